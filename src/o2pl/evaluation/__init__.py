@@ -1,0 +1,1 @@
+"""Evaluation: what a policy is worth."""

@@ -1,0 +1,1 @@
+"""Experiments: what is run, and the pictures made of it."""

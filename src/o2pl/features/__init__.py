@@ -1,0 +1,8 @@
+"""Contexts to features: maps that compose, each with what it has seen as a value of its own."""
+
+from o2pl.features.basic import Chain, Intercept
+from o2pl.features.fourier import Fourier
+from o2pl.features.quadratic import Quadratic
+from o2pl.features.standardise import Standardise
+
+__all__ = ["Chain", "Fourier", "Intercept", "Quadratic", "Standardise"]

@@ -1,0 +1,87 @@
+"""Composition, the constant feature, and linear maps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from o2pl.compiled import compiled
+from o2pl.protocols import Array, FeatureMap, Floats, State
+from o2pl.storage import storable
+
+
+@storable
+@dataclass(frozen=True)
+class Chain:
+    """One map after another; `Chain(())` hands contexts through unchanged."""
+
+    maps: tuple[FeatureMap, ...] = ()
+
+    def width(self, n_inputs: int) -> int:
+        for each in self.maps:
+            n_inputs = each.width(n_inputs)
+        return n_inputs
+
+    def init(self, n_inputs: int) -> State:
+        state: dict[str, Array] = {}
+        for k, each in enumerate(self.maps):
+            state |= {f"{k}.{name}": array for name, array in each.init(n_inputs).items()}
+            n_inputs = each.width(n_inputs)
+        return state
+
+    def observe(self, state: State, rows: Floats) -> State:
+        """Each map sees what the maps before it, having seen these rows themselves, make of the rows."""
+        seen: dict[str, Array] = {}
+        for k, each in enumerate(self.maps):
+            own = each.observe(_own(state, k), rows)
+            seen |= {f"{k}.{name}": array for name, array in own.items()}
+            if k + 1 < len(self.maps):
+                rows = each.transform(own, rows)
+        return seen
+
+    def transform(self, state: State, rows: Floats) -> Floats:
+        for k, each in enumerate(self.maps):
+            rows = each.transform(_own(state, k), rows)
+        return rows
+
+
+def _own(state: State, k: int) -> State:
+    prefix = f"{k}."
+    return {name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)}
+
+
+@storable
+@dataclass(frozen=True)
+class Intercept:
+    """A constant 1 before the other features."""
+
+    def width(self, n_inputs: int) -> int:
+        return n_inputs + 1
+
+    def init(self, n_inputs: int) -> State:
+        return {}
+
+    def observe(self, state: State, rows: Floats) -> State:
+        return state
+
+    def transform(self, state: State, rows: Floats) -> Floats:
+        out = np.empty((rows.shape[0], rows.shape[1] + 1), rows.dtype)
+        out[:, 0] = 1
+        out[:, 1:] = rows
+        return out
+
+
+@compiled
+def project(rows: Floats, directions: Floats, offset: Floats) -> Floats:
+    """Rows @ directionsᵀ + offset, row by row: a row's result does not depend on the rows beside it, as BLAS's may."""
+    n, d = rows.shape
+    m = len(directions)
+    out = np.empty((n, m), rows.dtype)
+    for r in range(n):
+        for j in range(m):
+            total = offset[j]
+            for i in range(d):
+                total += directions[j, i] * rows[r, i]
+            out[r, j] = total
+    return out

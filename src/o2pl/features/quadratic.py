@@ -1,0 +1,76 @@
+"""The features and all their pairwise products."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from o2pl.compiled import compiled
+from o2pl.features.basic import project
+from o2pl.features.standardise import Standardise
+from o2pl.protocols import Floats, State
+from o2pl.storage import storable
+
+_PRODUCTS = Standardise(clip=math.inf, keep_binary=False)
+
+
+@storable
+@dataclass(frozen=True)
+class Quadratic:
+    """x and the products x_i x_j, i ≤ j, standardised and scaled so that they weigh no more than x together.
+
+    With more than `most` inputs the products are those of `projected` random directions of x.
+    """
+
+    most: int = 25
+    projected: int = 15
+    seed: int = 0
+
+    def _factors(self, n_inputs: int) -> int:
+        return n_inputs if n_inputs <= self.most else self.projected
+
+    def width(self, n_inputs: int) -> int:
+        m = self._factors(n_inputs)
+        return n_inputs + m * (m + 1) // 2
+
+    def init(self, n_inputs: int) -> State:
+        m = self._factors(n_inputs)
+        directions = np.eye(n_inputs, dtype=np.float32)
+        if m < n_inputs:
+            normal = np.random.default_rng(self.seed).normal(size=(m, n_inputs))
+            directions = (normal / np.linalg.norm(normal, axis=1, keepdims=True)).astype(np.float32)
+        return {"directions": directions, **_PRODUCTS.init(m * (m + 1) // 2)}
+
+    def observe(self, state: State, rows: Floats) -> State:
+        moments = {name: array for name, array in state.items() if name != "directions"}
+        return {"directions": state["directions"], **_PRODUCTS.observe(moments, self._products(state, rows))}
+
+    def transform(self, state: State, rows: Floats) -> Floats:
+        d = rows.shape[1]
+        products = self._products(state, rows)
+        out = np.empty((len(rows), d + products.shape[1]), rows.dtype)
+        out[:, :d] = rows
+        weight = np.float32(min(1.0, math.sqrt(d / products.shape[1])))
+        out[:, d:] = _PRODUCTS.transform(state, products) * weight
+        return out
+
+    def _products(self, state: State, rows: Floats) -> Floats:
+        directions = state["directions"]
+        m, d = directions.shape
+        factors = rows if m == d else project(rows, directions, np.zeros(m, np.float32))
+        out = np.empty((len(rows), m * (m + 1) // 2), rows.dtype)
+        _pairwise(factors, out)
+        return out
+
+
+@compiled
+def _pairwise(factors: Floats, out: Floats) -> None:
+    n, m = factors.shape
+    for r in range(n):
+        at = 0
+        for i in range(m):
+            for j in range(i, m):
+                out[r, at] = factors[r, i] * factors[r, j]
+                at += 1

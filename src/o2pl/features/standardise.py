@@ -1,0 +1,82 @@
+"""Running standardisation: mean 0 and deviation 1 over the rows seen so far."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from o2pl.compiled import compiled
+from o2pl.protocols import Array, Floats, State
+from o2pl.storage import storable
+
+_ROUNDING = 1e-6  # deviations below this share of the mean are rounding of float32, not variation
+
+
+@storable
+@dataclass(frozen=True)
+class Standardise:
+    """(x - mean) / deviation, cut to [-clip, clip]. Columns that have only held 0 and 1 (one-hots) stay as they are."""
+
+    clip: float = 5.0
+    keep_binary: bool = True
+
+    def width(self, n_inputs: int) -> int:
+        return n_inputs
+
+    def init(self, n_inputs: int) -> State:
+        return {
+            "count": np.zeros(1),
+            "mean": np.zeros(n_inputs),
+            "squares": np.zeros(n_inputs),  # Σ (x - mean)²
+            "binary": np.full(n_inputs, self.keep_binary),
+            "shift": np.zeros(n_inputs, np.float32),
+            "scale": np.ones(n_inputs, np.float32),
+        }
+
+    def observe(self, state: State, rows: Floats) -> State:
+        new = {name: array.copy() for name, array in state.items()}
+        absorb(rows, new["count"], new["mean"], new["squares"], new["binary"])
+        set_scale(new["count"], new["mean"], new["squares"], new["binary"], new["shift"], new["scale"])
+        return new
+
+    def transform(self, state: State, rows: Floats) -> Floats:
+        out = np.empty_like(rows)
+        standardise(rows, state["shift"], state["scale"], np.float32(self.clip), out)
+        return out
+
+
+@compiled
+def absorb(rows: Floats, count: Floats, mean: Floats, squares: Floats, binary: Array) -> None:
+    """Welford's update, row by row and in place: the result does not depend on how rows were batched. [n, d]"""
+    n, d = rows.shape
+    for r in range(n):
+        count[0] += 1
+        for i in range(d):
+            x = np.float64(rows[r, i])
+            off = x - mean[i]
+            mean[i] += off / count[0]
+            squares[i] += off * (x - mean[i])
+            binary[i] = binary[i] and (x == 0.0 or x == 1.0)
+
+
+@compiled
+def set_scale(count: Floats, mean: Floats, squares: Floats, binary: Array, shift: Floats, scale: Floats) -> None:
+    """In place: shift and scale of the rows absorbed so far. A column that has not varied says nothing: scale 0."""
+    for i in range(len(mean)):
+        deviation = math.sqrt(squares[i] / max(count[0], 1.0))
+        shift[i], scale[i] = 0.0, 1.0
+        if not binary[i] and count[0] > 0:
+            shift[i] = mean[i]
+            scale[i] = 1 / deviation if deviation > _ROUNDING * abs(mean[i]) else 0.0
+
+
+@compiled
+def standardise(rows: Floats, shift: Floats, scale: Floats, clip: Any, out: Floats) -> None:
+    """out = clip((rows - shift) * scale), row by row. [n, d]"""
+    n, d = rows.shape
+    for r in range(n):
+        for i in range(d):
+            out[r, i] = min(max((rows[r, i] - shift[i]) * scale[i], -clip), clip)

@@ -1,0 +1,9 @@
+"""What decides and learns: Algorithm 1 and its schedules, unions of classes, and the objects users hold."""
+
+from o2pl.learners.base import Run, load
+from o2pl.learners.estimators import O2PL
+from o2pl.learners.gaussian import GaussianO2PL
+from o2pl.learners.members import Member
+from o2pl.learners.updates import Exact, Geometric, Replay, Triggered
+
+__all__ = ["O2PL", "Exact", "GaussianO2PL", "Geometric", "Member", "Replay", "Run", "Triggered", "load"]

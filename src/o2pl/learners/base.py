@@ -1,0 +1,253 @@
+"""What `O2PL` and `GaussianO2PL` share: scikit-learn's conventions, the door where rewards become losses, and files."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from o2pl.interactions import Decision, Interactions, InvalidInput, Log
+from o2pl.learners.online import OFFLINE
+from o2pl.learners.stream import UniformStream
+from o2pl.protocols import Array, Floats, Ints
+from o2pl.storage import UnreadableFile, decode, encode, read, write
+from o2pl.validation import check_batch, check_contexts, check_reward_range, to_reward
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a simulation did, one entry per round."""
+
+    actions: Array
+    rewards: Floats
+    propensities: Floats
+
+    @property
+    def mean_reward(self) -> float:
+        return float(self.rewards.mean())
+
+
+class BanditEstimator(ABC):
+    """Parameters are stored as they are given; everything learned lives in an engine that the first use makes."""
+
+    _stored_as: ClassVar[dict[str, str]] = {"update": "schedule"}  # `update` is a method too: the name is taken
+    _classes: ClassVar[dict[str, type[BanditEstimator]]] = {}
+    _engine: Any = None
+    _range: tuple[float, float] = (0.0, 1.0)
+    reward_range: tuple[float, float]
+    random_state: Any
+
+    def __init_subclass__(cls) -> None:
+        BanditEstimator._classes[cls.__name__] = cls
+
+    # -- scikit-learn's conventions, without the second that importing its base class takes
+
+    @classmethod
+    def _names(cls) -> list[str]:
+        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The constructor's arguments by name."""
+        return {name: getattr(self, self._stored_as.get(name, name)) for name in self._names()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change constructor's arguments; they take effect at the next `fit` or on a learner that has not begun."""
+        unknown = sorted(set(params) - set(self._names()))
+        if unknown:
+            raise InvalidInput(f"set_params: found {unknown}, expected names among {self._names()}")
+        for name, value in params.items():
+            setattr(self, self._stored_as.get(name, name), value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self).__init__).parameters
+        given = [f"{n}={v!r}" for n, v in self.get_params().items() if repr(v) != repr(defaults[n].default)]
+        return f"{type(self).__name__}({', '.join(given)})"
+
+    # -- what the two kinds of action differ in
+
+    @abstractmethod
+    def _make_engine(self, width: int, n_actions: int | None) -> Any:
+        """An engine for contexts of this width."""
+
+    @abstractmethod
+    def _check_columns(self, contexts: Any, actions: Any) -> tuple[Any, Array]:
+        """Contexts and actions of a batch, checked."""
+
+    @abstractmethod
+    def _check_one(self, action: Any, propensity: float) -> None:
+        """Action and propensity of one interaction, checked."""
+
+    @abstractmethod
+    def _losses(self, contexts: Floats, rewards: Any) -> Any:
+        """The losses of a simulation as the engine asks for them: losses(rows, actions)."""
+
+    @property
+    def _density(self) -> bool:
+        return False
+
+    # -- one at a time
+
+    def act(self, context: Any) -> Decision:
+        """Draw an action for a context, with the probability (density) with which it was drawn."""
+        decision: Decision = (self._engine or self._begin(context)).decide(context)
+        return decision
+
+    def update(self, context: Any, action: Any, reward: float, propensity: float) -> Self:
+        """Learn from one interaction; the propensity is that of the `Decision`, however long ago it was made."""
+        low, high = self._range if self._engine else check_reward_range(self.reward_range)
+        if not low <= reward <= high:
+            raise InvalidInput(f"reward: found {reward}, expected a number in [{low:g}, {high:g}]")
+        engine = self._engine or self._begin(context)
+        self._check_one(action, propensity)
+        engine.append(context, action, (low - reward) / (high - low), propensity)
+        return self
+
+    def _begin(self, context: Any) -> Any:
+        rows, _ = self._check_columns([context], None)
+        self._adopt(self._make_engine(self._width(rows), None))
+        return self._engine
+
+    def _adopt(self, engine: Any) -> None:
+        self._range = check_reward_range(self.reward_range)
+        self._engine = engine
+
+    @staticmethod
+    def _width(contexts: Any) -> int:
+        return int(getattr(contexts, "values", contexts).shape[1])
+
+    def _new_log(self, width: int, action_dtype: Any = np.int64, action_sets: bool = False) -> Log:
+        return Log(width, action_dtype, action_sets)
+
+    def _new_stream(self) -> UniformStream:
+        return UniformStream(self.random_state)
+
+    # -- many at a time
+
+    def _checked(self, contexts: Any, actions: Any, rewards: Any, propensities: Any) -> Interactions:
+        rows, checked = self._check_columns(contexts, actions)
+        return check_batch(rows, checked, rewards, propensities, check_reward_range(self.reward_range), self._density)
+
+    def partial_fit(self, contexts: Any, actions: Any, rewards: Any, propensities: Any) -> Self:
+        """Add a batch to the log, from whatever logger, and learn from the whole log."""
+        batch = self._checked(contexts, actions, rewards, propensities)
+        if self._engine is None and len(batch):
+            self._adopt(self._make_engine(self._width(batch.contexts), self._most(batch.actions)))
+        if len(batch):
+            self._engine.log.extend(batch)
+            self._engine.learn()
+        return self
+
+    def fit(self, contexts: Any, actions: Any, rewards: Any, propensities: Any) -> Self:
+        """Offline: forget what was learned, and solve to convergence on this log."""
+        batch = self._checked(contexts, actions, rewards, propensities) if self._engine is None else None
+        if batch is None:
+            before, self._engine = self._engine, None
+            try:
+                batch = self._checked(contexts, actions, rewards, propensities)
+            except InvalidInput:
+                self._engine = before
+                raise
+        if not len(batch):
+            raise InvalidInput("fit: found no rows, expected at least one")
+        engine = self._make_engine(self._width(batch.contexts), self._most(batch.actions))
+        engine.log.extend(batch)
+        engine.learn(OFFLINE)
+        self._adopt(engine)
+        return self
+
+    def _most(self, actions: Array) -> int | None:
+        return None
+
+    def run(self, world: Any, rounds: int | None = None, *, seed: Any = None) -> Run:
+        """A whole simulation, with exactly the decisions that `act` and `update` called every round would have made.
+
+        `world` is an environment (`sample(rounds, generator)`, with `seed` for its generator) or a pair of arrays:
+        contexts [T, d] and the rewards of all actions [T, K] (for continuous actions a function of rows and actions).
+        """
+        if hasattr(world, "sample"):
+            if rounds is None:
+                raise InvalidInput("rounds: found None, expected a number of rounds to sample from the environment")
+            stretch = world.sample(rounds, np.random.default_rng(seed))
+            contexts, rewards = stretch.contexts, stretch.rewards
+        else:
+            contexts, rewards = world
+        contexts = check_contexts(contexts, self._engine.log.width if self._engine else None)[:rounds]
+        losses = self._losses(contexts, rewards)
+        if self._engine is None:
+            self._adopt(self._make_engine(contexts.shape[1], getattr(losses, "n_actions", None)))
+        done: Interactions = self._engine.run(contexts, losses)
+        return Run(done.actions, to_reward(done.losses, self._range), done.propensities)
+
+    # -- what has been learned
+
+    @property
+    def log_(self) -> Interactions:
+        """The interactions so far."""
+        return self._begun().log.columns  # type: ignore[no-any-return]
+
+    @property
+    def n_features_in_(self) -> int:
+        return int(self._begun().log.width)
+
+    def _begun(self) -> Any:
+        if self._engine is None:
+            raise AttributeError(f"this {type(self).__name__} has seen no data: call act, update, partial_fit or fit")
+        return self._engine
+
+    def score(self, contexts: Any, actions: Any, rewards: Any, propensities: Any) -> float:
+        """Estimated mean reward of the acting policy on a log: Σ w r / Σ w with w = π(a|x)/q (self-normalised)."""
+        self._begun()
+        batch = self._checked(contexts, actions, rewards, propensities)
+        weights = self._likelihoods(batch.contexts, batch.actions) / batch.propensities
+        return float(np.average(to_reward(batch.losses, self._range), weights=weights))
+
+    @abstractmethod
+    def _likelihoods(self, contexts: Any, actions: Array) -> Floats:
+        """π(a|x) of the acting policy, [n]."""
+
+    # -- files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Everything, to one file that `o2pl.load` reads: the loaded learner goes on exactly as this one would."""
+        params = self.get_params()
+        if isinstance(params["random_state"], np.random.Generator):
+            params["random_state"] = None  # its position is in the stream's state
+        header: dict[str, Any] = {"class": type(self).__name__, "params": {n: encode(v) for n, v in params.items()}}
+        arrays: dict[str, Array] = {}
+        if self._engine is not None:
+            state, arrays = self._engine.state()
+            header |= {"engine": state, "width": self._engine.log.width, "n_actions": getattr(self, "n_actions_", None)}
+        write(path, header, arrays)
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """A learner as it was saved."""
+    header, arrays = read(path)
+    known = BanditEstimator._classes
+    if header.get("class") not in known:
+        raise UnreadableFile(f"{path}: found a {header.get('class')!r}, expected one of {sorted(known)}")
+    try:
+        learner = known[header["class"]](**{n: decode(v) for n, v in header["params"].items()})
+        if "engine" in header:
+            engine = learner._make_engine(header["width"], header["n_actions"])
+            engine.restore(header["engine"], arrays)
+            learner._adopt(engine)
+    except (KeyError, TypeError) as error:
+        raise UnreadableFile(f"{path}: damaged ({error!r})") from error
+    return learner
+
+
+class LossTable:
+    """The losses of all actions, [T, K]."""
+
+    def __init__(self, table: Floats) -> None:
+        self.table = table
+        self.n_actions = table.shape[1]
+
+    def __call__(self, rows: Ints, actions: Ints) -> Floats:
+        return np.asarray(self.table[rows, actions])

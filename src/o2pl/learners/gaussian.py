@@ -1,0 +1,121 @@
+"""`GaussianO2PL`, the object users hold for continuous actions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from o2pl.interactions import InvalidInput
+from o2pl.learners.base import BanditEstimator
+from o2pl.learners.members import LINEAR, Member
+from o2pl.learners.online import Online
+from o2pl.learners.settings import Settings
+from o2pl.learners.updates import as_update
+from o2pl.policies import Gaussian
+from o2pl.protocols import Array, FeatureMap, Floats
+from o2pl.validation import check_contexts, check_continuous_actions, check_reward_range, check_rewards, to_loss
+
+
+class GaussianO2PL(BanditEstimator):
+    """Online pessimistic policy learning for a real-valued action: a ~ N(centre + θ·φ(x), scale²).
+
+    Parameters
+    ----------
+    centre, scale
+        Mean and deviation of the actions before anything is learned; the scale stays unless `learn_scale`.
+    learn_scale
+        Learn the deviation too.
+    features
+        The feature map; standardised contexts and an intercept unless said otherwise.
+    update, reward_range, penalty, clip, baseline, l2, p, beta, delta, random_state
+        As for `O2PL`.
+    """
+
+    def __init__(
+        self,
+        *,
+        centre: float = 0.0,
+        scale: float = 1.0,
+        learn_scale: bool = False,
+        features: FeatureMap = LINEAR,
+        update: Any = "geometric",
+        reward_range: tuple[float, float] = (0.0, 1.0),
+        penalty: float = 0.1,
+        clip: float | str | None = "theory",
+        baseline: float | str | None = "mean",
+        l2: float = 0.1,
+        p: float = 0.0,
+        beta: float = 1.0,
+        delta: float = 0.05,
+        random_state: Any = None,
+    ) -> None:
+        self.centre = centre
+        self.scale = scale
+        self.learn_scale = learn_scale
+        self.features = features
+        self.schedule = update
+        self.reward_range = reward_range
+        self.penalty = penalty
+        self.clip = clip
+        self.baseline = baseline
+        self.l2 = l2
+        self.p = p
+        self.beta = beta
+        self.delta = delta
+        self.random_state = random_state
+
+    def predict(self, contexts: Any) -> Floats:
+        """The mean action of each context, [n]."""
+        rows, _ = self._check_columns(contexts, None)
+        member = self._begun().members[0]
+        return np.asarray(member.policy.mean(member.params, member.featurise(rows)))
+
+    def predict_density(self, contexts: Any, actions: Any) -> Floats:
+        """The density of each action under the acting policy, [n]."""
+        rows, checked = self._check_columns(contexts, actions)
+        return self._likelihoods(rows, checked)
+
+    @property
+    def scale_(self) -> float:
+        """The deviation with which it acts now."""
+        member = self._begun().members[0]
+        return float(np.exp(member.params[-1])) if self.learn_scale else self.scale
+
+    def _likelihoods(self, contexts: Any, actions: Array) -> Floats:
+        member = self._begun().members[0]
+        return np.asarray(member.policy.density(member.params, member.featurise(contexts), actions))
+
+    def _make_engine(self, width: int, n_actions: int | None) -> Online:
+        if not self.scale > 0:
+            raise InvalidInput(f"scale: found {self.scale}, expected a number > 0")
+        settings = Settings(
+            self.penalty, self.clip, self.baseline, l2=self.l2, p=self.p, beta=self.beta, delta=self.delta
+        )
+        policy = Gaussian(self.centre, self.scale, self.learn_scale)
+        log = self._new_log(width, np.float64)
+        return Online([Member(self.features)], [policy], settings, as_update(self.schedule), log, self._new_stream())
+
+    @property
+    def _density(self) -> bool:
+        return True
+
+    def _check_columns(self, contexts: Any, actions: Any) -> tuple[Floats, Array]:
+        rows = check_contexts(contexts, self._engine.log.width if self._engine else None)
+        if actions is None:
+            return rows, np.empty(0)
+        checked = check_continuous_actions(actions)
+        if len(checked) != len(rows):
+            raise InvalidInput(f"actions: found {len(checked)}, expected one for each of {len(rows)} contexts")
+        return rows, checked
+
+    def _check_one(self, action: Any, propensity: float) -> None:
+        check_continuous_actions([action])
+        if not (propensity > 0 and np.isfinite(propensity)):
+            raise InvalidInput(f"propensity: found {propensity}, expected a finite density > 0")
+
+    def _losses(self, contexts: Floats, rewards: Any) -> Any:
+        if not callable(rewards):
+            raise InvalidInput(f"rewards: found {type(rewards).__name__}, expected a function of rows and actions")
+        reward_range = check_reward_range(self.reward_range)
+        return lambda rows, actions: to_loss(check_rewards(rewards(rows, actions), reward_range), reward_range)

@@ -1,0 +1,97 @@
+"""The linear softmax's objective and gradient as one compiled call, put together from the parts that define them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from o2pl.compiled import compiled
+from o2pl.objectives.penalty import Phi, phi
+from o2pl.objectives.pessimistic import Pessimistic
+from o2pl.objectives.weights import clipped_moments, weight_cotangent
+from o2pl.policies.softmax import logit_cotangent, played_logit_cotangent, softmax
+from o2pl.protocols import Floats, Ints
+
+
+@compiled
+def softmax_objective(
+    W: Floats,
+    features: Floats,
+    actions: Ints,
+    residuals: Floats,
+    inverse_propensities: Floats,
+    control: Floats,
+    alpha: Any,
+    penalty: tuple[float, float, float, float, float],
+    shrink: float,
+    P: Floats,
+    weights: Floats,
+    gradient: Floats,
+) -> float:
+    """V(π_W) + shrink |W|²/2; the gradient goes to `gradient`. W [K, d], features [d, n], control [K, n] or empty.
+
+    penalty: (α or 0, t, log 1/δ, p, scale). P [K, n] and weights [n] are room to work in.
+    """
+    K, n = P.shape
+    softmax(W, features, P)
+    for r in range(n):
+        weights[r] = P[actions[r], r] * inverse_propensities[r]
+    risk, variance = clipped_moments(weights, residuals, alpha)
+    pessimism, slope = phi(variance, penalty[0], penalty[1], penalty[2], penalty[3], penalty[4])
+    weight_cotangent(weights, residuals, alpha, slope, weights)
+    modelled = 0.0
+    if control.size:
+        C = P * control  # ∂/∂ log π(a|x) of Σ_a π(a|x) m(x, a), times n
+        modelled = C.sum() / n
+        for k in range(K):
+            for r in range(n):
+                C[k, r] /= n
+        for r in range(n):
+            C[actions[r], r] += weights[r]
+        logit_cotangent(P, C, P)
+    else:
+        played_logit_cotangent(P, actions, weights, P)
+    np.dot(P, features.T, gradient)
+    size = 0.0
+    for k in range(K):
+        for i in range(W.shape[1]):
+            gradient[k, i] += shrink * W[k, i]
+            size += W[k, i] * W[k, i]
+    return risk + pessimism + modelled + 0.5 * shrink * size
+
+
+class SoftmaxValue:
+    """`policy_value` for a linear softmax, compiled: a function of the flat parameters for an oracle."""
+
+    def __init__(self, features: Floats, n_actions: int, objective: Pessimistic, l2: float) -> None:
+        n, d = features.shape
+        penalty: Any = objective.penalty
+        assert isinstance(penalty, Phi)
+        control = np.empty((0, 0), np.float32)
+        if objective.control is not None:
+            control = np.ascontiguousarray((objective.control.all_actions - objective.baseline).T, np.float32)
+        self._fixed = (
+            np.ascontiguousarray(features.T, np.float32),
+            objective.actions,
+            objective.residuals.astype(np.float32),
+            (1 / objective.propensities).astype(np.float32),
+            control,
+            np.float32(objective.alpha),
+            phi_numbers(penalty),
+            l2 / n,
+            np.empty((n_actions, n), np.float32),
+            np.empty(n, np.float32),
+        )
+        self._shape = (n_actions, d)
+
+    def __call__(self, params: Floats) -> tuple[float, Floats]:
+        gradient = np.empty(self._shape, np.float32)
+        value = softmax_objective(params.reshape(self._shape).astype(np.float32), *self._fixed, gradient)
+        return value, gradient.reshape(-1).astype(np.float64)
+
+
+def phi_numbers(penalty: Phi) -> tuple[float, float, float, float, float]:
+    alpha = penalty.alpha if math.isfinite(penalty.alpha) else 0.0
+    return alpha, float(penalty.t), penalty.log_inv_delta, float(penalty.p), float(penalty.scale)

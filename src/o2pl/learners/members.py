@@ -1,0 +1,119 @@
+"""One policy class among those that learn from a log: its features, its policy, how it is solved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from o2pl.features import Chain, Intercept, Quadratic, Standardise
+from o2pl.interactions import ActionSets, Interactions
+from o2pl.learners.kernels import SoftmaxValue
+from o2pl.learners.settings import Settings
+from o2pl.learners.updates import Replay
+from o2pl.objectives.control import RidgeControl, ridge_control
+from o2pl.objectives.pessimistic import policy_value
+from o2pl.oracles.adam import adam_step
+from o2pl.oracles.lbfgs import LBFGS
+from o2pl.policies.softmax import Softmax
+from o2pl.protocols import Array, FeatureMap, Floats, State, ValueAndGradient
+from o2pl.storage import storable
+
+LINEAR = Chain((Standardise(), Intercept()))
+QUADRATIC = Chain((Standardise(), Quadratic(), Intercept()))
+
+
+@storable
+@dataclass(frozen=True)
+class Member:
+    """A policy class. `policy=None`: a linear softmax over the learner's actions; None elsewhere: as the learner."""
+
+    features: FeatureMap = LINEAR
+    policy: Any = None
+    penalty: float | None = None
+    l2: float | None = None
+
+    def settings(self, shared: Settings) -> Settings:
+        own = {name: value for name in ("penalty", "l2") if (value := getattr(self, name)) is not None}
+        return replace(shared, **own)
+
+
+@dataclass
+class MemberState:
+    """A member at work: what its features have seen, its parameters, and Adam's moments if it replays."""
+
+    features: FeatureMap
+    policy: Any
+    settings: Settings
+    seen: State
+    params: Floats
+    adam: list[Floats] = field(default_factory=list)  # first moment, second moment, number of steps [1]
+    converged: bool = True
+
+    @classmethod
+    def start(cls, member: Member, policy: Any, shared: Settings, width: int) -> MemberState:
+        params = policy.init(member.features.width(width))
+        adam = [np.zeros_like(params), np.zeros_like(params), np.zeros(1)]
+        return cls(member.features, policy, member.settings(shared), member.features.init(width), params, adam)
+
+    def featurise(self, contexts: Any) -> Any:
+        if isinstance(contexts, ActionSets):
+            return ActionSets(self.features.transform(self.seen, contexts.values), contexts.offsets)
+        return self.features.transform(self.seen, contexts)
+
+    def observe(self, contexts: Any) -> None:
+        rows = contexts.values if isinstance(contexts, ActionSets) else contexts
+        self.seen = self.features.observe(self.seen, rows)
+
+    def likelihoods(self, rows: Interactions, sharpness: float) -> Floats:
+        """π(a_s|x_s) of the member as it would act, [n]."""
+        pi = self.policy.probabilities(self.params, self.featurise(rows.contexts), sharpness)
+        if isinstance(rows.contexts, ActionSets):
+            return np.asarray(pi[rows.contexts.offsets[:-1] + rows.actions])
+        return np.asarray(pi[np.arange(len(rows)), rows.actions])
+
+    def function(self, rows: Interactions, control: RidgeControl | None) -> ValueAndGradient:
+        """The objective on these rows, as a function of the parameters."""
+        features = self.featurise(rows.contexts)
+        objective = self.settings.objective(rows, control)
+        if isinstance(self.policy, Softmax):
+            return SoftmaxValue(features, self.policy.n_actions, objective, self.settings.l2)
+        return policy_value(self.policy, features, objective, self.settings.l2)
+
+    def solve(self, rows: Interactions, control: RidgeControl | None, oracle: LBFGS, trigger: float = 0.0) -> None:
+        """Minimise from where the parameters are; with a `trigger`, only if the gradient there exceeds it."""
+        function = self.function(rows, control)
+        if trigger and np.abs(function(self.params)[1]).max() <= trigger:
+            return
+        found = oracle(function, self.params)
+        self.params, self.converged = found.params, found.converged
+
+    def replay(self, rows: Interactions, control: RidgeControl | None, update: Replay) -> None:
+        function = self.function(rows, control)
+        first, second, steps = self.adam
+        for _ in range(update.steps):
+            steps[0] += 1
+            adam_step(self.params, function(self.params)[1], first, second, int(steps[0]), update.step_size)
+
+    def arrays(self) -> dict[str, Array]:
+        return {
+            "params": self.params,
+            "first": self.adam[0],
+            "second": self.adam[1],
+            "steps": self.adam[2],
+            **{f"seen.{name}": array for name, array in self.seen.items()},
+        }
+
+    def restore(self, arrays: dict[str, Array]) -> None:
+        self.params = arrays["params"]
+        self.adam = [arrays["first"], arrays["second"], arrays["steps"]]
+        self.seen = {name: arrays[f"seen.{name}"] for name in self.seen}
+
+
+def shared_control(contexts: Any, rows: Interactions, n_actions: int, settings: Settings) -> RidgeControl | None:
+    """The control variate of a log, on its linear features: one for all members."""
+    if settings.control is None:
+        return None
+    baseline = settings.level(float(np.sum(rows.losses)), len(rows))
+    return ridge_control(contexts, rows.actions, rows.losses, n_actions, baseline, settings.control)

@@ -1,0 +1,166 @@
+"""Algorithm 1 and its schedules: members on one log, re-learned at checkpoints, acting as one mixture in between.
+
+Between two checkpoints nothing that decisions depend on changes (features' statistics, parameters, shares), so a
+stretch of rounds can be decided as one batch with exactly the decisions that one call per round would have made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from o2pl.interactions import ActionSets, Decision, Interactions, Log
+from o2pl.learners.members import LINEAR, Member, MemberState, shared_control
+from o2pl.learners.settings import Settings
+from o2pl.learners.stream import UniformStream
+from o2pl.learners.union import progressive_gains, shares
+from o2pl.learners.updates import Replay, Triggered, Update
+from o2pl.oracles.lbfgs import LBFGS
+from o2pl.policies.sampling import draw, draw_rows
+from o2pl.protocols import Array, Floats
+from o2pl.validation import check_action_sets, check_actions, check_context
+
+OFFLINE = LBFGS(iterations=500, tolerance=1e-6)
+
+
+class Online:
+    """The engine inside `O2PL` and `GaussianO2PL`."""
+
+    def __init__(
+        self,
+        members: Sequence[Member],
+        policies: Sequence[Any],
+        settings: Settings,
+        update: Update,
+        log: Log,
+        stream: UniformStream,
+        sharpness: float = 1.0,
+        exploration: float = 0.0,
+    ) -> None:
+        self.members = [
+            MemberState.start(member, policy, settings, log.width)
+            for member, policy in zip(members, policies, strict=True)
+        ]
+        self.settings, self.update, self.log, self.stream = settings, update, log, stream
+        self.sharpness, self.exploration = sharpness, exploration
+        self.gains = np.zeros(len(self.members))
+        self.linear_seen = LINEAR.init(log.width)  # of the control variate's features
+        self.learned = 0  # rows that the members have learned from
+        self.checkpoint = update.after(0)
+
+    # -- acting
+
+    def probabilities(self, contexts: Any) -> Floats:
+        """The acting policy: the members' mixture, sharpened, with exploration. [n, K]; flat for action sets."""
+        policies = [m.policy.probabilities(m.params, m.featurise(contexts), self.sharpness) for m in self.members]
+        mixed: Floats = policies[0]
+        if len(policies) > 1:
+            mixed = sum(share * each for share, each in zip(shares(self.gains), policies, strict=True))
+        if self.exploration:
+            choices = self.members[0].policy.choices(contexts)
+            mixed = (1 - self.exploration) * mixed + self.exploration / choices
+        return mixed
+
+    def sample(self, contexts: Any, uniforms: Floats) -> tuple[Array, Floats]:
+        first = self.members[0]
+        if not hasattr(first.policy, "probabilities"):  # continuous
+            actions, densities = first.policy.sample(first.params, first.featurise(contexts), uniforms)
+            return actions, densities
+        mixed = self.probabilities(contexts)
+        if isinstance(contexts, ActionSets):
+            return draw(mixed, contexts.offsets, uniforms)
+        return draw_rows(mixed, uniforms)
+
+    def decide(self, context: Any) -> Decision:
+        contexts = self._one(context)
+        actions, propensities = self.sample(contexts, np.array([self.stream.next()]))
+        return Decision(actions[0].item(), float(propensities[0]))
+
+    def _one(self, context: Any) -> Any:
+        if self.log.action_sets:
+            return check_action_sets([context], self.log.width)
+        return check_context(context, self.log.width)[None]
+
+    def run(self, contexts: Floats, losses: Any) -> Interactions:
+        """Rounds on given contexts; `losses(rows, actions)` tells what came of them. Stretches between checkpoints."""
+        start, done = len(self.log), 0
+        while done < len(contexts):
+            some = min(len(contexts) - done, self.checkpoint - len(self.log))
+            rows = np.arange(done, done + some)
+            actions, propensities = self.sample(contexts[rows], self.stream.take(some))
+            self.log.extend(Interactions(contexts[rows], actions, losses(rows, actions), propensities))
+            done += some
+            self.learn_if_due()
+        return self.log[start:]
+
+    # -- learning
+
+    def append(self, context: Any, action: Any, loss: float, propensity: float) -> None:
+        """One interaction: action, loss and propensity have been checked."""
+        contexts = self._one(context)
+        if isinstance(contexts, ActionSets):
+            check_actions([action], len(contexts.values))
+        self.log.extend(Interactions(contexts, np.array([action]), np.array([loss]), np.array([propensity])))
+        self.learn_if_due()
+
+    def learn_if_due(self) -> None:
+        if len(self.log) >= self.checkpoint:
+            self.learn()
+
+    def learn(self, oracle: LBFGS | None = None) -> None:
+        """Learn from the whole log now; with `oracle`, solve with it whatever the schedule says."""
+        rows = self.log.columns
+        new = rows[self.learned :]
+        self._score(new)
+        for member in self.members:
+            member.observe(new.contexts)
+        window = rows
+        if isinstance(self.update, Replay) and oracle is None:
+            window = rows[max(0, len(rows) - self.update.window) :]
+        control = None
+        if self.settings.control is not None:
+            self.linear_seen = LINEAR.observe(self.linear_seen, new.contexts)
+            linear = LINEAR.transform(self.linear_seen, window.contexts)
+            control = shared_control(linear, window, self.members[0].policy.n_actions, self.settings)
+        for member in self.members:
+            if oracle is not None:
+                member.solve(window, control, oracle)
+            elif isinstance(self.update, Replay):
+                member.replay(window, control, self.update)
+            else:
+                trigger = self.update.trigger if isinstance(self.update, Triggered) else 0.0
+                member.solve(window, control, self.update.oracle, trigger)
+        self.learned = len(rows)
+        self.checkpoint = self.update.after(len(rows))
+
+    def _score(self, new: Interactions) -> None:
+        """How well each member, as it stood, would have done on rows it has not learned from."""
+        if len(self.members) == 1 or not len(new):
+            return
+        n = len(self.log)
+        alpha = self.settings.alpha(n)
+        baseline = self.settings.level(float(np.sum(self.log.columns.losses)), n)
+        likelihoods = [member.likelihoods(new, self.sharpness) for member in self.members]
+        self.gains = self.gains + progressive_gains(likelihoods, new, alpha, baseline)
+
+    # -- saving
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        header = {"learned": self.learned, "checkpoint": self.checkpoint, "stream": self.stream.state()}
+        arrays: dict[str, Array] = {"gains": self.gains, **self.log.state()}
+        arrays |= {f"linear.{name}": array for name, array in self.linear_seen.items()}
+        for k, member in enumerate(self.members):
+            arrays |= {f"member{k}.{name}": array for name, array in member.arrays().items()}
+        return header, arrays
+
+    def restore(self, header: dict[str, Any], arrays: dict[str, Array]) -> None:
+        self.learned, self.checkpoint = header["learned"], header["checkpoint"]
+        self.stream = UniformStream.restore(header["stream"])
+        self.gains = arrays["gains"]
+        self.log.restore(arrays)
+        self.linear_seen = {name: arrays[f"linear.{name}"] for name in self.linear_seen}
+        for k, member in enumerate(self.members):
+            prefix = f"member{k}."
+            member.restore({n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)})

@@ -1,0 +1,76 @@
+"""What a learner minimises: the objective's settings, and the objective they make of a log."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from o2pl.interactions import Interactions, InvalidInput
+from o2pl.objectives.penalty import Phi
+from o2pl.objectives.pessimistic import Pessimistic
+from o2pl.theory.schedules import clip_level, log_inverse_confidence
+
+# An optimistic start of the baseline: as if this many best rewards had been seen. It makes a learner that has met only
+# failures move off the action that failed.
+PRIOR_ROWS = 3.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """As the constructor of `O2PL` explains them."""
+
+    penalty: float = 1.0
+    clip: Any = "theory"
+    baseline: Any = None
+    control: float | None = None
+    l2: float = 0.0
+    p: float = 0.0
+    beta: float = 1.0
+    delta: float = 0.05
+
+    def __post_init__(self) -> None:
+        checks = {
+            "penalty": (_at_least(self.penalty, 0), "a number ≥ 0"),
+            "clip": (self.clip in (None, "theory") or _at_least(self.clip, 1), "'theory', None or a number ≥ 1"),
+            "baseline": (self.baseline in (None, "mean") or _is_number(self.baseline), "'mean', None or a loss"),
+            "control": (self.control is None or _at_least(self.control, 1e-12), "None or a ridge > 0"),
+            "l2": (_at_least(self.l2, 0), "a number ≥ 0"),
+            "p": (_at_least(self.p, 0) and self.p < 2, "a number in [0, 2)"),
+            "beta": (_is_number(self.beta) and 0 < self.beta <= 1, "a number in (0, 1]"),
+            "delta": (_is_number(self.delta) and 0 < self.delta < 1, "a probability in (0, 1)"),
+        }
+        for name, (fine, expected) in checks.items():
+            if not fine:
+                raise InvalidInput(f"{name}: found {getattr(self, name)!r}, expected {expected}")
+
+    def alpha(self, t: int) -> float:
+        """The clipping level for a log of t rows."""
+        if self.clip is None:
+            return math.inf
+        return clip_level(max(t, 1), self.beta, self.p) if self.clip == "theory" else float(self.clip)
+
+    def phi(self, t: int) -> Phi:
+        t = max(t, 1)
+        return Phi(self.alpha(t), t, log_inverse_confidence(t, self.delta), self.p, self.penalty)
+
+    def level(self, total_loss: float, rows: int) -> float:
+        """The baseline b after `rows` losses that sum to `total_loss`."""
+        if self.baseline == "mean":
+            return (total_loss - PRIOR_ROWS) / (rows + PRIOR_ROWS)
+        return 0.0 if self.baseline is None else float(self.baseline)
+
+    def objective(self, rows: Interactions, control: Any = None) -> Pessimistic:
+        n = len(rows)
+        baseline = self.level(float(np.sum(rows.losses)), n)
+        return Pessimistic(rows.actions, rows.losses, rows.propensities, self.alpha(n), self.phi(n), baseline, control)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _at_least(value: Any, lowest: float) -> bool:
+    return _is_number(value) and value >= lowest

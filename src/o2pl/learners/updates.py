@@ -1,0 +1,78 @@
+"""When a learner re-learns, and how hard it tries. Between two checkpoints its policy stands still."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from o2pl.interactions import InvalidInput
+from o2pl.oracles.lbfgs import LBFGS
+from o2pl.storage import storable
+
+
+@storable
+@dataclass(frozen=True)
+class Exact:
+    """Algorithm 1 as written: solve on the whole history after every round. Costs O(T²)."""
+
+    warm_start: int = 0
+    oracle: LBFGS = LBFGS(iterations=100, tolerance=1e-5)
+
+    def after(self, n: int) -> int:
+        return max(n + 1, self.warm_start)
+
+
+@storable
+@dataclass(frozen=True)
+class Geometric:
+    """Solve on the whole history whenever it has grown by `growth`: about log T solves, near-linear cost."""
+
+    growth: float = 1.05
+    warm_start: int = 0
+    oracle: LBFGS = LBFGS(iterations=15, tolerance=1e-4, memory=6)
+
+    def after(self, n: int) -> int:
+        return max(n + 1, math.ceil(self.growth * n), self.warm_start)
+
+
+@storable
+@dataclass(frozen=True)
+class Triggered:
+    """Look when the history has grown by `spacing`; solve when the whole-history gradient exceeds `trigger`."""
+
+    spacing: float = 1.02
+    trigger: float = 0.003
+    warm_start: int = 0
+    oracle: LBFGS = LBFGS(iterations=15, tolerance=1e-4, memory=6)
+
+    def after(self, n: int) -> int:
+        return max(n + 1, math.ceil(self.spacing * n), self.warm_start)
+
+
+@storable
+@dataclass(frozen=True)
+class Replay:
+    """The paper's flat replay: after a warm start, every `every` rounds, `steps` of Adam on the last `window` rows."""
+
+    window: int = 200
+    every: int = 5
+    steps: int = 5
+    step_size: float = 0.005
+    warm_start: int = 50
+
+    def after(self, n: int) -> int:
+        return max(n + self.every, self.warm_start)
+
+
+Update = Exact | Geometric | Triggered | Replay
+_NAMED: dict[str, type[Update]] = {"exact": Exact, "geometric": Geometric, "triggered": Triggered, "replay": Replay}
+
+
+def as_update(given: Any) -> Update:
+    """A schedule by name, or as it is."""
+    if isinstance(given, Exact | Geometric | Triggered | Replay):
+        return given
+    if isinstance(given, str) and given in _NAMED:
+        return _NAMED[given]()
+    raise InvalidInput(f"update: found {given!r}, expected one of {sorted(_NAMED)} or a schedule such as Geometric()")

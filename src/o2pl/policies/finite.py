@@ -1,0 +1,134 @@
+"""Finite policy classes: a table of policies, and floored thresholds.
+
+The parameters of a finite class are logarithms of the weights of a mixture of its J members (its convex hull, with
+`log_prob` and `pullback` like any other policy); the class itself is the hull's vertices, where `vertex(j)` is member
+j alone. The exhaustive oracle searches the vertices.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from o2pl.features.basic import project
+from o2pl.policies.sampling import draw_rows, sharpen
+from o2pl.protocols import Array, Floats, Ints, Pullback
+from o2pl.storage import storable
+
+
+class FinitePolicies(ABC):
+    """What the two classes share; each says only how likely its members make an action."""
+
+    n_actions: int
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """J, the number of members."""
+
+    @abstractmethod
+    def likelihoods(self, features: Floats, actions: Ints) -> Floats:
+        """π_j(a_s|x_s) of every member, [n, J]."""
+
+    def n_params(self, n_features: int) -> int:
+        return self.size
+
+    def init(self, n_features: int) -> Floats:
+        return np.zeros(self.size)
+
+    def vertex(self, member: int) -> Floats:
+        params = np.full(self.size, -np.inf)
+        params[member] = 0
+        return params
+
+    def choices(self, features: Floats, actions: Array | None = None) -> float:
+        return float(self.n_actions)
+
+    def _all_likelihoods(self, features: Floats) -> Floats:
+        """[n, K, J]"""
+        n = len(features)
+        columns = [self.likelihoods(features, np.full(n, a)) for a in range(self.n_actions)]
+        return np.stack(columns, axis=1)
+
+    def forward(self, params: Floats, features: Floats, actions: Array | None = None) -> tuple[Floats, Pullback]:
+        L = self._all_likelihoods(features) if actions is None else self.likelihoods(features, actions)
+        weights = _mixture_weights(params)
+        mixed: Floats = L @ weights  # [n] or [n, K]
+
+        def pullback(cotangent: Floats) -> Floats:
+            # ∂ log Σ_j ω_j L_j / ∂ log-weight_j = ω_j (L_j / mixed - 1)
+            shares = np.tensordot(cotangent / mixed, L, axes=mixed.ndim)
+            return np.asarray(weights * (shares - cotangent.sum()))
+
+        return np.log(mixed), pullback
+
+    def probabilities(self, params: Floats, features: Floats, sharpness: float = 1.0) -> Floats:
+        weights = _mixture_weights(params)
+        L = self._all_likelihoods(features)
+        mixed = project(L.reshape(-1, self.size), weights[None], np.zeros(1))
+        return sharpen(mixed.reshape(len(L), self.n_actions), sharpness)
+
+    def sample(self, params: Floats, features: Floats, uniforms: Floats) -> tuple[Ints, Floats]:
+        return draw_rows(self.probabilities(params, features), uniforms)
+
+
+def _mixture_weights(params: Floats) -> Floats:
+    weights = np.exp(params - params.max())
+    return np.asarray(weights / weights.sum())
+
+
+@storable
+@dataclass(frozen=True, eq=False)
+class FiniteClass(FinitePolicies):
+    """Policies as a table [J, C, K]: member, context number (the one feature), action. [J, K] for a single context."""
+
+    table: Floats
+
+    def __post_init__(self) -> None:
+        table = np.asarray(self.table, np.float64)
+        table = table[:, None, :] if table.ndim == 2 else table
+        if table.ndim != 3 or (table < 0).any() or not np.allclose(table.sum(axis=2), 1):
+            raise ValueError(
+                f"table: found shape {table.shape}, smallest entry {table.min()}; expected [members, contexts, actions]"
+                " with non-negative entries that sum to 1 over the actions"
+            )
+        object.__setattr__(self, "table", table)
+
+    @property
+    def n_actions(self) -> int:  # type: ignore[override]  # a plain attribute of the base, computed here
+        return int(self.table.shape[2])
+
+    @property
+    def size(self) -> int:
+        return len(self.table)
+
+    def likelihoods(self, features: Floats, actions: Ints) -> Floats:
+        numbers = features[:, 0].astype(np.int64)
+        if not np.array_equal(numbers, features[:, 0]) or (numbers < 0).any() or (numbers >= self.table.shape[1]).any():
+            raise ValueError(f"contexts of a finite class: expected whole numbers from 0 to {self.table.shape[1] - 1}")
+        return np.asarray(self.table[:, numbers, actions].T)
+
+
+@storable
+@dataclass(frozen=True)
+class ThresholdClass(FinitePolicies):
+    """π_j plays action 1 with probability 1 - floor where x > thresholds[j] and with probability floor elsewhere."""
+
+    thresholds: tuple[float, ...]
+    floor: float = 0.05
+    n_actions = 2
+
+    def __post_init__(self) -> None:
+        if not 0 < self.floor < 0.5:
+            raise ValueError(f"floor: found {self.floor}, expected a number in (0, 1/2)")
+
+    @property
+    def size(self) -> int:
+        return len(self.thresholds)
+
+    def likelihoods(self, features: Floats, actions: Ints) -> Floats:
+        above = features[:, :1] > np.asarray(self.thresholds)[None]
+        agrees = above == (np.asarray(actions)[:, None] == 1)
+        return np.where(agrees, 1 - self.floor, self.floor)

@@ -1,0 +1,68 @@
+"""Continuous actions: a ~ N(centre + θ · φ(x), scale²)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from o2pl.features.basic import project
+from o2pl.protocols import Array, Floats, Pullback
+from o2pl.storage import storable
+
+_LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
+
+
+@storable
+@dataclass(frozen=True)
+class Gaussian:
+    """Parameters: θ [d]; with `learn_scale` also the logarithm of the scale, [d + 1]."""
+
+    centre: float = 0.0
+    scale: float = 1.0
+    learn_scale: bool = False
+
+    def n_params(self, n_features: int) -> int:
+        return n_features + self.learn_scale
+
+    def init(self, n_features: int) -> Floats:
+        start = np.zeros(self.n_params(n_features))
+        if self.learn_scale:
+            start[-1] = math.log(self.scale)
+        return start
+
+    def _split(self, params: Floats) -> tuple[Floats, float]:
+        return (params[:-1], math.exp(params[-1])) if self.learn_scale else (params, self.scale)
+
+    def mean(self, params: Floats, features: Floats) -> Floats:
+        """The mean action of each row, [n]; a row's result is its own alone."""
+        theta, _ = self._split(params)
+        return project(features.astype(np.float64), theta[None], np.array([self.centre]))[:, 0]
+
+    def forward(self, params: Floats, features: Floats, actions: Array | None = None) -> tuple[Floats, Pullback]:
+        if actions is None:
+            raise TypeError("a continuous policy has no list of all its actions: give the actions")
+        theta, scale = self._split(params)
+        z = (actions - self.centre - features @ theta) / scale
+
+        def pullback(cotangent: Floats) -> Floats:
+            gradient = np.empty_like(params)
+            gradient[: len(theta)] = (cotangent * z / scale) @ features
+            if self.learn_scale:
+                gradient[-1] = cotangent @ (z**2 - 1)
+            return gradient
+
+        return -0.5 * z**2 - math.log(scale) - _LOG_SQRT_2PI, pullback
+
+    def density(self, params: Floats, features: Floats, actions: Floats) -> Floats:
+        _, scale = self._split(params)
+        z = (actions - self.mean(params, features)) / scale
+        return np.exp(-0.5 * z**2) / (scale * math.sqrt(2 * math.pi))
+
+    def sample(self, params: Floats, features: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
+        from scipy.special import ndtri  # here: scipy would double the time `import o2pl` takes
+
+        _, scale = self._split(params)
+        actions = self.mean(params, features) + scale * ndtri(np.clip(uniforms, 1e-16, 1 - 1e-16))
+        return actions, self.density(params, features, actions)

@@ -1,0 +1,98 @@
+"""Files of a learner: a zip of one JSON header and plain arrays. Versioned, checked, never a pickle."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from o2pl.interactions import InvalidInput
+from o2pl.protocols import Array
+
+FORMAT = "o2pl"
+VERSION = 1
+
+
+class UnreadableFile(InvalidInput):
+    """A file that is not a saved learner, is damaged, or is of another version."""
+
+
+def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+    """Write beside the target and rename, so that a crash leaves the old file or the new one, never half of one."""
+    target = Path(path)
+    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
+    try:
+        with zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED) as archive:
+            archive.writestr("header.json", json.dumps({"format": FORMAT, "version": VERSION, **header}))
+            for name, array in arrays.items():
+                buffer = io.BytesIO()
+                np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
+                archive.writestr(f"{name}.npy", buffer.getvalue())
+        os.replace(partial, target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
+    """The header and the arrays; every byte is checked against the archive's checksums."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            header = json.loads(archive.read("header.json"))
+            if header.get("format") != FORMAT:
+                raise UnreadableFile(f"{path}: found format {header.get('format')!r}, expected {FORMAT!r}")
+            if header.get("version") != VERSION:
+                raise UnreadableFile(f"{path}: found version {header.get('version')!r}, this o2pl reads {VERSION}")
+            arrays = {
+                name.removesuffix(".npy"): np.lib.format.read_array(io.BytesIO(archive.read(name)), allow_pickle=False)
+                for name in archive.namelist()
+                if name.endswith(".npy")
+            }
+    except (zipfile.BadZipFile, KeyError, json.JSONDecodeError, EOFError) as error:
+        raise UnreadableFile(f"{path}: not a saved learner, or cut short ({error})") from error
+    return header, arrays
+
+
+_KNOWN: dict[str, type] = {}
+
+
+def storable(cls: type) -> type:
+    """Class decorator: instances of this frozen dataclass may stand in a saved header, under the class's name."""
+    _KNOWN[cls.__name__] = cls
+    return cls
+
+
+def encode(value: Any) -> Any:
+    """Settings as JSON: plain values, sequences, arrays and storable dataclasses."""
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return {"array": value.tolist(), "dtype": str(value.dtype)}
+    if isinstance(value, tuple | list):
+        return {type(value).__name__: [encode(item) for item in value]}
+    if is_dataclass(value) and type(value).__name__ in _KNOWN:
+        content = {field.name: encode(getattr(value, field.name)) for field in fields(value)}
+        return {"object": type(value).__name__, "fields": content}
+    raise InvalidInput(f"cannot be saved: {value!r} of type {type(value).__name__}")
+
+
+def decode(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    if "array" in value:
+        return np.array(value["array"], dtype=value["dtype"])
+    if "tuple" in value:
+        return tuple(decode(item) for item in value["tuple"])
+    if "list" in value:
+        return [decode(item) for item in value["list"]]
+    if value.get("object") not in _KNOWN:
+        raise UnreadableFile(f"settings name {value.get('object')!r}, which this o2pl does not have")
+    return _KNOWN[value["object"]](**{name: decode(item) for name, item in value["fields"].items()})

@@ -1,0 +1,16 @@
+"""Regret exponents: Regret_T = Õ(T^ρ)."""
+
+from __future__ import annotations
+
+
+def regret_exponent(beta: float, p: float = 0.0) -> float:
+    """ρ of Theorem 1, without overlap. At β = 1, p = 0 it is 0 (polylogarithmic: log² T).
+
+    β is the exponent of the Hölderian error bound, p that of the entropy of the logarithm of the policy class.
+    """
+    return (2 * (1 - beta) + p) / (2 * (2 - beta) + p)
+
+
+def overlap_regret_exponent(beta: float, p: float = 0.0) -> float:
+    """ρ when every policy keeps π(a|x) ≥ η > 0, the classical full-information fast rate."""
+    return (2 * (1 - beta) + beta * p) / (2 * (2 - beta) + beta * p)

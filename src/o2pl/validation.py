@@ -1,0 +1,151 @@
+"""Checks at the door. Each says which row, what was found and what was expected, before anything has changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from o2pl.interactions import ActionSets, Interactions, InvalidInput
+from o2pl.protocols import Array, Floats
+
+RewardRange = tuple[float, float]
+
+
+def check_reward_range(reward_range: Any) -> RewardRange:
+    try:
+        low, high = (float(end) for end in reward_range)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"reward_range: found {reward_range!r}, expected a pair (lowest, highest)") from None
+    if not (np.isfinite(low) and np.isfinite(high) and low < high):
+        raise InvalidInput(f"reward_range: found {reward_range!r}, expected finite lowest < highest")
+    return low, high
+
+
+def to_loss(reward: Any, reward_range: RewardRange) -> Any:
+    """Reward in [low, high] to loss in [-1, 0]; the best reward is the loss -1."""
+    low, high = reward_range
+    return (low - reward) / (high - low)
+
+
+def to_reward(loss: Any, reward_range: RewardRange) -> Any:
+    low, high = reward_range
+    return low - loss * (high - low)
+
+
+def _numbers(name: str, values: Any, dtype: Any) -> Array:
+    try:
+        return np.asarray(values, dtype=dtype)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{name}: expected numbers ({error})") from None
+
+
+def check_contexts(contexts: Any, width: int | None = None) -> Floats:
+    """Contexts as float32 [n, d], every entry finite."""
+    rows = _numbers("contexts", contexts, np.float32)
+    if rows.ndim != 2 or rows.shape[1] == 0 or (width is not None and rows.shape[1] != width):
+        raise InvalidInput(f"contexts: found shape {rows.shape}, expected (rows, {width or 'features'})")
+    _check_finite("context", rows, contexts)
+    return rows
+
+
+def check_context(context: Any, width: int | None = None) -> Floats:
+    """One context as float32 [d], every entry finite."""
+    row = _numbers("context", context, np.float32)
+    if row.ndim != 1 or row.size == 0 or (width is not None and row.size != width):
+        raise InvalidInput(f"context: found shape {row.shape}, expected ({width or 'features'},)")
+    _check_finite("context", row[None], [context])
+    return row
+
+
+def check_action_sets(sets: Any, width: int | None = None) -> ActionSets:
+    checked = sets if isinstance(sets, ActionSets) else ActionSets.of(sets)
+    if width is not None and checked.values.shape[1] != width:
+        raise InvalidInput(f"action sets: found {checked.values.shape[1]} features, expected {width}")
+    bad = np.flatnonzero(~np.isfinite(checked.values).all(axis=1))
+    if bad.size:
+        row = int(checked.owner[bad[0]])
+        action = int(bad[0] - checked.offsets[row])
+        raise InvalidInput(
+            f"action set {row}, action {action}: found {checked.values[bad[0]]}, expected finite numbers"
+        )
+    return checked
+
+
+def _check_finite(name: str, rows: Floats, given: Any) -> None:
+    if np.isfinite(rows).all():
+        return
+    row, column = (int(at[0]) for at in np.nonzero(~np.isfinite(rows)))
+    raise InvalidInput(
+        f"{name}, row {row}, feature {column}: found {given[row][column]}, expected a finite number"
+        " (of magnitude below 3e38, the range of float32)"
+    )
+
+
+def check_rewards(rewards: Any, reward_range: RewardRange) -> Floats:
+    low, high = reward_range
+    values = _vector("reward", rewards, np.float64)
+    _check_rows("reward", values, (values >= low) & (values <= high), f"a number in [{low:g}, {high:g}]")
+    return values
+
+
+def check_propensities(propensities: Any, density: bool = False) -> Floats:
+    values = _vector("propensity", propensities, np.float64)
+    fine = (values > 0) & (np.isfinite(values) if density else values <= 1)
+    _check_rows("propensity", values, fine, "a finite density > 0" if density else "a probability in (0, 1]")
+    return values
+
+
+def check_actions(actions: Any, n_actions: Any = None) -> Array:
+    """Whole numbers in [0, n_actions); `n_actions` may differ from row to row."""
+    given = _vector("action", actions, None)
+    whole = np.issubdtype(given.dtype, np.integer)
+    values = given.astype(np.int64) if whole or np.issubdtype(given.dtype, np.floating) else given
+    if values.dtype != np.int64 or not np.array_equal(values, given):
+        raise InvalidInput(f"actions: found {given.dtype} values such as {given[0]!r}, expected whole numbers from 0")
+    fine = values >= 0 if n_actions is None else (values >= 0) & (values < n_actions)
+    first = int(np.argmin(fine)) if len(fine) else 0
+    limit = n_actions if n_actions is None or np.ndim(n_actions) == 0 else n_actions[first]
+    _check_rows("action", values, fine, "a whole number from 0" + ("" if limit is None else f" to {limit - 1}"))
+    return values
+
+
+def check_continuous_actions(actions: Any) -> Floats:
+    values = _vector("action", actions, np.float64)
+    _check_rows("action", values, np.isfinite(values), "a finite number")
+    return values
+
+
+def check_batch(
+    contexts: Any,
+    actions: Array,
+    rewards: Any,
+    propensities: Any,
+    reward_range: RewardRange,
+    density: bool = False,
+) -> Interactions:
+    """A whole batch with contexts and actions already checked; all columns of one length."""
+    checked_rewards = check_rewards(rewards, reward_range)
+    checked_propensities = check_propensities(propensities, density)
+    lengths = {
+        "contexts": len(contexts),
+        "actions": len(actions),
+        "rewards": len(checked_rewards),
+        "propensities": len(checked_propensities),
+    }
+    if len(set(lengths.values())) != 1:
+        raise InvalidInput(f"columns differ in length: {lengths}")
+    return Interactions(contexts, actions, to_loss(checked_rewards, reward_range), checked_propensities)
+
+
+def _vector(name: str, values: Any, dtype: Any) -> Array:
+    vector = _numbers(name, values, dtype)
+    if vector.ndim != 1:
+        raise InvalidInput(f"{name}: found shape {vector.shape}, expected one value per row")
+    return vector
+
+
+def _check_rows(name: str, values: Array, fine: Array, expected: str) -> None:
+    if not fine.all():
+        row = int(np.argmin(fine))
+        raise InvalidInput(f"{name}, row {row}: found {values[row]}, expected {expected}")
