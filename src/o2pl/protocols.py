@@ -75,12 +75,17 @@ class Rounds(Protocol):
     Learners that are run on the same rounds see the same contexts and the same noise.
     """
 
-    contexts: Floats  # [n, d]
-
-    def rewards(self, rows: Ints, actions: Array) -> Floats: ...  # of `actions` in rounds `rows`
+    @property
+    def contexts(self) -> Floats: ...  # [n, d]
+    def rewards(self, rows: Ints, actions: Array) -> Floats: ...  # what `actions` bring in rounds `rows`, [m]
+    def expected(self, rows: Ints, actions: Array) -> Floats: ...  # the exact mean of that, [m]
 
 
 class Environment(Protocol):
-    """A world to act in."""
+    """A world to act in. n_actions is None where actions are real numbers."""
 
+    @property
+    def n_actions(self) -> int | None: ...
+    @property
+    def reward_range(self) -> tuple[float, float]: ...
     def sample(self, rounds: int, generator: np.random.Generator) -> Rounds: ...

@@ -1,8 +1,7 @@
-"""What `O2PL` and `GaussianO2PL` share: scikit-learn's conventions, the door where rewards become losses, and files."""
+"""What `O2PL` and `GaussianO2PL` share: the door where rewards become losses, logs in and out, and files."""
 
 from __future__ import annotations
 
-import inspect
 import os
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ import numpy as np
 
 from o2pl.interactions import Decision, Interactions, InvalidInput, Log
 from o2pl.learners.online import OFFLINE
+from o2pl.learners.params import Parameters
 from o2pl.learners.stream import UniformStream
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.storage import UnreadableFile, decode, encode, read, write
@@ -31,10 +31,9 @@ class Run:
         return float(self.rewards.mean())
 
 
-class BanditEstimator(ABC):
+class BanditEstimator(Parameters, ABC):
     """Parameters are stored as they are given; everything learned lives in an engine that the first use makes."""
 
-    _stored_as: ClassVar[dict[str, str]] = {"update": "schedule"}  # `update` is a method too: the name is taken
     _classes: ClassVar[dict[str, type[BanditEstimator]]] = {}
     _engine: Any = None
     _range: tuple[float, float] = (0.0, 1.0)
@@ -43,30 +42,6 @@ class BanditEstimator(ABC):
 
     def __init_subclass__(cls) -> None:
         BanditEstimator._classes[cls.__name__] = cls
-
-    # -- scikit-learn's conventions, without the second that importing its base class takes
-
-    @classmethod
-    def _names(cls) -> list[str]:
-        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The constructor's arguments by name."""
-        return {name: getattr(self, self._stored_as.get(name, name)) for name in self._names()}
-
-    def set_params(self, **params: Any) -> Self:
-        """Change constructor's arguments; they take effect at the next `fit` or on a learner that has not begun."""
-        unknown = sorted(set(params) - set(self._names()))
-        if unknown:
-            raise InvalidInput(f"set_params: found {unknown}, expected names among {self._names()}")
-        for name, value in params.items():
-            setattr(self, self._stored_as.get(name, name), value)
-        return self
-
-    def __repr__(self) -> str:
-        defaults = inspect.signature(type(self).__init__).parameters
-        given = [f"{n}={v!r}" for n, v in self.get_params().items() if repr(v) != repr(defaults[n].default)]
-        return f"{type(self).__name__}({', '.join(given)})"
 
     # -- what the two kinds of action differ in
 

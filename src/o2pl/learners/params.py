@@ -1,0 +1,36 @@
+"""scikit-learn's conventions (`get_params`, `set_params`, `clone`), without the second that importing its base takes."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, ClassVar, Self
+
+from o2pl.interactions import InvalidInput
+
+
+class Parameters:
+    """A constructor that only stores its arguments, under their names."""
+
+    _stored_as: ClassVar[dict[str, str]] = {"update": "schedule"}  # `update` is a method too: the name is taken
+
+    @classmethod
+    def _names(cls) -> list[str]:
+        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The constructor's arguments by name."""
+        return {name: getattr(self, self._stored_as.get(name, name)) for name in self._names()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change constructor's arguments; they take effect at the next `fit` or on a learner that has not begun."""
+        unknown = sorted(set(params) - set(self._names()))
+        if unknown:
+            raise InvalidInput(f"set_params: found {unknown}, expected names among {self._names()}")
+        for name, value in params.items():
+            setattr(self, self._stored_as.get(name, name), value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self).__init__).parameters
+        given = [f"{n}={v!r}" for n, v in self.get_params().items() if repr(v) != repr(defaults[n].default)]
+        return f"{type(self).__name__}({', '.join(given)})"
