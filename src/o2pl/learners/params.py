@@ -1,4 +1,4 @@
-"""scikit-learn's conventions (`get_params`, `set_params`, `clone`), without the second that importing its base takes."""
+"""scikit-learn conventions (`get_params`, `set_params`, `clone`), without the second that importing its base takes."""
 
 from __future__ import annotations
 
