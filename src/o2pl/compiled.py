@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numpy as np
 from numba import njit, types
+from numba.core.caching import IndexDataCacheFile
 from numba.extending import intrinsic, overload
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -16,9 +19,24 @@ F = TypeVar("F", bound=Callable[..., Any])
 _FAST = {"contract", "reassoc", "nsz", "arcp"}
 
 
+def _fingerprint() -> str:
+    """Of all of the package's files that hold kernels."""
+    sources = (path.read_bytes() for path in sorted(Path(__file__).parent.rglob("*.py")))
+    return hashlib.sha256(b"".join(source for source in sources if b"@compiled" in source)).hexdigest()[:12]
+
+
+_SOURCES = _fingerprint()
+
+
 def compiled(function: F) -> F:
     """Compile `function` on first use and keep the result on disk."""
-    return cast(F, njit(cache=True, fastmath=_FAST, error_model="numpy")(function))
+    kernel = njit(cache=True, fastmath=_FAST, error_model="numpy")(function)
+    # Numba renews a kernel on disk when the kernel's own file changes, but the kernels it calls, which stand in other
+    # files, are compiled into it: so the name on disk says what all the sources were.
+    cache = kernel._cache
+    name = f"{cache._impl.filename_base}-{_SOURCES}"
+    cache._cache_file = IndexDataCacheFile(cache.cache_path, name, cache._impl.locator.get_source_stamp())
+    return cast(F, kernel)
 
 
 def _bitcast(_context: Any, _bits: Any) -> Any:

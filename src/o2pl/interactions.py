@@ -80,86 +80,74 @@ class Interactions:
         return Interactions(self.contexts[rows], self.actions[rows], self.losses[rows], self.propensities[rows])
 
 
-class _Column:
-    """An array that grows at its end: appending n rows one by one costs O(n)."""
-
-    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
-        self.data: Array = np.empty((16, *shape), dtype)
-        self.size = 0
-
-    def reserve(self, more: int) -> Array:
-        if self.size + more > len(self.data):
-            grown = np.empty((max(2 * len(self.data), self.size + more), *self.data.shape[1:]), self.data.dtype)
-            grown[: self.size] = self.data[: self.size]
-            self.data = grown
-        return self.data
-
-    def extend(self, values: Array) -> None:
-        self.reserve(len(values))[self.size : self.size + len(values)] = values
-        self.size += len(values)
-
-    @property
-    def view(self) -> Array:
-        return self.data[: self.size]
-
-
 class Log:
     """An append-only log of interactions in doubling buffers; a view of its columns copies nothing."""
 
     def __init__(self, width: int, action_dtype: Any = np.int64, action_sets: bool = False) -> None:
         self.width = width
         self.action_sets = action_sets
-        self._values = _Column((width,), np.float32)  # context rows; with action sets, one row per (context, action)
-        self._actions = _Column((), action_dtype)
-        self._losses = _Column((), np.float64)
-        self._propensities = _Column((), np.float64)
-        self._offsets = _Column((), np.int64)  # used with action sets only
-        self._offsets.extend(np.zeros(1, np.int64))
+        self.n = 0
+        self._values: Array = np.empty((16, width), np.float32)  # contexts; of action sets, a row per action
+        self._actions: Array = np.empty(16, action_dtype)
+        self._losses: Array = np.empty(16)
+        self._propensities: Array = np.empty(16)
+        self._offsets: Array = np.zeros(17, np.int64)  # used with action sets only
+        self.capacity = 16
 
     def __len__(self) -> int:
-        return self._actions.size
+        return self.n
+
+    def buffers(self, more: int = 0) -> tuple[Array, Array, Array, Array]:
+        """Contexts, actions, losses, propensities with room for `more` rows after the first n.
+
+        A kernel may write rows by itself; raising `n` then makes them part of the log. Not with action sets.
+        """
+        need = self.n + more
+        if need > self.capacity:
+            self.capacity = max(2 * self.capacity, need)  # doubling: n appends cost O(n)
+            self._actions = _grown(self._actions, self.capacity)
+            self._losses = _grown(self._losses, self.capacity)
+            self._propensities = _grown(self._propensities, self.capacity)
+            self._offsets = _grown(self._offsets, self.capacity + 1)
+            if not self.action_sets:
+                self._values = _grown(self._values, self.capacity)
+        return self._values, self._actions, self._losses, self._propensities
 
     def extend(self, rows: Interactions) -> None:
-        """Many interactions, already checked."""
+        """Rows that have been checked."""
+        n, end = self.n, self.n + len(rows)
+        self.buffers(len(rows))
         if self.action_sets:
-            self._offsets.extend(self._values.size + rows.contexts.offsets[1:])
-            self._values.extend(rows.contexts.values)
+            total = self._offsets[n]
+            self._offsets[n + 1 : end + 1] = total + rows.contexts.offsets[1:]
+            if self._offsets[end] > len(self._values):
+                self._values = _grown(self._values, max(2 * len(self._values), int(self._offsets[end])))
+            self._values[total : self._offsets[end]] = rows.contexts.values
         else:
-            self._values.extend(rows.contexts)
-        self._actions.extend(rows.actions)
-        self._losses.extend(rows.losses)
-        self._propensities.extend(rows.propensities)
-
-    def buffers(self, more: int) -> tuple[Array, Array, Array, Array]:
-        """The buffers of a log without action sets, with room for `more` rows, for a kernel that appends by itself.
-
-        `advance` then tells the log how many rows were written.
-        """
-        columns = (self._values, self._actions, self._losses, self._propensities)
-        return columns[0].reserve(more), columns[1].reserve(more), columns[2].reserve(more), columns[3].reserve(more)
-
-    def advance(self, rows: int) -> None:
-        for column in (self._values, self._actions, self._losses, self._propensities):
-            column.size += rows
+            self._values[n:end] = rows.contexts
+        self._actions[n:end] = rows.actions
+        self._losses[n:end] = rows.losses
+        self._propensities[n:end] = rows.propensities
+        self.n = end
 
     @property
     def columns(self) -> Interactions:
-        values = self._values.view
-        contexts = ActionSets(values, self._offsets.view) if self.action_sets else values
-        return Interactions(contexts, self._actions.view, self._losses.view, self._propensities.view)
+        n = self.n
+        contexts: Any = self._values[:n]
+        if self.action_sets:
+            contexts = ActionSets(self._values[: self._offsets[n]], self._offsets[: n + 1])
+        return Interactions(contexts, self._actions[:n], self._losses[:n], self._propensities[:n])
 
     def __getitem__(self, rows: slice) -> Interactions:
         return self.columns[rows]
 
     def state(self) -> dict[str, Array]:
+        """Arrays that `restore` makes the same log of."""
         rows = self.columns
-        state = {
-            "log.values": self._values.view,
-            "log.actions": rows.actions,
-            "log.losses": rows.losses,
-            "log.propensities": rows.propensities,
-        }
-        return state | ({"log.offsets": self._offsets.view} if self.action_sets else {})
+        state = {"log.actions": rows.actions, "log.losses": rows.losses, "log.propensities": rows.propensities}
+        if self.action_sets:
+            return state | {"log.values": rows.contexts.values, "log.offsets": rows.contexts.offsets}
+        return state | {"log.values": rows.contexts}
 
     def restore(self, state: dict[str, Array]) -> None:
         """Into an empty log."""
@@ -167,3 +155,9 @@ class Log:
         if self.action_sets:
             contexts = ActionSets(contexts, state["log.offsets"])
         self.extend(Interactions(contexts, state["log.actions"], state["log.losses"], state["log.propensities"]))
+
+
+def _grown(column: Array, size: int) -> Array:
+    grown = np.empty((size, *column.shape[1:]), column.dtype)
+    grown[: len(column)] = column
+    return grown

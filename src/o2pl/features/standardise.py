@@ -75,8 +75,13 @@ def set_scale(count: Floats, mean: Floats, squares: Floats, binary: Array, shift
 
 @compiled
 def standardise(rows: Floats, shift: Floats, scale: Floats, clip: Any, out: Floats) -> None:
-    """out = clip((rows - shift) * scale), row by row. [n, d]"""
-    n, d = rows.shape
-    for r in range(n):
-        for i in range(d):
-            out[r, i] = min(max((rows[r, i] - shift[i]) * scale[i], -clip), clip)
+    """out = clip((rows - shift) * scale). [n, d]"""
+    for r in range(len(rows)):
+        standardise_row(rows[r], shift, scale, clip, out[r])
+
+
+@compiled
+def standardise_row(row: Floats, shift: Floats, scale: Floats, clip: Any, out: Floats) -> None:
+    """One row of it. [d]"""
+    for i in range(len(row)):
+        out[i] = min(max((row[i] - shift[i]) * scale[i], -clip), clip)

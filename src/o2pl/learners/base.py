@@ -74,10 +74,12 @@ class BanditEstimator(Parameters, ABC):
 
     def update(self, context: Any, action: Any, reward: float, propensity: float) -> Self:
         """Learn from one interaction; the propensity is that of the `Decision`, however long ago it was made."""
-        low, high = self._range if self._engine else check_reward_range(self.reward_range)
+        engine = self._engine
+        low, high = self._range if engine is not None else check_reward_range(self.reward_range)
         if not low <= reward <= high:
             raise InvalidInput(f"reward: found {reward}, expected a number in [{low:g}, {high:g}]")
-        engine = self._engine or self._begin(context)
+        if engine is None:
+            engine = self._begin(context)
         self._check_one(action, propensity)
         engine.append(context, action, (low - reward) / (high - low), propensity)
         return self

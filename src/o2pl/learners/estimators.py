@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Self
 
 import numpy as np
@@ -179,6 +180,7 @@ class O2PL(BanditEstimator):
             if not fine:
                 raise InvalidInput(f"{name}: found {getattr(self, name)!r}, expected {expected}")
         sets = self._takes_action_sets
+        self._limit: float = math.inf  # of action numbers; sets check their own
         log, stream = self._new_log(width, action_sets=sets), self._new_stream()
         acting = (self.sharpness, self.exploration)
         if sets:
@@ -186,6 +188,7 @@ class O2PL(BanditEstimator):
             return Online(members, policies, self._settings(control=False), update, log, stream, *acting)
         own = next((int(m.policy.n_actions) for m in members if m.policy is not None), None)
         self.n_actions_ = _agreed(own, self.n_actions, n_actions)
+        self._limit = self.n_actions_
         if isinstance(members[0].policy, FinitePolicies):
             settings = self._settings(control=False)
             return FiniteOnline(members[0].policy, settings, update.warm_start, log, stream, *acting)
@@ -218,9 +221,8 @@ class O2PL(BanditEstimator):
         return int(actions.max()) + 1
 
     def _check_one(self, action: Any, propensity: float) -> None:
-        limit = None if self._takes_action_sets else self.n_actions_
-        if not (action == int(action) and action >= 0 and (limit is None or action < limit)):
-            check_actions([action], limit)
+        if not 0 <= action < self._limit or action != int(action):
+            check_actions([action], None if self._limit == math.inf else self._limit)
         if not 0 < propensity <= 1:
             raise InvalidInput(f"propensity: found {propensity}, expected a probability in (0, 1]")
 

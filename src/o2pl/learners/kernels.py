@@ -11,7 +11,7 @@ from o2pl.compiled import compiled
 from o2pl.objectives.penalty import Phi, phi
 from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.objectives.weights import clipped_moments, weight_cotangent
-from o2pl.policies.softmax import logit_cotangent, played_logit_cotangent, softmax
+from o2pl.policies.softmax import played_softmax, pull_played_to_logits, pull_to_logits
 from o2pl.protocols import Floats, Ints
 
 
@@ -32,34 +32,36 @@ def softmax_objective(
 ) -> float:
     """V(π_W) + shrink |W|²/2; the gradient goes to `gradient`. W [K, d], features [d, n], control [K, n] or empty.
 
-    penalty: (α or 0, t, log 1/δ, p, scale). P [K, n] and weights [n] are room to work in.
+    penalty: (α or 0, t, log 1/δ, p, scale). actions are int32, as wide as the floats they are compared beside.
+    P [K, n] and weights [n] are room to work in.
     """
     K, n = P.shape
-    softmax(W, features, P)
+    played_softmax(W, features, actions, P, weights)
     for r in range(n):
-        weights[r] = P[actions[r], r] * inverse_propensities[r]
+        weights[r] *= inverse_propensities[r]
     risk, variance = clipped_moments(weights, residuals, alpha)
     pessimism, slope = phi(variance, penalty[0], penalty[1], penalty[2], penalty[3], penalty[4])
-    weight_cotangent(weights, residuals, alpha, slope, weights)
+    weight_cotangent(weights, residuals, alpha, slope)
     modelled = 0.0
     if control.size:
-        C = P * control  # ∂/∂ log π(a|x) of Σ_a π(a|x) m(x, a), times n
-        modelled = C.sum() / n
+        C = np.empty_like(P)  # ∂/∂ log π(a|x_s)
         for k in range(K):
             for r in range(n):
-                C[k, r] /= n
+                modelled += P[k, r] * control[k, r]
+                C[k, r] = P[k, r] * control[k, r] / n
         for r in range(n):
             C[actions[r], r] += weights[r]
-        logit_cotangent(P, C, P)
+        pull_to_logits(P, C)
+        np.dot(C, features.T, gradient)
     else:
-        played_logit_cotangent(P, actions, weights, P)
-    np.dot(P, features.T, gradient)
+        pull_played_to_logits(P, actions, weights)
+        np.dot(P, features.T, gradient)
     size = 0.0
     for k in range(K):
         for i in range(W.shape[1]):
             gradient[k, i] += shrink * W[k, i]
             size += W[k, i] * W[k, i]
-    return risk + pessimism + modelled + 0.5 * shrink * size
+    return risk + pessimism + modelled / n + 0.5 * shrink * size
 
 
 class SoftmaxValue:
@@ -74,7 +76,7 @@ class SoftmaxValue:
             control = np.ascontiguousarray((objective.control.all_actions - objective.baseline).T, np.float32)
         self._fixed = (
             np.ascontiguousarray(features.T, np.float32),
-            objective.actions,
+            objective.actions.astype(np.int32),
             objective.residuals.astype(np.float32),
             (1 / objective.propensities).astype(np.float32),
             control,

@@ -15,6 +15,7 @@ from o2pl.interactions import ActionSets, Decision, Interactions, Log
 from o2pl.learners.members import LINEAR, Member, MemberState, shared_control
 from o2pl.learners.settings import Settings
 from o2pl.learners.stream import UniformStream
+from o2pl.learners.threads import blas_threads
 from o2pl.learners.union import progressive_gains, shares
 from o2pl.learners.updates import Replay, Triggered, Update
 from o2pl.oracles.lbfgs import LBFGS
@@ -111,6 +112,10 @@ class Online:
 
     def learn(self, oracle: LBFGS | None = None) -> None:
         """Learn from the whole log now; with `oracle`, solve with it whatever the schedule says."""
+        with blas_threads(len(self.log) * max(len(member.params) for member in self.members)):
+            self._learn(oracle)
+
+    def _learn(self, oracle: LBFGS | None) -> None:
         rows = self.log.columns
         new = rows[self.learned :]
         self._score(new)

@@ -1,6 +1,6 @@
 """The paper's flat replay for a linear softmax, compiled: deciding, logging and learning without Python in between.
 
-`rounds` (a whole simulation) calls the same `select` and `learn` that one call per round does.
+`rounds` (a whole simulation) calls the same `decide`, `record` and `learn` that one call per round does.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from o2pl.compiled import compiled
 from o2pl.features import Chain, Intercept, Standardise
-from o2pl.features.standardise import absorb, set_scale, standardise
+from o2pl.features.standardise import absorb, set_scale, standardise_row
 from o2pl.interactions import Decision, Interactions, Log
 from o2pl.learners.kernels import softmax_objective
 from o2pl.learners.members import Member
@@ -20,11 +20,11 @@ from o2pl.learners.settings import PRIOR_ROWS, Settings
 from o2pl.learners.stream import UniformStream
 from o2pl.learners.updates import Replay
 from o2pl.oracles.adam import adam_step
-from o2pl.policies.sampling import draw
-from o2pl.policies.softmax import acting_probabilities
+from o2pl.policies.sampling import draw_one
+from o2pl.policies.softmax import acting_row
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.theory.schedules import clip_level, log_inverse_confidence
-from o2pl.validation import check_context, check_contexts
+from o2pl.validation import check_context
 
 # Places in the vector of settings that the kernels read. NaN: by the theory's schedule (CLIP), by the mean (BASELINE).
 CLIP, BETA, P, DELTA, PENALTY, BASELINE, L2, STEP_SIZE, SHARPNESS, EXPLORATION, FEATURE_CLIP = range(11)
@@ -40,27 +40,55 @@ def is_flat(member: Member) -> bool:
 
 
 @compiled
-def select(
-    contexts: Floats, shift: Floats, scale: Floats, W: Floats, numbers: Floats, uniforms: Floats, out: Floats
-) -> tuple[Ints, Floats]:
-    """Draw an action for each context, [n, d]; out [n, K] holds the acting probabilities."""
-    n, d = contexts.shape
+def decide(
+    context: Floats, shift: Floats, scale: Floats, W: Floats, numbers: Floats, uniform: float, room: Floats, pi: Floats
+) -> tuple[int, float]:
+    """Draw an action and tell its probability; action -1 if the context is unusable.
+
+    context [d]; room [width], whose first entry is 1 where there is an intercept; pi [K] holds the acting policy.
+    """
+    d = len(shift)
+    if len(context) != d or not all_finite(context):
+        return -1, 0.0
     K, width = W.shape
-    features = np.ones((n, width), np.float32)
-    standardise(contexts, shift, scale, np.float32(numbers[FEATURE_CLIP]), features[:, width - d :])
-    acting_probabilities(features, W, numbers[SHARPNESS], out)
+    standardise_row(context, shift, scale, np.float32(numbers[FEATURE_CLIP]), room[width - d :])
+    acting_row(room, W, numbers[SHARPNESS], pi)
     if numbers[EXPLORATION] > 0:
-        for r in range(n):
-            for k in range(K):
-                out[r, k] = (1 - numbers[EXPLORATION]) * out[r, k] + numbers[EXPLORATION] / K
-    return draw(out.reshape(-1), np.arange(0, n * K + 1, K), uniforms)
+        for k in range(K):
+            pi[k] = (1 - numbers[EXPLORATION]) * pi[k] + numbers[EXPLORATION] / K
+    action = draw_one(pi, uniform)
+    return action, pi[action]
+
+
+@compiled
+def record(
+    context: Floats, action: int, loss: float, propensity: float,
+    contexts: Floats, actions: Ints, losses: Floats, propensities: Floats, n: int,
+) -> bool:  # fmt: skip
+    """Write row n of the log; False, and nothing written, if the context is unusable."""
+    if len(context) != contexts.shape[1] or not all_finite(context):
+        return False
+    for i in range(len(context)):
+        contexts[n, i] = context[i]
+    actions[n] = action
+    losses[n] = loss
+    propensities[n] = propensity
+    return True
+
+
+@compiled
+def all_finite(row: Floats) -> bool:
+    total = np.float32(0)
+    for i in range(len(row)):
+        total += row[i] * np.float32(0)  # 0 unless an entry is NaN or infinite
+    return total == 0  # type: ignore[no-any-return]  # numpy's bool here, a plain one when compiled
 
 
 @compiled
 def learn(
     contexts: Floats, actions: Ints, losses: Floats, propensities: Floats, n: int,
     count: Floats, mean: Floats, squares: Floats, binary: Array, shift: Floats, scale: Floats, standardised: bool,
-    W: Floats, first: Floats, second: Floats, total: Floats, counters: Ints, numbers: Floats, plan: Ints,
+    ring: Floats, W: Floats, first: Floats, second: Floats, total: Floats, counters: Ints, numbers: Floats, plan: Ints,
 ) -> None:  # fmt: skip
     """Absorb the rows since the last checkpoint, then Adam steps on the latest window; everything in place.
 
@@ -73,20 +101,27 @@ def learn(
         set_scale(count, mean, squares, binary, shift, scale)
     for s in range(counters[LEARNED], n):
         total[0] += losses[s]
-    m = min(n, plan[0])
+    window = plan[0]
+    m = min(n, window)
     start = n - m
+    for s in range(max(counters[LEARNED], start), n):
+        for i in range(d):
+            ring[i, s % window] = contexts[s, i]  # feature-major, the newest row over the oldest
     features = np.ones((width, m), np.float32)
     clip = np.float32(numbers[FEATURE_CLIP])
     for i in range(d):
         for r in range(m):
-            features[width - d + i, r] = min(max((contexts[start + r, i] - shift[i]) * scale[i], -clip), clip)
+            features[width - d + i, r] = min(max((ring[i, r] - shift[i]) * scale[i], -clip), clip)
     baseline = numbers[BASELINE]
     if math.isnan(baseline):
         baseline = (total[0] - PRIOR_ROWS) / (n + PRIOR_ROWS)
-    residuals, inverse = np.empty(m, np.float32), np.empty(m, np.float32)
-    for r in range(m):
-        residuals[r] = losses[start + r] - baseline
-        inverse[r] = 1 / propensities[start + r]
+    played, residuals, inverse = np.empty(m, np.int32), np.empty(m, np.float32), np.empty(m, np.float32)
+    slot = start % window
+    for s in range(start, n):
+        played[slot] = actions[s]
+        residuals[slot] = losses[s] - baseline
+        inverse[slot] = 1 / propensities[s]
+        slot = slot + 1 if slot + 1 < window else 0
     alpha = numbers[CLIP]
     if math.isnan(alpha):
         alpha = clip_level(float(m), numbers[BETA], numbers[P])
@@ -99,7 +134,6 @@ def learn(
     )
     gradient = np.empty_like(W)
     room, weights = np.empty((W.shape[0], m), np.float32), np.empty(m, np.float32)
-    played = actions[start:n]
     for _ in range(plan[2]):
         softmax_objective(
             W, features, played, residuals, inverse, _NO_CONTROL, np.float32(alpha), penalty, numbers[L2] / m,
@@ -123,31 +157,19 @@ def rounds(
     new_contexts: Floats, table: Floats, uniforms: Floats,
     contexts: Floats, actions: Ints, losses: Floats, propensities: Floats, n: int,
     count: Floats, mean: Floats, squares: Floats, binary: Array, shift: Floats, scale: Floats, standardised: bool,
-    W: Floats, first: Floats, second: Floats, total: Floats, counters: Ints, numbers: Floats, plan: Ints,
+    ring: Floats, W: Floats, first: Floats, second: Floats, total: Floats, counters: Ints, numbers: Floats, plan: Ints,
 ) -> None:  # fmt: skip
     """A whole run: table [T, K] holds the loss of every action. The buffers have room for T more rows."""
-    out = np.empty((1, W.shape[0]))
+    room, pi = np.ones(W.shape[1], np.float32), np.empty(W.shape[0])
     for t in range(len(new_contexts)):
-        row = new_contexts[t : t + 1]
-        chosen, propensity = select(row, shift, scale, W, numbers, uniforms[t : t + 1], out)
-        contexts[n] = row[0]
-        actions[n] = chosen[0]
-        losses[n] = table[t, chosen[0]]
-        propensities[n] = propensity[0]
+        action, propensity = decide(new_contexts[t], shift, scale, W, numbers, uniforms[t], room, pi)
+        record(new_contexts[t], action, table[t, action], propensity, contexts, actions, losses, propensities, n)
         n += 1
         if n >= counters[CHECKPOINT]:
             learn(
                 contexts, actions, losses, propensities, n, count, mean, squares, binary, shift, scale, standardised,
-                W, first, second, total, counters, numbers, plan,
+                ring, W, first, second, total, counters, numbers, plan,
             )  # fmt: skip
-
-
-@compiled
-def _all_finite(row: Floats) -> bool:
-    total = np.float32(0)
-    for i in range(len(row)):
-        total += row[i] * np.float32(0)  # 0 unless an entry is NaN or infinite
-    return bool(total == 0)
 
 
 class ReplaySoftmax:
@@ -178,6 +200,7 @@ class ReplaySoftmax:
         weights = np.zeros((3, n_actions, member.features.width(log.width)), np.float32)
         self.arrays: dict[str, Array] = {
             **{name: seen[name] for name in ("count", "mean", "squares", "binary", "shift", "scale")},
+            "ring": np.zeros((log.width, update.window), np.float32),
             "W": weights[0],
             "first": weights[1],
             "second": weights[2],
@@ -191,57 +214,51 @@ class ReplaySoftmax:
         a = self.arrays
         self._learner_args: Any = (
             a["count"], a["mean"], a["squares"], a["binary"], a["shift"], a["scale"], self.standardised,
-            a["W"], a["first"], a["second"], a["total"], a["counters"], self.numbers, self.plan,
+            a["ring"], a["W"], a["first"], a["second"], a["total"], a["counters"], self.numbers, self.plan,
         )  # fmt: skip
         self._policy_args = (a["shift"], a["scale"], a["W"], self.numbers)
-        self._counters = a["counters"]
-        self._room = np.empty((1, len(a["W"])))
-        self._uniform = np.empty(1)
+        self._room = np.ones(a["W"].shape[1], np.float32)
+        self._pi = np.empty(len(a["W"]))
+        self._checkpoint = int(a["counters"][CHECKPOINT])
+        self._buffers, self._room_for = self.log.buffers(), 0
 
     def probabilities(self, contexts: Floats) -> Floats:
-        out = np.empty((len(contexts), len(self.arrays["W"])))
-        select(contexts, *self._policy_args, np.zeros(len(contexts)), out)
+        out = np.empty((len(contexts), len(self._pi)))
+        for r in range(len(contexts)):
+            decide(contexts[r], *self._policy_args, 0.0, self._room, out[r])
         return out
 
     def decide(self, context: Any) -> Decision:
-        row = self._row(context)
-        self._uniform[0] = self.stream.next()
-        actions, propensities = select(row[None], *self._policy_args, self._uniform, self._room)
-        return Decision(int(actions[0]), float(propensities[0]))
-
-    def _row(self, context: Any) -> Floats:
-        row = np.asarray(context, np.float32) if isinstance(context, np.ndarray) else check_context(context)
-        if row.shape != (self.log.width,) or not _all_finite(row):
+        row = _as_row(context)
+        drawn = decide(row, *self._policy_args, self.stream.next(), self._room, self._pi)
+        if drawn[0] < 0:
             check_context(context, self.log.width)  # says what is wrong
-        return row
+        return _decision(Decision, drawn)
 
     def append(self, context: Any, action: int, loss: float, propensity: float) -> None:
-        row = self._row(context)
-        n = len(self.log)
-        contexts, actions, losses, propensities = self.log.buffers(1)
-        contexts[n] = row
-        actions[n] = action
-        losses[n] = loss
-        propensities[n] = propensity
-        self.log.advance(1)
-        self.learn_if_due()
-
-    def learn_if_due(self) -> None:
-        if len(self.log) >= self._counters[CHECKPOINT]:
+        log = self.log
+        n = log.n
+        if n >= self._room_for:  # looked up now and then: the buffers stay where they are until they are full
+            self._buffers, self._room_for = log.buffers(1), log.capacity
+        if not record(_as_row(context), action, loss, propensity, *self._buffers, n):
+            check_context(context, log.width)  # says what is wrong
+        log.n = n + 1
+        if n + 1 >= self._checkpoint:
             self.learn()
 
     def learn(self, oracle: Any = None) -> None:
-        learn(*self.log.buffers(0), len(self.log), *self._learner_args)
+        self._room_for = 0  # rows may have come by another way
+        learn(*self.log.buffers(), self.log.n, *self._learner_args)
+        self._checkpoint = int(self.arrays["counters"][CHECKPOINT])
 
     def run(self, contexts: Floats, losses: Any) -> Interactions:
-        table = losses.table
-        start = len(self.log)
-        rounds(
-            check_contexts(contexts, self.log.width), table, self.stream.take(len(contexts)),
-            *self.log.buffers(len(contexts)), start, *self._learner_args,
-        )  # fmt: skip
-        self.log.advance(len(contexts))
-        return self.log[start:]
+        log, start = self.log, self.log.n
+        self._room_for = 0
+        uniforms = self.stream.take(len(contexts))
+        rounds(contexts, losses.table, uniforms, *log.buffers(len(contexts)), start, *self._learner_args)
+        self._checkpoint = int(self.arrays["counters"][CHECKPOINT])
+        log.n += len(contexts)
+        return log[start:]
 
     def state(self) -> tuple[dict[str, Any], dict[str, Array]]:
         return {"stream": self.stream.state()}, {**self.arrays, **self.log.state()}
@@ -251,3 +268,15 @@ class ReplaySoftmax:
         self.arrays = {name: arrays[name] for name in self.arrays}
         self.log.restore(arrays)
         self._bind()
+
+
+_decision = tuple.__new__  # the constructor of a named tuple, without its argument handling
+_FLOAT32 = np.dtype(np.float32)
+
+
+def _as_row(context: Any) -> Floats:
+    try:
+        row = np.asarray(context, _FLOAT32)
+    except (TypeError, ValueError):
+        return check_context(context)  # says what is wrong
+    return row if row.ndim == 1 else check_context(context)

@@ -8,47 +8,50 @@ import numpy as np
 
 from o2pl.protocols import Floats
 
-_BLOCK = 1024  # numbers drawn ahead: asking numpy for one costs fifty times as much as for one of many
+_BLOCK = 1024  # numbers drawn ahead: one at a time would cost ten times as much
 
 
 class UniformStream:
+    """`next()` and `take(n)` walk along one sequence, that of the seed's generator."""
+
     def __init__(self, seed: Any) -> None:
-        self._bits = np.random.default_rng(seed).bit_generator  # a Generator is taken over as it stands
-        self._block: Floats = np.empty(0)
+        self._generator = np.random.default_rng(seed)  # a Generator is taken over as it stands
+        self._before = self._generator.bit_generator.state  # as it was when the block was drawn
+        self._block: list[float] = []
         self._at = 0
-        self._before = self._bits.state
+
+    def _refill(self) -> None:
+        self._before = self._generator.bit_generator.state
+        self._block = self._generator.random(_BLOCK).tolist()
+        self._at = 0
 
     def next(self) -> float:
         if self._at == len(self._block):
-            self._before = self._bits.state
-            self._block = np.random.Generator(self._bits).random(_BLOCK)
-            self._at = 0
+            self._refill()
         self._at += 1
-        return float(self._block[self._at - 1])
+        return self._block[self._at - 1]
 
     def take(self, n: int) -> Floats:
         """The next n numbers: the same as n times `next`."""
-        out = np.empty(n)
-        filled = 0
-        while filled < n:
+        parts: list[Any] = []
+        while n > 0:
             if self._at == len(self._block):
-                out[filled] = self.next()
-                filled += 1
-                continue
-            some = min(n - filled, len(self._block) - self._at)
-            out[filled : filled + some] = self._block[self._at : self._at + some]
-            self._at += some
-            filled += some
-        return out
+                self._refill()
+            part = self._block[self._at : self._at + n]
+            self._at += len(part)
+            n -= len(part)
+            parts.append(part)
+        return np.concatenate(parts) if parts else np.empty(0)
 
     def state(self) -> dict[str, Any]:
-        return {"before": self._before, "at": self._at, "size": len(self._block)}
+        return {"before": self._before, "at": self._at, "drawn": bool(self._block)}
 
     @classmethod
     def restore(cls, state: dict[str, Any]) -> UniformStream:
-        stream = cls(np.random.Generator(getattr(np.random, state["before"]["bit_generator"])()))
-        stream._bits.state = stream._before = state["before"]
-        if state["size"]:
-            stream._block = np.random.Generator(stream._bits).random(_BLOCK)
-        stream._at = state["at"]
+        bits = getattr(np.random, state["before"]["bit_generator"])()
+        bits.state = state["before"]
+        stream = cls(np.random.Generator(bits))
+        if state["drawn"]:
+            stream._refill()
+            stream._at = state["at"]
         return stream

@@ -50,8 +50,8 @@ class Pessimistic:
         weights, residuals = self._weights(log_prob), self.residuals
         risk, variance = clipped_moments(weights, residuals, self.alpha)
         pessimism, slope = self.penalty(variance)
-        cotangent = np.empty_like(weights)
-        weight_cotangent(weights, residuals, self.alpha, slope, cotangent)
+        cotangent = weights
+        weight_cotangent(cotangent, residuals, self.alpha, slope)
         if self.control is None:
             return risk + pessimism, cotangent
         n = len(weights)

@@ -30,9 +30,9 @@ def clipped_moments(weights: Floats, residuals: Floats, alpha: float) -> tuple[f
 
 
 @compiled
-def weight_cotangent(weights: Floats, residuals: Floats, alpha: float, slope: float, out: Floats) -> None:
-    """out = ∂(R̂ + Φ)/∂ log π_s = 1{w < α} w (e + 2 Φ'(σ̂²) (w - 1)) / n; clipped rows carry no gradient. [n]"""
+def weight_cotangent(weights: Floats, residuals: Floats, alpha: float, slope: float) -> None:
+    """In place, w becomes ∂(R̂ + Φ)/∂ log π_s = 1{w < α} w (e + 2 Φ'(σ̂²) (w - 1)) / n: no gradient where clipped. [n]"""
     n = len(weights)
     for s in range(n):
         w = weights[s]
-        out[s] = w * (residuals[s] + 2.0 * slope * (w - 1.0)) / n if w < alpha else 0.0
+        weights[s] = w * (residuals[s] + 2.0 * slope * (w - 1.0)) / n if w < alpha else 0.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,12 +16,15 @@ FIRST, SECOND, FLOOR = 0.9, 0.999, 1e-8  # the usual decay of both moments, and 
 @compiled
 def adam_step(params: Floats, gradient: Floats, first: Floats, second: Floats, step: int, step_size: float) -> None:
     """One step, in place; `step` counts from 1. All arrays are flat and of one length."""
-    correction1, correction2 = 1 / (1 - FIRST**step), 1 / (1 - SECOND**step)
+    rate = params.dtype.type(step_size / (1 - FIRST**step))  # in the parameters' own precision: float32 is twice as fast
+    correction = params.dtype.type(1 / (1 - SECOND**step))
+    decay1, decay2 = params.dtype.type(FIRST), params.dtype.type(SECOND)
+    rest1, rest2, floor = params.dtype.type(1 - FIRST), params.dtype.type(1 - SECOND), params.dtype.type(FLOOR)
     for i in range(len(params)):
         g = gradient[i]
-        first[i] = FIRST * first[i] + (1 - FIRST) * g
-        second[i] = SECOND * second[i] + (1 - SECOND) * g * g
-        params[i] -= step_size * (first[i] * correction1) / (math.sqrt(second[i] * correction2) + FLOOR)
+        first[i] = decay1 * first[i] + rest1 * g
+        second[i] = decay2 * second[i] + rest2 * g * g
+        params[i] -= rate * first[i] / (np.sqrt(second[i] * correction) + floor)
 
 
 @storable

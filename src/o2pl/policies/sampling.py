@@ -11,22 +11,27 @@ from o2pl.protocols import Floats, Ints
 
 
 @compiled
+def draw_one(probabilities: Floats, uniform: float) -> int:
+    """One action, by inversion. [K]"""
+    below = 0.0
+    chosen = 0
+    for k in range(len(probabilities)):
+        if probabilities[k] > 0:
+            chosen = k  # rounding may leave the sum a hair below 1: the last possible action takes the rest
+            below += probabilities[k]
+            if uniform < below:
+                break
+    return chosen
+
+
+@compiled
 def draw(probabilities: Floats, offsets: Ints, uniforms: Floats) -> tuple[Ints, Floats]:
-    """From each set `probabilities[offsets[s]:offsets[s + 1]]` one action, by inversion, and its probability."""
+    """From each set `probabilities[offsets[s]:offsets[s + 1]]` one action and its probability."""
     n = len(uniforms)
     actions, propensities = np.empty(n, np.int64), np.empty(n)
     for s in range(n):
-        first, last = offsets[s], offsets[s + 1]
-        below = 0.0
-        chosen = first
-        for k in range(first, last):
-            if probabilities[k] > 0:
-                chosen = k  # rounding may leave the sum a hair below 1: the last possible action takes the rest
-                below += probabilities[k]
-                if uniforms[s] < below:
-                    break
-        actions[s] = chosen - first
-        propensities[s] = probabilities[chosen]
+        actions[s] = draw_one(probabilities[offsets[s] : offsets[s + 1]], uniforms[s])
+        propensities[s] = probabilities[offsets[s] + actions[s]]
     return actions, propensities
 
 

@@ -36,11 +36,12 @@ class Softmax:
         softmax(W, phi, P)
 
         def pullback(cotangent: Floats) -> Floats:
-            D = np.empty_like(P)  # ∂/∂logits
             if actions is None:
-                logit_cotangent(P, np.ascontiguousarray(cotangent.T, P.dtype), D)
+                D = np.array(cotangent.T, P.dtype, order="C")  # becomes ∂/∂logits, [K, n]
+                pull_to_logits(P, D)
             else:
-                played_logit_cotangent(P, actions, cotangent.astype(P.dtype), D)
+                D = P.copy()
+                pull_played_to_logits(D, actions, cotangent.astype(P.dtype))
             return (D @ phi.T).reshape(-1).astype(np.float64)
 
         log_prob = np.log(P.T if actions is None else P[actions, np.arange(P.shape[1])])
@@ -60,6 +61,27 @@ class Softmax:
 @compiled
 def softmax(W: Floats, phi: Floats, P: Floats) -> None:
     """P = softmax over actions of W phi. W [K, d], phi [d, n], P [K, n]; the loops run along the rows."""
+    total = exponentials(W, phi, P)
+    for k in range(len(P)):
+        for r in range(len(total)):
+            P[k, r] *= total[r]
+
+
+@compiled
+def played_softmax(W: Floats, phi: Floats, actions: Ints, P: Floats, played: Floats) -> None:
+    """`softmax`, and played = π(a_s|x_s) [n] in the same pass; a comparison vectorises, an indexed load does not."""
+    total = exponentials(W, phi, P)
+    for r in range(len(total)):
+        played[r] = 0
+    for k in range(len(P)):
+        for r in range(len(total)):
+            P[k, r] *= total[r]
+            played[r] += P[k, r] if actions[r] == k else np.float32(0)
+
+
+@compiled
+def exponentials(W: Floats, phi: Floats, P: Floats) -> Floats:
+    """P = exp(W phi - its column's maximum); returns the reciprocals of P's column sums, [n]."""
     np.dot(W, phi, P)
     K, n = P.shape
     top, total = P[0].copy(), np.zeros(n, P.dtype)
@@ -71,25 +93,27 @@ def softmax(W: Floats, phi: Floats, P: Floats) -> None:
             e = exp(P[k, r] - top[r])
             P[k, r] = e
             total[r] += e
-    for k in range(K):
-        for r in range(n):
-            P[k, r] /= total[r]
+    for r in range(n):
+        total[r] = 1 / total[r]
+    return total
+
+
+# The two pullbacks work in place: a kernel whose output may be its input cannot be vectorised.
 
 
 @compiled
-def played_logit_cotangent(P: Floats, actions: Ints, cotangent: Floats, D: Floats) -> None:
-    """D = c_s (1{a = a_s} - π(a|x_s)): the pullback of c·log π(a_s|x_s) to the logits. D may be P. [K, n]"""
+def pull_played_to_logits(P: Floats, actions: Ints, cotangent: Floats) -> None:
+    """P, which holds π, becomes c_s (1{a = a_s} - π(a|x_s)): ∂/∂logits of Σ c_s log π(a_s|x_s). [K, n]"""
     K, n = P.shape
     for k in range(K):
         for r in range(n):
-            D[k, r] = -cotangent[r] * P[k, r]
-    for r in range(n):
-        D[actions[r], r] += cotangent[r]
+            hit = cotangent[r] if actions[r] == k else np.float32(0)
+            P[k, r] = hit - cotangent[r] * P[k, r]
 
 
 @compiled
-def logit_cotangent(P: Floats, C: Floats, D: Floats) -> None:
-    """D = C - π Σ_a C_a: the pullback of all K log-probabilities to the logits. D may be P or C. [K, n]"""
+def pull_to_logits(P: Floats, C: Floats) -> None:
+    """C, the cotangent of all K log-probabilities, becomes C - π Σ_a C_a: that of the logits. [K, n]"""
     K, n = P.shape
     total = np.zeros(n, P.dtype)
     for k in range(K):
@@ -97,25 +121,30 @@ def logit_cotangent(P: Floats, C: Floats, D: Floats) -> None:
             total[r] += C[k, r]
     for k in range(K):
         for r in range(n):
-            D[k, r] = C[k, r] - P[k, r] * total[r]
+            C[k, r] -= P[k, r] * total[r]
+
+
+@compiled
+def acting_row(features: Floats, W: Floats, sharpness: float, out: Floats) -> None:
+    """out = π(·|x) with logits times `sharpness`, in double precision. features [d], W [K, d], out [K]"""
+    K, d = W.shape
+    top = -math.inf
+    for k in range(K):
+        logit = np.float32(0)
+        for i in range(d):
+            logit += W[k, i] * features[i]
+        out[k] = sharpness * logit
+        top = max(top, out[k])
+    total = 0.0
+    for k in range(K):
+        out[k] = math.exp(out[k] - top)
+        total += out[k]
+    for k in range(K):
+        out[k] /= total
 
 
 @compiled
 def acting_probabilities(features: Floats, W: Floats, sharpness: float, out: Floats) -> None:
-    """out = π(·|x) with logits times `sharpness`. features [n, d], W [K, d], out [n, K]"""
-    n, d = features.shape
-    K = len(W)
-    for r in range(n):
-        top = -math.inf
-        for k in range(K):
-            logit = np.float32(0)
-            for i in range(d):
-                logit += W[k, i] * features[r, i]
-            out[r, k] = sharpness * logit
-            top = max(top, out[r, k])
-        total = 0.0
-        for k in range(K):
-            out[r, k] = math.exp(out[r, k] - top)
-            total += out[r, k]
-        for k in range(K):
-            out[r, k] /= total
+    """`acting_row` for many rows: features [n, d], out [n, K]. A row's result is its own alone."""
+    for r in range(len(features)):
+        acting_row(features[r], W, sharpness, out[r])
