@@ -30,14 +30,18 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
     partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
     try:
         with zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED) as archive:
-            archive.writestr("header.json", json.dumps({"format": FORMAT, "version": VERSION, **header}))
+            archive.writestr(_entry("header.json"), json.dumps({"format": FORMAT, "version": VERSION, **header}))
             for name, array in arrays.items():
                 buffer = io.BytesIO()
                 np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
-                archive.writestr(f"{name}.npy", buffer.getvalue())
+                archive.writestr(_entry(f"{name}.npy"), buffer.getvalue())
         os.replace(partial, target)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _entry(name: str) -> zipfile.ZipInfo:
+    return zipfile.ZipInfo(name)  # without the time of day: the same learner makes the same file
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:

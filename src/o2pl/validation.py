@@ -35,7 +35,8 @@ def to_reward(loss: Any, reward_range: RewardRange) -> Any:
 
 def _numbers(name: str, values: Any, dtype: Any) -> Array:
     try:
-        return np.asarray(values, dtype=dtype)
+        with np.errstate(over="ignore"):  # too large for float32: infinite, which is refused by name
+            return np.asarray(values, dtype=dtype)
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"{name}: expected numbers ({error})") from None
 

@@ -112,27 +112,29 @@ class BanditEstimator(Parameters, ABC):
     def partial_fit(self, contexts: Any, actions: Any, rewards: Any, propensities: Any) -> Self:
         """Add a batch to the log, from whatever logger, and learn from the whole log."""
         batch = self._checked(contexts, actions, rewards, propensities)
-        if self._engine is None and len(batch):
+        if not len(batch):
+            return self
+        if self._engine is None:
             self._adopt(self._make_engine(self._width(batch.contexts), self._most(batch.actions)))
-        if len(batch):
-            self._engine.log.extend(batch)
-            self._engine.learn()
+        self._engine.extend(batch)
+        if len(self._engine.log) == len(batch):
+            self._engine.imitate()
+        self._engine.learn()
         return self
 
     def fit(self, contexts: Any, actions: Any, rewards: Any, propensities: Any) -> Self:
         """Offline: forget what was learned, and solve to convergence on this log."""
-        batch = self._checked(contexts, actions, rewards, propensities) if self._engine is None else None
-        if batch is None:
-            before, self._engine = self._engine, None
-            try:
-                batch = self._checked(contexts, actions, rewards, propensities)
-            except InvalidInput:
-                self._engine = before
-                raise
-        if not len(batch):
-            raise InvalidInput("fit: found no rows, expected at least one")
-        engine = self._make_engine(self._width(batch.contexts), self._most(batch.actions))
-        engine.log.extend(batch)
+        before, self._engine = self._engine, None
+        try:
+            batch = self._checked(contexts, actions, rewards, propensities)
+            if not len(batch):
+                raise InvalidInput("fit: found no rows, expected at least one")
+            engine = self._make_engine(self._width(batch.contexts), self._most(batch.actions))
+            engine.extend(batch)
+        except ValueError:
+            self._engine = before
+            raise
+        engine.imitate()
         engine.learn(OFFLINE)
         self._adopt(engine)
         return self

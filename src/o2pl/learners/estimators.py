@@ -59,7 +59,8 @@ class O2PL(BanditEstimator):
     l2
         Weight decay: l2 |W|² / (2n) is added to the objective.
     sharpness
-        Decisions are drawn from logits times this; the propensities are the sharpened ones.
+        Decisions are drawn from logits times this; the propensities are the sharpened ones. Members of a finite class
+        act as they are.
     exploration
         ε: decisions are mixed with the uniform policy; every action keeps at least ε/K.
     p, beta, delta
@@ -191,7 +192,7 @@ class O2PL(BanditEstimator):
         self._limit = self.n_actions_
         if isinstance(members[0].policy, FinitePolicies):
             settings = self._settings(control=False)
-            return FiniteOnline(members[0].policy, settings, update.warm_start, log, stream, *acting)
+            return FiniteOnline(members[0].policy, settings, update.warm_start, log, stream, self.exploration)
         if isinstance(update, Replay) and len(members) == 1 and members[0].policy is None and is_flat(members[0]):
             settings = self._settings(control=False)
             return ReplaySoftmax(members[0], self.n_actions_, settings, update, log, stream, *acting)
@@ -208,7 +209,7 @@ class O2PL(BanditEstimator):
             limit: Any = rows.sizes
         else:
             rows = check_contexts(contexts, width)
-            limit = self.n_actions_ if self._engine else self.n_actions
+            limit = self.n_actions_ if self._engine else _whole(self.n_actions)
         if actions is None:
             return rows, np.empty(0, np.int64)
         if len(np.atleast_1d(actions)) != len(rows):
@@ -256,6 +257,11 @@ def _agreed(of_policy: int | None, given: int | None, seen: int | None) -> int:
         raise InvalidInput("n_actions: found None, expected a number (or data before the first decision)")
     if given is not None and given != known:
         raise InvalidInput(f"n_actions: found {given}, expected {known}, the number of actions of the policy")
-    if not (isinstance(known, int | np.integer) and known >= 1):
-        raise InvalidInput(f"n_actions: found {known!r}, expected a whole number from 1")
+    _whole(known)
     return int(known)
+
+
+def _whole(n_actions: Any) -> Any:
+    if n_actions is not None and not (isinstance(n_actions, int | np.integer) and n_actions >= 1):
+        raise InvalidInput(f"n_actions: found {n_actions!r}, expected None or a whole number from 1")
+    return n_actions

@@ -6,18 +6,51 @@ from typing import Any
 
 import numpy as np
 
+from o2pl.compiled import compiled
 from o2pl.interactions import Decision, Interactions, Log
-from o2pl.learners.settings import Settings
+from o2pl.learners.settings import Settings, baseline_at, clip_at, penalty_at
 from o2pl.learners.stream import UniformStream
-from o2pl.oracles.exhaustive import ClassSums
+from o2pl.oracles.exhaustive import ClassSums, add_row, class_values
 from o2pl.policies.finite import FinitePolicies
-from o2pl.policies.sampling import draw_rows
-from o2pl.protocols import Array, Floats
+from o2pl.policies.sampling import draw_one, draw_rows
+from o2pl.protocols import Array, Floats, Ints
 from o2pl.validation import check_context
+
+_CHUNK = 2_000_000  # likelihoods that a run holds at a time
+NOBODY = -1  # no member acts yet: the even mixture of all does
+
+
+@compiled
+def best_member(sums: Floats, n: float, total: float, numbers: Floats) -> int:
+    values = class_values(sums, n, baseline_at(numbers, total, n), penalty_at(numbers, n))
+    return int(np.argmin(values))
+
+
+@compiled
+def finite_rounds(
+    L: Floats, table: Floats, uniforms: Floats, start: int, member: int,
+    sums: Floats, heap: Floats, counts: Ints, total: Floats, numbers: Floats, warm_start: int, exploration: float,
+    actions: Ints, propensities: Floats,
+) -> int:  # fmt: skip
+    """Rounds of a run: L [m, K, J], every action under every member; table [m, K] of losses. Returns who acts next."""
+    m, K, _ = L.shape
+    pi = np.empty(K)
+    for r in range(m):
+        for k in range(K):
+            own = L[r, k].mean() if member == NOBODY else L[r, k, member]
+            pi[k] = (1 - exploration) * own + exploration / K
+        action = draw_one(pi, uniforms[r])
+        actions[r], propensities[r] = action, pi[action]
+        n = start + r + 1
+        total[0] += table[r, action]
+        add_row(sums, heap, counts, L[r, action], table[r, action], pi[action], clip_at(numbers, float(n)))
+        if n >= warm_start:
+            member = best_member(sums, float(n), total[0], numbers)
+    return member
 
 
 class FiniteOnline:
-    """An engine like `Online`: the best member so far acts; before any row, the even mixture of all members."""
+    """An engine like `Online`: the best member so far acts, as it is; before any row, the even mixture of all."""
 
     def __init__(
         self,
@@ -26,60 +59,72 @@ class FiniteOnline:
         warm_start: int,
         log: Log,
         stream: UniformStream,
-        sharpness: float,
         exploration: float,
     ) -> None:
         self.policies, self.settings, self.log, self.stream = policies, settings, log, stream
-        self.warm_start, self.sharpness, self.exploration = warm_start, sharpness, exploration
+        self.warm_start, self.exploration = warm_start, exploration
+        self.numbers = settings.numbers
         self.sums = ClassSums(policies.size)
-        self.total = 0.0
-        self.params = policies.init(log.width)
+        self.total = np.zeros(1)  # Σ losses
+        self.member = NOBODY
 
     def probabilities(self, contexts: Floats) -> Floats:
-        own = self.policies.probabilities(self.params, contexts, self.sharpness)
-        return (1 - self.exploration) * own + self.exploration / self.policies.n_actions
+        L = self.policies.all_likelihoods(contexts)  # [n, K, J]
+        own = L.mean(axis=2) if self.member == NOBODY else L[:, :, self.member]
+        return np.asarray((1 - self.exploration) * own + self.exploration / self.policies.n_actions)
 
     def decide(self, context: Any) -> Decision:
-        row = check_context(context, self.log.width)[None]
-        actions, propensities = draw_rows(self.probabilities(row), np.array([self.stream.next()]))
+        pi = self.probabilities(check_context(context, self.log.width)[None])
+        actions, propensities = draw_rows(pi, np.array([self.stream.next()]))
         return Decision(int(actions[0]), float(propensities[0]))
 
     def append(self, context: Any, action: int, loss: float, propensity: float) -> None:
         row = check_context(context, self.log.width)[None]
-        self.log.extend(Interactions(row, np.array([action]), np.array([loss]), np.array([propensity])))
+        self.extend(Interactions(row, np.array([action]), np.array([loss]), np.array([propensity])))
         self.learn()
 
+    def extend(self, rows: Interactions) -> None:
+        likelihoods = self.policies.likelihoods(rows.contexts, rows.actions)  # refuses contexts it does not know
+        start = self.log.n
+        self.log.extend(rows)
+        for s in range(len(rows)):
+            loss, propensity = float(rows.losses[s]), float(rows.propensities[s])
+            self.total += loss
+            self.sums.add(likelihoods[s], loss, propensity, self.settings.alpha(start + s + 1))
+
+    def imitate(self) -> None:
+        """Nothing to do: every member is tried anyway."""
+
     def learn(self, oracle: Any = None) -> None:
-        """Catch up with rows that were put into the log directly, then take the best member."""
+        """Take the best member; no oracle is needed."""
         n = len(self.log)
-        behind = int(self.sums.counts[0])
-        if behind < n:
-            rows = self.log[behind:]
-            likelihoods = self.policies.likelihoods(rows.contexts, rows.actions)
-            for s in range(len(rows)):
-                self.total += float(rows.losses[s])
-                alpha = self.settings.alpha(behind + s + 1)
-                self.sums.add(likelihoods[s], float(rows.losses[s]), float(rows.propensities[s]), alpha)
         if n >= max(self.warm_start, 1):
-            values = self.sums.values(self.settings.level(self.total, n), self.settings.phi(n))
-            self.params = self.policies.vertex(int(np.argmin(values)))
+            self.member = best_member(self.sums.sums, float(n), float(self.total[0]), self.numbers)
 
     def run(self, contexts: Floats, losses: Any) -> Interactions:
-        start = len(self.log)
-        for row in range(len(contexts)):
-            decision = self.decide(contexts[row])
-            loss = losses(np.array([row]), np.array([decision.action]))[0]
-            self.append(contexts[row], decision.action, float(loss), decision.propensity)
+        start, size = self.log.n, self.policies.size
+        chunk = max(1, _CHUNK // (size * self.policies.n_actions))
+        for first in range(0, len(contexts), chunk):
+            rows = contexts[first : first + chunk]
+            table = losses.table[first : first + chunk]
+            L = np.ascontiguousarray(self.policies.all_likelihoods(rows))
+            self.sums.reserve(len(rows) * size)
+            actions, propensities = np.empty(len(rows), np.int64), np.empty(len(rows))
+            self.member = finite_rounds(
+                L, table, self.stream.take(len(rows)), self.log.n, self.member,
+                self.sums.sums, self.sums.heap, self.sums.counts, self.total, self.numbers, self.warm_start,
+                self.exploration, actions, propensities,
+            )  # fmt: skip
+            self.log.extend(Interactions(rows, actions, table[np.arange(len(rows)), actions], propensities))
+            self.sums.alpha = self.settings.alpha(self.log.n)
         return self.log[start:]
 
     def state(self) -> tuple[dict[str, Any], dict[str, Array]]:
         sums = {f"sums.{name}": array for name, array in self.sums.state().items()}
-        header = {"stream": self.stream.state(), "total": self.total}
-        return header, {"params": self.params, **sums, **self.log.state()}
+        return {"stream": self.stream.state(), "member": self.member}, {"total": self.total, **sums, **self.log.state()}
 
     def restore(self, header: dict[str, Any], arrays: dict[str, Array]) -> None:
         self.stream = UniformStream.restore(header["stream"])
-        self.total = header["total"]
-        self.params = arrays["params"]
+        self.member, self.total = header["member"], arrays["total"]
         self.sums = ClassSums.restore({n.removeprefix("sums."): a for n, a in arrays.items() if n.startswith("sums.")})
         self.log.restore(arrays)

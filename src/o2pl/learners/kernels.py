@@ -61,7 +61,7 @@ def softmax_objective(
         for i in range(W.shape[1]):
             gradient[k, i] += shrink * W[k, i]
             size += W[k, i] * W[k, i]
-    return risk + pessimism + modelled / n + 0.5 * shrink * size
+    return float(risk + pessimism + modelled / n + 0.5 * shrink * size)
 
 
 class SoftmaxValue:

@@ -106,6 +106,18 @@ class Online:
         self.log.extend(Interactions(contexts, np.array([action]), np.array([loss]), np.array([propensity])))
         self.learn_if_due()
 
+    def extend(self, rows: Interactions) -> None:
+        """Many interactions, checked; they are learned from when `learn` is called."""
+        self.log.extend(rows)
+
+    def imitate(self) -> None:
+        """Start from the logger where a policy can: far from it all weights are 0, and so is the gradient."""
+        rows = self.log.columns
+        for member in self.members:
+            if hasattr(member.policy, "imitate"):
+                seen = member.features.observe(member.seen, rows.contexts)
+                member.params = member.policy.imitate(member.features.transform(seen, rows.contexts), rows.actions)
+
     def learn_if_due(self) -> None:
         if len(self.log) >= self.checkpoint:
             self.learn()

@@ -12,22 +12,22 @@ import numpy as np
 
 from o2pl.compiled import compiled
 from o2pl.features import Chain, Intercept, Standardise
-from o2pl.features.standardise import absorb, set_scale, standardise_row
+from o2pl.features.standardise import absorb, set_scale, standardise, standardise_row
 from o2pl.interactions import Decision, Interactions, Log
-from o2pl.learners.kernels import softmax_objective
+from o2pl.learners.kernels import SoftmaxValue, softmax_objective
 from o2pl.learners.members import Member
-from o2pl.learners.settings import PRIOR_ROWS, Settings
+from o2pl.learners.settings import L2, Settings, baseline_at, clip_at, penalty_at
 from o2pl.learners.stream import UniformStream
 from o2pl.learners.updates import Replay
 from o2pl.oracles.adam import adam_step
+from o2pl.oracles.lbfgs import LBFGS
 from o2pl.policies.sampling import draw_one
 from o2pl.policies.softmax import acting_row
 from o2pl.protocols import Array, Floats, Ints
-from o2pl.theory.schedules import clip_level, log_inverse_confidence
 from o2pl.validation import check_context
 
-# Places in the vector of settings that the kernels read. NaN: by the theory's schedule (CLIP), by the mean (BASELINE).
-CLIP, BETA, P, DELTA, PENALTY, BASELINE, L2, STEP_SIZE, SHARPNESS, EXPLORATION, FEATURE_CLIP = range(11)
+# Places in the vector of settings that the kernels read, after those of `Settings.numbers`.
+STEP_SIZE, SHARPNESS, EXPLORATION, FEATURE_CLIP = range(7, 11)
 # Places in the vector of counters.
 LEARNED, CHECKPOINT, STEPS = range(3)
 _NO_CONTROL = np.empty((0, 0), np.float32)
@@ -112,9 +112,7 @@ def learn(
     for i in range(d):
         for r in range(m):
             features[width - d + i, r] = min(max((ring[i, r] - shift[i]) * scale[i], -clip), clip)
-    baseline = numbers[BASELINE]
-    if math.isnan(baseline):
-        baseline = (total[0] - PRIOR_ROWS) / (n + PRIOR_ROWS)
+    baseline = baseline_at(numbers, total[0], float(n))
     played, residuals, inverse = np.empty(m, np.int32), np.empty(m, np.float32), np.empty(m, np.float32)
     slot = start % window
     for s in range(start, n):
@@ -122,16 +120,7 @@ def learn(
         residuals[slot] = losses[s] - baseline
         inverse[slot] = 1 / propensities[s]
         slot = slot + 1 if slot + 1 < window else 0
-    alpha = numbers[CLIP]
-    if math.isnan(alpha):
-        alpha = clip_level(float(m), numbers[BETA], numbers[P])
-    penalty = (
-        alpha if alpha < math.inf else 0.0,
-        float(m),
-        log_inverse_confidence(float(m), numbers[DELTA]),
-        numbers[P],
-        numbers[PENALTY],
-    )
+    alpha, penalty = clip_at(numbers, float(m)), penalty_at(numbers, float(m))
     gradient = np.empty_like(W)
     room, weights = np.empty((W.shape[0], m), np.float32), np.empty(m, np.float32)
     for _ in range(plan[2]):
@@ -189,12 +178,9 @@ class ReplaySoftmax:
         self.settings, self.update, self.log, self.stream = member.settings(settings), update, log, stream
         maps = member.features.maps if isinstance(member.features, Chain) else (member.features,)
         scaler = next((each for each in maps if isinstance(each, Standardise)), None)
-        s = self.settings
-        self.numbers = np.array([
-            math.nan if s.clip == "theory" else s.alpha(1), s.beta, s.p, s.delta, s.penalty,
-            math.nan if s.baseline == "mean" else s.level(0.0, 0), s.l2, update.step_size, sharpness, exploration,
-            math.inf if scaler is None else scaler.clip,
-        ])  # fmt: skip
+        feature_clip = math.inf if scaler is None else scaler.clip
+        own = [update.step_size, sharpness, exploration, feature_clip]
+        self.numbers = np.concatenate([self.settings.numbers, own])
         self.plan = np.array([update.window, update.every, update.steps, update.warm_start])
         seen = (scaler or Standardise()).init(log.width)
         weights = np.zeros((3, n_actions, member.features.width(log.width)), np.float32)
@@ -232,6 +218,7 @@ class ReplaySoftmax:
         row = _as_row(context)
         drawn = decide(row, *self._policy_args, self.stream.next(), self._room, self._pi)
         if drawn[0] < 0:
+            self.stream.unread()
             check_context(context, self.log.width)  # says what is wrong
         return _decision(Decision, drawn)
 
@@ -246,10 +233,28 @@ class ReplaySoftmax:
         if n + 1 >= self._checkpoint:
             self.learn()
 
-    def learn(self, oracle: Any = None) -> None:
+    def extend(self, rows: Interactions) -> None:
+        self.log.extend(rows)
+
+    def imitate(self) -> None:
+        """Nothing to do: it starts where every weight is near 1."""
+
+    def learn(self, oracle: LBFGS | None = None) -> None:
         self._room_for = 0  # rows may have come by another way
         learn(*self.log.buffers(), self.log.n, *self._learner_args)
         self._checkpoint = int(self.arrays["counters"][CHECKPOINT])
+        if oracle is not None:
+            self._solve(oracle)
+
+    def _solve(self, oracle: LBFGS) -> None:
+        """On the whole log, to the oracle's tolerance."""
+        rows, W = self.log.columns, self.arrays["W"]
+        features = np.ones((len(rows), W.shape[1]), np.float32)
+        clip = np.float32(self.numbers[FEATURE_CLIP])
+        shift, scale = self.arrays["shift"], self.arrays["scale"]
+        standardise(rows.contexts, shift, scale, clip, features[:, W.shape[1] - self.log.width :])
+        function = SoftmaxValue(features, len(W), self.settings.objective(rows), self.settings.l2)
+        W[:] = oracle(function, W.reshape(-1).astype(np.float64)).params.reshape(W.shape)
 
     def run(self, contexts: Floats, losses: Any) -> Interactions:
         log, start = self.log, self.log.n
@@ -275,8 +280,6 @@ _FLOAT32 = np.dtype(np.float32)
 
 
 def _as_row(context: Any) -> Floats:
-    try:
-        row = np.asarray(context, _FLOAT32)
-    except (TypeError, ValueError):
-        return check_context(context)  # says what is wrong
-    return row if row.ndim == 1 else check_context(context)
+    if isinstance(context, np.ndarray) and context.dtype is _FLOAT32 and context.ndim == 1:
+        return context  # the kernel checks the rest
+    return check_context(context)

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from o2pl.compiled import compiled
 from o2pl.interactions import Interactions, InvalidInput
 from o2pl.objectives.penalty import Phi
 from o2pl.objectives.pessimistic import Pessimistic
+from o2pl.protocols import Floats
 from o2pl.theory.schedules import clip_level, log_inverse_confidence
 
 # An optimistic start of the baseline: as if this many best rewards had been seen. It makes a learner that has met only
@@ -46,26 +48,51 @@ class Settings:
             if not fine:
                 raise InvalidInput(f"{name}: found {getattr(self, name)!r}, expected {expected}")
 
+    @property
+    def numbers(self) -> Floats:
+        """The settings as the kernels read them."""
+        clip = math.nan if self.clip == "theory" else math.inf if self.clip is None else float(self.clip)
+        baseline = math.nan if self.baseline == "mean" else float(self.baseline or 0.0)
+        return np.array([clip, self.beta, self.p, self.delta, self.penalty, baseline, self.l2])
+
     def alpha(self, t: int) -> float:
         """The clipping level for a log of t rows."""
-        if self.clip is None:
-            return math.inf
-        return clip_level(max(t, 1), self.beta, self.p) if self.clip == "theory" else float(self.clip)
+        return clip_at(self.numbers, float(t))
 
     def phi(self, t: int) -> Phi:
-        t = max(t, 1)
-        return Phi(self.alpha(t), t, log_inverse_confidence(t, self.delta), self.p, self.penalty)
+        return Phi(self.alpha(t), max(t, 1), log_inverse_confidence(max(t, 1), self.delta), self.p, self.penalty)
 
     def level(self, total_loss: float, rows: int) -> float:
         """The baseline b after `rows` losses that sum to `total_loss`."""
-        if self.baseline == "mean":
-            return (total_loss - PRIOR_ROWS) / (rows + PRIOR_ROWS)
-        return 0.0 if self.baseline is None else float(self.baseline)
+        return baseline_at(self.numbers, total_loss, float(rows))
 
     def objective(self, rows: Interactions, control: Any = None) -> Pessimistic:
         n = len(rows)
         baseline = self.level(float(np.sum(rows.losses)), n)
         return Pessimistic(rows.actions, rows.losses, rows.propensities, self.alpha(n), self.phi(n), baseline, control)
+
+
+# Places in `Settings.numbers`. NaN: by the theory's schedule (CLIP), the mean of the losses (BASELINE).
+CLIP, BETA, P, DELTA, PENALTY, BASELINE, L2 = range(7)
+
+
+@compiled
+def clip_at(numbers: Floats, t: float) -> float:
+    return clip_level(max(t, 1.0), numbers[BETA], numbers[P]) if math.isnan(numbers[CLIP]) else numbers[CLIP]
+
+
+@compiled
+def penalty_at(numbers: Floats, t: float) -> tuple[float, float, float, float, float]:
+    """What `phi` is called with after the variance: α (0 where there is no clipping), t, log 1/δ_t, p, λ."""
+    alpha = clip_at(numbers, t)
+    bounded = alpha if alpha < math.inf else 0.0
+    return bounded, max(t, 1.0), log_inverse_confidence(max(t, 1.0), numbers[DELTA]), numbers[P], numbers[PENALTY]
+
+
+@compiled
+def baseline_at(numbers: Floats, total_loss: float, rows: float) -> float:
+    mean = (total_loss - PRIOR_ROWS) / (rows + PRIOR_ROWS)
+    return mean if math.isnan(numbers[BASELINE]) else numbers[BASELINE]
 
 
 def _is_number(value: Any) -> bool:

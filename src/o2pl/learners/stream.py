@@ -31,6 +31,10 @@ class UniformStream:
         self._at += 1
         return self._block[self._at - 1]
 
+    def unread(self) -> None:
+        """Put back what `next` has just given."""
+        self._at -= 1
+
     def take(self, n: int) -> Floats:
         """The next n numbers: the same as n times `next`."""
         parts: list[Any] = []
@@ -44,7 +48,7 @@ class UniformStream:
         return np.concatenate(parts) if parts else np.empty(0)
 
     def state(self) -> dict[str, Any]:
-        return {"before": self._before, "at": self._at, "drawn": bool(self._block)}
+        return {"before": self._before, "at": self._at, "drawn": self._at > 0}
 
     @classmethod
     def restore(cls, state: dict[str, Any]) -> UniformStream:

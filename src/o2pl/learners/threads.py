@@ -19,4 +19,4 @@ def _controller() -> Any:
 
 def blas_threads(multiplications: int) -> AbstractContextManager[Any]:
     """Within this context BLAS runs on one thread, unless the problem is large."""
-    return nullcontext() if multiplications >= _LARGE else _controller().limit(limits=1)  # type: ignore[no-any-return]
+    return nullcontext() if multiplications >= _LARGE else _controller().limit(limits=1)

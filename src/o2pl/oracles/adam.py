@@ -16,7 +16,9 @@ FIRST, SECOND, FLOOR = 0.9, 0.999, 1e-8  # the usual decay of both moments, and 
 @compiled
 def adam_step(params: Floats, gradient: Floats, first: Floats, second: Floats, step: int, step_size: float) -> None:
     """One step, in place; `step` counts from 1. All arrays are flat and of one length."""
-    rate = params.dtype.type(step_size / (1 - FIRST**step))  # in the parameters' own precision: float32 is twice as fast
+    rate = params.dtype.type(
+        step_size / (1 - FIRST**step)
+    )  # in the parameters' own precision: float32 is twice as fast
     correction = params.dtype.type(1 / (1 - SECOND**step))
     decay1, decay2 = params.dtype.type(FIRST), params.dtype.type(SECOND)
     rest1, rest2, floor = params.dtype.type(1 - FIRST), params.dtype.type(1 - SECOND), params.dtype.type(FLOOR)

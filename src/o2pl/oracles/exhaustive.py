@@ -38,22 +38,27 @@ class ClassSums:
         self.counts = np.zeros(2, np.int64)  # rows, heap size
         self.alpha = 0.0
 
+    def reserve(self, pairs: int) -> None:
+        """Room in the heap for so many more clipped pairs."""
+        size = self.counts[1]
+        if size + pairs > len(self.heap):
+            grown = np.empty((2 * len(self.heap) + pairs, 3))
+            grown[:size] = self.heap[:size]
+            self.heap = grown
+
     def add(self, likelihoods: Floats, loss: float, propensity: float, alpha: float) -> None:
         """One row: π_j(a|x) of every member [J], and the clipping level from now on."""
         if alpha < self.alpha:
             raise ValueError(f"clipping level: found {alpha} after {self.alpha}, expected it not to fall")
         self.alpha = alpha
-        if self.counts[1] + len(likelihoods) > len(self.heap):
-            grown = np.empty((2 * len(self.heap) + len(likelihoods), 3))
-            grown[: self.counts[1]] = self.heap[: self.counts[1]]
-            self.heap = grown
-        _add(self.sums, self.heap, self.counts, likelihoods, loss, propensity, alpha)
+        self.reserve(len(likelihoods))
+        add_row(self.sums, self.heap, self.counts, likelihoods, loss, propensity, alpha)
 
     def values(self, baseline: float, penalty: Phi) -> Floats:
         """V_j of every member, [J]."""
-        alpha = self.alpha if math.isfinite(self.alpha) else 0.0
-        p = penalty
-        return _values(self.sums, float(self.counts[0]), alpha, baseline, p.t, p.log_inv_delta, p.p, p.scale)
+        bounded = penalty.alpha if math.isfinite(penalty.alpha) else 0.0
+        numbers = (bounded, float(penalty.t), penalty.log_inv_delta, float(penalty.p), float(penalty.scale))
+        return class_values(self.sums, float(self.counts[0]), baseline, numbers)
 
     def state(self) -> dict[str, Array]:
         return {
@@ -72,7 +77,7 @@ class ClassSums:
 
 
 @compiled
-def _add(
+def add_row(
     sums: Floats, heap: Floats, counts: Ints, likelihoods: Floats, loss: float, propensity: float, alpha: float
 ) -> None:
     counts[0] += 1
@@ -126,13 +131,14 @@ def _pop(heap: Floats, counts: Ints) -> None:
 
 
 @compiled
-def _values(
-    sums: Floats, n: float, alpha: float, baseline: float, t: float, log_inv_delta: float, p: float, scale: float
-) -> Floats:
+def class_values(sums: Floats, n: float, baseline: float, penalty: tuple[float, float, float, float, float]) -> Floats:
+    """V_j of every member; penalty: α (0 without clipping), t, log 1/δ, p, λ. [J]"""
+    excess = penalty[0] - 1
     out = np.empty(sums.shape[1])
     for j in range(len(out)):
         clipped = sums[3, j]
-        risk = sums[0, j] + (alpha - 1) * sums[4, j] - baseline * (sums[1, j] + (alpha - 1) * clipped)
-        variance = (sums[2, j] + (alpha - 1) ** 2 * clipped) / n
-        out[j] = risk / n + phi(max(variance, 0.0), alpha, t, log_inv_delta, p, scale)[0]
+        risk = sums[0, j] + excess * sums[4, j] - baseline * (sums[1, j] + excess * clipped)
+        variance = (sums[2, j] + excess**2 * clipped) / n
+        pessimism, _ = phi(max(variance, 0.0), penalty[0], penalty[1], penalty[2], penalty[3], penalty[4])
+        out[j] = risk / n + pessimism
     return out

@@ -46,14 +46,14 @@ class FinitePolicies(ABC):
     def choices(self, features: Floats, actions: Array | None = None) -> float:
         return float(self.n_actions)
 
-    def _all_likelihoods(self, features: Floats) -> Floats:
-        """[n, K, J]"""
+    def all_likelihoods(self, features: Floats) -> Floats:
+        """π_j(a|x_s) of every action under every member, [n, K, J]."""
         n = len(features)
         columns = [self.likelihoods(features, np.full(n, a)) for a in range(self.n_actions)]
         return np.stack(columns, axis=1)
 
     def forward(self, params: Floats, features: Floats, actions: Array | None = None) -> tuple[Floats, Pullback]:
-        L = self._all_likelihoods(features) if actions is None else self.likelihoods(features, actions)
+        L = self.all_likelihoods(features) if actions is None else self.likelihoods(features, actions)
         weights = _mixture_weights(params)
         mixed: Floats = L @ weights  # [n] or [n, K]
 
@@ -66,7 +66,7 @@ class FinitePolicies(ABC):
 
     def probabilities(self, params: Floats, features: Floats, sharpness: float = 1.0) -> Floats:
         weights = _mixture_weights(params)
-        L = self._all_likelihoods(features)
+        L = self.all_likelihoods(features)
         mixed = project(L.reshape(-1, self.size), weights[None], np.zeros(1))
         return sharpen(mixed.reshape(len(L), self.n_actions), sharpness)
 

@@ -55,6 +55,16 @@ class Gaussian:
 
         return -0.5 * z**2 - math.log(scale) - _LOG_SQRT_2PI, pullback
 
+    def imitate(self, features: Floats, actions: Floats) -> Floats:
+        """Parameters likely to have drawn these actions, by least squares: near them, weights are near 1."""
+        X = features.astype(np.float64)
+        gram = X.T @ X + 1e-3 * np.eye(X.shape[1])
+        theta = np.linalg.solve(gram, X.T @ (actions - self.centre))
+        if not self.learn_scale:
+            return theta
+        spread = np.std(actions - self.centre - X @ theta)
+        return np.append(theta, math.log(spread) if spread > 0 else math.log(self.scale))
+
     def density(self, params: Floats, features: Floats, actions: Floats) -> Floats:
         _, scale = self._split(params)
         z = (actions - self.mean(params, features)) / scale

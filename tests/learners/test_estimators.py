@@ -1,0 +1,264 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+import o2pl
+from o2pl.features import Chain, Intercept, Quadratic, Standardise
+from o2pl.policies import FiniteClass, ThresholdClass, UniformMixture
+from o2pl.policies.softmax import Softmax
+
+T, D, K = 160, 3, 3
+
+
+def world(seed: int = 0, rounds: int = T) -> tuple[Any, Any]:
+    """Contexts [T, D] and rewards [T, K]: the best action is the largest context entry."""
+    generator = np.random.default_rng(seed)
+    x = generator.normal(size=(rounds, D)) * [1, 5, 0.2] + [0, 10, 0]
+    z = (x - [0, 10, 0]) / [1, 5, 0.2]
+    return x.astype(np.float32), (generator.random((rounds, K)) < 1 / (1 + np.exp(-3 * z))).astype(float)
+
+
+def continuous(seed: int = 0, rounds: int = T) -> tuple[Any, Any]:
+    generator = np.random.default_rng(seed)
+    x = generator.normal(size=(rounds, 2)).astype(np.float32)
+    return x, lambda rows, actions: np.exp(-((actions - 0.5 * x[rows, 0]) ** 2))
+
+
+LEARNERS: dict[str, Any] = {
+    "union": lambda: o2pl.O2PL(K, random_state=1),
+    "linear": lambda: o2pl.O2PL(K, policy="linear", random_state=1),
+    "exploring": lambda: o2pl.O2PL(K, policy="quadratic", exploration=0.1, random_state=1),
+    "fourier": lambda: o2pl.O2PL(K, policy="fourier", random_state=1),
+    "triggered": lambda: o2pl.O2PL(K, policy="linear", update="triggered", random_state=1),
+    "exact": lambda: o2pl.O2PL(K, policy="linear", update="exact", random_state=1),
+    "paper": lambda: o2pl.O2PL.paper(K, update="geometric", random_state=1),
+    "paper's replay": lambda: o2pl.O2PL.paper_replay(K, random_state=1),
+    "replay": lambda: o2pl.O2PL(K, policy="linear", update="replay", exploration=0.05, random_state=1),
+    "replay, raw": lambda: o2pl.O2PL(K, policy=o2pl.Member(Chain(())), update="replay", random_state=1),
+    "replay, short window": lambda: o2pl.O2PL(
+        K, policy="linear", update=o2pl.Replay(window=40, warm_start=7, every=3), random_state=1
+    ),
+    "replay, union": lambda: o2pl.O2PL(K, update="replay", random_state=1),
+    "members": lambda: o2pl.O2PL(
+        K, policy=[o2pl.Member(penalty=1.0), o2pl.Member(Chain((Standardise(), Quadratic())), l2=1.0)], random_state=1
+    ),
+    "mixture class": lambda: o2pl.O2PL(K, policy=UniformMixture(Softmax(K), 0.1), random_state=1),
+    "thresholds": lambda: o2pl.O2PL(policy=ThresholdClass((-1.0, 0.0, 1.0)), random_state=1),
+    "gaussian": lambda: o2pl.GaussianO2PL(centre=1.2, scale=0.5, random_state=1),
+    "gaussian, scale learned": lambda: o2pl.GaussianO2PL(learn_scale=True, scale=0.5, random_state=1),
+}
+
+
+def world_of(name: str, rounds: int = T) -> tuple[Any, Any]:
+    if "gaussian" in name:
+        return continuous(rounds=rounds)
+    x, rewards = world(rounds=rounds)
+    return (x[:, :1], rewards[:, :2]) if name == "thresholds" else (x, rewards)
+
+
+def step(learner: Any, x: Any, rewards: Any, t: int) -> tuple[Any, float]:
+    """One round of the loop a user would write."""
+    action, propensity = learner.act(x[t])
+    reward = rewards(np.array([t]), np.array([action]))[0] if callable(rewards) else rewards[t, action]
+    learner.update(x[t], action, reward, propensity)
+    return action, propensity
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_run_makes_the_decisions_of_the_loop_bit_for_bit(name: str) -> None:
+    x, rewards = world_of(name)
+    looped = LEARNERS[name]()
+    taken = [step(looped, x, rewards, t) for t in range(T)]
+    ran = LEARNERS[name]()
+    first = ran.run((x[:70], rewards if callable(rewards) else rewards[:70]))
+    assert first.actions.tolist() == [a for a, _ in taken[:70]]
+    rest = (lambda rows, a: rewards(rows + 70, a)) if callable(rewards) else rewards[70:]
+    second = ran.run((x[70:], rest))
+    assert second.actions.tolist() == [a for a, _ in taken[70:]]
+    assert second.propensities.tolist() == [p for _, p in taken[70:]]
+    assert looped.act(x[0]) == ran.act(x[0])
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+@settings(max_examples=8, deadline=None)
+@given(cut=st.integers(0, T - 1))
+def test_a_saved_learner_goes_on_bit_for_bit(name: str, cut: int, tmp_path_factory: Any) -> None:
+    x, rewards = world_of(name)
+    path = tmp_path_factory.mktemp("saved") / "learner.o2pl"
+    learner = LEARNERS[name]()
+    for t in range(cut):
+        step(learner, x, rewards, t)
+    learner.save(path)
+    loaded = o2pl.load(path)
+    assert repr(loaded) == repr(learner)
+    for t in range(cut, min(T, cut + 60)):
+        assert step(loaded, x, rewards, t) == step(learner, x, rewards, t)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_scikit_learn_can_clone_it(name: str) -> None:
+    learner = LEARNERS[name]()
+    x, rewards = world_of(name)
+    step(learner, x, rewards, 0)
+    copy = clone(learner)
+    assert copy.get_params() == learner.get_params()
+    assert copy._engine is None
+    assert copy.set_params(random_state=7).get_params()["random_state"] == 7
+    with pytest.raises(o2pl.InvalidInput, match=r"found \['nonsense'\]"):
+        copy.set_params(nonsense=1)
+
+
+LEARNING = [name for name in LEARNERS if name not in ("thresholds", "paper", "paper's replay", "replay, raw")]
+
+
+@pytest.mark.parametrize("name", LEARNING)
+def test_it_learns(name: str) -> None:
+    """The last third is far (about 5 standard errors) above the same learner kept from learning."""
+    x, rewards = world_of(name, 900)
+    still = LEARNERS[name]().set_params(update=o2pl.Geometric(warm_start=10**6)).run((x, rewards))
+    assert LEARNERS[name]().run((x, rewards)).rewards[-300:].mean() > still.mean_reward + 0.15
+
+
+@pytest.mark.parametrize("name", ["union", "linear", "replay", "thresholds", "gaussian"])
+def test_a_log_can_be_learned_from_in_batches_and_offline(name: str) -> None:
+    x, rewards = world_of(name, 600)
+    logger = LEARNERS[name]()
+    logged = logger.run((x[:400], rewards if callable(rewards) else rewards[:400]))
+    columns = (x[:400], logged.actions, logged.rewards, logged.propensities)
+    offline = LEARNERS[name]().fit(*columns)
+    online = LEARNERS[name]().partial_fit(*(c[:100] for c in columns)).partial_fit(*(c[100:] for c in columns))
+    assert len(online.log_.actions) == len(offline.log_.actions) == 400
+    for learner in (offline, online):
+        predicted = learner.predict(x[400:])
+        rows = np.arange(200)
+        value = rewards(rows + 400, predicted) if callable(rewards) else rewards[rows + 400, predicted]
+        assert value.mean() > logged.rewards[:30].mean()
+        assert 0 < learner.score(*columns) <= 1
+
+
+def test_fit_forgets_and_partial_fit_does_not() -> None:
+    x, rewards = world()
+    columns = (x, rewards.argmax(axis=1), rewards.max(axis=1), np.full(T, 0.5))
+    learner = o2pl.O2PL(K, policy="linear").partial_fit(*columns).partial_fit(*columns)
+    assert len(learner.log_.actions) == 2 * T
+    assert len(learner.fit(*columns).log_.actions) == T
+
+
+def test_action_sets_that_vary_from_round_to_round(tmp_path: Path) -> None:
+    """The best action is the one with the largest first feature, wherever in the set it stands."""
+    generator = np.random.default_rng(0)
+    learner = o2pl.O2PL(policy="actionwise", random_state=0)
+    rewards, log = [], []
+    for t in range(600):
+        actions = generator.normal(size=(generator.integers(1, 7), 3))
+        decision = learner.act(actions)
+        reward = float(decision.action == actions[:, 0].argmax())
+        learner.update(actions, *(decision.action, reward, decision.propensity))
+        rewards.append(reward)
+        log.append((actions, decision.action, reward, decision.propensity))
+        if t == 300:
+            learner.save(tmp_path / "a")
+            other = o2pl.load(tmp_path / "a")
+    assert np.mean(rewards[-200:]) > 0.85
+    for actions, action, reward, propensity in log[301:]:
+        assert other.act(actions) == (action, propensity)
+        other.update(actions, action, reward, propensity)
+    columns = [list(c) for c in zip(*log, strict=True)]
+    offline = o2pl.O2PL(policy="actionwise").fit(*columns)
+    best = [actions[:, 0].argmax() for actions in columns[0]]
+    assert np.mean(offline.predict(columns[0]) == best) > 0.9
+    assert offline.score(*columns) > 0.8
+    with pytest.raises(o2pl.InvalidInput, match="action, row 0: found 2, expected a whole number from 0 to 1"):
+        learner.update(np.zeros((2, 3)), 2, 1.0, 0.5)
+
+
+def test_before_any_data_it_acts_uniformly() -> None:
+    assert o2pl.O2PL(4, random_state=0).act([1.0, 2.0]).propensity == 0.25
+    assert o2pl.O2PL(policy="actionwise", random_state=0).act([[1.0], [2.0]]).propensity == 0.5
+    assert o2pl.O2PL(4, policy="linear", update="replay").act([1.0, 2.0]).propensity == 0.25
+
+
+def test_one_action_and_one_row() -> None:
+    for update in ("geometric", "exact", "replay", "triggered"):
+        learner = o2pl.O2PL(1, update=update).partial_fit([[1.0]], [0], [0.5], [1.0])
+        assert learner.act([1.0]) == (0, 1.0)
+    assert o2pl.O2PL().fit([[1.0, 2.0]], [0], [1.0], [0.3]).predict([[0.0, 0.0]]).tolist() == [0]
+    one = o2pl.GaussianO2PL().fit([[1.0]], [0.3], [1.0], [0.4])
+    assert np.isfinite(one.predict([[1.0]])).all()
+
+
+def test_the_number_of_actions_is_seen_in_the_first_batch() -> None:
+    learner = o2pl.O2PL(policy="linear").partial_fit([[1.0], [2.0]], [0, 4], [1, 0], [0.5, 0.5])
+    assert learner.n_actions_ == 5
+    assert learner.predict_proba([[0.0]]).shape == (1, 5)
+    with pytest.raises(o2pl.InvalidInput, match="n_actions: found None"):
+        o2pl.O2PL().act([1.0])
+
+
+def test_rewards_of_any_range_make_the_same_decisions() -> None:
+    x, rewards = world()
+    plain = o2pl.O2PL(K, policy="linear", random_state=3).run((x, rewards))
+    scaled = o2pl.O2PL(K, policy="linear", random_state=3, reward_range=(-30, 10)).run((x, 40 * rewards - 30))
+    np.testing.assert_array_equal(plain.actions, scaled.actions)
+    np.testing.assert_allclose(scaled.rewards, 40 * plain.rewards - 30)
+
+
+def test_an_environment_can_be_run() -> None:
+    class Coin:
+        def sample(self, rounds: int, generator: np.random.Generator) -> Any:
+            self.contexts = generator.normal(size=(rounds, 2))
+            self.rewards = lambda rows, actions: (actions == (self.contexts[rows, 0] > 0)).astype(float)
+            return self
+
+    run = o2pl.O2PL(2, random_state=0).run(Coin(), 500, seed=1)
+    assert run.mean_reward > 0.8
+    with pytest.raises(o2pl.InvalidInput, match="rounds: found None"):
+        o2pl.O2PL(2).run(Coin())
+
+
+def test_compiled_replay_is_the_replay_of_the_general_engine() -> None:
+    """The same rows into both; their weights and policies agree to single precision."""
+    x, rewards = world()
+    actions, propensities = np.random.default_rng(0).integers(K, size=T), np.full(T, 1 / K)
+    columns = (x, actions, rewards[np.arange(T), actions], propensities)
+    update = o2pl.Replay(steps=40, window=100)
+    fast = o2pl.O2PL(K, policy="linear", update=update, baseline=-0.4)
+    general = o2pl.O2PL(K, policy=o2pl.Member(policy=Softmax(K)), update=update, baseline=-0.4)
+    for learner in (fast, general):
+        learner.partial_fit(*columns)
+    assert type(fast._engine) is not type(general._engine)
+    np.testing.assert_allclose(fast.predict_proba(x), general.predict_proba(x), atol=1e-4)
+    assert np.abs(fast.predict_proba(x) - 1 / K).max() > 0.2
+
+
+def test_compiled_objective_is_the_general_one() -> None:
+    from o2pl.learners.kernels import SoftmaxValue
+    from o2pl.objectives import Pessimistic, Phi, policy_value, ridge_control
+
+    x, rewards = world()
+    z = ((x - x.mean(axis=0)) / x.std(axis=0)).astype(np.float32)
+    actions = np.random.default_rng(0).integers(K, size=T)
+    losses, q = -rewards[np.arange(T), actions], np.random.default_rng(1).uniform(0.05, 1, T)
+    params = np.random.default_rng(2).normal(size=K * D)
+    for alpha, control in ((2.0, None), (np.inf, None), (4.0, ridge_control(z, actions, losses, K, -0.3, 2.0))):
+        objective = Pessimistic(actions, losses, q, alpha, Phi(alpha, T, 5.0, 0.5, 0.7), -0.3, control)
+        fast = SoftmaxValue(z, K, objective, 0.2)(params)
+        general = policy_value(Softmax(K), z.astype(np.float64), objective, 0.2)(params)
+        assert fast[0] == pytest.approx(general[0], rel=1e-5)
+        np.testing.assert_allclose(fast[1], general[1], atol=1e-5)
+
+
+@pytest.mark.parametrize("policy", ["linear", FiniteClass(np.eye(2)[:, None, :] * 0.8 + 0.1)])
+def test_paper_constructors_are_literal(policy: Any) -> None:
+    learner = o2pl.O2PL.paper(None, policy=policy)
+    assert (learner.penalty, learner.baseline, learner.control, learner.l2, learner.sharpness) == (1, None, None, 0, 1)
+    assert learner.get_params()["update"] == "exact"
+    assert o2pl.O2PL.paper_replay(2).get_params()["update"] == "replay"
+    assert Intercept().width(3) == 4
