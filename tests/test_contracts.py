@@ -79,9 +79,7 @@ def test_pullback_is_the_gradient(name: str) -> None:
     case = POLICIES[name]
     cotangent = np.random.default_rng(7).normal(size=N)
     _, pullback = case.policy.forward(case.params, case.features, case.actions)
-    slow = finite_differences(
-        lambda p: cotangent @ case.policy.forward(p, case.features, case.actions)[0], case.params
-    )
+    slow = finite_differences(lambda p: cotangent @ case.policy.forward(p, case.features, case.actions)[0], case.params)
     np.testing.assert_allclose(pullback(cotangent), slow, atol=1e-6)
 
 
@@ -158,7 +156,9 @@ SETTINGS = [  # p, alpha, scale, baseline, l2
 ]
 
 
-def reference(log_prob: Any, rows: Pessimistic, p: float, alpha: float, scale: float, b: float, t: float, L: float) -> float:
+def reference(
+    log_prob: Any, rows: Pessimistic, p: float, alpha: float, scale: float, b: float, t: float, L: float
+) -> float:
     """The objective as the paper writes it, row by row."""
     weights = [min(np.exp(lp) / q, alpha) for lp, q in zip(log_prob, rows.propensities, strict=True)]
     risk = sum((w - 1) * (y - b) for w, y in zip(weights, rows.losses, strict=True)) / len(weights)

@@ -1,11 +1,262 @@
-"""The command line."""
+"""The command line: `o2pl list`, `o2pl run`, `o2pl demo`. What is heavy is imported when a command needs it."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
 import typer
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
+from o2pl import __version__
+from o2pl.interactions import InvalidInput
+
+if TYPE_CHECKING:
+    from o2pl.experiments.engines import Engine
+    from o2pl.experiments.experiment import Experiment
+    from o2pl.experiments.progress import Progress
+
+FAILED, MISUSED, INTERRUPTED = 1, 2, 130  # exit statuses; 130 is what shells expect after Ctrl-C
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    help="Online pessimistic policy learning for contextual bandits: run experiments, see how learners compare.",
+    epilog="Start with `o2pl demo`, then `o2pl list` and `o2pl run wheel`.",
+)
 
 
 def main() -> None:
     app()
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"o2pl {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and stop.")
+    ] = False,
+) -> None:
+    """What comes before a command."""
+
+
+Out = Annotated[Path, typer.Option(help="Folder for results. What is already there is kept and not computed again.")]
+Data = Annotated[
+    Path | None,
+    typer.Option(help="Folder of your own data sets, `<id>_<name>.parquet` with the last column `target`."),
+]
+EngineName = Annotated[str, typer.Option("--engine", help="`local`: processes on this machine. `ray`: a Ray cluster.")]
+Workers = Annotated[int | None, typer.Option(min=1, help="How many units at once. [default: one per core]")]
+Address = Annotated[
+    str | None, typer.Option(help="Ray only: a running cluster, such as `auto`. [default: a local one, for this run]")
+]
+
+
+@app.command("list")
+def list_experiments(
+    data: Annotated[Path | None, typer.Option(help="Folder of your own data sets, counted in.")] = None,
+) -> None:
+    """Show the experiments there are, their sizes, learners and data sets."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from o2pl.experiments import EXPERIMENTS
+    from o2pl.experiments.experiment import Options
+
+    console = Console()
+    with _said_plainly():
+        folder = _data_folder(data)
+    for experiment in EXPERIMENTS.values():
+        cells = experiment.cells(folder)
+        table = Table(show_header=False, box=None)
+        for name, size in experiment.sizes.items():
+            units = len(experiment.units(Options(name, data=folder)))
+            table.add_row(f"--{name}", f"{units} units: {size.seeds} seeds, {size.rounds} rounds each")
+        table.add_row("--learners", ", ".join(dict.fromkeys(str(cell.learner["name"]) for cell in cells)))
+        table.add_row("--datasets", ", ".join(dict.fromkeys(str(cell.world["name"]) for cell in cells)))
+        console.print(f"[bold]{experiment.name}[/]: {experiment.summary}", highlight=False)
+        console.print(table)
+        console.print()
+
+
+@app.command(
+    epilog="""
+Examples:
+
+`o2pl run wheel` runs the wheel experiment at its small size; again, it goes on where it was stopped.
+
+`o2pl run wheel --full --seeds 5 --learners o2pl,linucb --out results` runs more of it, with two learners.
+
+`o2pl run wheel --full --seeds 5-9 --out results` runs five other seeds, on another machine perhaps.
+
+`o2pl run wheel/17` runs number 17 of its table alone.
+"""
+)
+def run(
+    name: Annotated[str, typer.Argument(metavar="NAME[/NUMBER]", help="An experiment (see `o2pl list`), or one unit.")],
+    quick: Annotated[bool, typer.Option("--quick/--full", help="A taste in minutes, or all of it.")] = True,
+    seeds: Annotated[
+        str | None, typer.Option(help="`5`: the first five. `5-9`: these. [default: as the size says]")
+    ] = None,
+    rounds: Annotated[
+        int | None, typer.Option(min=1, help="Horizon: rounds per unit. [default: as the size says]")
+    ] = None,
+    learners: Annotated[str | None, typer.Option(help="Only these, with commas between.")] = None,
+    datasets: Annotated[str | None, typer.Option(help="Only these data sets or worlds, with commas between.")] = None,
+    data: Data = None,
+    out: Out = Path("out"),
+    engine: EngineName = "local",
+    workers: Workers = None,
+    address: Address = None,
+) -> None:
+    """Run an experiment, or go on with it.
+
+    An experiment is a table of units: a world, a learner and a seed each. Every finished unit is kept at once under
+    `--out`, so a run may be stopped at any time and the same command goes on from there. The rows of all units end in
+    `<out>/<name>.parquet`, and are the same whatever the engine and the number of workers. Other settings are other
+    results, kept beside; to compute something anew, delete `<out>/<name>`.
+    """
+    from o2pl.experiments.experiment import Options
+
+    with _said_plainly():
+        experiment, number = _find(name)
+        chosen = Options(
+            "quick" if quick else "full",
+            rounds,
+            _seeds(seeds),
+            _names(learners),
+            _names(datasets),
+            _data_folder(data),
+        )
+        _run(experiment, chosen, out, number, _engine(engine, workers, address))
+
+
+@app.command()
+def demo(
+    out: Out = Path("out/demo"),
+    engine: EngineName = "local",
+    workers: Workers = None,
+    address: Address = None,
+) -> None:
+    """Compare four learners on handwritten digits, in about a minute, and draw the picture.
+
+    Each learner sees 64 grey values, answers with one of ten digits, and is told only whether that was right.
+    """
+    from o2pl.experiments.demo import DEMO, draw
+    from o2pl.experiments.experiment import Options
+
+    with _said_plainly():
+        _run(DEMO, Options(), out, None, _engine(engine, workers, address))
+        for path in draw(out):
+            typer.echo(f"picture: {path}")
+
+
+def _find(name: str) -> tuple[Experiment, int | None]:
+    from o2pl.experiments import EXPERIMENTS
+    from o2pl.experiments.experiment import nearest
+
+    wanted, slash, number = name.partition("/")
+    if wanted not in EXPERIMENTS:
+        raise InvalidInput(f"experiment: found {wanted!r}, {nearest(wanted, EXPERIMENTS)}")
+    if slash and not number.isdecimal():
+        raise InvalidInput(f"unit: found {number!r}, expected a number, such as {wanted}/17")
+    return EXPERIMENTS[wanted], int(number) if slash else None
+
+
+def _run(experiment: Experiment, options: Any, out: Path, number: int | None, engine: Engine) -> None:
+    """Run it, say what came of it, and leave with the right exit status."""
+    from rich.console import Console
+
+    from o2pl.experiments import runner, store, summary
+
+    screen = Console(stderr=True)
+    if number is not None:
+        unit = experiment.unit(number, options)
+        typer.echo(f"{unit.id}: {unit.settings}", err=True)
+    for learner, package in experiment.left_out(options).items() if number is None else ():
+        typer.echo(f"{learner} is left out: it needs the package {package}", err=True)
+    try:
+        report = runner.run(experiment, options, out=out, number=number, engine=engine, progress=_progress(screen))
+    except KeyboardInterrupt:
+        typer.echo(f"stopped. What is finished is kept in {out}; to go on: {_command()}", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    if report.table is not None:
+        typer.echo(f"{experiment.headline.replace('_', ' ')} at the end, mean over seeds ± standard error")
+        Console().print(summary.table(store.results(out, report.table.stem), experiment.headline))
+        typer.echo(f"rows: {report.table}")
+    if report.failures:
+        typer.echo(f"{len(report.failures)} of {report.units} units failed:", err=True)
+        for unit, reason in report.failures:
+            typer.echo(f"  {unit.id}: {reason}", err=True)
+        typer.echo(f"tracebacks: {out / experiment.name}/failed-*.txt; to try these again: {_command()}", err=True)
+        raise typer.Exit(FAILED)
+
+
+def _progress(screen: Any) -> Progress:
+    from o2pl.experiments.progress import Bar, Plain
+
+    return Bar(screen) if screen.is_terminal else Plain(lambda line: typer.echo(line, err=True))
+
+
+def _engine(name: str, workers: int | None, address: str | None) -> Engine:
+    from o2pl.experiments.engines import Local, Ray
+
+    if name == "ray":
+        return Ray(address, workers)
+    if name != "local":
+        raise InvalidInput(f"engine: found {name!r}, expected 'local' or 'ray'")
+    if address is not None:
+        raise InvalidInput("address: found one for the engine 'local', expected it with --engine ray only")
+    return Local(workers)
+
+
+def _seeds(text: str | None) -> range | None:
+    """`5` -> 0 to 4; `5-9` -> 5 to 9."""
+    if text is None:
+        return None
+    first, dash, last = text.partition("-")
+    if not (first.isdecimal() and (last.isdecimal() if dash else not last)):
+        raise InvalidInput(f"seeds: found {text!r}, expected a number such as 5 or a range such as 5-9")
+    return range(int(first), int(last) + 1) if dash else range(int(first))
+
+
+def _names(text: str | None) -> list[str] | None:
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _data_folder(given: Path | None) -> str | None:
+    """`--data`, or else O2PL_DATA; absolute, since workers may live elsewhere."""
+    folder = given or os.environ.get("O2PL_DATA") or None
+    if folder is None:
+        return None
+    if not Path(folder).is_dir():
+        raise InvalidInput(f"data: found no folder {str(folder)!r}, expected one with Parquet files")
+    return str(Path(folder).resolve())
+
+
+def _command() -> str:
+    return shlex.join(["o2pl", *sys.argv[1:]])
+
+
+@contextlib.contextmanager
+def _said_plainly() -> Iterator[None]:
+    """What a user can mend is one line, not a traceback."""
+    try:
+        yield
+    except InvalidInput as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(MISUSED) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -30,12 +30,12 @@ _SOURCES = _fingerprint()
 
 def compiled(function: F) -> F:
     """Compile `function` on first use and keep the result on disk."""
-    kernel = njit(cache=True, fastmath=_FAST, error_model="numpy")(function)
+    kernel: Any = njit(cache=True, fastmath=_FAST, error_model="numpy")(function)
     # Numba renews a kernel on disk when the kernel's own file changes, but the kernels it calls, which stand in other
     # files, are compiled into it: so the name on disk says what all the sources were.
     cache = kernel._cache
     name = f"{cache._impl.filename_base}-{_SOURCES}"
-    cache._cache_file = IndexDataCacheFile(cache.cache_path, name, cache._impl.locator.get_source_stamp())
+    cache._cache_file = cast(Any, IndexDataCacheFile)(cache.cache_path, name, cache._impl.locator.get_source_stamp())
     return cast(F, kernel)
 
 
@@ -65,6 +65,10 @@ def _exp32(x: Any) -> Any:
     return p * _float_from_bits(np.int32((np.int32(k) + np.int32(127)) << np.int32(23)))
 
 
+def _exp64(x: Any) -> Any:
+    return math.exp(x)
+
+
 def exp(x: Any) -> Any:
     """e^x. For float32 a branch-free polynomial (relative error 1e-7) that vectorises; the library's otherwise."""
     return math.exp(x)
@@ -72,4 +76,4 @@ def exp(x: Any) -> Any:
 
 @overload(exp, inline="always")
 def _exp_in_kernels(x: Any) -> Any:
-    return _exp32 if x == types.float32 else lambda x: math.exp(x)
+    return _exp32 if x == types.float32 else _exp64

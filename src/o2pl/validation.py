@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -150,3 +151,45 @@ def _check_rows(name: str, values: Array, fine: Array, expected: str) -> None:
     if not fine.all():
         row = int(np.argmin(fine))
         raise InvalidInput(f"{name}, row {row}: found {values[row]}, expected {expected}")
+
+
+def check_reward(reward: Any, reward_range: RewardRange) -> None:
+    low, high = reward_range
+    if not (isinstance(reward, float | int | np.number) and low <= reward <= high):
+        check_rewards([reward], reward_range)
+
+
+def check_count(name: str, value: Any) -> int:
+    if not (isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1):
+        raise InvalidInput(f"{name}: found {value!r}, expected a whole number from 1")
+    return int(value)
+
+
+def check_number(
+    name: str,
+    value: Any,
+    low: float = -math.inf,
+    high: float = math.inf,
+    *,
+    open_low: bool = False,
+    below: float = math.inf,
+    instead: str = "",
+) -> float:
+    """A finite number in [low, high], in (low, high] with `open_low`, and < below; `instead`: what else would do."""
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool) and math.isfinite(value)
+    if not (number and (low < value if open_low else low <= value) and value <= high and value < below):
+        limits = [(low, ">" if open_low else "≥"), (high, "≤"), (below, "<")]
+        said = " and ".join(f"{sign} {limit:g}" for limit, sign in limits if math.isfinite(limit))
+        raise InvalidInput(f"{name}: found {value!r}, expected {instead}a finite number{' ' * bool(said)}{said}")
+    return float(value)
+
+
+def check_pair(name: str, pair: Any) -> tuple[float, float]:
+    """The value that the best reward gets, and the worst: finite, in this order."""
+    try:
+        best, worst = (float(value) for value in pair)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{name}: found {pair!r}, expected a pair (best, worst)") from None
+    if not (math.isfinite(best) and math.isfinite(worst) and best < worst):
+        raise InvalidInput(f"{name}: found {pair!r}, expected finite best < worst")
+    return best, worst

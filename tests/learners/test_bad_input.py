@@ -29,23 +29,23 @@ LEARNERS = {
 }
 
 BATCHES = {
-    "NaN": (dict(X=[[1.0, 2.0], [np.nan, 4.0], [5.0, 6.0]]), "context, row 1, feature 0: found nan, expected a finite"),
-    "infinite": (dict(X=[[1.0, np.inf], [3.0, 4.0], [5.0, 6.0]]), "context, row 0, feature 1: found inf"),
-    "too large for float32": (dict(X=[[1.0, 1e39], [3.0, 4.0], [5.0, 6.0]]), r"found 1e\+39.*below 3e38"),
-    "wrong width": (dict(X=[[1.0], [3.0], [5.0]]), r"contexts: found shape \(3, 1\), expected \(rows, 2\)"),
-    "flat": (dict(X=[1.0, 3.0, 5.0]), r"contexts: found shape \(3,\)"),
-    "ragged": (dict(X=[[1.0, 2.0], [3.0], [5.0, 6.0]]), "contexts: expected numbers"),
-    "action too large": (dict(A=[0, 3, 2]), "action, row 1: found 3, expected a whole number from 0 to 2"),
-    "action negative": (dict(A=[0, 1, -1]), "action, row 2: found -1"),
-    "action not whole": (dict(A=[0, 1.5, 2]), "actions: found float64 values .* expected whole numbers"),
-    "action a word": (dict(A=["a", "b", "c"]), "actions: found"),
-    "reward too large": (dict(R=[0.0, 1.5, 1.0]), r"reward, row 1: found 1.5, expected a number in \[0, 1\]"),
-    "reward NaN": (dict(R=[0.0, np.nan, 1.0]), "reward, row 1: found nan"),
-    "propensity 0": (dict(Q=[0.5, 0.0, 1.0]), r"propensity, row 1: found 0.0, expected a probability in \(0, 1\]"),
-    "propensity 2": (dict(Q=[0.5, 0.5, 2.0]), "propensity, row 2: found 2.0"),
-    "propensity NaN": (dict(Q=[np.nan, 0.5, 1.0]), "propensity, row 0: found nan"),
-    "lengths": (dict(R=[0.0, 1.0]), "columns differ in length: .*'rewards': 2"),
-    "number of actions": (dict(A=[0, 1]), "actions: found 2, expected one for each of 3 contexts"),
+    "NaN": ({"X": [[1.0, 2.0], [np.nan, 4.0], [5.0, 6.0]]}, "context, row 1, feature 0: found nan, expected a finite"),
+    "infinite": ({"X": [[1.0, np.inf], [3.0, 4.0], [5.0, 6.0]]}, "context, row 0, feature 1: found inf"),
+    "too large for float32": ({"X": [[1.0, 1e39], [3.0, 4.0], [5.0, 6.0]]}, r"found 1e\+39.*below 3e38"),
+    "wrong width": ({"X": [[1.0], [3.0], [5.0]]}, r"contexts: found shape \(3, 1\), expected \(rows, 2\)"),
+    "flat": ({"X": [1.0, 3.0, 5.0]}, r"contexts: found shape \(3,\)"),
+    "ragged": ({"X": [[1.0, 2.0], [3.0], [5.0, 6.0]]}, "contexts: expected numbers"),
+    "action too large": ({"A": [0, 3, 2]}, "action, row 1: found 3, expected a whole number from 0 to 2"),
+    "action negative": ({"A": [0, 1, -1]}, "action, row 2: found -1"),
+    "action not whole": ({"A": [0, 1.5, 2]}, "actions: found float64 values .* expected whole numbers"),
+    "action a word": ({"A": ["a", "b", "c"]}, "actions: found"),
+    "reward too large": ({"R": [0.0, 1.5, 1.0]}, r"reward, row 1: found 1.5, expected a number in \[0, 1\]"),
+    "reward NaN": ({"R": [0.0, np.nan, 1.0]}, "reward, row 1: found nan"),
+    "propensity 0": ({"Q": [0.5, 0.0, 1.0]}, r"propensity, row 1: found 0.0, expected a probability in \(0, 1\]"),
+    "propensity 2": ({"Q": [0.5, 0.5, 2.0]}, "propensity, row 2: found 2.0"),
+    "propensity NaN": ({"Q": [np.nan, 0.5, 1.0]}, "propensity, row 0: found nan"),
+    "lengths": ({"R": [0.0, 1.0]}, "columns differ in length: .*'rewards': 2"),
+    "number of actions": ({"A": [0, 1]}, "actions: found 2, expected one for each of 3 contexts"),
 }
 
 
@@ -109,9 +109,9 @@ def test_continuous_actions() -> None:
     with pytest.raises(o2pl.InvalidInput, match="action, row 0: found nan, expected a finite number"):
         held.update([1.0], np.nan, 0.5, 0.5)
     for density in (0.0, np.inf, np.nan):
-        with pytest.raises(o2pl.InvalidInput, match="propensity: found .* expected a finite density > 0"):
+        with pytest.raises(o2pl.InvalidInput, match=r"propensity: found .* expected a finite density > 0"):
             held.update([1.0], 0.1, 0.5, density)
-        with pytest.raises(o2pl.InvalidInput, match="propensity, row 1: found .* expected a finite density > 0"):
+        with pytest.raises(o2pl.InvalidInput, match=r"propensity, row 1: found .* expected a finite density > 0"):
             held.partial_fit([[1.0], [1.0]], [0.1, 0.1], [0.5, 0.5], [0.5, density])
     assert len(held.log_.actions) == 1
 

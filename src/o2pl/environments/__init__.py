@@ -1,1 +1,103 @@
-"""Worlds to act in."""
+"""Worlds to act in, each with its exact expected rewards: regret and value are computed, not estimated.
+
+`WORLDS` names every world with its usual settings; `dataclasses.replace` changes them. A new world is one file and
+one row, and inherits the checks of `tests/environments/test_contract.py`. `LOGGED_TASKS` are logs to learn from
+offline, and `SELECTION_TASKS` data to select an arm from.
+"""
+
+from o2pl.environments.advertising import Advertising
+from o2pl.environments.classification import Classification
+from o2pl.environments.continuous import ContinuousRounds, ContinuousWorld, GaussianExample, Pricing, Toy
+from o2pl.environments.datasets import (
+    Dataset,
+    Embedded,
+    OpenML,
+    ParquetSet,
+    Source,
+    Synthetic,
+    catalogue,
+    make_dataset,
+)
+from o2pl.environments.dependent import DependentArms, DependentSample
+from o2pl.environments.logged import (
+    BernoulliTask,
+    Logged,
+    MulticlassLog,
+    Overlap,
+    SoftmaxLogger,
+    SyntheticLog,
+    overlap,
+)
+from o2pl.environments.margin import Margin
+from o2pl.environments.rounds import TableRounds
+from o2pl.environments.single import SingleContext
+from o2pl.environments.wheel import Wheel
+from o2pl.protocols import Environment
+
+WORLDS: dict[str, Environment] = {
+    "wheel": Wheel(),
+    "margin": Margin(),
+    "single-context": SingleContext(),
+    "gaussian": GaussianExample(),
+    "toy": Toy(),
+    "pricing": Pricing(),
+    "advertising": Advertising(),
+    "iris": Classification(Embedded("iris")),
+    "wine": Classification(Embedded("wine")),
+    "breast-cancer": Classification(Embedded("breast_cancer")),
+    "digits": Classification(Embedded("digits")),
+    "syn-5": Classification(Synthetic(features=5)),
+    "syn-20": Classification(Synthetic(features=20)),
+    "logistic": BernoulliTask("logistic"),
+    "linear-bernoulli": BernoulliTask("linear"),
+    "misspecified": BernoulliTask("misspecified"),
+}
+
+LOGGED_TASKS: dict[str, SyntheticLog | MulticlassLog] = {
+    "logistic": SyntheticLog(BernoulliTask("logistic")),
+    "weak-overlap": SyntheticLog(BernoulliTask("logistic"), SoftmaxLogger(sharpness=3.0, epsilon=0.05)),
+    "linear-bernoulli": SyntheticLog(BernoulliTask("linear")),
+    "misspecified": SyntheticLog(BernoulliTask("misspecified")),
+    "iris": MulticlassLog(Embedded("iris")),
+    "wine": MulticlassLog(Embedded("wine")),
+    "breast-cancer": MulticlassLog(Embedded("breast_cancer")),
+    "digits": MulticlassLog(Embedded("digits")),
+    "syn-5": MulticlassLog(Synthetic(features=5), epsilon=0.0),
+    "syn-20": MulticlassLog(Synthetic(features=20), epsilon=0.0),
+}
+
+SELECTION_TASKS: dict[str, DependentArms] = {"dependent-arms": DependentArms()}
+
+__all__ = [
+    "LOGGED_TASKS",
+    "SELECTION_TASKS",
+    "WORLDS",
+    "Advertising",
+    "BernoulliTask",
+    "Classification",
+    "ContinuousRounds",
+    "ContinuousWorld",
+    "Dataset",
+    "DependentArms",
+    "DependentSample",
+    "Embedded",
+    "GaussianExample",
+    "Logged",
+    "Margin",
+    "MulticlassLog",
+    "OpenML",
+    "Overlap",
+    "ParquetSet",
+    "Pricing",
+    "SingleContext",
+    "SoftmaxLogger",
+    "Source",
+    "Synthetic",
+    "SyntheticLog",
+    "TableRounds",
+    "Toy",
+    "Wheel",
+    "catalogue",
+    "make_dataset",
+    "overlap",
+]

@@ -1,1 +1,32 @@
-"""Experiments: what is run, and the pictures made of it."""
+"""Experiments: what is run, and the pictures made of it.
+
+`EXPERIMENTS` holds them by name. A new one is a file with an `Experiment` in it and a row here:
+
+    from o2pl.experiments import EXPERIMENTS, Options, results, run
+    run(EXPERIMENTS["wheel"], Options("quick", seeds=range(5)), out="out")
+    results("out", "wheel")  # a pyarrow Table
+"""
+
+from o2pl.experiments.classification import CLASSIFICATION
+from o2pl.experiments.engines import Local, Ray
+from o2pl.experiments.experiment import Cell, Experiment, Options, Size, Unit
+from o2pl.experiments.runner import Report, run
+from o2pl.experiments.store import results, seconds
+from o2pl.experiments.wheel import WHEEL
+
+EXPERIMENTS: dict[str, Experiment] = {each.name: each for each in (CLASSIFICATION, WHEEL)}
+
+__all__ = [
+    "EXPERIMENTS",
+    "Cell",
+    "Experiment",
+    "Local",
+    "Options",
+    "Ray",
+    "Report",
+    "Size",
+    "Unit",
+    "results",
+    "run",
+    "seconds",
+]

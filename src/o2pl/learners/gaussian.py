@@ -14,7 +14,14 @@ from o2pl.learners.settings import Settings
 from o2pl.learners.updates import as_update
 from o2pl.policies import Gaussian
 from o2pl.protocols import Array, FeatureMap, Floats
-from o2pl.validation import check_contexts, check_continuous_actions, check_reward_range, check_rewards, to_loss
+from o2pl.validation import (
+    check_contexts,
+    check_continuous_actions,
+    check_number,
+    check_reward_range,
+    check_rewards,
+    to_loss,
+)
 
 
 class GaussianO2PL(BanditEstimator):
@@ -87,8 +94,8 @@ class GaussianO2PL(BanditEstimator):
         return np.asarray(member.policy.density(member.params, member.featurise(contexts), actions))
 
     def _make_engine(self, width: int, n_actions: int | None) -> Online:
-        if not self.scale > 0:
-            raise InvalidInput(f"scale: found {self.scale}, expected a number > 0")
+        check_number("centre", self.centre)
+        check_number("scale", self.scale, 0, open_low=True)
         settings = Settings(
             self.penalty, self.clip, self.baseline, l2=self.l2, p=self.p, beta=self.beta, delta=self.delta
         )

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from o2pl.compiled import compiled
-from o2pl.interactions import Interactions, InvalidInput
+from o2pl.interactions import Interactions
 from o2pl.objectives.penalty import Phi
 from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.protocols import Floats
 from o2pl.theory.schedules import clip_level, log_inverse_confidence
+from o2pl.validation import check_number
 
 # An optimistic start of the baseline: as if this many best rewards had been seen. It makes a learner that has met only
 # failures move off the action that failed.
@@ -34,19 +35,17 @@ class Settings:
     delta: float = 0.05
 
     def __post_init__(self) -> None:
-        checks = {
-            "penalty": (_at_least(self.penalty, 0), "a number ≥ 0"),
-            "clip": (self.clip in (None, "theory") or _at_least(self.clip, 1), "'theory', None or a number ≥ 1"),
-            "baseline": (self.baseline in (None, "mean") or _is_number(self.baseline), "'mean', None or a loss"),
-            "control": (self.control is None or _at_least(self.control, 1e-12), "None or a ridge > 0"),
-            "l2": (_at_least(self.l2, 0), "a number ≥ 0"),
-            "p": (_at_least(self.p, 0) and self.p < 2, "a number in [0, 2)"),
-            "beta": (_is_number(self.beta) and 0 < self.beta <= 1, "a number in (0, 1]"),
-            "delta": (_is_number(self.delta) and 0 < self.delta < 1, "a probability in (0, 1)"),
-        }
-        for name, (fine, expected) in checks.items():
-            if not fine:
-                raise InvalidInput(f"{name}: found {getattr(self, name)!r}, expected {expected}")
+        check_number("penalty", self.penalty, 0)
+        check_number("l2", self.l2, 0)
+        check_number("beta", self.beta, 0, 1, open_low=True)
+        check_number("p", self.p, 0, below=2)
+        check_number("delta", self.delta, 0, below=1, open_low=True)
+        if self.clip not in (None, "theory"):
+            check_number("clip", self.clip, 1, instead="'theory', None or ")
+        if self.baseline not in (None, "mean"):
+            check_number("baseline", self.baseline, -1, 0, instead="'mean', None or ")
+        if self.control is not None:
+            check_number("control", self.control, 0, open_low=True, instead="None or ")
 
     @property
     def numbers(self) -> Floats:
@@ -93,11 +92,3 @@ def penalty_at(numbers: Floats, t: float) -> tuple[float, float, float, float, f
 def baseline_at(numbers: Floats, total_loss: float, rows: float) -> float:
     mean = (total_loss - PRIOR_ROWS) / (rows + PRIOR_ROWS)
     return mean if math.isnan(numbers[BASELINE]) else numbers[BASELINE]
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _at_least(value: Any, lowest: float) -> bool:
-    return _is_number(value) and value >= lowest

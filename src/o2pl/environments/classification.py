@@ -1,0 +1,58 @@
+"""Classification as a bandit: the classes are the actions, and only the right one pays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from o2pl.environments.datasets import Dataset, make_dataset
+from o2pl.environments.rounds import TableRounds, bernoulli_rounds, check_rounds, require
+from o2pl.protocols import Floats, Ints
+from o2pl.storage import storable
+
+
+@storable
+@dataclass(frozen=True)
+class Classification:
+    """The rows of a data set in random order; reward 1 (loss -1) for the right class, 0 for any other.
+
+    There are as many rounds as asked for or as there are rows, whichever is less. With `flip` > 0 every reward is
+    flipped with that probability, for noisy logs. `source` is a source of `o2pl.environments.datasets`.
+    """
+
+    source: Any
+    flip: float = 0.0
+    reward_range = (0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        require(hasattr(self.source, "load"), "source", self.source, "a data set or a source such as Embedded('iris')")
+        require(0 <= self.flip < 0.5, "flip", self.flip, "a probability in [0, 1/2)")
+
+    @classmethod
+    def of(cls, X: Any, y: Any, flip: float = 0.0) -> Classification:
+        """From arrays; such a world cannot be stored, for want of a name to find its data by."""
+        return cls(make_dataset(X, y), flip)
+
+    @property
+    def dataset(self) -> Dataset:
+        loaded: Dataset = self.source.load()
+        return loaded
+
+    @property
+    def n_actions(self) -> int:
+        return len(self.dataset.classes)
+
+    def sample(self, rounds: int, generator: np.random.Generator) -> TableRounds:
+        dataset = self.dataset
+        order = generator.permutation(len(dataset))[: check_rounds(rounds)]
+        means = class_rewards(dataset.labels[order], self.n_actions, self.flip)
+        return bernoulli_rounds(dataset.contexts[order], means, generator)
+
+
+def class_rewards(labels: Ints, n_actions: int, flip: float) -> Floats:
+    """The expected reward of every class, 1 - flip for the right one and flip for the others. [n, K]"""
+    means = np.full((len(labels), n_actions), flip)
+    means[np.arange(len(labels)), labels] = 1 - flip
+    return means

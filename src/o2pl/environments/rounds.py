@@ -1,0 +1,52 @@
+"""Rounds with all their chance settled in advance, and the checks that worlds share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from o2pl.interactions import InvalidInput
+from o2pl.protocols import Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class TableRounds:
+    """Rounds of a world with K actions, as tables. Contexts are float32: what learners read is what the world used."""
+
+    contexts: Floats  # [n, d]
+    table: Floats  # [n, K], what each action brings
+    expected_table: Floats  # [n, K], the exact mean of that given the context
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def rewards(self, rows: Ints, actions: Ints) -> Floats:
+        return np.asarray(self.table[rows, actions])
+
+    def expected(self, rows: Ints, actions: Ints) -> Floats:
+        return np.asarray(self.expected_table[rows, actions])
+
+    @property
+    def best(self) -> Floats:
+        """The expected reward of the best action of each round, [n]."""
+        return np.asarray(self.expected_table.max(axis=1))
+
+
+def bernoulli_rounds(contexts: Floats, means: Floats, generator: np.random.Generator) -> TableRounds:
+    """Rewards 0 or 1 with these means [n, K], drawn for every action of every round."""
+    table = (generator.random(means.shape) < means).astype(np.float64)
+    return TableRounds(contexts, table, means)
+
+
+def check_rounds(rounds: Any) -> int:
+    if not (isinstance(rounds, int | np.integer) and rounds >= 1):
+        raise InvalidInput(f"rounds: found {rounds!r}, expected a whole number from 1")
+    return int(rounds)
+
+
+def require(fine: bool, name: str, found: Any, expected: str) -> None:
+    """For the settings of a world."""
+    if not fine:
+        raise InvalidInput(f"{name}: found {found!r}, expected {expected}")

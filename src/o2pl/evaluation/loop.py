@@ -1,0 +1,47 @@
+"""A learner in a world: the loop of deciding and learning, and what it cost."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from o2pl.interactions import InvalidInput
+from o2pl.learners.base import Run
+from o2pl.protocols import Floats, Learner, Rounds
+
+
+class DiscreteRounds(Rounds, Protocol):
+    """Rounds with finitely many actions, so that there is a best one."""
+
+    @property
+    def best(self) -> Floats: ...  # its expected reward, [n]
+
+
+def play(learner: Learner, rounds: Rounds, n: int | None = None) -> Run:
+    """The first n rounds (all of them without n), one decision and one update each.
+
+    A learner with a `run` of its own makes the same decisions there, faster.
+    """
+    contexts = rounds.contexts
+    total = len(contexts) if n is None else n
+    if not 0 < total <= len(contexts):
+        raise InvalidInput(f"n: found {n}, expected a number of rounds from 1 to {len(contexts)}")
+    if hasattr(learner, "run"):
+        done: Run = learner.run((contexts, rounds.rewards), total)
+        return done
+    actions: list[Any] = []
+    rewards, propensities = np.empty(total), np.empty(total)
+    for t in range(total):
+        decision = learner.act(contexts[t])
+        rewards[t] = rounds.rewards(np.array([t]), np.array([decision.action]))[0]
+        propensities[t] = decision.propensity
+        actions.append(decision.action)
+        learner.update(contexts[t], decision.action, float(rewards[t]), decision.propensity)
+    return Run(np.array(actions), rewards, propensities)
+
+
+def regret(run: Run, rounds: DiscreteRounds) -> Floats:
+    """Σ_{s ≤ t} (expected reward of the best action - expected reward of the action taken), for every t. [n]"""
+    rows = np.arange(len(run.actions))
+    return np.cumsum(rounds.best[rows] - rounds.expected(rows, run.actions))

@@ -1,0 +1,48 @@
+"""Classification sets as bandits: the learner names a class and is told only whether it was right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from o2pl.environments import WORLDS, Classification, ParquetSet, catalogue
+from o2pl.experiments.comparison import COLUMNS, cells, compare, o2pl, world_of
+from o2pl.experiments.experiment import Cell, Columns, Experiment, Size, Unit
+from o2pl.learners import O2PL
+from o2pl.learners.rivals import RIVALS
+
+EMBEDDED = ("iris", "wine", "breast-cancer", "digits")
+_RIVALS = ("uniform", "linucb", "greedy-ridge", "vw-greedy", "vw-cover", "vw-bag", "vw-regcb")
+LEARNERS = {
+    "o2pl": o2pl(),
+    "o2pl-linear": o2pl(policy="linear"),
+    "paper-replay": o2pl(O2PL.paper_replay),
+    **{name: RIVALS[name] for name in _RIVALS},
+}
+
+
+def table(data: str | None) -> Sequence[Cell]:
+    """The embedded sets, then those of the data folder (another folder is another table)."""
+    own = {} if data is None else {name: Classification(ParquetSet(set_.id)) for name, set_ in catalogue(data).items()}
+    return cells({name: WORLDS[name] for name in EMBEDDED} | own, LEARNERS)
+
+
+def run(unit: Unit) -> Columns:
+    world: Classification = world_of(unit)
+    if isinstance(world.source, ParquetSet):  # the settings say which set; where it lies is no setting
+        world = replace(world, source=replace(world.source, folder=unit.data))
+    return compare(world, LEARNERS, unit)
+
+
+CLASSIFICATION = Experiment(
+    name="classification",
+    summary="Learners on classification sets with bandit feedback (embedded ones, and those of --data).",
+    sizes={
+        "quick": Size(rounds=1000, seeds=2, datasets=EMBEDDED),
+        "full": Size(rounds=10_000, seeds=10),
+    },
+    cells=table,
+    run=run,
+    columns=COLUMNS,
+    headline="mean_reward",
+)

@@ -1,0 +1,271 @@
+"""Where units are computed: `Local` (a pool of processes on this machine) or `Ray` (a cluster).
+
+An engine is given a function and units, and hands each unit back with its outcome as soon as there is one, whichever
+comes first. A unit's rows depend on its settings alone: every worker computes with one thread, since sums
+split over threads round differently, and nothing is passed from one unit to the next.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from typing import Any, Protocol
+
+from o2pl.experiments.experiment import Columns, Unit
+from o2pl.interactions import InvalidInput
+
+Compute = Callable[[Unit], Columns]
+
+_LIBRARIES = ("OMP", "OPENBLAS", "MKL", "NUMBA")
+ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in _LIBRARIES} | {"VECLIB_MAXIMUM_THREADS": "1"}
+
+
+@dataclass(frozen=True)
+class Finished:
+    columns: Columns
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Failed:
+    reason: str  # one line
+    traceback: str
+
+    @classmethod
+    def of(cls, error: BaseException) -> Failed:
+        reason = traceback.format_exception_only(error)[-1].strip().splitlines()[0]
+        return cls(reason, "".join(traceback.format_exception(error)))
+
+
+Outcome = Finished | Failed
+Outcomes = Generator[tuple[Unit, Outcome], None, None]
+
+
+class Engine(Protocol):
+    def compute(self, run: Compute, units: Sequence[Unit]) -> Outcomes:
+        """Closing the generator stops what is still being computed."""
+
+
+def attempt(run: Compute, unit: Unit) -> Outcome:
+    """What a worker does with a unit."""
+    started = time.perf_counter()
+    try:
+        columns = dict(run(unit))
+    except Exception as error:  # whatever it is, it is this unit's own failure: the others go on
+        return Failed.of(error)
+    return Finished(columns, time.perf_counter() - started)
+
+
+@dataclass(frozen=True)
+class Local:
+    """Processes on this machine, one per core unless told otherwise."""
+
+    workers: int | None = None
+
+    def compute(self, run: Compute, units: Sequence[Unit]) -> Outcomes:
+        waiting = deque(units)
+        limit = min(cores() if self.workers is None else self.workers, len(units))
+        idle: list[_Worker] = []
+        busy: dict[Connection, _Worker] = {}
+        try:
+            while waiting or busy:
+                while waiting and len(busy) < limit:
+                    worker = idle.pop() if idle else _Worker(run)
+                    busy[worker.connection] = worker
+                    worker.give(waiting.popleft())
+                for connection in wait(list(busy)):
+                    worker = busy[connection]  # type: ignore[index]  # `wait` is given connections only
+                    unit, outcome = worker.answer()
+                    if outcome is None:
+                        continue  # it has only said that it is there
+                    del busy[worker.connection]
+                    if worker.alive:
+                        idle.append(worker)
+                    yield unit, outcome
+        finally:
+            for worker in itertools.chain(idle, busy.values()):
+                worker.stop()
+
+
+class _Worker:
+    """A process, the unit it is at, and the pipe to it."""
+
+    def __init__(self, run: Compute) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs, run), daemon=True)
+        with _environment(ONE_THREAD), _interrupts_held():  # both pass on to the process
+            self.process.start()
+        theirs.close()  # so that the pipe ends when the process does
+        self.ready = False
+        self.alive = True
+        self.unit: Unit
+
+    def give(self, unit: Unit) -> None:
+        self.unit = unit
+        with contextlib.suppress(BrokenPipeError):  # it has died: `answer` will say so
+            self.connection.send(unit)
+
+    def answer(self) -> tuple[Unit, Outcome | None]:
+        try:
+            outcome: Outcome | None = self.connection.recv()
+        except (EOFError, ConnectionResetError):
+            self.process.join(5)  # its exit status comes a moment after the end of its pipe
+            self.stop()
+            self.alive = False
+            if not self.ready:
+                raise RuntimeError(
+                    "a worker process could not start (its error is above). In a script of your own, start runs under "
+                    "`if __name__ == '__main__':`, since each worker imports that script"
+                ) from None
+            reason = f"its process died ({_cause(self.process.exitcode)})"
+            return self.unit, Failed(reason, reason)
+        self.ready = True
+        return self.unit, outcome
+
+    def stop(self) -> None:
+        self.connection.close()
+        self.process.kill()
+        self.process.join()
+
+
+def _serve(connection: Connection, run: Compute) -> None:
+    """The life of a worker process: it ends when the pipe does, or at once when its parent is gone."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    connection.send(None)
+    with contextlib.suppress(EOFError):
+        while True:
+            outcome = attempt(run, connection.recv())
+            try:
+                connection.send(outcome)
+            except (EOFError, OSError):
+                return  # nobody listens any more
+            except Exception as error:  # rows that cannot be sent
+                connection.send(Failed.of(error))
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def _cause(exitcode: int | None) -> str:
+    if exitcode is None or exitcode >= 0:
+        return f"exit status {exitcode}"
+    name = signal.Signals(-exitcode).name
+    return f"{name}, perhaps for want of memory" if name == "SIGKILL" else name
+
+
+@contextlib.contextmanager
+def _environment(values: dict[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+@contextlib.contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """A process started now never sees Ctrl-C: the terminal sends it to all, and the parent alone must answer it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@dataclass(frozen=True)
+class Ray:
+    """A Ray cluster at `address`, on whose machines o2pl is installed; without an address a local one, for this run."""
+
+    address: str | None = None
+    workers: int | None = None
+
+    def compute(self, run: Compute, units: Sequence[Unit]) -> Outcomes:
+        ray = _import_ray()
+        ours = not ray.is_initialized()
+        if ours:
+            self._connect(ray)
+        variables = {**ONE_THREAD, **self._import_path()}
+        remote = ray.remote(attempt).options(num_cpus=1, max_retries=0, runtime_env={"env_vars": variables})
+        waiting = deque(units)
+        limit = 1000 if self.workers is None else self.workers  # tasks handed over; Ray runs as many as it has cores
+        running: dict[Any, Unit] = {}
+        try:
+            while waiting or running:
+                while waiting and len(running) < limit:
+                    unit = waiting.popleft()
+                    running[remote.remote(run, unit)] = unit
+                done, _ = ray.wait(list(running), num_returns=1)
+                for reference in done:
+                    unit = running.pop(reference)
+                    try:
+                        outcome = ray.get(reference)
+                    except ray.exceptions.RayError as error:  # the worker died, or its machine did
+                        outcome = Failed(str(error).strip().splitlines()[-1], str(error))
+                    yield unit, outcome
+        finally:
+            for reference in running:
+                ray.cancel(reference, force=True)
+            if ours:
+                ray.shutdown()
+
+    def _import_path(self) -> dict[str, str]:
+        """On this machine, workers find an experiment's module where we found it."""
+        return {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))} if self.address is None else {}
+
+    def _connect(self, ray: Any) -> None:
+        if self.address is not None:
+            try:
+                ray.init(address=self.address, log_to_driver=False)
+            except ConnectionError as error:
+                raise InvalidInput(
+                    f"address: found no Ray cluster that answers at {self.address}, expected a running one "
+                    f"(and its token in RAY_AUTH_TOKEN, if it asks for one): {error}"
+                ) from None
+            return
+        with _environment({"RAY_USAGE_STATS_ENABLED": "0"}):  # a local cluster has nothing to report to anybody
+            ray.init(
+                address="local",
+                num_cpus=cores() if self.workers is None else self.workers,
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level="error",
+            )
+
+
+def _import_ray() -> Any:
+    try:
+        import ray
+    except ImportError:
+        raise InvalidInput("engine ray: found no package ray, expected it: pip install 'o2pl[ray]'") from None
+    return ray
+
+
+def cores() -> int:
+    """The cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

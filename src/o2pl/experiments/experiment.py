@@ -1,0 +1,166 @@
+"""An experiment is data: a table of units, a function that computes one unit, and the columns that come of it.
+
+A *cell* is a world with a learner. A *unit* is a cell with a horizon and a seed. Units are numbered seed by seed,
+
+    number = seed · (number of cells) + cell,
+
+so that choosing seeds, learners or data sets leaves numbers out and never changes one, and `wheel/17` is always the
+same world, learner and seed.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import importlib.util
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import o2pl
+from o2pl.interactions import InvalidInput
+
+Settings = Mapping[str, Any]  # plain JSON values; "name" is what the command line and the results call it
+Columns = Mapping[str, Any]  # column name -> one value per row
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A world and a learner, as settings; `needs` names a package that is not part of the core install."""
+
+    world: Settings
+    learner: Settings
+    needs: str | None = None
+
+    @property
+    def available(self) -> bool:
+        return available(self.needs)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One run: everything it depends on, and where it stands in the experiment's table."""
+
+    experiment: str
+    number: int
+    world: Settings
+    learner: Settings
+    rounds: int
+    seed: int
+    data: str | None = None  # the folder where data sets lie: says where to read, not what is read
+    needs: str | None = None
+
+    @property
+    def id(self) -> str:
+        return f"{self.experiment}/{self.number}"
+
+    @property
+    def settings(self) -> str:
+        """All that the rows depend on, as JSON."""
+        parts = {"world": self.world, "learner": self.learner, "rounds": self.rounds, "seed": self.seed}
+        return json.dumps(parts, sort_keys=True, ensure_ascii=False)
+
+    @property
+    def digest(self) -> str:
+        """Names the results of this unit: other settings, or another version of o2pl, are other results."""
+        content = f"{self.experiment} {o2pl.__version__} {self.settings}"
+        return hashlib.sha256(content.encode()).hexdigest()[:20]
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much of the table is run, and for how long. None: all learners, all data sets."""
+
+    rounds: int
+    seeds: int
+    learners: tuple[str, ...] | None = None
+    datasets: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user asks for; None leaves the choice to the size."""
+
+    size: str = "quick"
+    rounds: int | None = None
+    seeds: Sequence[int] | None = None
+    learners: Sequence[str] | None = None
+    datasets: Sequence[str] | None = None
+    data: str | None = None
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """`cells` is given the data folder (or None); `run` must be a module's top-level function (workers import it)."""
+
+    name: str
+    summary: str
+    sizes: Mapping[str, Size]
+    cells: Callable[[str | None], Sequence[Cell]]
+    run: Callable[[Unit], Columns]
+    columns: Mapping[str, str]  # name -> Arrow type, such as "int64" or "double"
+    headline: str  # the column whose last value sums a unit up
+
+    def size(self, options: Options) -> Size:
+        if options.size not in self.sizes:
+            raise InvalidInput(f"size: found {options.size!r}, expected one of {sorted(self.sizes)}")
+        return self.sizes[options.size]
+
+    def units(self, options: Options) -> list[Unit]:
+        """The chosen part of the table, by number. A learner whose package is missing is left out unless asked for."""
+        size, cells = self.size(options), self.cells(options.data)
+        learners = self._chosen("learners", options.learners, size.learners, [c.learner["name"] for c in cells])
+        datasets = self._chosen("datasets", options.datasets, size.datasets, [c.world["name"] for c in cells])
+        numbers = [
+            seed * len(cells) + place
+            for seed in (range(size.seeds) if options.seeds is None else sorted(set(options.seeds)))
+            for place, cell in enumerate(cells)
+            if cell.learner["name"] in learners and cell.world["name"] in datasets
+            if cell.available or options.learners is not None
+        ]
+        return [self._unit(number, cells, options) for number in numbers]
+
+    def unit(self, number: int, options: Options) -> Unit:
+        """One unit of the table, whatever else is chosen."""
+        if number < 0:
+            raise InvalidInput(f"{self.name}: found unit {number}, expected a number from 0")
+        return self._unit(number, self.cells(options.data), options)
+
+    def left_out(self, options: Options) -> dict[str, str]:
+        """Learners that the size includes but whose package is missing, with that package."""
+        if options.learners is not None:
+            return {}
+        wanted = self.size(options).learners
+        cells = self.cells(options.data)
+        missing = {str(c.learner["name"]): str(c.needs) for c in cells if not c.available}
+        return {name: package for name, package in missing.items() if wanted is None or name in wanted}
+
+    def _unit(self, number: int, cells: Sequence[Cell], options: Options) -> Unit:
+        seed, place = divmod(number, len(cells))
+        rounds = self.size(options).rounds if options.rounds is None else options.rounds
+        if rounds < 1:
+            raise InvalidInput(f"rounds: found {rounds}, expected a number from 1")
+        cell = cells[place]
+        return Unit(self.name, number, cell.world, cell.learner, rounds, seed, options.data, cell.needs)
+
+    def _chosen(
+        self, what: str, asked: Sequence[str] | None, by_size: Sequence[str] | None, known: Sequence[str]
+    ) -> set[str]:
+        for name in asked or ():
+            if name not in known:
+                raise InvalidInput(f"{what}: found {name!r} for {self.name}, {nearest(name, dict.fromkeys(known))}")
+        chosen = asked if asked is not None else by_size
+        return set(known if chosen is None else chosen)
+
+
+def available(package: str | None) -> bool:
+    return package is None or importlib.util.find_spec(package) is not None
+
+
+def nearest(name: str, known: Mapping[str, Any]) -> str:
+    """What might have been meant."""
+    close = difflib.get_close_matches(name.lower(), list(known), n=3, cutoff=0.5)
+    if close:
+        return f"expected {' or '.join(repr(each) for each in close)}"
+    return f"expected one of {', '.join(known)}"

@@ -1,0 +1,79 @@
+"""Pictures, made of stored rows only."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+# Okabe and Ito's palette, which people with any colour vision can tell apart; and a line style each, for print.
+STYLES = (
+    ("#0072B2", "-"),
+    ("#D55E00", (0, (6, 2))),
+    ("#009E73", (0, (3, 1, 1, 1))),
+    ("#000000", (0, (1, 1.2))),
+    ("#CC79A7", (0, (8, 2, 2, 2))),
+    ("#56B4E9", "-"),
+    ("#E69F00", (0, (4, 1))),
+)
+
+
+def curves(rows: Any, column: str, labels: Mapping[str, str], *, title: str, ylabel: str, top: float) -> Any:
+    """`column` by round for each learner of one world: mean over seeds, and a band from the lowest to the highest.
+
+    `labels` says which learners, in which order, and what to call them; the axis goes from 0 to `top`.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.2, 4.2), layout="constrained")
+    axes = figure.add_subplot()
+    learners, rounds, values = (np.asarray(rows[name]) for name in ("learner", "round", column))
+    ends = {}
+    for (name, label), (colour, line) in zip(labels.items(), STYLES, strict=False):
+        mine = learners == name
+        if not mine.any():
+            continue
+        x = np.unique(rounds[mine])
+        y = np.stack([values[mine & (rounds == at)] for at in x])  # [points, seeds]
+        axes.fill_between(x, y.min(axis=1), y.max(axis=1), color=colour, alpha=0.18, linewidth=0)
+        axes.plot(x, y.mean(axis=1), color=colour, linestyle=line, linewidth=2)
+        ends[label] = (float(y[-1].mean()), colour)
+    heights = _apart([value for value, _ in ends.values()], 0.055 * top)
+    for (label, (_, colour)), height in zip(ends.items(), heights, strict=True):
+        place: dict[str, Any] = {
+            "xycoords": ("axes fraction", "data"),
+            "textcoords": "offset points",
+            "annotation_clip": False,
+        }
+        axes.annotate(label, (1.0, height), (6, 0), color=colour, va="center", fontweight="bold", **place)
+    axes.set_xlim(0, rounds.max())
+    axes.set_ylim(0, top)
+    axes.set_title(title, loc="left", fontsize=11)
+    axes.set_xlabel("round")
+    axes.set_ylabel(ylabel)
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def _apart(heights: list[float], gap: float) -> list[float]:
+    """The heights, moved up where two labels would overlap."""
+    order = np.argsort(heights)
+    placed = np.array(heights, np.float64)
+    for below, above in itertools.pairwise(order):
+        placed[above] = max(placed[above], placed[below] + gap)
+    return [float(height) for height in placed]
+
+
+def save(figure: Any, stem: Path) -> list[Path]:
+    """As `stem`.png and `stem`.svg; the same figure makes the same bytes."""
+    import matplotlib as mpl
+
+    with mpl.rc_context({"svg.hashsalt": "o2pl", "svg.fonttype": "none"}):
+        paths = [stem.with_suffix(kind) for kind in (".png", ".svg")]
+        figure.savefig(paths[0], dpi=160)
+        figure.savefig(paths[1], metadata={"Date": None})
+    return paths

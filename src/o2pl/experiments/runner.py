@@ -1,0 +1,72 @@
+"""Runs an experiment: what is missing is computed, kept as it comes, and put together at the end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from o2pl.experiments.engines import Engine, Failed, Finished, Local, Outcome
+from o2pl.experiments.experiment import Experiment, Options, Unit, available
+from o2pl.experiments.progress import Progress, Silent
+from o2pl.experiments.store import Store, table_name
+from o2pl.interactions import InvalidInput
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a run did."""
+
+    units: int  # chosen
+    computed: int  # of these, computed now
+    failures: tuple[tuple[Unit, str], ...]  # with the reason
+    table: Path | None  # None: not a single unit is finished
+
+
+def run(
+    experiment: Experiment,
+    options: Options | None = None,
+    *,
+    out: str | os.PathLike[str],
+    number: int | None = None,
+    engine: Engine | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Compute the chosen units (or unit `number` alone) that `out` does not have yet, and write their table.
+
+    It may be stopped at any moment, by any means; the same call then goes on from where it was.
+    """
+    options, engine, progress = options or Options(), engine or Local(), progress or Silent()
+    chosen = experiment.units(options) if number is None else [experiment.unit(number, options)]
+    if not chosen:
+        raise InvalidInput(f"{experiment.name}: found no unit with these seeds, learners and data sets")
+    for unit in chosen:
+        if not available(unit.needs):
+            raise InvalidInput(f"{unit.learner['name']}: found no package {unit.needs}, expected it to be installed")
+    store = Store(out, experiment)
+    with store.locked(), progress:
+        missing = [unit for unit in chosen if not store.is_finished(unit)]
+        progress.begin(experiment.name, len(missing), len(chosen) - len(missing))
+        failures: list[tuple[Unit, str]] = []
+        with contextlib.closing(engine.compute(experiment.run, missing)) as outcomes:
+            for unit, computed in outcomes:
+                outcome = _keep(store, unit, computed)
+                if isinstance(outcome, Failed):
+                    store.keep_failure(unit, outcome.traceback)
+                    failures.append((unit, outcome.reason))
+                progress.ended(unit, outcome)
+        failed = {unit.number for unit, _ in failures}
+        finished = [unit for unit in chosen if unit.number not in failed]
+        name = table_name(experiment.name if number is None else chosen[0].id)
+        table = store.assemble(finished, name) if finished else None
+    return Report(len(chosen), len(missing), tuple(failures), table)
+
+
+def _keep(store: Store, unit: Unit, outcome: Outcome) -> Outcome:
+    if isinstance(outcome, Finished):
+        try:
+            store.keep(unit, outcome.columns, outcome.seconds)
+        except (ValueError, TypeError) as error:  # the rows are not what the experiment says they are
+            return Failed.of(error)
+    return outcome

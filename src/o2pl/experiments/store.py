@@ -1,0 +1,181 @@
+"""Results on disk: one small Parquet file per finished unit, and the table that is put together from them.
+
+    out/wheel/4b1f….parquet     rows of one unit, named by the digest of its settings
+    out/wheel/failed-17.txt     the traceback of a unit that failed
+    out/wheel.parquet           all chosen units in the order of their numbers: the same bytes however it was computed
+    out/wheel.seconds.parquet   how long each took, which no two runs agree on
+
+A file appears under its name only when it is complete (written beside, flushed to disk, renamed), and only the process
+that holds the folder's lock writes. So whenever the power goes, what is there is right, and the rest is missing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from o2pl.experiments.experiment import Columns, Experiment, Unit
+from o2pl.interactions import InvalidInput
+
+_DIGEST, _SECONDS, _SETTINGS = b"o2pl.digest", b"o2pl.seconds", b"o2pl.settings"
+
+
+class Busy(InvalidInput):
+    """Another run is writing to the same folder."""
+
+
+class Store:
+    """The results of one experiment under `out`."""
+
+    def __init__(self, out: str | os.PathLike[str], experiment: Experiment) -> None:
+        self.out = Path(out)
+        self.experiment = experiment
+        self.folder = self.out / experiment.name
+
+    def part(self, unit: Unit) -> Path:
+        return self.folder / f"{unit.digest}.parquet"
+
+    def failure(self, unit: Unit) -> Path:
+        return self.folder / f"failed-{unit.number}.txt"
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Held by the one process that writes; the system lets go of it when that process ends, however it ends."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with open(self.folder / "lock", "a") as file:
+            if not _lock(file):
+                raise Busy(f"{self.folder}: another run is writing there; wait for it, or choose another --out")
+            yield
+
+    def is_finished(self, unit: Unit) -> bool:
+        """Whether this unit's rows are there, unharmed."""
+        if not self.part(unit).exists():
+            return False
+        try:
+            schema = self._read_part(unit).schema
+            return bool(schema.metadata[_DIGEST] == unit.digest.encode() and schema.equals(self._schema()))
+        except (OSError, ValueError, KeyError, TypeError):  # Arrow's errors are OSError and ValueError
+            return False
+
+    def keep(self, unit: Unit, columns: Columns, seconds: float) -> None:
+        """The rows of a finished unit."""
+        import pyarrow as pa
+
+        expected = self.experiment.columns
+        if set(columns) != set(expected):
+            raise InvalidInput(f"{unit.id}: found columns {sorted(columns)}, expected {sorted(expected)}")
+        notes = {_DIGEST: unit.digest, _SETTINGS: unit.settings, _SECONDS: json.dumps(seconds)}
+        table = pa.table([columns[name] for name in expected], schema=self._schema().with_metadata(notes))
+        _write_table(table, self.part(unit))
+        self.failure(unit).unlink(missing_ok=True)
+
+    def keep_failure(self, unit: Unit, traceback: str) -> None:
+        _write(self.failure(unit), lambda file: file.write(f"{unit.id} {unit.settings}\n\n{traceback}".encode()))
+
+    def assemble(self, units: Sequence[Unit], name: str) -> Path:
+        """Put `out/name.parquet` together from the parts of `units` that are finished."""
+        import pyarrow as pa
+
+        tables, seconds = [], []
+        for unit in units:
+            rows = self._read_part(unit)
+            seconds.append(json.loads(rows.schema.metadata[_SECONDS]))
+            rows = rows.replace_schema_metadata(None)
+            for place, (column, value) in enumerate(_identity(unit).items()):
+                kind = pa.int64() if isinstance(value, int) else pa.string()
+                rows = rows.add_column(place, column, pa.repeat(pa.scalar(value, kind), len(rows)))
+            tables.append(rows)
+        path = self.out / f"{name}.parquet"
+        _write_table(pa.concat_tables(tables), path)
+        identities = pa.Table.from_pylist([_identity(unit) for unit in units])
+        _write_table(identities.append_column("seconds", pa.array(seconds, pa.float64())), _seconds_path(path))
+        return path
+
+    def _schema(self) -> Any:
+        import pyarrow as pa
+
+        return pa.schema([(name, pa.type_for_alias(kind)) for name, kind in self.experiment.columns.items()])
+
+    def _read_part(self, unit: Unit) -> Any:
+        import pyarrow.parquet as pq
+
+        return pq.read_table(self.part(unit), page_checksum_verification=True)
+
+
+def results(out: str | os.PathLike[str], name: str) -> Any:
+    """The rows of an experiment (`wheel`) or of one unit (`wheel/17`) as a pyarrow Table.
+
+    Every row names its unit (number, world, learner, seed, rounds and all settings as JSON) beside the experiment's own
+    columns. Nothing here depends on when, where or on how many workers it was computed.
+    """
+    import pyarrow.parquet as pq
+
+    path = Path(out) / f"{table_name(name)}.parquet"
+    if not path.exists():
+        raise InvalidInput(f"{path}: not there; `o2pl run {name} --out {out}` makes it")
+    return pq.read_table(path)
+
+
+def seconds(out: str | os.PathLike[str], name: str) -> Any:
+    """How long each unit took where it was computed (compilation and a busy machine included): not reproducible."""
+    import pyarrow.parquet as pq
+
+    return pq.read_table(_seconds_path(Path(out) / f"{table_name(name)}.parquet"))
+
+
+def table_name(name: str) -> str:
+    """`wheel` -> `wheel`, `wheel/17` -> `wheel-17`."""
+    return name.replace("/", "-")
+
+
+def _seconds_path(path: Path) -> Path:
+    return path.with_suffix(".seconds.parquet")
+
+
+def _identity(unit: Unit) -> dict[str, Any]:
+    return {
+        "unit": unit.number,
+        "world": unit.world["name"],
+        "learner": unit.learner["name"],
+        "seed": unit.seed,
+        "rounds": unit.rounds,
+        "settings": unit.settings,
+    }
+
+
+def _write_table(table: Any, path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    _write(path, lambda file: pq.write_table(table, file, write_page_checksum=True))
+
+
+def _write(path: Path, content: Callable[[IO[bytes]], Any]) -> None:
+    """All of the file or none of it, whatever happens."""
+    beside = path.with_name(f"{path.name}.partial")
+    with open(beside, "wb") as file:
+        content(file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(beside, path)
+    with contextlib.suppress(OSError):  # some systems cannot flush a folder; then the name may be lost, never the rest
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _lock(file: IO[str]) -> bool:
+    try:
+        import fcntl
+    except ImportError:  # no such locks on this system: then it is up to the user not to start two runs at once
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,52 @@
+"""A table for the screen: what each learner came to in each world, over seeds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from o2pl.protocols import Floats
+
+
+def final_values(rows: Any, column: str) -> dict[tuple[str, str], Floats]:
+    """(world, learner) -> the last value of `column` of each seed's unit."""
+    units = np.asarray(rows["unit"])
+    last = np.flatnonzero(np.append(units[1:] != units[:-1], True))  # units are contiguous
+    found: dict[tuple[str, str], list[float]] = {}
+    for row in last:
+        key = (rows["world"][int(row)].as_py(), rows["learner"][int(row)].as_py())
+        found.setdefault(key, []).append(rows[column][int(row)].as_py())
+    return {key: np.array(values, np.float64) for key, values in found.items()}
+
+
+def mean_and_error(values: Floats) -> tuple[float, float]:
+    """The mean over seeds and its standard error; NaN for a single seed."""
+    error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
+    return float(values.mean()), float(error)
+
+
+def table(rows: Any, column: str) -> Any:
+    """A Rich table of means over seeds ± standard errors; the longer of worlds and learners goes down."""
+    from rich.table import Table
+
+    finals = final_values(rows, column)
+    worlds, learners = (list(dict.fromkeys(key[side] for key in finals)) for side in (0, 1))
+    flat = len(worlds) <= len(learners)
+    down, across = (learners, worlds) if flat else (worlds, learners)
+    shown = Table()
+    shown.add_column("learner" if flat else "world")
+    for name in across:
+        shown.add_column(name, justify="right")
+    for one in down:
+        keys = [(other, one) if flat else (one, other) for other in across]
+        shown.add_row(one, *(_cell(finals.get(key)) for key in keys))
+    return shown
+
+
+def _cell(values: Floats | None) -> str:
+    if values is None:
+        return ""
+    mean, error = mean_and_error(values)
+    digits = 3 if abs(mean) < 10 else 1
+    return f"{mean:.{digits}f}" + ("" if np.isnan(error) else f" ± {error:.{digits}f}")

@@ -1,0 +1,241 @@
+"""Counterfactual risk minimisation: importance-weighted losses and their empirical variance, and who learns by them.
+
+With the ratio ρ = π(a|x)/q, cut at M (POEM), and implicit exploration τ (SCRM's IPS-IX):
+
+    w = min(ρ, M) / (1 + τ min(ρ, M)),        for M = ∞:  w = π / (q + τ π) ≤ 1/τ
+    V = mean(w ℓ) + λ √(Var(w ℓ) / n) + l2 |θ|² / (2n)
+
+The losses ℓ are not centred, so their encoding matters: {-1, 0} and {0, 1} lead to different policies.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from abc import ABC
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from o2pl.interactions import Interactions, InvalidInput
+from o2pl.learners.params import Parameters
+from o2pl.learners.stream import UniformStream
+from o2pl.objectives.weights import importance_weights
+from o2pl.oracles.lbfgs import LBFGS
+from o2pl.protocols import Array, FeatureMap, Floats, Ints, Policy, State, ValueAndGradient
+from o2pl.validation import (
+    check_actions,
+    check_contexts,
+    check_continuous_actions,
+    check_count,
+    check_number,
+    check_pair,
+    check_propensities,
+    check_reward_range,
+    check_rewards,
+)
+
+_SOLVER = LBFGS(iterations=200, tolerance=1e-6)
+_LARGEST = 1e100  # a ratio beyond every use, whose square is still a number
+_TINY = 1e-12  # a deviation below this is 0
+
+
+@dataclass(frozen=True)
+class CounterfactualRisk:
+    """V of the log-probabilities that a policy gives to a log's actions, and ∂V/∂ log π."""
+
+    losses: Floats  # [n]
+    propensities: Floats  # [n]
+    penalty: float = 0.0  # λ
+    clip: float = math.inf  # M
+    tau: float = 0.0
+
+    def __call__(self, log_prob: Floats) -> tuple[float, Floats]:
+        ratios = importance_weights(log_prob.astype(np.float64), self.propensities)
+        cut = np.minimum(ratios, min(self.clip, _LARGEST))
+        weights = cut / (1 + self.tau * cut)
+        slopes = np.where(ratios < self.clip, weights * (1 - self.tau * weights), 0.0)  # ∂w/∂ log π
+        terms, n = weights * self.losses, len(weights)
+        centred = terms - terms.mean()
+        error = math.sqrt(float(centred @ centred) / max(n - 1, 1) / n)  # √(Var / n)
+        value = float(terms.mean()) + self.penalty * error
+        pull = 1 / n + self.penalty * centred / (max(n - 1, 1) * n * max(error, _TINY))  # ∂V/∂ terms
+        return value, pull * self.losses * slopes
+
+
+def risk_value(
+    policy: Policy, features: Floats, actions: Array, risk: CounterfactualRisk, l2: float = 0.0
+) -> ValueAndGradient:
+    """θ -> V(π_θ) + l2 |θ|² / (2n) and its gradient."""
+    shrink = l2 / len(actions)
+
+    def value_and_gradient(params: Floats) -> tuple[float, Floats]:
+        log_prob, pullback = policy.forward(params, features, actions)
+        value, cotangent = risk(log_prob)
+        return value + 0.5 * shrink * float(params @ params), pullback(cotangent) + shrink * params
+
+    return value_and_gradient
+
+
+class Solved(NamedTuple):
+    params: Floats
+    penalty: float
+
+
+def solve(
+    policy: Policy,
+    features: Floats,
+    actions: Array,
+    risk: CounterfactualRisk,
+    penalties: Sequence[float],
+    start: Floats,
+    l2: float = 0.0,
+    held: Ints | None = None,
+) -> Solved:
+    """Minimise from `start`. Of several penalties, the one whose policy has the lowest mean(wℓ) on the rows `held` out.
+
+    The last solve, with that penalty, is on all rows.
+    """
+    best = penalties[0]
+    if len(penalties) > 1 and held is not None and len(held) < len(actions):
+        kept = np.setdiff1d(np.arange(len(actions)), held)
+        risks = []
+        for penalty in penalties:
+            train = replace(_rows(risk, kept), penalty=penalty)
+            found = _SOLVER(risk_value(policy, features[kept], actions[kept], train, l2), start)
+            log_prob, _ = policy.forward(found.params, features[held], actions[held])
+            risks.append(replace(_rows(risk, held), penalty=0.0)(log_prob)[0])
+        best = penalties[int(np.argmin(risks))]
+    found = _SOLVER(risk_value(policy, features, actions, replace(risk, penalty=best), l2), start)
+    return Solved(found.params, best)
+
+
+def _rows(risk: CounterfactualRisk, rows: Array) -> CounterfactualRisk:
+    return replace(risk, losses=risk.losses[rows], propensities=risk.propensities[rows])
+
+
+R = TypeVar("R")
+
+
+def a_posteriori(penalties: Iterable[float], run: Callable[[float], R], loss: Callable[[R], float]) -> tuple[float, R]:
+    """λ̂, the penalty whose whole run turned out best, and that run: hindsight that no user has, as SCRM's tables do."""
+    runs = [(penalty, run(penalty)) for penalty in penalties]
+    return min(runs, key=lambda pair: loss(pair[1]))
+
+
+class CounterfactualLearner(Parameters, ABC):
+    """What CRM and SCRM share: settings, the door, and the policy as it stands."""
+
+    policy: Any
+    penalty: float | Sequence[float]
+    clip: float | None
+    tau: float
+    l2: float
+    validation: float
+    features: FeatureMap
+    reward_range: tuple[float, float] | None
+    loss_range: tuple[float, float]
+    start: Any
+    random_state: Any
+    _seen: State | None = None
+    _width: int | None = None
+    _params: Floats
+    _penalty: float
+
+    @property
+    def _discrete(self) -> bool:
+        return hasattr(self.policy, "n_actions")
+
+    @property
+    def params_(self) -> Floats:
+        """θ of the policy as it stands."""
+        self._begun()
+        return self._params
+
+    @property
+    def penalty_(self) -> float:
+        """λ of the last solve."""
+        self._begun()
+        return self._penalty
+
+    def _begun(self) -> State:
+        if self._seen is None:
+            raise AttributeError(f"this {type(self).__name__} has seen no data")
+        return self._seen
+
+    def _begin(self, width: int) -> None:
+        if not hasattr(self.policy, "forward"):
+            raise InvalidInput(f"policy: found {self.policy!r}, expected one such as Softmax(3) or Gaussian()")
+        if self._discrete:
+            check_count("n_actions of the policy", self.policy.n_actions)
+        self._penalties = np.atleast_1d(np.asarray(self.penalty, np.float64)).tolist()
+        for penalty in self._penalties or [None]:
+            check_number("penalty", penalty, 0)
+        check_number("tau", self.tau, 0)
+        check_number("l2", self.l2, 0)
+        check_number("validation", self.validation, 0, 1, open_low=True)
+        clip = math.inf if self.clip is None else check_number("clip", self.clip, 0, open_low=True)
+        self._weighing = CounterfactualRisk(np.empty(0), np.empty(0), 0.0, clip, self.tau)
+        n_features = self.features.width(width)
+        self._params = self.policy.init(n_features)
+        if self.start is not None:
+            given = np.asarray(self.start, np.float64).reshape(-1)
+            if given.shape != self._params.shape or not np.isfinite(given).all():
+                raise InvalidInput(f"start: found {self.start!r}, expected {len(self._params)} finite numbers")
+            self._params = given
+        self._penalty = self._penalties[0]
+        self._stream = UniformStream(self.random_state)
+        self._seen, self._width = self.features.init(width), width
+
+    def _checked(self, contexts: Any, actions: Any, rewards: Any, propensities: Any) -> Interactions:
+        rows = check_contexts(contexts, self._width)
+        checked = check_actions(actions, self.policy.n_actions) if self._discrete else check_continuous_actions(actions)
+        losses = self._losses(rewards)
+        probabilities = check_propensities(propensities, density=not self._discrete)
+        if len({len(rows), len(checked), len(losses), len(probabilities)}) != 1:
+            lengths = [len(rows), len(checked), len(losses), len(probabilities)]
+            raise InvalidInput(
+                f"columns differ in length: contexts, actions, rewards, propensities have {lengths} rows"
+            )
+        return Interactions(rows, checked, losses, probabilities)
+
+    def _losses(self, rewards: Any) -> Floats:
+        if self.reward_range is None:
+            return -check_rewards(rewards, (-sys.float_info.max, sys.float_info.max))
+        low, high = check_reward_range(self.reward_range)
+        best, worst = check_pair("loss_range", self.loss_range)
+        return best + (worst - best) * (high - check_rewards(rewards, (low, high))) / (high - low)
+
+    def _solve(self, rows: Interactions) -> None:
+        features = self.features.transform(self._begun(), rows.contexts)
+        risk = replace(self._weighing, losses=rows.losses, propensities=rows.propensities)
+        held = None
+        if len(self._penalties) > 1:
+            held = self._stream.take(len(rows)).argsort()[: max(1, round(self.validation * len(rows)))]
+        self._params, self._penalty = solve(
+            self.policy, features, rows.actions, risk, self._penalties, self._params, self.l2, held
+        )
+
+    def _featurise(self, contexts: Any) -> Floats:
+        seen = self._begun()
+        return self.features.transform(seen, check_contexts(contexts, self._width))
+
+    def sample(self, contexts: Any) -> tuple[Array, Floats]:
+        """An action for each context, drawn from the policy as it stands, and their propensities (densities)."""
+        features = self._featurise(contexts)
+        actions, propensities = self.policy.sample(self._params, features, self._stream.take(len(features)))
+        return actions, propensities
+
+    def predict(self, contexts: Any) -> Array:
+        """The likeliest action of each context; for continuous actions the mean. [n]"""
+        if not self._discrete:
+            return np.asarray(self.policy.mean(self.params_, self._featurise(contexts)))
+        return np.asarray(self.predict_proba(contexts).argmax(axis=1))
+
+    def predict_proba(self, contexts: Any) -> Floats:
+        """π(·|x), [n, K]."""
+        if not self._discrete:
+            raise InvalidInput("predict_proba: found a continuous policy, expected a discrete one")
+        return np.asarray(self.policy.probabilities(self.params_, self._featurise(contexts)))

@@ -1,0 +1,185 @@
+"""CRM (POEM) from one log, and SCRM from batches that its own policies collected.
+
+Swaminathan & Joachims 2015; Zenati et al. 2023. Their objective, and what they share, is in `counterfactual`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from o2pl.interactions import Decision, InvalidInput, Log
+from o2pl.learners.members import LINEAR
+from o2pl.learners.rivals.counterfactual import CounterfactualLearner
+from o2pl.protocols import FeatureMap
+from o2pl.validation import check_contexts, check_count, check_number
+
+
+class CRM(CounterfactualLearner):
+    """POEM: clipped importance weights and a penalty on the empirical variance, minimised over one log.
+
+    Parameters
+    ----------
+    policy
+        `Softmax(n_actions)` or `Gaussian(...)`.
+    penalty
+        λ; of several, the one with the lowest estimated loss on rows held out.
+    clip
+        M, the level at which importance weights are cut, or None.
+    tau
+        τ of w = π / (q + τ π); 0 for plain weights.
+    l2
+        Of the parameters, divided by 2n.
+    validation
+        Share of the rows held out to choose among several penalties.
+    features
+        The feature map; standardisation over the log and an intercept unless said otherwise.
+    reward_range
+        The lowest and the highest reward there can be; None takes the loss to be minus the reward as it is.
+    loss_range
+        The loss of the best and of the worst reward: (-1, 0), or (0, 1).
+    start
+        Parameters to begin at, such as the logger's; the policy's own beginning unless said otherwise.
+    random_state
+        Seed, numpy Generator or None.
+    """
+
+    def __init__(
+        self,
+        policy: Any,
+        *,
+        penalty: float | Sequence[float] = 0.1,
+        clip: float | None = 100.0,
+        tau: float = 0.0,
+        l2: float = 0.1,
+        validation: float = 0.25,
+        features: FeatureMap = LINEAR,
+        reward_range: tuple[float, float] | None = (0.0, 1.0),
+        loss_range: tuple[float, float] = (-1.0, 0.0),
+        start: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.policy = policy
+        self.penalty = penalty
+        self.clip = clip
+        self.tau = tau
+        self.l2 = l2
+        self.validation = validation
+        self.features = features
+        self.reward_range = reward_range
+        self.loss_range = loss_range
+        self.start = start
+        self.random_state = random_state
+
+    def fit(self, contexts: Any, actions: Any, rewards: Any, propensities: Any) -> Self:
+        """Forget what was learned, and solve on this log."""
+        self._width = None
+        batch = self._checked(contexts, actions, rewards, propensities)
+        if not len(batch):
+            raise InvalidInput("fit: found no rows, expected at least one")
+        self._begin(batch.contexts.shape[1])
+        self._seen = self.features.observe(self._begun(), batch.contexts)
+        self._solve(batch)
+        return self
+
+
+class SCRM(CounterfactualLearner):
+    """Sequential CRM: act with the policy for a batch, then solve on that batch from where the parameters are.
+
+    Parameters
+    ----------
+    batch
+        Rows of the first batch.
+    growth
+        Each batch is this much larger than the one before: 1 for uniform batches, 2 for the doubling trick.
+    memory
+        "last": learn from the last batch alone, as the method's analysis; "all": from all batches, with the
+        propensities they were logged with.
+    policy, penalty, clip, tau, l2, validation, features, reward_range, loss_range, start, random_state
+        As for `CRM`; several penalties are chosen among anew after each batch.
+    """
+
+    _log: Log
+    _batches: int
+    _learned: int
+
+    def __init__(
+        self,
+        policy: Any,
+        *,
+        batch: int = 100,
+        growth: float = 2.0,
+        memory: Literal["last", "all"] = "last",
+        penalty: float | Sequence[float] = 0.1,
+        clip: float | None = None,
+        tau: float = 0.001,
+        l2: float = 0.1,
+        validation: float = 0.25,
+        features: FeatureMap = LINEAR,
+        reward_range: tuple[float, float] | None = (0.0, 1.0),
+        loss_range: tuple[float, float] = (-1.0, 0.0),
+        start: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.policy = policy
+        self.batch = batch
+        self.growth = growth
+        self.memory = memory
+        self.penalty = penalty
+        self.clip = clip
+        self.tau = tau
+        self.l2 = l2
+        self.validation = validation
+        self.features = features
+        self.reward_range = reward_range
+        self.loss_range = loss_range
+        self.start = start
+        self.random_state = random_state
+
+    def _begin(self, width: int) -> None:
+        check_count("batch", self.batch)
+        check_number("growth", self.growth, 1)
+        if self.memory not in ("last", "all"):
+            raise InvalidInput(f"memory: found {self.memory!r}, expected 'last' or 'all'")
+        super()._begin(width)
+        self._log = Log(width, np.int64 if self._discrete else np.float64)
+        self._batches, self._learned = 0, 0
+
+    def act(self, context: Any) -> Decision:
+        """Draw an action for a context, with the probability (density) with which it was drawn."""
+        rows = check_contexts([context], self._width)
+        if self._width is None:
+            self._begin(rows.shape[1])
+        actions, propensities = self.sample(rows)
+        return Decision(actions[0].item(), float(propensities[0]))
+
+    def update(self, context: Any, action: Any, reward: float, propensity: float) -> Self:
+        """Add one interaction to the current batch; when that is full, learn."""
+        rows = self._append([context], [action], [reward], [propensity])
+        if len(self._log) - self._learned >= math.ceil(self.batch * self.growth**self._batches):
+            self._learn()
+        return rows
+
+    def partial_fit(self, contexts: Any, actions: Any, rewards: Any, propensities: Any) -> Self:
+        """Take these rows, from whatever logger, as (the rest of) a batch, and learn."""
+        self._append(contexts, actions, rewards, propensities)
+        if len(self._log) > self._learned:
+            self._learn()
+        return self
+
+    def _append(self, contexts: Any, actions: Any, rewards: Any, propensities: Any) -> Self:
+        rows = self._checked(contexts, actions, rewards, propensities)
+        if self._width is None:
+            self._begin(rows.contexts.shape[1])
+        self._log.extend(rows)
+        return self
+
+    def _learn(self) -> None:
+        new = self._log[self._learned :]
+        self._seen = self.features.observe(self._begun(), new.contexts)
+        self._solve(new if self.memory == "last" else self._log.columns)
+        self._learned = len(self._log)
+        self._batches += 1

@@ -1,0 +1,258 @@
+"""Learning a policy from a log by reduction to problems with known solvers: IPW-CSC, DM and DR. All deploy greedily."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from o2pl.interactions import Interactions, InvalidInput
+from o2pl.learners.members import LINEAR
+from o2pl.learners.params import Parameters
+from o2pl.learners.rivals.models import (
+    Link,
+    check_link,
+    fit_additive,
+    fit_per_action,
+    predict_additive,
+    predict_per_action,
+)
+from o2pl.oracles.lbfgs import LBFGS
+from o2pl.policies import Softmax
+from o2pl.protocols import FeatureMap, Floats, Ints, State
+from o2pl.validation import check_actions, check_batch, check_contexts, check_count, check_number, check_reward_range
+
+_SOLVER = LBFGS(iterations=500, tolerance=1e-6)
+
+
+class OfflineLearner(Parameters, ABC):
+    """`fit` on a log, then `predict`: the action of the highest score. Ties go to the first."""
+
+    n_actions: int
+    features: FeatureMap
+    reward_range: tuple[float, float]
+    l2: float
+    _seen: State | None = None
+    _width: int
+
+    @abstractmethod
+    def _solve(self, features: Floats, actions: Ints, rewards: Floats, propensities: Floats) -> None:
+        """Learn from the log; rewards are shares of their range, [0, 1]."""
+
+    @abstractmethod
+    def _scores(self, features: Floats) -> Floats:
+        """How good each action looks, [n, K]."""
+
+    def fit(self, contexts: Any, actions: Any, rewards: Any, propensities: Any) -> Self:
+        check_count("n_actions", self.n_actions)
+        check_number("l2", self.l2, 0, open_low=True)
+        batch = self._checked(contexts, actions, rewards, propensities)
+        if not len(batch):
+            raise InvalidInput("fit: found no rows, expected at least one")
+        width = batch.contexts.shape[1]
+        seen = self.features.observe(self.features.init(width), batch.contexts)
+        features = self.features.transform(seen, batch.contexts)
+        self._solve(features, batch.actions, -batch.losses, batch.propensities)
+        self._seen, self._width = seen, width
+        return self
+
+    def _checked(self, contexts: Any, actions: Any, rewards: Any, propensities: Any) -> Interactions:
+        rows = check_contexts(contexts)
+        reward_range = check_reward_range(self.reward_range)
+        return check_batch(rows, check_actions(actions, self.n_actions), rewards, propensities, reward_range)
+
+    def scores(self, contexts: Any) -> Floats:
+        """What the decision is made on, [n, K]: logits (IPW-CSC, DR) or shares of the reward range (DM)."""
+        if self._seen is None:
+            raise AttributeError(f"this {type(self).__name__} has seen no data: call fit")
+        rows = check_contexts(contexts, self._width)
+        return self._scores(self.features.transform(self._seen, rows))
+
+    def predict(self, contexts: Any) -> Ints:
+        """The action of each context, [n]."""
+        return np.asarray(self.scores(contexts).argmax(axis=1))
+
+    def predict_proba(self, contexts: Any) -> Floats:
+        """The deployed policy, [n, K]: all probability on the predicted action."""
+        return np.eye(self.n_actions)[self.predict(contexts)]
+
+
+class IPWClassifier(OfflineLearner):
+    """IPW-CSC: cost-sensitive classification by a logistic regression of the actions, weighted by reward / propensity.
+
+    argmin Σ_s (r_s / q_s) (-log π_W(a_s|x_s)) + l2/2 |W|² over the linear softmax; rewards as shares of their range.
+
+    Parameters
+    ----------
+    n_actions
+        K.
+    l2
+        Of the weights; > 0.
+    features
+        The feature map; standardisation over the log and an intercept unless said otherwise.
+    reward_range
+        The lowest and the highest reward there can be.
+    """
+
+    def __init__(
+        self,
+        n_actions: int,
+        *,
+        l2: float = 1.0,
+        features: FeatureMap = LINEAR,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+    ) -> None:
+        self.n_actions = n_actions
+        self.l2 = l2
+        self.features = features
+        self.reward_range = reward_range
+
+    def _solve(self, features: Floats, actions: Ints, rewards: Floats, propensities: Floats) -> None:
+        policy = Softmax(self.n_actions)
+        rated = rewards > 0
+        X, played, weights = features[rated], actions[rated], (rewards / propensities)[rated]
+        total = max(float(weights.sum()), 1.0)  # the solver's tolerance is for values around 1
+
+        def function(params: Floats) -> tuple[float, Floats]:
+            log_prob, pullback = policy.forward(params, X, played)
+            value = -float(weights @ log_prob) + 0.5 * self.l2 * float(params @ params)
+            return value / total, (pullback(-weights) + self.l2 * params) / total
+
+        found = _SOLVER(function, policy.init(X.shape[1]))
+        self._weights = found.params.reshape(self.n_actions, -1)
+
+    def _scores(self, features: Floats) -> Floats:
+        return np.asarray(features @ self._weights.T)
+
+
+class DirectMethod(OfflineLearner):
+    """DM: model the reward, take the action of the highest prediction.
+
+    Parameters
+    ----------
+    model
+        "arms": one model per action; "additive": one model of context and action without interactions, which ranks the
+        actions alike for every context.
+    link
+        "ridge" or "logistic".
+    level
+        What an action without data is predicted at, as a share of the reward range: "mean" of the log, or a number;
+        the models are shrunk towards it.
+    n_actions, l2, features, reward_range
+        As for `IPWClassifier`.
+    """
+
+    def __init__(
+        self,
+        n_actions: int,
+        *,
+        model: Literal["arms", "additive"] = "arms",
+        link: Link = "ridge",
+        level: float | str = "mean",
+        l2: float = 1.0,
+        features: FeatureMap = LINEAR,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+    ) -> None:
+        self.n_actions = n_actions
+        self.model = model
+        self.link = link
+        self.level = level
+        self.l2 = l2
+        self.features = features
+        self.reward_range = reward_range
+
+    def _solve(self, features: Floats, actions: Ints, rewards: Floats, propensities: Floats) -> None:
+        if self.model not in ("arms", "additive"):
+            raise InvalidInput(f"model: found {self.model!r}, expected 'arms' or 'additive'")
+        check_link("link", self.link)
+        self._level = float(rewards.mean()) if self.level == "mean" else check_number("level", self.level, 0, 1)
+        fit = fit_per_action if self.model == "arms" else fit_additive
+        self._weights = fit(self.link, features, actions, rewards, self.n_actions, self.l2, self._level)
+
+    def _scores(self, features: Floats) -> Floats:
+        if self.model == "arms":
+            return predict_per_action(self.link, self._weights, features, self._level)
+        return predict_additive(self.link, self._weights, features, self.n_actions, self._level)
+
+
+class DoublyRobust(OfflineLearner):
+    """DR: the linear softmax of the highest doubly robust value, with models from the other folds (cross-fitting).
+
+    Γ_s(a) = q̂(x_s, a) + 1{a = a_s} min(1/q_s, clip) (r_s - q̂(x_s, a_s));
+    argmax mean_s Σ_a π_W(a|x_s) Γ_s(a) - l2 |W|² / (2n).
+
+    Parameters
+    ----------
+    link, model_l2
+        Of the models q̂, one per action: "ridge" or "logistic", and their l2.
+    folds
+        Number of folds; the model of a row is fitted without its fold.
+    clip
+        The level at which 1/q is cut, or None.
+    random_state
+        Seed of the folds.
+    n_actions, l2, features, reward_range
+        As for `IPWClassifier`.
+    """
+
+    def __init__(
+        self,
+        n_actions: int,
+        *,
+        link: Link = "ridge",
+        model_l2: float = 1.0,
+        folds: int = 5,
+        clip: float | None = None,
+        l2: float = 0.1,
+        features: FeatureMap = LINEAR,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+        random_state: Any = None,
+    ) -> None:
+        self.n_actions = n_actions
+        self.link = link
+        self.model_l2 = model_l2
+        self.folds = folds
+        self.clip = clip
+        self.l2 = l2
+        self.features = features
+        self.reward_range = reward_range
+        self.random_state = random_state
+
+    def _solve(self, features: Floats, actions: Ints, rewards: Floats, propensities: Floats) -> None:
+        check_link("link", self.link)
+        check_number("model_l2", self.model_l2, 0, open_low=True)
+        check_number("folds", self.folds, 2)
+        if self.clip is not None:
+            check_number("clip", self.clip, 0, open_low=True)
+        policy, n = Softmax(self.n_actions), len(actions)
+        gains = self._gains(features, actions, rewards, propensities)
+
+        def function(params: Floats) -> tuple[float, Floats]:
+            log_prob, pullback = policy.forward(params, features)
+            pulled = -np.exp(log_prob) * gains / n  # ∂/∂ log π of -mean Σ π Γ, [n, K]
+            value = float(pulled.sum()) + 0.5 * self.l2 / n * float(params @ params)
+            return value, pullback(pulled) + self.l2 / n * params
+
+        found = _SOLVER(function, policy.init(features.shape[1]))
+        self._weights = found.params.reshape(self.n_actions, -1)
+
+    def _gains(self, features: Floats, actions: Ints, rewards: Floats, propensities: Floats) -> Floats:
+        """Γ, [n, K]."""
+        n = len(actions)
+        fold = np.random.default_rng(self.random_state).permutation(n) % min(self.folds, n)
+        gains = np.empty((n, self.n_actions))
+        for left_out in np.unique(fold):
+            rest, own = fold != left_out, fold == left_out
+            level = float(rewards[rest].mean()) if rest.any() else 0.0
+            fitted = fit_per_action(
+                self.link, features[rest], actions[rest], rewards[rest], self.n_actions, self.model_l2, level
+            )
+            gains[own] = predict_per_action(self.link, fitted, features[own], level)
+        rows = np.arange(n)
+        inverse = 1 / propensities if self.clip is None else np.minimum(1 / propensities, self.clip)
+        gains[rows, actions] += inverse * (rewards - gains[rows, actions])
+        return gains
+
+    def _scores(self, features: Floats) -> Floats:
+        return np.asarray(features @ self._weights.T)
