@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.stats import norm
 
 from o2pl import InvalidInput
 from o2pl.environments import Advertising, ContinuousWorld, GaussianExample, Pricing, Toy
@@ -136,6 +137,20 @@ def test_the_index_is_what_the_context_says() -> None:
     moons = Advertising().sample(400, np.random.default_rng(6))
     upper = moons.contexts[moons.index == 0]  # group 0 is the upper moon, a half circle about the origin
     np.testing.assert_allclose(np.hypot(upper[:, 0], upper[:, 1]), 1, atol=0.3)
+
+
+def test_loggers_are_those_of_the_paper() -> None:
+    generator = np.random.default_rng(9)
+    actions = generator.normal(1.5, 1, 50)
+    for world, centre, scale in (
+        (GaussianExample(start=2.2, logging_scale=0.4), lambda x: 2.2, 0.4),
+        (Toy(10, 2.0), lambda x: x.sum() * 2 / math.sqrt(10) / 2, 0.5),
+        (Pricing(), lambda x: x[:3].mean(), 1.0),
+        (Advertising(), lambda x: 2.0, 0.3),
+    ):
+        contexts = world.sample(50, generator).contexts
+        slow = [norm.pdf(a, centre(x.astype(float)), scale) for a, x in zip(actions, contexts, strict=True)]
+        np.testing.assert_allclose(world.logging_density(contexts, actions), slow)
 
 
 def test_known_values() -> None:

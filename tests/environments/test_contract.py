@@ -178,6 +178,7 @@ def test_logged_actions_follow_the_logging_density(world: ContinuousWorld) -> No
     flat = world.logging_density(np.repeat(log.contexts, len(grid), axis=0), values.reshape(-1)).reshape(values.shape)
     reached = np.trapezoid(flat, values, axis=1)
     assert kstest(reached, "uniform").pvalue > LEVEL
+    assert_mean_is((reached - 0.5) ** 2, 1 / 12, "spread")  # a wrong deviation shows here first
     low_reward, high_reward = world.reward_range
     rewards = rounds.rewards(np.arange(len(rounds)), log.actions)
     np.testing.assert_allclose(log.losses, -(rewards - low_reward) / (high_reward - low_reward))

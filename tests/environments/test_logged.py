@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -92,15 +93,17 @@ def test_a_multiclass_log_splits_its_rows() -> None:
     y = np.random.default_rng(6).integers(0, 3, n)
     X = np.stack([np.arange(n), np.eye(3)[y] @ [0.0, 3.0, 9.0]], axis=1)
     source = make_dataset(X, y)
-    logged = MulticlassLog(source, logger_share=0.1, test_share=0.25, epsilon=0.3).log(5000, np.random.default_rng(7))
+    task = MulticlassLog(source, logger_share=0.1, test_share=0.25, epsilon=0.3)
+    logged = task.log(5000, np.random.default_rng(7))
     in_log, there = (set(rows[:, 0].astype(int)) for rows in (logged.interactions.contexts, logged.contexts))
     assert (len(in_log), len(there), len(in_log & there)) == (650, 250, 0)
     labels = y[logged.interactions.contexts[:, 0].astype(int)]
     np.testing.assert_array_equal(-logged.interactions.losses, logged.interactions.actions == labels)
     np.testing.assert_array_equal(logged.means, np.eye(3)[y[logged.contexts[:, 0].astype(int)]])
     assert logged.logger_value > 0.6  # it has learned something from its own rows
-    sharp = MulticlassLog(source, sharpness=5.0, epsilon=0.3).log(5000, np.random.default_rng(7))
-    assert sharp.overlap.entropy < logged.overlap.entropy
+    plain = (logged.logging - 0.1) / 0.7  # the logistic regression itself, without the floor
+    sharp = replace(task, sharpness=2.0).log(5000, np.random.default_rng(7))
+    np.testing.assert_allclose(sharp.logging, 0.7 * plain**2 / (plain**2).sum(axis=1, keepdims=True) + 0.1)
 
 
 def test_a_class_unknown_to_the_logger_gets_the_floor() -> None:

@@ -93,7 +93,7 @@ def test_all_learners_of_a_seed_meet_the_same_rounds(monkeypatch):
 def test_settings_hold_every_parameter_and_are_checked_where_they_are_used():
     unit = CLASSIFICATION.units(Options(rounds=5, datasets=["iris"], learners=["paper-replay"]))[0]
     params = unit.learner["params"]
-    assert (params["penalty"], params["baseline"], params["update"]) == (1.0, None, "replay")
+    assert (params["penalty"], params["baseline"], params["update"]) == (0.1, None, "replay")
     assert not {"n_actions", "reward_range", "random_state"} & set(params)
     changed = replace(unit, learner={**unit.learner, "params": {**params, "penalty": 0.5}})
     with pytest.raises(InvalidInput, match="classification/2: found other settings here"):

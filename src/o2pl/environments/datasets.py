@@ -215,7 +215,7 @@ def _arrow_column(file: str, name: str, column: Any) -> Column:
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         column = column.dictionary_encode()
     if pa.types.is_dictionary(column.type):
-        positions = column.unify_dictionaries().combine_chunks().indices
+        positions = column.combine_chunks().indices
         return Column(name, positions.cast(pa.float64()).to_numpy(zero_copy_only=False), nominal=True)
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return Column(name, column.cast(pa.float64()).to_numpy())

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import numpy as np
+
+import o2pl
+from o2pl.interactions import Interactions
+from o2pl.learners.union import RATE, progressive_gains, shares
+
+
+def test_gains_are_clipped_importance_weighted_and_centred() -> None:
+    generator = np.random.default_rng(0)
+    losses, propensities = -generator.random(30), generator.uniform(0.1, 0.9, 30)
+    rows = Interactions(np.zeros((30, 1)), np.zeros(30, int), losses, propensities)
+    likelihoods = [generator.random(30), generator.random(30)]
+    slow = [
+        sum((min(p / q, 2.0) - 1) * (-y - 0.3) for p, q, y in zip(each, propensities, losses, strict=True))
+        for each in likelihoods
+    ]
+    np.testing.assert_allclose(progressive_gains(likelihoods, rows, 2.0, -0.3), slow)
+
+
+def test_shares_are_exponential_weights() -> None:
+    np.testing.assert_allclose(shares(np.array([0.0, 2.0])), [1 / (1 + np.exp(2 * RATE)), 1 / (1 + np.exp(-2 * RATE))])
+    np.testing.assert_allclose(shares(np.array([-1e4, 1e4])), [0, 1])
+
+
+def test_the_member_that_can_tell_the_actions_apart_takes_over() -> None:
+    """The better action is the sign of a product: the linear member is blind to it, the quadratic one is not."""
+    x = np.random.default_rng(1).normal(size=(600, 2))
+    rewards = np.stack([x[:, 0] * x[:, 1] > 0, x[:, 0] * x[:, 1] <= 0], axis=1).astype(float)
+    learner = o2pl.O2PL(2, random_state=0)
+    run = learner.run((x, rewards))
+    _, quadratic = shares(learner._engine.gains)
+    assert quadratic > 0.99
+    assert run.rewards[-200:].mean() > 0.8
