@@ -79,6 +79,8 @@ class Rounds(Protocol):
     def contexts(self) -> Floats: ...  # [n, d]
     def rewards(self, rows: Ints, actions: Array) -> Floats: ...  # what `actions` bring in rounds `rows`, [m]
     def expected(self, rows: Ints, actions: Array) -> Floats: ...  # the exact mean of that, [m]
+    @property
+    def best(self) -> Floats: ...  # the expected reward of the best action of each round, [n]
 
 
 class Environment(Protocol):

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from o2pl.interactions import InvalidInput
 from o2pl.learners.base import Run
 from o2pl.protocols import Floats, Learner, Rounds
-
-
-class DiscreteRounds(Rounds, Protocol):
-    """Rounds with finitely many actions, so that there is a best one."""
-
-    @property
-    def best(self) -> Floats: ...  # its expected reward, [n]
 
 
 def play(learner: Learner, rounds: Rounds, n: int | None = None) -> Run:
@@ -41,7 +34,7 @@ def play(learner: Learner, rounds: Rounds, n: int | None = None) -> Run:
     return Run(np.array(actions), rewards, propensities)
 
 
-def regret(run: Run, rounds: DiscreteRounds) -> Floats:
+def regret(run: Run, rounds: Rounds) -> Floats:
     """Σ_{s ≤ t} (expected reward of the best action - expected reward of the action taken), for every t. [n]"""
     rows = np.arange(len(run.actions))
     return np.cumsum(rounds.best[rows] - rounds.expected(rows, run.actions))

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.evaluation.loop import DiscreteRounds, play, regret
+from o2pl.evaluation.loop import play, regret
 from o2pl.experiments.experiment import Cell, Columns, Settings, Unit
 from o2pl.interactions import InvalidInput
 from o2pl.learners import O2PL, Run
 from o2pl.learners.rivals import UNIT, Range, Recipe
 from o2pl.learners.rivals.vw import VowpalWabbit
-from o2pl.protocols import Environment, Ints
+from o2pl.protocols import Environment, Ints, Rounds
 from o2pl.storage import decode, encode
 
 COLUMNS = {"round": "int64", "mean_reward": "double", "regret": "double"}
@@ -67,7 +67,7 @@ def compare(world: Environment, learners: Mapping[str, Recipe], unit: Unit) -> C
     return curve(play(learner, rounds), rounds)
 
 
-def curve(run: Run, rounds: DiscreteRounds) -> Columns:
+def curve(run: Run, rounds: Rounds) -> Columns:
     """Mean reward and regret so far, at `POINTS` rounds or fewer."""
     at = checkpoints(len(run.rewards))
     mean = np.cumsum(run.rewards)[at - 1] / at

@@ -19,6 +19,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol
 
@@ -142,6 +143,7 @@ class _Worker:
 
 def _serve(connection: Connection, run: Compute) -> None:
     """The life of a worker process: it ends when the pipe does, or at once when its parent is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a library may have lifted the mask it was started with
     threading.Thread(target=_end_with_parent, daemon=True).start()
     connection.send(None)
     with contextlib.suppress(EOFError):
@@ -189,6 +191,7 @@ def _interrupts_held() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    resource_tracker.ensure_running()  # starting it inside would let Ctrl-C through again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
