@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from benchmarks import peers
 from benchmarks.data import logistic_bandit
@@ -32,7 +33,7 @@ def loop(d: int, n_actions: int, text_ahead: bool = False) -> Row:
     """
     contexts, table = logistic_bandit(ROUNDS, d, n_actions)
     rewards = table.tolist()
-    theirs: Any = peers.context_texts(contexts) if text_ahead else contexts.tolist()
+    theirs: Any = peers.context_texts(contexts) if text_ahead else contexts
 
     def ours() -> None:
         learner = replay(n_actions)
@@ -82,7 +83,7 @@ def exact_growth() -> Row:
 
     exponent()
     found = sorted(exponent() for _ in range(3))
-    return Row(found[1], 1.0, found[1], found[0], found[2], "exponent of CPU time in T")
+    return Row(found[1], 1.0, found[1], found[0], found[2], "exponent of CPU time")
 
 
 def exact_reward() -> Row:
@@ -118,8 +119,8 @@ BENCH: dict[str, tuple[Callable[[], Row], str]] = {
 
 
 def main() -> None:
-    console = Console()
-    table = Table("row", "o2pl", "peer", "ratio", "spread", "bar", "unit")
+    console = Console() if sys.stdout.isatty() else Console(width=120)
+    table = Table(Column("row", no_wrap=True), "o2pl", "peer", "ratio", "spread", "bar", "unit")
     results: dict[str, dict[str, Any]] = {}
     for name, (measure, bar) in BENCH.items():
         with console.status(name):

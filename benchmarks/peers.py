@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 EXPLORE = "--cb_explore_adf --epsilon 0.05 --interactions sa --quiet"
 
 
-def context_text(row: Iterable[float]) -> str:
-    return "shared |s " + " ".join(f"{i}:{x:.6g}" for i, x in enumerate(row))
+def context_text(row: NDArray[Any]) -> str:
+    return "shared |s " + " ".join(f"{i}:{x:.6g}" for i, x in enumerate(row.tolist()))
 
 
 def context_texts(contexts: NDArray[Any]) -> list[str]:
-    return [context_text(row) for row in contexts.tolist()]
+    return [context_text(row) for row in contexts]
 
 
 def python_loop(contexts: Sequence[Any], rewards: list[list[float]], seed: int = 0) -> float:

@@ -71,10 +71,10 @@ ONES = {
     "words": ((["a", "b"], 1, 0.5, 0.5), "context: expected numbers"),
     "action": (([1.0, 2.0], 3, 0.5, 0.5), "action, row 0: found 3, expected a whole number from 0 to 2"),
     "half an action": (([1.0, 2.0], 0.5, 0.5, 0.5), "expected whole numbers"),
-    "reward": (([1.0, 2.0], 1, -0.1, 0.5), r"reward: found -0.1, expected a number in \[0, 1\]"),
-    "reward NaN": (([1.0, 2.0], 1, np.nan, 0.5), "reward: found nan"),
-    "propensity": (([1.0, 2.0], 1, 0.5, 0.0), r"propensity: found 0.0, expected a probability in \(0, 1\]"),
-    "propensity NaN": (([1.0, 2.0], 1, 0.5, np.nan), "propensity: found nan"),
+    "reward": (([1.0, 2.0], 1, -0.1, 0.5), r"reward, row 0: found -0.1, expected a number in \[0, 1\]"),
+    "reward NaN": (([1.0, 2.0], 1, np.nan, 0.5), "reward, row 0: found nan"),
+    "propensity": (([1.0, 2.0], 1, 0.5, 0.0), r"propensity, row 0: found 0.0, expected a probability in \(0, 1\]"),
+    "propensity NaN": (([1.0, 2.0], 1, 0.5, np.nan), "propensity, row 0: found nan"),
 }
 
 
@@ -93,6 +93,15 @@ def test_a_bad_interaction_is_refused(name: str, learner: str, tmp_path: Path) -
     assert (tmp_path / "before").read_bytes() == (tmp_path / "after").read_bytes()
 
 
+def test_a_bad_first_interaction_begins_nothing() -> None:
+    learner = o2pl.O2PL(3)
+    for bad in (([1.0], 3, 0.5, 0.5), ([1.0], 0, 2.0, 0.5), ([1.0], 0, 0.5, 0.0), ([np.nan], 0, 0.5, 0.5)):
+        with pytest.raises(o2pl.InvalidInput):
+            learner.update(*bad)
+    learner.update([1.0, 2.0], 0, 0.5, 0.5)  # another width than the refused ones
+    assert learner.n_features_in_ == 2
+
+
 def test_a_context_outside_a_finite_class_changes_nothing(tmp_path: Path) -> None:
     held = LEARNERS["thresholds"]()
     held.save(tmp_path / "before")
@@ -109,7 +118,7 @@ def test_continuous_actions() -> None:
     with pytest.raises(o2pl.InvalidInput, match="action, row 0: found nan, expected a finite number"):
         held.update([1.0], np.nan, 0.5, 0.5)
     for density in (0.0, np.inf, np.nan):
-        with pytest.raises(o2pl.InvalidInput, match=r"propensity: found .* expected a finite density > 0"):
+        with pytest.raises(o2pl.InvalidInput, match=r"propensity, row 0: found .* expected a finite density > 0"):
             held.update([1.0], 0.1, 0.5, density)
         with pytest.raises(o2pl.InvalidInput, match=r"propensity, row 1: found .* expected a finite density > 0"):
             held.partial_fit([[1.0], [1.0]], [0.1, 0.1], [0.5, 0.5], [0.5, density])

@@ -207,6 +207,22 @@ def test_the_number_of_actions_is_seen_in_the_first_batch() -> None:
         o2pl.O2PL().act([1.0])
 
 
+@pytest.mark.parametrize("update", ["geometric", "replay"])
+def test_contexts_and_actions_of_any_kind_are_taken_alike(update: str) -> None:
+    x, rewards = world()
+    kinds = [lambda row: row, lambda row: row.astype(np.float64), lambda row: row.tolist(), lambda row: tuple(row)]
+    numbers = [int, np.int64, float, np.int32]
+    taken = []
+    for kind, number in zip(kinds, numbers, strict=True):
+        learner = o2pl.O2PL(K, policy="linear", update=update, random_state=1)
+        taken.append([])
+        for t in range(T):
+            action, propensity = learner.act(kind(x[t]))
+            learner.update(kind(x[t]), number(action), rewards[t, action], propensity)
+            taken[-1].append((action, propensity))
+    assert all(each == taken[0] for each in taken)
+
+
 def test_rewards_of_any_range_make_the_same_decisions() -> None:
     x, rewards = world()
     plain = o2pl.O2PL(K, policy="linear", random_state=3).run((x, rewards))

@@ -54,10 +54,11 @@ def absorb(rows: Floats, count: Floats, mean: Floats, squares: Floats, binary: A
     n, d = rows.shape
     for r in range(n):
         count[0] += 1
+        share = 1 / count[0]
         for i in range(d):
             x = np.float64(rows[r, i])
             off = x - mean[i]
-            mean[i] += off / count[0]
+            mean[i] += off * share
             squares[i] += off * (x - mean[i])
             binary[i] = binary[i] and (x == 0.0 or x == 1.0)
 
@@ -84,4 +85,4 @@ def standardise(rows: Floats, shift: Floats, scale: Floats, clip: Any, out: Floa
 def standardise_row(row: Floats, shift: Floats, scale: Floats, clip: Any, out: Floats) -> None:
     """One row of it. [d]"""
     for i in range(len(row)):
-        out[i] = min(max((row[i] - shift[i]) * scale[i], -clip), clip)
+        out[i] = min(max((np.float32(row[i]) - shift[i]) * scale[i], -clip), clip)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -36,7 +37,8 @@ class BanditEstimator(Parameters, ABC):
 
     _classes: ClassVar[dict[str, type[BanditEstimator]]] = {}
     _engine: Any = None
-    _range: tuple[float, float] = (0.0, 1.0)
+    _range: tuple[float, float]
+    _bounds: tuple[float, float, float, float, float]  # of rewards, actions and propensities
     reward_range: tuple[float, float]
     random_state: Any
 
@@ -54,8 +56,8 @@ class BanditEstimator(Parameters, ABC):
         """Contexts and actions of a batch, checked."""
 
     @abstractmethod
-    def _check_one(self, action: Any, propensity: float) -> None:
-        """Action and propensity of one interaction, checked."""
+    def _action_bounds(self) -> tuple[float, float]:
+        """lowest ≤ action < limit, of an engine that has been made."""
 
     @abstractmethod
     def _losses(self, contexts: Floats, rewards: Any) -> Any:
@@ -75,12 +77,12 @@ class BanditEstimator(Parameters, ABC):
     def update(self, context: Any, action: Any, reward: float, propensity: float) -> Self:
         """Learn from one interaction; the propensity is that of the `Decision`, however long ago it was made."""
         engine = self._engine
-        low, high = self._range if engine is not None else check_reward_range(self.reward_range)
-        if not low <= reward <= high:
-            raise InvalidInput(f"reward: found {reward}, expected a number in [{low:g}, {high:g}]")
         if engine is None:
+            self._checked([context], [action], [reward], [propensity])
             engine = self._begin(context)
-        self._check_one(action, propensity)
+        low, high, first, limit, top = self._bounds
+        if not (low <= reward <= high and first <= action < limit and 0 < propensity <= top):
+            self._checked([context], [action], [reward], [propensity])  # says what is wrong
         engine.append(context, action, (low - reward) / (high - low), propensity)
         return self
 
@@ -91,6 +93,7 @@ class BanditEstimator(Parameters, ABC):
 
     def _adopt(self, engine: Any) -> None:
         self._range = check_reward_range(self.reward_range)
+        self._bounds = (*self._range, *self._action_bounds(), sys.float_info.max if self._density else 1.0)
         self._engine = engine
 
     @staticmethod

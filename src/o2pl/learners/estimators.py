@@ -190,7 +190,6 @@ class O2PL(BanditEstimator):
         check_number("sharpness", self.sharpness, 0, open_low=True)
         check_number("exploration", self.exploration, 0, 1)
         sets = self._takes_action_sets
-        self._limit: float = math.inf  # of action numbers; sets check their own
         log, stream = self._new_log(width, action_sets=sets), self._new_stream()
         acting = (self.sharpness, self.exploration)
         if sets:
@@ -198,7 +197,6 @@ class O2PL(BanditEstimator):
             return Online(members, policies, self._settings(control=False), update, log, stream, *acting)
         own = next((int(m.policy.n_actions) for m in members if m.policy is not None), None)
         self.n_actions_ = _agreed(own, self.n_actions, n_actions)
-        self._limit = self.n_actions_
         if isinstance(members[0].policy, FinitePolicies):
             settings = self._settings(control=False)
             return FiniteOnline(members[0].policy, settings, update.warm_start, log, stream, self.exploration)
@@ -233,11 +231,8 @@ class O2PL(BanditEstimator):
     def _most(self, actions: Array) -> int | None:
         return int(actions.max()) + 1
 
-    def _check_one(self, action: Any, propensity: float) -> None:
-        if not 0 <= action < self._limit or action != int(action):
-            check_actions([action], None if self._limit == math.inf else self._limit)
-        if not 0 < propensity <= 1:
-            raise InvalidInput(f"propensity: found {propensity}, expected a probability in (0, 1]")
+    def _action_bounds(self) -> tuple[float, float]:
+        return 0, math.inf if self._takes_action_sets else self.n_actions_  # sets differ: the engine looks
 
     def _losses(self, contexts: Floats, rewards: Any) -> LossTable:
         reward_range = check_reward_range(self.reward_range)

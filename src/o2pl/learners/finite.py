@@ -14,7 +14,7 @@ from o2pl.oracles.exhaustive import ClassSums, add_row, class_values
 from o2pl.policies.finite import FinitePolicies
 from o2pl.policies.sampling import draw_one, draw_rows
 from o2pl.protocols import Array, Floats, Ints
-from o2pl.validation import check_context
+from o2pl.validation import check_actions, check_context
 
 _CHUNK = 2_000_000  # likelihoods that a run holds at a time
 NOBODY = -1  # no member acts yet: the even mixture of all does
@@ -80,7 +80,7 @@ class FiniteOnline:
 
     def append(self, context: Any, action: int, loss: float, propensity: float) -> None:
         row = check_context(context, self.log.width)[None]
-        self.extend(Interactions(row, np.array([action]), np.array([loss]), np.array([propensity])))
+        self.extend(Interactions(row, check_actions([action]), np.array([loss]), np.array([propensity])))
         self.learn()
 
     def extend(self, rows: Interactions) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from typing import Any
 
 import numpy as np
@@ -116,10 +118,8 @@ class GaussianO2PL(BanditEstimator):
             raise InvalidInput(f"actions: found {len(checked)}, expected one for each of {len(rows)} contexts")
         return rows, checked
 
-    def _check_one(self, action: Any, propensity: float) -> None:
-        check_continuous_actions([action])
-        if not (propensity > 0 and np.isfinite(propensity)):
-            raise InvalidInput(f"propensity: found {propensity}, expected a finite density > 0")
+    def _action_bounds(self) -> tuple[float, float]:
+        return -sys.float_info.max, math.inf
 
     def _losses(self, contexts: Floats, rewards: Any) -> Any:
         if not callable(rewards):

@@ -48,6 +48,7 @@ class Online:
         self.sharpness, self.exploration = sharpness, exploration
         self.gains = np.zeros(len(self.members))
         self.linear_seen = LINEAR.init(log.width)  # of the control variate's features
+        self.continuous = not hasattr(self.members[0].policy, "probabilities")
         self.learned = 0  # rows that the members have learned from
         self.checkpoint = update.after(0)
 
@@ -65,8 +66,8 @@ class Online:
         return mixed
 
     def sample(self, contexts: Any, uniforms: Floats) -> tuple[Array, Floats]:
-        first = self.members[0]
-        if not hasattr(first.policy, "probabilities"):  # continuous
+        if self.continuous:
+            first = self.members[0]
             actions, densities = first.policy.sample(first.params, first.featurise(contexts), uniforms)
             return actions, densities
         mixed = self.probabilities(contexts)
@@ -99,11 +100,13 @@ class Online:
     # -- learning
 
     def append(self, context: Any, action: Any, loss: float, propensity: float) -> None:
-        """One interaction: action, loss and propensity have been checked."""
+        """One interaction; loss and propensity have been checked."""
         contexts = self._one(context)
-        if isinstance(contexts, ActionSets):
-            check_actions([action], len(contexts.values))
-        self.log.extend(Interactions(contexts, np.array([action]), np.array([loss]), np.array([propensity])))
+        if self.continuous:
+            actions: Array = np.array([action], np.float64)
+        else:
+            actions = check_actions([action], len(contexts.values) if isinstance(contexts, ActionSets) else None)
+        self.log.extend(Interactions(contexts, actions, np.array([loss]), np.array([propensity])))
         self.learn_if_due()
 
     def extend(self, rows: Interactions) -> None:

@@ -24,7 +24,7 @@ from o2pl.oracles.lbfgs import LBFGS
 from o2pl.policies.sampling import draw_one
 from o2pl.policies.softmax import acting_row
 from o2pl.protocols import Array, Floats, Ints
-from o2pl.validation import check_context
+from o2pl.validation import check_actions, check_context
 
 # Places in the vector of settings that the kernels read, after those of `Settings.numbers`.
 STEP_SIZE, SHARPNESS, EXPLORATION, FEATURE_CLIP = range(7, 11)
@@ -80,7 +80,7 @@ def record(
 def all_finite(row: Floats) -> bool:
     total = np.float32(0)
     for i in range(len(row)):
-        total += row[i] * np.float32(0)  # 0 unless an entry is NaN or infinite
+        total += np.float32(row[i]) * np.float32(0)  # 0 unless an entry is NaN, infinite or too large for float32
     return total == 0  # type: ignore[no-any-return]  # numpy's bool here, a plain one when compiled
 
 
@@ -107,7 +107,8 @@ def learn(
     for s in range(max(counters[LEARNED], start), n):
         for i in range(d):
             ring[i, s % window] = contexts[s, i]  # feature-major, the newest row over the oldest
-    features = np.ones((width, m), np.float32)
+    features = np.empty((width, m), np.float32)
+    features[0] = 1  # where there is no intercept, the loop writes over it
     clip = np.float32(numbers[FEATURE_CLIP])
     for i in range(d):
         for r in range(m):
@@ -202,21 +203,24 @@ class ReplaySoftmax:
             a["count"], a["mean"], a["squares"], a["binary"], a["shift"], a["scale"], self.standardised,
             a["ring"], a["W"], a["first"], a["second"], a["total"], a["counters"], self.numbers, self.plan,
         )  # fmt: skip
-        self._policy_args = (a["shift"], a["scale"], a["W"], self.numbers)
+        self._shift, self._scale, self._W = a["shift"], a["scale"], a["W"]
         self._room = np.ones(a["W"].shape[1], np.float32)
         self._pi = np.empty(len(a["W"]))
-        self._checkpoint = int(a["counters"][CHECKPOINT])
-        self._buffers, self._room_for = self.log.buffers(), 0
+        self._counters = a["counters"]
+        self._checkpoint = int(self._counters[CHECKPOINT])
+        self._buffers = self.log.buffers()
 
     def probabilities(self, contexts: Floats) -> Floats:
         out = np.empty((len(contexts), len(self._pi)))
         for r in range(len(contexts)):
-            decide(contexts[r], *self._policy_args, 0.0, self._room, out[r])
+            decide(contexts[r], self._shift, self._scale, self._W, self.numbers, 0.0, self._room, out[r])
         return out
 
     def decide(self, context: Any) -> Decision:
-        row = _as_row(context)
-        drawn = decide(row, *self._policy_args, self.stream.next(), self._room, self._pi)
+        if not isinstance(context, np.ndarray) or context.dtype not in _ROWS or context.ndim != 1:
+            context = check_context(context)
+        uniform = self.stream.next()
+        drawn = decide(context, self._shift, self._scale, self._W, self.numbers, uniform, self._room, self._pi)
         if drawn[0] < 0:
             self.stream.unread()
             check_context(context, self.log.width)  # says what is wrong
@@ -225,9 +229,13 @@ class ReplaySoftmax:
     def append(self, context: Any, action: int, loss: float, propensity: float) -> None:
         log = self.log
         n = log.n
-        if n >= self._room_for:  # looked up now and then: the buffers stay where they are until they are full
-            self._buffers, self._room_for = log.buffers(1), log.capacity
-        if not record(_as_row(context), action, loss, propensity, *self._buffers, n):
+        if n == log.capacity:
+            self._buffers = log.buffers(1)
+        if not isinstance(context, np.ndarray) or context.dtype not in _ROWS or context.ndim != 1:
+            context = check_context(context)
+        if type(action) is not int:
+            action = int(check_actions([action])[0])
+        if not record(context, action, loss, propensity, *self._buffers, n):
             check_context(context, log.width)  # says what is wrong
         log.n = n + 1
         if n + 1 >= self._checkpoint:
@@ -235,14 +243,14 @@ class ReplaySoftmax:
 
     def extend(self, rows: Interactions) -> None:
         self.log.extend(rows)
+        self._buffers = self.log.buffers()
 
     def imitate(self) -> None:
         """Nothing to do: it starts where every weight is near 1."""
 
     def learn(self, oracle: LBFGS | None = None) -> None:
-        self._room_for = 0  # rows may have come by another way
-        learn(*self.log.buffers(), self.log.n, *self._learner_args)
-        self._checkpoint = int(self.arrays["counters"][CHECKPOINT])
+        learn(*self._buffers, self.log.n, *self._learner_args)
+        self._checkpoint = int(self._counters[CHECKPOINT])
         if oracle is not None:
             self._solve(oracle)
 
@@ -258,10 +266,9 @@ class ReplaySoftmax:
 
     def run(self, contexts: Floats, losses: Any) -> Interactions:
         log, start = self.log, self.log.n
-        self._room_for = 0
-        uniforms = self.stream.take(len(contexts))
-        rounds(contexts, losses.table, uniforms, *log.buffers(len(contexts)), start, *self._learner_args)
-        self._checkpoint = int(self.arrays["counters"][CHECKPOINT])
+        self._buffers = log.buffers(len(contexts))
+        rounds(contexts, losses.table, self.stream.take(len(contexts)), *self._buffers, start, *self._learner_args)
+        self._checkpoint = int(self._counters[CHECKPOINT])
         log.n += len(contexts)
         return log[start:]
 
@@ -276,10 +283,4 @@ class ReplaySoftmax:
 
 
 _decision = tuple.__new__  # the constructor of a named tuple, without its argument handling
-_FLOAT32 = np.dtype(np.float32)
-
-
-def _as_row(context: Any) -> Floats:
-    if isinstance(context, np.ndarray) and context.dtype is _FLOAT32 and context.ndim == 1:
-        return context  # the kernel checks the rest
-    return check_context(context)
+_ROWS = (np.dtype(np.float32), np.dtype(np.float64))  # such rows go to the kernels as they are, which check the rest
