@@ -55,7 +55,7 @@ _EXP = tuple(np.float32(1 / math.factorial(k)) for k in (7, 6, 5, 4, 3, 2))  # T
 
 
 def _exp32(x: Any) -> Any:
-    x = min(max(x, _LOWEST), -_LOWEST)
+    x = max(x, _LOWEST)
     k = np.floor(x * _LOG2E + _HALF)
     r = x - k * _LN2_HIGH - k * _LN2_LOW
     p = _EXP[0]
@@ -70,7 +70,7 @@ def _exp64(x: Any) -> Any:
 
 
 def exp(x: Any) -> Any:
-    """e^x. For float32 a branch-free polynomial (relative error 1e-7) that vectorises; the library's otherwise."""
+    """e^x for x ≤ 0. For float32 a branch-free polynomial (relative error 1e-7) that vectorises; else the library's."""
     return math.exp(x)
 
 

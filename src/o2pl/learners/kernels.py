@@ -27,16 +27,17 @@ def softmax_objective(
     penalty: tuple[float, float, float, float, float],
     shrink: float,
     P: Floats,
-    weights: Floats,
+    room: Floats,
     gradient: Floats,
 ) -> float:
     """V(π_W) + shrink |W|²/2; the gradient goes to `gradient`. W [K, d], features [d, n], control [K, n] or empty.
 
     penalty: (α or 0, t, log 1/δ, p, scale). actions are int32, as wide as the floats they are compared beside.
-    P [K, n] and weights [n] are room to work in.
+    P [K, n] and room [3, n] are to work in.
     """
     K, n = P.shape
-    played_softmax(W, features, actions, P, weights)
+    weights = room[2]
+    played_softmax(W, features, actions, P, weights, room)
     for r in range(n):
         weights[r] *= inverse_propensities[r]
     risk, variance = clipped_moments(weights, residuals, alpha)
@@ -84,7 +85,7 @@ class SoftmaxValue:
             phi_numbers(penalty),
             l2 / n,
             np.empty((n_actions, n), np.float32),
-            np.empty(n, np.float32),
+            np.empty((3, n), np.float32),
         )
         self._shape = (n_actions, d)
 

@@ -123,11 +123,11 @@ def learn(
         slot = slot + 1 if slot + 1 < window else 0
     alpha, penalty = clip_at(numbers, float(m)), penalty_at(numbers, float(m))
     gradient = np.empty_like(W)
-    room, weights = np.empty((W.shape[0], m), np.float32), np.empty(m, np.float32)
+    pi, room = np.empty((W.shape[0], m), np.float32), np.empty((3, m), np.float32)
     for _ in range(plan[2]):
         softmax_objective(
             W, features, played, residuals, inverse, _NO_CONTROL, np.float32(alpha), penalty, numbers[L2] / m,
-            room, weights, gradient,
+            pi, room, gradient,
         )  # fmt: skip
         counters[STEPS] += 1
         adam_step(

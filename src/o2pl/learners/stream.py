@@ -18,18 +18,20 @@ class UniformStream:
         self._generator = np.random.default_rng(seed)  # a Generator is taken over as it stands
         self._before = self._generator.bit_generator.state  # as it was when the block was drawn
         self._block: list[float] = []
-        self._at = 0
+        self._at = self._size = 0
 
     def _refill(self) -> None:
         self._before = self._generator.bit_generator.state
         self._block = self._generator.random(_BLOCK).tolist()
-        self._at = 0
+        self._at, self._size = 0, _BLOCK
 
     def next(self) -> float:
-        if self._at == len(self._block):
+        at = self._at
+        if at == self._size:
             self._refill()
-        self._at += 1
-        return self._block[self._at - 1]
+            at = 0
+        self._at = at + 1
+        return self._block[at]
 
     def unread(self) -> None:
         """Put back what `next` has just given."""
@@ -39,7 +41,7 @@ class UniformStream:
         """The next n numbers: the same as n times `next`."""
         parts: list[Any] = []
         while n > 0:
-            if self._at == len(self._block):
+            if self._at == self._size:
                 self._refill()
             part = self._block[self._at : self._at + n]
             self._at += len(part)

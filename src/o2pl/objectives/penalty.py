@@ -23,10 +23,12 @@ def phi(variance: float, alpha: float, t: float, log_inv_delta: float, p: float,
     if p == 0:
         root = math.sqrt(1.0 + math.log1p(1.0 / sigma))
         local, local_slope = sigma * root, root - 0.5 / (root * (1.0 + sigma))
+        floor = alpha / t
     else:
         local, local_slope = sigma ** (1 - p / 2), (1 - p / 2) * sigma ** (-p / 2)
+        floor = (alpha / t) ** (2 / (2 + p))
     root_t, root_log = math.sqrt(t), math.sqrt(log_inv_delta)
-    value = (alpha / t) ** (2 / (2 + p)) + (local + sigma * root_log) / root_t + alpha * log_inv_delta / t
+    value = floor + (local + sigma * root_log) / root_t + alpha * log_inv_delta / t
     slope = (local_slope + root_log) / root_t / (2 * sigma)  # dΦ/dv = dΦ/dσ / (2σ)
     return scale * value, scale * slope
 

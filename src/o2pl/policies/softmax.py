@@ -61,30 +61,34 @@ class Softmax:
 @compiled
 def softmax(W: Floats, phi: Floats, P: Floats) -> None:
     """P = softmax over actions of W phi. W [K, d], phi [d, n], P [K, n]; the loops run along the rows."""
-    total = exponentials(W, phi, P)
+    total = np.empty((2, P.shape[1]), P.dtype)
+    exponentials(W, phi, P, total)
     for k in range(len(P)):
-        for r in range(len(total)):
-            P[k, r] *= total[r]
+        for r in range(P.shape[1]):
+            P[k, r] *= total[0, r]
 
 
 @compiled
-def played_softmax(W: Floats, phi: Floats, actions: Ints, P: Floats, played: Floats) -> None:
+def played_softmax(W: Floats, phi: Floats, actions: Ints, P: Floats, played: Floats, room: Floats) -> None:
     """`softmax`, and played = π(a_s|x_s) [n] in the same pass; a comparison vectorises, an indexed load does not."""
-    total = exponentials(W, phi, P)
-    for r in range(len(total)):
+    exponentials(W, phi, P, room)
+    n = P.shape[1]
+    for r in range(n):
         played[r] = 0
     for k in range(len(P)):
-        for r in range(len(total)):
-            P[k, r] *= total[r]
+        for r in range(n):
+            P[k, r] *= room[0, r]
             played[r] += P[k, r] if actions[r] == k else np.float32(0)
 
 
 @compiled
-def exponentials(W: Floats, phi: Floats, P: Floats) -> Floats:
-    """P = exp(W phi - its column's maximum); returns the reciprocals of P's column sums, [n]."""
+def exponentials(W: Floats, phi: Floats, P: Floats, room: Floats) -> None:
+    """P = exp(W phi - its column's maximum); room[0] = the reciprocals of P's column sums. P [K, n], room [2, n]"""
     np.dot(W, phi, P)
     K, n = P.shape
-    top, total = P[0].copy(), np.zeros(n, P.dtype)
+    total, top = room[0], room[1]
+    for r in range(n):
+        total[r], top[r] = 0, P[0, r]
     for k in range(1, K):
         for r in range(n):
             top[r] = max(top[r], P[k, r])
@@ -95,7 +99,6 @@ def exponentials(W: Floats, phi: Floats, P: Floats) -> Floats:
             total[r] += e
     for r in range(n):
         total[r] = 1 / total[r]
-    return total
 
 
 # The two pullbacks work in place: a kernel whose output may be its input cannot be vectorised.
