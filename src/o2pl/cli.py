@@ -1,4 +1,4 @@
-"""The command line: `o2pl list`, `o2pl run`, `o2pl demo`. What is heavy is imported when a command needs it."""
+"""The command line. What is heavy is imported when a command needs it."""
 
 from __future__ import annotations
 
@@ -159,6 +159,65 @@ def demo(
         _run(DEMO, Options(), out, None, _engine(engine, workers, address))
         for path in draw(out):
             typer.echo(f"picture: {path}")
+
+
+@app.command()
+def reproduce(
+    quick: Annotated[
+        bool, typer.Option("--quick/--full", help="A taste in minutes, or the paper's scale in hours.")
+    ] = True,
+    out: Out = Path("out/reproduction"),
+    engine: EngineName = "local",
+    workers: Workers = None,
+    address: Address = None,
+) -> None:
+    """Run all of the paper's numerical work, and report each claim beside our figure and a verdict.
+
+    It may be stopped at any time; the same command goes on from there. The report is `<out>/index.html`, one page that
+    needs no network; the claims are in `<out>/summary.json` too.
+    """
+    from rich.console import Console
+
+    from o2pl.experiments import reproduction
+
+    with _said_plainly():
+        try:
+            sections, failures = reproduction.reproduce(
+                out,
+                "quick" if quick else "full",
+                engine=_engine(engine, workers, address),
+                progress=_progress(Console(stderr=True)),
+            )
+        except KeyboardInterrupt:
+            typer.echo(f"stopped. What is finished is kept in {out}; to go on: {_command()}", err=True)
+            raise typer.Exit(INTERRUPTED) from None
+        _say_found(sections, out)
+    for unit, reason in failures:
+        typer.echo(f"failed: {unit.id}: {reason}", err=True)
+    if failures:
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(help="Where `o2pl reproduce` has put its rows.")],
+) -> None:
+    """Make the figures and the report again, from stored rows only."""
+    from o2pl.experiments import report as reports
+    from o2pl.experiments import reproduction
+
+    with _said_plainly():
+        if not folder.is_dir():
+            raise InvalidInput(f"folder: found no {str(folder)!r}, expected one that `o2pl reproduce` has filled")
+        _say_found(reports.build(folder, reproduction.STUDIES), folder)
+
+
+def _say_found(sections: Any, out: Path) -> None:
+    for section in sections:
+        typer.echo(section.study.title)
+        for claim in section.claims:
+            typer.echo(f"  {claim.verdict:28s} {claim.claim} ({claim.measured:.4g}, bar {claim.bar})")
+    typer.echo(f"report: {out / 'index.html'}")
 
 
 def _find(name: str) -> tuple[Experiment, int | None]:

@@ -1,0 +1,191 @@
+"""The report of a reproduction: one page that works offline from disk, and `summary.json`; from stored rows only."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from o2pl.experiments import figures
+from o2pl.experiments.store import results
+from o2pl.experiments.study import Claim, Study
+
+MARKS = {"reproduced": "✓", "reproduced under conditions": "✓ with conditions", "not reproduced": "✗"}
+
+
+@dataclass(frozen=True)
+class Section:
+    """A study as its rows have it."""
+
+    study: Study
+    claims: Sequence[Claim]
+    pictures: Mapping[str, Path]  # figure's name -> PNG
+    table: Sequence[Mapping[str, str]]
+
+
+def build(out: str | os.PathLike[str], studies: Sequence[Study]) -> list[Section]:
+    """Figures, `index.html` and `summary.json` under `out`, of those studies whose rows are there."""
+    folder = Path(out)
+    (folder / "figures").mkdir(parents=True, exist_ok=True)
+    sections = []
+    for study in studies:
+        if not (folder / f"{study.experiment.name}.parquet").exists():
+            continue
+        rows = results(folder, study.experiment.name)
+        pictures = {
+            name: figures.save(figure, folder / "figures" / f"{study.experiment.name}-{name}")[0]
+            for name, figure in study.figures(rows).items()
+        }
+        sections.append(Section(study, study.claims(rows), pictures, study.table(rows)))
+    made = folder / "made.json"
+    about = json.loads(made.read_text()) if made.exists() else {}
+    _write(folder / "summary.json", json.dumps(summary(sections, about), indent=2, ensure_ascii=False) + "\n")
+    _write(folder / "index.html", page(sections, about))
+    return sections
+
+
+def _write(path: Path, text: str) -> None:
+    beside = path.with_name(f"{path.name}.partial")
+    beside.write_text(text, encoding="utf-8")
+    os.replace(beside, path)
+
+
+def summary(sections: Sequence[Section], about: Mapping[str, Any]) -> dict[str, Any]:
+    """The claims with numbers as numbers; what is not finite is null."""
+    return {"made": dict(about), "claims": [_plain(claim) for section in sections for claim in section.claims]}
+
+
+def _plain(claim: Claim) -> dict[str, Any]:
+    return {
+        "id": claim.id,
+        "experiment": claim.experiment,
+        "claim": claim.claim,
+        "paper": claim.paper,
+        "measured": claim.measured if math.isfinite(claim.measured) else None,
+        "bar": claim.bar,
+        "verdict": claim.verdict,
+        "conditions": claim.conditions,
+    }
+
+
+# -- the page
+
+_STYLE = """
+:root { color-scheme: light; --ink: #1b1b1b; --soft: #5d5d5d; --line: #d9d9d9; --paper: #ffffff; --tint: #f5f6f8; }
+* { box-sizing: border-box; }
+body { margin: 0 auto; padding: 1.5rem 1rem 4rem; max-width: 62rem; background: var(--paper); color: var(--ink);
+  font: 1rem/1.55 system-ui, "DejaVu Sans", sans-serif; }
+h1 { font-size: 1.7rem; line-height: 1.2; margin: 0 0 .5rem; }
+h2 { font-size: 1.3rem; margin: 2.5rem 0 .5rem; padding-top: 1rem; border-top: 1px solid var(--line); }
+p, li { max-width: 46rem; }
+a { color: #0b5394; }
+figure { margin: 1rem 0; }
+figure img { width: 100%; max-width: 50rem; height: auto; display: block; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-size: .9rem; margin: .75rem 0; width: 100%; }
+th, td { text-align: left; vertical-align: top; padding: .4rem .6rem; border-bottom: 1px solid var(--line); }
+th { background: var(--tint); white-space: nowrap; }
+td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
+code { background: var(--tint); padding: .1rem .3rem; border-radius: .2rem; font-size: .9em; overflow-wrap: anywhere; }
+.soft { color: var(--soft); font-size: .92rem; }
+.verdict { display: inline-block; padding: .05rem .5rem; border-radius: 1rem; font-weight: 600; white-space: nowrap;
+  border: 1.5px solid; }
+.yes { color: #00573f; border-color: #009e73; background: #e8f6f1; }
+.some { color: #7a4b00; border-color: #e69f00; background: #fdf4e0; }
+.no { color: #8a2f00; border-color: #d55e00; background: #fdece2; }
+@media (max-width: 40rem) {
+  .claims thead { display: none; }
+  .claims, .claims tbody, .claims tr, .claims td { display: block; width: 100%; }
+  .claims tr { border-bottom: 1px solid var(--line); padding: .5rem 0; }
+  .claims td { border: 0; padding: .1rem 0; }
+  .claims td[data-name]::before { content: attr(data-name) ": "; color: var(--soft); }
+}
+@media print { body { max-width: none; } h2 { break-after: avoid; } figure, tr { break-inside: avoid; } }
+"""
+_CLASS = {"reproduced": "yes", "reproduced under conditions": "some", "not reproduced": "no"}
+
+
+def page(sections: Sequence[Section], about: Mapping[str, Any]) -> str:
+    claims = [claim for section in sections for claim in section.claims]
+    counts = ", ".join(f"{sum(c.verdict == verdict for c in claims)} {verdict}" for verdict in MARKS)
+    contents = "".join(
+        f'<li><a href="#{section.study.experiment.name}">{_text(section.study.title)}</a></li>' for section in sections
+    )
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>o2pl: the paper, reproduced</title><style>{_STYLE}</style></head><body>\n"
+        "<h1>Fast Best-in-Class Regret for Contextual Bandits, reproduced</h1>"
+        "<p>Each claim of the paper stands beside our figure, the bar it is held against, and a verdict that is"
+        " computed from the stored rows.</p>"
+        f"<p><strong>{len(claims)} claims:</strong> {counts}.</p><p class='soft'>{_about(about)}</p>"
+        f"<ul>{contents}</ul>{_claims(claims, with_experiment=True)}"
+        + "".join(_section(section, str(about.get("size", "quick"))) for section in sections)
+        + "</body></html>\n"
+    )
+
+
+def _about(about: Mapping[str, Any]) -> str:
+    return _text("; ".join(f"{name}: {value}" for name, value in about.items()))
+
+
+def _section(section: Section, size: str) -> str:
+    study = section.study
+    name = study.experiment.name
+    pictures = "".join(
+        f'<figure><img alt="{_text(study.title)}: {_text(picture)}" src="data:image/png;base64,{_embedded(path)}">'
+        f"</figure>"
+        for picture, path in section.pictures.items()
+    )
+    return (
+        f'<section><h2 id="{name}">{_text(study.title)}</h2><p>{_text(study.claim)}</p>{pictures}'
+        f"{_table(section.table)}{_claims(section.claims)}<p class='soft'>{_text(study.settings)}</p>"
+        f"<p class='soft'>Rebuild: <code>o2pl run {name} --{size}</code></p></section>"
+    )
+
+
+def _claims(claims: Sequence[Claim], with_experiment: bool = False) -> str:
+    names = (["experiment"] if with_experiment else []) + ["claim", "paper", "measured", "bar", "verdict"]
+    head = "".join(f"<th>{name}</th>" for name in names)
+    body = []
+    for claim in claims:
+        said = _text(claim.claim) + (
+            f"<br><span class='soft'>{_text(claim.conditions)}</span>" * bool(claim.conditions)
+        )
+        link = f'<td data-name="experiment"><a href="#{claim.experiment}">{claim.experiment}</a></td>' * with_experiment
+        mark = f'<span class="verdict {_CLASS[claim.verdict]}">{MARKS[claim.verdict]}</span>'
+        body.append(
+            f"<tr>{link}<td>{said}</td>"
+            f'<td class="number" data-name="paper">{_text(_number(claim.paper))}</td>'
+            f'<td class="number" data-name="measured">{_text(_number(claim.measured))}</td>'
+            f'<td class="number" data-name="bar">{_text(claim.bar)}</td><td>{mark}</td></tr>'
+        )
+    return f'<table class="claims"><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table>'
+
+
+def _table(rows: Sequence[Mapping[str, str]]) -> str:
+    if not rows:
+        return ""
+    head = "".join(f"<th>{_text(name)}</th>" for name in rows[0])
+    body = "".join("<tr>" + "".join(f"<td>{_text(value)}</td>" for value in row.values()) + "</tr>" for row in rows)
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _number(value: float | str | None) -> str:
+    if value is None:
+        return "–"
+    return value if isinstance(value, str) else f"{value:.4g}"
+
+
+def _embedded(path: Path) -> str:
+    return base64.b64encode(path.read_bytes()).decode()
+
+
+def _text(value: Any) -> str:
+    return html.escape(str(value))

@@ -1,0 +1,50 @@
+"""The paper, whole: every study, run and reported."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+
+import o2pl
+from o2pl.experiments import report, runner
+from o2pl.experiments.engines import Engine, cores
+from o2pl.experiments.experiment import Options, Unit
+from o2pl.experiments.progress import Progress
+from o2pl.experiments.report import Section
+from o2pl.experiments.study import Study
+
+STUDIES: tuple[Study, ...] = ()
+
+
+def reproduce(
+    out: str | os.PathLike[str],
+    size: str = "quick",
+    *,
+    studies: Sequence[Study] | None = None,
+    engine: Engine | None = None,
+    progress: Progress | None = None,
+) -> tuple[list[Section], list[tuple[Unit, str]]]:
+    """Run what is missing of every study, then make the report; also what failed, with reasons."""
+    folder, studies = Path(out), STUDIES if studies is None else studies
+    folder.mkdir(parents=True, exist_ok=True)
+    failures: list[tuple[Unit, str]] = []
+    for study in studies:
+        done = runner.run(study.experiment, Options(size), out=folder, engine=engine, progress=progress)
+        failures += done.failures
+    (folder / "made.json").write_text(json.dumps(_about(size, studies), ensure_ascii=False) + "\n")
+    return report.build(folder, studies), failures
+
+
+def _about(size: str, studies: Sequence[Study]) -> dict[str, str]:
+    seeds = ", ".join(f"{study.experiment.name} {study.experiment.sizes[size].seeds}" for study in studies)
+    return {
+        "size": size,
+        "date": dt.datetime.now(dt.UTC).strftime("%Y-%m-%d"),
+        "o2pl": o2pl.__version__,
+        "machine": f"{platform.system()} {platform.machine()}, {cores()} cores, Python {platform.python_version()}",
+        "seeds": seeds,
+    }

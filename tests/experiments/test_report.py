@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from toy_experiment import TOY
+from typer.testing import CliRunner
+
+from o2pl import cli
+from o2pl.experiments import reproduction
+from o2pl.experiments.engines import Local
+from o2pl.experiments.report import build
+from o2pl.experiments.study import Claim, Study, at_least, at_most
+
+
+def claims(rows: Any) -> list[Claim]:
+    largest = float(np.nanmax(np.asarray(rows["value"])))
+    return [
+        Claim("toy/large", "Squares add up <to much>.", 200_000.0, *at_least(largest, 1000)),
+        Claim("toy/set", "With a setting of ours.", None, *at_least(largest, 1000), conditions="seeds & all"),
+        Claim("toy/small", "They stay small.", "tiny", *at_most(largest, 1)),
+        Claim("toy/nothing", "Not a number.", None, *at_most(np.nan, 1)),
+    ]
+
+
+def pictures(rows: Any) -> dict[str, Any]:
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    figure.add_subplot().plot(np.asarray(rows["value"]))
+    return {"values": figure}
+
+
+STUDY = Study(
+    TOY, "A toy & its sums", "Sums grow.", "Nothing open.", claims, pictures, lambda rows: [{"rows": str(len(rows))}]
+)
+
+
+class Page(HTMLParser):
+    """Collects what a reader's browser would load, and the ids that links may point at."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.sources: list[str] = []
+        self.links: list[str] = []
+        self.ids: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name == "src":
+                self.sources.append(str(value))
+            if name == "href":
+                self.links.append(str(value))
+            if name == "id":
+                self.ids.add(str(value))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    reproduction.reproduce(tmp_path, studies=[STUDY], engine=Local(1))
+    return tmp_path
+
+
+def test_summary_holds_numbers_and_computed_verdicts(folder: Path) -> None:
+    found = json.loads((folder / "summary.json").read_text())
+    by_id = {claim["id"]: claim for claim in found["claims"]}
+    assert by_id["toy/large"]["verdict"] == "reproduced"
+    assert by_id["toy/set"]["verdict"] == "reproduced under conditions"
+    assert by_id["toy/small"]["verdict"] == "not reproduced"
+    assert by_id["toy/nothing"] == by_id["toy/nothing"] | {"measured": None, "verdict": "not reproduced"}
+    assert isinstance(by_id["toy/large"]["measured"], float)
+    assert by_id["toy/large"]["experiment"] == "toy"
+    assert found["made"]["size"] == "quick"
+    assert "toy 1" in found["made"]["seeds"]
+
+
+def test_the_page_stands_alone(folder: Path) -> None:
+    text = (folder / "index.html").read_text()
+    page = Page(text)
+    assert len(page.sources) == 1
+    assert page.sources[0].startswith("data:image/png;base64,")
+    assert page.links
+    assert all(link.startswith("#") and link[1:] in page.ids for link in page.links)
+    assert not re.search(r"https?://", text)
+    assert "Squares add up &lt;to much&gt;." in text
+    assert "3 claims" not in text
+    assert "4 claims" in text
+    assert {path.name for path in (folder / "figures").iterdir()} == {"toy-values.png", "toy-values.svg"}
+
+
+def test_the_report_is_made_of_stored_rows_alone(folder: Path, log: Path) -> None:
+    before = (folder / "index.html").read_bytes(), (folder / "summary.json").read_bytes()
+    for path in (folder / "index.html", folder / "summary.json"):
+        path.unlink()
+    build(folder, [STUDY])
+    assert ((folder / "index.html").read_bytes(), (folder / "summary.json").read_bytes()) == before
+    assert not log.exists()  # nothing was computed
+
+
+def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reproduction, "STUDIES", (STUDY,))
+    out = str(tmp_path / "out")
+    ran = CliRunner().invoke(cli.app, ["reproduce", "--quick", "--out", out, "--workers", "1"])
+    assert ran.exit_code == 0, ran.output
+    assert "reproduced" in ran.output
+    assert ran.output.rstrip().endswith("index.html")
+    again = CliRunner().invoke(cli.app, ["report", out])
+    assert again.exit_code == 0, again.output
+    assert "not reproduced" in again.output
+    missing = CliRunner().invoke(cli.app, ["report", str(tmp_path / "nowhere")])
+    assert missing.exit_code == 2
+    assert "expected one that `o2pl reproduce` has filled" in missing.output
+
+
+def test_a_unit_that_fails_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOY_FAILS", "two")
+    sections, failures = reproduction.reproduce(tmp_path, studies=[STUDY], engine=Local(1))
+    assert [unit.learner["name"] for unit, _ in failures] == ["two"]
+    assert len(sections) == 1  # of the rows that are there
