@@ -88,3 +88,13 @@ def test_propensities_are_honest(name: str) -> None:
     assert draws * pi.min() > 5
     assert pi.max() < 0.98
     assert chisquare(counts, draws * pi).pvalue > 1e-4
+
+
+def test_a_propensity_never_exceeds_one() -> None:
+    """Sure actions, whose probability is a sum of rounded shares; what `act` says, `update` must accept."""
+    x = np.random.default_rng(2).normal(size=(600, 3))
+    for exploration in (0.0, 0.01, 0.3):
+        learner = o2pl.O2PL(3, exploration=exploration, sharpness=30.0, random_state=0)
+        run = learner.run((x, np.eye(3)[x.argmax(axis=1)]))
+        assert run.propensities.max() <= 1
+        assert learner.predict_proba(x).max() <= 1

@@ -52,6 +52,7 @@ LEARNERS: dict[str, Any] = {
     "mixture class": lambda: o2pl.O2PL(K, policy=UniformMixture(Softmax(K), 0.1), random_state=1),
     # The floor makes weights of 7.09, which the rising clip level passes only just after the last round.
     "thresholds": lambda: o2pl.O2PL(policy=ThresholdClass((-1.0, 0.0, 1.0), 0.1236), random_state=1),
+    "thresholds, hull": lambda: o2pl.O2PL(policy=UniformMixture(ThresholdClass((-1.0, 0.0, 1.0))), random_state=1),
     "gaussian": lambda: o2pl.GaussianO2PL(centre=1.2, scale=0.5, random_state=1),
     "gaussian, scale learned": lambda: o2pl.GaussianO2PL(learn_scale=True, scale=0.5, random_state=1),
 }
@@ -61,7 +62,7 @@ def world_of(name: str, rounds: int = T) -> tuple[Any, Any]:
     if "gaussian" in name:
         return continuous(rounds=rounds)
     x, rewards = world(rounds=rounds)
-    return (x[:, :1], rewards[:, :2]) if name == "thresholds" else (x, rewards)
+    return (x[:, :1], rewards[:, :2]) if "thresholds" in name else (x, rewards)
 
 
 def step(learner: Any, x: Any, rewards: Any, t: int) -> tuple[Any, float]:
@@ -120,7 +121,7 @@ def test_scikit_learn_can_clone_it(name: str) -> None:
         copy.set_params(nonsense=1)
 
 
-LEARNING = [name for name in LEARNERS if name not in ("thresholds", "paper", "replay, raw")]
+LEARNING = [name for name in LEARNERS if name not in ("thresholds", "thresholds, hull", "paper", "replay, raw")]
 
 
 @pytest.mark.parametrize("name", LEARNING)
@@ -131,7 +132,7 @@ def test_it_learns(name: str) -> None:
     assert LEARNERS[name]().run((x, rewards)).rewards[-300:].mean() > still.mean_reward + 0.15
 
 
-@pytest.mark.parametrize("name", ["union", "linear", "replay", "thresholds", "gaussian"])
+@pytest.mark.parametrize("name", ["union", "linear", "replay", "mixture class", "gaussian"])
 def test_a_log_can_be_learned_from_in_batches_and_offline(name: str) -> None:
     x, rewards = world_of(name, 600)
     logger = LEARNERS[name]()
@@ -242,6 +243,15 @@ def test_an_environment_can_be_run() -> None:
     assert run.mean_reward > 0.8
     with pytest.raises(o2pl.InvalidInput, match="rounds: found None"):
         o2pl.O2PL(2).run(Coin())
+
+
+def test_the_hull_of_a_finite_class_reads_contexts_as_they_are() -> None:
+    """Action 1 pays above 10, action 0 below: of thresholds 5, 10 and 15 the middle one must take over."""
+    x = np.random.default_rng(0).uniform(0, 20, size=(500, 1))
+    rewards = np.hstack([x < 10, x >= 10]).astype(float)
+    learner = o2pl.O2PL(policy=UniformMixture(ThresholdClass((5.0, 10.0, 15.0)), 0.1), sharpness=1.0, random_state=0)
+    learner.run((x, rewards))
+    assert np.argmax(learner._engine.members[0].params) == 1
 
 
 def test_compiled_replay_is_the_replay_of_the_general_engine() -> None:

@@ -33,3 +33,13 @@ def test_the_member_that_can_tell_the_actions_apart_takes_over() -> None:
     _, quadratic = shares(learner._engine.gains)
     assert quadratic > 0.99
     assert run.rewards[-200:].mean() > 0.8
+
+
+def test_offline_too_members_are_weighed_on_rows_they_have_not_learned_from() -> None:
+    x = np.random.default_rng(2).normal(size=(800, 2))
+    better = (x[:, 0] * x[:, 1] <= 0).astype(int)
+    actions = np.random.default_rng(3).integers(2, size=800)
+    learner = o2pl.O2PL(2).fit(x, actions, (actions == better).astype(float), np.full(800, 0.5))
+    _, quadratic = shares(learner._engine.gains)
+    assert quadratic > 0.99
+    assert np.mean(learner.predict(x) == better) > 0.9

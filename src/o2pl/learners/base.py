@@ -10,10 +10,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from o2pl.interactions import Decision, Interactions, InvalidInput, Log
+from o2pl.interactions import Decision, Interactions, InvalidInput
 from o2pl.learners.online import OFFLINE
 from o2pl.learners.params import Parameters
-from o2pl.learners.stream import UniformStream
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.storage import UnreadableFile, decode, encode, read, write
 from o2pl.validation import check_batch, check_contexts, check_reward_range, to_reward
@@ -100,12 +99,6 @@ class BanditEstimator(Parameters, ABC):
     def _width(contexts: Any) -> int:
         return int(getattr(contexts, "values", contexts).shape[1])
 
-    def _new_log(self, width: int, action_dtype: Any = np.int64, action_sets: bool = False) -> Log:
-        return Log(width, action_dtype, action_sets)
-
-    def _new_stream(self) -> UniformStream:
-        return UniformStream(self.random_state)
-
     # -- many at a time
 
     def _checked(self, contexts: Any, actions: Any, rewards: Any, propensities: Any) -> Interactions:
@@ -117,12 +110,12 @@ class BanditEstimator(Parameters, ABC):
         batch = self._checked(contexts, actions, rewards, propensities)
         if not len(batch):
             return self
-        if self._engine is None:
-            self._adopt(self._make_engine(self._width(batch.contexts), self._most(batch.actions)))
-        self._engine.extend(batch)
-        if len(self._engine.log) == len(batch):
-            self._engine.imitate()
-        self._engine.learn()
+        engine = self._engine or self._make_engine(self._width(batch.contexts), self._most(batch.actions))
+        engine.extend(batch)
+        if len(engine.log) == len(batch):
+            engine.imitate()
+        engine.learn()
+        self._adopt(engine)
         return self
 
     def fit(self, contexts: Any, actions: Any, rewards: Any, propensities: Any) -> Self:
@@ -133,12 +126,17 @@ class BanditEstimator(Parameters, ABC):
             if not len(batch):
                 raise InvalidInput("fit: found no rows, expected at least one")
             engine = self._make_engine(self._width(batch.contexts), self._most(batch.actions))
-            engine.extend(batch)
+            # Members of a union are weighed on rows they have not learned from: the second half, then learned from too.
+            half = len(batch) // 2 if len(getattr(engine, "members", ())) > 1 else 0
+            for rows in (batch[:half], batch[half:]):
+                if len(rows):
+                    engine.extend(rows)
+                    if len(engine.log) == len(rows):
+                        engine.imitate()
+                    engine.learn(OFFLINE)
         except ValueError:
             self._engine = before
             raise
-        engine.imitate()
-        engine.learn(OFFLINE)
         self._adopt(engine)
         return self
 

@@ -8,17 +8,18 @@ from typing import Any, Self
 import numpy as np
 
 from o2pl.features import Chain, Fourier, Intercept, Standardise
-from o2pl.interactions import ActionSets, InvalidInput
+from o2pl.interactions import ActionSets, InvalidInput, Log
 from o2pl.learners.base import BanditEstimator, LossTable
 from o2pl.learners.finite import FiniteOnline
 from o2pl.learners.members import LINEAR, QUADRATIC, Member
 from o2pl.learners.online import Online
 from o2pl.learners.replay import ReplaySoftmax, is_flat
 from o2pl.learners.settings import Settings
+from o2pl.learners.stream import UniformStream
 from o2pl.learners.updates import Replay, as_update
-from o2pl.policies import ActionWise, Softmax
+from o2pl.policies import ActionWise, Softmax, UniformMixture
 from o2pl.policies.finite import FinitePolicies
-from o2pl.protocols import Array, Floats
+from o2pl.protocols import Array, FeatureMap, Floats
 from o2pl.validation import (
     check_action_sets,
     check_actions,
@@ -167,8 +168,7 @@ class O2PL(BanditEstimator):
         if isinstance(self.policy, Member):
             return (self.policy,)
         if hasattr(self.policy, "forward"):
-            features = Standardise() if isinstance(self.policy, ActionWise) else LINEAR
-            return (Member(features, self.policy),)
+            return (Member(_features_for(self.policy), self.policy),)
         if isinstance(self.policy, list | tuple) and self.policy and all(isinstance(m, Member) for m in self.policy):
             return tuple(self.policy)
         raise InvalidInput(
@@ -190,7 +190,7 @@ class O2PL(BanditEstimator):
         check_number("sharpness", self.sharpness, 0, open_low=True)
         check_number("exploration", self.exploration, 0, 1)
         sets = self._takes_action_sets
-        log, stream = self._new_log(width, action_sets=sets), self._new_stream()
+        log, stream = Log(width, action_sets=sets), UniformStream(self.random_state)
         acting = (self.sharpness, self.exploration)
         if sets:
             policies = [member.policy for member in members]
@@ -252,7 +252,18 @@ class O2PL(BanditEstimator):
 
 
 def _is_actionwise(policy: Any) -> bool:
-    return isinstance(policy, ActionWise) or isinstance(getattr(policy, "policy", None), ActionWise)
+    return isinstance(_innermost(policy), ActionWise)
+
+
+def _innermost(policy: Any) -> Any:
+    return policy.policy if isinstance(policy, UniformMixture) else policy
+
+
+def _features_for(policy: Any) -> FeatureMap:
+    """A constant says nothing where weights are shared by all actions; finite classes read contexts as given."""
+    if isinstance(_innermost(policy), FinitePolicies):
+        return Chain(())
+    return Standardise() if _is_actionwise(policy) else LINEAR
 
 
 def _agreed(of_policy: int | None, given: int | None, seen: int | None) -> int:

@@ -27,6 +27,20 @@ def best_member(sums: Floats, n: float, total: float, numbers: Floats) -> int:
 
 
 @compiled
+def acting_member(L: Floats, member: int, exploration: float, out: Floats) -> None:
+    """out = π(·|x) of the member that acts, mixed with the uniform policy. L [K, J], out [K]"""
+    K, J = L.shape
+    for k in range(K):
+        own = 0.0
+        if member == NOBODY:
+            for j in range(J):
+                own += L[k, j] / J
+        else:
+            own = L[k, member]
+        out[k] = min((1 - exploration) * own + exploration / K, 1.0)
+
+
+@compiled
 def finite_rounds(
     L: Floats, table: Floats, uniforms: Floats, start: int, member: int,
     sums: Floats, heap: Floats, counts: Ints, total: Floats, numbers: Floats, warm_start: int, exploration: float,
@@ -36,9 +50,7 @@ def finite_rounds(
     m, K, _ = L.shape
     pi = np.empty(K)
     for r in range(m):
-        for k in range(K):
-            own = L[r, k].mean() if member == NOBODY else L[r, k, member]
-            pi[k] = (1 - exploration) * own + exploration / K
+        acting_member(L[r], member, exploration, pi)
         action = draw_one(pi, uniforms[r])
         actions[r], propensities[r] = action, pi[action]
         n = start + r + 1
@@ -69,9 +81,11 @@ class FiniteOnline:
         self.member = NOBODY
 
     def probabilities(self, contexts: Floats) -> Floats:
-        L = self.policies.all_likelihoods(contexts)  # [n, K, J]
-        own = L.mean(axis=2) if self.member == NOBODY else L[:, :, self.member]
-        return np.asarray((1 - self.exploration) * own + self.exploration / self.policies.n_actions)
+        L = np.ascontiguousarray(self.policies.all_likelihoods(contexts))  # [n, K, J]
+        out = np.empty(L.shape[:2])
+        for r in range(len(L)):
+            acting_member(L[r], self.member, self.exploration, out[r])
+        return out
 
     def decide(self, context: Any) -> Decision:
         pi = self.probabilities(check_context(context, self.log.width)[None])

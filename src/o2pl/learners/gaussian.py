@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.interactions import InvalidInput
+from o2pl.interactions import InvalidInput, Log
 from o2pl.learners.base import BanditEstimator
 from o2pl.learners.members import LINEAR, Member
 from o2pl.learners.online import Online
 from o2pl.learners.settings import Settings
+from o2pl.learners.stream import UniformStream
 from o2pl.learners.updates import as_update
 from o2pl.policies import Gaussian
 from o2pl.protocols import Array, FeatureMap, Floats
@@ -102,8 +103,8 @@ class GaussianO2PL(BanditEstimator):
             self.penalty, self.clip, self.baseline, l2=self.l2, p=self.p, beta=self.beta, delta=self.delta
         )
         policy = Gaussian(self.centre, self.scale, self.learn_scale)
-        log = self._new_log(width, np.float64)
-        return Online([Member(self.features)], [policy], settings, as_update(self.schedule), log, self._new_stream())
+        log, stream = Log(width, np.float64), UniformStream(self.random_state)
+        return Online([Member(self.features)], [policy], settings, as_update(self.schedule), log, stream)
 
     @property
     def _density(self) -> bool:

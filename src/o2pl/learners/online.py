@@ -63,7 +63,7 @@ class Online:
         if self.exploration:
             choices = self.members[0].policy.choices(contexts)
             mixed = (1 - self.exploration) * mixed + self.exploration / choices
-        return mixed
+        return np.minimum(mixed, 1.0)  # rounding may carry a sure action a hair above 1
 
     def sample(self, contexts: Any, uniforms: Floats) -> tuple[Array, Floats]:
         if self.continuous:

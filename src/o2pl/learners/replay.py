@@ -55,7 +55,7 @@ def decide(
     acting_row(room, W, numbers[SHARPNESS], pi)
     if numbers[EXPLORATION] > 0:
         for k in range(K):
-            pi[k] = (1 - numbers[EXPLORATION]) * pi[k] + numbers[EXPLORATION] / K
+            pi[k] = min((1 - numbers[EXPLORATION]) * pi[k] + numbers[EXPLORATION] / K, 1.0)
     action = draw_one(pi, uniform)
     return action, pi[action]
 

@@ -8,6 +8,8 @@ import numpy as np
 
 from o2pl.protocols import Floats
 
+_OWN = (np.random.Generator, np.random.BitGenerator, np.random.SeedSequence, np.random.RandomState)
+_DOMAIN = 2  # any number will do, as long as it stays
 _BLOCK = 1024  # numbers drawn ahead: one at a time would cost ten times as much
 
 
@@ -15,6 +17,10 @@ class UniformStream:
     """`next()` and `take(n)` walk along one sequence, that of the seed's generator."""
 
     def __init__(self, seed: Any) -> None:
+        if seed is not None and not isinstance(seed, _OWN):
+            # People seed the world and the learner alike. Plain seeds therefore get a sequence of their own: else the
+            # learner would draw with the very numbers that contexts and rewards were made of.
+            seed = np.random.SeedSequence(seed, spawn_key=(_DOMAIN,))
         self._generator = np.random.default_rng(seed)  # a Generator is taken over as it stands
         self._before = self._generator.bit_generator.state  # as it was when the block was drawn
         self._block: list[float] = []

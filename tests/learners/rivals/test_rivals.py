@@ -61,7 +61,7 @@ def test_its_decisions_come_from_its_seed(name):
     first, again, other = run(name, 5, 120), run(name, 5, 120), run(name, 6, 120)
     assert np.array_equal(first.actions, again.actions)
     assert np.array_equal(first.propensities, again.propensities)
-    if not (first.propensities == 1).all():
+    if np.sum(first.propensities < 0.9) > 10:  # enough was drawn for two seeds to differ
         assert not np.array_equal(first.actions, other.actions)
 
 

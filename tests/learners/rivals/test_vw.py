@@ -10,6 +10,7 @@ from sklearn.datasets import load_wine
 from o2pl.features import Chain, Standardise
 from o2pl.interactions import InvalidInput
 from o2pl.learners.rivals.vw import ALGORITHMS, VowpalWabbit
+from o2pl.learners.stream import UniformStream
 
 vowpalwabbit = pytest.importorskip("vowpalwabbit")
 
@@ -43,7 +44,7 @@ class TextVW:
 def test_decisions_are_those_of_vw_on_text_and_propensities_those_it_used(algorithm, costs):
     rng = np.random.default_rng(0)
     learner = VowpalWabbit(3, algorithm, features=RAW, costs=costs, learning_rate=0.8, random_state=5)
-    uniforms = np.random.default_rng(5).random(1000)  # the first one seeds VW, then one per decision
+    uniforms = UniformStream(5).take(1000)  # the first one seeds VW, then one per decision
     text = TextVW(f"{learner.arguments()} --random_seed {int(uniforms[0] * 2**31)}", 3)
     best, worst = costs
     for t in range(120):

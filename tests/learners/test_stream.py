@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import numpy as np
+
+from o2pl.learners.stream import UniformStream
+
+
+def test_next_and_take_walk_along_one_sequence() -> None:
+    ones, many = UniformStream(3), UniformStream(3)
+    first = [ones.next() for _ in range(3000)]
+    np.testing.assert_array_equal(first, np.concatenate([many.take(n) for n in (1, 0, 1022, 1, 1000, 976)]))
+    assert ones.next() == many.take(1)[0]
+
+
+def test_what_was_read_can_be_put_back() -> None:
+    stream = UniformStream(3)
+    first = stream.next()
+    stream.unread()
+    assert stream.next() == first
+
+
+def test_a_restored_stream_goes_on() -> None:
+    for steps in (0, 1, 1023, 1024, 1025):
+        stream = UniformStream(4)
+        stream.take(steps)
+        other = UniformStream.restore(stream.state())
+        np.testing.assert_array_equal(stream.take(2000), other.take(2000))
+
+
+def test_a_learner_does_not_draw_with_the_numbers_its_world_was_made_of() -> None:
+    """A world and a learner with the same seed: the commonest way to seed an experiment."""
+    own = UniformStream(0).take(2000)
+    assert abs(np.corrcoef(own, np.random.default_rng(0).random(2000))[0, 1]) < 0.1
+    generator = np.random.default_rng(0)
+    np.testing.assert_array_equal(UniformStream(generator).take(5), np.random.default_rng(0).random(5))
