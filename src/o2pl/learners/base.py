@@ -168,7 +168,8 @@ class BanditEstimator(Parameters, ABC):
     @property
     def log_(self) -> Interactions:
         """The interactions so far."""
-        return self._begun().log.columns  # type: ignore[no-any-return]
+        columns: Interactions = self._begun().log.columns
+        return columns
 
     @property
     def n_features_in_(self) -> int:
