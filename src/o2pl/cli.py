@@ -204,12 +204,12 @@ def report(
 ) -> None:
     """Make the figures and the report again, from stored rows only."""
     from o2pl.experiments import report as reports
-    from o2pl.experiments import reproduction
+    from o2pl.experiments import studies
 
     with _said_plainly():
         if not folder.is_dir():
             raise InvalidInput(f"folder: found no {str(folder)!r}, expected one that `o2pl reproduce` has filled")
-        _say_found(reports.build(folder, reproduction.STUDIES), folder)
+        _say_found(reports.build(folder, studies.STUDIES), folder)
 
 
 def _say_found(sections: Any, out: Path) -> None:

@@ -286,6 +286,26 @@ def test_compiled_objective_is_the_general_one() -> None:
         np.testing.assert_allclose(fast[1], general[1], atol=1e-5)
 
 
+def test_contexts_that_pay_less_are_no_reason_to_leave_the_log() -> None:
+    """The action has no effect; half of the contexts pay. With one baseline the policy runs away from the others.
+
+    It may move by the noise of a small log, but not by three deviations.
+    """
+    generator = np.random.default_rng(0)
+    away = {None: 0, 15.0: 0}
+    for n in (300, 1000):
+        for _ in range(8):
+            x = np.where(generator.random(n) < 0.5, -1.0, 1.0)[:, None]
+            z = generator.standard_normal(n)
+            density = np.exp(-0.5 * z * z) / (0.3 * np.sqrt(2 * np.pi))
+            paid = (generator.random(n) < np.where(x[:, 0] > 0, 0.9, 0.2)).astype(float)
+            for control in away:
+                learner = o2pl.GaussianO2PL(scale=0.3, control=control).fit(x, 2 + 0.3 * z, paid, density)
+                away[control] += int(np.abs(learner.predict([[-1.0], [1.0]]) - 2).max() > 0.9)
+    assert away[15.0] <= 4  # about 1 in 20
+    assert away[None] >= 9  # what is avoided: about 16 in 20
+
+
 @pytest.mark.parametrize("policy", ["linear", FiniteClass(np.eye(2)[:, None, :] * 0.8 + 0.1)])
 def test_paper_constructors_are_literal(policy: Any) -> None:
     learner = o2pl.O2PL.paper(None, policy=policy)

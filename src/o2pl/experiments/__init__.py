@@ -1,6 +1,7 @@
 """Experiments: what is run, and the pictures made of it.
 
-`EXPERIMENTS` holds them by name. A new one is a file with an `Experiment` in it and a row here:
+`EXPERIMENTS` holds them by name; those of the paper are `STUDIES`, with claims, figures and verdicts. A new one is a
+file with an `Experiment` (or a `Study`) in it and a row here (or in `studies.py`):
 
     from o2pl.experiments import EXPERIMENTS, Options, results, run
     run(EXPERIMENTS["wheel"], Options("quick", seeds=range(5)), out="out")
@@ -12,9 +13,11 @@ from o2pl.experiments.engines import Local, Ray
 from o2pl.experiments.experiment import Cell, Experiment, Options, Size, Unit
 from o2pl.experiments.runner import Report, run
 from o2pl.experiments.store import results, seconds
-from o2pl.experiments.wheel import WHEEL
+from o2pl.experiments.studies import STUDIES
 
-EXPERIMENTS: dict[str, Experiment] = {each.name: each for each in (CLASSIFICATION, WHEEL)}
+EXPERIMENTS: dict[str, Experiment] = {
+    each.name: each for each in (CLASSIFICATION, *(study.experiment for study in STUDIES))
+}
 
 __all__ = [
     "EXPERIMENTS",

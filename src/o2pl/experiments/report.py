@@ -16,7 +16,11 @@ from o2pl.experiments import figures
 from o2pl.experiments.store import results
 from o2pl.experiments.study import Claim, Study
 
-MARKS = {"reproduced": "✓", "reproduced under conditions": "✓ with conditions", "not reproduced": "✗"}
+MARKS = {
+    "reproduced": "✓ reproduced",
+    "reproduced under conditions": "✓ under conditions",
+    "not reproduced": "✗ not reproduced",
+}
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,8 @@ table { border-collapse: collapse; font-size: .9rem; margin: .75rem 0; width: 10
 th, td { text-align: left; vertical-align: top; padding: .4rem .6rem; border-bottom: 1px solid var(--line); }
 th { background: var(--tint); white-space: nowrap; }
 td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
+td.claim { width: 48%; }
+.count { text-align: right; }
 code { background: var(--tint); padding: .1rem .3rem; border-radius: .2rem; font-size: .9em; overflow-wrap: anywhere; }
 .soft { color: var(--soft); font-size: .92rem; }
 .verdict { display: inline-block; padding: .05rem .5rem; border-radius: 1rem; font-weight: 600; white-space: nowrap;
@@ -113,10 +119,6 @@ _CLASS = {"reproduced": "yes", "reproduced under conditions": "some", "not repro
 
 def page(sections: Sequence[Section], about: Mapping[str, Any]) -> str:
     claims = [claim for section in sections for claim in section.claims]
-    counts = ", ".join(f"{sum(c.verdict == verdict for c in claims)} {verdict}" for verdict in MARKS)
-    contents = "".join(
-        f'<li><a href="#{section.study.experiment.name}">{_text(section.study.title)}</a></li>' for section in sections
-    )
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -124,8 +126,7 @@ def page(sections: Sequence[Section], about: Mapping[str, Any]) -> str:
         "<h1>Fast Best-in-Class Regret for Contextual Bandits, reproduced</h1>"
         "<p>Each claim of the paper stands beside our figure, the bar it is held against, and a verdict that is"
         " computed from the stored rows.</p>"
-        f"<p><strong>{len(claims)} claims:</strong> {counts}.</p><p class='soft'>{_about(about)}</p>"
-        f"<ul>{contents}</ul>{_claims(claims, with_experiment=True)}"
+        f"<p class='soft'>{_about(about)}</p>{_overview(sections, claims)}"
         + "".join(_section(section, str(about.get("size", "quick"))) for section in sections)
         + "</body></html>\n"
     )
@@ -133,6 +134,26 @@ def page(sections: Sequence[Section], about: Mapping[str, Any]) -> str:
 
 def _about(about: Mapping[str, Any]) -> str:
     return _text("; ".join(f"{name}: {value}" for name, value in about.items()))
+
+
+def _overview(sections: Sequence[Section], claims: Sequence[Claim]) -> str:
+    """How many claims of each section have which verdict."""
+    head = "".join(f'<th class="count">{_chip(verdict)}</th>' for verdict in MARKS)
+    body = "".join(
+        f'<tr><td><a href="#{section.study.experiment.name}">{_text(section.study.title)}</a></td>'
+        f"{_counts(section.claims)}</tr>"
+        for section in sections
+    )
+    total = f"<tr><td><strong>all {len(claims)} claims</strong></td>{_counts(claims)}</tr>"
+    return f"<table><thead><tr><th>study</th>{head}</tr></thead><tbody>{body}{total}</tbody></table>"
+
+
+def _counts(claims: Sequence[Claim]) -> str:
+    return "".join(f'<td class="count">{sum(c.verdict == verdict for c in claims)}</td>' for verdict in MARKS)
+
+
+def _chip(verdict: str, note: str = "") -> str:
+    return f'<span class="verdict {_CLASS[verdict]}">{MARKS[verdict]}{note}</span>'
 
 
 def _section(section: Section, size: str) -> str:
@@ -145,28 +166,29 @@ def _section(section: Section, size: str) -> str:
     )
     return (
         f'<section><h2 id="{name}">{_text(study.title)}</h2><p>{_text(study.claim)}</p>{pictures}'
-        f"{_table(section.table)}{_claims(section.claims)}<p class='soft'>{_text(study.settings)}</p>"
+        f"{_claims(section.claims)}{_table(section.table)}<p class='soft'>{_text(study.settings)}</p>"
         f"<p class='soft'>Rebuild: <code>o2pl run {name} --{size}</code></p></section>"
     )
 
 
-def _claims(claims: Sequence[Claim], with_experiment: bool = False) -> str:
-    names = (["experiment"] if with_experiment else []) + ["claim", "paper", "measured", "bar", "verdict"]
-    head = "".join(f"<th>{name}</th>" for name in names)
+def _claims(claims: Sequence[Claim]) -> str:
+    """The claims, and below them, numbered, the conditions that their verdicts refer to."""
+    conditions = list(dict.fromkeys(claim.conditions for claim in claims if claim.conditions))
     body = []
     for claim in claims:
-        said = _text(claim.claim) + (
-            f"<br><span class='soft'>{_text(claim.conditions)}</span>" * bool(claim.conditions)
-        )
-        link = f'<td data-name="experiment"><a href="#{claim.experiment}">{claim.experiment}</a></td>' * with_experiment
-        mark = f'<span class="verdict {_CLASS[claim.verdict]}">{MARKS[claim.verdict]}</span>'
+        note = f" <sup>{conditions.index(claim.conditions) + 1}</sup>" if claim.conditions else ""
         body.append(
-            f"<tr>{link}<td>{said}</td>"
-            f'<td class="number" data-name="paper">{_text(_number(claim.paper))}</td>'
+            f'<tr><td class="claim">{_text(claim.claim)}</td>'
+            f'<td data-name="paper">{_text(_number(claim.paper))}</td>'
             f'<td class="number" data-name="measured">{_text(_number(claim.measured))}</td>'
-            f'<td class="number" data-name="bar">{_text(claim.bar)}</td><td>{mark}</td></tr>'
+            f'<td class="number" data-name="bar">{_text(claim.bar)}</td><td>{_chip(claim.verdict, note)}</td></tr>'
         )
-    return f'<table class="claims"><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table>'
+    head = "".join(f"<th>{name}</th>" for name in ("claim", "paper", "measured", "bar", "verdict"))
+    notes = "".join(f"<li>{_text(condition)}</li>" for condition in conditions)
+    return (
+        f'<table class="claims"><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table>'
+        + f'<ol class="soft">{notes}</ol>' * bool(conditions)
+    )
 
 
 def _table(rows: Sequence[Mapping[str, str]]) -> str:

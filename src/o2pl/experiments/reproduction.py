@@ -15,9 +15,8 @@ from o2pl.experiments.engines import Engine, cores
 from o2pl.experiments.experiment import Options, Unit
 from o2pl.experiments.progress import Progress
 from o2pl.experiments.report import Section
+from o2pl.experiments.studies import STUDIES
 from o2pl.experiments.study import Study
-
-STUDIES: tuple[Study, ...] = ()
 
 
 def reproduce(

@@ -38,6 +38,8 @@ class GaussianO2PL(BanditEstimator):
         Learn the deviation too.
     features
         The feature map; standardised contexts and an intercept unless said otherwise.
+    control
+        The ridge of a linear model of the losses given the context, which takes the place of the baseline; or None.
     update, reward_range, penalty, clip, baseline, l2, p, beta, delta, random_state
         As for `O2PL`.
     """
@@ -54,6 +56,7 @@ class GaussianO2PL(BanditEstimator):
         penalty: float = 0.1,
         clip: float | str | None = "theory",
         baseline: float | str | None = "mean",
+        control: float | None = 15.0,
         l2: float = 0.1,
         p: float = 0.0,
         beta: float = 1.0,
@@ -69,6 +72,7 @@ class GaussianO2PL(BanditEstimator):
         self.penalty = penalty
         self.clip = clip
         self.baseline = baseline
+        self.control = control
         self.l2 = l2
         self.p = p
         self.beta = beta
@@ -100,7 +104,7 @@ class GaussianO2PL(BanditEstimator):
         check_number("centre", self.centre)
         check_number("scale", self.scale, 0, open_low=True)
         settings = Settings(
-            self.penalty, self.clip, self.baseline, l2=self.l2, p=self.p, beta=self.beta, delta=self.delta
+            self.penalty, self.clip, self.baseline, self.control, self.l2, p=self.p, beta=self.beta, delta=self.delta
         )
         policy = Gaussian(self.centre, self.scale, self.learn_scale)
         log, stream = Log(width, np.float64), UniformStream(self.random_state)

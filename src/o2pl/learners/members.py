@@ -12,7 +12,7 @@ from o2pl.interactions import ActionSets, Interactions
 from o2pl.learners.kernels import SoftmaxValue
 from o2pl.learners.settings import Settings
 from o2pl.learners.updates import Replay
-from o2pl.objectives.control import RidgeControl, ridge_control
+from o2pl.objectives.control import ridge_control
 from o2pl.objectives.pessimistic import policy_value
 from o2pl.oracles.adam import adam_step
 from o2pl.oracles.lbfgs import LBFGS
@@ -73,7 +73,7 @@ class MemberState:
             return np.asarray(pi[rows.contexts.offsets[:-1] + rows.actions])
         return np.asarray(pi[np.arange(len(rows)), rows.actions])
 
-    def function(self, rows: Interactions, control: RidgeControl | None) -> ValueAndGradient:
+    def function(self, rows: Interactions, control: Any) -> ValueAndGradient:
         """The objective on these rows, as a function of the parameters."""
         features = self.featurise(rows.contexts)
         objective = self.settings.objective(rows, control)
@@ -81,7 +81,7 @@ class MemberState:
             return SoftmaxValue(features, self.policy.n_actions, objective, self.settings.l2)
         return policy_value(self.policy, features, objective, self.settings.l2)
 
-    def solve(self, rows: Interactions, control: RidgeControl | None, oracle: LBFGS, trigger: float = 0.0) -> None:
+    def solve(self, rows: Interactions, control: Any, oracle: LBFGS, trigger: float = 0.0) -> None:
         """Minimise from where the parameters are; with a `trigger`, only if the gradient there exceeds it."""
         function = self.function(rows, control)
         if trigger and np.abs(function(self.params)[1]).max() <= trigger:
@@ -89,7 +89,7 @@ class MemberState:
         found = oracle(function, self.params)
         self.params, self.converged = found.params, found.converged
 
-    def replay(self, rows: Interactions, control: RidgeControl | None, update: Replay) -> None:
+    def replay(self, rows: Interactions, control: Any, update: Replay) -> None:
         function = self.function(rows, control)
         first, second, steps = self.adam
         for _ in range(update.steps):
@@ -111,9 +111,17 @@ class MemberState:
         self.seen = {name: arrays[f"seen.{name}"] for name in self.seen}
 
 
-def shared_control(contexts: Any, rows: Interactions, n_actions: int, settings: Settings) -> RidgeControl | None:
-    """The control variate of a log, on its linear features: one for all members."""
+def shared_control(linear: Floats, rows: Interactions, n_actions: int | None, settings: Settings) -> Any:
+    """The control variate of a log, on its linear features: one for all members.
+
+    With real-valued actions it is m(x), a baseline for each row that leaves the row's own loss out. A single baseline
+    would reward a policy for turning its back on contexts that pay less than others: in a finite log it can step past
+    the actions that were tried there, where all weights are 0.
+    """
     if settings.control is None:
         return None
     baseline = settings.level(float(np.sum(rows.losses)), len(rows))
-    return ridge_control(contexts, rows.actions, rows.losses, n_actions, baseline, settings.control)
+    if n_actions is None:
+        everything = np.zeros(len(rows), np.int64)
+        return ridge_control(linear, everything, rows.losses, 1, baseline, settings.control).played
+    return ridge_control(linear, rows.actions, rows.losses, n_actions, baseline, settings.control)

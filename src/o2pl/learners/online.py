@@ -143,7 +143,8 @@ class Online:
         if self.settings.control is not None:
             self.linear_seen = LINEAR.observe(self.linear_seen, new.contexts)
             linear = LINEAR.transform(self.linear_seen, window.contexts)
-            control = shared_control(linear, window, self.members[0].policy.n_actions, self.settings)
+            n_actions = None if self.continuous else self.members[0].policy.n_actions
+            control = shared_control(linear, window, n_actions, self.settings)
         for member in self.members:
             if oracle is not None:
                 member.solve(window, control, oracle)

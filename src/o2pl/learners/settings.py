@@ -66,8 +66,11 @@ class Settings:
         return baseline_at(self.numbers, total_loss, float(rows))
 
     def objective(self, rows: Interactions, control: Any = None) -> Pessimistic:
+        """Of these rows. `control` is a `RidgeControl`, or a baseline for each row, [n]."""
         n = len(rows)
-        baseline = self.level(float(np.sum(rows.losses)), n)
+        baseline: Any = self.level(float(np.sum(rows.losses)), n)
+        if isinstance(control, np.ndarray):
+            baseline, control = control, None
         return Pessimistic(rows.actions, rows.losses, rows.propensities, self.alpha(n), self.phi(n), baseline, control)
 
 

@@ -21,8 +21,9 @@ class Moments(NamedTuple):
 class Pessimistic:
     """V = R̂ + Φ(σ̂²) of the log-probabilities that a policy gives to a log's actions.
 
-    `baseline` is b of (min(w, α) - 1)(y - b), 0 in the paper. With a `control` variate m(x, a) in its place, V gains
-    mean Σ_a π(a|x) (m(x, a) - b), wants all K log-probabilities of a row, and returns a cotangent [n, K].
+    `baseline` is b of (min(w, α) - 1)(y - b), 0 in the paper; it may differ from row to row, [n], as long as it depends
+    neither on the row's action nor on its loss, since E[w - 1 | x] = 0. With a `control` variate m(x, a) in its place,
+    V gains mean Σ_a π(a|x) (m(x, a) - b), wants all K log-probabilities of a row, and returns a cotangent [n, K].
     """
 
     actions: Array
@@ -30,7 +31,7 @@ class Pessimistic:
     propensities: Floats
     alpha: float
     penalty: Penalty
-    baseline: float = 0.0
+    baseline: float | Floats = 0.0
     control: RidgeControl | None = None
 
     @property

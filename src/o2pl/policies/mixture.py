@@ -50,7 +50,7 @@ class UniformMixture:
 
     def probabilities(self, params: Floats, features: Any, sharpness: float = 1.0) -> Floats:
         own = self.policy.probabilities(params, features, sharpness)
-        return np.minimum((1 - self.epsilon) * own + self.epsilon / self.policy.choices(features), 1.0)
+        return np.asarray(np.minimum((1 - self.epsilon) * own + self.epsilon / self.policy.choices(features), 1.0))
 
     def sample(self, params: Floats, features: Any, uniforms: Floats) -> tuple[Ints, Floats]:
         probabilities = self.probabilities(params, features)

@@ -1,0 +1,78 @@
+"""Rollouts: a policy collects a batch, the learner learns, and the policy as it then stands collects the next one.
+
+O2PL learns from all batches so far with the exact densities they were logged with, SCRM from the last batch alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from o2pl.environments.moments import normal_density
+from o2pl.experiments.experiment import Settings
+from o2pl.learners import O2PL, GaussianO2PL
+from o2pl.learners.rivals.crm import SCRM
+from o2pl.policies.sampling import draw_rows
+from o2pl.protocols import Array, Floats, Rounds
+from o2pl.storage import decode, encode
+
+Draw = Callable[[Floats], tuple[Array, Floats]]  # contexts -> actions and the densities they were drawn with
+Learn = Callable[[Floats, Array, Floats, Floats], Any]  # contexts, actions, rewards, propensities
+_CLASSES: dict[str, Any] = {kind.__name__: kind for kind in (O2PL, GaussianO2PL, SCRM)}
+
+
+def described(name: str, learner: Any) -> Settings:
+    """A learner as settings: every parameter it has, so that a default that changes is a setting that changes."""
+    params = {key: encode(value) for key, value in learner.get_params().items() if key != "random_state"}
+    return {"name": name, "class": type(learner).__name__, "params": params}
+
+
+def built(settings: Settings, **more: Any) -> Any:
+    """The learner of these settings; `more` replaces or adds parameters that only the run knows."""
+    params = {key: decode(value) for key, value in settings["params"].items()}
+    return _CLASSES[settings["class"]](**(params | more))
+
+
+def rollouts(batches: Iterable[Rounds], logging: Draw, policy: Draw, learn: Learn) -> Iterator[int]:
+    """The first batch is collected by `logging`, the others by `policy`; after each, `learn`, and yield its number."""
+    for number, rounds in enumerate(batches, 1):
+        actions, propensities = (logging if number == 1 else policy)(rounds.contexts)
+        learn(rounds.contexts, actions, rounds.rewards(np.arange(len(actions)), actions), propensities)
+        yield number
+
+
+def gaussian(means: Callable[[Floats], Floats], scale: float, generator: np.random.Generator) -> Draw:
+    """Draws a ~ N(means(x), scale²)."""
+
+    def draw(contexts: Floats) -> tuple[Array, Floats]:
+        z = generator.standard_normal(len(contexts))
+        return means(contexts) + scale * z, np.asarray(normal_density(z) / scale)
+
+    return draw
+
+
+def categorical(probabilities: Callable[[Floats], Floats], generator: np.random.Generator) -> Draw:
+    """Draws a ~ probabilities(x), [n, K]."""
+
+    def draw(contexts: Floats) -> tuple[Array, Floats]:
+        actions, propensities = draw_rows(probabilities(contexts), generator.random(len(contexts)))
+        return actions, propensities
+
+    return draw
+
+
+def batch_sizes(scheme: str, first: int, count: int, most: int) -> list[int]:
+    """Sizes n0 ("uniform") or n0, 2 n0, 4 n0, ... ("doubling") of M batches; those that would pass `most` rows in all
+    are left out, the first one is cut to it."""
+    growth = {"uniform": 1, "doubling": 2}[scheme]
+    sizes = [first * growth**k for k in range(count)]
+    fitting = sum(total <= most for total in np.cumsum(sizes))
+    return sizes[:fitting] or [min(first, most)]
+
+
+def mean_and_deviation(values: Floats) -> tuple[float, float]:
+    """Over seeds; the deviation (of a seed, not of the mean) is NaN for a single one."""
+    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else math.nan

@@ -1,0 +1,26 @@
+"""The studies of the paper, in the order of its pages."""
+
+from __future__ import annotations
+
+from o2pl.experiments.dependence import DEPENDENCE
+from o2pl.experiments.exponent import EXPONENT
+from o2pl.experiments.gaussian import GAUSSIAN
+from o2pl.experiments.offline_multiclass import OFFLINE_MULTICLASS
+from o2pl.experiments.offline_synthetic import OFFLINE_SYNTHETIC
+from o2pl.experiments.overlap import OVERLAP
+from o2pl.experiments.scrm_table import SCRM_TABLE
+from o2pl.experiments.study import Study
+from o2pl.experiments.theory_study import THEORY
+from o2pl.experiments.wheel import WHEEL_STUDY
+
+STUDIES: tuple[Study, ...] = (
+    DEPENDENCE,
+    WHEEL_STUDY,
+    EXPONENT,
+    OVERLAP,
+    OFFLINE_SYNTHETIC,
+    OFFLINE_MULTICLASS,
+    GAUSSIAN,
+    SCRM_TABLE,
+    THEORY,
+)

@@ -1,0 +1,89 @@
+"""The complexity H_t(r, α) of the clipped losses, the critical radius it has, and the regret that follows from it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from o2pl.interactions import InvalidInput
+from o2pl.protocols import Floats
+from o2pl.theory.schedules import clip_level
+
+
+def complexity(radius: float, alpha: float, t: float, p: float) -> float:
+    """H_t(r, α) = (α/t) r^{-p} + r^{1-p/2}/√t; for p = 0, (α/t) ℓ + r √ℓ/√t with ℓ = log(e/r).
+
+    Where r is large we read ℓ as log(e + e/r), as the penalty does: never below log(e/r), and equal to it as r -> 0.
+    """
+    _check(alpha, t, p)
+    if p == 0:
+        log = 1 + math.log1p(1 / radius)
+        return alpha / t * log + radius * math.sqrt(log / t)
+    return float(alpha / t * radius**-p + radius ** (1 - p / 2) / math.sqrt(t))
+
+
+def critical_radius(alpha: float, t: float, p: float) -> float:
+    """The smallest r with H_t(r, α) ≤ r². H_t/r² falls in r, so there is one root, found by bisection in log r."""
+    low, high = math.log(radius_scale(alpha, t, p)) - 1, math.log(radius_scale(alpha, t, p)) + 1
+    while complexity(math.exp(low), alpha, t, p) <= math.exp(2 * low):
+        low -= 1
+    while complexity(math.exp(high), alpha, t, p) > math.exp(2 * high):
+        high += 1
+    for _ in range(60):
+        middle = (low + high) / 2
+        if complexity(math.exp(middle), alpha, t, p) <= math.exp(2 * middle):
+            high = middle
+        else:
+            low = middle
+    return math.exp(high)
+
+
+def radius_scale(alpha: float, t: float, p: float) -> float:
+    """(α/t)^{1/(2+p)}. For p > 0 the critical radius is this times a factor that depends on α and p, not on t.
+
+    (With r = s (α/t)^{1/(2+p)} the equation reads s^{-p} + s^{1-p/2}/√α = s².) So r² goes like (α/t)^{2/(2+p)};
+    the (α/t)^{4/(4+p)} in one of the paper's appendices is a slip.
+    """
+    _check(alpha, t, p)
+    return float((alpha / t) ** (1 / (2 + p)))
+
+
+class RegretCurve(NamedTuple):
+    """Regret against rounds."""
+
+    t: Floats
+    regret: Floats
+
+    def exponent(self, decades: float = 2.0) -> float:
+        """The slope of log regret against log t over the last decades."""
+        late = self.t >= self.t[-1] / 10**decades
+        return float(np.polyfit(np.log(self.t[late]), np.log(self.regret[late]), 1)[0])
+
+
+def recursion_regret(beta: float, p: float, horizon: float, growth: float = 1.02) -> RegretCurve:
+    """The regret that the conditions of the master theorem allow, with all constants 1 and Theorem 1's α_t.
+
+    Δ_{t+1} = σ̄^{1-p/2}/√t + (α_t/t)^{2/(2+p)} + σ̄²/α_t, at most 1, with σ̄² the mean of Δ_s^β over s ≤ t. Time goes in
+    steps of a factor: between them Δ stays as it is.
+    """
+    _check(1.0, horizon, p)
+    times = np.unique(np.ceil(growth ** np.arange(math.log(horizon) / math.log(growth) + 1)))
+    regret = np.empty(len(times))
+    total = variance = 0.0
+    before, excess = 0.0, 1.0
+    for place, t in enumerate(times):
+        total += excess * (t - before)
+        variance += excess**beta * (t - before)
+        sigma, alpha, before = math.sqrt(variance / t), clip_level(t, beta, p), t
+        regret[place] = total
+        excess = min(1.0, sigma ** (1 - p / 2) / math.sqrt(t) + (alpha / t) ** (2 / (2 + p)) + sigma**2 / alpha)
+    return RegretCurve(times, regret)
+
+
+def _check(alpha: Any, t: Any, p: Any) -> None:
+    if not 0 <= p < 2:
+        raise InvalidInput(f"p: found {p}, expected an entropy exponent in [0, 2)")
+    if not (alpha > 0 and t > 0):
+        raise InvalidInput(f"(alpha, t): found {(alpha, t)}, expected numbers > 0")

@@ -1,0 +1,91 @@
+"""Prop. B.1, a Bernstein inequality whose variance is the one that was seen, and the bias of clipped weights.
+
+X_1, X_2, … with |X_s| ≤ B; M_j = Σ_{s≤j} (X_s - E[X_s | past]), S_j = Σ_{s≤j} X_s². For all u, v > 0
+
+    P(there is a j with M_j ≥ u and S_j ≤ v) ≤ exp(-u² / (4 (v + B u))).
+
+S is not centred: for X far from 0 it is much larger than the variance. Subtract a predictable centre first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from o2pl.interactions import InvalidInput
+from o2pl.protocols import Floats
+
+
+def crossing_bound(u: Any, v: Any, bound: float) -> Floats:
+    """Prop. B.1 as it is stated: exp(-u² / (4 (v + B u)))."""
+    u, v = _checked(u, v, bound)
+    return np.asarray(np.exp(-(u**2) / (4 * (v + bound * u))))
+
+
+def sharper_crossing_bound(u: Any, v: Any, bound: float) -> Floats:
+    """What its proof gives before the last step: the minimum of exp(-λu + λ²v) over 0 < λ ≤ 1/(2B)."""
+    u, v = _checked(u, v, bound)
+    slope = np.minimum(u / (2 * v), 1 / (2 * bound))
+    return np.asarray(np.exp(-slope * u + slope**2 * v))
+
+
+def deviation(v: Any, bound: float, delta: float) -> Floats:
+    """The u at which Prop. B.1's bound is δ: u² = 4 L (v + B u), L = log(1/δ)."""
+    if not 0 < delta < 1:
+        raise InvalidInput(f"delta: found {delta}, expected a probability in (0, 1)")
+    _, v = _checked(1.0, v, bound)
+    log = math.log(1 / delta)
+    return np.asarray(2 * log * bound + 2 * np.sqrt((log * bound) ** 2 + log * v))
+
+
+def _checked(u: Any, v: Any, bound: float) -> tuple[Floats, Floats]:
+    for name, value in (("u", u), ("v", v), ("bound", bound)):
+        if not np.all(np.asarray(value) > 0):
+            raise InvalidInput(f"{name}: found {value}, expected a number > 0")
+    return np.asarray(u, np.float64), np.asarray(v, np.float64)
+
+
+def clipping_bias_bound(variance: Any, alpha: Any) -> Floats:
+    """The paper's clipping lemma: E (w - α)₊ ≤ σ²/(α - 1) for E w = 1, σ² = E (w - 1)², α > 1.
+
+    With losses y in [-1, 0] it bounds E[(min(w, α) - 1) y] - E[(w - 1) y] from above; the difference is never negative.
+    For losses of either sign neither holds.
+    """
+    if not np.all(np.asarray(alpha) > 1):
+        raise InvalidInput(f"alpha: found {alpha}, expected a clipping level > 1")
+    return np.asarray(np.asarray(variance) / (np.asarray(alpha) - 1))
+
+
+def sharp_clipping_bias_bound(variance: Any, alpha: Any) -> Floats:
+    """σ²/(4 (α - 1)), since (w - α)₊ ≤ (w - 1)²/(4 (α - 1)) for every w, with equality at w = 2α - 1.
+
+    (It is ((w - 1) - 2 (α - 1))² ≥ 0.) No smaller constant will do: a weight of 2α - 1 with a small probability, and
+    otherwise one just below 1, comes as close to it as one likes.
+    """
+    return np.asarray(clipping_bias_bound(variance, alpha) / 4)
+
+
+Step = Callable[[Floats, np.random.Generator], tuple[Floats, Floats]]  # M [n] -> X and E[X | past], [n] each
+
+
+def crossing_frequency(
+    step: Step, u: Floats, v: Floats, paths: int, steps: int, generator: np.random.Generator
+) -> Floats:
+    """The share of simulated paths with M_j ≥ u and S_j ≤ v at some j ≤ steps, for each pair (u, v). [G]"""
+    crossed = np.zeros((len(u), paths), bool)
+    M, S = np.zeros(paths), np.zeros(paths)
+    for _ in range(steps):
+        X, mean = step(M, generator)
+        M, S = M + X - mean, S + X**2
+        crossed |= (u[:, None] <= M) & (v[:, None] >= S)
+    return np.asarray(crossed.mean(axis=1))
+
+
+def refutes(hits: int, trials: int, bound: float, level: float) -> bool:
+    """Whether so many hits say that their probability is above the bound: a one-sided binomial test."""
+    from scipy.stats import binom  # here: scipy.stats is slow to import
+
+    return bool(binom.sf(hits - 1, trials, bound) < level)

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from o2pl import O2PL
+from o2pl.environments import Margin
+from o2pl.experiments import Options, results, run
+from o2pl.experiments import exponent as module
+from o2pl.experiments.engines import Local
+from o2pl.experiments.exponent import EXPONENT
+from o2pl.policies import ThresholdClass
+
+
+def test_the_value_of_who_acts_is_exact() -> None:
+    """The members found from the log give the propensities that it holds, and the acting policy's own value."""
+    world, policies = Margin(1.0), ThresholdClass(module.thresholds(40, 0.3), 0.2)
+    rounds = world.sample(2500, np.random.default_rng(0))  # more than one chunk
+
+    def learner() -> O2PL:
+        return O2PL.paper(policy=policies, penalty=0.1, clip=3.0, beta=world.beta, random_state=1)
+
+    values = world.threshold_values(policies)
+    whole = learner()
+    whole.run((rounds.contexts, rounds.table))
+    acting = module.acting_values(whole, values)
+    assert acting[0] == values.mean()
+    members = module.acting_values(whole, np.arange(40.0))[1:].astype(np.int64)
+    likelihoods = policies.likelihoods(whole.log_.contexts, whole.log_.actions)[1:]
+    np.testing.assert_array_equal(likelihoods[np.arange(2499), members], whole.log_.propensities[1:])
+    slow = learner()
+    grid = np.linspace(-0.9995, 0.9995, 2000)
+    for t in range(200):
+        if t and t % 20 == 0:  # the acting policy, asked on a grid, and its value by quadrature over x ~ U(-1, 1)
+            ones = slow.predict_proba(grid[:, None])[:, 1]
+            value = np.mean(ones * (0.5 + grid / 2) + (1 - ones) * (0.5 - grid / 2))
+            assert acting[t] == pytest.approx(value, abs=1e-3)
+        action, propensity = slow.act(rounds.contexts[t])
+        slow.update(rounds.contexts[t], action, float(rounds.table[t, action]), propensity)
+    assert len(set(acting[1:])) > 1  # it did learn
+
+
+def test_the_best_threshold_is_not_on_the_grid() -> None:
+    for offset in (0.1, 0.5, 0.9):
+        grid = np.array(module.thresholds(1000, offset))
+        assert len(grid) == 1000
+        assert 0.0001 < np.abs(grid).min() < 0.002
+        assert grid.min() > -1
+        assert grid.max() < 1
+
+
+def test_a_power_is_fitted() -> None:
+    at = module.checkpoints(100_000)
+    assert at[-1] == 100_000
+    assert 50 <= len(at) <= module.POINTS
+    regret = np.stack([scale * at**0.3 for scale in (1.0, 2.0, 5.0)])
+    regret[:, at < 1000] = 7.0  # what came before the window does not matter
+    assert module.fitted(at, regret) == pytest.approx(0.3)
+    assert module.fitted_error(at, regret) == pytest.approx(0, abs=1e-9)
+    assert np.isnan(module.fitted_error(at, regret[:1]))
+    assert module.theory(2.0) == pytest.approx(0.25)
+
+
+def test_the_jackknife_agrees_with_repetition() -> None:
+    """The standard error over repeated draws of 12 curves; 300 repetitions, to a factor of 1.3."""
+    generator = np.random.default_rng(0)
+    at = np.unique(np.geomspace(10, 1000, 30).astype(np.int64))
+
+    def draw() -> Any:
+        powers = generator.normal(0.4, 0.05, (12, 1))
+        return at**powers
+
+    slopes, errors = zip(
+        *[(module.fitted(at, c), module.fitted_error(at, c)) for c in (draw() for _ in range(300))], strict=True
+    )
+    assert np.mean(errors) == pytest.approx(np.std(slopes), rel=0.3)
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    out: Path = tmp_path_factory.mktemp("exponent")
+    report = run(EXPONENT.experiment, Options("quick", rounds=300, seeds=[0, 1]), out=out, engine=Local(1))
+    assert not report.failures
+    return results(out, "exponent")
+
+
+def test_a_tiny_run_has_claims_figures_and_a_table(rows: Any) -> None:
+    claims = EXPONENT.claims(rows)
+    assert len({claim.id for claim in claims}) == len(claims) == 4 * len(module.PENALTIES)
+    assert all(np.isfinite(claim.measured) for claim in claims)
+    assert set(EXPONENT.figures(rows)) == {"exponent"}
+    assert len(EXPONENT.table(rows)) == len(module.NUS)
+    regret = np.asarray(rows["regret"])
+    assert (regret >= 0).all()
+
+
+def test_verdicts_follow_the_rows(rows: Any) -> None:
+    def with_exponents(exponents: dict[float, float]) -> dict[str, str]:
+        nu, t = np.asarray(rows["nu"]), np.asarray(rows["round"])
+        regret = t ** np.array([exponents[each] for each in nu])
+        place = rows.schema.get_field_index("regret")
+        claims = EXPONENT.claims(rows.set_column(place, "regret", pa.array(regret)))
+        return {c.id.removeprefix("exponent/quarter-"): c.verdict for c in claims if "quarter" in c.id}
+
+    right = with_exponents({nu: module.theory(nu) + 0.05 for nu in module.NUS})
+    assert set(right.values()) == {"reproduced under conditions"}
+    far = with_exponents({nu: module.theory(nu) + 0.2 for nu in module.NUS})
+    assert far["deviation"] == "not reproduced"
+    assert far["correlation"] == "reproduced under conditions"
+    flat = with_exponents({nu: 0.25 + 0.1 * (module.theory(nu) - 0.25) for nu in module.NUS})
+    assert flat["regression"] == "not reproduced"
+    wrong = with_exponents({nu: 0.5 - module.theory(nu) for nu in module.NUS})
+    assert {wrong["monotone"], wrong["correlation"], wrong["regression"]} == {"not reproduced"}

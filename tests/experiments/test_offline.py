@@ -1,0 +1,145 @@
+"""The studies of offline learning: a unit against a plain computation, and verdicts that follow the rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from o2pl import O2PL
+from o2pl.environments import LOGGED_TASKS
+from o2pl.experiments import Options, offline, results, run
+from o2pl.experiments.engines import Local
+from o2pl.experiments.offline_multiclass import OFFLINE_MULTICLASS
+from o2pl.experiments.offline_synthetic import OFFLINE_SYNTHETIC
+from o2pl.experiments.study import Study
+from o2pl.interactions import InvalidInput
+from o2pl.learners.rivals import OFFLINE_RIVALS
+
+STUDIES = [OFFLINE_SYNTHETIC, OFFLINE_MULTICLASS]
+each_study = pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.experiment.name)
+
+
+def rows_of(study: Study, values: dict[str, float], seeds: int = 4) -> pa.Table:
+    """Rows as a run would write them: every learner is worth `values` (or .5), a little more in each later seed."""
+    made = []
+    worlds = list(dict.fromkeys(cell.world["name"] for cell in study.experiment.cells(None)))
+    for seed in range(seeds):
+        for world in worlds:
+            for learner in offline.LEARNERS:
+                value = values.get(f"{learner}@{world}", values.get(learner, 0.5)) + 0.001 * seed
+                unit = {"unit": len(made), "world": world, "learner": learner, "seed": seed}
+                of_log = {"logger": 0.4, "oracle": 1.0, "minimum": 0.1, "maximum": 0.5, "entropy": 1.0}
+                made.append(unit | {"log_rows": 9, "value": value, "sampled": value - 0.01} | of_log)
+    return pa.Table.from_pylist(made)
+
+
+def verdicts(study: Study, rows: Any) -> dict[str, bool]:
+    return {claim.id.partition("/")[2]: claim.met for claim in study.claims(rows)}
+
+
+@pytest.mark.parametrize("name", ["ipw-csc", "o2pl"])
+def test_a_unit_is_what_a_plain_computation_makes_of_its_settings(name: str):
+    (unit,) = OFFLINE_MULTICLASS.experiment.units(Options(rounds=60, datasets=["iris"], learners=[name], seeds=[4]))
+    chance, choice = np.random.SeedSequence(4).spawn(2)
+    logged = LOGGED_TASKS["iris"].log(60, np.random.default_rng(chance))
+    log = logged.interactions
+    if name == "o2pl":
+        seed = int(choice.generate_state(1)[0])
+        learner: Any = O2PL(3, policy="linear", penalty=0.3, control=5.0, l2=30.0, random_state=seed)
+    else:
+        learner = OFFLINE_RIVALS[name](3, None)
+    learner.fit(log.contexts, log.actions, np.where(log.losses < 0, 1.0, 0.0), log.propensities)
+    greedy = sampled = 0.0
+    for context, means in zip(logged.contexts, logged.means, strict=True):
+        probabilities = learner.predict_proba([context])[0]
+        greedy += means[int(np.argmax(probabilities))]
+        sampled += sum(p * mean for p, mean in zip(probabilities, means, strict=True))
+    columns = offline.run(unit)
+    assert columns["log_rows"] == [60]
+    assert columns["value"][0] == pytest.approx(greedy / len(logged.means))
+    assert columns["sampled"][0] == pytest.approx(sampled / len(logged.means))
+    assert columns["oracle"] == [1.0]
+    assert columns["minimum"][0] == pytest.approx(float(np.mean([min(row) for row in logged.logging])))
+    if name == "ipw-csc":
+        assert columns["value"] == columns["sampled"]
+
+
+def test_all_learners_of_a_seed_are_given_the_same_log():
+    units = OFFLINE_SYNTHETIC.experiment.units(
+        Options(rounds=50, datasets=["logistic"], learners=["dm-arms", "dm-additive"], seeds=[0, 1])
+    )
+    entropies = {(unit.seed, unit.learner["name"]): offline.run(unit)["entropy"] for unit in units}
+    assert entropies[0, "dm-arms"] == entropies[0, "dm-additive"] != entropies[1, "dm-arms"]
+
+
+def test_a_unit_with_other_settings_is_refused():
+    unit = OFFLINE_SYNTHETIC.experiment.units(Options(rounds=50, learners=["o2pl"]))[0]
+    changed = replace(unit, learner={**unit.learner, "params": {**unit.learner["params"], "l2": 1.0}})
+    with pytest.raises(InvalidInput, match="offline-synthetic/0: found other settings here"):
+        offline.run(changed)
+
+
+def test_leads_are_against_the_best_rival_and_less_two_standard_errors():
+    rows = rows_of(OFFLINE_SYNTHETIC, {"o2pl": 0.7, "dr": 0.6, "ipw-csc": 0.65, "dr@logistic": 0.69}, seeds=3)
+    values = np.asarray(rows["value"]).copy()
+    chosen = (np.asarray(rows["learner"]) == "o2pl") & (np.asarray(rows["world"]) == "weak-overlap")
+    values[chosen] += [0.0, 0.03, 0.06]
+    rows = rows.set_column(rows.column_names.index("value"), "value", pa.array(values))
+    leads = offline.margins(rows, "o2pl", ["dr", "ipw-csc"])
+    assert leads["logistic"] == pytest.approx([0.01] * 3)  # against DR there, IPW-CSC elsewhere
+    assert leads["weak-overlap"] == pytest.approx([0.05, 0.08, 0.11])
+    assert offline.lowest(leads, ["weak-overlap"]) == pytest.approx(0.08 - 2 * 0.03 / np.sqrt(3))
+    assert offline.lowest(leads) == pytest.approx(0.01)
+    by_seed = [(0.01 + 0.05 + 0.05 + weak) / 4 for weak in (0.05, 0.08, 0.11)]
+    error = np.std(by_seed, ddof=1) / np.sqrt(3)
+    assert offline.on_average(leads) == pytest.approx(np.mean(by_seed) - 2 * error)
+    with pytest.raises(InvalidInput, match="rows: found none of dr on logistic"):
+        offline.margins(rows.filter(np.asarray(rows["learner"]) != "dr"), "o2pl", ["dr"])
+
+
+def test_verdicts_of_the_synthetic_study_follow_the_rows():
+    good = verdicts(OFFLINE_SYNTHETIC, rows_of(OFFLINE_SYNTHETIC, {"o2pl": 0.6, "dm-arms": 0.7}))
+    assert good["beats-ipw-csc"]
+    assert good["beats-dr"]
+    assert good["beats-dm-additive"]
+    assert good["sampled"]
+    assert not good["dm-arms"]
+    assert not good["paper-letter"]
+    one_lost = verdicts(OFFLINE_SYNTHETIC, rows_of(OFFLINE_SYNTHETIC, {"o2pl": 0.6, "dr@misspecified": 0.61}))
+    assert one_lost["beats-ipw-csc"]
+    assert not one_lost["beats-dr"]
+    assert not one_lost["where-it-is-hard"]
+    sampled = verdicts(OFFLINE_SYNTHETIC, rows_of(OFFLINE_SYNTHETIC, {"o2pl": 0.505}))
+    assert sampled["beats-dr"]
+    assert not sampled["sampled"]
+
+
+def test_verdicts_of_the_multiclass_study_follow_the_rows():
+    good = verdicts(OFFLINE_MULTICLASS, rows_of(OFFLINE_MULTICLASS, {"o2pl-union": 0.9}))
+    assert good.pop("one-setting") is False
+    assert all(good.values())
+    lost = verdicts(OFFLINE_MULTICLASS, rows_of(OFFLINE_MULTICLASS, {"o2pl-union": 0.9, "ipw-csc@iris": 0.95}))
+    assert lost["beats-ipw-csc"]
+    assert not lost["level-with-the-best"]
+
+
+@each_study
+def test_a_tiny_run_makes_claims_figures_and_a_table(study: Study, tmp_path: Path):
+    name = study.experiment.name
+    report = run(study.experiment, Options(rounds=40, seeds=[0]), out=tmp_path, engine=Local(1))
+    assert not report.failures
+    rows = results(tmp_path, name)
+    claims = study.claims(rows)
+    assert len({claim.id for claim in claims}) == len(claims)
+    assert all(claim.experiment == name and np.isfinite(claim.measured) for claim in claims)
+    assert (np.asarray(rows["value"]) <= np.asarray(rows["oracle"]) + 1e-12).all()
+    (figure,) = study.figures(rows).values()
+    assert len(figure.axes) == 4
+    table = study.table(rows)
+    assert len(table) == len(offline.LEARNERS) + 5  # three O2PLs sampled too, the logger, the oracle
+    assert len({tuple(line) for line in table}) == 1
