@@ -6,7 +6,7 @@ STAMP := .venv/.made
 .PHONY: demo test test-slow check bench clean
 
 demo: $(STAMP)
-	$(BIN)/o2pl demo --out out/demo
+	$(BIN)/o2pl reproduce --quick --out out/demo
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -m "not slow"

@@ -16,10 +16,10 @@ from o2pl.experiments import figures
 from o2pl.experiments.store import results
 from o2pl.experiments.study import Claim, Study
 
-MARKS = {
-    "reproduced": "✓ reproduced",
-    "reproduced under conditions": "✓ under conditions",
-    "not reproduced": "✗ not reproduced",
+MARKS = {  # a sign, and the words that go with it where there is room
+    "reproduced": ("✓", "reproduced"),
+    "reproduced under conditions": ("(✓)", "under conditions"),
+    "not reproduced": ("✗", "not reproduced"),
 }
 
 
@@ -106,7 +106,7 @@ code { background: var(--tint); padding: .1rem .3rem; border-radius: .2rem; font
 .some { color: #7a4b00; border-color: #e69f00; background: #fdf4e0; }
 .no { color: #8a2f00; border-color: #d55e00; background: #fdece2; }
 @media (max-width: 40rem) {
-  .claims thead { display: none; }
+  .claims thead, .count .words { display: none; }
   .claims, .claims tbody, .claims tr, .claims td { display: block; width: 100%; }
   .claims tr { border-bottom: 1px solid var(--line); padding: .5rem 0; }
   .claims td { border: 0; padding: .1rem 0; }
@@ -153,7 +153,8 @@ def _counts(claims: Sequence[Claim]) -> str:
 
 
 def _chip(verdict: str, note: str = "") -> str:
-    return f'<span class="verdict {_CLASS[verdict]}">{MARKS[verdict]}{note}</span>'
+    sign, words = MARKS[verdict]
+    return f'<span class="verdict {_CLASS[verdict]}">{sign}<span class="words"> {words}</span>{note}</span>'
 
 
 def _section(section: Section, size: str) -> str:
