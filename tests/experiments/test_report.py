@@ -77,7 +77,10 @@ def test_summary_holds_numbers_and_computed_verdicts(folder: Path) -> None:
     assert isinstance(by_id["toy/large"]["measured"], float)
     assert by_id["toy/large"]["experiment"] == "toy"
     assert found["made"]["size"] == "quick"
-    assert "toy 1" in found["made"]["seeds"]
+    assert found["made"]["seeds"] == "toy 1"
+    listed = (folder / "claims.md").read_text()
+    assert all(claim["claim"] in listed and claim["verdict"] in listed for claim in found["claims"])
+    assert "(figures/toy-values.png)" in listed
 
 
 def test_the_page_stands_alone(folder: Path) -> None:

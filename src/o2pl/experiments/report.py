@@ -1,4 +1,4 @@
-"""The report of a reproduction: one page that works offline from disk, and `summary.json`; from stored rows only."""
+"""The report of a reproduction, from stored rows only: one page that works offline, `summary.json`, `claims.md`."""
 
 from __future__ import annotations
 
@@ -34,23 +34,25 @@ class Section:
 
 
 def build(out: str | os.PathLike[str], studies: Sequence[Study]) -> list[Section]:
-    """Figures, `index.html` and `summary.json` under `out`, of those studies whose rows are there."""
+    """Figures, `index.html`, `summary.json` and `claims.md` under `out`, of those studies whose rows are there."""
     folder = Path(out)
     (folder / "figures").mkdir(parents=True, exist_ok=True)
-    sections = []
+    sections, seeds = [], []
     for study in studies:
         if not (folder / f"{study.experiment.name}.parquet").exists():
             continue
         rows = results(folder, study.experiment.name)
+        seeds.append(f"{study.experiment.name} {len(rows['seed'].unique())}")
         pictures = {
             name: figures.save(figure, folder / "figures" / f"{study.experiment.name}-{name}")[0]
             for name, figure in study.figures(rows).items()
         }
         sections.append(Section(study, study.claims(rows), pictures, study.table(rows)))
     made = folder / "made.json"
-    about = json.loads(made.read_text()) if made.exists() else {}
+    about = (json.loads(made.read_text()) if made.exists() else {}) | {"seeds": ", ".join(seeds)}
     _write(folder / "summary.json", json.dumps(summary(sections, about), indent=2, ensure_ascii=False) + "\n")
     _write(folder / "index.html", page(sections, about))
+    _write(folder / "claims.md", markdown(sections, about))
     return sections
 
 
@@ -76,6 +78,23 @@ def _plain(claim: Claim) -> dict[str, Any]:
         "verdict": claim.verdict,
         "conditions": claim.conditions,
     }
+
+
+def markdown(sections: Sequence[Section], about: Mapping[str, Any]) -> str:
+    """The claims as tables, for a document that is read as text."""
+    lines = ["# The paper's claims, and what was measured", "", "; ".join(f"{k}: {v}" for k, v in about.items()), ""]
+    for section in sections:
+        lines += [
+            f"## {section.study.title}",
+            "",
+            "| claim | paper | measured | bar | verdict |",
+            "|---|---|---|---|---|",
+        ]
+        for claim in section.claims:
+            cells = (claim.claim, _number(claim.paper), _number(claim.measured), claim.bar, claim.verdict)
+            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        lines += [""] + [f"![{name}](figures/{path.name})" for name, path in section.pictures.items()] + [""]
+    return "\n".join(lines)
 
 
 # -- the page

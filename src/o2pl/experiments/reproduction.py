@@ -34,16 +34,15 @@ def reproduce(
     for study in studies:
         done = runner.run(study.experiment, Options(size), out=folder, engine=engine, progress=progress)
         failures += done.failures
-    (folder / "made.json").write_text(json.dumps(_about(size, studies), ensure_ascii=False) + "\n")
+    (folder / "made.json").write_text(json.dumps(about(size), ensure_ascii=False) + "\n")
     return report.build(folder, studies), failures
 
 
-def _about(size: str, studies: Sequence[Study]) -> dict[str, str]:
-    seeds = ", ".join(f"{study.experiment.name} {study.experiment.sizes[size].seeds}" for study in studies)
+def about(size: str) -> dict[str, str]:
+    """When and on what the rows were made."""
     return {
         "size": size,
         "date": dt.datetime.now(dt.UTC).strftime("%Y-%m-%d"),
         "o2pl": o2pl.__version__,
         "machine": f"{platform.system()} {platform.machine()}, {cores()} cores, Python {platform.python_version()}",
-        "seeds": seeds,
     }
