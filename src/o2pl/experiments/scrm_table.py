@@ -214,7 +214,7 @@ def _claims_of(finals: Finals, world: str, learner: str, suffix: str, conditions
     loss = float(finals[world, learner].mean())
     gap = loss - float(finals[world, best_scrm(finals, world)].mean())
     where = f"{_LABELS[name]}, {scheme} batches{_LOSSES[encoding]}"
-    who = "O2PL with b the mean loss" if suffix else "O2PL"
+    who = "O2PL with the library's defaults" if suffix else "O2PL"
     # The paper's losses are 0 and 1 here, though it states its method for losses in [-1, 0].
     paper = None if encoding == "10" else round(o2pl - scrm, 3)
     said = f"{where}: the final loss of {who} is at most SCRM's (at λ̂) + .01"
@@ -243,7 +243,7 @@ def summary(table: Any) -> Sequence[Mapping[str, str]]:
                 "SCRM, λ = 1": _shown(finals.get((world, FIXED))),
                 "SCRM, λ̂": f"{_shown(finals[world, best])} (λ̂ = {best.removeprefix('scrm-')})",
                 "O2PL": _shown(finals.get((world, "o2pl-uncentred"))),
-                "O2PL, b = mean loss": _shown(finals.get((world, "o2pl"))),
+                "O2PL, defaults": _shown(finals.get((world, "o2pl"))),
                 "paper, SCRM": "{:.3f} ± {:.3f}".format(*scrm),
                 "paper, O2PL": "{:.3f} ± {:.3f}".format(*o2pl),
             }
@@ -276,7 +276,7 @@ def _methods(finals: Finals, world: str) -> dict[str, tuple[str, str]]:
         "SCRM, λ = 1": (FIXED, STYLES[6][0]),
         "SCRM, λ̂": (best, STYLES[1][0]),
         "O2PL": ("o2pl-uncentred", STYLES[2][0]),
-        "O2PL, b = mean loss": ("o2pl", STYLES[0][0]),
+        "O2PL, defaults": ("o2pl", STYLES[0][0]),
     }
 
 
