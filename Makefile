@@ -3,16 +3,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.made
 
-.PHONY: demo test test-slow check bench clean
+.PHONY: demo test check bench clean
 
 demo: $(STAMP)
 	$(BIN)/o2pl reproduce --quick --out out/demo
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -m "not slow"
-
-test-slow: $(STAMP)
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest
 
 check: $(STAMP)
 	$(BIN)/ruff check .
