@@ -219,7 +219,7 @@ def _say_found(sections: Any, out: Path) -> None:
             typer.echo(f"  {claim.verdict:28s} {claim.claim} ({claim.measured:.4g}, bar {claim.bar})")
     verdicts = [claim.verdict for section in sections for claim in section.claims]
     counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in dict.fromkeys(verdicts))
-    typer.echo(f"{len(verdicts)} claims: {counts}")
+    typer.echo(f"{len(verdicts)} claims: {counts} (many bars can only be met at full size)")
     typer.echo(f"report: {out / 'index.html'}")
 
 

@@ -133,6 +133,10 @@ code { background: var(--tint); padding: .1rem .3rem; border-radius: .2rem; font
 }
 @media print { body { max-width: none; } h2 { break-after: avoid; } figure, tr { break-inside: avoid; } }
 """
+_SMALL = (
+    "<p><strong>This is the small size.</strong> Few seeds and short horizons show how it works; many bars can only be"
+    " met at full size (<code>o2pl reproduce --full</code>).</p>"
+)
 _CLASS = {"reproduced": "yes", "reproduced under conditions": "some", "not reproduced": "no"}
 
 
@@ -145,7 +149,7 @@ def page(sections: Sequence[Section], about: Mapping[str, Any]) -> str:
         "<h1>Fast Best-in-Class Regret for Contextual Bandits, reproduced</h1>"
         "<p>Each claim of the paper stands beside our figure, the bar it is held against, and a verdict that is"
         " computed from the stored rows.</p>"
-        f"<p class='soft'>{_about(about)}</p>{_overview(sections, claims)}"
+        f"{_SMALL * (about.get('size') == 'quick')}<p class='soft'>{_about(about)}</p>{_overview(sections, claims)}"
         + "".join(_section(section, str(about.get("size", "quick"))) for section in sections)
         + "</body></html>\n"
     )
