@@ -93,6 +93,8 @@ def markdown(sections: Sequence[Section], about: Mapping[str, Any]) -> str:
         for claim in section.claims:
             cells = (claim.claim, _number(claim.paper), _number(claim.measured), claim.bar, claim.verdict)
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        conditions = dict.fromkeys(claim.conditions for claim in section.claims if claim.conditions)
+        lines += ["", section.study.settings, "", *(f"- Condition: {condition}" for condition in conditions)]
         lines += [""] + [f"![{name}](figures/{path.name})" for name, path in section.pictures.items()] + [""]
     return "\n".join(lines)
 
