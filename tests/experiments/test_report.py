@@ -113,10 +113,11 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ran = CliRunner().invoke(cli.app, ["reproduce", "--quick", "--out", out, "--workers", "1"])
     assert ran.exit_code == 0, ran.output
     assert "4 claims: 1 reproduced, 1 reproduced under conditions, 2 not reproduced" in ran.output
-    assert ran.output.rstrip().endswith("index.html")
+    assert "index.html\nthis was the small size" in ran.output
     again = CliRunner().invoke(cli.app, ["report", out])
     assert again.exit_code == 0, again.output
     assert "not reproduced" in again.output
+    assert "small size" not in again.output  # it cannot know, and must not say so of a full run
     missing = CliRunner().invoke(cli.app, ["report", str(tmp_path / "nowhere")])
     assert missing.exit_code == 2
     assert "expected one that `o2pl reproduce` has filled" in missing.output
