@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import o2pl
 from o2pl.interactions import Interactions
+from o2pl.learners.members import QUADRATIC
 from o2pl.learners.union import RATE, progressive_gains, shares
 
 
@@ -43,3 +45,23 @@ def test_offline_too_members_are_weighed_on_rows_they_have_not_learned_from() ->
     _, quadratic = shares(learner._engine.gains)
     assert quadratic > 0.99
     assert np.mean(learner.predict(x) == better) > 0.9
+
+
+def test_a_member_joins_when_the_log_is_long_enough() -> None:
+    x = np.random.default_rng(4).normal(size=(120, 3))
+    rewards = (x > 0).astype(float)
+    members = (o2pl.Member(), o2pl.Member(QUADRATIC, joins=50))
+    late, alone = (o2pl.O2PL(3, policy=policy, update="exact", random_state=0) for policy in (members, "linear"))
+    np.testing.assert_array_equal(late.run((x[:50], rewards[:50])).actions, alone.run((x[:50], rewards[:50])).actions)
+    assert len(late._engine.gains) == 2  # it has learned from the first 50 and now takes part
+    np.testing.assert_array_equal(shares(late._engine.gains), 0.5)
+    late.run((x[50:], rewards[50:]))
+    linear, quadratic = shares(late._engine.gains)
+    assert linear != quadratic
+
+
+def test_the_first_member_cannot_join_later() -> None:
+    for joins in ((5, 0), (5, 5), (0, 9, 3)):
+        members = tuple(o2pl.Member(joins=each) for each in joins)
+        with pytest.raises(o2pl.InvalidInput, match="expected 0 first, then ascending"):
+            o2pl.O2PL(2, policy=members).act([1.0])

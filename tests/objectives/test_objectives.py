@@ -64,6 +64,6 @@ def test_control_variate_equals_refitting_without_each_row(n: int) -> None:
     losses = -generator.random(n)
     found = ridge_control(x, actions, losses, 4, -0.4, 1.5)  # action 3 is never played
     predicted, played = slow_control(x, actions, losses, 4, -0.4, 1.5)
-    np.testing.assert_allclose(found.all_actions, predicted, atol=1e-10)
-    np.testing.assert_allclose(found.played, played, atol=1e-10)
-    np.testing.assert_array_equal(found.all_actions[:, 3], -0.4)
+    np.testing.assert_allclose(found.all_actions, predicted, atol=1e-6)  # single precision
+    np.testing.assert_allclose(found.played, played, atol=1e-6)
+    np.testing.assert_array_equal(found.all_actions[:, 3], np.float32(-0.4))

@@ -32,7 +32,7 @@ from o2pl.validation import (
 )
 
 _CLASSES: dict[str, tuple[Member, ...]] = {
-    "union": (Member(LINEAR), Member(QUADRATIC)),
+    "union": (Member(LINEAR), Member(QUADRATIC, joins=100)),
     "linear": (Member(LINEAR),),
     "quadratic": (Member(QUADRATIC),),
     "fourier": (Member(Chain((Standardise(), Fourier(), Intercept()))),),

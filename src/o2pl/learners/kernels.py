@@ -11,8 +11,15 @@ from o2pl.compiled import compiled
 from o2pl.objectives.penalty import Phi, phi
 from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.objectives.weights import clipped_moments, weight_cotangent
+from o2pl.oracles.lbfgs import LBFGS
+from o2pl.oracles.quasi_newton import SHORTEST, Curvature, downhill, low_enough, remember, shrinkage
 from o2pl.policies.softmax import played_softmax, pull_played_to_logits, pull_to_logits
-from o2pl.protocols import Floats, Ints
+from o2pl.protocols import Floats, Ints, Solution
+
+# What of the objective's arguments stays as it is while one log is solved: features to `room`.
+Fixed = tuple[
+    Floats, Ints, Floats, Floats, Floats, Any, tuple[float, float, float, float, float], float, Floats, Floats
+]
 
 
 @compiled
@@ -65,6 +72,56 @@ def softmax_objective(
     return float(risk + pessimism + modelled / n + 0.5 * shrink * size)
 
 
+@compiled
+def descend_softmax(
+    params: Floats,
+    shape: tuple[int, int],
+    fixed: Fixed,
+    iterations: int,
+    tolerance: float,
+    steps: Floats,
+    changes: Floats,
+    inner: Floats,
+    at: Ints,
+) -> tuple[float, bool, int]:
+    """`descend` on `softmax_objective`, in place on params [K d]; value, converged, evaluations."""
+    W, gradient_of_W = np.empty(shape, np.float32), np.empty(shape, np.float32)
+    gradient, new_gradient, direction = np.empty_like(params), np.empty_like(params), np.empty_like(params)
+    value = _evaluate(params, W, fixed, gradient_of_W, gradient)
+    evaluations = 1
+    for _ in range(iterations):
+        if np.abs(gradient).max() <= tolerance:
+            break
+        length, slope = downhill(gradient, steps, changes, inner, at, direction)
+        while True:
+            there = params + length * direction
+            found = _evaluate(there, W, fixed, gradient_of_W, new_gradient)
+            evaluations += 1
+            if low_enough(found, value, length * slope):
+                break
+            length *= shrinkage(found, value, length * slope)
+            if length < SHORTEST:
+                return value, False, evaluations
+        remember(there - params, gradient, new_gradient, steps, changes, inner, at)
+        params[:] = there
+        gradient, new_gradient = new_gradient, gradient
+        value = found
+    return value, bool(np.abs(gradient).max() <= tolerance), evaluations
+
+
+@compiled
+def _evaluate(params: Floats, W: Floats, fixed: Fixed, gradient_of_W: Floats, gradient: Floats) -> float:
+    K, d = W.shape
+    for k in range(K):
+        for i in range(d):
+            W[k, i] = params[k * d + i]
+    value = softmax_objective(W, *fixed, gradient_of_W)
+    for k in range(K):
+        for i in range(d):
+            gradient[k * d + i] = gradient_of_W[k, i]
+    return value
+
+
 class SoftmaxValue:
     """`policy_value` for a linear softmax, compiled: a function of the flat parameters for an oracle."""
 
@@ -93,6 +150,15 @@ class SoftmaxValue:
         gradient = np.empty(self._shape, np.float32)
         value = softmax_objective(params.reshape(self._shape).astype(np.float32), *self._fixed, gradient)
         return value, gradient.reshape(-1).astype(np.float64)
+
+    def descend(self, start: Floats, oracle: LBFGS, curvature: Curvature) -> Solution:
+        """`descend`, compiled."""
+        params = start.copy()
+        pairs = (curvature.steps, curvature.changes, curvature.inner, curvature.at)
+        value, converged, evaluations = descend_softmax(
+            params, self._shape, self._fixed, oracle.iterations, oracle.tolerance, *pairs
+        )
+        return Solution(params, value, converged, evaluations)
 
 
 def phi_numbers(penalty: Phi) -> tuple[float, float, float, float, float]:

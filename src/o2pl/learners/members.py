@@ -16,6 +16,7 @@ from o2pl.objectives.control import ridge_control
 from o2pl.objectives.pessimistic import policy_value
 from o2pl.oracles.adam import adam_step
 from o2pl.oracles.lbfgs import LBFGS
+from o2pl.oracles.quasi_newton import Curvature, descend
 from o2pl.policies.softmax import Softmax
 from o2pl.protocols import Array, FeatureMap, Floats, State, ValueAndGradient
 from o2pl.storage import storable
@@ -27,12 +28,16 @@ QUADRATIC = Chain((Standardise(), Quadratic(), Intercept()))
 @storable
 @dataclass(frozen=True)
 class Member:
-    """A policy class. `policy=None`: a linear softmax over the learner's actions; None elsewhere: as the learner."""
+    """A policy class. `policy=None`: a linear softmax over the learner's actions; None elsewhere: as the learner.
+
+    A rich class has little to say of a short log: it joins the others when the log has `joins` rows.
+    """
 
     features: FeatureMap = LINEAR
     policy: Any = None
     penalty: float | None = None
     l2: float | None = None
+    joins: int = 0
 
     def settings(self, shared: Settings) -> Settings:
         own = {name: value for name in ("penalty", "l2") if (value := getattr(self, name)) is not None}
@@ -41,7 +46,7 @@ class Member:
 
 @dataclass
 class MemberState:
-    """A member at work: what its features have seen, its parameters, and Adam's moments if it replays."""
+    """A member at work: what its features have seen, its parameters, and what its solver keeps."""
 
     features: FeatureMap
     policy: Any
@@ -50,12 +55,15 @@ class MemberState:
     params: Floats
     adam: list[Floats] = field(default_factory=list)  # first moment, second moment, number of steps [1]
     converged: bool = True
+    joins: int = 0
+    curvature: Curvature | None = None  # what a solve leaves for the next
 
     @classmethod
     def start(cls, member: Member, policy: Any, shared: Settings, width: int) -> MemberState:
         params = policy.init(member.features.width(width))
         adam = [np.zeros_like(params), np.zeros_like(params), np.zeros(1)]
-        return cls(member.features, policy, member.settings(shared), member.features.init(width), params, adam)
+        seen = member.features.init(width)
+        return cls(member.features, policy, member.settings(shared), seen, params, adam, joins=member.joins)
 
     def featurise(self, contexts: Any) -> Any:
         if isinstance(contexts, ActionSets):
@@ -73,42 +81,49 @@ class MemberState:
             return np.asarray(pi[rows.contexts.offsets[:-1] + rows.actions])
         return np.asarray(pi[np.arange(len(rows)), rows.actions])
 
-    def function(self, rows: Interactions, control: Any) -> ValueAndGradient:
-        """The objective on these rows, as a function of the parameters."""
-        features = self.featurise(rows.contexts)
+    def function(self, features: Any, rows: Interactions, control: Any) -> ValueAndGradient:
+        """The objective on these rows, whose features are given, as a function of the parameters."""
         objective = self.settings.objective(rows, control)
         if isinstance(self.policy, Softmax):
             return SoftmaxValue(features, self.policy.n_actions, objective, self.settings.l2)
         return policy_value(self.policy, features, objective, self.settings.l2)
 
-    def solve(self, rows: Interactions, control: Any, oracle: LBFGS, trigger: float = 0.0) -> None:
+    def solve(self, function: ValueAndGradient, oracle: LBFGS, trigger: float = 0.0) -> None:
         """Minimise from where the parameters are; with a `trigger`, only if the gradient there exceeds it."""
-        function = self.function(rows, control)
         if trigger and np.abs(function(self.params)[1]).max() <= trigger:
             return
-        found = oracle(function, self.params)
+        if self.curvature is None or len(self.curvature.inner) != oracle.memory:
+            self.curvature = Curvature(oracle.memory, len(self.params))
+        if isinstance(function, SoftmaxValue):
+            found = function.descend(self.params, oracle, self.curvature)
+        else:
+            found = descend(function, self.params, oracle, self.curvature)
         self.params, self.converged = found.params, found.converged
 
-    def replay(self, rows: Interactions, control: Any, update: Replay) -> None:
-        function = self.function(rows, control)
+    def replay(self, function: ValueAndGradient, update: Replay) -> None:
         first, second, steps = self.adam
         for _ in range(update.steps):
             steps[0] += 1
             adam_step(self.params, function(self.params)[1], first, second, int(steps[0]), update.step_size)
 
     def arrays(self) -> dict[str, Array]:
+        curvature = {} if self.curvature is None else self.curvature.arrays()
         return {
             "params": self.params,
             "first": self.adam[0],
             "second": self.adam[1],
             "steps": self.adam[2],
             **{f"seen.{name}": array for name, array in self.seen.items()},
+            **{f"curvature.{name}": array for name, array in curvature.items()},
         }
 
     def restore(self, arrays: dict[str, Array]) -> None:
         self.params = arrays["params"]
         self.adam = [arrays["first"], arrays["second"], arrays["steps"]]
         self.seen = {name: arrays[f"seen.{name}"] for name in self.seen}
+        if "curvature.at" in arrays:
+            self.curvature = Curvature(len(arrays["curvature.inner"]), len(self.params))
+            self.curvature.restore({name: arrays[f"curvature.{name}"] for name in self.curvature.arrays()})
 
 
 def shared_control(linear: Floats, rows: Interactions, n_actions: int | None, settings: Settings) -> Any:

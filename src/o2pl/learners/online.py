@@ -7,11 +7,12 @@ stretch of rounds can be decided as one batch with exactly the decisions that on
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from o2pl.interactions import ActionSets, Decision, Interactions, Log
+from o2pl.interactions import ActionSets, Decision, Interactions, InvalidInput, Log
 from o2pl.learners.members import LINEAR, Member, MemberState, shared_control
 from o2pl.learners.settings import Settings
 from o2pl.learners.stream import UniformStream
@@ -20,7 +21,7 @@ from o2pl.learners.union import progressive_gains, shares
 from o2pl.learners.updates import Replay, Triggered, Update
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.policies.sampling import draw, draw_rows
-from o2pl.protocols import Array, Floats
+from o2pl.protocols import Array, FeatureMap, Floats
 from o2pl.validation import check_action_sets, check_actions, check_context
 
 OFFLINE = LBFGS(iterations=500, tolerance=1e-6)
@@ -46,17 +47,25 @@ class Online:
         ]
         self.settings, self.update, self.log, self.stream = settings, update, log, stream
         self.sharpness, self.exploration = sharpness, exploration
-        self.gains = np.zeros(len(self.members))
-        self.linear_seen = LINEAR.init(log.width)  # of the control variate's features
+        if any(later.joins < earlier.joins for earlier, later in pairwise(self.members)) or self.members[0].joins:
+            found = [member.joins for member in self.members]
+            raise InvalidInput(f"policy: found members that join after {found} rows, expected 0 first, then ascending")
+        self.gains = np.zeros(sum(member.joins == 0 for member in self.members))  # of those that have joined
+        self.linear_seen = LINEAR.init(log.width)  # of the control variate's features, where no member has the same
         self.continuous = not hasattr(self.members[0].policy, "probabilities")
         self.learned = 0  # rows that the members have learned from
         self.checkpoint = update.after(0)
+
+    @property
+    def present(self) -> list[MemberState]:
+        """The members that have joined, as of the last time they learned; at least one."""
+        return self.members[: len(self.gains)]
 
     # -- acting
 
     def probabilities(self, contexts: Any) -> Floats:
         """The acting policy: the members' mixture, sharpened, with exploration. [n, K]; flat for action sets."""
-        policies = [m.policy.probabilities(m.params, m.featurise(contexts), self.sharpness) for m in self.members]
+        policies = [m.policy.probabilities(m.params, m.featurise(contexts), self.sharpness) for m in self.present]
         mixed: Floats = policies[0]
         if len(policies) > 1:
             mixed = sum(share * each for share, each in zip(shares(self.gains), policies, strict=True))
@@ -134,36 +143,46 @@ class Online:
         rows = self.log.columns
         new = rows[self.learned :]
         self._score(new)
+        joined = sum(member.joins <= len(rows) for member in self.members)
+        # A newcomer has the whole log to learn from: it starts with the gains of the best.
+        self.gains = np.concatenate([self.gains, np.full(joined - len(self.gains), self.gains.max())])
         for member in self.members:
             member.observe(new.contexts)
         window = rows
         if isinstance(self.update, Replay) and oracle is None:
             window = rows[max(0, len(rows) - self.update.window) :]
+        made = {member.features: member.featurise(window.contexts) for member in self.present}  # once for each map
         control = None
         if self.settings.control is not None:
-            self.linear_seen = LINEAR.observe(self.linear_seen, new.contexts)
-            linear = LINEAR.transform(self.linear_seen, window.contexts)
             n_actions = None if self.continuous else self.members[0].policy.n_actions
-            control = shared_control(linear, window, n_actions, self.settings)
-        for member in self.members:
+            control = shared_control(self._linear(new, window, made), window, n_actions, self.settings)
+        for member in self.present:
+            function = member.function(made[member.features], window, control)
             if oracle is not None:
-                member.solve(window, control, oracle)
+                member.solve(function, oracle)
             elif isinstance(self.update, Replay):
-                member.replay(window, control, self.update)
+                member.replay(function, self.update)
             else:
                 trigger = self.update.trigger if isinstance(self.update, Triggered) else 0.0
-                member.solve(window, control, self.update.oracle, trigger)
+                member.solve(function, self.update.oracle, trigger)
         self.learned = len(rows)
         self.checkpoint = self.update.after(len(rows))
 
+    def _linear(self, new: Interactions, window: Interactions, made: dict[FeatureMap, Any]) -> Floats:
+        """The control variate's features: a member's, where one has the same."""
+        if LINEAR in made:
+            return np.asarray(made[LINEAR])
+        self.linear_seen = LINEAR.observe(self.linear_seen, new.contexts)
+        return LINEAR.transform(self.linear_seen, window.contexts)
+
     def _score(self, new: Interactions) -> None:
         """How well each member, as it stood, would have done on rows it has not learned from."""
-        if len(self.members) == 1 or not len(new):
+        if len(self.gains) == 1 or not len(new):
             return
         n = len(self.log)
         alpha = self.settings.alpha(n)
         baseline = self.settings.level(float(np.sum(self.log.columns.losses)), n)
-        likelihoods = [member.likelihoods(new, self.sharpness) for member in self.members]
+        likelihoods = [member.likelihoods(new, self.sharpness) for member in self.present]
         self.gains = self.gains + progressive_gains(likelihoods, new, alpha, baseline)
 
     # -- saving

@@ -26,14 +26,20 @@ class Exact:
 @storable
 @dataclass(frozen=True)
 class Geometric:
-    """Solve on the whole history whenever it has grown by `growth`: about log T solves, near-linear cost."""
+    """Solve on the whole history whenever it has grown by `growth`: about log T solves, near-linear cost.
 
-    growth: float = 1.05
+    Rounds are cheap while the history is short, and matter most: below about `ease` rows the wait is shorter, by the
+    factor n / (n + ease), and nearly every round is learned from at once.
+    """
+
+    growth: float = 1.15
+    ease: float = 200.0
     warm_start: int = 0
-    oracle: LBFGS = LBFGS(iterations=15, tolerance=1e-4, memory=6)
+    oracle: LBFGS = LBFGS(iterations=5, tolerance=1e-4, memory=6)
 
     def after(self, n: int) -> int:
-        return max(n + 1, math.ceil(self.growth * n), self.warm_start)
+        wait = (self.growth - 1) * n * n / (n + self.ease) if n else 0.0
+        return max(n + max(1, math.ceil(wait)), self.warm_start)
 
 
 @storable

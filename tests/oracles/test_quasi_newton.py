@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from o2pl.learners.kernels import SoftmaxValue
+from o2pl.objectives import Pessimistic, Phi, ridge_control
+from o2pl.oracles import LBFGS
+from o2pl.oracles.quasi_newton import Curvature, descend, lbfgs_direction, remember
+
+
+def pairs_of(curvature: Curvature) -> tuple[Any, ...]:
+    return curvature.steps, curvature.changes, curvature.inner, curvature.at
+
+
+def dense_inverse_hessian(steps: list[Any], changes: list[Any]) -> Any:
+    """BFGS on the inverse, pair after pair, from sᵀy / yᵀy of the newest."""
+    size = len(steps[0])
+    H = np.eye(size) * (steps[-1] @ changes[-1]) / (changes[-1] @ changes[-1])
+    for s, y in zip(steps, changes, strict=True):
+        V = np.eye(size) - np.outer(y, s) / (s @ y)
+        H = V.T @ H @ V + np.outer(s, s) / (s @ y)
+    return H
+
+
+@pytest.mark.parametrize("n_pairs", [1, 3, 5, 8])  # the ring of five is not full, full, overwritten
+def test_direction_is_that_of_the_dense_formula(n_pairs: int) -> None:
+    generator = np.random.default_rng(n_pairs)
+    root = generator.normal(size=(7, 7))
+    hessian = root @ root.T + np.eye(7)
+    curvature = Curvature(5, 7)
+    steps = [generator.normal(size=7) for _ in range(n_pairs)]
+    for step in steps:
+        remember(step, np.zeros(7), hessian @ step, *pairs_of(curvature))
+    kept = steps[-5:]
+    gradient, direction = generator.normal(size=7), np.empty(7)
+    lbfgs_direction(gradient, *pairs_of(curvature), direction)
+    expected = -dense_inverse_hessian(kept, [hessian @ step for step in kept]) @ gradient
+    np.testing.assert_allclose(direction, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_without_pairs_the_direction_is_downhill_and_bad_pairs_are_not_kept() -> None:
+    curvature = Curvature(3, 2)
+    remember(np.array([1.0, 0.0]), np.zeros(2), np.array([-1.0, 0.0]), *pairs_of(curvature))
+    direction = np.empty(2)
+    lbfgs_direction(np.array([1.0, -2.0]), *pairs_of(curvature), direction)
+    np.testing.assert_array_equal(direction, [-1, 2])
+
+
+def logged(n: int, seed: int = 0) -> tuple[Any, Any, Any]:
+    generator = np.random.default_rng(seed)
+    x, actions = generator.normal(size=(n, 6)).astype(np.float32), generator.integers(4, size=n)
+    return x, actions, -(actions == np.argmax(x[:, :4] + 0.5 * generator.normal(size=(n, 4)), axis=1)).astype(float)
+
+
+def value_of(n: int, with_control: bool) -> SoftmaxValue:
+    x, actions, losses = logged(n)
+    control = ridge_control(x, actions, losses, 4, -0.3, 5.0) if with_control else None
+    return SoftmaxValue(
+        x, 4, Pessimistic(actions, losses, np.full(n, 0.25), 12.0, Phi(12.0, n, 6.0, 0.0, 0.1), -0.3, control), 0.1
+    )
+
+
+def test_the_general_loop_and_the_compiled_one_take_the_same_steps() -> None:
+    function, oracle = value_of(200, True), LBFGS(iterations=6, tolerance=1e-5)
+    general, compiled = Curvature(4, 24), Curvature(4, 24)
+    for _ in range(3):
+        one = descend(function, np.zeros(24), oracle, general)
+        other = function.descend(np.zeros(24), oracle, compiled)
+        np.testing.assert_allclose(one.params, other.params, rtol=1e-4, atol=1e-5)
+        assert one.evaluations == other.evaluations
+    np.testing.assert_allclose(general.steps, compiled.steps, rtol=1e-3, atol=1e-5)
+    assert list(general.at) == list(compiled.at)
+
+
+@pytest.mark.parametrize("n", [40, 1000])
+@pytest.mark.parametrize("with_control", [False, True])
+def test_the_minimum_is_as_low_as_scipys(n: int, with_control: bool) -> None:
+    function, start = value_of(n, with_control), np.zeros(24)
+    oracle = LBFGS(iterations=500, tolerance=1e-5)
+    ours, theirs = function.descend(start, oracle, Curvature(10, 24)), oracle(function, start)
+    assert ours.value <= theirs.value + 1e-4
+    assert ours.value == pytest.approx(function(ours.params)[0], abs=1e-6)
+    assert ours.converged == (np.abs(function(ours.params)[1]).max() <= 1e-5)
+    assert ours.evaluations > 5
+    np.testing.assert_array_equal(start, 0)
+
+
+def test_what_is_known_of_the_curvature_saves_evaluations() -> None:
+    function, oracle = value_of(1000, True), LBFGS(iterations=500, tolerance=1e-5)
+    curvature = Curvature(10, 24)
+    found = function.descend(np.zeros(24), oracle, curvature)
+    nearby = found.params + 0.05 * np.random.default_rng(0).normal(size=24)
+    warm = function.descend(nearby, oracle, curvature)
+    cold = function.descend(nearby, oracle, Curvature(10, 24))
+    assert warm.evaluations < cold.evaluations
+
+
+def test_pairs_of_quite_another_objective_do_no_harm() -> None:
+    function, oracle = value_of(1000, False), LBFGS(iterations=500, tolerance=1e-5)
+    curvature, generator = Curvature(10, 24), np.random.default_rng(0)
+    for _ in range(10):
+        step = generator.normal(size=24)
+        remember(step, np.zeros(24), step * np.exp(3 * generator.normal(size=24)), *pairs_of(curvature))
+    found = function.descend(np.zeros(24), oracle, curvature)
+    assert found.value <= oracle(function, np.zeros(24)).value + 1e-4
+
+
+def test_stopping_early_is_said() -> None:
+    assert not value_of(1000, False).descend(np.zeros(24), LBFGS(iterations=2), Curvature(5, 24)).converged
