@@ -24,7 +24,7 @@ def test_the_readme_example_is_short_and_learns(capsys: pytest.CaptureFixture[st
     assert len([line for line in block.splitlines() if line.strip()]) <= 15
     exec(block, {})
     first, last = (float(x) for x in re.findall(r"rounds (0\.\d+|1\.0+)", capsys.readouterr().out))
-    assert last > first + 0.1
+    assert last > first + 0.05
     assert last >= 0.85
 
 

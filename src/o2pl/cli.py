@@ -167,6 +167,7 @@ def reproduce(
         bool, typer.Option("--quick/--full", help="A taste in minutes, or the paper's scale in hours.")
     ] = True,
     out: Out = Path("out/reproduction"),
+    data: Data = None,
     engine: EngineName = "local",
     workers: Workers = None,
     address: Address = None,
@@ -185,6 +186,7 @@ def reproduce(
             sections, failures = reproduction.reproduce(
                 out,
                 "quick" if quick else "full",
+                data=_data_folder(data),
                 engine=_engine(engine, workers, address),
                 progress=_progress(Console(stderr=True)),
             )

@@ -8,6 +8,7 @@ file with an `Experiment` (or a `Study`) in it and a row here (or in `studies.py
     results("out", "wheel")  # a pyarrow Table
 """
 
+from o2pl.experiments.bakeoff import BAKEOFF_TUNING
 from o2pl.experiments.classification import CLASSIFICATION
 from o2pl.experiments.engines import Local, Ray
 from o2pl.experiments.experiment import Cell, Experiment, Options, Size, Unit
@@ -16,7 +17,7 @@ from o2pl.experiments.store import results, seconds
 from o2pl.experiments.studies import STUDIES
 
 EXPERIMENTS: dict[str, Experiment] = {
-    each.name: each for each in (CLASSIFICATION, *(study.experiment for study in STUDIES))
+    each.name: each for each in (CLASSIFICATION, BAKEOFF_TUNING, *(study.experiment for study in STUDIES))
 }
 
 __all__ = [

@@ -70,12 +70,15 @@ class Unit:
 
 @dataclass(frozen=True)
 class Size:
-    """How much of the table is run, and for how long. None: all learners, all data sets."""
+    """How much of the table is run, and for how long. None: all learners, all data sets.
+
+    `datasets` may depend on the data folder (or None, where there is no folder).
+    """
 
     rounds: int
     seeds: int
     learners: tuple[str, ...] | None = None
-    datasets: tuple[str, ...] | None = None
+    datasets: tuple[str, ...] | Callable[[str | None], Sequence[str]] | None = None
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,8 @@ class Experiment:
         """The chosen part of the table, by number. A learner whose package is missing is left out unless asked for."""
         size, cells = self.size(options), self.cells(options.data)
         learners = self._chosen("learners", options.learners, size.learners, [c.learner["name"] for c in cells])
-        datasets = self._chosen("datasets", options.datasets, size.datasets, [c.world["name"] for c in cells])
+        by_size = size.datasets(options.data) if callable(size.datasets) else size.datasets
+        datasets = self._chosen("datasets", options.datasets, by_size, [c.world["name"] for c in cells])
         numbers = [
             seed * len(cells) + place
             for seed in (range(size.seeds) if options.seeds is None else sorted(set(options.seeds)))

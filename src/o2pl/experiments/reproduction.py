@@ -23,16 +23,20 @@ def reproduce(
     out: str | os.PathLike[str],
     size: str = "quick",
     *,
+    data: str | None = None,
     studies: Sequence[Study] | None = None,
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> tuple[list[Section], list[tuple[Unit, str]]]:
-    """Run what is missing of every study, then make the report; also what failed, with reasons."""
+    """Run what is missing of every study, then make the report; also what failed, with reasons.
+
+    `data` is a folder of classification sets for the bake-off; without it, it plays the embedded ones.
+    """
     folder, studies = Path(out), STUDIES if studies is None else studies
     folder.mkdir(parents=True, exist_ok=True)
     failures: list[tuple[Unit, str]] = []
     for study in studies:
-        done = runner.run(study.experiment, Options(size), out=folder, engine=engine, progress=progress)
+        done = runner.run(study.experiment, Options(size, data=data), out=folder, engine=engine, progress=progress)
         failures += done.failures
     (folder / "made.json").write_text(json.dumps(about(size), ensure_ascii=False) + "\n")
     return report.build(folder, studies), failures

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from o2pl.experiments.bakeoff_study import BAKEOFF_STUDY
 from o2pl.experiments.dependence import DEPENDENCE
 from o2pl.experiments.exponent import EXPONENT
 from o2pl.experiments.gaussian import GAUSSIAN
@@ -15,6 +16,7 @@ from o2pl.experiments.wheel import WHEEL_STUDY
 
 STUDIES: tuple[Study, ...] = (
     DEPENDENCE,
+    BAKEOFF_STUDY,
     WHEEL_STUDY,
     EXPONENT,
     OVERLAP,

@@ -33,22 +33,25 @@ class Chain:
     def observe(self, state: State, rows: Floats) -> State:
         """Each map sees what the maps before it, having seen these rows themselves, make of the rows."""
         seen: dict[str, Array] = {}
-        for k, each in enumerate(self.maps):
-            own = each.observe(_own(state, k), rows)
+        for k, (each, before) in enumerate(zip(self.maps, self._parts(state), strict=True)):
+            own = each.observe(before, rows)
             seen |= {f"{k}.{name}": array for name, array in own.items()}
             if k + 1 < len(self.maps):
                 rows = each.transform(own, rows)
         return seen
 
     def transform(self, state: State, rows: Floats) -> Floats:
-        for k, each in enumerate(self.maps):
-            rows = each.transform(_own(state, k), rows)
+        for each, own in zip(self.maps, self._parts(state), strict=True):
+            rows = each.transform(own, rows)
         return rows
 
-
-def _own(state: State, k: int) -> State:
-    prefix = f"{k}."
-    return {name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)}
+    def _parts(self, state: State) -> list[dict[str, Array]]:
+        """The state of each map: the names before the first dot are the maps' places."""
+        parts: list[dict[str, Array]] = [{} for _ in self.maps]
+        for name, array in state.items():
+            place, _, own = name.partition(".")
+            parts[int(place)][own] = array
+        return parts
 
 
 @storable

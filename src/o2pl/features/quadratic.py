@@ -48,29 +48,34 @@ class Quadratic:
         return {"directions": state["directions"], **_PRODUCTS.observe(moments, self._products(state, rows))}
 
     def transform(self, state: State, rows: Floats) -> Floats:
-        d = rows.shape[1]
-        products = self._products(state, rows)
-        out = np.empty((len(rows), d + products.shape[1]), rows.dtype)
+        d, factors = rows.shape[1], _factors_of(state, rows)
+        products = len(state["scale"])
+        out = np.empty((len(rows), d + products), rows.dtype)
         out[:, :d] = rows
-        weight = np.float32(min(1.0, math.sqrt(d / products.shape[1])))
-        out[:, d:] = _PRODUCTS.transform(state, products) * weight
+        weight = np.float32(min(1.0, math.sqrt(d / products)))
+        _pairwise(factors, state["shift"], state["scale"] * weight, out[:, d:])
         return out
 
     def _products(self, state: State, rows: Floats) -> Floats:
-        directions = state["directions"]
-        m, d = directions.shape
-        factors = rows if m == d else project(rows, directions, np.zeros(m, np.float32))
-        out = np.empty((len(rows), m * (m + 1) // 2), rows.dtype)
-        _pairwise(factors, out)
+        m = len(state["scale"])
+        out = np.empty((len(rows), m), rows.dtype)
+        _pairwise(_factors_of(state, rows), np.zeros(m, np.float32), np.ones(m, np.float32), out)
         return out
 
 
+def _factors_of(state: State, rows: Floats) -> Floats:
+    m, d = state["directions"].shape
+    return rows if m == d else project(rows, state["directions"], np.zeros(m, np.float32))
+
+
 @compiled
-def _pairwise(factors: Floats, out: Floats) -> None:
+def _pairwise(factors: Floats, shift: Floats, scale: Floats, out: Floats) -> None:
+    """out = (x_i x_j - shift) scale, i ≤ j. factors [n, m], out [n, m (m + 1) / 2]"""
     n, m = factors.shape
     for r in range(n):
         at = 0
         for i in range(m):
+            x = factors[r, i]
             for j in range(i, m):
-                out[r, at] = factors[r, i] * factors[r, j]
+                out[r, at] = (x * factors[r, j] - shift[at]) * scale[at]
                 at += 1

@@ -12,8 +12,19 @@ from o2pl.objectives.penalty import Phi, phi
 from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.objectives.weights import clipped_moments, weight_cotangent
 from o2pl.oracles.lbfgs import LBFGS
-from o2pl.oracles.quasi_newton import SHORTEST, Curvature, downhill, low_enough, remember, shrinkage
-from o2pl.policies.softmax import played_softmax, pull_played_to_logits, pull_to_logits
+from o2pl.oracles.quasi_newton import (
+    PATIENCE,
+    ROUNDING,
+    STANDSTILL,
+    TRIALS,
+    Curvature,
+    downhill,
+    low_enough,
+    remember,
+    shrinkage,
+    straight_down,
+)
+from o2pl.policies.softmax import played_softmax, pull_played_to_logits
 from o2pl.protocols import Floats, Ints, Solution
 
 # What of the objective's arguments stays as it is while one log is solved: features to `room`.
@@ -52,24 +63,36 @@ def softmax_objective(
     weight_cotangent(weights, residuals, alpha, slope)
     modelled = 0.0
     if control.size:
-        C = np.empty_like(P)  # ∂/∂ log π(a|x_s)
-        for k in range(K):
-            for r in range(n):
-                modelled += P[k, r] * control[k, r]
-                C[k, r] = P[k, r] * control[k, r] / n
-        for r in range(n):
-            C[actions[r], r] += weights[r]
-        pull_to_logits(P, C)
-        np.dot(C, features.T, gradient)
+        modelled = _pull_with_control(P, actions, weights, control, room[0])
     else:
         pull_played_to_logits(P, actions, weights)
-        np.dot(P, features.T, gradient)
+    np.dot(P, features.T, gradient)
     size = 0.0
     for k in range(K):
         for i in range(W.shape[1]):
             gradient[k, i] += shrink * W[k, i]
             size += W[k, i] * W[k, i]
-    return float(risk + pessimism + modelled / n + 0.5 * shrink * size)
+    return float(risk + pessimism + modelled + 0.5 * shrink * size)
+
+
+@compiled
+def _pull_with_control(P: Floats, actions: Ints, cotangent: Floats, control: Floats, mean: Floats) -> float:
+    """mean_s Σ_a π m; P, which holds π, becomes c_s (1{a = a_s} - π) + π (m - Σ_a π m) / n: ∂/∂logits. [K, n]"""
+    K, n = P.shape
+    for r in range(n):
+        mean[r] = 0
+    for k in range(K):
+        for r in range(n):
+            mean[r] += P[k, r] * control[k, r]
+    share = np.float32(1 / n)
+    for k in range(K):
+        for r in range(n):
+            hit = cotangent[r] if actions[r] == k else np.float32(0)
+            P[k, r] = hit + P[k, r] * ((control[k, r] - mean[r]) * share - cotangent[r])
+    total = 0.0
+    for r in range(n):
+        total += mean[r]
+    return float(total / n)
 
 
 @compiled
@@ -84,25 +107,29 @@ def descend_softmax(
     inner: Floats,
     at: Ints,
 ) -> tuple[float, bool, int]:
-    """`descend` on `softmax_objective`, in place on params [K d]; value, converged, evaluations."""
+    """L-BFGS on `softmax_objective`, in place on params [K d]; value, converged, evaluations."""
     W, gradient_of_W = np.empty(shape, np.float32), np.empty(shape, np.float32)
     gradient, new_gradient, direction = np.empty_like(params), np.empty_like(params), np.empty_like(params)
     value = _evaluate(params, W, fixed, gradient_of_W, gradient)
-    evaluations = 1
+    evaluations, idle = 1, 0
     for _ in range(iterations):
-        if np.abs(gradient).max() <= tolerance:
+        if np.abs(gradient).max() <= tolerance or idle == STANDSTILL:
             break
         length, slope = downhill(gradient, steps, changes, inner, at, direction)
-        while True:
+        there, found = params, value
+        for trial in range(TRIALS):
             there = params + length * direction
             found = _evaluate(there, W, fixed, gradient_of_W, new_gradient)
             evaluations += 1
             if low_enough(found, value, length * slope):
                 break
             length *= shrinkage(found, value, length * slope)
-            if length < SHORTEST:
-                return value, False, evaluations
-        remember(there - params, gradient, new_gradient, steps, changes, inner, at)
+            if trial == PATIENCE and at[1]:
+                length, slope = straight_down(gradient, at, direction)
+        if not low_enough(found, value, length * slope):
+            return value, False, evaluations
+        remember(params, there, gradient, new_gradient, steps, changes, inner, at)
+        idle = idle + 1 if value - found <= ROUNDING * abs(value) else 0
         params[:] = there
         gradient, new_gradient = new_gradient, gradient
         value = found
@@ -152,7 +179,7 @@ class SoftmaxValue:
         return value, gradient.reshape(-1).astype(np.float64)
 
     def descend(self, start: Floats, oracle: LBFGS, curvature: Curvature) -> Solution:
-        """`descend`, compiled."""
+        """Minimise, within the oracle's iterations and tolerance."""
         params = start.copy()
         pairs = (curvature.steps, curvature.changes, curvature.inner, curvature.at)
         value, converged, evaluations = descend_softmax(

@@ -16,11 +16,13 @@ from o2pl.objectives.control import ridge_control
 from o2pl.objectives.pessimistic import policy_value
 from o2pl.oracles.adam import adam_step
 from o2pl.oracles.lbfgs import LBFGS
-from o2pl.oracles.quasi_newton import Curvature, descend
+from o2pl.oracles.quasi_newton import Curvature
 from o2pl.policies.softmax import Softmax
 from o2pl.protocols import Array, FeatureMap, Floats, State, ValueAndGradient
 from o2pl.storage import storable
 
+REMEMBERING = LBFGS(iterations=5, tolerance=1e-4, memory=6)  # where a solve knows the curvature from those before
+FORGETFUL = LBFGS(iterations=15, tolerance=1e-4, memory=6)
 LINEAR = Chain((Standardise(), Intercept()))
 QUADRATIC = Chain((Standardise(), Quadratic(), Intercept()))
 
@@ -88,16 +90,17 @@ class MemberState:
             return SoftmaxValue(features, self.policy.n_actions, objective, self.settings.l2)
         return policy_value(self.policy, features, objective, self.settings.l2)
 
-    def solve(self, function: ValueAndGradient, oracle: LBFGS, trigger: float = 0.0) -> None:
+    def solve(self, function: ValueAndGradient, oracle: LBFGS | None, trigger: float = 0.0) -> None:
         """Minimise from where the parameters are; with a `trigger`, only if the gradient there exceeds it."""
         if trigger and np.abs(function(self.params)[1]).max() <= trigger:
             return
-        if self.curvature is None or len(self.curvature.inner) != oracle.memory:
-            self.curvature = Curvature(oracle.memory, len(self.params))
         if isinstance(function, SoftmaxValue):
+            oracle = oracle or REMEMBERING
+            if self.curvature is None or len(self.curvature.inner) != oracle.memory:
+                self.curvature = Curvature(oracle.memory, len(self.params))
             found = function.descend(self.params, oracle, self.curvature)
         else:
-            found = descend(function, self.params, oracle, self.curvature)
+            found = (oracle or FORGETFUL)(function, self.params)
         self.params, self.converged = found.params, found.converged
 
     def replay(self, function: ValueAndGradient, update: Replay) -> None:

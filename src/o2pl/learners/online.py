@@ -145,8 +145,10 @@ class Online:
         self._score(new)
         joined = sum(member.joins <= len(rows) for member in self.members)
         # A newcomer has the whole log to learn from: it starts with the gains of the best.
+        for newcomer in self.members[len(self.gains) : joined]:
+            newcomer.observe(rows[: self.learned].contexts)
         self.gains = np.concatenate([self.gains, np.full(joined - len(self.gains), self.gains.max())])
-        for member in self.members:
+        for member in self.present:
             member.observe(new.contexts)
         window = rows
         if isinstance(self.update, Replay) and oracle is None:

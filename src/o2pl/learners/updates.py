@@ -29,13 +29,14 @@ class Geometric:
     """Solve on the whole history whenever it has grown by `growth`: about log T solves, near-linear cost.
 
     Rounds are cheap while the history is short, and matter most: below about `ease` rows the wait is shorter, by the
-    factor n / (n + ease), and nearly every round is learned from at once.
+    factor n / (n + ease), and nearly every round is learned from at once. Without an `oracle` of its own a solve takes
+    a few steps of L-BFGS: the one before has done most of the work.
     """
 
     growth: float = 1.15
     ease: float = 200.0
     warm_start: int = 0
-    oracle: LBFGS = LBFGS(iterations=5, tolerance=1e-4, memory=6)
+    oracle: LBFGS | None = None
 
     def after(self, n: int) -> int:
         wait = (self.growth - 1) * n * n / (n + self.ease) if n else 0.0
@@ -50,7 +51,7 @@ class Triggered:
     spacing: float = 1.02
     trigger: float = 0.003
     warm_start: int = 0
-    oracle: LBFGS = LBFGS(iterations=15, tolerance=1e-4, memory=6)
+    oracle: LBFGS | None = None
 
     def after(self, n: int) -> int:
         return max(n + 1, math.ceil(self.spacing * n), self.warm_start)

@@ -1,21 +1,24 @@
-"""L-BFGS that remembers: a learner that solves again after every few rounds keeps what it knows of the curvature.
+"""L-BFGS that remembers: the parts, as kernels, for an objective that is a kernel itself.
 
-A few iterations are then enough. SciPy's forgets between calls and costs about 40 µs for each evaluation, more than the
-objective of a short log. The parts are kernels, so that a compiled objective can be solved by a compiled loop.
+A learner that solves again after every few rounds keeps what it knows of the curvature, and a few iterations are then
+enough. SciPy's forgets between calls and costs about 40 µs for each evaluation, more than the objective of a short log.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from o2pl.compiled import compiled
-from o2pl.oracles.lbfgs import LBFGS
-from o2pl.protocols import Array, Floats, Ints, Solution, ValueAndGradient
+from o2pl.protocols import Array, Floats, Ints
 
 SUFFICIENT = 1e-4  # Armijo: a step must bring this share of what the slope promises,
 ROUNDING = 1e-7  # up to what single precision cannot tell
-SHORTEST = 1e-8  # a step below this share of the direction is none
-LEAST_CURVATURE = 1e-10
+PATIENCE = 6  # trials along a direction that should need one; then its pairs are misleading
+TRIALS = 20  # of one step in all
+STANDSTILL = 3  # steps in a row that bring no more than rounding
+SMALLEST = 1e-6  # (|step| / |parameters|)² of a pair worth keeping
 
 
 class Curvature:
@@ -35,30 +38,6 @@ class Curvature:
         self.inner, self.at = arrays["inner"], arrays["at"]
 
 
-def descend(function: ValueAndGradient, start: Floats, oracle: LBFGS, curvature: Curvature) -> Solution:
-    """Minimise from `start`, within the oracle's iterations and tolerance."""
-    pairs = (curvature.steps, curvature.changes, curvature.inner, curvature.at)
-    params, direction = start.copy(), np.empty_like(start)
-    value, gradient = function(params)
-    evaluations = 1
-    for _ in range(oracle.iterations):
-        if np.abs(gradient).max(initial=0.0) <= oracle.tolerance:
-            break
-        length, slope = downhill(gradient, *pairs, direction)
-        while True:
-            found, new_gradient = function(params + length * direction)
-            evaluations += 1
-            if low_enough(found, value, length * slope):
-                break
-            length *= shrinkage(found, value, length * slope)
-            if length < SHORTEST:
-                return Solution(params, value, False, evaluations)
-        params = params + length * direction
-        remember(length * direction, gradient, new_gradient, *pairs)
-        value, gradient = found, new_gradient
-    return Solution(params, value, bool(np.abs(gradient).max(initial=0.0) <= oracle.tolerance), evaluations)
-
-
 @compiled
 def downhill(
     gradient: Floats, steps: Floats, changes: Floats, inner: Floats, at: Ints, direction: Floats
@@ -66,11 +45,20 @@ def downhill(
     """Where to go, in `direction`; how far to try, and the slope there."""
     lbfgs_direction(gradient, steps, changes, inner, at, direction)
     slope = _dot(gradient, direction)
-    if slope >= 0.0:  # pairs of an objective that has moved on
-        at[1] = 0
-        lbfgs_direction(gradient, steps, changes, inner, at, direction)
-        slope = _dot(gradient, direction)
-    return 1.0 if at[1] else min(1.0, 1.0 / np.abs(gradient).sum()), slope
+    if at[1] == 0 or slope >= 0.0:
+        return straight_down(gradient, at, direction)
+    return 1.0, slope
+
+
+@compiled
+def straight_down(gradient: Floats, at: Ints, direction: Floats) -> tuple[float, float]:
+    """`downhill` with all pairs forgotten: those of an objective that has moved on may lead nowhere."""
+    at[1] = 0
+    size = 0.0
+    for i in range(len(gradient)):
+        direction[i] = -gradient[i]
+        size += gradient[i] * gradient[i]
+    return 1.0 / math.sqrt(size), -size
 
 
 @compiled
@@ -82,6 +70,8 @@ def low_enough(found: float, value: float, promised: float) -> bool:
 @compiled
 def shrinkage(found: float, value: float, promised: float) -> float:
     """To the minimum of the parabola through value, slope and what was found, within reason."""
+    if not math.isfinite(found):
+        return 0.1
     return min(max(-0.5 * promised / (found - value - promised), 0.1), 0.5)
 
 
@@ -109,20 +99,25 @@ def lbfgs_direction(gradient: Floats, steps: Floats, changes: Floats, inner: Flo
 
 @compiled
 def remember(
-    step: Floats, before: Floats, after: Floats, steps: Floats, changes: Floats, inner: Floats, at: Ints
+    start: Floats, end: Floats, before: Floats, after: Floats, steps: Floats, changes: Floats, inner: Floats, at: Ints
 ) -> None:
-    """Keep (step, after - before) if the curvature along the step is positive."""
+    """Keep (end - start, after - before) if it tells of a curvature.
+
+    Across a kink, where a row begins to be clipped, a tiny step changes the gradient by much: were it kept, the next
+    steps would be tiny too, for ever.
+    """
     memory, D = steps.shape
     k = at[0]
-    product, size = 0.0, 0.0
+    product, size, scale = 0.0, 0.0, 1.0
     for i in range(D):
-        change = after[i] - before[i]
-        product += step[i] * change
-        size += step[i] * step[i]
-    if product <= LEAST_CURVATURE * size:
+        step = end[i] - start[i]
+        product += step * (after[i] - before[i])
+        size += step * step
+        scale += start[i] * start[i]
+    if product <= 0.0 or size < SMALLEST * scale:
         return
     for i in range(D):
-        steps[k, i] = step[i]
+        steps[k, i] = end[i] - start[i]
         changes[k, i] = after[i] - before[i]
     inner[k] = product
     at[0] = (k + 1) % memory

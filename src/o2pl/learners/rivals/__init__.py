@@ -14,6 +14,7 @@ from o2pl.learners.members import QUADRATIC
 from o2pl.learners.rivals.crm import CRM, SCRM
 from o2pl.learners.rivals.greedy import EpsilonGreedy, Uniform
 from o2pl.learners.rivals.linear import LinTS, LinUCB
+from o2pl.learners.rivals.lower_bound import GuardedLowerBound, LowerBound, SelfNormalised
 from o2pl.learners.rivals.reductions import DirectMethod, DoublyRobust, IPWClassifier
 from o2pl.learners.rivals.vw import VowpalWabbit
 from o2pl.policies import Softmax
@@ -118,6 +119,9 @@ OFFLINE_RIVALS: MappingProxyType[str, OfflineRecipe] = MappingProxyType(
         "dm-arms": _seedless(DirectMethod),
         "dm-arms-logistic": _seedless(DirectMethod, link="logistic"),
         "dr": _with_range(DoublyRobust),
+        "lcb": _seedless(LowerBound),
+        "lcb-guarded": _with_range(GuardedLowerBound),
+        "snips": _seedless(SelfNormalised),
         "crm": _softmax(CRM),
         "crm-grid": _softmax(CRM, penalty=PENALTIES),
     }

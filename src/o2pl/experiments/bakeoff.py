@@ -1,0 +1,142 @@
+"""The bake-off: learners on the classification sets of a folder, tuned on one half of them and compared on the other.
+
+Sets are counted from 0 in the order of the folder's catalogue (the manifest's): even positions are the tuning half, odd
+positions the confirmation half. `bakeoff-tuning` plays candidate settings on the tuning half, on seeds from 1000;
+`bakeoff` plays the frozen settings on the confirmation half, on seeds from 0. Without a folder both play scikit-learn's
+embedded sets, which shows how it works and decides nothing. One row per run; all that a row depends on is in its
+unit's settings, but for `cpu_seconds`, which no two runs agree on.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from o2pl.environments import WORLDS, Classification, ParquetSet, catalogue
+from o2pl.evaluation.loop import play
+from o2pl.experiments.bakeoff_learners import Described, candidate_learners, frozen_learners, learner_of
+from o2pl.experiments.classification import EMBEDDED
+from o2pl.experiments.comparison import world_of
+from o2pl.experiments.experiment import Cell, Columns, Experiment, Settings, Size, Unit
+from o2pl.storage import encode
+
+HALVES = ("tuning", "confirmation")  # of even and of odd positions
+FIRST_SEED = {"bakeoff": 0, "bakeoff-tuning": 1000}
+COLUMNS = {
+    "position": "int64",
+    "half": "string",
+    "protocol": "string",
+    "n": "int64",  # rows of the set
+    "d": "int64",  # features, nominal ones one-hot
+    "K": "int64",  # classes
+    "played": "int64",  # rounds: `rounds`, or n where that is less
+    "mean_reward": "double",
+    "cpu_seconds": "double",  # of deciding and learning alone, compilation left out
+}
+
+
+def sets(data: str | None, first_seed: int) -> list[Settings]:
+    """The embedded sets, then those of the folder with their half, as settings of worlds."""
+    worlds = [(name, WORLDS[name], "embedded") for name in EMBEDDED]
+    for position, (name, source) in enumerate(catalogue(data).items() if data is not None else ()):
+        worlds.append((name, Classification(ParquetSet(source.id)), HALVES[position % 2]))
+    own = len(EMBEDDED)
+    return [
+        {
+            "name": name,
+            "world": encode(world),
+            "half": half,
+            "position": place - own if place >= own else place,
+            "first_seed": first_seed,  # the unit's seed is counted from here
+        }
+        for place, (name, world, half) in enumerate(worlds)
+    ]
+
+
+def _cells(worlds: Sequence[Settings], learners: Sequence[Described]) -> list[Cell]:
+    return [Cell(world, learner.settings, learner.needs) for world in worlds for learner in learners]
+
+
+def table(data: str | None) -> Sequence[Cell]:
+    return _cells(sets(data, FIRST_SEED["bakeoff"]), frozen_learners())
+
+
+def tuning_table(data: str | None) -> Sequence[Cell]:
+    worlds = [each for each in sets(data, FIRST_SEED["bakeoff-tuning"]) if each["half"] != "confirmation"]
+    return _cells(worlds, candidate_learners())
+
+
+def run(unit: Unit) -> Columns:
+    world: Classification = world_of(unit)
+    if isinstance(world.source, ParquetSet):  # the settings say which set; where it lies is no setting
+        world = replace(world, source=replace(world.source, folder=unit.data))
+    seed = unit.world["first_seed"] + unit.seed
+    chance, choice = np.random.SeedSequence(seed).spawn(2)  # the world's, the same for all learners; the learner's
+    rounds = world.sample(unit.rounds, np.random.default_rng(chance))
+    learner: Any = learner_of(unit.learner, world.n_actions, int(choice.generate_state(1, np.uint64)[0]))
+    _compile(json.dumps(unit.learner, sort_keys=True))
+    started = time.process_time()
+    done = play(learner, rounds)
+    seconds = time.process_time() - started
+    row = {
+        "position": unit.world["position"],
+        "half": unit.world["half"],
+        "protocol": unit.learner["protocol"],
+        "n": len(world.dataset),
+        "d": rounds.contexts.shape[1],
+        "K": world.n_actions,
+        "played": len(rounds),
+        "mean_reward": done.mean_reward,
+        "cpu_seconds": seconds,
+    }
+    return {name: [value] for name, value in row.items()}
+
+
+@cache
+def _compile(learner: str) -> None:
+    """Once in a process, so that no run's seconds hold the compilation of a kernel, or reading it from disk."""
+    iris: Any = WORLDS["iris"]
+    play(learner_of(json.loads(learner), iris.n_actions, 0), iris.sample(150, np.random.default_rng(0)))
+
+
+def played_on(half: str) -> Callable[[str | None], Sequence[str]]:
+    """One half of the folder's sets; without a folder the embedded ones. Others are played where asked for by name."""
+
+    def names(data: str | None) -> Sequence[str]:
+        wanted = "embedded" if data is None else half
+        return [each["name"] for each in sets(data, 0) if each["half"] == wanted]
+
+    return names
+
+
+BAKEOFF = Experiment(
+    name="bakeoff",
+    summary="O2PL, Vowpal Wabbit and full-history learners on the confirmation half of the sets of --data.",
+    sizes={
+        "quick": Size(rounds=300, seeds=6, datasets=EMBEDDED),
+        "full": Size(rounds=5000, seeds=10, datasets=played_on("confirmation")),
+    },
+    cells=table,
+    run=run,
+    columns=COLUMNS,
+    headline="mean_reward",
+)
+
+BAKEOFF_TUNING = Experiment(
+    name="bakeoff-tuning",
+    summary="Candidate settings of the bake-off's learners, on the tuning half of the sets of --data.",
+    sizes={
+        "quick": Size(rounds=100, seeds=1, datasets=EMBEDDED[:2]),
+        "full": Size(rounds=5000, seeds=2, datasets=played_on("tuning")),
+    },
+    cells=tuning_table,
+    run=run,
+    columns=COLUMNS,
+    headline="mean_reward",
+)

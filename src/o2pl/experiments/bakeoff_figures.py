@@ -1,0 +1,109 @@
+"""The bake-off's pictures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from o2pl.experiments.bakeoff_statistics import above_chance, bootstrap_interval, by_sign_test, by_z_test
+from o2pl.protocols import Floats, Ints
+
+RED, BLUE, BLACK = "#CC3311", "#0077BB", "#000000"  # people with any colour vision can tell these apart
+MARKS = {1: (RED, "^", "O2PL wins"), -1: (BLUE, "v", "O2PL loses"), 0: (BLACK, ".", "no significant difference")}
+PER_ROW = 4
+
+
+def scatter_figure(
+    rewards: Mapping[str, Floats], n_actions: Ints, played: Ints, rivals: Mapping[str, str], protocol: str
+) -> Any:
+    """Normalised performance, one panel per rival, one mark per set; above the diagonal O2PL is better."""
+    from matplotlib.figure import Figure
+
+    height, width = math.ceil(len(rivals) / PER_ROW), min(PER_ROW, len(rivals))
+    figure = Figure(figsize=(max(2.6 * width, 7.2), 2.9 * height + 0.8), layout="constrained")
+    panels = figure.subplots(height, width, squeeze=False).flatten()
+    ours = above_chance(rewards["o2pl"], n_actions)
+    scores = {name: above_chance(rewards[name], n_actions) for name in rivals}
+    low, high = min(0.0, ours.min(), *(each.min() for each in scores.values())) - 0.03, 1.03
+    for axes, (name, label) in zip(panels, rivals.items(), strict=False):
+        verdicts = by_z_test(rewards["o2pl"], rewards[name], played)
+        axes.plot([low, high], [low, high], color="#888888", linewidth=0.8, zorder=1)
+        for verdict in (0, 1, -1):
+            colour, shape, _ = MARKS[verdict]
+            mine = verdicts == verdict
+            axes.plot(scores[name][mine], ours[mine], shape, color=colour, markersize=5, alpha=0.8, markeredgewidth=0)
+        axes.set_title(f"{(verdicts > 0).sum()} wins, {(verdicts < 0).sum()} losses", loc="left", fontsize=9)
+        axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
+        axes.set_xlabel(label, fontsize=9)
+        axes.set_ylabel("O2PL", fontsize=9)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(alpha=0.2)
+        axes.tick_params(labelsize=8)
+    for axes in panels[len(rivals) :]:
+        axes.set_visible(False)
+    title = (
+        f"{len(n_actions)} sets, {protocol} protocol: mean reward, 0 at chance and 1 if always right\n"
+        "Above the line O2PL is better; wins and losses by one-sided Z-tests"
+    )
+    figure.suptitle(title, fontsize=10, x=0.01, ha="left")
+    _legend(figure)
+    return figure
+
+
+def gaps_figure(ours: Floats, theirs: Floats, names: Sequence[str], rival: str) -> Any:
+    """O2PL's gap on each set, sorted: the mean over seeds, and a line from the lowest to the highest seed."""
+    from matplotlib.figure import Figure
+
+    gaps, verdicts = ours - theirs, by_sign_test(ours, theirs)
+    means = gaps.mean(axis=1)
+    order = np.argsort(means, kind="stable")
+    figure = Figure(figsize=(7.2, 1.5 + 0.17 * len(names)), layout="constrained")
+    axes = figure.add_subplot()
+    for place, row in enumerate(order):
+        colour, shape, _ = MARKS[int(verdicts[row])]
+        axes.plot([gaps[row].min(), gaps[row].max()], [place, place], color=colour, alpha=0.35, linewidth=2)
+        axes.plot(means[row], place, shape, color=colour, markersize=6, markeredgewidth=0)
+    axes.axvline(0, color="#888888", linewidth=0.8, zorder=0)
+    axes.set_yticks(range(len(names)), [names[row] for row in order], fontsize=7)
+    axes.set_ylim(-0.8, len(names) - 0.2)
+    title = f"O2PL minus {rival}, by set: mean over seeds, line from lowest to highest"
+    axes.set_title(title, loc="left", fontsize=10)
+    axes.set_xlabel("gap in mean reward")
+    axes.grid(axis="x", alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    _legend(figure)
+    return figure
+
+
+def means_figure(rewards: Mapping[str, Floats], labels: Mapping[str, str]) -> Any:
+    """Mean reward over sets with its bootstrap interval, best first."""
+    from matplotlib.figure import Figure
+
+    means = {name: each.mean(axis=1) for name, each in rewards.items()}
+    order = sorted(means, key=lambda name: float(means[name].mean()))
+    figure = Figure(figsize=(7.2, 1.2 + 0.26 * len(order)), layout="constrained")
+    axes = figure.add_subplot()
+    for place, name in enumerate(order):
+        low, high = bootstrap_interval(means[name])
+        colour = RED if name.startswith("o2pl") else BLUE if name.startswith("vw") else BLACK
+        filled = colour if not name.endswith("-published") else "white"
+        axes.plot([low, high], [place, place], color=colour, alpha=0.35, linewidth=3)
+        axes.plot(means[name].mean(), place, "o", color=colour, markerfacecolor=filled, markersize=6)
+    axes.set_yticks(range(len(order)), [f"{labels[name]}  {means[name].mean():.3f}" for name in order], fontsize=8)
+    axes.set_ylim(-0.7, len(order) - 0.3)
+    sets = len(next(iter(means.values())))
+    axes.set_title(f"Mean reward over {sets} sets, 95 % bootstrap interval over sets", loc="left", fontsize=10)
+    axes.set_xlabel("mean reward")
+    axes.grid(axis="x", alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def _legend(figure: Any) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], color=c, marker=m, linestyle="", label=text) for c, m, text in MARKS.values()]
+    figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=8, frameon=False)

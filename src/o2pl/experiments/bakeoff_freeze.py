@@ -1,0 +1,85 @@
+"""Freeze the bake-off's settings: from the rows of `bakeoff-tuning`, the best candidate of each learner.
+
+o2pl run bakeoff-tuning --full --data DIR --out OUT
+python -m o2pl.experiments.bakeoff_freeze OUT    # writes bakeoff_settings.json, which `bakeoff` reads
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from o2pl.experiments.bakeoff_learners import ENTRANTS, FROZEN, read_frozen
+from o2pl.experiments.experiment import Settings
+from o2pl.experiments.store import results
+from o2pl.interactions import InvalidInput
+
+
+def freeze(rows: Any, date: str) -> dict[str, Any]:
+    """Learner -> the candidate of the highest mean reward over the tuning sets (ties: the first), and all it beat."""
+    units = [json.loads(text) for text in rows["settings"].to_pylist()]
+    if opened := sorted({unit["world"]["name"] for unit in units if unit["world"]["half"] == "confirmation"}):
+        raise InvalidInput(f"rows: found sets of the confirmation half ({', '.join(opened)}), expected none to tune on")
+    found: dict[str, list[tuple[Settings, float]]] = {}
+    for unit, reward in zip(units, rows["mean_reward"].to_pylist(), strict=True):
+        found.setdefault(unit["learner"]["family"], []).append((unit, reward))
+    return {family: _best(family, runs) | {"date": date} for family, runs in found.items()}
+
+
+def _best(family: str, runs: Sequence[tuple[Settings, float]]) -> dict[str, Any]:
+    given: dict[int, Settings] = {}
+    rewards: dict[int, dict[tuple[str, int, int], float]] = {}  # candidate -> (set, seed, horizon) -> mean reward
+    for unit, reward in runs:
+        world, learner = unit["world"], unit["learner"]
+        given[learner["candidate"]] = learner["given"]
+        key = (world["name"], world["first_seed"] + unit["seed"], unit["rounds"])
+        rewards.setdefault(learner["candidate"], {})[key] = reward
+    met = sorted(next(iter(rewards.values())))
+    numbers = range(len(ENTRANTS[family].candidates))
+    if sorted(rewards) != list(numbers) or any(sorted(each) != met for each in rewards.values()):
+        found = {number: len(each) for number, each in sorted(rewards.items())}
+        raise InvalidInput(
+            f"{family}: found runs {found}, expected all {len(numbers)} settings on the same sets and seeds"
+        )
+    means = [float(np.mean([rewards[number][key] for key in met])) for number in numbers]
+    best = int(np.argmax(means))
+    return {
+        "settings": given[best],
+        "mean_reward": means[best],
+        "tried": len(numbers),
+        "candidates": [{"settings": given[number], "mean_reward": means[number]} for number in numbers],
+        "sets": len({name for name, _, _ in met}),
+        "seeds": sorted({seed for _, seed, _ in met}),
+        "rounds": max(rounds for _, _, rounds in met),
+    }
+
+
+def write_frozen(out: str | os.PathLike[str], path: Path = FROZEN) -> dict[str, Any]:
+    """Freeze what the rows under `out` say; learners that were not tuned there keep what they have."""
+    date = dt.datetime.now(dt.UTC).strftime("%Y-%m-%d")
+    entries = (read_frozen(path) if path.exists() else {}) | freeze(results(out, "bakeoff-tuning"), date)
+    ordered = {name: entries[name] for name in ENTRANTS if name in entries}
+    path.write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return ordered
+
+
+def main(arguments: Sequence[str]) -> None:
+    if len(arguments) not in (1, 2):
+        sys.exit("usage: python -m o2pl.experiments.bakeoff_freeze OUT [FILE]  (OUT holds bakeoff-tuning.parquet)")
+    try:
+        entries = write_frozen(arguments[0], *(Path(each) for each in arguments[1:]))
+    except InvalidInput as error:
+        sys.exit(f"error: {error}")
+    for name, entry in entries.items():
+        print(f"{name:28s} {entry['mean_reward'] or float('nan'):.4f}  {json.dumps(entry['settings'])}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,165 @@
+"""Who takes part in the bake-off: learners as data, the settings each is tuned over, and the settings that were frozen.
+
+Every learner that is tuned has `TRIED` candidate settings; what the paper fixes is not tuned. `bakeoff_freeze` puts the
+best of them into bakeoff_settings.json, and the bake-off takes them from there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal
+
+from o2pl.environments import WORLDS
+from o2pl.experiments.comparison import cells
+from o2pl.experiments.experiment import Settings
+from o2pl.features import Chain, Quadratic, Standardise
+from o2pl.learners import O2PL, Geometric, Replay
+from o2pl.learners.members import QUADRATIC
+from o2pl.learners.rivals import RAW, UNIT, Range, Recipe
+from o2pl.learners.rivals.greedy import EpsilonGreedy, Uniform
+from o2pl.learners.rivals.linear import LinTS, LinUCB
+from o2pl.learners.rivals.vw import VowpalWabbit
+from o2pl.protocols import Learner
+from o2pl.storage import decode, encode
+
+FROZEN = Path(__file__).with_name("bakeoff_settings.json")
+TRIED = 8
+Given = Mapping[str, Any]  # arguments of a learner's constructor
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A learner of the bake-off: how it is made, by which protocol it plays, and what it is tuned over."""
+
+    make: Callable[..., Any]
+    protocol: Literal["fair", "published", "both"]
+    fixed: Given = field(default_factory=dict)
+    candidates: Sequence[Given] = ()  # none: nothing to tune
+
+    def recipe(self, chosen: Given) -> Recipe:
+        def made(n_actions: int, seed: Any, reward_range: Range = UNIT) -> Learner:
+            learner: Learner = self.make(n_actions, random_state=seed, **{**self.fixed, **chosen})  # rewards are 0 or 1
+            return learner
+
+        return made
+
+
+def _grid(**values: Sequence[Any]) -> tuple[Given, ...]:
+    return tuple(dict(zip(values, point, strict=True)) for point in product(*values.values()))
+
+
+RATES = (0.05, 0.1, 0.2, 0.35, 0.5, 1.0, 2.0, 4.0)
+FEW_RATES = (0.2, 0.5, 1.0, 2.0)
+RIDGES = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
+DECAYS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+O2PL_CANDIDATES: tuple[Given, ...] = (
+    {},
+    {"penalty": 0.0},
+    {"penalty": 0.2},
+    {"policy": "linear"},
+    {"l2": 0.3, "sharpness": 12.0},
+    {"sharpness": 8.0},
+    {"control": 5.0},
+    {"update": Geometric(growth=1.1, ease=300.0)},
+)
+PRODUCTS = Chain((Standardise(), Quadratic()))  # VW brings the constant
+PUBLISHED: Given = {"features": RAW, "constant": False}  # raw features, `a,ax`, nothing tuned
+
+
+def _vw(algorithm: str, *candidates: Given) -> Entrant:
+    """By the fair protocol: running standardisation, VW's constant, costs {0, 1}."""
+    return Entrant(VowpalWabbit, "fair", {"algorithm": algorithm}, candidates)
+
+
+def _published(algorithm: str) -> Entrant:
+    return Entrant(VowpalWabbit, "published", {"algorithm": algorithm, **PUBLISHED})
+
+
+def _greedy(model: str, l2: Sequence[float], **fixed: Any) -> Entrant:
+    return Entrant(EpsilonGreedy, "fair", {"model": model, **fixed}, _grid(l2=l2))
+
+
+ENTRANTS: dict[str, Entrant] = {
+    "o2pl": Entrant(O2PL, "both", {}, O2PL_CANDIDATES),
+    "o2pl-replay": Entrant(O2PL.paper_replay, "both"),  # as the paper has it
+    "o2pl-replay-tuned": Entrant(
+        O2PL.paper_replay,
+        "both",
+        {},
+        _grid(penalty=(0.1, 0.0), update=[Replay(step_size=size) for size in (0.005, 0.02, 0.05, 0.1)]),
+    ),
+    "o2pl-book": Entrant(partial(O2PL.paper, update=Geometric()), "both"),  # b = 0, λ = 1, the theory's schedules
+    "vw-greedy": _vw("greedy", *_grid(learning_rate=RATES)),
+    "vw-cover": _vw("cover", *_grid(learning_rate=FEW_RATES, options=("", "--psi 0.1"))),
+    "vw-bag": _vw("bag", *_grid(learning_rate=RATES)),
+    "vw-regcb": _vw("regcb", *_grid(learning_rate=FEW_RATES, options=("", "--mellowness 0.01"))),
+    "vw-greedy-quadratic": Entrant(
+        VowpalWabbit, "fair", {"algorithm": "greedy", "features": PRODUCTS}, _grid(learning_rate=RATES)
+    ),
+    "vw-greedy-published": _published("greedy"),
+    "vw-cover-published": _published("cover"),
+    "vw-bag-published": _published("bag"),
+    "vw-regcb-published": _published("regcb"),
+    "ridge-greedy": _greedy("ridge", RIDGES),
+    "ridge-greedy-quadratic": _greedy("ridge", RIDGES, features=QUADRATIC),
+    "logistic-greedy": _greedy("logistic", DECAYS),
+    "logistic-greedy-quadratic": _greedy("logistic", DECAYS, features=QUADRATIC),
+    "linucb": Entrant(LinUCB, "fair", {}, _grid(alpha=(0.05, 0.1, 0.2, 0.5), ridge=(1.0, 10.0))),
+    "lints": Entrant(LinTS, "fair", {}, _grid(scale=(0.02, 0.05, 0.1, 0.2), ridge=(1.0, 10.0))),
+    "uniform": Entrant(Uniform, "both"),
+}
+_CLASSES = {each.__name__: each for each in (O2PL, VowpalWabbit, EpsilonGreedy, LinUCB, LinTS, Uniform)}
+
+
+@dataclass(frozen=True)
+class Described:
+    """A learner's settings as JSON, and the package it needs beyond the core install."""
+
+    settings: Settings
+    needs: str | None
+
+
+def described(recipes: Mapping[str, Recipe], more: Mapping[str, Settings]) -> list[Described]:
+    """Learners with every parameter they have, and `more` settings of each."""
+    made = cells({"any": WORLDS["iris"]}, recipes)
+    return [Described({**cell.learner, **more[str(cell.learner["name"])]}, cell.needs) for cell in made]
+
+
+def frozen_learners(path: Path = FROZEN) -> list[Described]:
+    """All that take part, with the settings frozen in the file; O2PL as its constructor makes it."""
+    chosen = {name: entry["settings"] for name, entry in read_frozen(path).items() if name != "o2pl"}
+    recipes = {name: entrant.recipe(_decoded(chosen.get(name, {}))) for name, entrant in ENTRANTS.items()}
+    return described(recipes, {name: {"protocol": entrant.protocol} for name, entrant in ENTRANTS.items()})
+
+
+def candidate_learners() -> list[Described]:
+    """Every candidate setting of every learner that is tuned, as `vw-greedy:0`, `vw-greedy:1`, ..."""
+    recipes, more = {}, {}
+    for family, entrant in ENTRANTS.items():
+        for number, candidate in enumerate(entrant.candidates):
+            name = f"{family}:{number}"
+            recipes[name] = entrant.recipe(candidate)
+            given = {key: encode(value) for key, value in candidate.items()}
+            more[name] = {"protocol": entrant.protocol, "family": family, "candidate": number, "given": given}
+    return described(recipes, more)
+
+
+def learner_of(settings: Settings, n_actions: int, seed: int) -> Learner:
+    """The learner that settings describe."""
+    learner: Learner = _CLASSES[settings["class"]](n_actions, random_state=seed, **_decoded(settings["params"]))
+    return learner
+
+
+def _decoded(given: Given) -> Given:
+    return {key: decode(value) for key, value in given.items()}
+
+
+def read_frozen(path: Path = FROZEN) -> dict[str, Any]:
+    """Learner -> its frozen settings, how many were tried and what each came to."""
+    entries: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return entries

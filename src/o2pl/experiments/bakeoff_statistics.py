@@ -1,0 +1,140 @@
+"""The bake-off's arithmetic, on arrays: who wins on a set, and over sets.
+
+Rewards are mean rewards of runs, [sets, seeds]; a gap is ours minus theirs, on the same rounds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from o2pl.protocols import Floats, Ints
+
+LEVEL = 0.05  # of the tests on one set; the paper does not say its own
+SMALLEST_GAP = 0.02  # the paper's: a smaller mean gap is no win
+RESAMPLES = 10_000
+
+
+def sign_test(gaps: Floats) -> Floats:
+    """Two-sided p of each set: that so many seeds agree in sign if either sign is as likely; ties are left out. [sets]
+
+    p = min(1, 2 P(B ≤ min(wins, losses))), B ~ Binomial(wins + losses, 1/2).
+    """
+    from scipy.stats import binom
+
+    wins, losses = (gaps > 0).sum(axis=1), (gaps < 0).sum(axis=1)
+    return np.asarray(np.minimum(1.0, 2 * binom.cdf(np.minimum(wins, losses), wins + losses, 0.5)))
+
+
+def by_sign_test(ours: Floats, theirs: Floats) -> Ints:
+    """The paper's table: 1 (win) or -1 (loss) where seeds agree at `LEVEL` and the mean gap is .02 or more. [sets]"""
+    gaps = ours - theirs
+    mean = gaps.mean(axis=1)
+    agreed = (sign_test(gaps) <= LEVEL) & (np.abs(mean) >= SMALLEST_GAP - 1e-12)
+    return np.where(agreed, np.sign(mean), 0).astype(np.int64)
+
+
+def z_scores(ours: Floats, theirs: Floats, played: Ints) -> Floats:
+    """(p - q) / √(p(1-p)/T + q(1-q)/T) of each set, p and q the mean rewards over seeds. [sets]
+
+    T is the length of one run: seeds reorder the same rows, so ten of them are not ten times as much data.
+    """
+    p, q = ours.mean(axis=1), theirs.mean(axis=1)
+    deviation = np.sqrt((p * (1 - p) + q * (1 - q)).clip(min=0) / played)
+    certain = np.where(p == q, 0.0, np.copysign(np.inf, p - q))
+    return np.where(deviation > 0, (p - q) / np.where(deviation > 0, deviation, 1.0), certain)
+
+
+def by_z_test(ours: Floats, theirs: Floats, played: Ints) -> Ints:
+    """The paper's figure: one-sided Z-tests at `LEVEL`, for a win and for a loss. [sets]"""
+    from scipy.special import ndtr
+
+    z = z_scores(ours, theirs, played)
+    return np.where(ndtr(-z) < LEVEL, 1, np.where(ndtr(z) < LEVEL, -1, 0))
+
+
+def bootstrap_interval(values: Floats, level: float = 0.95, seed: int = 0) -> tuple[float, float]:
+    """Of the mean over sets: percentiles of the mean of resampled sets. The same values make the same interval."""
+    chosen = np.random.default_rng(seed).integers(len(values), size=(RESAMPLES, len(values)))
+    low, high = np.quantile(values[chosen].mean(axis=1), [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def wilcoxon_p(gaps: Floats) -> float:
+    """Two-sided signed-rank test that mean gaps of sets are symmetric around 0; 1 where there is no gap at all."""
+    from scipy.stats import wilcoxon
+
+    gaps = gaps[gaps != 0]
+    return float(wilcoxon(gaps).pvalue) if len(gaps) else 1.0
+
+
+@dataclass(frozen=True)
+class Record:
+    """Significant wins and losses, and how complex (dK) the sets are on which they fall; NaN where there is none."""
+
+    wins: int
+    losses: int
+    sets: int
+    complexity_of_wins: float
+    complexity_of_losses: float
+
+    @property
+    def margin(self) -> float:
+        """The share of sets won minus the share lost."""
+        return (self.wins - self.losses) / self.sets
+
+    @property
+    def ratio(self) -> float:
+        """Wins per loss: infinite without losses, NaN with neither."""
+        if self.losses:
+            return self.wins / self.losses
+        return np.inf if self.wins else np.nan
+
+    @property
+    def complexity_ratio(self) -> float:
+        """Mean dK of wins over mean dK of losses; infinite where there are wins only, NaN without wins."""
+        if self.wins and not self.losses:
+            return np.inf
+        return self.complexity_of_wins / self.complexity_of_losses
+
+    def __str__(self) -> str:
+        return f"{self.wins}/{self.losses}"
+
+
+def record(verdicts: Ints, complexity: Ints) -> Record:
+    won, lost = verdicts > 0, verdicts < 0
+    means = [float(complexity[which].mean()) if which.any() else np.nan for which in (won, lost)]
+    return Record(int(won.sum()), int(lost.sum()), len(verdicts), *means)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One learner against another, over sets."""
+
+    gap: float  # mean over sets of the mean over seeds
+    interval: tuple[float, float]
+    by_sign: Record
+    by_z: Record
+    wilcoxon: float
+    worst: float  # the mean gap of the set where it is smallest
+    worst_set: int  # its place
+
+
+def compare_pair(ours: Floats, theirs: Floats, played: Ints, complexity: Ints) -> Pair:
+    gaps = (ours - theirs).mean(axis=1)
+    return Pair(
+        float(gaps.mean()),
+        bootstrap_interval(gaps),
+        record(by_sign_test(ours, theirs), complexity),
+        record(by_z_test(ours, theirs, played), complexity),
+        wilcoxon_p(gaps),
+        float(gaps.min()),
+        int(gaps.argmin()),
+    )
+
+
+def above_chance(rewards: Floats, n_actions: Ints) -> Floats:
+    """Normalised performance: mean reward over seeds, 0 at chance (1/K) and 1 where every round is right. [sets]"""
+    chance = 1 / n_actions
+    return np.asarray((rewards.mean(axis=1) - chance) / (1 - chance))

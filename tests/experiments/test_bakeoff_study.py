@@ -1,0 +1,164 @@
+"""The bake-off's claims follow its rows; its table and figures are made of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from o2pl.experiments.bakeoff_learners import ENTRANTS
+from o2pl.experiments.bakeoff_study import BAKEOFF_STUDY, LABELS, PRINTED, VW, scores
+from o2pl.interactions import InvalidInput
+
+SETS, SEEDS = 24, 10
+
+
+def rows_of(gaps: dict[str, Any], learners: list[str] | None = None, half: str = "confirmation") -> pa.Table:
+    """O2PL at .7 on every set, and each rival below it by its gap (one for all sets, or one a set; .1 where none)."""
+    made: list[dict[str, Any]] = []
+    noise = np.random.default_rng(0).normal(0, 0.004, (SETS, SEEDS))
+    for place, learner in enumerate(learners or list(LABELS)):
+        below = np.broadcast_to(0.0 if learner == "o2pl" else gaps.get(learner, 0.1), SETS)
+        for row in range(SETS):
+            for seed in range(SEEDS):
+                k = 2 + row % 5
+                made.append(
+                    {
+                        "unit": (seed * SETS + row) * len(LABELS) + place,
+                        "world": f"{row}_set",
+                        "learner": learner,
+                        "seed": seed,
+                        "position": 2 * row + 1,
+                        "half": half,
+                        "n": 100 * (row + 1),
+                        "d": 3 + 7 * row % 40,
+                        "K": k,
+                        "played": 100 * (row + 1),
+                        "mean_reward": 0.7 - float(below[row]) + (0 if learner == "o2pl" else noise[row, seed]),
+                        "cpu_seconds": 1.0 if learner == "o2pl" else 0.9,
+                    }
+                )
+    return pa.Table.from_pylist(made)
+
+
+def verdicts(rows: pa.Table) -> dict[str, bool]:
+    return {claim.id.partition("/")[2]: claim.met for claim in BAKEOFF_STUDY.claims(rows)}
+
+
+def measured(rows: pa.Table) -> dict[str, float]:
+    return {claim.id.partition("/")[2]: claim.measured for claim in BAKEOFF_STUDY.claims(rows)}
+
+
+def some(share: float, otherwise: float, sets: int) -> Any:
+    """`share` on the first sets, `otherwise` on the rest."""
+    return np.where(np.arange(SETS) < sets, share, otherwise)
+
+
+def test_everyone_has_a_label():
+    assert set(LABELS) == set(ENTRANTS)
+
+
+def test_all_bars_can_be_met():
+    wins = {"o2pl-replay": some(0.2, 0.05, 2)}  # the paper's replay is below the published VW on two simple sets
+    found = verdicts(rows_of(wins))
+    assert len(found) == 4 * 2 + 3 + 1 + 4 * 3
+    assert all(found.values())
+
+
+def test_verdicts_follow_the_rows():
+    found = verdicts(rows_of({"vw-greedy": some(-0.03, 0.1, 5), "vw-bag": some(-0.12, 0.1, 3)}))
+    assert not found["vw-greedy-wins"]  # 19 wins, 5 losses
+    assert found["vw-bag-wins"]  # 21 wins, 3 losses
+    assert not found["vw-bag-wilcoxon"]  # but the losses are the largest gaps: p = .02
+    assert found["vw-cover-wins"]
+    assert found["vw-cover-wilcoxon"]
+    assert verdicts(rows_of({"vw-greedy": some(-0.03, 0.1, 4)}))["vw-greedy-wins"]  # 20 wins, 4 losses
+    tie = verdicts(rows_of({"vw-greedy": 0.0}))  # neither won nor lost
+    assert not tie["vw-greedy-wins"]
+    assert not tie["vw-greedy-wilcoxon"]
+
+
+def test_the_bars_of_greedy():
+    near = rows_of({"vw-greedy": some(-0.051, 0.06, 1)})
+    assert measured(near)["greedy-gap"] == pytest.approx((23 * 0.06 - 0.051) / 24, abs=0.002)
+    assert measured(near)["greedy-worst"] == pytest.approx(-0.051, abs=0.004)
+    assert not verdicts(near)["greedy-worst"]
+    assert verdicts(near)["greedy-gap"]
+    assert not verdicts(rows_of({"vw-greedy": 0.03}))["greedy-gap"]
+    assert measured(near)["greedy-cpu"] == pytest.approx(1 / 0.9)
+    slow = near.set_column(near.schema.get_field_index("cpu_seconds"), "cpu_seconds", pa.array(_doubled(near)))
+    assert not verdicts(slow)["greedy-cpu"]
+    ahead = verdicts(rows_of({"ridge-greedy-quadratic": -0.1}))  # a small p is not enough: on the wrong side
+    assert not ahead["ridge-greedy-wilcoxon"]
+
+
+def _doubled(rows: pa.Table) -> list[float]:
+    return [2.0 if name == "o2pl" else 0.9 for name in rows["learner"].to_pylist()]
+
+
+def test_the_published_record_is_compared_by_shares():
+    """8 wins and 4 losses of 24 sets are a margin of 1/6: above the paper's against Greedy, below that of RegCB."""
+    gaps = np.repeat([0.1, -0.1, 0.0], [8, 4, 12])
+    found = rows_of({f"{rival}-published": gaps for rival in VW})
+    for rival in VW:
+        assert measured(found)[f"{rival}-published"] == pytest.approx(4 / 24)
+        assert verdicts(found)[f"{rival}-published"] == (PRINTED[rival].margin < 4 / 24)
+    assert [PRINTED[rival].margin for rival in VW] == pytest.approx([0.10, -0.04, 0.05, 0.53])
+
+
+def test_complexity_of_the_replays_wins_and_losses():
+    """The paper's replay loses to published Greedy on the first, small sets, and wins on the large ones."""
+    replay = np.repeat([0.2, 0.0], [4, 20])
+    rows = rows_of({"o2pl-replay": replay, "vw-greedy-published": 0.1})
+    dk = [(3 + 7 * row % 40) * (2 + row % 5) for row in range(SETS)]
+    assert measured(rows)["vw-greedy-complexity"] == pytest.approx(np.mean(dk[4:]) / np.mean(dk[:4]))
+    assert measured(rows)["vw-greedy-replay"] == pytest.approx(16 / 24)
+    assert measured(rows_of({"o2pl-replay": 0.0}))["vw-greedy-complexity"] == math.inf
+
+
+def test_rows_of_one_half_are_read_and_must_be_whole():
+    both = pa.concat_tables([rows_of({}, half="tuning"), rows_of({"uniform": 0.5})])
+    assert scores(both).rewards["uniform"].mean() == pytest.approx(0.2, abs=0.01)
+    assert scores(rows_of({}, half="embedded")).names == tuple(f"{row}_set" for row in range(SETS))
+    with pytest.raises(InvalidInput, match="found 239 of uniform, expected 240"):
+        scores(rows_of({}, ["o2pl", "uniform"]).slice(0, 2 * SETS * SEEDS - 1))
+    with pytest.raises(InvalidInput, match="none of 'o2pl'"):
+        scores(rows_of({}, ["uniform"]))
+
+
+def test_without_vw_there_are_fewer_claims_and_figures():
+    plain = rows_of({}, [name for name in LABELS if not name.startswith("vw-")])
+    assert list(verdicts(plain)) == ["ridge-greedy-wilcoxon"]
+    assert set(BAKEOFF_STUDY.figures(plain)) == {"means", "pairs-fair", "gaps-ridge-greedy-quadratic"}
+    assert all(line["× VW Greedy"] == "" for line in BAKEOFF_STUDY.table(plain))
+
+
+def test_table_and_figures_are_of_the_rows():
+    rows = rows_of({"vw-greedy": some(-0.1, 0.1, 6)})
+    lines = {line["learner"]: line for line in BAKEOFF_STUDY.table(rows)}
+    greedy = lines["VW Greedy"]
+    assert greedy["wins/losses"] == "18/6"
+    assert greedy["O2PL's gap"].startswith("+0.05")
+    assert greedy["sets"] == "24"
+    small = lines["VW Greedy, n < 300"]
+    assert (small["sets"], small["wins/losses"]) == ("2", "0/2")
+    parts = [line for name, line in lines.items() if name.startswith("VW Greedy, n ")]
+    assert sum(int(line["sets"]) for line in parts) == SETS
+    figures = BAKEOFF_STUDY.figures(rows)
+    assert set(figures) == {
+        "means",
+        "pairs-fair",
+        "pairs-published",
+        "gaps-vw-greedy",
+        "gaps-ridge-greedy-quadratic",
+    }
+    panels = {axes.get_xlabel(): axes for axes in figures["pairs-published"].axes}
+    assert list(panels) == [LABELS[f"{rival}-published"] for rival in VW]
+    marks = panels["VW Greedy, as published"].get_lines()[1:]
+    theirs, ours = (np.concatenate([np.asarray(line.get_data()[axis]) for line in marks]) for axis in (0, 1))
+    chance = np.array([1 / (2 + row % 5) for row in range(SETS)])
+    np.testing.assert_allclose(np.sort(ours), np.sort((0.7 - chance) / (1 - chance)))
+    np.testing.assert_allclose(np.sort(theirs), np.sort((0.6 - chance) / (1 - chance)), atol=0.01)
