@@ -108,7 +108,7 @@ def test_a_failed_unit_is_told_and_the_exit_status_says_so(tmp_path: Path):
     ("arguments", "message"),
     [
         (["whel"], "experiment: found 'whel', expected 'wheel'"),
-        (["bakeoff!"], "expected one of classification, dependence, wheel"),
+        (["zzz"], "expected one of classification, bakeoff-tuning, dependence"),
         (["wheel/x"], "unit: found 'x', expected a number, such as wheel/17"),
         (["wheel", "--learners", "lin-ucb"], "learners: found 'lin-ucb' for wheel, expected 'linucb'"),
         (["wheel", "--datasets", "delta-0.96"], "datasets: found 'delta-0.96' for wheel, expected 'delta-0.9"),

@@ -5,21 +5,28 @@ The path of the data, and of the folders:
     context → features → policy → Decision(action, propensity)
             → reward → Interactions in the Log
             → objective (clipped weights + pessimistic penalty) → oracle → new parameters
-            → evaluation
+            → evaluation (value with confidence)
 
 `O2PL` (discrete actions) and `GaussianO2PL` (a real-valued one) are the objects to hold: `act`, `update`,
-`partial_fit`, `fit`, `predict`, `run`, `save`; `load` brings one back.
+`partial_fit`, `fit`, `predict`, `run`, `save`; `load` brings one back. `evaluate` says what a policy is worth on a log,
+`confidence_sequence` how sure one may be at any time, `SafeImprovement` whether a log supports a better policy.
 """
 
+from o2pl.evaluation.evaluate import Evaluation, evaluate
+from o2pl.evaluation.logs import RewardLog
+from o2pl.evaluation.sequences import ConfidenceSequence, confidence_sequence
+from o2pl.formats import read_log
 from o2pl.interactions import ActionSets, Decision, Interactions, InvalidInput, Log
-from o2pl.learners import O2PL, Exact, GaussianO2PL, Geometric, Member, Replay, Run, Triggered, load
+from o2pl.learners import O2PL, Exact, GaussianO2PL, Geometric, Member, Replay, Run, SafeImprovement, Triggered, load
 
 __version__ = "0.1.0"
 
 __all__ = [
     "O2PL",
     "ActionSets",
+    "ConfidenceSequence",
     "Decision",
+    "Evaluation",
     "Exact",
     "GaussianO2PL",
     "Geometric",
@@ -28,8 +35,13 @@ __all__ = [
     "Log",
     "Member",
     "Replay",
+    "RewardLog",
     "Run",
+    "SafeImprovement",
     "Triggered",
     "__version__",
+    "confidence_sequence",
+    "evaluate",
     "load",
+    "read_log",
 ]

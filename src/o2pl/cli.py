@@ -216,6 +216,47 @@ def report(
         _say_found(reports.build(folder, studies.STUDIES), folder)
 
 
+@app.command(
+    "evaluate",
+    epilog="""
+Example:
+
+`o2pl evaluate log.parquet --policy model.o2pl --baseline logged --rewards 0,1` compares a saved learner with whoever
+made the log.
+""",
+)
+def evaluate_policy(
+    log: Annotated[
+        Path,
+        typer.Argument(
+            help="Parquet or CSV with columns `action`, `reward`, `propensity` and the context; or a saved learner."
+        ),
+    ],
+    policy: Annotated[str, typer.Option(help="A saved learner, `uniform` or `logged`.")],
+    baseline: Annotated[
+        str | None, typer.Option(help="What to compare with: `uniform`, `logged` or a saved learner.")
+    ] = None,
+    at_any_time: Annotated[
+        bool,
+        typer.Option("--at-any-time", help="Intervals that hold at every row at once, also for logs of a learner."),
+    ] = False,
+    delta: Annotated[float, typer.Option(help="How often an interval may miss.")] = 0.05,
+    rewards: Annotated[
+        str | None, typer.Option(help="The lowest and highest reward there can be, such as `0,1`.")
+    ] = None,
+    figure: Annotated[Path, typer.Option(help="Where to draw the picture, PNG or SVG.")] = Path("evaluation.png"),
+) -> None:
+    """Would this policy have been better, and how sure are we? A table, warnings in plain words, and a picture."""
+    from rich.console import Console
+
+    from o2pl.evaluation import command
+    from o2pl.formats import read_log
+
+    with _said_plainly():
+        ends = None if rewards is None else command.reward_range(rewards)
+        command.run(read_log(log, reward_range=ends), policy, baseline, at_any_time, delta, figure, Console())
+
+
 def _say_found(sections: Any, out: Path) -> None:
     for section in sections:
         typer.echo(section.study.title)

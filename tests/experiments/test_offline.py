@@ -18,7 +18,7 @@ from o2pl.experiments.offline_multiclass import OFFLINE_MULTICLASS
 from o2pl.experiments.offline_synthetic import OFFLINE_SYNTHETIC
 from o2pl.experiments.study import Study
 from o2pl.interactions import InvalidInput
-from o2pl.learners.rivals import OFFLINE_RIVALS
+from o2pl.learners.rivals.reductions import IPWClassifier
 
 STUDIES = [OFFLINE_SYNTHETIC, OFFLINE_MULTICLASS]
 each_study = pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.experiment.name)
@@ -27,14 +27,13 @@ each_study = pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.e
 def rows_of(study: Study, values: dict[str, float], seeds: int = 4) -> pa.Table:
     """Rows as a run would write them: every learner is worth `values` (or .5), a little more in each later seed."""
     made = []
-    worlds = list(dict.fromkeys(cell.world["name"] for cell in study.experiment.cells(None)))
     for seed in range(seeds):
-        for world in worlds:
-            for learner in offline.LEARNERS:
-                value = values.get(f"{learner}@{world}", values.get(learner, 0.5)) + 0.001 * seed
-                unit = {"unit": len(made), "world": world, "learner": learner, "seed": seed}
-                of_log = {"logger": 0.4, "oracle": 1.0, "minimum": 0.1, "maximum": 0.5, "entropy": 1.0}
-                made.append(unit | {"log_rows": 9, "value": value, "sampled": value - 0.01} | of_log)
+        for cell in study.experiment.cells(None):
+            world, learner = cell.world["name"], cell.learner["name"]
+            value = values.get(f"{learner}@{world}", values.get(learner, 0.5)) + 0.001 * seed
+            unit = {"unit": len(made), "world": world, "learner": learner, "seed": seed}
+            of_log = {"logger": 0.4, "oracle": 1.0, "minimum": 0.1, "maximum": 0.5, "entropy": 1.0}
+            made.append(unit | {"log_rows": 9, "value": value, "sampled": value - 0.01} | of_log)
     return pa.Table.from_pylist(made)
 
 
@@ -50,16 +49,17 @@ def test_a_unit_is_what_a_plain_computation_makes_of_its_settings(name: str):
     log = logged.interactions
     if name == "o2pl":
         seed = int(choice.generate_state(1)[0])
-        learner: Any = O2PL(3, policy="linear", penalty=0.3, control=5.0, l2=30.0, random_state=seed)
+        penalty, control, l2 = offline.MULTICLASS["o2pl"]
+        learner: Any = O2PL(3, policy="linear", penalty=penalty, control=control, l2=l2, random_state=seed)
     else:
-        learner = OFFLINE_RIVALS[name](3, None)
+        learner = IPWClassifier(3, l2=offline.MULTICLASS["ipw-csc"][0])
     learner.fit(log.contexts, log.actions, np.where(log.losses < 0, 1.0, 0.0), log.propensities)
     greedy = sampled = 0.0
     for context, means in zip(logged.contexts, logged.means, strict=True):
         probabilities = learner.predict_proba([context])[0]
         greedy += means[int(np.argmax(probabilities))]
         sampled += sum(p * mean for p, mean in zip(probabilities, means, strict=True))
-    columns = offline.run(unit)
+    columns = OFFLINE_MULTICLASS.experiment.run(unit)
     assert columns["log_rows"] == [60]
     assert columns["value"][0] == pytest.approx(greedy / len(logged.means))
     assert columns["sampled"][0] == pytest.approx(sampled / len(logged.means))
@@ -73,15 +73,15 @@ def test_all_learners_of_a_seed_are_given_the_same_log():
     units = OFFLINE_SYNTHETIC.experiment.units(
         Options(rounds=50, datasets=["logistic"], learners=["dm-arms", "dm-additive"], seeds=[0, 1])
     )
-    entropies = {(unit.seed, unit.learner["name"]): offline.run(unit)["entropy"] for unit in units}
+    entropies = {(unit.seed, unit.learner["name"]): OFFLINE_SYNTHETIC.experiment.run(unit)["entropy"] for unit in units}
     assert entropies[0, "dm-arms"] == entropies[0, "dm-additive"] != entropies[1, "dm-arms"]
 
 
 def test_a_unit_with_other_settings_is_refused():
     unit = OFFLINE_SYNTHETIC.experiment.units(Options(rounds=50, learners=["o2pl"]))[0]
-    changed = replace(unit, learner={**unit.learner, "params": {**unit.learner["params"], "l2": 1.0}})
+    changed = replace(unit, learner={**unit.learner, "params": {**unit.learner["params"], "l2": 1.5}})
     with pytest.raises(InvalidInput, match="offline-synthetic/0: found other settings here"):
-        offline.run(changed)
+        OFFLINE_SYNTHETIC.experiment.run(changed)
 
 
 def test_leads_are_against_the_best_rival_and_less_two_standard_errors():
@@ -120,12 +120,15 @@ def test_verdicts_of_the_synthetic_study_follow_the_rows():
 
 
 def test_verdicts_of_the_multiclass_study_follow_the_rows():
-    good = verdicts(OFFLINE_MULTICLASS, rows_of(OFFLINE_MULTICLASS, {"o2pl-union": 0.9}))
+    good = verdicts(OFFLINE_MULTICLASS, rows_of(OFFLINE_MULTICLASS, {"o2pl": 0.9}))
     assert good.pop("one-setting") is False
     assert all(good.values())
-    lost = verdicts(OFFLINE_MULTICLASS, rows_of(OFFLINE_MULTICLASS, {"o2pl-union": 0.9, "ipw-csc@iris": 0.95}))
+    lost = verdicts(OFFLINE_MULTICLASS, rows_of(OFFLINE_MULTICLASS, {"o2pl": 0.9, "ipw-csc@iris": 0.95}))
     assert lost["beats-ipw-csc"]
     assert not lost["level-with-the-best"]
+    same = verdicts(OFFLINE_MULTICLASS, rows_of(OFFLINE_MULTICLASS, {"o2pl-synthetic": 0.9}))
+    assert same["one-setting"]
+    assert not same["beats-dr"]
 
 
 @each_study
@@ -141,5 +144,7 @@ def test_a_tiny_run_makes_claims_figures_and_a_table(study: Study, tmp_path: Pat
     (figure,) = study.figures(rows).values()
     assert len(figure.axes) == 4
     table = study.table(rows)
-    assert len(table) == len(offline.LEARNERS) + 5  # three O2PLs sampled too, the logger, the oracle
+    names = {cell.learner["name"] for cell in study.experiment.cells(None)}
+    ours = sum(each.startswith("o2pl") for each in names)  # sampled too
+    assert len(table) == len(names) + ours + 2  # the logger, the oracle
     assert len({tuple(line) for line in table}) == 1

@@ -12,7 +12,7 @@ import pytest
 
 from o2pl.experiments import Options, results, run
 from o2pl.experiments.engines import Local
-from o2pl.experiments.wheel import LEARNERS, TUNED, WHEEL, WHEEL_STUDY, WORLD, Radial
+from o2pl.experiments.wheel import FEATURES, LEARNERS, TUNED, WHEEL, WHEEL_STUDY, WORLD, Radial
 from o2pl.interactions import InvalidInput
 
 
@@ -43,6 +43,7 @@ def test_radial_features_are_those_of_the_definition():
 
 def test_all_methods_of_a_group_see_the_same_features():
     params = {cell.learner["name"]: cell.learner["params"] for cell in WHEEL.cells(None) if cell.world["name"] == WORLD}
+    assert list(TUNED) == list(FEATURES)
     for features in TUNED:
         suffix = "" if features == "linear" else f"-{features}"
         own = params[f"o2pl{suffix}"]["policy"]["fields"]["features"]

@@ -242,7 +242,7 @@ class MulticlassLog:
         rest = rest[: check_rounds(rows)]
         if not len(rest):
             raise InvalidInput(f"{data.name}: found {len(data)} rows, too few to split")
-        choose = _logistic_logger(data, own)
+        choose = logistic_logger(data, own)
         logging, there = (
             mix_uniform(sharpen(choose(data.contexts[part]), self.sharpness), self.epsilon) for part in (rest, test)
         )
@@ -251,7 +251,7 @@ class MulticlassLog:
         return Logged(write_log(rounds, logging, generator), logging, data.contexts[test], means, there)
 
 
-def _logistic_logger(data: Dataset, rows: Ints) -> Callable[[Floats], Floats]:
+def logistic_logger(data: Dataset, rows: Ints) -> Callable[[Floats], Floats]:
     """contexts -> probabilities [n, K] of a logistic regression (L2, C = 1) on these rows, standardised by them."""
     from sklearn.linear_model import LogisticRegression
 

@@ -1,7 +1,8 @@
 """Who takes part in the bake-off: learners as data, the settings each is tuned over, and the settings that were frozen.
 
-Every learner that is tuned has `TRIED` candidate settings; what the paper fixes is not tuned. `bakeoff_freeze` puts the
-best of them into bakeoff_settings.json, and the bake-off takes them from there.
+Every learner that is tuned has `TRIED` candidate settings, and four more where the best of those lay at the edge of its
+grid; what the paper fixes is not tuned. `bakeoff_freeze` puts the best of them into bakeoff_settings.json, and the
+bake-off takes them from there.
 """
 
 from __future__ import annotations
@@ -58,14 +59,14 @@ FEW_RATES = (0.2, 0.5, 1.0, 2.0)
 RIDGES = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 DECAYS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 O2PL_CANDIDATES: tuple[Given, ...] = (
-    {},
-    {"penalty": 0.0},
-    {"penalty": 0.2},
-    {"policy": "linear"},
-    {"l2": 0.3, "sharpness": 12.0},
-    {"sharpness": 8.0},
+    {"control": 15.0},
+    {"control": 15.0, "penalty": 0.0},
+    {"control": 15.0, "penalty": 0.2},
+    {"control": 15.0, "policy": "linear"},
+    {"control": 15.0, "l2": 0.3, "sharpness": 12.0},
+    {"control": 15.0, "sharpness": 8.0},
     {"control": 5.0},
-    {"update": Geometric(growth=1.1, ease=300.0)},
+    {"control": 15.0, "update": Geometric(growth=1.1, ease=300.0)},
 )
 PRODUCTS = Chain((Standardise(), Quadratic()))  # VW brings the constant
 PUBLISHED: Given = {"features": RAW, "constant": False}  # raw features, `a,ax`, nothing tuned
@@ -95,9 +96,17 @@ ENTRANTS: dict[str, Entrant] = {
     ),
     "o2pl-book": Entrant(partial(O2PL.paper, update=Geometric()), "both"),  # b = 0, λ = 1, the theory's schedules
     "vw-greedy": _vw("greedy", *_grid(learning_rate=RATES)),
-    "vw-cover": _vw("cover", *_grid(learning_rate=FEW_RATES, options=("", "--psi 0.1"))),
+    "vw-cover": _vw(
+        "cover",
+        *_grid(learning_rate=FEW_RATES, options=("", "--psi 0.1")),
+        *_grid(learning_rate=(0.05, 0.1), options=("--psi 0.1", "--psi 0.01")),
+    ),
     "vw-bag": _vw("bag", *_grid(learning_rate=RATES)),
-    "vw-regcb": _vw("regcb", *_grid(learning_rate=FEW_RATES, options=("", "--mellowness 0.01"))),
+    "vw-regcb": _vw(
+        "regcb",
+        *_grid(learning_rate=FEW_RATES, options=("", "--mellowness 0.01")),
+        *_grid(learning_rate=(0.05, 0.1), options=("--mellowness 0.01", "--mellowness 0.001")),
+    ),
     "vw-greedy-quadratic": Entrant(
         VowpalWabbit, "fair", {"algorithm": "greedy", "features": PRODUCTS}, _grid(learning_rate=RATES)
     ),
@@ -109,8 +118,18 @@ ENTRANTS: dict[str, Entrant] = {
     "ridge-greedy-quadratic": _greedy("ridge", RIDGES, features=QUADRATIC),
     "logistic-greedy": _greedy("logistic", DECAYS),
     "logistic-greedy-quadratic": _greedy("logistic", DECAYS, features=QUADRATIC),
-    "linucb": Entrant(LinUCB, "fair", {}, _grid(alpha=(0.05, 0.1, 0.2, 0.5), ridge=(1.0, 10.0))),
-    "lints": Entrant(LinTS, "fair", {}, _grid(scale=(0.02, 0.05, 0.1, 0.2), ridge=(1.0, 10.0))),
+    "linucb": Entrant(
+        LinUCB,
+        "fair",
+        {},
+        _grid(alpha=(0.05, 0.1, 0.2, 0.5), ridge=(1.0, 10.0)) + _grid(alpha=(0.05, 0.1, 0.2, 0.5), ridge=(0.3,)),
+    ),
+    "lints": Entrant(
+        LinTS,
+        "fair",
+        {},
+        _grid(scale=(0.02, 0.05, 0.1, 0.2), ridge=(1.0, 10.0)) + _grid(scale=(0.005, 0.01), ridge=(0.3, 1.0)),
+    ),
     "uniform": Entrant(Uniform, "both"),
 }
 _CLASSES = {each.__name__: each for each in (O2PL, VowpalWabbit, EpsilonGreedy, LinUCB, LinTS, Uniform)}

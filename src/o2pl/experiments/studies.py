@@ -9,6 +9,7 @@ from o2pl.experiments.gaussian import GAUSSIAN
 from o2pl.experiments.offline_multiclass import OFFLINE_MULTICLASS
 from o2pl.experiments.offline_synthetic import OFFLINE_SYNTHETIC
 from o2pl.experiments.overlap import OVERLAP
+from o2pl.experiments.safe_improvement_study import SAFE_IMPROVEMENT
 from o2pl.experiments.scrm_table import SCRM_TABLE
 from o2pl.experiments.study import Study
 from o2pl.experiments.theory_study import THEORY
@@ -25,4 +26,5 @@ STUDIES: tuple[Study, ...] = (
     GAUSSIAN,
     SCRM_TABLE,
     THEORY,
+    SAFE_IMPROVEMENT,
 )

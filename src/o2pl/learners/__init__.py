@@ -3,7 +3,19 @@
 from o2pl.learners.base import Run, load
 from o2pl.learners.estimators import O2PL
 from o2pl.learners.gaussian import GaussianO2PL
+from o2pl.learners.incumbent import SafeImprovement
 from o2pl.learners.members import Member
 from o2pl.learners.updates import Exact, Geometric, Replay, Triggered
 
-__all__ = ["O2PL", "Exact", "GaussianO2PL", "Geometric", "Member", "Replay", "Run", "Triggered", "load"]
+__all__ = [
+    "O2PL",
+    "Exact",
+    "GaussianO2PL",
+    "Geometric",
+    "Member",
+    "Replay",
+    "Run",
+    "SafeImprovement",
+    "Triggered",
+    "load",
+]

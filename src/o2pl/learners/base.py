@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from o2pl.interactions import Decision, Interactions, InvalidInput
+from o2pl.learners.gate import improvement_bound
 from o2pl.learners.online import OFFLINE
 from o2pl.learners.params import Parameters
 from o2pl.protocols import Array, Floats, Ints
@@ -186,6 +187,27 @@ class BanditEstimator(Parameters, ABC):
         batch = self._checked(contexts, actions, rewards, propensities)
         weights = self._likelihoods(batch.contexts, batch.actions) / batch.propensities
         return float(np.average(to_reward(batch.losses, self._range), weights=weights))
+
+    def safe_to_deploy(self, baseline: Any = "logged", delta: float = 0.05, *, fresh: Any = None) -> bool:
+        """Whether, with probability ≥ 1 - δ, the policy is better than `baseline`: "logged", "uniform" or a learner.
+
+        `fresh`: contexts, actions, rewards and propensities that have not been learned from; the answer is then for the
+        acting policy. Without, the learner is its own judge: one like it learns from the first half of the log, and the
+        answer is for that one, from the second half. Loggers may have learned; and of a policy that stays as it is, one
+        may ask again with every `fresh` row that comes.
+        """
+        if fresh is not None:
+            self._begun()
+            return improvement_bound(self, self._checked(*fresh), baseline, delta) > 0
+        log = self.log_
+        half = len(log) // 2
+        if half == 0:
+            raise InvalidInput(f"log: found {len(log)} rows, expected at least two, or `fresh` ones")
+        first = log[:half]
+        trial = type(self)(**self.get_params())
+        rewards = np.clip(to_reward(first.losses, self._range), *self._range)  # rounding may carry an end outside
+        trial.fit(first.contexts, first.actions, rewards, first.propensities)
+        return improvement_bound(trial, log[half:], baseline, delta) > 0
 
     @abstractmethod
     def _likelihoods(self, contexts: Any, actions: Array) -> Floats:

@@ -11,6 +11,7 @@ from o2pl.features import Chain, Fourier, Intercept, Standardise
 from o2pl.interactions import ActionSets, InvalidInput, Log
 from o2pl.learners.base import BanditEstimator, LossTable
 from o2pl.learners.finite import FiniteOnline
+from o2pl.learners.incumbent import SafeImprovement, Verdict
 from o2pl.learners.members import LINEAR, QUADRATIC, Member
 from o2pl.learners.online import Online
 from o2pl.learners.replay import ReplaySoftmax, is_flat
@@ -86,6 +87,8 @@ class O2PL(BanditEstimator):
         Seen at the first use.
     """
 
+    improvement_: Verdict  # of `from_incumbent`
+
     def __init__(
         self,
         n_actions: int | None = None,
@@ -96,7 +99,7 @@ class O2PL(BanditEstimator):
         penalty: float = 0.1,
         clip: float | str | None = "theory",
         baseline: float | str | None = "mean",
-        control: float | None = 15.0,
+        control: float | None = 5.0,
         l2: float = 0.1,
         sharpness: float = 5.0,
         exploration: float = 0.0,
@@ -137,6 +140,50 @@ class O2PL(BanditEstimator):
         can show and nothing is learned; λ = 0.1 is ours.
         """
         return cls.paper(n_actions, **({"update": "replay", "penalty": 0.1} | settings))
+
+    @classmethod
+    def from_incumbent(
+        cls,
+        contexts: Any,
+        actions: Any,
+        rewards: Any,
+        propensities: Any,
+        *,
+        incumbent: Any = None,
+        n_actions: int | None = None,
+        confidence: float = 0.9,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+        update: Any = "geometric",
+        exploration: float = 0.0,
+        random_state: Any = None,
+    ) -> Self:
+        """From the log of a policy in production (and, if known, its probabilities of all actions, [n, K]).
+
+        Where the log supports an improvement with this confidence, the learner acts by the improved policy; where it
+        does not, by a clone of the incumbent. `improvement_` says which (`deploy`) and why; see `SafeImprovement`.
+        From there it goes on learning like any other.
+        """
+        found = SafeImprovement(n_actions, confidence=confidence, reward_range=reward_range, random_state=random_state)
+        found.fit(contexts, actions, rewards, propensities, incumbent)
+        learner = cls(
+            len(found.params_) // LINEAR.width(np.shape(contexts)[1]),
+            policy="linear",
+            update=update,
+            reward_range=reward_range,
+            penalty=found.verdict_.penalty if found.deploy_ else max(found.penalties),
+            baseline=float(np.clip(to_loss(found.baseline_, reward_range), -1, 0)),  # rounding
+            control=None,
+            l2=found.l2,
+            sharpness=found.sharpness_,
+            exploration=exploration,
+            random_state=random_state,
+        )
+        rows = learner._checked(contexts, actions, rewards, propensities)
+        engine = learner._make_engine(learner._width(rows.contexts), None)
+        engine.begin_at(rows, found.params_)
+        learner._adopt(engine)
+        learner.improvement_ = found.verdict_
+        return learner
 
     # -- the acting policy
 

@@ -122,6 +122,14 @@ class Online:
         """Many interactions, checked; they are learned from when `learn` is called."""
         self.log.extend(rows)
 
+    def begin_at(self, rows: Interactions, params: Floats) -> None:
+        """Take over a log that has been learned from elsewhere, with what the only member learned from it."""
+        (member,) = self.members
+        self.log.extend(rows)
+        member.observe(rows.contexts)
+        member.params = params
+        self.learned, self.checkpoint = len(rows), self.update.after(len(rows))
+
     def imitate(self) -> None:
         """Start from the logger where a policy can: far from it all weights are 0, and so is the gradient."""
         rows = self.log.columns

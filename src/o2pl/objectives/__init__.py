@@ -1,6 +1,7 @@
 """How good a policy looks from the log: clipped weights, the penalty for what the log does not support, the sum."""
 
 from o2pl.objectives.control import RidgeControl, ridge_control
+from o2pl.objectives.improvement import improvement_values
 from o2pl.objectives.penalty import Phi, Tangent, phi
 from o2pl.objectives.pessimistic import Pessimistic, policy_value
 from o2pl.objectives.weights import clipped_moments, importance_weights, weight_cotangent
@@ -12,6 +13,7 @@ __all__ = [
     "Tangent",
     "clipped_moments",
     "importance_weights",
+    "improvement_values",
     "phi",
     "policy_value",
     "ridge_control",

@@ -50,6 +50,28 @@ def radius_scale(alpha: float, t: float, p: float) -> float:
     return float((alpha / t) ** (1 / (2 + p)))
 
 
+def closed_form_radius(alpha: float, t: float, p: float) -> float:
+    """The critical radius by formula. With z = (1/√α + √(1/α + 4))/2, the root of z² = 1 + z/√α:
+
+    p > 0: r = z^{2/(2+p)} (α/t)^{1/(2+p)}, exactly. p = 0: r² = z² (α/t) log(e/r), so r² = (c/2) W(2e²/c) with
+    c = z² α/t and Lambert's W; that is the paper's logarithm, so it agrees with `critical_radius` as r -> 0.
+    """
+    _check(alpha, t, p)
+    z = (alpha**-0.5 + math.sqrt(1 / alpha + 4)) / 2
+    if p > 0:
+        return float(z ** (2 / (2 + p)) * radius_scale(alpha, t, p))
+    from scipy.special import lambertw
+
+    c = z**2 * alpha / t
+    return math.sqrt(c / 2 * float(lambertw(2 * math.e**2 / c).real))
+
+
+def balance_radius(alpha: float, t: float, p: float) -> float:
+    """r* = (α/√t)^{2/(2+p)}, where the two terms of H_t are equal (p > 0): below it α/t r^{-p} is the larger."""
+    _check(alpha, t, p)
+    return float((alpha / math.sqrt(t)) ** (2 / (2 + p)))
+
+
 class RegretCurve(NamedTuple):
     """Regret against rounds."""
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from o2pl.compiled import compiled
 from o2pl.interactions import InvalidInput
 from o2pl.protocols import Floats
 
@@ -39,6 +40,25 @@ def deviation(v: Any, bound: float, delta: float) -> Floats:
     _, v = _checked(1.0, v, bound)
     log = math.log(1 / delta)
     return np.asarray(2 * log * bound + 2 * np.sqrt((log * bound) ** 2 + log * v))
+
+
+@compiled
+def peeled_deviation(v: float, bound: float, delta: float) -> float:
+    """A u(v) that M_j stays below at all times and all variations at once: P(there is a j: M_j ≥ u(S_j)) ≤ δ.
+
+    One λ for each shell of the variation, λ_k = 2^{-k/2}/(2B), with δ_k = δ/((k + 1)(k + 2)), which sum to δ. The proof
+    of Prop. B.1 gives P(there is a j: λM_j - λ²S_j ≥ log(1/δ_k)) ≤ δ_k for each, so that
+    u(v) = min_k log(1/δ_k)/λ_k + λ_k v: a line on each shell, below the bound at the shell's largest v.
+    """
+    slope = 0.5 / bound
+    lowest = math.log(2.0 / delta) / slope + slope * v
+    for k in range(1, 200):
+        slope *= math.sqrt(0.5)
+        line = math.log((k + 1.0) * (k + 2.0) / delta) / slope + slope * v
+        if line >= lowest:  # first it falls in k, then it rises
+            break
+        lowest = line
+    return lowest
 
 
 def _checked(u: Any, v: Any, bound: float) -> tuple[Floats, Floats]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 
 def regret_exponent(beta: float, p: float = 0.0) -> float:
     """ρ of Theorem 1, without overlap. At β = 1, p = 0 it is 0 (polylogarithmic: log² T).
@@ -14,3 +16,13 @@ def regret_exponent(beta: float, p: float = 0.0) -> float:
 def overlap_regret_exponent(beta: float, p: float = 0.0) -> float:
     """ρ when every policy keeps π(a|x) ≥ η > 0, the classical full-information fast rate."""
     return (2 * (1 - beta) + beta * p) / (2 * (2 - beta) + beta * p)
+
+
+def regret_rate(rounds: float, beta: float, p: float = 0.0, *, overlap: bool = False) -> float:
+    """Theorem 1's bound on the regret after so many rounds, up to a universal constant and, but at β = 1, p = 0, logs.
+
+    T^ρ; log² T at β = 1, p = 0. With overlap the exponent is the smaller one, equal at p = 0 and at β = 1.
+    """
+    if beta == 1 and p == 0:
+        return math.log(rounds) ** 2
+    return float(rounds ** (overlap_regret_exponent if overlap else regret_exponent)(beta, p))

@@ -1,0 +1,106 @@
+"""Logs of a policy in production: a classification set, an incumbent of a stated quality, and rewards with noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from o2pl.environments.classification import class_rewards
+from o2pl.environments.datasets import Dataset
+from o2pl.environments.logged import Logged, logistic_logger, mix_uniform, write_log
+from o2pl.environments.rounds import bernoulli_rounds, check_rounds, require
+from o2pl.interactions import InvalidInput
+from o2pl.policies.sampling import sharpen
+from o2pl.protocols import Floats, Ints
+from o2pl.storage import storable
+
+_TEST_ROWS = 3000  # a policy is valued on no more than this
+_TEST_SHARE, _OWN_SHARE = 0.25, 0.15
+
+
+@storable
+@dataclass(frozen=True)
+class IncumbentLog:
+    """The incumbent is a logistic regression on rows of its own, sharpened and mixed with the uniform policy.
+
+    The generator shuffles the rows and deals them out: a quarter values policies exactly (3,000 rows at most),
+    `logger_rows` (.15 of all at most) are the incumbent's own, the rest is the log's. `hidden` is the share of the
+    features that the incumbent does not see; `swapped` the share of the classes that it was taught wrongly, each as
+    another of them. Rewards are flipped with probability `flip`.
+    """
+
+    source: Any
+    logger_rows: int = 400
+    hidden: float = 0.0
+    swapped: float = 0.0
+    sharpness: float = 2.0
+    epsilon: float = 0.1
+    flip: float = 0.2
+
+    def __post_init__(self) -> None:
+        require(self.logger_rows >= 2, "logger_rows", self.logger_rows, "a whole number from 2")
+        require(0 <= self.hidden < 1, "hidden", self.hidden, "a share in [0, 1)")
+        require(0 <= self.swapped <= 1, "swapped", self.swapped, "a share in [0, 1]")
+        require(self.sharpness > 0, "sharpness", self.sharpness, "a number > 0")
+        require(0 <= self.epsilon <= 1, "epsilon", self.epsilon, "a probability in [0, 1]")
+        require(0 <= self.flip < 0.5, "flip", self.flip, "a probability in [0, 1/2)")
+
+    @property
+    def n_actions(self) -> int:
+        return len(self.source.load().classes)
+
+    @property
+    def log_rows(self) -> int:
+        """How many rows are there for a log."""
+        n = len(self.source.load())
+        return n - _test_rows(n) - _own_rows(n)
+
+    def log(self, rows: int, generator: np.random.Generator) -> Logged:
+        """At most `rows` rows: as many as the set has."""
+        data: Dataset = self.source.load()
+        n, k = len(data), self.n_actions
+        ends = np.cumsum([_test_rows(n), _own_rows(n)])
+        test, own, rest = np.split(generator.permutation(n), ends)
+        rest = rest[: check_rounds(rows)]
+        if not len(rest):
+            raise InvalidInput(f"{data.name}: found {n} rows, too few to split")
+        view = self._view(data, generator)
+        choose = logistic_logger(view, _with_two_classes(own, view.labels, self.logger_rows))
+
+        def incumbent(part: Ints) -> Floats:
+            return mix_uniform(sharpen(choose(view.contexts[part]), self.sharpness), self.epsilon)
+
+        logging = incumbent(rest)
+        rounds = bernoulli_rounds(data.contexts[rest], class_rewards(data.labels[rest], k, self.flip), generator)
+        log = write_log(rounds, logging, generator)
+        means = class_rewards(data.labels[test], k, self.flip)
+        return Logged(log, logging, data.contexts[test], means, incumbent(test))
+
+    def _view(self, data: Dataset, generator: np.random.Generator) -> Dataset:
+        """The set as the incumbent knows it."""
+        d, k = data.contexts.shape[1], len(data.classes)
+        seen = np.ones(d, np.bool_)
+        seen[generator.permutation(d)[: math.floor(self.hidden * d)]] = False
+        taught = np.arange(k)
+        if self.swapped:
+            some = generator.permutation(k)[: max(2, round(self.swapped * k))]
+            taught[some] = np.roll(some, 1)
+        contexts = np.where(seen, data.contexts, np.float32(0))
+        return replace(data, contexts=contexts, labels=taught[data.labels])
+
+
+def _test_rows(n: int) -> int:
+    return min(_TEST_ROWS, math.ceil(_TEST_SHARE * n))
+
+
+def _own_rows(n: int) -> int:
+    return min(400, math.floor(_OWN_SHARE * n))
+
+
+def _with_two_classes(own: Ints, labels: Ints, rows: int) -> Ints:
+    """The first `rows`, or as many more as it takes to see two classes."""
+    others = np.flatnonzero(labels[own] != labels[own[0]])
+    return own[: max(rows, others[0] + 1 if len(others) else rows)]

@@ -1,0 +1,214 @@
+"""Do the logged propensities match how often actions were played? A test, because they often do not.
+
+If q_s is the probability with which a_s was drawn, then whoever logged and whatever was learned in between
+
+    E[1{a_s = a} φ(x_s) / q_s | x_s, past] = φ(x_s)   for every action a that has a chance in x_s, and every φ.
+
+We take φ = μ̂(a|x)², μ̂ being how likely a seems from *earlier* rows. Where an action is rare, φ/q then is small, while
+1/q alone would be so rarely seen, and so large, that no test could hold its level.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from o2pl.evaluation.estimators import BLOCK
+from o2pl.evaluation.logs import RewardLog
+from o2pl.features import Standardise
+from o2pl.interactions import ActionSets
+from o2pl.learners.members import LINEAR
+from o2pl.oracles.lbfgs import LBFGS
+from o2pl.policies import ActionWise, Softmax
+from o2pl.protocols import Array, Floats, Ints
+
+FEWEST = 40  # rows below which nothing is tested
+_ENOUGH = 15.0  # what Σ φ must reach in a cell; rarer actions are tested together
+_FIT_ROWS = 20_000  # μ̂ is fitted to at most so many rows
+_DECAY = 1.0
+_FIT = LBFGS(iterations=60, tolerance=1e-4)
+
+
+class CalibrationCell(NamedTuple):
+    """One action in one group of rows: Σ 1{a} φ/q over Σ φ, which is 1 (but for chance) if q is right."""
+
+    action: str
+    rows: str  # which rows
+    ratio: float
+    error: float  # standard error of the ratio if the propensities are right
+    p_value: float
+
+
+class Calibration(NamedTuple):
+    p_value: float  # of all cells together: the smallest, times their number
+    worst: CalibrationCell | None
+    actions: tuple[CalibrationCell, ...]  # over all rows
+    tests: int
+
+
+def propensity_calibration(log: RewardLog, *, bins: int = 8) -> Calibration:
+    """For every action, over all rows and over those above and below the mean of each context column.
+
+    A ratio above 1 says that q is too small; one below 1 that q is too large, or that the action had no chance in some
+    rows. Real-valued actions count as `bins` intervals between their 5 % and 95 % quantiles, their q being densities.
+    Of action sets one ratio is tested, that of all actions. μ̂ comes from the first half of the log for the rows of the
+    second, and from the first quarter for those of the second quarter, so that the learner's own log can be tested too.
+    Propensities near 1 are a claim that no count can refute: the other actions had no chance.
+    """
+    n = len(log)
+    if n < FEWEST:
+        return Calibration(1.0, None, (), 0)
+    if isinstance(log.contexts, ActionSets):
+        return _of_sets(log, log.contexts)
+    places, sizes, names = _numbered(log, bins)
+    contexts: Floats = log.contexts
+    middles = contexts.mean(axis=0, dtype=np.float64)  # a column of 0 and 1 is cut between them
+    labels = ["all", *(f"column {j} {side} {m:.3g}" for side in ("above", "up to") for j, m in enumerate(middles))]
+    d, k = contexts.shape[1], len(sizes)
+    sums = np.zeros((5, 2 * d + 1, k))  # Σ u, Σ u², Σ φ, Σ φ² with u = 1{a} φ/q, Σ φ²/μ; over the groups of rows
+    for fitted, tested in _stages(n):
+        likely = _fit_softmax(contexts, places, k + 1, fitted)
+        for rows in _blocks(tested):
+            guess = likely(rows)
+            phi = guess[:, :k] ** 2
+            u = np.zeros_like(phi)
+            inside = np.flatnonzero(places[rows] < k)
+            at = places[rows][inside]
+            u[inside, at] = phi[inside, at] / (log.propensities[rows][inside] * sizes[at])  # E[1{a in I}/q] = |I|
+            above = (contexts[rows] > middles).astype(np.float64).T  # [d, rows]
+            spread = u * phi if log.continuous else _implied_spread(guess, phi, places[rows], log.propensities[rows])
+            for total, values in zip(sums, (u, u**2, phi, phi**2, spread), strict=True):
+                everywhere, upper = values.sum(axis=0), above @ values
+                total[0] += everywhere
+                total[1 : d + 1] += upper
+                total[d + 1 :] += everywhere - upper
+    if k == 0:
+        return Calibration(1.0, None, (), 0)
+    rare = sums[2, 0] < _ENOUGH  # known before the actions are: leaving out cells by Σ φ does not bend the test
+    groups = [("the rarer ones", g, sums[:, g, rare].sum(axis=1)) for g in range(2 * d + 1) if rare.any()]
+    groups += [(names[a], g, sums[:, g, a]) for a in np.flatnonzero(~rare) for g in range(2 * d + 1)]
+    cells = [_cell(name, labels[g], *four) for name, g, four in groups if four[2] >= _ENOUGH or g == 0]
+    return _together(cells, tuple(cell for cell in cells if cell.rows == "all"))
+
+
+def _numbered(log: RewardLog, bins: int) -> tuple[Ints, Floats, list[str]]:
+    """Of each row its action's number (k: none of the k), the measure of each action, and names."""
+    if not log.continuous:
+        k = int(log.n_actions or 1)
+        return log.actions, np.ones(k), [log.action_name(a) for a in range(k)]
+    low, high = np.quantile(log.actions, [0.05, 0.95])
+    if not low < high:
+        return np.zeros(len(log), np.int64), np.zeros(0), []
+    edges = np.linspace(low, high, bins + 1)
+    places = np.searchsorted(edges, log.actions, side="right") - 1
+    places[(places < 0) | (places >= bins)] = bins
+    return places, np.diff(edges), [f"{a:.3g} to {b:.3g}" for a, b in itertools.pairwise(edges)]
+
+
+def _stages(n: int) -> tuple[tuple[slice, slice], ...]:
+    return (slice(0, n // 4), slice(n // 4, n // 2)), (slice(0, n // 2), slice(n // 2, n))
+
+
+def _blocks(rows: slice) -> Iterator[slice]:
+    for start in range(rows.start, rows.stop, BLOCK):
+        yield slice(start, min(start + BLOCK, rows.stop))
+
+
+def _fit_softmax(contexts: Floats, places: Ints, k: int, fitted: slice) -> Callable[[slice], Floats]:
+    """μ̂(·|x) by multinomial logistic regression, mixed with the plain frequencies."""
+    step = max(1, (fitted.stop - fitted.start) // _FIT_ROWS)
+    rows, actions = contexts[fitted][::step], places[fitted][::step]
+    seen = LINEAR.observe(LINEAR.init(contexts.shape[1]), rows)
+    policy = Softmax(k)
+    params = _likeliest(policy, LINEAR.transform(seen, rows), actions, policy.init(LINEAR.width(contexts.shape[1])))
+    return lambda some: policy.probabilities(params, LINEAR.transform(seen, contexts[some]))
+
+
+def _likeliest(policy: Any, features: Any, actions: Array, start: Floats) -> Floats:
+    """Maximum likelihood, shrunk to equal chances: an eager μ̂ would be too sure of what is rare."""
+    n = len(actions)
+    decay = _DECAY / n
+
+    def loss(params: Floats) -> tuple[float, Floats]:
+        log_prob, pullback = policy.forward(params, features, actions)
+        gradient = pullback(np.full(n, -1 / n)) + decay * params
+        return -float(log_prob.mean(dtype=np.float64)) + 0.5 * decay * float(params @ params), gradient
+
+    return _FIT(loss, start).params
+
+
+def _implied_spread(guess: Floats, phi: Floats, actions: Ints, propensities: Floats) -> Floats:
+    """φ²/μ as the logged q would have it: q for the action played; the others share 1 - q as μ̂ does. [m, k]
+
+    A logger nearly sure of its action leaves the others hardly a chance. Plays of them are then too rare to be missed,
+    and the sums that are seen, Σ u², would not tell.
+    """
+    rows = np.arange(len(actions))
+    certain = guess[rows, actions]
+    left = (1 - certain) / np.maximum(1 - propensities, 1e-15)
+    spread = phi**1.5 * left[:, None]  # φ² / ((1 - q) μ̂ / (1 - μ̂_a)), φ = μ̂²
+    spread[rows, actions] = phi[rows, actions] ** 2 / propensities
+    return np.asarray(spread)
+
+
+def _cell(action: str, rows: str, S: float, V: float, E: float, E2: float, implied: float) -> CalibrationCell:
+    """S = Σ u against E = Σ φ, with V = Σ u².
+
+    Were q = μ̂ constant, S would be binomial times a constant and its variance E V/S - Σ φ². If fewer than 30 plays are
+    expected, E S/V, we use the gamma bounds of weighted Poisson counts: S²/V plays where so many are expected.
+    """
+    from scipy.special import gammainc, gammaincc, ndtr  # here: scipy would double the time `import o2pl` takes
+
+    if E == 0:
+        return CalibrationCell(action, rows, 1.0, math.inf, 1.0)
+    implied = max(implied - E2, 1e-300)
+    below = 2 * float(ndtr((S - E) / math.sqrt(implied))) if S < E else 1.0
+    if S == 0:
+        return CalibrationCell(action, rows, 0.0, math.sqrt(implied) / E, min(1.0, below))
+    expected, plays = E * S / V, S**2 / V
+    variance = max(E * V / S - E2, 0.05 * E * V / S)
+    error = math.sqrt(variance) / E
+    if expected > 30:
+        p = 2 * float(ndtr(-abs(S - E) / math.sqrt(variance)))
+    else:
+        p = 2 * float(gammainc(plays, expected) if S > E else gammaincc(plays + 1, expected))
+    return CalibrationCell(action, rows, S / E, error, min(1.0, p if S > E else max(p, below)))
+
+
+def _together(cells: list[CalibrationCell], overall: tuple[CalibrationCell, ...]) -> Calibration:
+    if not cells:
+        return Calibration(1.0, None, (), 0)
+    worst = min(cells, key=lambda cell: cell.p_value)
+    return Calibration(min(1.0, worst.p_value * len(cells)), worst, overall, len(cells))
+
+
+def _of_sets(log: RewardLog, sets: ActionSets) -> Calibration:
+    """Σ_a μ̂(a|x) = 1, so the mean of μ̂(a_s|x_s)/q_s is 1."""
+    from scipy.special import ndtr
+
+    ratios, implied = [], []
+    scale, policy = Standardise(), ActionWise()
+    for fitted, tested in _stages(len(log)):
+        step = max(1, fitted.stop // _FIT_ROWS)
+        some = sets[slice(fitted.start, fitted.start + (fitted.stop - fitted.start) // step)]
+        seen = scale.observe(scale.init(sets.values.shape[1]), some.values)
+        features = ActionSets(scale.transform(seen, some.values), some.offsets)
+        params = _likeliest(policy, features, log.actions[: len(some)], policy.init(sets.values.shape[1]))
+        here = sets[tested]
+        likely = policy.probabilities(params, ActionSets(scale.transform(seen, here.values), here.offsets))
+        guess, q = likely[here.offsets[:-1] + log.actions[tested]], log.propensities[tested]
+        ratios.append(guess / q)
+        implied.append(guess**2 / q + (1 - guess) ** 2 / np.maximum(1 - q, 1e-15) - 1)
+    ratio = np.concatenate(ratios)
+    variance = float(ratio.var(ddof=1))
+    if ratio.mean() < 1:  # Σ_a μ̂²/μ - 1, as q would have it
+        variance = max(variance, float(np.mean(np.concatenate(implied))))
+    error = math.sqrt(variance / len(ratio))
+    off = abs(float(ratio.mean()) - 1)
+    p = 2 * float(ndtr(-off / error)) if error > 0 else float(off < 1e-6)
+    cell = CalibrationCell("any", "all", float(ratio.mean()), error, p)
+    return _together([cell], (cell,))

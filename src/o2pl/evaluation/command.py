@@ -1,0 +1,44 @@
+"""The body of `o2pl evaluate`: two policies by name or file, the table, and the picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from o2pl.evaluation.evaluate import Evaluation, evaluate
+from o2pl.evaluation.figures import save
+from o2pl.evaluation.logs import RewardLog
+from o2pl.evaluation.render import as_table, summary
+from o2pl.interactions import InvalidInput
+from o2pl.learners.base import load
+
+
+def named_policy(text: str) -> Any:
+    """`uniform`, `logged`, or the file of a learner."""
+    if text in ("uniform", "logged"):
+        return text
+    if not Path(text).is_file():
+        raise InvalidInput(f"policy: found no file {text!r}, expected a saved learner, 'uniform' or 'logged'")
+    return load(text)
+
+
+def reward_range(text: str) -> tuple[float, float]:
+    """`0,1` -> (0, 1)."""
+    try:
+        low, high = (float(end) for end in text.split(","))
+    except ValueError:
+        raise InvalidInput(f"rewards: found {text!r}, expected two numbers such as 0,1") from None
+    return low, high
+
+
+def run(
+    log: RewardLog, policy: str, baseline: str | None, at_any_time: bool, delta: float, figure: Path, console: Any
+) -> Evaluation:
+    """Evaluate, print and draw."""
+    against = None if baseline is None else named_policy(baseline)
+    found = evaluate(log, named_policy(policy), baseline=against, at_any_time=at_any_time, delta=delta)
+    console.print(as_table(found))
+    for line in ("", *summary(found)):
+        console.print(line, highlight=False, markup=False)
+    console.print(f"figure: {save(found, figure)}", highlight=False, markup=False)
+    return found

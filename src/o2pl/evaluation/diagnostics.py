@@ -1,0 +1,210 @@
+"""Can this log answer the question? Weights, overlap, drift, and the exponent β of the policies near the best."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from o2pl.evaluation.estimators import BLOCK
+from o2pl.evaluation.logs import RewardLog
+from o2pl.evaluation.reward_models import RewardModel
+from o2pl.evaluation.targets import Target
+from o2pl.interactions import ActionSets, InvalidInput
+from o2pl.learners.members import LINEAR
+from o2pl.protocols import Floats, Ints
+from o2pl.theory.heb import ErrorBound, error_bound_of_sample
+
+# -- weights
+
+
+def effective_sample_size(weights: Floats) -> float:
+    """(Σ w)² / Σ w²: how many rows of equal weight would be as good. 0 where no row has weight."""
+    top = float(weights.max()) if len(weights) else 0.0
+    if top == 0:
+        return 0.0
+    if math.isinf(top):
+        return 1.0  # one row outweighs all others
+    total, squares = 0.0, 0.0
+    for start in range(0, len(weights), BLOCK):
+        scaled = weights[start : start + BLOCK] / top  # w² would overflow before w
+        total, squares = total + float(scaled.sum()), squares + float(scaled @ scaled)
+    return total**2 / squares
+
+
+class Tail(NamedTuple):
+    """How heavy the upper tail of the weights is."""
+
+    exponent: (
+        float  # P(w > t) ~ t^(-exponent); below 2 the variance is infinite, below 1 the mean. ∞: no tail to speak of
+    )
+    error: float
+    largest_share: float  # of the largest weight in the sum of all
+
+
+def weight_tail(weights: Floats) -> Tail:
+    """Hill's estimate from the √n largest weights (at least 10)."""
+    top = float(weights.max())
+    share = 1.0 if math.isinf(top) else top / float(weights.sum()) if top > 0 else math.nan
+    k = max(10, math.isqrt(len(weights)))
+    if len(weights) <= k or top == 0:
+        return Tail(math.nan, math.nan, share)
+    largest = np.partition(weights, len(weights) - k - 1)[-k - 1 :]
+    threshold = float(largest[0])
+    if threshold == 0:
+        return Tail(0.0, math.nan, share)  # fewer than k rows have any weight
+    excess = float(np.mean(np.log(largest[1:] / threshold)))
+    if excess < 1e-12:
+        return Tail(math.inf, math.nan, share)
+    return Tail(1 / excess, 1 / (excess * math.sqrt(k)), share)
+
+
+class Clipping(NamedTuple):
+    rows: float  # share of the rows with w > α
+    weight: float  # share of the weight that min(w, α) takes away
+
+
+def clip_fraction(weights: Floats, alpha: float) -> Clipping:
+    over = weights > alpha
+    total = float(weights.sum())
+    lost = float((weights[over] - alpha).sum())
+    return Clipping(float(over.mean()), 1.0 if math.isinf(total) else lost / total if total > 0 else 0.0)
+
+
+# -- overlap
+
+
+class ActionOverlap(NamedTuple):
+    """One action, in the log and under the policy."""
+
+    action: str
+    rows: int
+    share: float  # of the log's rows
+    lowest: float  # the smallest propensity with which it was logged; ∞ where it never was
+    mass: float  # mean π(a|x) over all rows
+    effective: float  # effective number of its rows
+
+
+def overlap_by_action(log: RewardLog, target: Target, weights: Floats) -> tuple[ActionOverlap, ...]:
+    """For a fixed number of actions; empty otherwise, or where π is known at the logged actions only."""
+    if log.n_actions is None:
+        return ()
+    mass = np.zeros(log.n_actions)
+    for rows in log.blocks():
+        probabilities = target.all_actions(rows)
+        if probabilities is None:
+            return ()
+        some = probabilities.sum(axis=0)
+        if len(some) > len(mass):  # actions of the policy that the log does not know
+            mass = np.pad(mass, (0, len(some) - len(mass)))
+        mass += some
+    found = []
+    for action, total in enumerate(mass):
+        mine = log.actions == action
+        own = weights[mine]
+        lowest = float(log.propensities[mine].min()) if len(own) else math.inf
+        share, name = len(own) / len(log), log.action_name(action)
+        found.append(ActionOverlap(name, len(own), share, lowest, float(total) / len(log), effective_sample_size(own)))
+    return tuple(found)
+
+
+# -- drift
+
+
+class Drift(NamedTuple):
+    """Means over stretches of the log, in its order."""
+
+    p_value: float  # that the policy's value is the same in all stretches; nan: too few rows to say
+    context_p_value: float  # that the contexts' means are (Bonferroni over columns)
+    column: int  # of contexts that moved most
+    means: Floats  # the policy's clipped value in each stretch, [B]
+    errors: Floats
+
+
+def drift(log: RewardLog, values: Floats, *, stretches: int = 10, least: int = 50) -> Drift:
+    """Chi-square tests of equal means over at most `stretches` equal stretches of at least `least` rows.
+
+    `values` are the policy's row values; they have one mean as long as contexts and rewards keep their distribution,
+    also where the logger learned. Rows must come in the order of time.
+    """
+    count = min(stretches, len(log) // least)
+    if count < 2:
+        return Drift(math.nan, math.nan, -1, np.zeros(0), np.zeros(0))
+    edges = np.linspace(0, len(log), count + 1).astype(np.int64)
+    p, means, errors = _equal_means(values[:, None], edges)
+    contexts = log.contexts
+    if isinstance(contexts, ActionSets):
+        moved, column = math.nan, -1
+    else:
+        ps, _, _ = _equal_means(contexts, edges)
+        column = int(np.argmin(ps))
+        moved = min(1.0, float(ps[column]) * len(ps))
+    return Drift(float(p[0]), moved, column, means[:, 0], errors[:, 0])
+
+
+def _equal_means(columns: Floats, edges: Ints) -> tuple[Floats, Floats, Floats]:
+    """p-values of equal means, [c]; the means and their errors, [B, c]. One variance for all stretches."""
+    from scipy.special import gammaincc
+
+    sizes = np.diff(edges)[:, None]
+    means = np.stack([columns[a:b].mean(axis=0, dtype=np.float64) for a, b in itertools.pairwise(edges)])
+    pieces = zip(edges[:-1], edges[1:], means, strict=True)
+    within = sum(((columns[a:b] - mean) ** 2).sum(axis=0, dtype=np.float64) for a, b, mean in pieces)
+    variance = np.asarray(within) / (len(columns) - len(sizes))
+    between = (sizes * (means - (sizes * means).sum(axis=0) / len(columns)) ** 2).sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistic = np.where(variance > 0, between / variance, np.where(between > 0, np.inf, 0.0))
+    return gammaincc((len(sizes) - 1) / 2, statistic / 2), means, np.sqrt(variance / sizes)
+
+
+# -- the exponent of the error bound
+
+
+def holder_exponent(
+    log: RewardLog, policy: Target, model: RewardModel, *, policies: int = 200, rows: int = 2000, seed: Any = 0
+) -> ErrorBound:
+    """β of Var(π*/π) ≲ (V(π*) - V(π))^β with its uncertainty, from softmax policies near a given one, taken as π*.
+
+    Each is π* with logits moved along a random linear function of the context, by steps from 0.03 to 3; its excess is
+    the reward model's, its variance Σ_a π*²/π - 1, both on at most `rows` rows. Policies that the model finds better
+    than π* say nothing and are left out: a π* far from the best leaves few, and a poor model bends the slope.
+    """
+    if log.n_actions is None:
+        raise InvalidInput(
+            "holder_exponent: found real-valued actions or action sets, expected a fixed number of actions"
+        )
+    generator = np.random.default_rng(seed)
+    some = np.sort(generator.choice(len(log), min(rows, len(log)), replace=False))
+    best = _picked(log, some, policy.all_actions)
+    values = _picked(log, some, model.all_actions)
+    if best is None or values is None:
+        raise InvalidInput("policy: found likelihoods of logged actions only, expected probabilities of all actions")
+    best = best[:, : values.shape[1]]
+    best = best / best.sum(axis=1, keepdims=True)
+    contexts = LINEAR.transform(model.seen, log.contexts[some]).astype(np.float64)
+    logits = np.log(np.maximum(best, 1e-12))
+    excess, variance = np.empty((len(some), policies)), np.empty((len(some), policies))
+    for j, step in enumerate(np.geomspace(0.03, 3.0, policies)):
+        direction = generator.normal(size=(contexts.shape[1], values.shape[1])) / math.sqrt(contexts.shape[1])
+        moved = logits + step * (contexts @ direction)
+        moved = np.exp(moved - moved.max(axis=1, keepdims=True))
+        moved /= moved.sum(axis=1, keepdims=True)
+        excess[:, j] = ((best - moved) * values).sum(axis=1)
+        variance[:, j] = (best**2 / np.maximum(moved, 1e-300)).sum(axis=1) - 1
+    return error_bound_of_sample(excess, variance, generator)
+
+
+def _picked(log: RewardLog, rows: Ints, columns: Callable[[slice], Floats | None]) -> Floats | None:
+    """Some rows of a column that comes in blocks."""
+    found = []
+    for block in log.blocks():
+        mine = rows[(rows >= block.start) & (rows < block.stop)]
+        if len(mine):
+            values = columns(block)
+            if values is None:
+                return None
+            found.append(values[mine - block.start])
+    return np.concatenate(found)

@@ -1,0 +1,323 @@
+"""What a policy is worth, from rows that other policies logged.
+
+Every estimate is a smooth function of means over rows. So an estimator is two functions: what a row contributes, and
+what is made of the means; that gives the estimate, its standard error (delta method) and a form that can be fed in
+pieces and merged, once for all of them.
+
+w is π(a|x)/q, r the reward, m(x, a) a model of it, v = Σ_a π(a|x) m(x, a) (an integral, for continuous actions).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from o2pl.interactions import InvalidInput
+from o2pl.objectives.weights import importance_weights
+from o2pl.protocols import Floats, Ints, Penalty
+from o2pl.theory.schedules import clip_level
+
+# Rows at a time: temporaries of 64 KiB stay in the cache; those of 128 KiB would go back to the system each time.
+BLOCK = 1 << 13
+
+
+class Columns(NamedTuple):
+    """What estimators read, one entry per row. [n]"""
+
+    rewards: Floats
+    weights: Floats  # π(a|x)/q; may be ∞
+    played: Floats | None = None  # m(x, a) of the logged action, from rows other than this one
+    expected: Floats | None = None  # v(x)
+    balanced: Floats | None = None  # π(a|x) / Σ_j (n_j/n) q_j(a|x): over the mixture of all loggers
+
+    def rows(self, some: slice) -> Columns:
+        given = {name: column for name, column in self._asdict().items() if column is not None}
+        return Columns(**{name: column[some] for name, column in given.items()})
+
+    def blocks(self) -> Iterator[Columns]:
+        for start in range(0, len(self.rewards), BLOCK):
+            yield self.rows(slice(start, start + BLOCK))
+
+
+def columns_of(
+    rewards: Floats, actions: Ints, propensities: Floats, probabilities: Floats, predicted: Floats | None = None
+) -> Columns:
+    """From tables: π(·|x) [n, K] and, for a model, m(x, ·) [n, K]."""
+    rows = np.arange(len(actions))
+    weights = policy_weights(probabilities[rows, actions], propensities)
+    if predicted is None:
+        return Columns(rewards, weights)
+    return Columns(rewards, weights, predicted[rows, actions], np.einsum("nk,nk->n", probabilities, predicted))
+
+
+def policy_weights(likelihoods: Floats, propensities: Floats) -> Floats:
+    """The importance weights of a policy that gives the logged actions these probabilities (densities). [n]"""
+    with np.errstate(divide="ignore"):  # log 0 = -∞: a weight of 0
+        return importance_weights(np.log(likelihoods), propensities)
+
+
+def balanced_weights(likelihoods: Floats, by_logger: Floats, loggers: Ints) -> Floats:
+    """π(a|x) / Σ_j (n_j/n) q_j(a|x), for `by_logger` [n, J] the propensity of the action under each of J loggers.
+
+    With several loggers these weights are never larger than the largest logger's own share allows, n/n_j.
+    """
+    shares = np.bincount(loggers, minlength=by_logger.shape[1]) / len(loggers)
+    return policy_weights(likelihoods, by_logger @ shares)
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """The numbers that some estimators need, fixed before the data are read."""
+
+    clip: float = math.inf  # α of min(w, α)
+    switch: float = math.inf  # rows with a larger weight are left to the model
+    shrinkage: float = math.inf  # λ of λ w / (w² + λ)
+    baseline: float = 0.0  # b of b + min(w, α)(r - b) where there is no model
+    penalty: Penalty | None = None  # Φ of the pessimistic value, in losses
+    span: float = 1.0  # highest less lowest reward: one loss in rewards
+
+    @classmethod
+    def theory(cls, n: int) -> Tuning:
+        """α_n of Theorem 1 for the clip and the switch, α_n² for the shrinkage (whose largest weight is √λ / 2)."""
+        level = clip_level(float(max(n, 1)))
+        return cls(level, level, 4 * level**2)
+
+
+Parts = Callable[[Columns, Tuning], tuple[Floats, ...]]
+Combine = Callable[[Floats, Tuning], tuple[float, Floats]]
+
+
+@dataclass(frozen=True)
+class Estimator:
+    """`parts` of a row, [k] columns of [n]; `combine` of their means, with its gradient, [k]."""
+
+    says: str
+    parts: Parts
+    combine: Combine
+    needs: tuple[str, ...] = ()  # columns besides rewards and weights
+
+
+def _sum(means: Floats, tuning: Tuning) -> tuple[float, Floats]:
+    return float(means[0]), np.ones(1)
+
+
+def _ratio(means: Floats, tuning: Tuning) -> tuple[float, Floats]:
+    """v̄ + (w e)‾ / w̄"""
+    model, top, bottom = means
+    if bottom == 0:
+        return math.nan, np.full(3, math.nan)  # no row has any weight: there is no estimate
+    return float(model + top / bottom), np.array([1.0, 1 / bottom, -top / bottom**2])
+
+
+def _pessimistic(means: Floats, tuning: Tuning) -> tuple[float, Floats]:
+    """The clipped value less Φ(σ̂²) in rewards; both ends of what the learner minimises, turned round."""
+    if tuning.penalty is None:
+        raise InvalidInput("penalty: found None, expected the Φ that the learner minimises")
+    value, slope = tuning.penalty(float(means[1]))
+    return float(means[0] - tuning.span * value), np.array([1.0, -tuning.span * slope])
+
+
+def _cut(columns: Columns, tuning: Tuning) -> Floats:
+    return np.minimum(columns.weights, tuning.clip)
+
+
+def _kept(columns: Columns, tuning: Tuning) -> Floats:
+    return np.where(columns.weights <= tuning.switch, columns.weights, 0.0)
+
+
+def _shrunk(columns: Columns, tuning: Tuning) -> Floats:
+    """λ w / (w² + λ) = w / (w²/λ + 1), the limit 0 at w = ∞."""
+    w = columns.weights
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.where(np.isfinite(w), w / (w * (w / tuning.shrinkage) + 1), 0.0 if tuning.shrinkage < math.inf else w)
+
+
+def _doubly_robust(columns: Columns, weights: Floats) -> Floats:
+    assert columns.played is not None
+    assert columns.expected is not None
+    return columns.expected + weights * (columns.rewards - columns.played)
+
+
+def _self_normalised(columns: Columns, tuning: Tuning) -> tuple[Floats, ...]:
+    return np.zeros(len(columns.rewards)), columns.weights * columns.rewards, columns.weights
+
+
+def _self_normalised_dr(columns: Columns, tuning: Tuning) -> tuple[Floats, ...]:
+    assert columns.played is not None
+    assert columns.expected is not None
+    return columns.expected, columns.weights * (columns.rewards - columns.played), columns.weights
+
+
+def _clipped_parts(columns: Columns, tuning: Tuning) -> tuple[Floats, ...]:
+    cut = _cut(columns, tuning)
+    if columns.played is None or columns.expected is None:
+        return tuning.baseline + cut * (columns.rewards - tuning.baseline), (cut - 1) ** 2
+    return _doubly_robust(columns, cut), (cut - 1) ** 2
+
+
+def _balanced(columns: Columns, tuning: Tuning) -> tuple[Floats, ...]:
+    assert columns.balanced is not None
+    return (columns.balanced * columns.rewards,)
+
+
+def _direct(columns: Columns, tuning: Tuning) -> tuple[Floats, ...]:
+    assert columns.expected is not None
+    return (columns.expected,)
+
+
+_MODEL = ("played", "expected")
+
+ESTIMATORS: dict[str, Estimator] = {
+    "ips": Estimator("mean w r: unbiased, any size of error", lambda c, t: (c.weights * c.rewards,), _sum),
+    "snips": Estimator("Σ w r / Σ w: self-normalised, stays within the rewards seen", _self_normalised, _ratio),
+    "clipped": Estimator("mean min(w, α) r: biased towards 0", lambda c, t: (_cut(c, t) * c.rewards,), _sum),
+    "balanced": Estimator("mean w r, w over the mixture of the loggers", _balanced, _sum, ("balanced",)),
+    "dm": Estimator("mean v: the model alone, as good as the model", _direct, _sum, ("expected",)),
+    "dr": Estimator(
+        "mean v + w (r - m): unbiased, less noise if the model is fair",
+        lambda c, t: (_doubly_robust(c, c.weights),),
+        _sum,
+        _MODEL,
+    ),
+    "sndr": Estimator("mean v + Σ w (r - m) / Σ w: self-normalised DR", _self_normalised_dr, _ratio, _MODEL),
+    "switch-dr": Estimator(
+        "DR where w ≤ τ, the model elsewhere", lambda c, t: (_doubly_robust(c, _kept(c, t)),), _sum, _MODEL
+    ),
+    "dr-shrinkage": Estimator(
+        "DR with w shrunk to λ w / (w² + λ)", lambda c, t: (_doubly_robust(c, _shrunk(c, t)),), _sum, _MODEL
+    ),
+    "pessimistic": Estimator("the clipped value less Φ: what the learner maximises", _clipped_parts, _pessimistic),
+}
+
+
+class Estimate(NamedTuple):
+    value: float
+    error: float  # standard error, by the delta method; ∞ for one row
+    n: int
+
+
+class Stream:
+    """One estimator fed in pieces: `add` rows, `merge` with another of its kind, `estimate` at any time.
+
+    It keeps the parts' means and their products about the means; pieces are put together so that nothing cancels.
+    """
+
+    def __init__(self, name: str, tuning: Tuning | None = None) -> None:
+        self.name, self.tuning = name, tuning or Tuning()
+        self.estimator = find(name)
+        self.n = 0
+        self.means: Floats = np.zeros(0)
+        self.products: Floats = np.zeros((0, 0))  # Σ (part - mean)(part - mean)ᵀ, [k, k]
+
+    def add(self, columns: Columns) -> Self:
+        """All rows or, if one of them cannot be used, none."""
+        for need in self.estimator.needs:
+            if getattr(columns, need) is None:
+                raise InvalidInput(f"{self.name}: found no column {need!r}, expected one value per row")
+        pieces = [
+            _moments(self._parts(block), start) for start, block in zip(_starts(columns), columns.blocks(), strict=True)
+        ]
+        for piece in pieces:
+            self._absorb(*piece)
+        return self
+
+    def _parts(self, block: Columns) -> Floats:
+        with np.errstate(invalid="ignore", over="ignore"):  # ∞ · 0: found and named below
+            return np.stack(self.estimator.parts(block, self.tuning))  # [k, rows]
+
+    def merge(self, other: Stream) -> Self:
+        if (self.name, self.tuning) != (other.name, other.tuning):
+            raise InvalidInput(
+                f"merge: found {other.name} with {other.tuning}, expected {self.name} with {self.tuning}"
+            )
+        self._absorb(other.n, other.means, other.products)
+        return self
+
+    def _absorb(self, n: int, means: Floats, products: Floats) -> None:
+        if n == 0:
+            return
+        if self.n == 0:
+            self.n, self.means, self.products = n, means.copy(), products.copy()
+            return
+        total = self.n + n
+        off = means - self.means
+        self.products = self.products + products + np.outer(off, off) * (self.n * (n / total))
+        self.means = self.means + off * (n / total)
+        self.n = total
+
+    def estimate(self) -> Estimate:
+        if self.n == 0:
+            raise InvalidInput(f"{self.name}: found no rows, expected at least one")
+        value, slope = self.estimator.combine(self.means, self.tuning)
+        if not math.isfinite(value):
+            raise InvalidInput(
+                f"{self.name}: found weights that are all 0: the log holds no action that the policy takes"
+            )
+        if self.n == 1:
+            return Estimate(value, math.inf, 1)
+        variance = float(slope @ self.products @ slope) / (self.n - 1)
+        return Estimate(value, math.sqrt(max(variance, 0.0) / self.n), self.n)
+
+
+def _starts(columns: Columns) -> range:
+    return range(0, len(columns.rewards), BLOCK)
+
+
+def _moments(parts: Floats, start: int) -> tuple[int, Floats, Floats]:
+    means = parts.mean(axis=1)
+    if not np.isfinite(means).all():
+        row = int(np.argmin(np.isfinite(parts).all(axis=0)))
+        raise InvalidInput(
+            f"weight, row {start + row}: found one too large for a number (or a reward that is none), expected finite"
+            " contributions: a propensity this small is a fault of the log; 'clipped' and 'switch-dr' can go on"
+        )
+    centred = parts - means[:, None]
+    return parts.shape[1], means, centred @ centred.T
+
+
+def find(name: str) -> Estimator:
+    if name not in ESTIMATORS:
+        raise InvalidInput(f"estimator: found {name!r}, expected one of {sorted(ESTIMATORS)}")
+    return ESTIMATORS[name]
+
+
+def estimate(name: str, columns: Columns, tuning: Tuning | None = None) -> Estimate:
+    """The estimator's value on whole columns; without `tuning`, the theory's for this number of rows."""
+    return Stream(name, tuning or Tuning.theory(len(columns.rewards))).add(columns).estimate()
+
+
+def row_values(name: str, columns: Columns, tuning: Tuning | None = None) -> Floats:
+    """What each row contributes: numbers whose mean is the estimate (its linearisation, for ratios). [n]"""
+    stream = Stream(name, tuning or Tuning.theory(len(columns.rewards))).add(columns)
+    value, slope = stream.estimator.combine(stream.means, stream.tuning)
+    blocks = [slope @ (stream._parts(block) - stream.means[:, None]) for block in columns.blocks()]
+    return np.asarray(value + np.concatenate(blocks))
+
+
+def tuned(columns: Columns, tuning: Tuning, candidates: int = 12) -> Tuning:
+    """`switch` and `shrinkage` of least estimated squared error: variance of the mean + squared bias by what was cut.
+
+    Candidates are quantiles of the weights (their squares, for the shrinkage), and ∞, which cuts nothing. The choice
+    is made on the data that it is used for; its own noise is not in the standard error.
+    """
+    finite = columns.weights[np.isfinite(columns.weights)]
+    levels = np.unique(np.quantile(finite, np.linspace(0.5, 1.0, candidates))) if len(finite) else np.ones(1)
+    levels = levels[levels > 0]
+    base = row_values("dr", columns, tuning)
+
+    def loss(name: str, changed: Tuning) -> float:
+        values = row_values(name, columns, changed)
+        cut, n = values - base, len(values)
+        squared_bias = float(cut.mean()) ** 2 - float(cut.var(ddof=1)) / n  # of a mean that is itself noisy
+        return float(values.var(ddof=1)) / n + max(0.0, squared_bias)
+
+    switches = [replace(tuning, switch=float(level)) for level in (*levels, math.inf)]
+    shrinkages = [replace(tuning, shrinkage=float(level) ** 2) for level in (*levels, math.inf)]
+    switch = min(switches, key=lambda one: loss("switch-dr", one)).switch
+    return replace(
+        tuning, switch=switch, shrinkage=min(shrinkages, key=lambda one: loss("dr-shrinkage", one)).shrinkage
+    )

@@ -1,0 +1,399 @@
+"""`evaluate`: would this policy have been better, and how sure are we?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from o2pl.evaluation import findings
+from o2pl.evaluation.calibration import Calibration, propensity_calibration
+from o2pl.evaluation.diagnostics import (
+    ActionOverlap,
+    Clipping,
+    Drift,
+    Tail,
+    clip_fraction,
+    drift,
+    effective_sample_size,
+    overlap_by_action,
+    weight_tail,
+)
+from o2pl.evaluation.estimators import (
+    ESTIMATORS,
+    Columns,
+    Stream,
+    Tuning,
+    balanced_weights,
+    find,
+    policy_weights,
+    row_values,
+)
+from o2pl.evaluation.intervals import SampleMoments, check_delta, normal_from_moments, normal_interval
+from o2pl.evaluation.logs import RewardLog, as_log
+from o2pl.evaluation.reward_models import RewardModel, fit_rewards, predictions
+from o2pl.evaluation.sequences import ConfidenceSequence, confidence_sequence, weighted_sequence
+from o2pl.evaluation.targets import Target, as_target
+from o2pl.interactions import InvalidInput
+from o2pl.learners.base import BanditEstimator
+from o2pl.learners.settings import Settings
+from o2pl.objectives.improvement import improvement_values
+from o2pl.protocols import Floats
+from o2pl.theory.betting import betting_lower
+from o2pl.validation import RewardRange, to_reward
+
+
+@dataclass(frozen=True)
+class Valued:
+    """A number with its interval."""
+
+    name: str
+    says: str
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnostics:
+    n: int
+    effective: float  # effective sample size
+    mean_weight: float  # 1, but for chance, where the log shows all that the policy does
+    tail: Tail
+    clip: float
+    clipping: Clipping
+    missing: float  # of the policy's mass, what the log cannot speak of
+    overlap: tuple[ActionOverlap, ...]
+    calibration: Calibration
+    drift: Drift
+    largest_weights: Floats  # quantiles of the weights, for the figure: [2, points], share of rows above and weight
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What `evaluate` found. Printed, it is a table; in a notebook, a page; `figure()` draws it."""
+
+    policy: str
+    estimates: tuple[Valued, ...]
+    headline: str  # the estimate to quote
+    baseline: Valued | None
+    difference: Valued | None  # policy less baseline
+    delta: float
+    at_any_time: bool
+    diagnostics: Diagnostics
+    warnings: tuple[str, ...]
+    doubt: str = ""  # why the numbers must not be acted on: propensities that are wrong, rows that were learned from
+    sequence: ConfidenceSequence | None = None  # running interval of the policy's value
+    difference_sequence: ConfidenceSequence | None = None
+
+    @property
+    def best(self) -> Valued:
+        """The estimate to quote."""
+        return next(one for one in self.estimates if one.name == self.headline)
+
+    @property
+    def value(self) -> float:
+        return self.best.value
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        return self.best.low, self.best.high
+
+    def safe_to_deploy(self, tolerance: float = 0.0) -> bool:
+        """Whether the lower bound of policy less baseline is above -tolerance, and nothing forbids to believe it."""
+        if self.difference is None:
+            raise InvalidInput(
+                "baseline: found None, expected one to be safe against: evaluate(log, policy, baseline=...)"
+            )
+        return not self.doubt and self.difference.low > -tolerance
+
+    @property
+    def verdict(self) -> str:
+        """In words."""
+        if self.doubt:
+            return f"nothing can be said of {self.policy}: {self.doubt}"
+        if self.difference is None:
+            return f"{self.policy} is worth {findings.within(self.best)}"
+        sure = f"with {1 - self.delta:.0%} confidence" + (", whenever one looks" if self.at_any_time else "")
+        name = self.baseline.name if self.baseline else ""
+        if self.difference.low > 0:
+            return f"{self.policy} is better than {name}, {sure}"
+        if self.difference.high < 0:
+            return f"{self.policy} is worse than {name}, {sure}"
+        return f"{self.policy} and {name} cannot be told apart from this log"
+
+    def __str__(self) -> str:
+        from o2pl.evaluation.render import as_text
+
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        from o2pl.evaluation.render import as_html
+
+        return as_html(self)
+
+    def figure(self) -> Any:
+        """A matplotlib figure: estimates, propensities, weights and the course of the log."""
+        from o2pl.evaluation.figures import draw
+
+        return draw(self)
+
+
+def evaluate(
+    log: Any,
+    policy: Any,
+    *,
+    baseline: Any = None,
+    at_any_time: bool = False,
+    estimators: Sequence[str] | None = None,
+    delta: float = 0.05,
+    reward_range: RewardRange | None = None,
+    seed: Any = 0,
+) -> Evaluation:
+    """The value of a policy from a log, with intervals at level 1 - δ, checks of the log, and a comparison.
+
+    `log` is what `read_log` returns, a learner (its own log), `Interactions` or a `RewardLog`. `policy` and `baseline`
+    are learners, "uniform", "logged" (whoever made the log), arrays of probabilities or functions of contexts.
+
+    With `at_any_time` the intervals of the value and of the difference are time-uniform: valid for logs that a learner
+    collected while learning, and for looking after every row and stopping when one likes. They need the reward range
+    and rows in the order of time. Otherwise intervals are normal ones, for one look at independent rows.
+    Where the log does not show what the policy does, intervals are widened by what the missing part could be.
+    """
+    check_delta(delta)
+    rows = as_log(log, reward_range)
+    target = as_target(policy, rows)
+    against = None if baseline is None else as_target(baseline, rows, "baseline")
+    if at_any_time and rows.reward_range is None:
+        raise InvalidInput(
+            "reward_range: found None, expected the lowest and highest reward there can be, for at_any_time"
+        )
+    tuning = _tuning(policy, rows)
+    model = fit_rewards(rows, seed=seed) if len(rows) > 1 else None
+    columns = _columns(rows, target, model)
+    diagnostics = _diagnose(rows, target, columns, tuning.clip)
+    overflow = bool(np.isinf(columns.weights).any())
+    estimates, left_out = _estimates(columns, tuning, estimators, delta)
+    widened = tuple(_widened(one, rows.reward_range, diagnostics.missing, overflow) for one in estimates)
+    headline = next(name for name in ("dr", "snips", "clipped", *(one.name for one in widened)) if _has(widened, name))
+    sequence = None
+    if at_any_time and rows.reward_range is not None:
+        sequence = weighted_sequence(columns.weights, rows.rewards, delta, rows.reward_range)
+        point = next(one for one in widened if one.name == headline).value
+        low, high = _sound(sequence, rows.reward_range, overflow)
+        says = "interval valid at every row of the log at once"
+        widened = (Valued("any-time", says, point, low, high), *widened)
+        headline = "any-time"
+    compared = _Comparison()
+    if against is not None:
+        other = _columns(rows, against, model)
+        compared = _compare(rows, columns, other, against, tuning, delta, at_any_time, diagnostics)
+    learned = _learned_from(policy, rows)
+    return Evaluation(
+        target.name,
+        widened,
+        headline,
+        compared.baseline,
+        compared.difference,
+        delta,
+        at_any_time,
+        diagnostics,
+        findings.warnings(rows, diagnostics, left_out, overflow, widened, learned),
+        findings.doubt(rows, diagnostics, learned),
+        sequence,
+        compared.sequence,
+    )
+
+
+def _has(estimates: tuple[Valued, ...], name: str) -> bool:
+    return any(one.name == name for one in estimates)
+
+
+# -- columns
+
+
+def _columns(log: RewardLog, target: Target, model: RewardModel | None) -> Columns:
+    likelihoods = np.empty(len(log))
+    for rows in log.blocks():
+        likelihoods[rows] = target.played(rows)
+    weights = policy_weights(likelihoods, log.propensities)
+    modelled = None if model is None else predictions(log, target, model)
+    balanced = None
+    if log.by_logger is not None and log.loggers is not None:
+        balanced = balanced_weights(likelihoods, log.by_logger, log.loggers)
+    played, expected = modelled or (None, None)
+    return Columns(log.rewards, weights, played, expected, balanced)
+
+
+def _tuning(policy: Any, log: RewardLog) -> Tuning:
+    """Of a learner its own clip, baseline and penalty; else the theory's clip and no pessimistic value."""
+    plain = Tuning.theory(len(log))
+    if not isinstance(policy, BanditEstimator) or log.reward_range is None:
+        return plain
+    known = {name: getattr(policy, name) for name in ("penalty", "clip", "baseline", "l2", "p", "beta", "delta")}
+    settings = Settings(**known)
+    n, low, high = len(log), *log.reward_range
+    losses = float(np.sum((low - log.rewards) / (high - low)))
+    baseline = float(to_reward(settings.level(losses, n), log.reward_range))
+    return Tuning(settings.alpha(n), plain.switch, plain.shrinkage, baseline, settings.phi(n), high - low)
+
+
+# -- estimates
+
+
+def _estimates(
+    columns: Columns, tuning: Tuning, names: Sequence[str] | None, delta: float
+) -> tuple[list[Valued], dict[str, str]]:
+    """Those that the columns allow, and why others could not be had."""
+    found, left_out = [], {}
+    for name in names or ESTIMATORS:
+        estimator = find(name)
+        lacking = [need for need in estimator.needs if getattr(columns, need) is None]
+        lacking += ["penalty"] if name == "pessimistic" and tuning.penalty is None else []
+        if lacking:
+            if names is not None:
+                raise InvalidInput(f"{name}: found no {lacking[0]} for this log and policy, expected one")
+            continue
+        try:
+            value, error, n = Stream(name, tuning).add(columns).estimate()
+        except InvalidInput as problem:
+            left_out[name] = str(problem)
+            continue
+        variance = error**2 * n if n > 1 else 0.0
+        low, high = normal_from_moments(SampleMoments(n, value, variance), delta)
+        found.append(Valued(name, estimator.says, value, low, high))
+    if not found:
+        raise InvalidInput("; ".join(dict.fromkeys(left_out.values())))
+    return found, left_out
+
+
+def _sound(sequence: ConfidenceSequence, ends: RewardRange, overflow: bool) -> tuple[float, float]:
+    """The last interval; all there can be where it is empty (rows contradict each other) or a weight is absurd."""
+    low, high = sequence.last
+    return ends if overflow or low > high else (max(low, ends[0]), min(high, ends[1]))
+
+
+def _widened(one: Valued, ends: RewardRange | None, missing: float, overflow: bool) -> Valued:
+    """What the log cannot speak of may bring any reward there is; of an unknown range, anything."""
+    if overflow or (missing > 0 and ends is None):
+        return Valued(one.name, one.says, one.value, -math.inf, math.inf)
+    if missing == 0 or ends is None or math.isinf(one.low):
+        return one
+    reach, span = missing * (ends[1] - ends[0]), ends[1] - ends[0]
+    low, high = (-span, span) if one.name == "difference" else ends
+    return Valued(one.name, one.says, one.value, max(one.low - reach, low), min(one.high + reach, high))
+
+
+# -- the other policy
+
+
+class _Comparison(NamedTuple):
+    baseline: Valued | None = None
+    difference: Valued | None = None
+    sequence: ConfidenceSequence | None = None  # of the difference
+
+
+def _compare(
+    log: RewardLog,
+    columns: Columns,
+    other: Columns,
+    against: Target,
+    tuning: Tuning,
+    delta: float,
+    at_any_time: bool,
+    diagnostics: Diagnostics,
+) -> _Comparison:
+    own, theirs = _comparable(columns, tuning), _comparable(other, tuning)
+    missing = diagnostics.missing + _missing(log, against, other.weights)
+    overflow = not (np.isfinite(columns.weights).all() and np.isfinite(other.weights).all())
+    base = Valued(against.name, "", float(theirs.mean()), *normal_interval(theirs, delta))
+    base = _widened(base, log.reward_range, _missing(log, against, other.weights), overflow)
+    gap = own - theirs
+    if at_any_time and log.reward_range is not None:
+        sequence = _difference_sequence(log, columns.weights, other.weights, delta, against.name == "logged")
+        span = log.reward_range[1] - log.reward_range[0]
+        low, high = _sound(sequence, (-span, span), overflow)
+        if against.name == "logged":  # its mean value so far: loggers may have learned
+            ends = confidence_sequence(log.rewards, delta, *log.reward_range, common=False).last
+        else:
+            ends = weighted_sequence(other.weights, log.rewards, delta, log.reward_range).last
+        base = Valued(base.name, "", base.value, *ends)
+        return _Comparison(base, Valued("difference", "policy less baseline", float(gap.mean()), low, high), sequence)
+    low, high = normal_interval(gap, delta)
+    if not gap.any():  # the same policy twice
+        low = high = 0.0
+    difference = Valued("difference", "policy less baseline", float(gap.mean()), low, high)
+    return _Comparison(base, _widened(difference, log.reward_range, missing, overflow), None)
+
+
+def _comparable(columns: Columns, tuning: Tuning) -> Floats:
+    """Row values of the estimator that both policies allow: DR, self-normalised IPS, or the clipped one."""
+    if (columns.weights == 1).all():
+        return columns.rewards  # the logger: nothing to correct
+    if not np.isfinite(columns.weights).all() or not columns.weights.any():
+        return row_values("clipped", columns, tuning)
+    return row_values("snips" if columns.expected is None else "dr", columns, tuning)
+
+
+def _difference_sequence(
+    log: RewardLog, weights: Floats, against: Floats, delta: float, moving: bool
+) -> ConfidenceSequence:
+    """V(π) - V(π') at all times; a logger may have moved from row to row, then it is the mean of its values so far."""
+    assert log.reward_range is not None
+    low, high = log.reward_range
+
+    def below(one: Floats, two: Floats) -> Floats:
+        values = (1 + improvement_values(one, two, log.rewards, low, high)) / 2  # ≥ 0, of mean ≤ 1
+        return np.minimum(2 * betting_lower(values, delta / 2, not moving) - 1, 1.0) * (high - low)
+
+    return ConfidenceSequence(below(weights, against), -below(against, weights))
+
+
+# -- the log
+
+
+def _diagnose(log: RewardLog, target: Target, columns: Columns, clip: float) -> Diagnostics:
+    weights = columns.weights
+    level = clip if math.isfinite(clip) else Tuning.theory(len(log)).clip
+    points = np.unique(np.geomspace(1, len(log), 200).astype(np.int64))  # the 1st, …, nth largest weight
+    return Diagnostics(
+        len(log),
+        effective_sample_size(weights),
+        float(weights.mean()),
+        weight_tail(weights),
+        level,
+        clip_fraction(weights, level),
+        _missing(log, target, weights),
+        overlap_by_action(log, target, weights),
+        propensity_calibration(log),
+        drift(log, np.minimum(weights, level) * log.rewards),
+        np.stack([points / len(log), np.partition(weights, len(log) - points)[len(log) - points]]),
+    )
+
+
+def _missing(log: RewardLog, target: Target, weights: Floats) -> float:
+    """Mass on actions that were never logged; or what the weights fall short of 1, beyond three standard errors."""
+    never = sum(one.mass for one in overlap_by_action(log, target, weights) if one.rows == 0)
+    if len(log) < 2 or not np.isfinite(weights).all():
+        return float(never)
+    spread = 3 * float(weights.std(ddof=1)) / math.sqrt(len(log))
+    return float(np.clip(max(never, 1 - float(weights.mean()) - spread), 0.0, 1.0))
+
+
+def _learned_from(policy: Any, log: RewardLog) -> float:
+    """The share of the log with which a learner's own log begins or ends, by actions and propensities."""
+    if not isinstance(policy, BanditEstimator) or policy._engine is None:
+        return 0.0
+    own = policy.log_
+    n = min(len(own), len(log))
+    parts = (slice(0, n), slice(len(own) - n, None)), (slice(0, n), slice(len(log) - n, None))
+    same = any(
+        np.array_equal(own.propensities[mine], log.propensities[theirs])
+        and np.array_equal(own.actions[mine], log.actions[theirs])
+        for mine in parts[0]
+        for theirs in parts[1]
+    )
+    return n / len(log) if same else 0.0

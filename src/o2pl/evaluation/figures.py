@@ -1,0 +1,163 @@
+"""The picture of an `Evaluation`: estimates, propensities, weights, and the course of the log."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from o2pl.evaluation.evaluate import Evaluation
+
+# Okabe and Ito's palette, which people with any colour vision can tell apart.
+BLUE, RED, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#6e6e6e"
+_MOST_ACTIONS = 24  # more would not be legible
+
+
+def draw(found: Evaluation) -> Any:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10.5, 7.2), layout="constrained")
+    top, bottom = figure.subplots(2, 2)
+    _estimates(top[0], found)
+    _propensities(top[1], found)
+    _weights(bottom[0], found)
+    if found.sequence is None:
+        _stretches(bottom[1], found)
+    else:
+        _running(bottom[1], found)
+    for axes in (*top, *bottom):
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.title.set_fontsize(11)
+    return figure
+
+
+def save(found: Evaluation, path: Path) -> Path:
+    """Whatever the name's ending says, PNG without one; the same evaluation makes the same bytes."""
+    import matplotlib as mpl
+
+    target = path if path.suffix else path.with_suffix(".png")
+    dated = {"metadata": {"Date": None}} if target.suffix == ".svg" else {}
+    with mpl.rc_context({"svg.hashsalt": "o2pl", "svg.fonttype": "none"}):
+        draw(found).savefig(target, dpi=160, **dated)
+    return target
+
+
+def _title(axes: Any, text: str) -> None:
+    axes.set_title(text, loc="left")
+
+
+def _estimates(axes: Any, found: Evaluation) -> None:
+    """Points and intervals, the first on top; an arrow's worth of line where an interval has no end."""
+    shown = list(found.estimates)
+    ends = [end for one in shown for end in (one.low, one.value, one.high) if math.isfinite(end)]
+    if found.baseline is not None:
+        ends += [end for end in (found.baseline.low, found.baseline.high) if math.isfinite(end)]
+    margin = 0.08 * (max(ends) - min(ends)) or 0.1
+    left, right = min(ends) - margin, max(ends) + margin
+    if found.baseline is not None:
+        base = found.baseline
+        axes.axvspan(max(base.low, left), min(base.high, right), color=RED, alpha=0.12, linewidth=0)
+        axes.axvline(base.value, color=RED, linewidth=1.5)
+        axes.annotate(
+            f"baseline: {base.name}",
+            (base.value, 1.0),
+            (4, 2),
+            xycoords=("data", "axes fraction"),
+            textcoords="offset points",
+            color=RED,
+            fontsize=9,
+            annotation_clip=False,
+        )
+    for place, one in enumerate(reversed(shown)):
+        colour = BLUE if one.name == found.headline else GREY
+        width = 3 if one.name == found.headline else 1.5
+        axes.plot([max(one.low, left), min(one.high, right)], [place, place], color=colour, linewidth=width)
+        axes.plot(one.value, place, "o", color=colour, markersize=6)
+    axes.set_yticks(range(len(shown)), [one.name for one in reversed(shown)])
+    axes.set_xlim(left, right)
+    axes.set_xlabel(f"value, with {1 - found.delta:.0%} intervals")
+    _title(axes, "What the policy is worth\n" if found.baseline else "What the policy is worth")
+    axes.grid(axis="x", alpha=0.25)
+
+
+def _propensities(axes: Any, found: Evaluation) -> None:
+    """Played over expected, by action; right propensities lie on 1."""
+    test = found.diagnostics.calibration
+    cells = sorted(test.actions, key=lambda cell: cell.p_value)[:_MOST_ACTIONS]
+    cells.sort(key=lambda cell: test.actions.index(cell))
+    axes.axhline(1, color=GREY, linewidth=1)
+    for place, cell in enumerate(cells):
+        far = cell.p_value * max(test.tests, 1) < 0.01
+        axes.errorbar(
+            place, cell.ratio, yerr=1.96 * cell.error, fmt="s" if far else "o", color=RED if far else BLUE, capsize=3
+        )
+    turned = {"rotation": 30, "ha": "right"} if max((len(cell.action) for cell in cells), default=0) > 3 else {}
+    axes.set_xticks(range(len(cells)), [cell.action for cell in cells], **turned)
+    axes.set_xlim(-0.6, max(len(cells), 1) - 0.4)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("action")
+    axes.set_ylabel("played / expected")
+    said = f"p = {test.p_value:.2g}" if test.tests else "too few rows to test"
+    _title(axes, f"Do the propensities fit the actions? ({said})" + ("\n" if found.baseline else ""))
+    axes.grid(axis="y", alpha=0.25)
+
+
+def _weights(axes: Any, found: Evaluation) -> None:
+    """The share of rows with at least this weight."""
+    seen = found.diagnostics
+    share, weight = seen.largest_weights
+    some = (weight > 0) & np.isfinite(weight)
+    axes.loglog(weight[some], share[some], color=BLUE, linewidth=2, drawstyle="steps-pre")
+    if some.any():
+        axes.set_xlim(max(float(weight[some].min()) / 1.5, 1e-3), 1.5 * max(float(weight[some].max()), seen.clip))
+    axes.axvline(seen.clip, color=RED, linewidth=1.5, linestyle=(0, (6, 2)))
+    axes.annotate(
+        f"clip {seen.clip:.1f}",
+        (seen.clip, 1.0),
+        (-4, -2),
+        xycoords=("data", "axes fraction"),
+        textcoords="offset points",
+        color=RED,
+        va="top",
+        ha="right",
+        fontsize=9,
+    )
+    axes.set_xlabel("weight π(a|x) / propensity")
+    axes.set_ylabel("share of rows above")
+    _title(axes, f"Weights: {seen.n:,} rows are worth {seen.effective:,.0f}")
+    axes.grid(alpha=0.25)
+
+
+def _stretches(axes: Any, found: Evaluation) -> None:
+    drift = found.diagnostics.drift
+    places = (np.arange(len(drift.means)) + 0.5) * found.diagnostics.n / max(len(drift.means), 1)
+    axes.errorbar(places, drift.means, yerr=1.96 * drift.errors, fmt="o", color=BLUE, capsize=3)
+    if len(drift.means):
+        axes.axhline(float(drift.means.mean()), color=GREY, linewidth=1)
+    axes.set_xlim(0, found.diagnostics.n)
+    axes.set_xlabel("row")
+    axes.set_ylabel("policy's clipped value")
+    said = f"p = {drift.p_value:.2g}" if len(drift.means) else "too few rows to test"
+    _title(axes, f"Is it the same along the log? ({said})")
+    axes.grid(axis="y", alpha=0.25)
+
+
+def _running(axes: Any, found: Evaluation) -> None:
+    """The interval that holds at every row: of the difference where there is one, else of the value."""
+    shown = found.difference_sequence or found.sequence
+    assert shown is not None
+    rows = np.unique(np.geomspace(1, len(shown.lower), 400).astype(np.int64))
+    low, high = shown.lower[rows - 1], shown.upper[rows - 1]
+    axes.fill_between(rows, low, high, color=BLUE, alpha=0.2, linewidth=0)
+    axes.plot(rows, low, color=BLUE, linewidth=2)
+    axes.plot(rows, high, color=BLUE, linewidth=2)
+    if found.difference_sequence is not None:
+        axes.axhline(0, color=RED, linewidth=1.5)
+    axes.set_xscale("log")
+    axes.set_xlim(max(1, len(shown.lower) // 1000), len(shown.lower))
+    axes.set_xlabel("row")
+    axes.set_ylabel("policy less baseline" if found.difference_sequence else "value")
+    _title(axes, "What could have been said at any time")
+    axes.grid(alpha=0.25)

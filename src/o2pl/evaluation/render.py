@@ -1,0 +1,124 @@
+"""An `Evaluation` as text, as a table for the terminal, and as HTML for notebooks."""
+
+from __future__ import annotations
+
+import html
+import io
+import math
+from typing import Any
+
+from o2pl.evaluation.evaluate import Evaluation, Valued
+
+
+def as_table(found: Evaluation) -> Any:
+    """A rich table of the estimates, the baseline and the difference."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, title_justify="left")
+    table.add_column("estimator")
+    for heading in ("estimate", "from", "to"):
+        table.add_column(heading, justify="right")
+    table.add_column("", overflow="fold")
+    for one in _rows(found):
+        style = "bold" if one.name in (found.headline, "difference") else ""
+        table.add_row(one.name, _number(one.value), _number(one.low), _number(one.high), one.says, style=style)
+    return table
+
+
+def _rows(found: Evaluation) -> list[Valued]:
+    rows = list(found.estimates)
+    if found.baseline is not None and found.difference is not None:
+        base = found.baseline
+        rows += [Valued(f"baseline: {base.name}", "", base.value, base.low, base.high), found.difference]
+    return rows
+
+
+def summary(found: Evaluation) -> list[str]:
+    """Lines to print under the table."""
+    seen = found.diagnostics
+    kind = "at every row at once" if found.at_any_time else "one look"
+    lines = [
+        f"n = {seen.n:,}, effective sample size {seen.effective:,.0f}, mean weight {seen.mean_weight:.3f},"
+        f" {seen.clipping.rows:.1%} of rows above the clip {seen.clip:.1f}",
+        f"intervals: {1 - found.delta:.0%}, {kind}; propensities: {_calibrated(found)}",
+        f"verdict: {found.verdict}",
+    ]
+    return lines + [f"warning: {warning}" for warning in found.warnings]
+
+
+def _calibrated(found: Evaluation) -> str:
+    test = found.diagnostics.calibration
+    return "too few rows to test" if not test.tests else f"p = {test.p_value:.2g} ({test.tests} tests)"
+
+
+def as_text(found: Evaluation) -> str:
+    from rich.console import Console
+
+    screen = Console(file=io.StringIO(), width=110, color_system=None)
+    screen.print(as_table(found))
+    written = screen.file.getvalue()  # type: ignore[attr-defined]
+    lines = [line.rstrip() for line in written.splitlines()]
+    return "\n".join([*lines, "", *summary(found)])
+
+
+_STYLE = (
+    ".o2pl{font:14px/1.45 system-ui,sans-serif;max-width:60em;color:#1a1a1a;background:#fff;padding:.8em}"
+    ".o2pl .scroll{overflow-x:auto}.o2pl table{border-collapse:collapse;width:100%}"
+    ".o2pl th,.o2pl td{text-align:right;padding:.25em .6em;border-bottom:1px solid #ddd;white-space:nowrap}"
+    ".o2pl th:first-child,.o2pl td:first-child{text-align:left}"
+    ".o2pl tr.main td{font-weight:600;background:#eef5fb}"
+    ".o2pl td.bar{min-width:9em;width:40%}.o2pl .track{position:relative;height:1em;background:#f1f1f1}"
+    ".o2pl .span{position:absolute;top:.35em;height:.3em;background:#0072B2}"
+    ".o2pl .dot{position:absolute;top:.15em;width:.7em;height:.7em;margin-left:-.35em;border-radius:50%}"
+    ".o2pl .dot{background:#0072B2}"
+    ".o2pl ul{margin:.5em 0;padding-left:1.2em}.o2pl .warn{border-left:.3em solid #D55E00;padding-left:.8em}"
+    "@media(max-width:520px){.o2pl .bar,.o2pl th:last-child{display:none}}"
+)
+
+
+def as_html(found: Evaluation) -> str:
+    """One block that needs nothing from elsewhere; wide tables scroll on narrow screens."""
+    rows = _rows(found)
+    values = [one for one in rows if one.name != "difference"]
+    ends = [end for one in values for end in (one.low, one.value, one.high) if math.isfinite(end)]
+    low, high = min(ends), max(ends)
+    body = "".join(_html_row(one, found, low, high) for one in rows)
+    lines = "".join(f"<li>{html.escape(line)}</li>" for line in summary(found)[:2])
+    warned = "".join(f"<li>{html.escape(warning)}</li>" for warning in found.warnings)
+    warnings = f'<div class="warn"><strong>Warnings</strong><ul>{warned}</ul></div>' if warned else ""
+    verdict = html.escape(_sentence(found.verdict))
+    heading = "<tr><th>estimator</th><th>estimate</th><th>from</th><th>to</th><th></th></tr>"
+    return (
+        f'<div class="o2pl"><style>{_STYLE}</style><p><strong>{verdict}</strong></p>'
+        + warnings
+        + f'<div class="scroll"><table><thead>{heading}</thead><tbody>{body}</tbody></table></div>'
+        + f"<ul>{lines}</ul></div>"
+    )
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + "."
+
+
+def _html_row(one: Valued, found: Evaluation, low: float, high: float) -> str:
+    main = ' class="main"' if one.name in (found.headline, "difference") else ""
+    bar = "" if one.name == "difference" else _bar(one, low, high)
+    name = f'<span title="{html.escape(one.says)}">{html.escape(one.name)}</span>'
+    cells = "".join(f"<td>{_number(end)}</td>" for end in (one.value, one.low, one.high))
+    return f'<tr{main}><td>{name}</td>{cells}<td class="bar">{bar}</td></tr>'
+
+
+def _bar(one: Valued, low: float, high: float) -> str:
+    def place(value: float) -> float:
+        inside = min(max(value, low), high)
+        return 100 * (inside - low) / (high - low) if high > low else 50.0
+
+    left, right = place(one.low), place(one.high)
+    span = f'<div class="span" style="left:{left:.1f}%;width:{right - left:.1f}%"></div>'
+    return f'<div class="track">{span}<div class="dot" style="left:{place(one.value):.1f}%"></div></div>'
+
+
+def _number(value: float) -> str:
+    if math.isinf(value):
+        return "-∞" if value < 0 else "∞"
+    return f"{value:.4f}" if abs(value) < 1e4 else f"{value:.5g}"

@@ -1,0 +1,264 @@
+"""Safe improvement: a better policy than the incumbent, from the incumbent's own noisy log.
+
+Worlds are classification sets with an incumbent of one of four kinds. A unit fits one learner on logs of several
+lengths and values what would be deployed, exactly, on rows of the set that no log holds. A learner that refuses to
+deploy leaves the incumbent where it is, and is worth what the incumbent is worth.
+
+Sets are counted from 0 in the order of the folder's catalogue (the manifest's): settings were chosen on even
+positions and seeds from 1000; odd positions and seeds from 0 are the confirmation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any, Literal
+
+import numpy as np
+
+from o2pl.environments.datasets import Embedded, ParquetSet, catalogue
+from o2pl.environments.incumbents import IncumbentLog
+from o2pl.experiments.experiment import Cell, Columns, Experiment, Settings, Size, Unit
+from o2pl.interactions import Interactions, InvalidInput
+from o2pl.learners.incumbent import SafeImprovement, clone, improved, random_loss
+from o2pl.learners.members import LINEAR, shared_control
+from o2pl.learners.rivals.lower_bound import GuardedLowerBound, LowerBound, SelfNormalised
+from o2pl.learners.rivals.reductions import DirectMethod, OfflineLearner
+from o2pl.learners.settings import Settings as Objective
+from o2pl.policies import Softmax
+from o2pl.protocols import FeatureMap, Floats, Ints
+from o2pl.storage import decode, encode
+
+COLUMNS = {
+    "logger": "string",
+    "set": "string",
+    "n": "int64",  # rows asked for
+    "log_rows": "int64",  # rows there were
+    "value": "double",  # of what is deployed
+    "incumbent": "double",
+    "incumbent_greedy": "double",  # the incumbent without its exploration: its likeliest action
+    "oracle": "double",
+    "deployed": "bool",
+    "learned": "double",  # the value of what was learned, deployed or not (where "safe" refuses: of its clone)
+    "lower": "double",  # the bound on its gain over the incumbent, of those who have one
+}
+SIZES = (300, 1000, 4000)
+FILLED = 0.6  # a set takes part in a size if it has so large a share of its rows
+LEAST_ROWS = 900  # of a set of the folder
+LOGGERS: dict[str, dict[str, Any]] = {
+    "good": {},
+    "mediocre": {"logger_rows": 20},
+    "blind": {"hidden": 0.67},
+    "swapped": {"swapped": 0.5},
+}
+EMBEDDED = {"breast-cancer": Embedded("breast_cancer"), "digits": Embedded("digits")}
+HALVES = ("tuning", "confirmation")  # even and odd positions
+
+
+# -- learners
+
+
+class FromClone(OfflineLearner):
+    """O2PL's objective with fixed settings, searched for from a clone of the logger; deploys its likeliest action.
+
+    With a `control` variate and no penalty it is DR, with models that leave the row out.
+    """
+
+    def __init__(
+        self,
+        n_actions: int,
+        *,
+        penalty: float = 1.0,
+        clip: str | None = "theory",
+        baseline: Literal["random", "mean", "half", "zero"] = "random",
+        control: float | None = None,
+        l2: float = 1.0,
+        features: FeatureMap = LINEAR,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+    ) -> None:
+        self.n_actions = n_actions
+        self.penalty = penalty
+        self.clip = clip
+        self.baseline = baseline
+        self.control = control
+        self.l2 = l2
+        self.features = features
+        self.reward_range = reward_range
+
+    def _solve(self, features: Floats, actions: Ints, rewards: Floats, propensities: Floats) -> None:
+        mean = -float(rewards.mean())
+        level = {"random": random_loss(-rewards, propensities), "mean": mean, "half": mean / 2, "zero": 0.0}
+        settings = Objective(self.penalty, self.clip, level[self.baseline], self.control, self.l2)
+        policy = Softmax(self.n_actions)
+        rows = Interactions(features, actions, -rewards, propensities)
+        model = shared_control(features, rows, self.n_actions, settings)
+        params = improved(policy, features, rows, settings, clone(policy, features, actions), model)
+        self._weights = params.reshape(self.n_actions, -1)
+
+    def _scores(self, features: Floats) -> Floats:
+        return np.asarray(features @ self._weights.T)
+
+
+class Clone(OfflineLearner):
+    """The likeliest action of a clone of the logger: nothing is learned from rewards."""
+
+    def __init__(
+        self,
+        n_actions: int,
+        *,
+        l2: float = 1.0,
+        features: FeatureMap = LINEAR,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+    ) -> None:
+        self.n_actions = n_actions
+        self.l2 = l2
+        self.features = features
+        self.reward_range = reward_range
+
+    def _solve(self, features: Floats, actions: Ints, rewards: Floats, propensities: Floats) -> None:
+        self._weights = clone(Softmax(self.n_actions), features, actions).reshape(self.n_actions, -1)
+
+    def _scores(self, features: Floats) -> Floats:
+        return np.asarray(features @ self._weights.T)
+
+
+Factory = Callable[[int, int], Any]  # number of actions, seed
+
+
+def _seeded(learner: Any, **settings: Any) -> Factory:
+    return lambda n_actions, seed: learner(n_actions, random_state=seed, **settings)
+
+
+def _plain(learner: Any, **settings: Any) -> Factory:
+    return lambda n_actions, seed: learner(n_actions, **settings)
+
+
+# All settings were chosen on the tuning half, seeds from 1000, for the mean over loggers and sizes; then left alone.
+LEARNERS: dict[str, Factory] = {
+    "safe": _seeded(SafeImprovement),
+    "clip-penalty": _plain(FromClone, l2=0.1),
+    "clip": _plain(FromClone, penalty=0.0, l2=0.1),
+    "penalty": _plain(FromClone, clip=None, l2=0.1),
+    "neither": _plain(FromClone, penalty=0.0, clip=None, l2=0.1),
+    "bold": _plain(FromClone, penalty=0.3),
+    "careful": _plain(FromClone, penalty=3.0),
+    "half-mean": _plain(FromClone, baseline="half", l2=0.1),
+    "plain": _plain(FromClone, baseline="mean", penalty=0.0, clip=None, l2=0.01),
+    "clone": _plain(Clone),
+    "ipw": _plain(FromClone, baseline="zero", penalty=0.0, clip=None, l2=0.01),
+    "snips": _plain(SelfNormalised, l2=100.0),
+    "dr": _plain(FromClone, baseline="zero", penalty=0.0, control=100.0, l2=0.1),
+    "dm": _plain(DirectMethod, level=0.0, l2=30.0),
+    "lcb": _plain(LowerBound),
+    "lcb-wide": _plain(LowerBound, width=4.0),
+    "lcb-guarded": _seeded(GuardedLowerBound),
+}
+LABELS = {
+    "safe": "O2PL, safe improvement",
+    "clip-penalty": "clip and penalty",
+    "clip": "clip alone",
+    "penalty": "penalty alone",
+    "neither": "no penalty, no clip",
+    "bold": "λ = 0.3, clip",
+    "careful": "λ = 3, clip",
+    "half-mean": "b half the mean, λ = 1, clip",
+    "plain": "plain: b the mean, λ = 0, no clip",
+    "clone": "clone, its likeliest action",
+    "ipw": "IPW",
+    "snips": "SNIPS",
+    "dr": "DR, clipped",
+    "dm": "DM",
+    "lcb": "LCB, best on average",
+    "lcb-wide": "LCB, best for good incumbents",
+    "lcb-guarded": "LCB, chosen and guarded",
+}
+
+
+def _described(name: str) -> Settings:
+    learner = LEARNERS[name](2, 0)
+    own = ("n_actions", "reward_range", "random_state")
+    params = {key: encode(value) for key, value in learner.get_params().items() if key not in own}
+    return {"name": name, "class": type(learner).__name__, "params": params}
+
+
+# -- units
+
+
+def table(data: str | None) -> Sequence[Cell]:
+    """The embedded sets, or those of the folder that are large enough; every kind of incumbent; every learner."""
+    return [
+        Cell({"name": f"{logger}/{name}", "half": half, "world": encode(IncumbentLog(source, **kind))}, learner)
+        for name, (half, source) in _sets(data).items()
+        for logger, kind in LOGGERS.items()
+        for learner in map(_described, LEARNERS)
+    ]
+
+
+@cache
+def _sets(data: str | None) -> dict[str, tuple[str, Any]]:
+    """Name -> half and source."""
+    if data is None:
+        return {name: ("embedded", source) for name, source in EMBEDDED.items()}
+    return {
+        name: (HALVES[position % 2], ParquetSet(source.id))  # where it lies is no setting
+        for position, (name, source) in enumerate(catalogue(data).items())
+        if len(source.load()) >= LEAST_ROWS
+    }
+
+
+def _half(half: str) -> Callable[[str | None], Sequence[str]]:
+    def names(data: str | None) -> Sequence[str]:
+        wanted = "embedded" if data is None else half
+        return [f"{logger}/{name}" for name, (own, _) in _sets(data).items() if own == wanted for logger in LOGGERS]
+
+    return names
+
+
+def run(unit: Unit) -> Columns:
+    if _described(unit.learner["name"]) != unit.learner:
+        raise InvalidInput(f"{unit.id}: found other settings here, expected {unit.learner}: another version of o2pl?")
+    world: IncumbentLog = decode(unit.world["world"])
+    if isinstance(world.source, ParquetSet):
+        world = replace(world, source=replace(world.source, folder=unit.data))
+    lines = [_line(unit, world, n) for n in SIZES if n <= unit.rounds and world.log_rows >= FILLED * n]
+    return {name: [line[name] for line in lines] for name in COLUMNS}
+
+
+def _line(unit: Unit, world: IncumbentLog, n: int) -> dict[str, Any]:
+    chance, choice = np.random.SeedSequence([unit.seed, n]).spawn(2)  # the log's, the same for all; the learner's
+    logged = world.log(n, np.random.default_rng(chance))
+    log = logged.interactions
+    learner = LEARNERS[unit.learner["name"]](world.n_actions, int(choice.generate_state(1)[0]))
+    learner.fit(log.contexts, log.actions, -log.losses, log.propensities)  # rewards in [0, 1]: minus the losses
+    learned = logged.value(learner.predict_proba(logged.contexts))
+    deployed = bool(getattr(learner, "deploy_", True))
+    logger, _, name = unit.world["name"].partition("/")
+    return {
+        "logger": logger,
+        "set": name,
+        "n": n,
+        "log_rows": len(log),
+        "value": learned if deployed else logged.logger_value,
+        "incumbent": logged.logger_value,
+        "incumbent_greedy": logged.value(np.eye(world.n_actions)[logged.logging_there.argmax(axis=1)]),
+        "oracle": logged.oracle_value,
+        "deployed": deployed,
+        "learned": learned,
+        "lower": learner.verdict_.lower if hasattr(learner, "verdict_") else np.nan,
+    }
+
+
+EXPERIMENT = Experiment(
+    name="safe-improvement",
+    summary="Improving an incumbent from its own noisy log, on the sets of --data (or embedded ones): value and harm.",
+    sizes={
+        "quick": Size(rounds=1000, seeds=1, datasets=_half("confirmation")),
+        "full": Size(rounds=4000, seeds=3, datasets=_half("confirmation")),
+        "tuning": Size(rounds=4000, seeds=1, datasets=_half("tuning")),
+    },
+    cells=table,
+    run=run,
+    columns=COLUMNS,
+    headline="value",
+)

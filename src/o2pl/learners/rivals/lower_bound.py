@@ -1,0 +1,183 @@
+"""Learning a policy from a log with care, by value: a lower confidence bound on each action's reward; and SNIPS."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from o2pl.interactions import Interactions
+from o2pl.learners.incumbent import Verdict, clone, held_out_gains, rows_at, verdicts
+from o2pl.learners.members import LINEAR
+from o2pl.learners.params import Parameters
+from o2pl.learners.rivals.models import ridge_weights
+from o2pl.learners.rivals.reductions import OfflineLearner
+from o2pl.objectives.weights import importance_weights
+from o2pl.oracles.lbfgs import LBFGS
+from o2pl.policies import Softmax
+from o2pl.protocols import FeatureMap, Floats, Ints
+from o2pl.theory.schedules import clip_level
+from o2pl.validation import check_number, check_reward_range, to_reward
+
+_SOLVER = LBFGS(iterations=200, tolerance=1e-5)
+
+
+class LowerBound(OfflineLearner):
+    """LCB: the action of the highest θ_a·φ + level - width √(φᵀ A_a⁻¹ φ), A_a = Σ φφᵀ + l2 I over the action's rows.
+
+    Parameters
+    ----------
+    width
+        Of the bound, as a share of the reward range; 0 is the direct method.
+    level
+        What an action without data is predicted at, as a share of the reward range; the models are shrunk towards it.
+    n_actions, l2, features, reward_range
+        As for `IPWClassifier`.
+    """
+
+    def __init__(
+        self,
+        n_actions: int,
+        *,
+        width: float = 1.0,
+        level: float = 0.0,
+        l2: float = 30.0,
+        features: FeatureMap = LINEAR,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+    ) -> None:
+        self.n_actions = n_actions
+        self.width = width
+        self.level = level
+        self.l2 = l2
+        self.features = features
+        self.reward_range = reward_range
+
+    def _solve(self, features: Floats, actions: Ints, rewards: Floats, propensities: Floats) -> None:
+        check_number("width", self.width, 0)
+        level = check_number("level", self.level, 0, 1)
+        X = features.astype(np.float64)
+        self._weights = ridge_weights(X, actions, rewards - level, self.n_actions, self.l2)
+        ridge = self.l2 * np.eye(X.shape[1])
+        grams = (X[actions == action].T @ X[actions == action] for action in range(self.n_actions))
+        self._inverses = [np.linalg.inv(gram + ridge) for gram in grams]  # A⁻¹
+
+    def _scores(self, features: Floats) -> Floats:
+        X = features.astype(np.float64)
+        squares = np.stack([((X @ inverse) * X).sum(axis=1) for inverse in self._inverses], axis=1)
+        return np.asarray(self.level + X @ self._weights.T - self.width * np.sqrt(np.maximum(squares, 0)))
+
+
+class GuardedLowerBound(Parameters):
+    """LCB of several widths, chosen and held against the incumbent just as `SafeImprovement` does with its candidates.
+
+    Parameters
+    ----------
+    widths
+        Of the candidates.
+    confidence, folds, random_state
+        As for `SafeImprovement`.
+    n_actions, level, l2, features, reward_range
+        As for `LowerBound`.
+    """
+
+    deploy_: bool
+    verdict_: Verdict
+
+    def __init__(
+        self,
+        n_actions: int,
+        *,
+        widths: tuple[float, ...] = (0.0, 2.0, 8.0),
+        confidence: float = 0.9,
+        folds: int = 3,
+        level: float = 0.0,
+        l2: float = 30.0,
+        features: FeatureMap = LINEAR,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+        random_state: Any = None,
+    ) -> None:
+        self.n_actions = n_actions
+        self.widths = widths
+        self.confidence = confidence
+        self.folds = folds
+        self.level = level
+        self.l2 = l2
+        self.features = features
+        self.reward_range = reward_range
+        self.random_state = random_state
+
+    def _candidate(self, width: float, rows: Interactions) -> LowerBound:
+        settings: dict[str, Any] = {
+            "level": self.level,
+            "l2": self.l2,
+            "features": self.features,
+            "reward_range": self.reward_range,
+        }
+        learner = LowerBound(self.n_actions, width=width, **settings)
+        rewards = to_reward(rows.losses, check_reward_range(self.reward_range))
+        return learner.fit(rows.contexts, rows.actions, rewards, rows.propensities)
+
+    def fit(self, contexts: Any, actions: Any, rewards: Any, propensities: Any) -> Self:
+        check_number("folds", self.folds, 2)
+        check_number("confidence", self.confidence, 0, below=1, open_low=True)
+        rows = LowerBound(self.n_actions, reward_range=self.reward_range)._checked(
+            contexts, actions, rewards, propensities
+        )
+
+        def learn(places: Ints) -> list[Any]:
+            return [self._candidate(width, rows_at(rows, places)).predict_proba for width in self.widths]
+
+        alpha = clip_level(float(len(rows)))
+        held = held_out_gains(learn, rows, self.folds, alpha, self.random_state)
+        low, high = check_reward_range(self.reward_range)
+        self.verdict_ = max(verdicts(held, self.widths, self.confidence, high - low), key=lambda each: each.lower)
+        self._learner = self._candidate(self.verdict_.penalty, rows)
+        self.deploy_ = self.verdict_.deploy
+        return self
+
+    def predict_proba(self, contexts: Any) -> Floats:
+        """The chosen policy, [n, K]; `deploy_` says whether the log supports it."""
+        return self._learner.predict_proba(contexts)
+
+    def predict(self, contexts: Any) -> Ints:
+        return self._learner.predict(contexts)
+
+
+class SelfNormalised(OfflineLearner):
+    """SNIPS: the linear softmax of the highest Σ w r / Σ w - l2 |W|² / (2n), searched for from a clone of the logger.
+
+    Parameters
+    ----------
+    n_actions, l2, features, reward_range
+        As for `IPWClassifier`.
+    """
+
+    def __init__(
+        self,
+        n_actions: int,
+        *,
+        l2: float = 1.0,
+        features: FeatureMap = LINEAR,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+    ) -> None:
+        self.n_actions = n_actions
+        self.l2 = l2
+        self.features = features
+        self.reward_range = reward_range
+
+    def _solve(self, features: Floats, actions: Ints, rewards: Floats, propensities: Floats) -> None:
+        policy, n = Softmax(self.n_actions), len(actions)
+
+        def function(params: Floats) -> tuple[float, Floats]:
+            log_prob, pullback = policy.forward(params, features, actions)
+            weights = importance_weights(log_prob.astype(np.float64), propensities)
+            total = max(float(weights.sum()), 1e-300)
+            value = float(weights @ rewards) / total
+            pull = -weights * (rewards - value) / total  # ∂/∂ log π of -Σ w r / Σ w
+            return -value + 0.5 * self.l2 / n * float(params @ params), pullback(pull) + self.l2 / n * params
+
+        found = _SOLVER(function, clone(policy, features, actions))
+        self._weights = found.params.reshape(self.n_actions, -1)
+
+    def _scores(self, features: Floats) -> Floats:
+        return np.asarray(features @ self._weights.T)

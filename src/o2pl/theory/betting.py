@@ -1,0 +1,79 @@
+"""A gambler who cannot win: a lower confidence sequence for the mean of values that are never negative.
+
+For values y ≥ 0 of conditional mean m and any κ ≥ 0, E (1 + κy)/(1 + κm) = 1. (It is the bet 1 + λ(y - m) with
+λ = κ/(1 + κm), so nobody goes broke.) The capital of the bets κ_k, with shares π_k of the stake,
+
+    W_t(m) = Σ_k π_k exp(A_k - t log(1 + κ_k m)),    A_k = Σ_{s≤t} log(1 + κ_k y_s),
+
+is a martingale under the true m, so W_t(m) < 1/δ at all t with probability ≥ 1 - δ (Ville), and every m with
+W_t(m) ≥ 1/δ is refuted. The sums A_k know nothing of m: one pass serves all m, and log W is convex and falling in m,
+so Newton's iterates approach its root from the left, on the safe side. Nothing asks y for an upper bound.
+
+Where the conditional means m_s differ, Σ log(1 + κ m_s) ≤ t log(1 + κ m̄_t) (Jensen): what is refuted is then their
+running average m̄_t. Where they are below m, the bound for m holds all the more.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from o2pl.compiled import compiled
+from o2pl.protocols import Floats
+
+# Bets 2^8, …, 2^-20 for means in [0, 1]; at n rows of standard deviation σ the best is near √(2 log(1/δ) / n) / σ. The
+# shares are largest at κ = 2, which serves tens to hundreds of rows, and fall slowly to both sides.
+_EXPONENTS = np.arange(8.0, -21.0, -1.0)
+_SHARES = (1 + np.abs(_EXPONENTS - 1)) ** np.where(_EXPONENTS > 1, -2.0, -1.5)
+BETS = 2.0**_EXPONENTS
+LOG_SHARES = np.log(_SHARES / _SHARES.sum())
+
+LARGEST = 1e15  # a value above this counts as this: it lowers the bound, and no product of 16 factors overflows
+_BLOCK = 16
+_EVERY_ROW = 512  # rows; later the capital is looked at whenever another 512th of them has come
+
+
+def betting_lower(values: Floats, delta: float, common: bool = True) -> Floats:
+    """Running lower bounds for the mean of values ≥ 0, [n]; valid at all times at once with probability ≥ 1 - δ."""
+    return np.asarray(_mixture_lower(values, math.log(1 / delta), common, BETS, LOG_SHARES))
+
+
+@compiled
+def _mixture_lower(values: Floats, threshold: float, common: bool, bets: Floats, log_shares: Floats) -> Any:
+    """The root of log W_t(m) = threshold after each row; of a common mean the largest so far."""
+    n, K = len(values), len(bets)
+    logs, product, exponents = log_shares.copy(), np.ones(K), np.empty(K)  # log π_k + A_k, in two parts
+    bounds = np.empty(n)
+    m = 0.0
+    stride = 1
+    for s in range(n):
+        y = min(values[s], LARGEST)
+        t = s + 1
+        for k in range(K):
+            product[k] *= 1.0 + bets[k] * y
+        if t >= 2 * _EVERY_ROW * stride:
+            stride *= 2
+        look = not common or t % stride == 0
+        if look or t % _BLOCK == 0:
+            for k in range(K):
+                logs[k] += math.log(product[k])
+                product[k] = 1.0
+        if look:
+            for _ in range(60):
+                largest = -np.inf
+                for k in range(K):
+                    exponents[k] = logs[k] - t * math.log1p(bets[k] * m)
+                    largest = max(largest, exponents[k])
+                capital, slope = 0.0, 0.0
+                for k in range(K):
+                    part = math.exp(exponents[k] - largest)
+                    capital += part
+                    slope += part * t * bets[k] / (1.0 + bets[k] * m)
+                above = largest + math.log(capital) - threshold
+                if abs(above) <= 1e-9 or (above < 0.0 and (common or m == 0.0)):
+                    break
+                m = max(0.0, m + above * capital / slope)
+        bounds[s] = m
+    return bounds

@@ -1,0 +1,68 @@
+"""How large the shipped policy classes are: log N(ε, log Π, sup norm) and its exponent p.
+
+p = 0 means growth like log(e/ε), p > 0 like ε^{-p}. All classes that are shipped have finitely many parameters, so
+p = 0 on bounded features and parameters; a floor under the probabilities changes nothing. Where a probability may be
+0, log π is unbounded and nothing can be said. Thresholds that range over all real numbers have no finite cover at all
+(two of them differ by log((1 - floor)/floor) somewhere): the class that is shipped is a finite list of them.
+"""
+
+from __future__ import annotations
+
+import math
+
+from o2pl.interactions import InvalidInput
+
+# by the name of the class in `policies` (features of any map are features here; UniformMixture keeps its policy's p)
+ENTROPY_EXPONENTS: dict[str, float] = {
+    "FiniteClass": 0.0,
+    "ThresholdClass": 0.0,
+    "Softmax": 0.0,
+    "ActionWise": 0.0,
+    "Gaussian": 0.0,
+}
+
+
+def finite_entropy(members: int) -> float:
+    """Log N(ε) ≤ log J at every ε."""
+    return math.log(_positive("members", members))
+
+
+def softmax_entropy(eps: float, n_params: int, features: float, params: float) -> float:
+    """An upper bound for linear softmax policies with |φ(x)| ≤ features and each action's |θ_a| ≤ params.
+
+    |log π_θ - log π_θ'| ≤ 2 max_a |φ · (θ_a - θ'_a)|, and a ball of radius S in d dimensions has a cover of
+    (1 + 2S/ε)^d balls of radius ε: log N(ε) ≤ n_params log(1 + 4 features params / ε). With weights that the actions
+    share (`ActionWise`) the same holds of its one θ.
+    """
+    return _ball_entropy(eps, n_params, 2 * _positive("features", features), params)
+
+
+def gaussian_entropy(
+    eps: float, n_params: int, features: float, params: float, actions: float, scale: float = 1.0
+) -> float:
+    """An upper bound for Gaussian policies of one scale, on actions within `actions` of the centre.
+
+    |log π_θ - log π_θ'| = |μ - μ'| |2a - μ - μ'| / (2 scale²) ≤ F (A + F S)/scale² |θ - θ'|. On unbounded actions there
+    is no finite cover.
+    """
+    F, A = _positive("features", features), _positive("actions", actions)
+    return _ball_entropy(eps, n_params, F * (A + F * params) / _positive("scale", scale) ** 2, params)
+
+
+def holder_exponent(dimensions: int, smoothness: float) -> float:
+    """p = d/s of logits in a ball of C^s([0, 1]^d); the theory asks for p < 2."""
+    p = _positive("dimensions", dimensions) / _positive("smoothness", smoothness)
+    if p >= 2:
+        raise InvalidInput(f"d/s: found {p:g}, expected an entropy exponent below 2")
+    return p
+
+
+def _ball_entropy(eps: float, n_params: int, lipschitz: float, radius: float) -> float:
+    """d log(1 + 2 L S / ε): a ball of radius S, mapped with Lipschitz constant L."""
+    return n_params * math.log1p(2 * lipschitz * _positive("params", radius) / _positive("eps", eps))
+
+
+def _positive(name: str, value: float) -> float:
+    if not value > 0:
+        raise InvalidInput(f"{name}: found {value}, expected a number > 0")
+    return value

@@ -1,0 +1,89 @@
+"""`o2pl evaluate`: what is printed, drawn and said of mistakes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+from typer.testing import CliRunner, Result
+
+import o2pl
+from o2pl.cli import app
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A log of two coins, a learner trained on other rows, one of another width; and a wide screen."""
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.chdir(tmp_path)
+    g = np.random.default_rng(0)
+    x, a = g.normal(size=(800, 2)), g.integers(2, size=800)
+    r = (g.random(800) < 0.3 + 0.4 * a) * 1.0
+    table = {"x0": x[:, 0], "x1": x[:, 1], "action": a, "reward": r, "propensity": np.full(800, 0.5)}
+    parquet.write_table(pa.table(table).slice(400), tmp_path / "log.parquet")
+    half = slice(0, 400)
+    o2pl.O2PL(2, random_state=0).fit(x[half], a[half], r[half], np.full(400, 0.5)).save(tmp_path / "model.o2pl")
+    o2pl.O2PL(2, random_state=0).fit(x[half, :1], a[half], r[half], np.full(400, 0.5)).save(tmp_path / "narrow.o2pl")
+    return tmp_path
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["evaluate", *(str(each) for each in arguments)])
+
+
+def test_a_table_a_verdict_and_a_picture(files: Path) -> None:
+    done = call("log.parquet", "--policy", "model.o2pl", "--baseline", "uniform", "--rewards", "0,1")
+    assert done.exit_code == 0, done.output
+    for words in (
+        "estimator",
+        "snips",
+        "baseline: uniform",
+        "n = 400, effective sample size",
+        "policy is better than uniform",
+    ):
+        assert words in done.output
+    assert "figure: evaluation.png" in done.output
+    assert (files / "evaluation.png").stat().st_size > 10_000
+
+
+def test_at_any_time_against_another_model(files: Path) -> None:
+    arguments = ("--policy", "logged", "--baseline", "model.o2pl", "--rewards", "0,1", "--at-any-time")
+    done = call("log.parquet", *arguments, "--figure", "course.svg", "--delta", "0.1")
+    assert done.exit_code == 0, done.output
+    assert "any-time" in done.output
+    assert "is worse than baseline, with 90% confidence, whenever one looks" in done.output
+    assert (files / "course.svg").exists()
+
+
+def test_the_log_of_a_saved_learner(files: Path) -> None:
+    done = call("model.o2pl", "--policy", "model.o2pl", "--baseline", "logged")
+    assert done.exit_code == 0, done.output
+    assert "warning: The policy has learned from 100.0% of this log" in done.output
+
+
+MISTAKES = {
+    "no log": (("nowhere.csv", "--policy", "uniform"), "log: found no file 'nowhere.csv'"),
+    "no policy": (("log.parquet", "--policy", "best"), "policy: found no file 'best'"),
+    "not a learner": (("log.parquet", "--policy", "log.parquet"), "not a saved learner"),
+    "other contexts": (
+        ("log.parquet", "--policy", "narrow.o2pl"),
+        r"contexts: found shape (400, 2), expected (rows, 1)",
+    ),
+    "no range": (("log.parquet", "--policy", "model.o2pl", "--at-any-time"), "reward_range: found None"),
+    "range in words": (("log.parquet", "--policy", "uniform", "--rewards", "zero"), "rewards: found 'zero'"),
+    "range too small": (("log.parquet", "--policy", "uniform", "--rewards", "0,0.5"), "reward, row"),
+    "delta": (("log.parquet", "--policy", "uniform", "--delta", "2"), "delta: found 2.0"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_are_one_line(name: str, files: Path) -> None:
+    arguments, message = MISTAKES[name]
+    done = call(*arguments)
+    assert done.exit_code == 2
+    assert message in done.output
+    assert done.output.count("\n") == 1

@@ -1,0 +1,223 @@
+"""Diagnostics against loops and known distributions; the tests' levels and what they catch."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from o2pl import O2PL, ActionSets, InvalidInput
+from o2pl.evaluation.calibration import propensity_calibration
+from o2pl.evaluation.diagnostics import (
+    clip_fraction,
+    drift,
+    effective_sample_size,
+    holder_exponent,
+    overlap_by_action,
+    weight_tail,
+)
+from o2pl.evaluation.logs import RewardLog, as_log
+from o2pl.evaluation.reward_models import fit_rewards
+from o2pl.evaluation.targets import as_target
+from o2pl.theory.inequality import refutes
+
+
+def softmax_log(n: int, k: int, d: int, sharp: float, seed: int, fault: float = 1.0) -> RewardLog:
+    """A softmax logger; `fault` is the power to which the logged propensities were raised, 1 if they are right."""
+    g = np.random.default_rng(seed)
+    contexts = g.normal(size=(n, d))
+    P = np.exp(sharp * contexts @ g.normal(size=(d, k)))
+    P /= P.sum(axis=1, keepdims=True)
+    actions = np.minimum((P.cumsum(axis=1) < g.random(n)[:, None]).sum(axis=1), k - 1)
+    logged = P**fault / (P**fault).sum(axis=1, keepdims=True)
+    rewards = (g.random(n) < 0.5) * 1.0
+    return RewardLog.of(contexts, actions, rewards, logged[np.arange(n), actions], reward_range=(0, 1), n_actions=k)
+
+
+# -- weights
+
+
+def test_effective_sample_size() -> None:
+    w = np.random.default_rng(0).exponential(size=50)
+    assert effective_sample_size(w) == pytest.approx(sum(w) ** 2 / sum(x * x for x in w))
+    assert effective_sample_size(np.ones(40)) == pytest.approx(40)
+    assert effective_sample_size(np.zeros(4)) == 0
+    assert effective_sample_size(np.array([1.0, np.inf])) == 1
+    assert effective_sample_size(np.array([1e300, 1e300])) == pytest.approx(2)  # w² is too large for a number
+
+
+@pytest.mark.parametrize("exponent", [1.2, 2.0, 3.5])
+def test_the_tail_of_a_pareto_sample_is_found(exponent: float) -> None:
+    w = np.random.default_rng(0).pareto(exponent, 40_000) + 1
+    found = weight_tail(w)
+    assert abs(found.exponent - exponent) < 3.3 * found.error
+    top = sorted(w)[-201:]  # √40,000 of them, and the one below
+    assert found.exponent == pytest.approx(200 / sum(math.log(x / top[0]) for x in top[1:]))
+    assert found.largest_share == pytest.approx(w.max() / w.sum())
+
+
+def test_weights_without_a_tail() -> None:
+    assert weight_tail(np.ones(1000)).exponent == math.inf
+    assert weight_tail(np.r_[np.zeros(990), np.ones(10)]).exponent == 0  # hardly any row has weight
+    assert math.isnan(weight_tail(np.ones(3)).exponent)
+
+
+def test_clip_fraction() -> None:
+    found = clip_fraction(np.array([0.5, 1.0, 2.0, 4.5]), 2.0)
+    assert found == pytest.approx((0.25, 2.5 / 8))
+    assert clip_fraction(np.array([np.inf, 1.0]), 2.0).weight == 1
+
+
+def test_overlap_by_action() -> None:
+    log = RewardLog.of(np.zeros((4, 1)), [0, 0, 1, 0], np.ones(4), [0.5, 0.2, 0.5, 0.4], n_actions=3)
+    policy = np.array([[0.5, 0.25, 0.25]] * 4)
+    weights = policy[np.arange(4), log.actions] / log.propensities
+    first, second, never = overlap_by_action(log, as_target(policy, log), weights)
+    assert first[:5] == ("0", 3, 0.75, 0.2, 0.5)
+    assert first.effective == pytest.approx((1 + 2.5 + 1.25) ** 2 / (1 + 2.5**2 + 1.25**2))
+    assert second[:5] == ("1", 1, 0.25, 0.5, 0.25)
+    assert never == ("2", 0, 0.0, math.inf, 0.25, 0.0)
+    assert overlap_by_action(log, as_target("logged", log), weights) == ()
+
+
+# -- propensities
+
+
+@pytest.mark.parametrize(("n", "k", "d", "sharp"), [(400, 3, 2, 0.5), (1000, 6, 3, 1.0), (800, 3, 4, 2.0)])
+def test_right_propensities_are_seldom_refused(n: int, k: int, d: int, sharp: float) -> None:
+    """Level .05 in 60 logs each, also with propensities down to 1e-7; binomial test at 1e-3."""
+    refused = sum(propensity_calibration(softmax_log(n, k, d, sharp, seed)).p_value < 0.05 for seed in range(60))
+    assert not refutes(refused, 60, 0.05, 1e-3)
+
+
+def test_a_learners_own_log_is_not_refused() -> None:
+    g = np.random.default_rng(0)
+    refused = 0
+    for seed in range(15):
+        contexts = g.normal(size=(800, 2))
+        rewards = (g.random((800, 3)) < 1 / (1 + np.exp(-contexts @ g.normal(size=(2, 3))))) * 1.0
+        learner = O2PL(3, policy="linear", random_state=seed)
+        learner.run((contexts, rewards))
+        refused += propensity_calibration(as_log(learner)).p_value < 0.05
+    assert not refutes(refused, 15, 0.05, 1e-3)
+
+
+FAULTS = {
+    "too flat": lambda log, q: softmax_log(3000, 4, 3, 1.0, 0, fault=0.5).propensities,
+    "uniform although it was not": lambda log, q: np.full(3000, 0.25),
+    "halved": lambda log, q: q / 2,
+    "of the row before": lambda log, q: np.roll(q, 1),
+    "raised to a floor": lambda log, q: np.maximum(q, 0.5),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_wrong_propensities_are_found(name: str) -> None:
+    log = softmax_log(3000, 4, 3, 1.0, 0)
+    assert propensity_calibration(log).p_value > 0.05
+    wrong = FAULTS[name](log, log.propensities)
+    faulty = RewardLog.of(log.contexts, log.actions, log.rewards, wrong)
+    assert propensity_calibration(faulty).p_value < 1e-6
+
+
+def test_too_small_propensities_show_as_a_ratio_above_one() -> None:
+    log = softmax_log(3000, 3, 2, 0.5, 0)
+    found = propensity_calibration(RewardLog.of(log.contexts, log.actions, log.rewards, log.propensities / 2))
+    assert [cell.ratio for cell in found.actions] == pytest.approx([2, 2, 2], abs=0.2)
+
+
+def test_real_valued_actions_and_action_sets_are_tested_too() -> None:
+    g = np.random.default_rng(0)
+    contexts = g.normal(size=(2000, 2))
+    actions = contexts[:, 0] + 0.5 * g.normal(size=2000)
+    density = np.exp(-2 * (actions - contexts[:, 0]) ** 2) / (0.5 * math.sqrt(2 * math.pi))
+    assert propensity_calibration(RewardLog.of(contexts, actions, actions, density)).p_value > 0.05
+    assert propensity_calibration(RewardLog.of(contexts, actions, actions, density * 1.3)).p_value < 1e-3
+    sizes = g.integers(2, 6, 2000)
+    sets = ActionSets.of([g.normal(size=(k, 2)) for k in sizes])
+    chosen = g.integers(sizes)
+    assert propensity_calibration(RewardLog.of(sets, chosen, actions, 1 / sizes)).p_value > 0.05
+    assert propensity_calibration(RewardLog.of(sets, chosen, actions, np.full(2000, 0.5))).p_value < 1e-3
+
+
+def test_few_rows_and_one_action_say_nothing() -> None:
+    log = softmax_log(30, 3, 2, 1.0, 0)
+    assert propensity_calibration(log) == (1.0, None, (), 0)
+    one = RewardLog.of(log.contexts, np.zeros(30, int), log.rewards, np.ones(30))
+    assert propensity_calibration(one).p_value == 1
+
+
+# -- drift
+
+
+def test_drift_is_found_and_seldom_imagined() -> None:
+    imagined = 0
+    for seed in range(200):
+        log = softmax_log(600, 2, 2, 0.1, seed)
+        imagined += drift(log, log.rewards).p_value < 0.05
+    assert not refutes(imagined, 200, 0.05, 1e-3)
+    assert imagined > 1  # and a test that never speaks would not be one
+    log = softmax_log(1000, 2, 2, 0.1, 0)
+    stretches = np.split(log.rewards, 10)
+    within = sum(((one - one.mean()) ** 2).sum() for one in stretches) / 990
+    statistic = sum(100 * (one.mean() - log.rewards.mean()) ** 2 for one in stretches) / within
+    assert drift(log, log.rewards).p_value == pytest.approx(chi2.sf(statistic, 9))
+    found = drift(log, log.rewards + np.linspace(0, 1, 1000))
+    assert found.p_value < 1e-6
+    assert len(found.means) == 10
+    assert found.context_p_value > 0.01
+    moved = RewardLog.of(
+        log.contexts + np.linspace(0, 1, 1000)[:, None] * [0, 1], log.actions, log.rewards, log.propensities
+    )
+    assert drift(moved, log.rewards).context_p_value < 1e-6
+    assert drift(moved, log.rewards).column == 1
+    assert math.isnan(drift(softmax_log(60, 2, 2, 0.1, 0), np.ones(60)).p_value)
+
+
+# -- the error bound's exponent
+
+
+def test_the_exponent_from_sampled_policies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """About a policy that is nearly sure of the best action, variance falls at least as fast as excess: β = 1."""
+    g = np.random.default_rng(0)
+    contexts = g.normal(size=(1500, 2)).astype(np.float32)
+    actions = g.integers(3, size=1500)
+    means = 1 / (1 + np.exp(-3 * contexts @ g.normal(size=(2, 3))))
+    rewards = means[np.arange(1500), actions]
+    log = RewardLog.of(contexts, actions, rewards, np.full(1500, 1 / 3), reward_range=(0, 1))
+    model = fit_rewards(log)
+    best = 0.97 * np.eye(3)[model.all_actions(slice(0, 1500)).argmax(axis=1)] + 0.01
+    target = as_target(best, log)
+    found = holder_exponent(log, target, model, policies=120, rows=800)
+    assert found.low < found.slope < found.high
+    assert found.points >= 3
+    assert found.slope > 0.7
+    assert found == holder_exponent(log, target, model, policies=120, rows=800)
+
+    with pytest.raises(InvalidInput, match="all actions"):
+        holder_exponent(log, as_target("logged", log), model)
+    real = RewardLog.of(contexts, contexts[:, 0] + 0.5, rewards, np.ones(1500))
+    with pytest.raises(InvalidInput, match="number of actions"):
+        holder_exponent(real, as_target(np.ones(1500), real), fit_rewards(real))
+
+    pairs: list[Any] = []
+    monkeypatch.setattr("o2pl.evaluation.diagnostics.error_bound_of_sample", lambda *given: pairs.append(given))
+    holder_exponent(log, target, model, policies=3, rows=5, seed=2)
+    excess, variance, _ = pairs[0]
+    h = np.random.default_rng(2)
+    rows = np.sort(h.choice(1500, 5, replace=False))
+    values = model.all_actions(slice(0, 1500))
+    features = np.c_[np.ones(1500), (contexts - contexts.mean(axis=0)) / contexts.std(axis=0)]
+    for j, step in enumerate((0.03, 0.3, 3.0)):
+        direction = h.normal(size=(3, 3)) / math.sqrt(3)
+        for place, s in enumerate(rows):
+            raw = [best[s, a] * math.exp(step * features[s] @ direction[:, a]) for a in range(3)]
+            moved = [one / sum(raw) for one in raw]
+            assert excess[place, j] == pytest.approx(
+                sum((best[s, a] - moved[a]) * values[s, a] for a in range(3)), abs=1e-4
+            )
+            slow = sum(moved[a] * (best[s, a] / moved[a] - 1) ** 2 for a in range(3))  # Var of π*/π under π
+            assert variance[place, j] == pytest.approx(slow, rel=1e-3, abs=1e-6)

@@ -1,0 +1,384 @@
+"""`evaluate` on logs whose answer is known, on every kind of action, and on logs that cannot answer."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import o2pl
+from o2pl import ActionSets, InvalidInput
+from o2pl.evaluation.evaluate import Evaluation, evaluate
+from o2pl.evaluation.figures import save
+from o2pl.evaluation.logs import RewardLog, as_log
+from o2pl.evaluation.reward_models import fit_rewards, predictions
+from o2pl.evaluation.targets import as_target
+from o2pl.objectives import phi
+from o2pl.objectives.improvement import improvement_values
+from o2pl.theory.betting import betting_lower
+
+LOGGER, POLICY = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.2, 0.7])
+MEANS = np.array([0.2, 0.5, 0.8])
+
+
+def log_of(n: int = 2000, seed: int = 0, **changes: Any) -> RewardLog:
+    """Rewards that depend on the action and, a little, on the context."""
+    g = np.random.default_rng(seed)
+    contexts = g.normal(size=(n, 2))
+    actions = g.choice(3, size=n, p=LOGGER)
+    rewards = (g.random(n) < MEANS[actions] + 0.1 * np.tanh(contexts[:, 0])) * 1.0
+    columns = {"contexts": contexts, "actions": actions, "rewards": rewards, "propensities": LOGGER[actions]}
+    settings = {"reward_range": (0, 1), "n_actions": 3}
+    for name, value in changes.items():
+        (columns if name in columns else settings)[name] = value
+    return RewardLog.of(**columns, **settings)
+
+
+def policy(contexts: Any) -> Any:
+    return np.tile(POLICY, (len(contexts), 1))
+
+
+def found(name: str, result: Evaluation) -> Any:
+    return next(one for one in result.estimates if one.name == name)
+
+
+# -- right answers
+
+
+def test_estimates_and_difference_hold_the_truth() -> None:
+    result = evaluate(log_of(), policy, baseline="logged")
+    truth, logged = POLICY @ MEANS, LOGGER @ MEANS
+    for name in ("ips", "snips", "dr", "sndr", "switch-dr", "dr-shrinkage", "clipped"):
+        one = found(name, result)
+        assert one.low < truth < one.high, name
+    assert result.headline == "dr"
+    assert result.baseline is not None
+    assert result.difference is not None
+    assert result.baseline.low < logged < result.baseline.high
+    assert result.difference.low < truth - logged < result.difference.high
+    assert result.warnings == ()
+    assert result.safe_to_deploy()
+    assert result.verdict == "policy is better than logged, with 95% confidence"
+    assert not evaluate(log_of(), "uniform", baseline=policy).safe_to_deploy()
+
+
+def test_the_paired_difference_is_narrower_than_two_intervals() -> None:
+    result = evaluate(log_of(), policy, baseline=lambda x: 0.9 * policy(x) + 0.1 / 3)
+    assert result.difference is not None
+    own = result.interval[1] - result.interval[0]
+    assert result.difference.high - result.difference.low < 0.3 * own
+
+
+def test_a_policy_against_itself_differs_by_nothing() -> None:
+    result = evaluate(log_of(), policy, baseline=policy)
+    assert result.difference is not None
+    assert (result.difference.value, result.difference.low, result.difference.high) == (0, 0, 0)
+    assert not result.safe_to_deploy()
+    assert result.safe_to_deploy(tolerance=0.01)
+
+
+def test_any_time_intervals_hold_the_truth_and_run() -> None:
+    truth = POLICY @ MEANS
+    for baseline, other in (("logged", LOGGER @ MEANS), ("uniform", MEANS.mean())):
+        result = evaluate(log_of(), policy, baseline=baseline, at_any_time=True)
+        assert result.headline == "any-time"
+        assert result.interval[0] < truth < result.interval[1]
+        assert result.difference is not None
+        assert result.baseline is not None
+        assert result.baseline.low < other < result.baseline.high
+        assert 0 < result.difference.low < truth - other < result.difference.high
+        assert result.difference_sequence is not None
+        assert len(result.difference_sequence.lower) == 2000
+        fixed = evaluate(log_of(), policy, baseline=baseline).difference
+        assert fixed is not None
+        assert result.difference.high - result.difference.low > fixed.high - fixed.low
+
+
+def test_the_improvement_is_bounded_from_below_whatever_is_clipped() -> None:
+    """Against a loop, and in the mean over the logger's actions: never above V(π) - V(π'), with support or without."""
+    g = np.random.default_rng(0)
+    for _ in range(50):
+        mu, pi, other, means = g.dirichlet(np.ones(4)), g.dirichlet(np.ones(4)), g.dirichlet(np.ones(4)), g.random(4)
+        mu = np.r_[mu[:3] / mu[:3].sum(), 0.0]  # one action is never logged
+        low, high, clip = -1.0, 2.0, g.uniform(0.5, 5)
+        rewards = low + (high - low) * means[:3]
+        weights, against = pi[:3] / mu[:3], other[:3] / mu[:3]
+        values = improvement_values(weights, against, rewards, low, high, clip)
+        slow = [
+            min(w, clip) * (r - low) / 3 + min(v, clip) * (high - r) / 3 - 1
+            for w, v, r in zip(weights, against, rewards, strict=True)
+        ]
+        np.testing.assert_allclose(values, slow)
+        assert mu[:3] @ values <= (pi - other) @ means + 1e-12
+    assert improvement_values(np.array([np.inf]), np.ones(1), np.zeros(1), 0, 1) == 0  # a reward of 0 is 0
+
+
+def test_any_time_difference_from_its_definition() -> None:
+    log = log_of(300)
+    result = evaluate(log, policy, baseline="uniform", at_any_time=True, delta=0.1)
+    w, v = POLICY[log.actions] / log.propensities, 1 / 3 / log.propensities
+    lower = 2 * betting_lower((w * log.rewards + v * (1 - log.rewards)) / 2, 0.05) - 1
+    assert result.difference is not None
+    assert result.difference.low == pytest.approx(lower[-1], abs=1e-9)
+
+
+def test_many_loggers_in_one_log() -> None:
+    """Half of the rows from a logger that hardly plays what the policy likes: the mixture's weights are smaller."""
+    g = np.random.default_rng(0)
+    second = np.array([0.9, 0.08, 0.02])
+    who = g.integers(2, size=4000)
+    both = np.stack([LOGGER, second])
+    actions = np.array([g.choice(3, p=both[j]) for j in who])
+    rewards = (g.random(4000) < MEANS[actions]) * 1.0
+    columns = {"loggers": np.array(["a", "b"])[who], "by_logger": both[:, actions].T}
+    log = RewardLog.of(g.normal(size=(4000, 1)), actions, rewards, both[who, actions], reward_range=(0, 1), **columns)
+    result = evaluate(log, policy)
+    balanced, ips = found("balanced", result), found("ips", result)
+    assert balanced.low < POLICY @ MEANS < balanced.high
+    assert balanced.high - balanced.low < 0.7 * (ips.high - ips.low)
+    assert log.logger_names == ("a", "b")
+    with pytest.raises(InvalidInput, match=r"by_logger, row 0: found .* expected its propensity"):
+        RewardLog.of(
+            g.normal(size=(4000, 1)),
+            actions,
+            rewards,
+            both[who, actions],
+            loggers=who,
+            by_logger=both[:, actions].T[:, ::-1],
+        )
+
+
+def test_learners_real_actions_and_action_sets() -> None:
+    g = np.random.default_rng(0)
+    contexts = g.normal(size=(600, 2))
+    actions = g.normal(size=600)
+    density = np.exp(-(actions**2) / 2) / math.sqrt(2 * math.pi)
+    rewards = np.exp(-((actions - 0.5) ** 2))
+    half = slice(0, 300)
+    gaussian = o2pl.GaussianO2PL(random_state=0).fit(contexts[half], actions[half], rewards[half], density[half])
+    rest = RewardLog.of(contexts[300:], actions[300:], rewards[300:], density[300:], reward_range=(0, 1))
+    result = evaluate(rest, gaussian, baseline="logged")
+    assert {"dr", "dm", "pessimistic"} <= {one.name for one in result.estimates}
+    assert result.difference is not None
+    assert result.difference.low > 0
+
+    sizes = g.integers(2, 5, 600)
+    sets = [g.normal(size=(k, 2)) for k in sizes]
+    chosen = g.integers(sizes)
+    paid = np.array([float(one[a, 0] > 0) for one, a in zip(sets, chosen, strict=True)])
+    ranker = o2pl.O2PL(policy="actionwise", random_state=0).fit(sets[:300], chosen[:300], paid[:300], 1 / sizes[:300])
+    rest = RewardLog.of(ActionSets.of(sets[300:]), chosen[300:], paid[300:], 1 / sizes[300:], reward_range=(0, 1))
+    result = evaluate(rest, ranker, baseline="uniform")
+    assert result.value > 0.8
+    assert result.safe_to_deploy()
+
+
+def test_a_learners_own_log_is_evaluated_and_doubted() -> None:
+    log = log_of(500)
+    learner = o2pl.O2PL(3, random_state=0, reward_range=(0, 1)).fit(
+        log.contexts, log.actions, log.rewards, log.propensities
+    )
+    result = evaluate(learner, learner, baseline="logged")
+    assert "has learned from 100.0% of this log" in result.warnings[0]
+    assert not result.safe_to_deploy()
+    assert "nothing can be said" in result.verdict
+    assert evaluate(learner.log_, learner).doubt
+    assert not evaluate(log_of(500, seed=9), learner).doubt
+    early = o2pl.O2PL(3).fit(log.contexts[:20], log.actions[:20], log.rewards[:20], log.propensities[:20])
+    assert "has learned from 4.0% of this log" in evaluate(log, early).warnings[0]
+    assert not evaluate(log, early).doubt
+    np.testing.assert_allclose(as_log(learner).rewards, log.rewards)
+    wide = o2pl.O2PL(3, random_state=0, reward_range=(-10, 10)).fit(
+        log.contexts, log.actions, log.rewards, log.propensities
+    )
+    np.testing.assert_allclose(as_log(wide).rewards, log.rewards, atol=1e-12)
+    assert as_log(wide).reward_range == (-10, 10)
+
+
+# -- logs that cannot answer
+
+
+def test_wrong_propensities_forbid_an_answer() -> None:
+    log = log_of(propensities=np.full(2000, 1 / 3))
+    result = evaluate(log, policy, baseline="logged")
+    assert any("do not match the actions" in warning for warning in result.warnings)
+    assert not result.safe_to_deploy()
+    sure = evaluate(log_of(propensities=np.ones(2000)), policy, baseline="logged")
+    assert any("100% of the rows say that their action was certain" in warning for warning in sure.warnings)
+    assert sure.doubt == "every propensity is 1, yet the log holds several actions"
+
+
+def test_mass_where_the_log_has_none_widens_the_interval() -> None:
+    keep = log_of().actions < 2
+    full = log_of()
+    columns = [column[keep] for column in (full.contexts, full.actions, full.rewards)]
+    propensities = LOGGER[columns[1]] / LOGGER[:2].sum()
+    log = RewardLog.of(*columns, propensities, reward_range=(0, 1), n_actions=3)
+    result = evaluate(log, policy)
+    assert result.diagnostics.missing == pytest.approx(0.7)
+    assert result.interval[0] < POLICY @ MEANS < result.interval[1]
+    assert result.interval == (0, 1)  # 0.7 of the policy could bring anything
+    assert found("ips", result).low == 0
+    assert any("Never logged, but played by the policy: 2 (70.0% of the policy)" in one for one in result.warnings)
+    unknown = evaluate(RewardLog.of(*columns, propensities, n_actions=3), policy)
+    assert unknown.interval == (-math.inf, math.inf)
+    assert any("infinite: the reward range is not known" in one for one in unknown.warnings)
+    low, high = evaluate(log, policy, at_any_time=True).interval
+    assert low < POLICY @ MEANS < high
+    also = evaluate(log, np.pad(policy(log.contexts), ((0, 0), (0, 1))))  # a policy with an action more than the log
+    assert also.value == pytest.approx(result.value)
+
+
+def test_mass_missing_in_some_contexts_shows_in_the_mean_weight() -> None:
+    g = np.random.default_rng(0)
+    contexts = g.normal(size=(3000, 1))
+    actions = np.where(contexts[:, 0] > 0, g.integers(2, size=3000), 0)
+    q = np.where(contexts[:, 0] > 0, 0.5, 1.0)
+    log = RewardLog.of(contexts, actions, actions * 1.0, q, reward_range=(0, 1))
+    result = evaluate(log, lambda x: np.tile([0.0, 1.0], (len(x), 1)))
+    assert result.interval[0] <= 1.0 <= result.interval[1]
+    assert any("of what the policy does is not in the log" in one for one in result.warnings)
+
+
+def test_one_row_one_action_and_no_weight() -> None:
+    one = evaluate(log_of(1), policy, baseline="logged")
+    assert one.interval == (-math.inf, math.inf)
+    assert any(warning.startswith("One row") for warning in one.warnings)
+    assert not one.safe_to_deploy()
+    assert evaluate(log_of(1), policy, at_any_time=True).interval == (0, 1)
+    single = log_of(actions=np.zeros(2000, int), propensities=np.ones(2000))
+    result = evaluate(single, policy)
+    assert any("one action only (0)" in warning for warning in result.warnings)
+    assert result.interval[0] < POLICY @ MEANS < result.interval[1]
+    never = evaluate(single, lambda x: np.tile([0.0, 0.0, 1.0], (len(x), 1)), baseline="logged")
+    assert never.interval[0] <= 0
+    assert never.interval[1] >= 1
+    assert any(warning.startswith("snips could not be computed") for warning in never.warnings)
+    assert all(math.isfinite(value.value) for value in never.estimates)
+
+
+def test_weights_too_large_for_a_number() -> None:
+    q = log_of().propensities.copy()
+    q[5] = 1e-320
+    result = evaluate(log_of(propensities=q), policy, baseline="logged")
+    assert result.headline == "clipped"
+    assert result.interval == (-math.inf, math.inf)
+    assert any("too large for a number" in warning for warning in result.warnings)
+    assert result.difference is not None
+    assert result.difference.low == -math.inf
+    assert all(not math.isnan(value) for one in result.estimates for value in (one.value, one.low, one.high))
+    low, high = evaluate(log_of(propensities=q), policy, at_any_time=True).interval
+    assert (low, high) == (0, 1)
+
+
+def test_rewards_that_never_change_have_no_interval() -> None:
+    result = evaluate(log_of(rewards=np.ones(2000)), "logged")
+    assert result.value == 1
+    assert result.interval == (-math.inf, math.inf)
+    assert any("no spread" in warning for warning in result.warnings)
+
+
+def test_heavy_weights_and_few_useful_rows_are_said() -> None:
+    log = log_of(5000)
+    rare = evaluate(
+        log,
+        np.where(np.arange(5000) < 20, 1.0, 1e-9)[:, None] * [0, 0, 1.0]
+        + [[1, 0, 0]] * 5000
+        - np.where(np.arange(5000) < 20, 1.0, 1e-9)[:, None] * [1.0, 0, 0],
+    )
+    assert rare.diagnostics.effective > 30
+    one = np.full(5000, 1e-9)
+    one[7] = 1.0
+    result = evaluate(log, one)
+    assert any("are worth 1 for this policy" in warning for warning in result.warnings)
+    assert any(warning.startswith("One row carries") for warning in result.warnings)
+
+
+BAD = {
+    "propensity 0": ({"propensities": np.r_[0.5, 0.0]}, "propensity, row 1: found 0.0"),
+    "propensity missing": ({"propensities": np.r_[np.nan, 0.5]}, "propensity, row 0: found nan"),
+    "propensity above 1": ({"propensities": np.r_[0.5, 1.5]}, "propensity, row 1: found 1.5"),
+    "reward outside": ({"rewards": np.r_[0.5, 1.5]}, "reward, row 1: found 1.5"),
+    "reward missing": ({"rewards": np.r_[0.5, np.nan]}, "reward, row 1: found nan"),
+    "action too large": ({"actions": np.r_[0, 3]}, "action, row 1: found 3"),
+    "lengths": ({"rewards": np.ones(3)}, "columns differ in length"),
+    "no rows": ({"contexts": np.zeros((0, 2)), "actions": [], "rewards": [], "propensities": []}, "no rows"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_columns(name: str) -> None:
+    changes, message = BAD[name]
+    with pytest.raises(InvalidInput, match=message):
+        log_of(2, **changes)
+
+
+def test_bad_policies_and_settings() -> None:
+    log = log_of(20)
+    for given, message in (
+        ("best", "policy: found 'best'"),
+        (np.ones(3), r"policy: found shape \(3,\) for a log of 20 rows"),
+        (np.ones((20, 3)), "policy, row 0: found probabilities that sum to 3"),
+        (np.tile([1.5, -0.5, 0], (20, 1)), "a negative one"),
+        (np.ones((20, 2)) / 2, r"found shape \(20, 2\), expected \(20, 3\)"),
+        (np.full(20, 2.0), "policy, row 0: found 2.0, expected a probability"),
+        (o2pl.GaussianO2PL(), "continuous actions"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            evaluate(log, given)
+    with pytest.raises(InvalidInput, match="reward_range: found None"):
+        evaluate(log_of(20, reward_range=None), policy, at_any_time=True)
+    with pytest.raises(InvalidInput, match="delta"):
+        evaluate(log, policy, delta=0.0)
+    with pytest.raises(InvalidInput, match="log: found a list"):
+        evaluate([1, 2], policy)
+    with pytest.raises(InvalidInput, match="dr: found no played"):
+        evaluate(log, "logged", estimators=["dr"])
+    with pytest.raises(InvalidInput, match="baseline: found None"):
+        evaluate(log, policy).safe_to_deploy()
+
+
+# -- for people
+
+
+@pytest.mark.parametrize("at_any_time", [False, True])
+def test_text_page_and_picture(at_any_time: bool, tmp_path: Path) -> None:
+    result = evaluate(log_of(), policy, baseline="logged", at_any_time=at_any_time)
+    text = str(result)
+    for word in ("estimator", "dr-shrinkage", "difference", "effective sample size", "verdict: policy is better"):
+        assert word in text
+    page = result._repr_html_()
+    assert page.count("<tr") == len(result.estimates) + 3
+    assert "nan" not in page
+    bad = evaluate(log_of(1), policy)
+    assert "∞" in bad._repr_html_()
+    for one in (result, bad):
+        assert save(one, tmp_path / "figure").stat().st_size > 10_000
+    assert (tmp_path / "figure.png").exists()
+    first = save(result, tmp_path / "a.svg").read_bytes()
+    assert save(result, tmp_path / "b.svg").read_bytes() == first
+
+
+def test_names_are_escaped() -> None:
+    log = log_of(100, action_names=("<b>", "x", "y"), actions=np.r_[np.ones(100, int)])
+    assert "<b>" not in evaluate(log, policy)._repr_html_().replace("&lt;b&gt;", "")
+
+
+def test_the_pessimistic_value_uses_the_learners_settings() -> None:
+    """The clipped DR value less span · λ Φ(σ̂²), at the learner's clip, penalty and confidence."""
+    log = log_of(400)
+    other = log_of(300, seed=5)
+    learner = o2pl.O2PL(3, clip=1.5, penalty=2.0, delta=0.2, reward_range=(0, 1), random_state=0)
+    learner.fit(other.contexts, other.actions, other.rewards, other.propensities)
+    result = evaluate(log, learner)
+    assert result.diagnostics.clip == 1.5
+    target = as_target(learner, log)
+    modelled = predictions(log, target, fit_rewards(log))
+    assert modelled is not None
+    cut = np.minimum(target.played(slice(0, 400)) / log.propensities, 1.5)
+    penalty, _ = phi(float(np.mean((cut - 1) ** 2)), 1.5, 400.0, math.log(400 * 401 / 0.2), 0.0, 2.0)
+    clipped = np.mean(modelled.expected + cut * (log.rewards - modelled.played))
+    assert found("pessimistic", result).value == pytest.approx(clipped - penalty)

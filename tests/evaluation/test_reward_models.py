@@ -1,0 +1,114 @@
+"""Cross-fitted models against scikit-learn's ridge on the other folds, and against integrals done by force."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+from o2pl import ActionSets, GaussianO2PL
+from o2pl.evaluation.logs import RewardLog
+from o2pl.evaluation.reward_models import fit_rewards, predictions
+from o2pl.evaluation.targets import as_target
+from o2pl.learners.members import LINEAR
+
+
+def discrete_log(n: int = 300, k: int = 3, seed: int = 0) -> RewardLog:
+    g = np.random.default_rng(seed)
+    contexts, actions = g.normal(size=(n, 2)), g.integers(k, size=n)
+    rewards = np.clip(0.5 + 0.2 * contexts[:, 0] * (actions == 1) + 0.1 * g.normal(size=n), 0, 1)
+    return RewardLog.of(contexts, actions, rewards, np.full(n, 1 / k), reward_range=(0, 1), n_actions=k)
+
+
+def test_each_fold_is_predicted_by_a_ridge_on_the_others() -> None:
+    log = discrete_log()
+    model = fit_rewards(log, folds=4, ridge=2.0, seed=3)
+    features = LINEAR.transform(LINEAR.observe(LINEAR.init(2), log.contexts), log.contexts).astype(np.float64)
+    got, played = model.all_actions(slice(0, len(log))), model.played(slice(0, len(log)))
+    assert sorted(np.unique(model.folds)) == [0, 1, 2, 3]
+    for fold in range(4):
+        mine = model.folds == fold
+        level = log.rewards[~mine].mean()
+        for action in range(3):
+            rows = ~mine & (log.actions == action)
+            ridge = Ridge(alpha=2.0, fit_intercept=False).fit(features[rows], log.rewards[rows] - level)
+            reference = np.clip(ridge.predict(features) + level, 0, 1)
+            np.testing.assert_allclose(got[mine, action], reference[mine], atol=1e-10)
+            here = mine & (log.actions == action)
+            np.testing.assert_allclose(played[here], reference[here], atol=1e-10)
+
+
+def test_a_row_is_not_predicted_from_itself() -> None:
+    log = discrete_log()
+    before = fit_rewards(log).played(slice(0, 300))
+    other = log.rewards.copy()
+    other[17] = 1 - other[17]
+    after = fit_rewards(RewardLog.of(log.contexts, log.actions, other, log.propensities, reward_range=(0, 1)))
+    assert after.played(slice(0, 300))[17] == before[17]
+    assert not np.array_equal(after.played(slice(0, 300)), before)
+
+
+def test_expected_reward_of_a_policy_is_the_weighted_sum() -> None:
+    log = discrete_log()
+    probabilities = np.random.default_rng(1).dirichlet(np.ones(3), 300)
+    model = fit_rewards(log)
+    found = predictions(log, as_target(probabilities, log), model)
+    assert found is not None
+    m = model.all_actions(slice(0, 300))
+    slow = [sum(probabilities[s, a] * m[s, a] for a in range(3)) for s in range(300)]
+    np.testing.assert_allclose(found.expected, slow)
+    assert predictions(log, as_target("logged", log), model) is None  # π of other actions is not known
+
+
+def test_actions_that_the_log_does_not_know_are_worth_the_mean() -> None:
+    log = discrete_log()
+    probabilities = np.zeros((300, 5))
+    probabilities[:, 4] = 1
+    model = fit_rewards(log)
+    found = predictions(log, as_target(probabilities, log), model)
+    assert found is not None
+    np.testing.assert_allclose(found.expected, model.means[model.folds])
+
+
+def test_real_valued_actions_are_integrated_exactly() -> None:
+    g = np.random.default_rng(0)
+    contexts = g.normal(size=(400, 2))
+    actions = contexts[:, 0] + g.normal(size=400)
+    density = np.exp(-((actions - contexts[:, 0]) ** 2) / 2) / np.sqrt(2 * np.pi)
+    rewards = 3 - (actions - 1) ** 2 + 0.1 * g.normal(size=400)
+    log = RewardLog.of(contexts, actions, rewards, density)
+    assert log.continuous
+    learner = GaussianO2PL(scale=0.7, reward_range=(-20, 4)).fit(
+        contexts[:50], actions[:50], rewards[:50], density[:50]
+    )
+    model = fit_rewards(log, ridge=1e-6)
+    target = as_target(learner, log)
+    found = predictions(log, target, model)
+    assert found is not None
+    mean = learner.predict(contexts)
+    np.testing.assert_allclose(found.played, 3 - (actions - 1) ** 2, atol=0.2)
+    np.testing.assert_allclose(found.expected, 3 - (mean - 1) ** 2 - 0.49, atol=0.2)
+    fine = (np.arange(4000) + 0.5) / 4000  # the same integral by its quantiles, in one row
+    from scipy.special import ndtri
+
+    nodes = mean[7] + 0.7 * ndtri(fine)
+    one = RewardLog.of(np.repeat(contexts[7:8], 4000, 0), nodes, np.zeros(4000), np.ones(4000))
+    moved = type(model)(one, np.full(4000, model.folds[7]), model.seen, model.coefficients, model.means, -20, 4)
+    one.__dict__["action_scale"] = log.action_scale
+    assert found.expected[7] == pytest.approx(float(moved.played(slice(0, 4000)).mean()), abs=2e-3)
+
+
+def test_action_sets() -> None:
+    g = np.random.default_rng(0)
+    sizes = g.integers(2, 5, 300)
+    sets = ActionSets.of([g.normal(size=(k, 2)) for k in sizes])
+    actions = g.integers(sizes)
+    played = sets.values[sets.offsets[:-1] + actions]
+    log = RewardLog.of(sets, actions, played[:, 0] * 2.0, 1 / sizes)
+    model = fit_rewards(log, ridge=1e-6)
+    found = predictions(log, as_target("uniform", log), model)
+    assert found is not None
+    slow = [sets.values[sets.offsets[s] : sets.offsets[s + 1], 0].mean() * 2 for s in range(300)]
+    near = [np.abs(sets.values[sets.offsets[s] : sets.offsets[s + 1]]).max() < 2 for s in range(300)]  # nothing is cut
+    np.testing.assert_allclose(found.expected[near], np.array(slow)[near], atol=1e-3)
+    np.testing.assert_allclose(found.played[near], log.rewards[near], atol=1e-3)

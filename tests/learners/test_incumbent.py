@@ -1,0 +1,258 @@
+"""Safe improvement: its parts against loops and twins, and its refusals at their stated rate."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, norm
+from sklearn.base import clone as sklearn_clone
+from sklearn.linear_model import LogisticRegression
+
+from o2pl.features import Chain, Intercept
+from o2pl.interactions import Interactions, InvalidInput
+from o2pl.learners import O2PL, load
+from o2pl.learners.incumbent import (
+    SafeImprovement,
+    Verdict,
+    clone,
+    gains,
+    held_out_gains,
+    improved,
+    lower_bound,
+    random_loss,
+    verdicts,
+)
+from o2pl.learners.settings import Settings
+from o2pl.policies import Softmax
+
+K, D = 3, 4
+TRUTH = np.random.default_rng(5).normal(size=(D, K))
+
+
+def incumbent_log(n, seed, quality=0.0, signal=0.35, floor=0.1):
+    """Means .5 + signal · (the best action by a linear rule, or not); the incumbent knows that rule to `quality`."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, D)).astype(np.float32)
+    best = (X @ TRUTH).argmax(axis=1)
+    means = np.full((n, K), 0.5 - signal / 2)
+    means[np.arange(n), best] = 0.5 + signal / 2
+    other = np.random.default_rng(6).normal(size=(D, K))
+    logits = 3 * X @ (quality * TRUTH + (1 - quality) * other)
+    q = np.exp(logits - logits.max(axis=1, keepdims=True))
+    q = (1 - floor) * q / q.sum(axis=1, keepdims=True) + floor / K
+    actions = (rng.random((n, 1)) > np.cumsum(q, axis=1)).sum(axis=1)
+    rewards = (rng.random(n) < means[np.arange(n), actions]).astype(float)
+    return X, actions, rewards, q[np.arange(n), actions], q, means
+
+
+def test_the_loss_of_a_random_action_is_read_off_the_floor():
+    _, _, rewards, propensities, _, means = incumbent_log(20000, 0, quality=1.0)
+    total = weight = 0.0
+    for reward, q in zip(rewards, propensities, strict=True):
+        total, weight = total + reward / q, weight + 1 / q
+    assert random_loss(-rewards, propensities) == pytest.approx(-total / weight)
+    assert -random_loss(-rewards, propensities) == pytest.approx(means.mean(), abs=0.03)
+    assert rewards.mean() > means.mean() + 0.1  # the incumbent is good, and the mean says so
+
+
+def test_the_clone_is_scikit_learns_logistic_regression():
+    X, actions, *_ = incumbent_log(400, 1)
+    params = clone(Softmax(K), X, actions)
+    twin = LogisticRegression(C=1.0, fit_intercept=False, tol=1e-8, max_iter=1000).fit(X, actions)
+    assert np.allclose(Softmax(K).probabilities(params, X), twin.predict_proba(X), atol=2e-3)
+
+
+def test_known_probabilities_make_a_nearer_clone():
+    X, actions, _, _, _, _ = incumbent_log(300, 2)
+    logits = X @ np.random.default_rng(3).normal(size=(D, K))
+    pi = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    near = Softmax(K).probabilities(clone(Softmax(K), X, actions, pi), X)
+    assert np.abs(near - pi).mean() < 0.02
+
+
+def test_gains_equal_a_loop():
+    rng = np.random.default_rng(4)
+    rows = Interactions(np.zeros((30, 1)), np.zeros(30, int), -rng.random(30), rng.uniform(0.05, 1, 30))
+    likelihoods = rng.uniform(0, 1, 30)
+    likelihoods[3] = 0.0
+    found = gains(likelihoods, rows, 2.5, -0.3)
+    clipped = 0
+    for s in range(30):
+        w = likelihoods[s] / rows.propensities[s]
+        clipped += w > 2.5
+        assert found[s] == pytest.approx((min(w, 2.5) - 1) * (-rows.losses[s] - 0.3))
+    assert clipped > 0
+
+
+def test_the_lower_bound_and_the_verdicts_share_out_the_confidence():
+    values = np.random.default_rng(0).normal(0.2, 1, (2, 50))
+    expected = values[0].mean() - norm.ppf(0.95) * values[0].std(ddof=1) / math.sqrt(50)
+    assert lower_bound(values[0], 0.95) == pytest.approx(expected)
+    first, second = verdicts(values, (0.3, 3.0), 0.9, scale=5.0)
+    assert first == Verdict(expected > 0, pytest.approx(5 * values[0].mean()), pytest.approx(5 * expected), 0.3)
+    assert second.penalty == 3.0
+
+
+def test_rows_are_judged_by_policies_that_have_not_learned_from_them():
+    X, actions, rewards, propensities, _, _ = incumbent_log(31, 7)
+    rows = Interactions(X, actions, -rewards, propensities)
+    learned_from = []
+
+    def learn(places):
+        learned_from.append(set(places.tolist()))
+        number = len(learned_from)
+        return [
+            lambda contexts: np.tile(np.eye(K)[number % K], (len(contexts), 1)),
+            lambda contexts: np.full((len(contexts), K), 1 / K),
+        ]
+
+    held = held_out_gains(learn, rows, 4, 6.0, seed=1)
+    assert held.shape == (2, 31)
+    folds = [set(range(31)) - each for each in learned_from]
+    assert sorted(s for fold in folds for s in fold) == list(range(31))  # each row is held out once
+    for number, fold in enumerate(folds, 1):
+        rest = sorted(learned_from[number - 1])
+        b = np.sum(rewards[rest] / propensities[rest]) / np.sum(1 / propensities[rest])
+        for s in fold:
+            w = min(float(actions[s] == number % K) / propensities[s], 6.0)
+            assert held[0, s] == pytest.approx((w - 1) * (rewards[s] - b))
+            assert held[1, s] == pytest.approx((min(1 / K / propensities[s], 6.0) - 1) * (rewards[s] - b))
+
+
+def test_the_search_ends_lower_than_it_started():
+    X, actions, rewards, propensities, _, _ = incumbent_log(300, 8)
+    rows = Interactions(X, actions, -rewards, propensities)
+    settings = Settings(1.0, "theory", random_loss(rows.losses, propensities), None, 1.0)
+    start = clone(Softmax(K), X, actions)
+    params = improved(Softmax(K), X, rows, settings, start)
+
+    def value(theta):
+        pi = np.exp(X.astype(float) @ theta.reshape(K, D).T)
+        pi = (pi / pi.sum(axis=1, keepdims=True))[np.arange(300), actions]
+        w = np.minimum(pi / propensities, settings.alpha(300))
+        risk = np.mean((w - 1) * (-rewards - settings.baseline))
+        return risk + settings.phi(300)(np.mean((w - 1) ** 2))[0] + theta @ theta / 600
+
+    assert value(params) < value(start) - 1e-3
+    for step in np.random.default_rng(0).normal(size=(20, K * D)):
+        assert value(params) < value(params + 0.03 * step) + 1e-6  # a minimum near the start; there may be others
+
+
+def test_a_poor_incumbent_is_replaced_by_a_better_policy():
+    X, actions, rewards, propensities, _, _ = incumbent_log(1500, 9)
+    found = SafeImprovement(random_state=0).fit(X, actions, rewards, propensities)
+    there, _, _, _, q, means = incumbent_log(4000, 10)
+    new, old = (found.predict_proba(there) * means).sum(axis=1).mean(), (q * means).sum(axis=1).mean()
+    assert found.deploy_
+    assert new > old + 0.05
+    assert 0 < found.verdict_.lower < found.verdict_.gain
+    assert found.verdict_ == max(found.verdicts_, key=lambda each: each.lower)
+    assert [each.penalty for each in found.verdicts_] == [0.3, 1.0, 3.0]
+    assert np.array_equal(found.predict(there), found.predict_proba(there).argmax(axis=1))
+
+
+def test_where_nothing_can_be_gained_it_deploys_no_more_often_than_it_says():
+    """All actions are worth the same, so that every deployment is a mistake: at most one in ten, level 1e-3."""
+    deployed = 0
+    for seed in range(60):
+        X, actions, rewards, propensities, _, _ = incumbent_log(150, seed, signal=0.0)
+        deployed += (
+            SafeImprovement(K, penalties=(0.3, 3.0), random_state=seed).fit(X, actions, rewards, propensities).deploy_
+        )
+    assert binomtest(deployed, 60, 0.1, alternative="greater").pvalue > 1e-3
+
+
+def test_a_refusal_leaves_a_clone_of_the_incumbent():
+    X, actions, rewards, propensities, _, _ = incumbent_log(2000, 3, quality=1.0, floor=0.3)
+    found = SafeImprovement(confidence=1 - 1e-12, random_state=0).fit(X, actions, 0 * rewards + 0.5, propensities)
+    assert not found.deploy_
+    assert found.verdict_.lower <= 0
+    twin = LogisticRegression(C=1.0, fit_intercept=False, tol=1e-8, max_iter=1000)
+    features = np.hstack([(X - X.mean(axis=0)) / X.std(axis=0), np.ones((2000, 1))])
+    assert np.allclose(found.predict_proba(X), twin.fit(features, actions).predict_proba(features), atol=0.01)
+
+
+def test_rewards_on_another_scale_scale_the_gains_and_change_nothing_else():
+    X, actions, rewards, propensities, q, _ = incumbent_log(400, 11)
+    unit = SafeImprovement(K, random_state=1).fit(X, actions, rewards, propensities, incumbent=q)
+    scaled = SafeImprovement(K, reward_range=(-2.0, 3.0), random_state=1)
+    scaled.fit(X, actions, 5 * rewards - 2, propensities, incumbent=q)
+    assert scaled.verdict_.gain == pytest.approx(5 * unit.verdict_.gain, rel=1e-6)
+    assert scaled.verdict_.lower == pytest.approx(5 * unit.verdict_.lower, rel=1e-6)
+    assert scaled.baseline_ == pytest.approx(5 * unit.baseline_ - 2)
+    assert np.allclose(scaled.predict_proba(X), unit.predict_proba(X))
+    again = sklearn_clone(unit).fit(X, actions, rewards, propensities, incumbent=q)
+    assert again.verdicts_ == unit.verdicts_
+    blind = SafeImprovement(K, random_state=1).fit(X, actions, rewards, propensities)
+    assert blind.verdicts_ != unit.verdicts_  # the folds start from a clone of what was logged
+
+
+def test_bad_input_is_refused_and_what_was_learned_stays():
+    X, actions, rewards, propensities, q, _ = incumbent_log(60, 12)
+    learner = SafeImprovement(K, random_state=0).fit(X, actions, rewards, propensities)
+    before = learner.predict_proba(X)
+    for columns in (
+        (X[:5], actions[:5], rewards[:5], propensities[:5]),
+        (X, actions + 1, rewards, propensities),
+        (X, actions, rewards + 1, propensities),
+        (X, actions, rewards, 0 * propensities),
+        (X[:-1], actions, rewards, propensities),
+    ):
+        with pytest.raises(InvalidInput):
+            learner.fit(*columns)
+    negative = q.copy()
+    negative[4] = [1.5, -0.5, 0.0]
+    for wrong in (q[:, :2], 2 * q, negative):
+        with pytest.raises(InvalidInput, match="incumbent"):
+            learner.fit(X, actions, rewards, propensities, incumbent=wrong)
+    assert np.array_equal(learner.predict_proba(X), before)
+    with pytest.raises(InvalidInput, match="4"):
+        learner.predict_proba(X[:, :2])
+    for settings in (
+        {"confidence": 1.0},
+        {"folds": 1},
+        {"penalties": ()},
+        {"penalties": (-1.0,)},
+        {"l2": -1.0},
+        {"sharpness": 0},
+    ):
+        with pytest.raises(InvalidInput, match=next(iter(settings)).removesuffix("ies")):
+            SafeImprovement(K, **settings).fit(X, actions, rewards, propensities)
+    with pytest.raises(AttributeError, match="call fit"):
+        SafeImprovement(K).predict(X)
+
+
+def test_it_takes_other_features():
+    X, actions, rewards, propensities, _, _ = incumbent_log(120, 13)
+    found = SafeImprovement(K, features=Chain((Intercept(),)), random_state=0).fit(X, actions, rewards, propensities)
+    assert found.predict_proba(X).shape == (120, K)
+
+
+def test_a_learner_takes_over_from_the_incumbent_and_goes_on(tmp_path):
+    X, actions, rewards, propensities, q, _ = incumbent_log(1500, 3)
+    learner = O2PL.from_incumbent(X, actions, rewards, propensities, incumbent=q, random_state=0)
+    twin = SafeImprovement(random_state=0).fit(X, actions, rewards, propensities, q)
+    assert learner.improvement_ == twin.verdict_
+    assert twin.deploy_
+    np.testing.assert_allclose(learner.predict_proba(X[:50]), twin.predict_proba(X[:50]), atol=1e-5)
+    assert len(learner.log_) == 1500
+    learner.save(tmp_path / "a")
+    same = load(tmp_path / "a")
+    for x in X[:200]:  # far enough to learn again
+        decision = learner.act(x)
+        assert same.act(x) == decision
+        for each in (learner, same):
+            each.update(x, decision.action, 1.0, decision.propensity)
+    assert len(same.log_) == 1700
+
+
+def test_after_a_refusal_the_learner_acts_as_the_clone():
+    X, actions, _, propensities, q, _ = incumbent_log(150, 4, quality=1.0)
+    rewards = (np.random.default_rng(7).random(150) < 0.5).astype(float)  # nothing to be gained
+    learner = O2PL.from_incumbent(X, actions, rewards, propensities, incumbent=q, confidence=0.99, random_state=0)
+    assert not learner.improvement_.deploy
+    twin = SafeImprovement(confidence=0.99, random_state=0).fit(X, actions, rewards, propensities, q)
+    np.testing.assert_allclose(learner.predict_proba(X), twin.predict_proba(X), atol=1e-5)
+    assert np.abs(learner.predict_proba(X) - q).mean() < 0.1
