@@ -1,4 +1,7 @@
-"""`make bench`: every row is measured now, side by side with its peer, and written to benchmarks/results.json."""
+"""`make bench`: every row is measured now, side by side with its peer, and written to benchmarks/results.json.
+
+`python -m benchmarks loop_20x5 act_latency` measures these alone; the others keep what they had.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Column, Table
 
-from benchmarks import peers
+from benchmarks import evaluation, peers, widths
 from benchmarks.data import logistic_bandit
 from benchmarks.measure import Row, rates, seconds
 from o2pl import O2PL
@@ -115,14 +118,22 @@ BENCH: dict[str, tuple[Callable[[], Row], str]] = {
     "act_latency": (act_latency, "≥ 20"),
     "exact_growth": (exact_growth, "≤ 1.3"),
     "exact_reward": (exact_reward, "gap ≤ .01"),
+    "evaluate_1e7": (evaluation.speed, "≥ 20"),
+    "width_plugin": (lambda: widths.ratio("clipped weights", "plugin / published plug-in", 10_000), "≤ 1.02"),
+    "width_betting": (lambda: widths.ratio("clipped weights", "betting / published betting", 10_000), "≤ 1.02"),
+    "width_betting_off_policy": (lambda: widths.ratio("off-policy", "betting / vw-estimators", 10_000), "≤ 1.02"),
+    "width_realized_clipped": (lambda: widths.ratio("clipped weights", "realized / plugin", 10_000), "≤ 1.5"),
+    "width_realized_bernoulli": (lambda: widths.ratio("Bernoulli(.95)", "realized / plugin", 10_000), "≤ 1.5"),
 }
 
 
 def main() -> None:
     console = Console() if sys.stdout.isatty() else Console(width=120)
     table = Table(Column("row", no_wrap=True), "o2pl", "peer", "ratio", "spread", "bar", "unit")
-    results: dict[str, dict[str, Any]] = {}
-    for name, (measure, bar) in BENCH.items():
+    file = Path(__file__).with_name("results.json")
+    results: dict[str, dict[str, Any]] = json.loads(file.read_text()) if file.exists() else {}
+    for name in sys.argv[1:] or BENCH:
+        measure, bar = BENCH[name]
         with console.status(name):
             row = measure()
         results[name] = {"o2pl": float(row.ours), "peer": float(row.peer), "ratio": float(row.ratio)}
@@ -130,7 +141,7 @@ def main() -> None:
         spread = f"{row.low:.2f}–{row.high:.2f}"
         table.add_row(name, short(row.ours), short(row.peer), f"{row.ratio:.3g}", spread, bar, row.unit)
     console.print(table)
-    Path(__file__).with_name("results.json").write_text(json.dumps(results, indent=2) + "\n")
+    file.write_text(json.dumps({name: results[name] for name in BENCH if name in results}, indent=2) + "\n")
 
 
 def short(value: float) -> str:
