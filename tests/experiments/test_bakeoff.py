@@ -256,3 +256,8 @@ def test_the_default_beats_the_papers_replay_and_chance():
     means = {name: float(np.mean(each)) for name, each in rewards.items()}
     assert means["o2pl"] > means["o2pl-replay"] + 0.15
     assert means["o2pl"] > means["uniform"] + 0.4
+
+
+def test_the_settings_in_the_documents_are_those_that_play():
+    shown = Path(__file__).parents[2] / "docs/reproduction/bakeoff/settings.json"
+    assert shown.read_bytes() == FROZEN.read_bytes()

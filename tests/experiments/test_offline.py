@@ -77,6 +77,15 @@ def test_all_learners_of_a_seed_are_given_the_same_log():
     assert entropies[0, "dm-arms"] == entropies[0, "dm-additive"] != entropies[1, "dm-arms"]
 
 
+def test_rivals_have_the_settings_that_the_tables_give():
+    params = {cell.learner["name"]: cell.learner["params"] for cell in OFFLINE_SYNTHETIC.experiment.cells(None)}
+    assert tuple(params["dr"][name] for name in ("l2", "clip", "model_l2")) == offline.SYNTHETIC["dr"]
+    for name, model in (("dm-additive", "additive"), ("dm-arms", "arms")):
+        own = params[name]
+        assert ((own["link"], own["level"]), own["l2"]) == offline.SYNTHETIC[name]
+        assert own["model"] == model
+
+
 def test_a_unit_with_other_settings_is_refused():
     unit = OFFLINE_SYNTHETIC.experiment.units(Options(rounds=50, learners=["o2pl"]))[0]
     changed = replace(unit, learner={**unit.learner, "params": {**unit.learner["params"], "l2": 1.5}})

@@ -70,14 +70,17 @@ def test_the_settings_in_use_have_a_value_for_each_dial():
 def test_the_search_finds_the_best_of_what_it_tries_and_zooms_in_on_it():
     choices, played = searched({"bowl": bowl})
     tried = choices["bowl"].tried
-    coarse = set(itertools.product((0.1, 1.0, 10.0), repeat=2))
-    first = max(coarse, key=lambda setting: bowl(*setting)(4))  # (10, .1)
-    assert set(tried) == coarse | set(itertools.product((5.0, 10.0, 20.0), (0.05, 0.1, 0.2)))
-    assert first == (10.0, 0.1)
+    coarse = set(itertools.product((0.1, 1.0, 10.0), repeat=2))  # best: (10, .1)
+    assert set(list(tried)[:9]) == coarse
+    assert set(list(tried)[9:17]) == set(itertools.product((5.0, 10.0, 20.0), (0.05, 0.1, 0.2))) - {(10.0, 0.1)}
+    finer = (10 / 2**0.5, 10.0, 10 * 2**0.5), (0.1 / 2**0.5, 0.1, 0.1 * 2**0.5)
+    assert set(list(tried)[17:25]) == {(float(f"{x:.3g}"), float(f"{y:.3g}")) for x, y in itertools.product(*finer)} - {
+        (10.0, 0.1)
+    }
     assert choices["bowl"].setting == (5.0, 0.2)
     assert choices["bowl"].edges == ()
     assert sum(len(scores) > 2 for scores in tried.values()) == FINALISTS
-    assert len(played) == 2 * len(tried) + 2 * FINALISTS  # nothing twice
+    assert len(played) == 2 * len(tried) + 2 * FINALISTS
 
 
 def test_the_further_seeds_count():
@@ -94,18 +97,21 @@ def test_the_further_seeds_count():
 
 
 def test_an_edge_gives_all_methods_more_and_is_said_if_it_remains():
-    choices, _ = searched({"bowl": bowl, "slope": slope})
+    choices, played = searched({"bowl": bowl, "slope": slope})
+    assert len(played) == sum(len(s) for choice in choices.values() for s in choice.tried.values())  # nothing twice
     assert choices["slope"].setting[0] == 10.0 * 2**ZOOMS
     assert choices["slope"].edges == ("x",)  # of y nothing depends: that its value is outermost is no edge
-    lone = searched({"bowl": bowl})[0]["bowl"]
-    again = itertools.product(*(dial.around(value) for dial, value in zip((X, Y), lone.setting, strict=True)))
-    finer = itertools.product(*(dial.around(value, 0.5) for dial, value in zip((X, Y), lone.setting, strict=True)))
-    assert set(choices["bowl"].tried) == {*lone.tried, *again, *finer}  # the best did not move
+    assert len(choices["bowl"].tried) == len(choices["slope"].tried) == 9 + 26 * ZOOMS
+    assert len(searched({"bowl": bowl})[0]["bowl"].tried) == 9 + 26
     limited = Dial("y", (0.1, 1.0), (1 / 2, 1.0, 2.0), highest=1.0)
     assert limited.around(1.0) == (0.5, 1.0, 1.0)
     at_limit = {(x, y): {4: y, 5: y} for x in (1.0, 2.0, 3.0) for y in (0.5, 0.7, 1.0)}
     assert edges((X, limited), at_limit) == ()
     assert edges((X, Y), at_limit) == ("y",)
+
+
+def test_the_best_is_one_that_has_played_all_seeds():
+    assert ranked({(1.0,): {4: 9.0}, (2.0,): {4: 1.0, 5: 1.0}, (3.0,): {4: 2.0, 5: 1.0}}) == [(3.0,), (2.0,), (1.0,)]
 
 
 def test_an_edge_within_the_noise_is_none():
@@ -145,7 +151,7 @@ def test_the_command_says_what_was_chosen(monkeypatch: pytest.MonkeyPatch, capsy
     monkeypatch.setattr(tuning, "TUNINGS", {"toy": one})
     tuning.main([])
     said = capsys.readouterr().out.splitlines()
-    assert said[:2] == ["toy", "bowl (x, y): (5.0, 0.2), of 17"]
+    assert said[:2] == ["toy", "bowl (x, y): (5.0, 0.2), of 35"]
     assert len(said) == 2 + SHOWN
     assert said[2].endswith("on 4 seeds")
     with pytest.raises(SystemExit, match="found wheels, expected some of toy"):

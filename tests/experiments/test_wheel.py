@@ -14,6 +14,7 @@ from o2pl.experiments import Options, results, run
 from o2pl.experiments.engines import Local
 from o2pl.experiments.wheel import FEATURES, LEARNERS, TUNED, WHEEL, WHEEL_STUDY, WORLD, Radial
 from o2pl.interactions import InvalidInput
+from o2pl.storage import encode
 
 
 def rows_of(regrets: dict[str, float], seeds: int = 2) -> pa.Table:
@@ -48,6 +49,9 @@ def test_all_methods_of_a_group_see_the_same_features():
         suffix = "" if features == "linear" else f"-{features}"
         own = params[f"o2pl{suffix}"]["policy"]["fields"]["features"]
         assert own == params[f"linucb{suffix}"]["features"] == params[f"lints{suffix}"]["features"]
+        assert own == encode(FEATURES[features])
+        assert params[f"o2pl{suffix}"]["baseline"] == -TUNED[features]["o2pl"][0]
+        assert (params[f"lints{suffix}"]["scale"], params[f"lints{suffix}"]["ridge"]) == TUNED[features]["lints"]
 
 
 def test_verdicts_follow_the_rows():

@@ -84,19 +84,29 @@ def markdown(sections: Sequence[Section], about: Mapping[str, Any]) -> str:
     """The claims as tables, for a document that is read as text."""
     lines = ["# The paper's claims, and what was measured", "", "; ".join(f"{k}: {v}" for k, v in about.items()), ""]
     for section in sections:
-        lines += [
-            f"## {section.study.title}",
-            "",
-            "| claim | paper | measured | bar | verdict |",
-            "|---|---|---|---|---|",
+        claims = [
+            {
+                "claim": claim.claim,
+                "paper": _number(claim.paper),
+                "measured": _number(claim.measured),
+                "bar": claim.bar,
+                "verdict": claim.verdict,
+            }
+            for claim in section.claims
         ]
-        for claim in section.claims:
-            cells = (claim.claim, _number(claim.paper), _number(claim.measured), claim.bar, claim.verdict)
-            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        lines += [f"## {section.study.title}", "", *_markdown_table(claims)]
         conditions = dict.fromkeys(claim.conditions for claim in section.claims if claim.conditions)
         lines += ["", section.study.settings, "", *(f"- Condition: {condition}" for condition in conditions)]
-        lines += [""] + [f"![{name}](figures/{path.name})" for name, path in section.pictures.items()] + [""]
+        lines += ["", *_markdown_table(section.table), ""]
+        lines += [f"![{name}](figures/{path.name})" for name, path in section.pictures.items()] + [""]
     return "\n".join(lines)
+
+
+def _markdown_table(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    if not rows:
+        return []
+    lines = [list(rows[0]), ["---"] * len(rows[0]), *(list(row.values()) for row in rows)]
+    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
 
 
 # -- the page
