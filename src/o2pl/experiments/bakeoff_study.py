@@ -292,7 +292,7 @@ BAKEOFF_STUDY = Study(
     "half of a folder (odd positions, none of which was tuned on), or where no folder is given the embedded sets, "
     "which decide nothing. Fair protocol: running standardisation for everyone, costs {0, 1}, RegCB with its range, "
     "settings chosen on the tuning half (even positions, two seeds from 1000), from eight for each learner that is "
-    "tuned, twelve for Cover-nu, RegCB-opt, LinUCB and LinTS, whose best lay at an edge of the eight. O2PL's eight were "
+    "tuned, twelve for Cover-nu, RegCB-opt, LinUCB and LinTS, whose best lay at an edge of eight. O2PL's eight were "
     "laid out after some forty others had been tried on the same half (schedule, solver, when the rich class joins). "
     "Published protocol: VW off the shelf, raw features, `a,ax` without a constant; “+1” is read as losses {-1, 0} to "
     "costs {0, 1}. A set is won or lost, as in the paper's table, where seeds agree (two-sided sign test, 5 %) and the "
