@@ -96,6 +96,10 @@ class Online:
 
     def run(self, contexts: Floats, losses: Any) -> Interactions:
         """Rounds on given contexts; `losses(rows, actions)` tells what came of them. Stretches between checkpoints."""
+        with blas_threads(self._multiplications(len(self.log) + len(contexts))):
+            return self._run(contexts, losses)
+
+    def _run(self, contexts: Floats, losses: Any) -> Interactions:
         start, done = len(self.log), 0
         while done < len(contexts):
             some = min(len(contexts) - done, self.checkpoint - len(self.log))
@@ -144,8 +148,12 @@ class Online:
 
     def learn(self, oracle: LBFGS | None = None) -> None:
         """Learn from the whole log now; with `oracle`, solve with it whatever the schedule says."""
-        with blas_threads(len(self.log) * max(len(member.params) for member in self.members)):
+        with blas_threads(self._multiplications(len(self.log))):
             self._learn(oracle)
+
+    def _multiplications(self, rows: int) -> int:
+        """Of one evaluation of the objective."""
+        return rows * max(len(member.params) for member in self.members)
 
     def _learn(self, oracle: LBFGS | None) -> None:
         rows = self.log.columns

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 _LARGE = 20_000_000  # multiplications of one evaluation; below, threads cost more than they bring (measured)
+_here = threading.local()  # whether this thread has asked for the limit already: asking takes as long as a small solve
 
 
 @cache
@@ -17,6 +20,15 @@ def _controller() -> Any:
     return ThreadpoolController().select(user_api="blas")
 
 
-def blas_threads(multiplications: int) -> AbstractContextManager[Any]:
+@contextmanager
+def blas_threads(multiplications: int) -> Iterator[None]:
     """Within this context BLAS runs on one thread, unless the problem is large."""
-    return nullcontext() if multiplications >= _LARGE else _controller().limit(limits=1)
+    if multiplications >= _LARGE or getattr(_here, "limited", False):
+        yield
+        return
+    _here.limited = True
+    try:
+        with _controller().limit(limits=1):
+            yield
+    finally:
+        _here.limited = False
