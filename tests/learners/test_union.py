@@ -55,6 +55,7 @@ def test_a_member_joins_when_the_log_is_long_enough() -> None:
     np.testing.assert_array_equal(late.run((x[:50], rewards[:50])).actions, alone.run((x[:50], rewards[:50])).actions)
     assert len(late._engine.gains) == 2  # it has learned from the first 50 and now takes part
     np.testing.assert_array_equal(shares(late._engine.gains), 0.5)
+    assert {int(member.seen["0.count"][0]) for member in late._engine.members} == {50}  # its features know all rows
     late.run((x[50:], rewards[50:]))
     linear, quadratic = shares(late._engine.gains)
     assert linear != quadratic
