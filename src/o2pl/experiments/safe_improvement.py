@@ -24,7 +24,7 @@ from o2pl.interactions import Interactions, InvalidInput
 from o2pl.learners.incumbent import SafeImprovement, clone, improved, random_loss
 from o2pl.learners.members import LINEAR, shared_control
 from o2pl.learners.rivals.lower_bound import GuardedLowerBound, LowerBound, SelfNormalised
-from o2pl.learners.rivals.reductions import DirectMethod, OfflineLearner
+from o2pl.learners.rivals.reductions import DirectMethod, LinearScores
 from o2pl.learners.settings import Settings as Objective
 from o2pl.policies import Softmax
 from o2pl.protocols import FeatureMap, Floats, Ints
@@ -59,7 +59,7 @@ HALVES = ("tuning", "confirmation")  # even and odd positions
 # -- learners
 
 
-class FromClone(OfflineLearner):
+class FromClone(LinearScores):
     """O2PL's objective with fixed settings, searched for from a clone of the logger; deploys its likeliest action.
 
     With a `control` variate and no penalty it is DR, with models that leave the row out.
@@ -96,11 +96,8 @@ class FromClone(OfflineLearner):
         params = improved(policy, features, rows, settings, clone(policy, features, actions), model)
         self._weights = params.reshape(self.n_actions, -1)
 
-    def _scores(self, features: Floats) -> Floats:
-        return np.asarray(features @ self._weights.T)
 
-
-class Clone(OfflineLearner):
+class Clone(LinearScores):
     """The likeliest action of a clone of the logger: nothing is learned from rewards."""
 
     def __init__(
@@ -118,9 +115,6 @@ class Clone(OfflineLearner):
 
     def _solve(self, features: Floats, actions: Ints, rewards: Floats, propensities: Floats) -> None:
         self._weights = clone(Softmax(self.n_actions), features, actions).reshape(self.n_actions, -1)
-
-    def _scores(self, features: Floats) -> Floats:
-        return np.asarray(features @ self._weights.T)
 
 
 Factory = Callable[[int, int], Any]  # number of actions, seed

@@ -11,7 +11,7 @@ from o2pl.learners.incumbent import Verdict, clone, held_out_gains, rows_at, ver
 from o2pl.learners.members import LINEAR
 from o2pl.learners.params import Parameters
 from o2pl.learners.rivals.models import ridge_weights
-from o2pl.learners.rivals.reductions import OfflineLearner
+from o2pl.learners.rivals.reductions import LinearScores, OfflineLearner
 from o2pl.objectives.weights import importance_weights
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.policies import Softmax
@@ -143,7 +143,7 @@ class GuardedLowerBound(Parameters):
         return self._learner.predict(contexts)
 
 
-class SelfNormalised(OfflineLearner):
+class SelfNormalised(LinearScores):
     """SNIPS: the linear softmax of the highest Σ w r / Σ w - l2 |W|² / (2n), searched for from a clone of the logger.
 
     Parameters
@@ -178,6 +178,3 @@ class SelfNormalised(OfflineLearner):
 
         found = _SOLVER(function, clone(policy, features, actions))
         self._weights = found.params.reshape(self.n_actions, -1)
-
-    def _scores(self, features: Floats) -> Floats:
-        return np.asarray(features @ self._weights.T)

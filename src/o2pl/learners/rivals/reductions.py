@@ -78,7 +78,16 @@ class OfflineLearner(Parameters, ABC):
         return np.eye(self.n_actions)[self.predict(contexts)]
 
 
-class IPWClassifier(OfflineLearner):
+class LinearScores(OfflineLearner):
+    """Those whose scores are x·w_a."""
+
+    _weights: Floats  # [K, d]
+
+    def _scores(self, features: Floats) -> Floats:
+        return np.asarray(features @ self._weights.T)
+
+
+class IPWClassifier(LinearScores):
     """IPW-CSC: cost-sensitive classification by a logistic regression of the actions, weighted by reward / propensity.
 
     argmin Σ_s (r_s / q_s) (-log π_W(a_s|x_s)) + l2/2 |W|² over the linear softmax; rewards as shares of their range.
@@ -121,9 +130,6 @@ class IPWClassifier(OfflineLearner):
 
         found = _SOLVER(function, policy.init(X.shape[1]))
         self._weights = found.params.reshape(self.n_actions, -1)
-
-    def _scores(self, features: Floats) -> Floats:
-        return np.asarray(features @ self._weights.T)
 
 
 class DirectMethod(OfflineLearner):
@@ -176,7 +182,7 @@ class DirectMethod(OfflineLearner):
         return predict_additive(self.link, self._weights, features, self.n_actions, self._level)
 
 
-class DoublyRobust(OfflineLearner):
+class DoublyRobust(LinearScores):
     """DR: the linear softmax of the highest doubly robust value, with models from the other folds (cross-fitting).
 
     Γ_s(a) = q̂(x_s, a) + 1{a = a_s} min(1/q_s, clip) (r_s - q̂(x_s, a_s));
@@ -253,6 +259,3 @@ class DoublyRobust(OfflineLearner):
         inverse = 1 / propensities if self.clip is None else np.minimum(1 / propensities, self.clip)
         gains[rows, actions] += inverse * (rewards - gains[rows, actions])
         return gains
-
-    def _scores(self, features: Floats) -> Floats:
-        return np.asarray(features @ self._weights.T)
