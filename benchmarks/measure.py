@@ -17,26 +17,48 @@ class Row(NamedTuple):
     low: float  # the smallest and the largest ratio among the repeats
     high: float
     unit: str
+    note: str = ""  # what bounds it, where the measurement found out
+
+
+class Skipped(Exception):
+    """This row cannot be measured here; says why."""
+
+
+Task = Callable[[], object]
+Clock = Callable[[], float]
 
 
 def rates(
-    ours: Callable[[], None],
-    peer: Callable[[], None],
+    ours: Task,
+    peer: Task,
     work: int,
     unit: str,
     repeats: int = 7,
-    clock: Callable[[], float] = time.perf_counter,
+    clock: Clock = time.perf_counter,
+    peer_work: int | None = None,
 ) -> Row:
-    """`work` units done by each; interleaved, so that a slow spell of the machine hits both."""
+    """`work` units done by each (`peer_work` by a slow peer), per second. Interleaved: a slow spell hits both."""
     ours()
     peer()  # compile, cache, load
-    pairs = [(work / seconds(ours, clock), work / seconds(peer, clock)) for _ in range(repeats)]
+    theirs = peer_work or work
+    return of_pairs([(work / seconds(ours, clock), theirs / seconds(peer, clock)) for _ in range(repeats)], unit)
+
+
+def times(ours: Task, peer: Task, unit: str, repeats: int = 7, clock: Clock = time.perf_counter) -> Row:
+    """Milliseconds of each; lower is better."""
+    ours()
+    peer()
+    return of_pairs([(1e3 * seconds(ours, clock), 1e3 * seconds(peer, clock)) for _ in range(repeats)], unit)
+
+
+def of_pairs(pairs: list[tuple[float, float]], unit: str) -> Row:
+    """Medians of both sides and of the pairs' ratios."""
     ratios = [a / b for a, b in pairs]
     mine, theirs = (statistics.median(side) for side in zip(*pairs, strict=True))
     return Row(mine, theirs, statistics.median(ratios), min(ratios), max(ratios), unit)
 
 
-def seconds(task: Callable[[], None], clock: Callable[[], float] = time.perf_counter) -> float:
+def seconds(task: Task, clock: Clock = time.perf_counter) -> float:
     start = clock()
     task()
     return clock() - start

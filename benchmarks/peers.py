@@ -1,85 +1,110 @@
-"""Vowpal Wabbit on the bench's data, for real: its Python loop, its own driver on a file, one prediction."""
+"""Other libraries in the same loop: act and update, one context at a time. Each is used where it can be imported.
+
+All run their disjoint LinUCB (ridge regression per action), the cheapest learner that all have and that uses contexts.
+None of them tells the probability of its action. Contexts come as each library wants them: making them so is timed.
+"""
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+import importlib
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-EXPLORE = "--cb_explore_adf --epsilon 0.05 --interactions sa --quiet"
+from benchmarks.measure import Skipped
+from o2pl.protocols import Floats
 
-
-def context_text(row: NDArray[Any]) -> str:
-    return "shared |s " + " ".join(f"{i}:{x:.6g}" for i, x in enumerate(row.tolist()))
-
-
-def context_texts(contexts: NDArray[Any]) -> list[str]:
-    return [context_text(row) for row in contexts]
+Act = Callable[[Floats], Any]
+Update = Callable[[Floats, Any, float], Any]
 
 
-def python_loop(contexts: Sequence[Any], rewards: list[list[float]], seed: int = 0) -> float:
-    """Predict, draw, learn, every round; the mean reward. Contexts are rows of numbers, or texts made beforehand."""
-    from vowpalwabbit import LabelType, Workspace
+class Peer(NamedTuple):
+    package: str  # as it is imported
+    make: Callable[[Any, int, int], tuple[Act, Update]]  # of the imported package, d, K
+    rounds: int  # that take about a second
 
-    vw = Workspace(EXPLORE)
-    plain = [f"|a a{k}" for k in range(len(rewards[0]))]
-    uniforms = np.random.default_rng(seed).random(len(contexts)).tolist()
+
+def mabwiser(package: Any, d: int, n_actions: int) -> tuple[Act, Update]:
+    learner = package.MAB(list(range(n_actions)), package.LearningPolicy.LinUCB(alpha=0.2), seed=0)
+    learner.fit([0], [0.0], [[0.0] * d])
+    return (
+        lambda context: learner.predict(context[None]),
+        lambda context, action, reward: learner.partial_fit([action], [reward], context[None]),
+    )
+
+
+def river(package: Any, d: int, n_actions: int) -> tuple[Act, Update]:
+    learner = package.LinUCBDisjoint(alpha=0.2, seed=0)
+    arms = list(range(n_actions))
+
+    def features(context: Floats) -> dict[int, float]:
+        return dict(enumerate(context.tolist()))
+
+    return (
+        lambda context: learner.pull(arms, context=features(context)),
+        lambda context, action, reward: learner.update(action, features(context), reward),
+    )
+
+
+def contextualbandits(package: Any, d: int, n_actions: int) -> tuple[Act, Update]:
+    learner = package.LinUCB(n_actions, alpha=0.2, random_state=1)
+    return (
+        lambda context: int(learner.predict(context[None])[0]),
+        lambda context, action, reward: learner.partial_fit(context[None], np.array([action]), np.array([reward])),
+    )
+
+
+def coba(package: Any, d: int, n_actions: int) -> tuple[Act, Update]:
+    """Its features are those of the pair of context and action, a cross product: O((d K)²) a round."""
+    learner = package.LinUCBLearner(alpha=0.2, features=["a", "ax"], seed=0)
+    arms = [tuple(float(k == j) for j in range(n_actions)) for k in range(n_actions)]
+    last: list[float] = []
+
+    def act(context: Floats) -> int:
+        action, probability = learner.predict(tuple(context.tolist()), arms)
+        last[:] = [probability]
+        return arms.index(tuple(action))
+
+    def update(context: Floats, action: int, reward: float) -> None:
+        learner.learn(tuple(context.tolist()), arms[action], reward, last[0])
+
+    return act, update
+
+
+def obp(package: Any, d: int, n_actions: int) -> tuple[Act, Update]:
+    learner = package.LinUCB(dim=d, n_actions=n_actions, epsilon=0.2, random_state=0)
+    return (
+        lambda context: int(learner.select_action(context[None])[0]),
+        lambda context, action, reward: learner.update_params(action, reward, context[None]),
+    )
+
+
+PEERS = {
+    "mabwiser": Peer("mabwiser.mab", mabwiser, 1000),
+    "river": Peer("river.bandit", river, 4000),
+    "contextualbandits": Peer("contextualbandits.online", contextualbandits, 1500),
+    "coba": Peer("coba.learners", coba, 2000),
+    "obp": Peer("obp.policy", obp, 5000),
+}
+
+
+def imported(name: str) -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return importlib.import_module(PEERS[name].package)
+    except ImportError as error:
+        raise Skipped(f"{name} cannot be imported: {error}") from None
+
+
+def python_loop(name: str, contexts: Floats, rewards: list[list[float]]) -> float:
+    """Act, then update, every round; the mean reward."""
+    act, update = PEERS[name].make(imported(name), contexts.shape[1], len(rewards[0]))
     total = 0.0
-    for context, row, uniform in zip(contexts, rewards, uniforms, strict=True):
-        text = context if isinstance(context, str) else context_text(context)
-        example = vw.parse([text, *plain], LabelType.CONTEXTUAL_BANDIT)
-        pmf = vw.predict(example)
-        vw.finish_example(example)
-        below, action = 0.0, -1
-        while below <= uniform and action + 1 < len(pmf):
-            action += 1
-            below += pmf[action]
+    for context, row in zip(contexts, rewards, strict=True):
+        action = act(context)
+        update(context, action, row[action])
         total += row[action]
-        labelled = plain.copy()
-        labelled[action] = f"0:{-row[action]}:{pmf[action]} {plain[action]}"
-        example = vw.parse([text, *labelled], LabelType.CONTEXTUAL_BANDIT)
-        vw.learn(example)
-        vw.finish_example(example)
-    vw.finish()
-    return total / len(contexts)
-
-
-def log_file(texts: list[str], rewards: NDArray[Any]) -> Path:
-    """A uniform logger's rounds in VW's text format."""
-    n_actions = rewards.shape[1]
-    actions = np.random.default_rng(0).integers(n_actions, size=len(texts))
-    path = Path(tempfile.mkdtemp()) / "log.vw"
-    with path.open("w") as file:
-        for t, text in enumerate(texts):
-            lines = [f"|a a{k}" for k in range(n_actions)]
-            lines[actions[t]] = f"0:{-rewards[t, actions[t]]}:{1 / n_actions} {lines[actions[t]]}"
-            file.write("\n".join([text, *lines]) + "\n\n")
-    return path
-
-
-def driver(path: Path) -> None:
-    """VW's own C++ loop over the file, learning only."""
-    from vowpalwabbit import Workspace
-
-    vw = Workspace(f"{EXPLORE} -d {path}")
-    vw.run_parser()
-    vw.finish()
-
-
-class Predictor:
-    """One decision: parse and predict."""
-
-    def __init__(self, text: str, n_actions: int) -> None:
-        from vowpalwabbit import LabelType, Workspace
-
-        self._vw, self._label = Workspace(EXPLORE), LabelType.CONTEXTUAL_BANDIT
-        self._lines = [text, *(f"|a a{k}" for k in range(n_actions))]
-
-    def __call__(self) -> None:
-        example = self._vw.parse(self._lines, self._label)
-        self._vw.predict(example)
-        self._vw.finish_example(example)
+    return total / len(rewards)

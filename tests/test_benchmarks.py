@@ -63,7 +63,7 @@ def test_peers_learn_or_are_skipped(name: str) -> None:
 
 def test_ratios_are_of_pairs() -> None:
     row = of_pairs([(4.0, 2.0), (9.0, 3.0), (1.0, 1.0)], "x")
-    assert row == (4.0, 2.0, 2.0, 1.0, 3.0, "x")
+    assert row == (4.0, 2.0, 2.0, 1.0, 3.0, "x", "")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,62 @@
+"""What stands in the way of a missed bar, from what else was measured in the same run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Results = Mapping[str, Any]
+
+
+def bound(name: str, results: Results) -> str:
+    """A sentence or two: the row's own note, or what other rows say of it. Empty where nothing measured says it."""
+    if note := results[name].get("note"):
+        return str(note)
+    kind = name.split("_")[0]
+    explain = {"loop": _loop, "run": _run, "batch": _batch, "seeds": _seeds}.get(kind)
+    return "" if explain is None else explain(name.removesuffix("_cpp"), results)
+
+
+def _number(results: Results, row: str, side: str) -> float | None:
+    found: float | None = results.get(row, {}).get(side)
+    return found
+
+
+def _loop(name: str, results: Results) -> str:
+    ours, reference = _number(results, name, "o2pl"), _number(results, f"{name}_cpp", "peer")
+    inside, theirs = _number(results, name.replace("loop", "run"), "o2pl"), _number(results, name, "peer")
+    said = []
+    if ours and inside:
+        said.append(
+            f"Of the {1e6 / ours:.1f} µs of a round, {1e6 / inside:.1f} µs are compiled work (what a round of "
+            f"`{name.replace('loop', 'run')}` takes); the rest is calling it from Python."
+        )
+    if reference and theirs:
+        said.append(f"The C++ reference called the same way stands at {reference / theirs:.1f} times VW.")
+    return " ".join(said)
+
+
+def _run(name: str, results: Results) -> str:
+    reference, theirs = _number(results, f"{name}_cpp", "peer"), _number(results, name, "peer")
+    if not reference or not theirs:
+        return ""
+    return f"The C++ reference stands at {reference / theirs:.1f} times VW's driver."
+
+
+def _batch(name: str, results: Results) -> str:
+    """The roofline: one read of the log at the rate of a copy, both products at the rate of sgemm."""
+    n, d, k = (float(each) for each in name.removeprefix("batch_").split("x"))
+    ours, reference = _number(results, name, "o2pl"), _number(results, name, "peer")
+    copy, sgemm = _number(results, "machine_copy", "o2pl"), _number(results, "machine_sgemm", "o2pl")
+    if not (ours and reference and copy and sgemm):
+        return ""
+    read, multiply = 1e3 * n * (4 * d + 12) / (1e9 * copy), 1e3 * 4 * n * d * k / (1e9 * sgemm)
+    return (
+        f"Reading the log once at the machine's copy rate takes {read:.1f} ms, the two matrix products at its sgemm "
+        f"rate {multiply:.1f} ms; ours takes {ours:.1f} ms, the reference {reference:.1f} ms."
+    )
+
+
+def _seeds(name: str, results: Results) -> str:
+    scaling = _number(results, "machine_sgemm", "ratio")
+    return f"Two threads of this machine do {scaling:.2f} times the work of one (`machine_sgemm`)." if scaling else ""

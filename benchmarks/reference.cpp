@@ -1,0 +1,429 @@
+// The limit that the bench measures against: replay-Adam for a linear softmax, and its objective with gradient for a
+// whole log, by hand for this machine. It does the work of o2pl.learners.replay and o2pl.learners.kernels with the
+// theory's clip, p = 0, the mean as baseline, running standardisation and an intercept.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+namespace {
+
+#ifdef __AVX512F__
+constexpr int LANES = 16, ACTIONS_AT_ONCE = 5;
+#else
+constexpr int LANES = 8, ACTIONS_AT_ONCE = 3;
+#endif
+constexpr int FEATURES_AT_ONCE = 4;
+constexpr int BLOCK = 512;  // rows whose probabilities stay in the first cache
+
+typedef float Vector __attribute__((vector_size(4 * LANES)));
+typedef int32_t Integers __attribute__((vector_size(4 * LANES)));
+typedef float Eight __attribute__((vector_size(32)));
+typedef float Four __attribute__((vector_size(16)));
+
+Vector load(const float *from) { Vector v; std::memcpy(&v, from, sizeof v); return v; }
+Integers load(const int32_t *from) { Integers v; std::memcpy(&v, from, sizeof v); return v; }
+void store(float *to, Vector v) { std::memcpy(to, &v, sizeof v); }
+void in_register(Vector &v) {  // else every product loads it anew
+#if defined(__GNUC__) && defined(__AVX__)
+    __asm__("" : "+v"(v));
+#endif
+}
+int padded(int n) { return (n + LANES - 1) / LANES * LANES; }
+
+struct Buffer {  // zeros, on a cache line's boundary
+    struct alignas(64) Line { float entries[16]; };
+    std::vector<Line> lines;
+
+    void zeros(size_t n) { lines.assign((n + 15) / 16, Line{}); }
+    float *data() { return reinterpret_cast<float *>(lines.data()); }
+    float &operator[](size_t j) { return data()[j]; }
+};
+
+inline Vector exponential(Vector x) {  // x <= 0; relative error 1e-7
+    x = x > -87.0f ? x : Vector{} - 87.0f;
+    Integers k = __builtin_convertvector(x * 1.44269504f - 0.5f, Integers);
+    Vector whole = __builtin_convertvector(k, Vector), r = x - whole * 0.693359375f + whole * 2.12194440e-4f;
+    Vector p = Vector{} + 1.0f / 5040;
+    p = p * r + 1.0f / 720; p = p * r + 1.0f / 120; p = p * r + 1.0f / 24; p = p * r + 1.0f / 6; p = p * r + 0.5f;
+    p = p * r * r + r + 1.0f;
+    return p * reinterpret_cast<Vector>((k + 127) << 23);
+}
+
+inline Four folded(Four v) { return v; }
+inline Four folded(Eight v) {
+    return __builtin_shufflevector(v, v, 0, 1, 2, 3) + __builtin_shufflevector(v, v, 4, 5, 6, 7);
+}
+#ifdef __AVX512F__
+inline Four folded(Vector v) {
+    return folded(__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7) +
+                  __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15));
+}
+#endif
+
+inline float sum(Vector v) { Four f = folded(v); return f[0] + f[1] + f[2] + f[3]; }
+
+inline Four sums_of(Vector v0, Vector v1, Vector v2, Vector v3) {
+    Four a = folded(v0), b = folded(v1), c = folded(v2), d = folded(v3);
+    Four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5) + __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    Four cd = __builtin_shufflevector(c, d, 0, 4, 1, 5) + __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    return __builtin_shufflevector(ab, cd, 0, 1, 4, 5) + __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+}
+
+// P [KT, m] = W [KT, d] X [d, m]
+template <int KT>
+void logits(const float *W, int d, const float *X, int64_t stride, int m, float *P, int ldp) {
+    int r = 0;
+    for (; r + 2 * LANES <= m; r += 2 * LANES) {
+        Vector a[KT] = {}, b[KT] = {};
+        for (int i = 0; i < d; i++) {
+            Vector x = load(X + i * stride + r), y = load(X + i * stride + r + LANES);
+            for (int k = 0; k < KT; k++) { float w = W[k * d + i]; a[k] += w * x; b[k] += w * y; }
+        }
+        for (int k = 0; k < KT; k++) { store(P + k * ldp + r, a[k]); store(P + k * ldp + r + LANES, b[k]); }
+    }
+    for (; r < m; r += LANES) {
+        Vector a[KT] = {};
+        for (int i = 0; i < d; i++) {
+            Vector x = load(X + i * stride + r);
+            for (int k = 0; k < KT; k++) a[k] += W[k * d + i] * x;
+        }
+        for (int k = 0; k < KT; k++) store(P + k * ldp + r, a[k]);
+    }
+}
+
+// G [KT, IT] += D [KT, m] X [IT, m]'
+template <int KT, int IT>
+void outer(const float *D, int ldd, const float *X, int64_t stride, int m, float *G, int d) {
+    Vector sums[KT][IT] = {};
+    for (int r = 0; r < m; r += LANES) {
+        Vector x[IT];
+        for (int i = 0; i < IT; i++) x[i] = load(X + i * stride + r);
+        for (int k = 0; k < KT; k++) {
+            Vector c = load(D + k * ldd + r);
+            in_register(c);
+            for (int i = 0; i < IT; i++) sums[k][i] += c * x[i];
+        }
+    }
+    for (int k = 0; k < KT; k++) {
+        float *to = G + k * d;
+        if constexpr (IT == 4) {
+            Four found = sums_of(sums[k][0], sums[k][1], sums[k][2], sums[k][3]);
+            for (int i = 0; i < 4; i++) to[i] += found[i];
+        } else {
+            for (int i = 0; i < IT; i++) to[i] += sum(sums[k][i]);
+        }
+    }
+}
+
+template <int KT>
+void gradient_tile(const float *D, int ldd, const float *X, int64_t stride, int m, float *G, int d) {
+    int i = 0;
+    for (; i + FEATURES_AT_ONCE <= d; i += FEATURES_AT_ONCE)
+        outer<KT, FEATURES_AT_ONCE>(D, ldd, X + i * stride, stride, m, G + i, d);
+    for (; i < d; i++) outer<KT, 1>(D, ldd, X + i * stride, stride, m, G + i, d);
+}
+
+// G [K, d] += D [K, m] X [d, m]', a few actions at a time
+void add_gradient(const float *D, int K, int ldd, const float *X, int d, int64_t stride, int m, float *G) {
+    for (int k = 0; k < K; k += ACTIONS_AT_ONCE) {
+        const float *rows = D + k * ldd;
+        float *to = G + k * d;
+        switch (std::min(K - k, ACTIONS_AT_ONCE)) {
+            case 5: gradient_tile<5>(rows, ldd, X, stride, m, to, d); break;
+            case 4: gradient_tile<4>(rows, ldd, X, stride, m, to, d); break;
+            case 3: gradient_tile<3>(rows, ldd, X, stride, m, to, d); break;
+            case 2: gradient_tile<2>(rows, ldd, X, stride, m, to, d); break;
+            default: gradient_tile<1>(rows, ldd, X, stride, m, to, d);
+        }
+    }
+}
+
+void all_logits(const float *W, int K, int d, const float *X, int64_t stride, int m, float *P, int ldp) {
+    for (int k = 0; k < K; k += ACTIONS_AT_ONCE) {
+        const float *weights = W + k * d;
+        float *to = P + k * ldp;
+        switch (std::min(K - k, ACTIONS_AT_ONCE)) {
+            case 5: logits<5>(weights, d, X, stride, m, to, ldp); break;
+            case 4: logits<4>(weights, d, X, stride, m, to, ldp); break;
+            case 3: logits<3>(weights, d, X, stride, m, to, ldp); break;
+            case 2: logits<2>(weights, d, X, stride, m, to, ldp); break;
+            default: logits<1>(weights, d, X, stride, m, to, ldp);
+        }
+    }
+}
+
+// P = softmax of W X; played[r] = P[action of r]; rows beyond n are padding. m = padded(n)
+void softmax(const float *W, int K, int d, const float *X, int64_t stride, int m, const int32_t *actions, float *P,
+             int ldp, float *played) {
+    all_logits(W, K, d, X, stride, m, P, ldp);
+    for (int r = 0; r < m; r += LANES) {
+        Vector top = load(P + r), total{}, hit{};
+        Integers taken = load(actions + r);
+        for (int k = 1; k < K; k++) { Vector z = load(P + k * ldp + r); top = z > top ? z : top; }
+        for (int k = 0; k < K; k++) {
+            Vector e = exponential(load(P + k * ldp + r) - top);
+            store(P + k * ldp + r, e);
+            total += e;
+            hit = taken == k ? e : hit;
+        }
+        total = 1.0f / total;
+        for (int k = 0; k < K; k++) store(P + k * ldp + r, load(P + k * ldp + r) * total);
+        store(played + r, hit * total);
+    }
+}
+
+// D = c (1{a = played} - P)
+void pull(const float *P, int K, int m, int ldp, const int32_t *actions, const float *c, float *D) {
+    for (int r = 0; r < m; r += LANES) {
+        Integers taken = load(actions + r);
+        Vector whole = load(c + r);
+        for (int k = 0; k < K; k++)
+            store(D + k * ldp + r, (taken == k ? whole : Vector{}) - whole * load(P + k * ldp + r));
+    }
+}
+
+// The penalty for p = 0 and its slope in the variance.
+void phi(double variance, double alpha, double t, double log_inv_delta, double scale, double &value, double &slope) {
+    double sigma = std::max(std::sqrt(variance), 1e-9), root = std::sqrt(1 + std::log1p(1 / sigma));
+    double root_t = std::sqrt(t), root_log = std::sqrt(log_inv_delta);
+    value = scale * (alpha / t + (sigma * root + sigma * root_log) / root_t + alpha * log_inv_delta / t);
+    slope = scale * (root - 0.5 / (root * (1 + sigma)) + root_log) / root_t / (2 * sigma);
+}
+
+// One thread's share of a log, in one pass: sum of the losses' and of the weights' part of the gradient, apart, since
+// the penalty's slope is known only at the end.
+struct Share {
+    double risk = 0, variance = 0;
+    std::vector<float> of_losses, of_weights;
+
+    void add(const float *W, int K, int d, const float *X, int64_t n, int64_t from, int64_t to, const int32_t *actions,
+             const float *residuals, const float *inverse, float alpha) {
+        of_losses.assign(K * d, 0), of_weights.assign(K * d, 0);
+        Buffer P, D, tail;
+        P.zeros(K * BLOCK), D.zeros(K * BLOCK);
+        alignas(64) float w[BLOCK], first[BLOCK], second[BLOCK], e[BLOCK], q[BLOCK];
+        alignas(64) int32_t a[BLOCK];
+        for (int64_t at = from; at < to; at += BLOCK) {
+            int rows = static_cast<int>(std::min<int64_t>(BLOCK, to - at)), m = padded(rows);
+            const float *x = X + at, *residual = residuals + at, *inverted = inverse + at;
+            const int32_t *played = actions + at;
+            int64_t stride = n;
+            if (m != rows) {  // the last block: padded with rows of weight 0
+                tail.zeros(static_cast<size_t>(d) * m);
+                for (int i = 0; i < d; i++) std::copy(x + i * n, x + i * n + rows, tail.data() + i * m);
+                std::fill(e, e + m, 0.0f), std::fill(q, q + m, 0.0f), std::fill(a, a + m, 0);
+                std::copy(residual, residual + rows, e), std::copy(inverted, inverted + rows, q);
+                std::copy(played, played + rows, a);
+                x = tail.data(), stride = m, residual = e, inverted = q, played = a;
+            }
+            softmax(W, K, d, x, stride, m, played, P.data(), BLOCK, w);
+            float risks = 0, variances = 0;
+            for (int r = 0; r < m; r++) {
+                float weight = w[r] * inverted[r], live = weight < alpha ? weight : 0.0f;
+                float centred = r < rows ? std::min(weight, alpha) - 1 : 0.0f;
+                risks += centred * residual[r], variances += centred * centred;
+                first[r] = live * residual[r], second[r] = live * 2 * (weight - 1);
+            }
+            risk += risks, variance += variances;
+            pull(P.data(), K, m, BLOCK, played, first, D.data());
+            add_gradient(D.data(), K, BLOCK, x, d, stride, m, of_losses.data());
+            pull(P.data(), K, m, BLOCK, played, second, D.data());
+            add_gradient(D.data(), K, BLOCK, x, d, stride, m, of_weights.data());
+        }
+    }
+};
+
+struct Learner {
+    int d, width, K, window, every, steps, warm_start;
+    double step_size, penalty, l2, delta, sharpness, feature_clip, prior;
+    int64_t n = 0, learned = 0, checkpoint, stepped = 0;
+    double count = 0, total = 0;
+    std::vector<double> mean, squares, probabilities;
+    std::vector<char> binary;
+    std::vector<float> contexts;
+    Buffer shift, scale, W, first, second, gradient, ring, features, P, D, row;
+    std::vector<int64_t> actions;
+    std::vector<double> losses, propensities;
+
+    int decide(const float *context, double uniform, double *propensity) {
+        row[0] = 1;
+        float sum = 0, bound = static_cast<float>(feature_clip);
+        for (int i = 0; i < d; i++) {
+            sum += context[i];
+            row[i + 1] = std::min(std::max((context[i] - shift[i]) * scale[i], -bound), bound);
+        }
+        if (!(std::fabs(sum) < 3e38f)) return -1;
+        double top = -1e300, all = 0;
+        for (int k = 0; k < K; k++) {
+            float logit = 0;
+            for (int i = 0; i < width; i++) logit += W[k * width + i] * row[i];
+            probabilities[k] = sharpness * logit;
+            top = std::max(top, probabilities[k]);
+        }
+        for (int k = 0; k < K; k++) all += probabilities[k] = std::exp(probabilities[k] - top);
+        int chosen = 0;
+        double below = 0;
+        for (int k = 0; k < K; k++) {
+            probabilities[k] /= all;
+            if (probabilities[k] <= 0) continue;
+            chosen = k, below += probabilities[k];
+            if (uniform < below) break;
+        }
+        *propensity = probabilities[chosen];
+        return chosen;
+    }
+
+    void record(const float *context, int64_t action, double loss, double propensity) {
+        contexts.insert(contexts.end(), context, context + d);
+        actions.push_back(action), losses.push_back(loss), propensities.push_back(propensity);
+        if (++n >= checkpoint) learn();
+    }
+
+    void learn() {
+        for (int64_t s = learned; s < n; s++) {
+            const float *x = &contexts[s * d];
+            double share = 1 / ++count;
+            for (int i = 0; i < d; i++) {
+                double off = x[i] - mean[i];
+                mean[i] += off * share;
+                squares[i] += off * (x[i] - mean[i]);
+                binary[i] &= x[i] == 0 || x[i] == 1;
+            }
+            total += losses[s];
+        }
+        for (int i = 0; i < d; i++) {
+            double deviation = std::sqrt(squares[i] / count);
+            shift[i] = binary[i] ? 0 : mean[i];
+            scale[i] = binary[i] ? 1 : deviation > 1e-6 * std::fabs(mean[i]) ? 1 / deviation : 0;
+        }
+        int m = static_cast<int>(std::min<int64_t>(n, window)), ld = padded(window), pad = padded(m);
+        for (int64_t s = std::max(learned, n - m); s < n; s++)
+            for (int i = 0; i < d; i++) ring[i * ld + s % window] = contexts[s * d + i];
+        float bound = static_cast<float>(feature_clip);
+        std::fill(features.data(), features.data() + pad, 1.0f);
+        for (int i = 0; i < d; i++)
+            for (int r = 0; r < pad; r++)
+                features[(i + 1) * ld + r] =
+                    std::min(std::max((ring[i * ld + r] - shift[i]) * scale[i], -bound), bound);
+        double baseline = (total - prior) / (n + prior), alpha = 2 + std::log(static_cast<double>(m));
+        double log_inv_delta = std::log(m * (m + 1.0) / delta);
+        alignas(64) int32_t played[BLOCK] = {};
+        alignas(64) float residual[BLOCK] = {}, inverse[BLOCK] = {}, w[BLOCK];
+        for (int64_t s = n - m; s < n; s++) {
+            int slot = static_cast<int>(s % window);
+            played[slot] = static_cast<int32_t>(actions[s]);
+            residual[slot] = static_cast<float>(losses[s] - baseline);
+            inverse[slot] = static_cast<float>(1 / propensities[s]);
+        }
+        for (int step = 0; step < steps; step++) {
+            softmax(W.data(), K, width, features.data(), ld, pad, played, P.data(), ld, w);
+            float variance = 0, limit = static_cast<float>(alpha);
+            for (int r = 0; r < m; r++) {
+                w[r] *= inverse[r];
+                float centred = std::min(w[r], limit) - 1;
+                variance += centred * centred;
+            }
+            for (int r = m; r < pad; r++) w[r] = 0;
+            double value, slope;
+            phi(variance / m, alpha, m, log_inv_delta, penalty, value, slope);
+            float twice = static_cast<float>(2 * slope), share = 1.0f / m;
+            for (int r = 0; r < pad; r++)
+                w[r] = w[r] < limit ? w[r] * (residual[r] + twice * (w[r] - 1)) * share : 0.0f;
+            pull(P.data(), K, pad, ld, played, w, D.data());
+            float shrink = static_cast<float>(l2 / m);
+            for (int j = 0; j < K * width; j++) gradient[j] = shrink * W[j];
+            add_gradient(D.data(), K, ld, features.data(), width, ld, pad, gradient.data());
+            adam();
+        }
+        learned = n;
+        checkpoint = std::max<int64_t>(n + every, warm_start);
+    }
+
+    void adam() {
+        stepped++;
+        float rate = static_cast<float>(step_size / (1 - std::pow(0.9, stepped)));
+        float correction = static_cast<float>(1 / (1 - std::pow(0.999, stepped)));
+        float *__restrict w = W.data(), *__restrict m1 = first.data(), *__restrict m2 = second.data();
+        const float *__restrict g = gradient.data();
+        for (int j = 0; j < K * width; j++) {
+            m1[j] = 0.9f * m1[j] + 0.1f * g[j];
+            m2[j] = 0.999f * m2[j] + 0.001f * g[j] * g[j];
+            w[j] -= rate * m1[j] / (std::sqrt(m2[j] * correction) + 1e-8f);
+        }
+    }
+};
+
+}  // namespace
+
+extern "C" {
+
+// numbers: step size, penalty, l2, delta, sharpness, feature clip, prior rows. plan: window, every, steps, warm start.
+Learner *learner_new(int d, int K, const double *numbers, const int *plan) {
+    if (padded(plan[0]) > BLOCK) return nullptr;
+    auto *l = new Learner;
+    l->d = d, l->width = d + 1, l->K = K;
+    l->window = plan[0], l->every = plan[1], l->steps = plan[2], l->warm_start = plan[3];
+    l->step_size = numbers[0], l->penalty = numbers[1], l->l2 = numbers[2], l->delta = numbers[3];
+    l->sharpness = numbers[4], l->feature_clip = numbers[5], l->prior = numbers[6];
+    l->checkpoint = std::max(l->every, l->warm_start);
+    l->mean.assign(d, 0), l->squares.assign(d, 0), l->probabilities.assign(K, 0), l->binary.assign(d, 1);
+    l->shift.zeros(d), l->scale.zeros(d), l->row.zeros(d + 1);
+    std::fill(l->scale.data(), l->scale.data() + d, 1.0f);
+    for (auto *weights : {&l->W, &l->first, &l->second, &l->gradient}) weights->zeros(K * (d + 1));
+    int ld = padded(l->window);
+    l->ring.zeros(d * ld), l->features.zeros((d + 1) * ld), l->P.zeros(K * ld), l->D.zeros(K * ld);
+    return l;
+}
+
+void learner_delete(Learner *learner) { delete learner; }
+
+int learner_act(Learner *learner, const float *context, double uniform, double *propensity) {
+    return learner->decide(context, uniform, propensity);
+}
+
+void learner_update(Learner *learner, const float *context, int action, double reward, double propensity) {
+    learner->record(context, action, -reward, propensity);
+}
+
+// contexts [T, d], rewards [T, K], uniforms [T]; what was done goes to actions and propensities, [T].
+void learner_run(Learner *learner, const float *contexts, const double *rewards, const double *uniforms, int64_t rounds,
+                 int64_t *actions, double *propensities) {
+    for (int64_t t = 0; t < rounds; t++) {
+        const float *context = contexts + t * learner->d;
+        int action = learner->decide(context, uniforms[t], propensities + t);
+        actions[t] = action;
+        learner->record(context, action, -rewards[t * learner->K + action], propensities[t]);
+    }
+}
+
+// R + Phi of a whole log and its gradient. W [K, d], X [d, n]; penalty: alpha, t, log 1/delta, scale.
+double objective(const float *W, int K, int d, const float *X, int64_t n, const int32_t *actions,
+                 const float *residuals, const float *inverse, const double *penalty, double shrink, int threads,
+                 float *gradient) {
+    std::vector<Share> shares(threads);
+    std::vector<std::thread> running;
+    int64_t part = (n / threads + BLOCK) / BLOCK * BLOCK;
+    auto work = [&](int j) {
+        shares[j].add(W, K, d, X, n, std::min(n, j * part), j + 1 == threads ? n : std::min(n, (j + 1) * part), actions,
+                      residuals, inverse, static_cast<float>(penalty[0]));
+    };
+    for (int j = 1; j < threads; j++) running.emplace_back(work, j);
+    work(0);
+    for (auto &thread : running) thread.join();
+    double risk = 0, variance = 0, value, slope, size = 0;
+    for (auto &share : shares) risk += share.risk / n, variance += share.variance / n;
+    phi(variance, penalty[0], penalty[1], penalty[2], penalty[3], value, slope);
+    for (int j = 0; j < K * d; j++) {
+        double sum = 0;
+        for (auto &share : shares) sum += share.of_losses[j] + slope * share.of_weights[j];
+        gradient[j] = static_cast<float>(sum / n + shrink * W[j]);
+        size += static_cast<double>(W[j]) * W[j];
+    }
+    return risk + value + 0.5 * shrink * size;
+}
+
+}

@@ -1,0 +1,150 @@
+"""The C++ reference (reference.cpp), compiled on the spot for this machine and called through ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.measure import Skipped
+from o2pl import O2PL
+from o2pl.features import Standardise
+from o2pl.interactions import Interactions
+from o2pl.learners.kernels import SoftmaxValue
+from o2pl.learners.settings import PRIOR_ROWS, Settings
+from o2pl.learners.stream import UniformStream
+from o2pl.learners.updates import Replay
+from o2pl.protocols import Floats, Ints
+
+SOURCE = Path(__file__).with_name("reference.cpp")
+FLAGS = ("-std=c++17", "-O3", "-march=native", "-ffast-math", "-shared", "-fPIC", "-pthread")
+REPLAY = Replay()
+
+
+@cache
+def library() -> ctypes.CDLL:
+    compiler = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
+    if compiler is None:
+        raise Skipped("found no C++ compiler")
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder) / "reference.so"
+        done = subprocess.run([compiler, *FLAGS, str(SOURCE), "-o", str(made)], capture_output=True, text=True)
+        if done.returncode:
+            raise Skipped(f"the C++ compiler failed: {done.stderr.strip().splitlines()[-1]}")
+        loaded = ctypes.CDLL(str(made))
+    pointer, number, count = ctypes.c_void_p, ctypes.c_double, ctypes.c_int
+    long = ctypes.c_int64
+    for name, result, arguments in (
+        ("learner_new", pointer, (count, count, pointer, pointer)),
+        ("learner_delete", None, (pointer,)),
+        ("learner_act", count, (pointer, pointer, number, pointer)),
+        ("learner_update", None, (pointer, pointer, count, number, number)),
+        ("learner_run", None, (pointer, pointer, pointer, pointer, long, pointer, pointer)),
+        (
+            "objective",
+            number,
+            (pointer, count, count, pointer, long, pointer, pointer, pointer, pointer, number, count, pointer),
+        ),
+    ):
+        function = getattr(loaded, name)
+        function.restype, function.argtypes = result, arguments
+    return loaded
+
+
+def at(array: Any) -> int:
+    """Where an array's numbers begin."""
+    assert array.flags.c_contiguous
+    return int(array.ctypes.data)
+
+
+def aligned(matrix: Floats) -> Floats:
+    """A float32 copy whose first entry lies on a cache line's boundary."""
+    room = np.empty(matrix.size + 16, np.float32)
+    start = -(room.ctypes.data // 4) % 16
+    copy = room[start : start + matrix.size].reshape(matrix.shape)
+    copy[:] = matrix
+    return copy
+
+
+class ReplayReference:
+    """What `O2PL(n_actions, policy="linear", update="replay")` does, with the same numbers."""
+
+    def __init__(self, d: int, n_actions: int, seed: int = 0) -> None:
+        self._library, same = library(), O2PL(n_actions)
+        numbers = [REPLAY.step_size, same.penalty, same.l2, same.delta, same.sharpness, Standardise().clip, PRIOR_ROWS]
+        given = np.array(numbers), np.array([REPLAY.window, REPLAY.every, REPLAY.steps, REPLAY.warm_start], np.int32)
+        self._made = self._library.learner_new(d, n_actions, at(given[0]), at(given[1]))
+        self._stream = UniformStream(seed)
+
+    def __del__(self) -> None:
+        self._library.learner_delete(self._made)
+
+    def loop(self, contexts: Floats, rewards: list[list[float]]) -> float:
+        """One call to act and one to update for every row: the mean reward.
+
+        Each call is given the row's address, which costs less than handing over an array.
+        """
+        act, update, made = self._library.learner_act, self._library.learner_update, self._made
+        propensity = ctypes.c_double()
+        there = ctypes.addressof(propensity)
+        address, step, draw, total = at(contexts), contexts.strides[0], self._stream.next, 0.0
+        for row in rewards:
+            action = act(made, address, draw(), there)
+            reward = row[action]
+            update(made, address, action, reward, propensity.value)
+            address += step
+            total += reward
+        return total / len(rewards)
+
+    def run(self, contexts: Floats, rewards: Floats) -> tuple[Ints, Floats]:
+        """The whole simulation in one call: actions and propensities."""
+        rounds = len(contexts)
+        uniforms, actions, propensities = self._stream.take(rounds), np.empty(rounds, np.int64), np.empty(rounds)
+        pointers = (at(each) for each in (contexts, rewards, uniforms))
+        self._library.learner_run(self._made, *pointers, rounds, at(actions), at(propensities))
+        return actions, propensities
+
+
+class ObjectiveReference:
+    """What `SoftmaxValue` computes for a log, without a control variate."""
+
+    def __init__(self, features: Floats, n_actions: int, rows: Interactions, settings: Settings, threads: int) -> None:
+        n, d = features.shape
+        objective, phi = settings.objective(rows), settings.phi(n)
+        self._arrays = (
+            aligned(features.T),
+            objective.actions.astype(np.int32),
+            objective.residuals.astype(np.float32),
+            (1 / objective.propensities).astype(np.float32),
+            np.array([phi.alpha, phi.t, phi.log_inv_delta, phi.scale]),
+        )
+        self._shape, self._n, self._shrink, self._threads = (n_actions, d), n, settings.l2 / n, threads
+
+    def __call__(self, params: Floats) -> tuple[float, Floats]:
+        W = params.reshape(self._shape).astype(np.float32)
+        gradient = np.empty_like(W)
+        X, *columns, penalty = map(at, self._arrays)
+        value = library().objective(
+            at(W), *self._shape, X, self._n, *columns, penalty, self._shrink, self._threads, at(gradient)
+        )
+        return float(value), gradient.reshape(-1).astype(np.float64)
+
+
+def both_objectives(
+    n: int, d: int, n_actions: int, threads: int, seed: int = 0
+) -> tuple[SoftmaxValue, ObjectiveReference, Floats]:
+    """Ours and the reference on one log of a uniform logger, and parameters to evaluate both at."""
+    generator = np.random.default_rng(seed)
+    features = generator.standard_normal((n, d), np.float32)
+    actions, losses = generator.integers(n_actions, size=n), -(generator.random(n) < 0.4).astype(np.float64)
+    rows = Interactions(features, actions, losses, np.full(n, 1 / n_actions))
+    settings = Settings(penalty=0.1, baseline="mean", l2=0.1)
+    ours = SoftmaxValue(features, n_actions, settings.objective(rows), settings.l2)
+    reference = ObjectiveReference(features, n_actions, rows, settings, threads)
+    return ours, reference, 0.3 * generator.standard_normal(n_actions * d)

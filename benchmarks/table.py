@@ -1,0 +1,97 @@
+"""The rows of the bench: what each measures, beside whom, and the bar it is held to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+from benchmarks import evaluation, histories, machine, memory, rounds, startup, widths
+from benchmarks.measure import Row
+from benchmarks.peers import PEERS
+
+LOOPS = ((4, 3, "≥ 10"), (20, 5, "≥ 15"), (64, 10, "≥ 10"))
+RUNS = ((20, 5, 100_000), (64, 10, 30_000))
+
+
+class Bench(NamedTuple):
+    group: str
+    what: str
+    against: str
+    measure: Callable[[], Row]
+    bar: str = ""  # on the ratio; "gap": on the peer's value less ours; "value": on ours. Empty: none
+
+
+def _width(world: str, peer: str, bar: str) -> Bench:
+    ours, theirs = peer.split(" / ")
+    what = f"interval width at n = 10,000, {world}: {ours}"
+    return Bench("Evaluation", what, theirs, partial(widths.ratio, world, peer, 10_000), bar)
+
+
+def _table() -> dict[str, Bench]:
+    rows: dict[str, Bench] = {}
+    each_round, whole, history = "Every round from Python", "Whole simulations", "Whole histories"
+    for d, k, bar in LOOPS:
+        what, name = f"act and update, replay-Adam, d = {d}, K = {k}", f"loop_{d}x{k}"
+        rows[name] = Bench(each_round, what, "VW, Python loop", partial(rounds.loop, d, k), bar)
+        rows[f"{name}_cpp"] = Bench(each_round, what, "C++", partial(rounds.loop_reference, d, k), "≥ .5")
+        if d > 4:
+            ahead = partial(rounds.loop, d, k, text_ahead=True)
+            rows[f"{name}_text_ahead"] = Bench(each_round, what, "VW, Python loop, text made beforehand", ahead)
+    for peer in PEERS:
+        what = "act and update, replay-Adam, d = 20, K = 5"
+        rows[f"loop_20x5_{peer}"] = Bench(each_round, what, f"{peer} LinUCB", partial(rounds.loop_peer, peer))
+    rows["act_latency"] = Bench(each_round, "one decision, d = 64, K = 10", "VW", rounds.act_latency, "≥ 20")
+    for d, k, n in RUNS:
+        what, name = f"`O2PL.run`, replay-Adam, d = {d}, K = {k}", f"run_{d}x{k}"
+        rows[name] = Bench(whole, what, "VW, own driver", partial(rounds.run, d, k, rounds=n), "≥ 4")
+        cpu, one_core = (partial(rounds.run, d, k, rounds=n, **{each: True}) for each in ("cpu", "one_core"))
+        rows[f"{name}_cpu"] = Bench(whole, what, "VW, own driver, CPU time of both threads", cpu)
+        rows[f"{name}_one_core"] = Bench(whole, what, "VW, own driver, all on one core", one_core)
+        rows[f"{name}_cpp"] = Bench(whole, what, "C++", partial(rounds.run_reference, d, k, n), "≥ .5")
+    for name, (n, d, k) in {"batch_1e6x20x5": (10**6, 20, 5), "batch_1e5x64x10": (10**5, 64, 10)}.items():
+        what = f"objective and gradient, two threads, n = {n:,}, d = {d}, K = {k}"
+        rows[name] = Bench("Batches", what, "C++", partial(machine.batch, n, d, k), "≤ 1.3")
+    growth = "growth of CPU time with T, 1e4 to 1e6, linear policy, geometric schedule"
+    rows["exact_growth"] = Bench(history, growth, "linear cost", histories.exact_growth, "≤ 1.1")
+    reward = "mean reward at T = 5,000, five seeds, geometric schedule"
+    rows["exact_reward"] = Bench(history, reward, "solving every round", histories.exact_reward, "gap ≤ .005")
+    seeds = "ten seeds of 400,000 rounds, replay-Adam, by two workers"
+    rows["seeds_10"] = Bench(history, seeds, "one worker", histories.seeds_at_once, "≥ 1.8")
+    peak = "what 1e6 rounds, d = 20, linear policy, add to the process at its peak"
+    rows["memory_1e6"] = Bench(history, peak, "the log's columns", memory.memory, "≤ 2")
+    cost = "CPU time of `O2PL()`, up to 5,000 rounds a set, three seeds"
+    for name, folder, sets in (("bakeoff_cpu", True, "confirmation sets"), ("bakeoff_cpu_embedded", False, "4 sets")):
+        measure = partial(histories.bakeoff_cpu, folder)
+        rows[name] = Bench(history, f"{cost}, {sets}", "VW Greedy", measure, "≤ .5")
+    estimators = "rows of a log through IPS, SNIPS and DR with intervals"
+    rows["evaluate_1e7"] = Bench("Evaluation", estimators, "OBP's bootstrap", evaluation.speed, "≥ 20")
+    rows["width_plugin"] = _width("clipped weights", "plugin / published plug-in", "≤ 1.02")
+    rows["width_betting"] = _width("clipped weights", "betting / published betting", "≤ 1.02")
+    rows["width_betting_off_policy"] = _width("off-policy", "betting / vw-estimators", "≤ 1.02")
+    rows["width_realized_clipped"] = _width("clipped weights", "realized / plugin", "≤ 1.5")
+    rows["width_realized_bernoulli"] = _width("Bernoulli(.95)", "realized / plugin", "≤ 1.5")
+    for name, what, arguments, bar in (
+        ("start_import", "CPU time of `import o2pl`", startup.IMPORT, "value ≤ .5"),
+        ("start_help", "CPU time of `o2pl --help`", startup.HELP, "value ≤ .6"),
+    ):
+        rows[name] = Bench("Start-up", what, "importing numpy", partial(startup.startup, arguments), bar)
+    rows["machine_sgemm"] = Bench("Machine", "float32 matrix product, two threads", "one thread", machine.sgemm)
+    rows["machine_copy"] = Bench("Machine", "memory copy, two threads", "one thread", machine.copy)
+    return rows
+
+
+BENCH = _table()
+
+
+def met(bar: str, found: Mapping[str, Any]) -> bool | None:
+    """Whether a stored row meets a bar; None where there is nothing to meet."""
+    parsed = re.fullmatch(r"(gap |value |)([≥≤]) ([\d.]+)", bar)
+    if parsed is None or "ratio" not in found:
+        return None
+    value = found["ratio"]
+    if parsed[1]:
+        value = found["o2pl"] if parsed[1] == "value " else found["peer"] - found["o2pl"]
+    limit = float(parsed[3])
+    return bool(value >= limit if parsed[2] == "≥" else value <= limit)
