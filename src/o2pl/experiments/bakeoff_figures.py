@@ -69,7 +69,7 @@ def gaps_figure(ours: Floats, theirs: Floats, names: Sequence[str], rival: str) 
     axes.axvline(0, color="#888888", linewidth=0.8, zorder=0)
     axes.set_yticks(range(len(names)), [names[row] for row in order], fontsize=7)
     axes.set_ylim(-0.8, len(names) - 0.2)
-    title = f"O2PL minus {rival}, by set: mean over seeds, line from lowest to highest"
+    title = f"O2PL minus {rival}, by set\nmean over seeds, line from lowest to highest"
     axes.set_title(title, loc="left", fontsize=10)
     axes.set_xlabel("gap in mean reward")
     axes.grid(axis="x", alpha=0.25)
