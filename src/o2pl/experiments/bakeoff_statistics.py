@@ -85,11 +85,9 @@ class Record:
         return (self.wins - self.losses) / self.sets
 
     @property
-    def ratio(self) -> float:
-        """Wins per loss: infinite without losses, NaN with neither."""
-        if self.losses:
-            return self.wins / self.losses
-        return np.inf if self.wins else np.nan
+    def fivefold(self) -> int:
+        """Wins minus five times the losses."""
+        return self.wins - 5 * self.losses
 
     @property
     def complexity_ratio(self) -> float:

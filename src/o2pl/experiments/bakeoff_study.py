@@ -156,10 +156,12 @@ def _ahead(here: Scores, rival: str, level: float, key: str, label: str) -> Clai
 def _fair(here: Scores, rival: str) -> list[Claim]:
     label, won = LABELS[rival], here.pair("o2pl", rival).by_sign
     text = (
-        f"Fair protocol: O2PL has at least five significant wins per loss against {label} ({won} of {won.sets} sets)."
+        f"Fair protocol: O2PL has at least five significant wins per loss against {label} ({won} of {won.sets} sets): "
+        "wins minus five times the losses."
     )
+    five = (float(won.fivefold), "≥ 0", won.fivefold >= 0 and won.wins > 0)
     return [
-        _claim(f"{rival}-wins", text, at_least(won.ratio, 5.0)),
+        _claim(f"{rival}-wins", text, five),
         _ahead(here, rival, 1e-4, rival, f"fair {label}"),
     ]
 
