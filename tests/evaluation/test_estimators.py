@@ -21,12 +21,12 @@ from o2pl.evaluation.estimators import (
     balanced_weights,
     columns_of,
     estimate,
-    policy_weights,
     row_values,
     tuned,
 )
 from o2pl.interactions import InvalidInput
 from o2pl.objectives import Pessimistic, Phi, RidgeControl
+from o2pl.objectives.weights import policy_weights
 from o2pl.theory.inequality import refutes
 
 TUNING = Tuning(clip=2.5, switch=1.7, shrinkage=3.0, baseline=0.4, penalty=Phi(2.5, 300, 3.0, 0.5, 0.7), span=2.0)

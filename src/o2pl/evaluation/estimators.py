@@ -17,7 +17,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from o2pl.interactions import InvalidInput
-from o2pl.objectives.weights import importance_weights
+from o2pl.objectives.weights import policy_weights
 from o2pl.protocols import Floats, Ints, Penalty
 from o2pl.theory.schedules import clip_level
 
@@ -52,12 +52,6 @@ def columns_of(
     if predicted is None:
         return Columns(rewards, weights)
     return Columns(rewards, weights, predicted[rows, actions], np.einsum("nk,nk->n", probabilities, predicted))
-
-
-def policy_weights(likelihoods: Floats, propensities: Floats) -> Floats:
-    """The importance weights of a policy that gives the logged actions these probabilities (densities). [n]"""
-    with np.errstate(divide="ignore"):  # log 0 = -∞: a weight of 0
-        return importance_weights(np.log(likelihoods), propensities)
 
 
 def balanced_weights(likelihoods: Floats, by_logger: Floats, loggers: Ints) -> Floats:

@@ -29,7 +29,6 @@ from o2pl.evaluation.estimators import (
     Tuning,
     balanced_weights,
     find,
-    policy_weights,
     row_values,
 )
 from o2pl.evaluation.intervals import SampleMoments, check_delta, normal_from_moments, normal_interval
@@ -41,6 +40,7 @@ from o2pl.interactions import InvalidInput
 from o2pl.learners.base import BanditEstimator
 from o2pl.learners.settings import Settings
 from o2pl.objectives.improvement import improvement_values
+from o2pl.objectives.weights import policy_weights
 from o2pl.protocols import Floats
 from o2pl.theory.betting import betting_lower
 from o2pl.validation import RewardRange, to_reward

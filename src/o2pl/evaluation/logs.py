@@ -87,9 +87,9 @@ class RewardLog:
             by_logger = _check_by_logger(by_logger, chances, loggers, len(names), continuous)
         if not (sets or continuous):
             n_actions = max(n_actions or 0, int(checked.max()) + 1, len(action_names))
-        kind = {"n_actions": None if sets or continuous else n_actions, "continuous": continuous}
-        many = {"loggers": loggers, "by_logger": by_logger, "logger_names": names, "action_names": action_names}
-        return cls(rows, checked, numbers, chances, reward_range, **kind, **many)  # type: ignore[arg-type]
+        known = None if sets or continuous else n_actions
+        columns = (rows, checked, numbers, chances)
+        return cls(*columns, reward_range, known, continuous, loggers, by_logger, names, action_names)
 
     def __len__(self) -> int:
         return len(self.actions)

@@ -54,10 +54,9 @@ def _calibrated(found: Evaluation) -> str:
 def as_text(found: Evaluation) -> str:
     from rich.console import Console
 
-    screen = Console(file=io.StringIO(), width=110, color_system=None)
-    screen.print(as_table(found))
-    written = screen.file.getvalue()  # type: ignore[attr-defined]
-    lines = [line.rstrip() for line in written.splitlines()]
+    written = io.StringIO()
+    Console(file=written, width=110, color_system=None).print(as_table(found))
+    lines = [line.rstrip() for line in written.getvalue().splitlines()]
     return "\n".join([*lines, "", *summary(found)])
 
 

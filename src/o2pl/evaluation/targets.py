@@ -93,7 +93,8 @@ def as_target(policy: Any, log: RewardLog, name: str = "policy") -> Target:
         _require(log.continuous, "continuous actions", log)
         return _Gaussian(name, log, policy)
     if isinstance(policy, BanditEstimator):
-        return _Discrete(name, log, lambda rows: _checked(policy.predict_proba(log.contexts[rows]), log, rows))  # type: ignore[attr-defined]
+        learner: Any = policy  # of discrete actions, as all but the Gaussian
+        return _Discrete(name, log, lambda rows: _checked(learner.predict_proba(log.contexts[rows]), log, rows))
     if callable(policy):
         return _Discrete(name, log, lambda rows: _checked(policy(log.contexts[rows]), log, rows))
     given = np.asarray(policy, np.float64)

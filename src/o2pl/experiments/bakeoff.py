@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -74,8 +73,6 @@ def tuning_table(data: str | None) -> Sequence[Cell]:
 
 def run(unit: Unit) -> Columns:
     world: Classification = world_of(unit)
-    if isinstance(world.source, ParquetSet):  # the settings say which set; where it lies is no setting
-        world = replace(world, source=replace(world.source, folder=unit.data))
     seed = unit.world["first_seed"] + unit.seed
     chance, choice = np.random.SeedSequence(seed).spawn(2)  # the world's, the same for all learners; the learner's
     rounds = world.sample(unit.rounds, np.random.default_rng(chance))

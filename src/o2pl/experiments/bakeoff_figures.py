@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.experiments.bakeoff_statistics import above_chance, bootstrap_interval, by_sign_test, by_z_test
+from o2pl.experiments.bakeoff_statistics import above_chance, by_sign_test, by_z_test
+from o2pl.experiments.summary import bootstrap_interval
 from o2pl.protocols import Floats, Ints
 
 RED, BLUE, BLACK = "#CC3311", "#0077BB", "#000000"  # people with any colour vision can tell these apart

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from o2pl.experiments.summary import bootstrap_interval
 from o2pl.protocols import Floats, Ints
 
 LEVEL = 0.05  # of the tests on one set; the paper does not say its own
 SMALLEST_GAP = 0.02  # the paper's: a smaller mean gap is no win
-RESAMPLES = 10_000
 
 
 def sign_test(gaps: Floats) -> Floats:
@@ -52,13 +52,6 @@ def by_z_test(ours: Floats, theirs: Floats, played: Ints) -> Ints:
 
     z = z_scores(ours, theirs, played)
     return np.where(ndtr(-z) < LEVEL, 1, np.where(ndtr(z) < LEVEL, -1, 0))
-
-
-def bootstrap_interval(values: Floats, level: float = 0.95, seed: int = 0) -> tuple[float, float]:
-    """Of the mean over sets: percentiles of the mean of resampled sets. The same values make the same interval."""
-    chosen = np.random.default_rng(seed).integers(len(values), size=(RESAMPLES, len(values)))
-    low, high = np.quantile(values[chosen].mean(axis=1), [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
 
 
 def wilcoxon_p(gaps: Floats) -> float:

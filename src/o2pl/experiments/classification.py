@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from o2pl.environments import WORLDS, Classification, ParquetSet, catalogue
 from o2pl.experiments.comparison import COLUMNS, cells, compare, o2pl, world_of
@@ -28,10 +27,7 @@ def table(data: str | None) -> Sequence[Cell]:
 
 
 def run(unit: Unit) -> Columns:
-    world: Classification = world_of(unit)
-    if isinstance(world.source, ParquetSet):  # the settings say which set; where it lies is no setting
-        world = replace(world, source=replace(world.source, folder=unit.data))
-    return compare(world, LEARNERS, unit)
+    return compare(world_of(unit), LEARNERS, unit)
 
 
 CLASSIFICATION = Experiment(

@@ -7,10 +7,12 @@ setting that changes. All learners of a seed meet the same rounds.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from o2pl.environments import Classification, ParquetSet
 from o2pl.evaluation.loop import play, regret
 from o2pl.experiments.experiment import Cell, Columns, Settings, Unit
 from o2pl.interactions import InvalidInput
@@ -52,7 +54,11 @@ def _described(name: str, recipe: Recipe, reward_range: Range) -> tuple[Settings
 
 
 def world_of(unit: Unit) -> Any:
-    return decode(unit.world["world"])
+    """The unit's world. The settings say which data set it is made of; where that lies is no setting."""
+    world = decode(unit.world["world"])
+    if isinstance(world, Classification) and isinstance(world.source, ParquetSet):
+        return replace(world, source=replace(world.source, folder=unit.data))
+    return world
 
 
 def compare(world: Environment, learners: Mapping[str, Recipe], unit: Unit) -> Columns:

@@ -14,6 +14,7 @@ import numpy as np
 from o2pl.experiments.figures import STYLES
 from o2pl.experiments.safe_improvement import EXPERIMENT, LABELS, LOGGERS, SIZES
 from o2pl.experiments.study import Claim, Study, at_least, at_most
+from o2pl.experiments.summary import bootstrap_interval
 from o2pl.interactions import InvalidInput
 from o2pl.protocols import Floats
 
@@ -32,9 +33,7 @@ class Interval(NamedTuple):
 
 def interval(values: Floats, draws: int = 4000) -> Interval:
     """The mean and its 95 % bootstrap interval."""
-    picks = np.random.default_rng(0).integers(0, len(values), (draws, len(values)))
-    low, high = np.quantile(values[picks].mean(axis=1), [0.025, 0.975])
-    return Interval(float(values.mean()), float(low), float(high))
+    return Interval(float(values.mean()), *bootstrap_interval(values, resamples=draws))
 
 
 class Rows:

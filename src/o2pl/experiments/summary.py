@@ -1,4 +1,4 @@
-"""A table for the screen: what each learner came to in each world, over seeds."""
+"""What each learner came to in each world, over seeds: means, their errors and intervals, a table for the screen."""
 
 from __future__ import annotations
 
@@ -24,6 +24,15 @@ def mean_and_error(values: Floats) -> tuple[float, float]:
     """The mean over seeds and its standard error; NaN for a single seed."""
     error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
     return float(values.mean()), float(error)
+
+
+def bootstrap_interval(
+    values: Floats, level: float = 0.95, seed: int = 0, resamples: int = 10_000
+) -> tuple[float, float]:
+    """Of the mean: percentiles of the means of resampled values. The same values make the same interval."""
+    chosen = np.random.default_rng(seed).integers(len(values), size=(resamples, len(values)))
+    low, high = np.quantile(values[chosen].mean(axis=1), [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
 
 
 def table(rows: Any, column: str) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 
 from o2pl.interactions import ActionSets, Interactions, InvalidInput
 from o2pl.objectives.improvement import improvement_values
-from o2pl.objectives.weights import importance_weights
+from o2pl.objectives.weights import policy_weights
 from o2pl.protocols import Floats
 from o2pl.theory.betting import betting_lower
 from o2pl.validation import check_number, to_reward
@@ -41,5 +41,4 @@ def _weights(policy: Any, rows: Interactions, n_actions: int | None) -> Floats:
         likely = policy._likelihoods(rows.contexts, rows.actions)
     else:
         raise InvalidInput(f"baseline: found {policy!r}, expected 'logged', 'uniform' (discrete actions) or a learner")
-    with np.errstate(divide="ignore"):  # log 0 = -∞: a weight of 0
-        return importance_weights(np.log(likely), rows.propensities)
+    return policy_weights(likely, rows.propensities)

@@ -26,7 +26,7 @@ from o2pl.learners.members import LINEAR
 from o2pl.learners.params import Parameters
 from o2pl.learners.settings import Settings
 from o2pl.objectives.pessimistic import policy_value
-from o2pl.objectives.weights import importance_weights
+from o2pl.objectives.weights import policy_weights
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.policies import Softmax
 from o2pl.protocols import FeatureMap, Floats, Ints, Policy, State
@@ -78,8 +78,7 @@ def gains(likelihoods: Floats, rows: Interactions, alpha: float, baseline: float
 
     What clipping cuts off is counted at b. [n]
     """
-    with np.errstate(divide="ignore"):  # log 0: a weight of 0
-        weights = importance_weights(np.log(likelihoods), rows.propensities)
+    weights = policy_weights(likelihoods, rows.propensities)
     return np.asarray((np.minimum(weights, alpha) - 1) * (baseline - rows.losses))
 
 

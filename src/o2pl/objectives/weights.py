@@ -17,6 +17,12 @@ def importance_weights(log_prob: Floats, propensities: Floats) -> Floats:
         return np.asarray(np.exp(log_prob - np.log(propensities)))
 
 
+def policy_weights(likelihoods: Floats, propensities: Floats) -> Floats:
+    """The importance weights of a policy that gives the logged actions these probabilities (densities). [n]"""
+    with np.errstate(divide="ignore"):  # log 0 = -∞: a weight of 0
+        return importance_weights(np.log(likelihoods), propensities)
+
+
 @compiled
 def clipped_moments(weights: Floats, residuals: Floats, alpha: float) -> tuple[float, float]:
     """R̂ = mean (min(w, α) - 1) e and σ̂² = mean (min(w, α) - 1)², in one pass. e = y - b, [n]"""
