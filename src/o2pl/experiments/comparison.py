@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.environments import Classification, ParquetSet
+from o2pl.environments import ParquetSet
 from o2pl.evaluation.loop import play, regret
 from o2pl.experiments.experiment import Cell, Columns, Settings, Unit
 from o2pl.interactions import InvalidInput
@@ -55,8 +55,8 @@ def _described(name: str, recipe: Recipe, reward_range: Range) -> tuple[Settings
 
 def world_of(unit: Unit) -> Any:
     """The unit's world. The settings say which data set it is made of; where that lies is no setting."""
-    world = decode(unit.world["world"])
-    if isinstance(world, Classification) and isinstance(world.source, ParquetSet):
+    world: Any = decode(unit.world["world"])
+    if isinstance(getattr(world, "source", None), ParquetSet):
         return replace(world, source=replace(world.source, folder=unit.data))
     return world
 

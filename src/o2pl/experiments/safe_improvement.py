@@ -11,7 +11,6 @@ positions and seeds from 1000; odd positions and seeds from 0 are the confirmati
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Any, Literal
 
@@ -19,6 +18,7 @@ import numpy as np
 
 from o2pl.environments.datasets import Embedded, ParquetSet, catalogue
 from o2pl.environments.incumbents import IncumbentLog
+from o2pl.experiments.comparison import world_of
 from o2pl.experiments.experiment import Cell, Columns, Experiment, Settings, Size, Unit
 from o2pl.interactions import Interactions, InvalidInput
 from o2pl.learners.incumbent import SafeImprovement, clone, improved, random_loss
@@ -28,7 +28,7 @@ from o2pl.learners.rivals.reductions import DirectMethod, LinearScores
 from o2pl.learners.settings import Settings as Objective
 from o2pl.policies import Softmax
 from o2pl.protocols import FeatureMap, Floats, Ints
-from o2pl.storage import decode, encode
+from o2pl.storage import encode
 
 COLUMNS = {
     "logger": "string",
@@ -212,9 +212,7 @@ def _half(half: str) -> Callable[[str | None], Sequence[str]]:
 def run(unit: Unit) -> Columns:
     if _described(unit.learner["name"]) != unit.learner:
         raise InvalidInput(f"{unit.id}: found other settings here, expected {unit.learner}: another version of o2pl?")
-    world: IncumbentLog = decode(unit.world["world"])
-    if isinstance(world.source, ParquetSet):
-        world = replace(world, source=replace(world.source, folder=unit.data))
+    world: IncumbentLog = world_of(unit)
     lines = [_line(unit, world, n) for n in SIZES if n <= unit.rounds and world.log_rows >= FILLED * n]
     return {name: [line[name] for line in lines] for name in COLUMNS}
 
