@@ -28,15 +28,20 @@ def _fingerprint() -> str:
 _SOURCES = _fingerprint()
 
 
-def compiled(function: F) -> F:
-    """Compile `function` on first use and keep the result on disk."""
-    kernel: Any = njit(cache=True, fastmath=_FAST, error_model="numpy")(function)
+def compiled(function: F, nogil: bool = False) -> F:
+    """Compile `function` on first use and keep the result on disk; with `nogil`, threads may run it side by side."""
+    kernel: Any = njit(cache=True, fastmath=_FAST, error_model="numpy", nogil=nogil)(function)
     # Numba renews a kernel on disk when the kernel's own file changes, but the kernels it calls, which stand in other
     # files, are compiled into it: so the name on disk says what all the sources were.
     cache = kernel._cache
     name = f"{cache._impl.filename_base}-{_SOURCES}"
     cache._cache_file = cast(Any, IndexDataCacheFile)(cache.cache_path, name, cache._impl.locator.get_source_stamp())
     return cast(F, kernel)
+
+
+def compiled_for_threads(function: F) -> F:
+    """`compiled`, and other threads may run meanwhile: worth it where a call takes longer than changing threads."""
+    return compiled(function, nogil=True)
 
 
 def _bitcast(_context: Any, _bits: Any) -> Any:

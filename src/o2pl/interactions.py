@@ -108,8 +108,9 @@ class Log:
             self._actions = _grown(self._actions, self.capacity)
             self._losses = _grown(self._losses, self.capacity)
             self._propensities = _grown(self._propensities, self.capacity)
-            self._offsets = _grown(self._offsets, self.capacity + 1)
-            if not self.action_sets:
+            if self.action_sets:
+                self._offsets = _grown(self._offsets, self.capacity + 1)
+            else:
                 self._values = _grown(self._values, self.capacity)
         return self._values, self._actions, self._losses, self._propensities
 

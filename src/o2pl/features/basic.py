@@ -33,7 +33,7 @@ class Chain:
     def observe(self, state: State, rows: Floats) -> State:
         """Each map sees what the maps before it, having seen these rows themselves, make of the rows."""
         seen: dict[str, Array] = {}
-        for k, (each, before) in enumerate(zip(self.maps, self._parts(state), strict=True)):
+        for k, (each, before) in enumerate(zip(self.maps, self.parts(state), strict=True)):
             own = each.observe(before, rows)
             seen |= {f"{k}.{name}": array for name, array in own.items()}
             if k + 1 < len(self.maps):
@@ -41,11 +41,11 @@ class Chain:
         return seen
 
     def transform(self, state: State, rows: Floats) -> Floats:
-        for each, own in zip(self.maps, self._parts(state), strict=True):
+        for each, own in zip(self.maps, self.parts(state), strict=True):
             rows = each.transform(own, rows)
         return rows
 
-    def _parts(self, state: State) -> list[dict[str, Array]]:
+    def parts(self, state: State) -> list[dict[str, Array]]:
         """The state of each map: the names before the first dot are the maps' places."""
         parts: list[dict[str, Array]] = [{} for _ in self.maps]
         for name, array in state.items():

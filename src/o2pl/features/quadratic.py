@@ -49,11 +49,9 @@ class Quadratic:
 
     def transform(self, state: State, rows: Floats) -> Floats:
         d, factors = rows.shape[1], _factors_of(state, rows)
-        products = len(state["scale"])
-        out = np.empty((len(rows), d + products), rows.dtype)
+        out = np.empty((len(rows), d + len(state["scale"])), rows.dtype)
         out[:, :d] = rows
-        weight = np.float32(min(1.0, math.sqrt(d / products)))
-        _pairwise(factors, state["shift"], state["scale"] * weight, out[:, d:])
+        _pairwise(factors, state["shift"], product_scale(state, d), out[:, d:])
         return out
 
     def _products(self, state: State, rows: Floats) -> Floats:
@@ -61,6 +59,12 @@ class Quadratic:
         out = np.empty((len(rows), m), rows.dtype)
         _pairwise(_factors_of(state, rows), np.zeros(m, np.float32), np.ones(m, np.float32), out)
         return out
+
+
+def product_scale(state: State, n_inputs: int) -> Floats:
+    """By which a product is multiplied once its mean is taken off: together they weigh no more than the inputs."""
+    products = len(state["scale"])
+    return np.asarray(state["scale"] * np.float32(min(1.0, math.sqrt(n_inputs / products))))
 
 
 def _factors_of(state: State, rows: Floats) -> Floats:

@@ -16,7 +16,7 @@ from o2pl.learners.online import OFFLINE
 from o2pl.learners.params import Parameters
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.storage import UnreadableFile, decode, encode, read, write
-from o2pl.validation import check_batch, check_contexts, check_reward_range, to_reward
+from o2pl.validation import RewardRange, check_batch, check_contexts, check_reward_range, to_loss, to_reward
 
 
 @dataclass(frozen=True)
@@ -246,11 +246,15 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 class LossTable:
-    """The losses of all actions, [T, K]."""
+    """The losses of all actions, made of the rewards where they are asked for."""
 
-    def __init__(self, table: Floats) -> None:
-        self.table = table
-        self.n_actions = table.shape[1]
+    def __init__(self, rewards: Floats, reward_range: RewardRange) -> None:
+        self._rewards, self._range = rewards, reward_range  # [T, K]
+        self.n_actions = rewards.shape[1]
 
     def __call__(self, rows: Ints, actions: Ints) -> Floats:
-        return np.asarray(self.table[rows, actions])
+        return np.asarray(to_loss(self._rewards[rows, actions], self._range))
+
+    def __getitem__(self, rows: slice) -> Floats:
+        """Of all actions in these rounds, [m, K]."""
+        return np.asarray(to_loss(self._rewards[rows], self._range))

@@ -295,7 +295,7 @@ class O2PL(BanditEstimator):
         if self._engine and table.shape[1] != self.n_actions_:
             raise InvalidInput(f"rewards: found {table.shape[1]} actions, expected {self.n_actions_}")
         check_rewards(table.reshape(-1), reward_range)
-        return LossTable(to_loss(table, reward_range))
+        return LossTable(table, reward_range)
 
 
 def _is_actionwise(policy: Any) -> bool:

@@ -120,7 +120,7 @@ class FiniteOnline:
         chunk = max(1, _CHUNK // (size * self.policies.n_actions))
         for first in range(0, len(contexts), chunk):
             rows = contexts[first : first + chunk]
-            table = losses.table[first : first + chunk]
+            table = losses[first : first + chunk]
             L = np.ascontiguousarray(self.policies.all_likelihoods(rows))
             self.sums.reserve(len(rows) * size)
             actions, propensities = np.empty(len(rows), np.int64), np.empty(len(rows))

@@ -1,193 +1,315 @@
-"""The linear softmax's objective and gradient as one compiled call, put together from the parts that define them."""
+"""The linear softmax's objective and gradient in one pass over the rows, put together from the parts that define them.
+
+The rows come in blocks whose features are made on the spot and stay in the first caches. Φ' is known only when all
+rows have been seen, so a gradient is summed in two parts, that of the losses and that of the weights. The sums of a
+panel of blocks are one term: the result is the same however many threads the panels are shared between.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from o2pl.compiled import compiled
+from o2pl.compiled import compiled, compiled_for_threads
+from o2pl.features.blocks import BLOCK, Recipe, as_they_are, fill
+from o2pl.learners.threads import on_threads
 from o2pl.objectives.penalty import Phi, phi
 from o2pl.objectives.pessimistic import Pessimistic
-from o2pl.objectives.weights import clipped_moments, weight_cotangent
+from o2pl.objectives.weights import clipped_sums, split_cotangent, weight_cotangent
 from o2pl.oracles.lbfgs import LBFGS
-from o2pl.oracles.quasi_newton import (
-    PATIENCE,
-    ROUNDING,
-    STANDSTILL,
-    TRIALS,
-    Curvature,
-    downhill,
-    low_enough,
-    remember,
-    shrinkage,
-    straight_down,
-)
-from o2pl.policies.softmax import played_softmax, pull_played_to_logits
+from o2pl.oracles.quasi_newton import Curvature, Descent, advance
+from o2pl.policies.softmax import exponentials, pull_played_to_logits
 from o2pl.protocols import Floats, Ints, Solution
 
-# What of the objective's arguments stays as it is while one log is solved: features to `room`.
-Fixed = tuple[
-    Floats, Ints, Floats, Floats, Floats, Any, tuple[float, float, float, float, float], float, Floats, Floats
-]
+PANEL = 64  # blocks
+HELD = 32 * 2**20  # bytes of features that are kept from one evaluation to the next
+RISK, VARIANCE, MODELLED = range(3)  # places of a panel's sums before those of the gradient
+
+PhiNumbers = tuple[float, float, float, float, float]  # (α or 0, t, log 1/δ, p, scale)
+
+
+class Problem(NamedTuple):
+    """What stays as it is while one log is solved. Rows beyond the last, which fill up a block, weigh nothing."""
+
+    made: Recipe
+    n: int
+    actions: Ints  # [blocks, rows of a block], int32: as wide as the floats they are compared beside
+    residuals: Floats  # [blocks, rows of a block]
+    inverse_propensities: Floats  # [blocks, rows of a block]
+    control: Floats  # m(x, a), [blocks, K, rows of a block], or empty
+    baseline: Any  # which m is taken relative to
+    alpha: Any
+    penalty: PhiNumbers
+    shrink: float
+    held: Floats  # [as many blocks as are kept, width, rows of a block]
+
+
+class Work(NamedTuple):
+    """Room to work in, for one block."""
+
+    P: Floats  # [K, rows], π but for `scale`
+    D: Floats  # [K, rows], ∂/∂logits
+    scale: Floats  # [rows]
+    weights: Floats
+    mean: Floats
 
 
 @compiled
 def softmax_objective(
-    W: Floats,
-    features: Floats,
-    actions: Ints,
-    residuals: Floats,
-    inverse_propensities: Floats,
-    control: Floats,
-    alpha: Any,
-    penalty: tuple[float, float, float, float, float],
-    shrink: float,
-    P: Floats,
-    room: Floats,
-    gradient: Floats,
-) -> float:
-    """V(π_W) + shrink |W|²/2; the gradient goes to `gradient`. W [K, d], features [d, n], control [K, n] or empty.
+    W: Floats, features: Floats, actions: Ints, residuals: Floats, inverse_propensities: Floats, control: Floats,
+    baseline: Any, alpha: Any, penalty: PhiNumbers, shrink: float, work: Work, gradient: Floats,
+) -> float:  # fmt: skip
+    """V(π_W) + shrink |W|²/2 of a log that is one block; the gradient goes to `gradient`.
 
-    penalty: (α or 0, t, log 1/δ, p, scale). actions are int32, as wide as the floats they are compared beside.
-    P [K, n] and room [3, n] are to work in.
+    W [K, d], features [d, n], control [K, n] or empty.
     """
-    K, n = P.shape
-    weights = room[2]
-    played_softmax(W, features, actions, P, weights, room)
-    for r in range(n):
+    n = len(actions)
+    _weigh(W, features, actions, inverse_propensities, work)
+    risk, variance = clipped_sums(work.weights, residuals, alpha)
+    pessimism, slope = phi(variance / n, penalty[0], penalty[1], penalty[2], penalty[3], penalty[4])
+    weight_cotangent(work.weights, residuals, alpha, slope)
+    pull_played_to_logits(work.P, work.scale, actions, work.weights, work.D)
+    modelled = _pull_control(control, baseline, n, work) if control.size else 0.0
+    np.dot(work.D, features.T, gradient)
+    return float((risk + modelled) / n + pessimism + _shrunk(W, shrink, gradient))
+
+
+@compiled
+def _weigh(W: Floats, features: Floats, actions: Ints, inverse_propensities: Floats, work: Work) -> None:
+    """The policy and its weights π(a_s|x_s) / q_s."""
+    weights = work.weights
+    exponentials(W, features, actions, work.P, work.scale, weights)
+    for r in range(len(weights)):
         weights[r] *= inverse_propensities[r]
-    risk, variance = clipped_moments(weights, residuals, alpha)
-    pessimism, slope = phi(variance, penalty[0], penalty[1], penalty[2], penalty[3], penalty[4])
-    weight_cotangent(weights, residuals, alpha, slope)
-    modelled = 0.0
-    if control.size:
-        modelled = _pull_with_control(P, actions, weights, control, room[0])
-    else:
-        pull_played_to_logits(P, actions, weights)
-    np.dot(P, features.T, gradient)
-    size = 0.0
+
+
+@compiled
+def _pull_control(control: Floats, baseline: Any, n: int, work: Work) -> float:
+    """Σ_s Σ_a π (m - b); π (m - Σ_a π m) / n, its part of ∂/∂logits, is added to D. [K, rows]"""
+    P, scale, mean, D = work.P, work.scale, work.mean, work.D
+    K, rows = P.shape
+    for r in range(rows):
+        mean[r] = 0
     for k in range(K):
+        for r in range(rows):
+            mean[r] += P[k, r] * scale[r] * (control[k, r] - baseline)
+    share = np.float32(1 / n)
+    for k in range(K):
+        for r in range(rows):
+            D[k, r] += P[k, r] * scale[r] * ((control[k, r] - baseline - mean[r]) * share)
+    total = 0.0
+    for r in range(rows):
+        total += mean[r]
+    return total
+
+
+@compiled
+def _shrunk(W: Floats, shrink: float, gradient: Floats) -> float:
+    """shrink |W|²/2; its gradient is added."""
+    size = 0.0
+    for k in range(W.shape[0]):
         for i in range(W.shape[1]):
             gradient[k, i] += shrink * W[k, i]
             size += W[k, i] * W[k, i]
-    return float(risk + pessimism + modelled + 0.5 * shrink * size)
+    return 0.5 * shrink * size
+
+
+@compiled_for_threads
+def panel_sums(W: Floats, problem: Problem, panel: int, first_time: bool, sums: Floats) -> None:
+    """n R̂, n σ̂², the control's part and the gradient's two parts, of one panel's blocks. sums [3 + 2 K d]"""
+    K, width = W.shape
+    blocks, size = problem.actions.shape
+    both = np.empty((2 * K, size), np.float32)  # ∂/∂logits for the losses and for the weights
+    work = Work(
+        np.empty((K, size), np.float32), both[:K], np.empty(size, np.float32), np.empty(size, np.float32),
+        np.empty(size, np.float32),
+    )  # fmt: skip
+    features, gradient = np.empty((width, size), np.float32), np.empty((2 * K, width), np.float32)
+    of_losses, of_weights = np.empty(size, np.float32), np.empty(size, np.float32)
+    share = np.float32(1 / problem.n)
+    sums[:] = 0
+    for b in range(panel * PANEL, min((panel + 1) * PANEL, blocks)):
+        rows = min(size, problem.n - b * size)
+        actions, residuals = problem.actions[b], problem.residuals[b]
+        if b < len(problem.held) and not first_time:
+            _copy(problem.held[b], features)
+        else:
+            fill(problem.made, b * size, rows, features)
+            if b < len(problem.held):
+                _copy(features, problem.held[b])
+        _weigh(W, features, actions, problem.inverse_propensities[b], work)
+        risk, variance = clipped_sums(work.weights[:rows], residuals[:rows], problem.alpha)
+        split_cotangent(work.weights, residuals, problem.alpha, share, of_losses, of_weights)
+        pull_played_to_logits(work.P, work.scale, actions, of_weights, both[K:])
+        pull_played_to_logits(work.P, work.scale, actions, of_losses, both[:K])
+        sums[RISK] += risk
+        sums[VARIANCE] += variance
+        if problem.control.size:
+            modelled = _pull_control(problem.control[b], problem.baseline, problem.n, work)
+            sums[MODELLED] += modelled + (size - rows) * problem.baseline  # beyond the last row m is 0: m - b is not
+        np.dot(both[:K], features.T, gradient[:K])
+        np.dot(both[K:], features.T, gradient[K:])
+        _add(sums[3:], gradient)
 
 
 @compiled
-def _pull_with_control(P: Floats, actions: Ints, cotangent: Floats, control: Floats, mean: Floats) -> float:
-    """mean_s Σ_a π m; P, which holds π, becomes c_s (1{a = a_s} - π) + π (m - Σ_a π m) / n: ∂/∂logits. [K, n]"""
-    K, n = P.shape
-    for r in range(n):
-        mean[r] = 0
+def _copy(source: Floats, target: Floats) -> None:
+    for i in range(source.shape[0]):
+        for r in range(source.shape[1]):
+            target[i, r] = source[i, r]
+
+
+@compiled
+def _add(total: Floats, part: Floats) -> None:
+    flat = part.reshape(-1)
+    for i in range(len(total)):
+        total[i] += flat[i]
+
+
+@compiled
+def put_together(W: Floats, problem: Problem, sums: Floats, gradient: Floats) -> float:
+    """The objective and its gradient from the sums of all panels. sums [panels, 3 + 2 K d]"""
+    K, width = W.shape
+    total = np.zeros(sums.shape[1])
+    for panel in range(len(sums)):
+        total += sums[panel]
+    n, penalty = problem.n, problem.penalty
+    pessimism, slope = phi(total[VARIANCE] / n, penalty[0], penalty[1], penalty[2], penalty[3], penalty[4])
+    of_losses, of_weights = total[3 : 3 + K * width], total[3 + K * width :]
     for k in range(K):
-        for r in range(n):
-            mean[r] += P[k, r] * control[k, r]
-    share = np.float32(1 / n)
-    for k in range(K):
-        for r in range(n):
-            hit = cotangent[r] if actions[r] == k else np.float32(0)
-            P[k, r] = hit + P[k, r] * ((control[k, r] - mean[r]) * share - cotangent[r])
-    total = 0.0
-    for r in range(n):
-        total += mean[r]
-    return float(total / n)
+        for i in range(width):
+            gradient[k, i] = of_losses[k * width + i] + slope * of_weights[k * width + i]
+    return float((total[RISK] + total[MODELLED]) / n + pessimism + _shrunk(W, problem.shrink, gradient))
 
 
 @compiled
-def descend_softmax(
-    params: Floats,
-    shape: tuple[int, int],
-    fixed: Fixed,
-    iterations: int,
-    tolerance: float,
-    steps: Floats,
-    changes: Floats,
-    inner: Floats,
-    at: Ints,
-) -> tuple[float, bool, int]:
-    """L-BFGS on `softmax_objective`, in place on params [K d]; value, converged, evaluations."""
-    W, gradient_of_W = np.empty(shape, np.float32), np.empty(shape, np.float32)
-    gradient, new_gradient, direction = np.empty_like(params), np.empty_like(params), np.empty_like(params)
-    value = _evaluate(params, W, fixed, gradient_of_W, gradient)
-    evaluations, idle = 1, 0
-    for _ in range(iterations):
-        if np.abs(gradient).max() <= tolerance or idle == STANDSTILL:
-            break
-        length, slope = downhill(gradient, steps, changes, inner, at, direction)
-        there, found = params, value
-        for trial in range(TRIALS):
-            there = params + length * direction
-            found = _evaluate(there, W, fixed, gradient_of_W, new_gradient)
-            evaluations += 1
-            if low_enough(found, value, length * slope):
-                break
-            length *= shrinkage(found, value, length * slope)
-            if trial == PATIENCE and at[1]:
-                length, slope = straight_down(gradient, at, direction)
-        if not low_enough(found, value, length * slope):
-            return value, False, evaluations
-        remember(params, there, gradient, new_gradient, steps, changes, inner, at)
-        idle = idle + 1 if value - found <= ROUNDING * abs(value) else 0
-        params[:] = there
-        gradient, new_gradient = new_gradient, gradient
-        value = found
-    return value, bool(np.abs(gradient).max() <= tolerance), evaluations
-
-
-@compiled
-def _evaluate(params: Floats, W: Floats, fixed: Fixed, gradient_of_W: Floats, gradient: Floats) -> float:
+def objective_value(
+    params: Floats, W: Floats, problem: Problem, first_time: bool, work: Work, sums: Floats,
+    gradient_of_W: Floats, gradient: Floats,
+) -> float:  # fmt: skip
+    """At params [K d], on this thread; the gradient goes to `gradient` [K d]. The other arrays are to work in."""
     K, d = W.shape
-    for k in range(K):
-        for i in range(d):
-            W[k, i] = params[k * d + i]
-    value = softmax_objective(W, *fixed, gradient_of_W)
+    _to_matrix(params, W)
+    if len(problem.actions) == 1:
+        features = problem.held[0]
+        if first_time:
+            fill(problem.made, 0, problem.n, features)
+        control = problem.control[0] if problem.control.size else problem.control[:0, 0]
+        value = softmax_objective(
+            W, features, problem.actions[0], problem.residuals[0], problem.inverse_propensities[0], control,
+            problem.baseline, problem.alpha, problem.penalty, problem.shrink, work, gradient_of_W,
+        )  # fmt: skip
+    else:
+        for panel in range(len(sums)):
+            panel_sums(W, problem, panel, first_time, sums[panel])
+        value = put_together(W, problem, sums, gradient_of_W)
     for k in range(K):
         for i in range(d):
             gradient[k * d + i] = gradient_of_W[k, i]
     return value
 
 
+@compiled
+def _to_matrix(params: Floats, W: Floats) -> None:
+    K, d = W.shape
+    for k in range(K):
+        for i in range(d):
+            W[k, i] = params[k * d + i]
+
+
+@compiled
+def descend_softmax(
+    W: Floats, problem: Problem, first_time: bool, work: Work, sums: Floats, gradient_of_W: Floats,
+    descent: Descent, iterations: int, tolerance: float,
+) -> None:  # fmt: skip
+    """L-BFGS on the objective, all of it compiled: for logs so short that calling from Python would cost more."""
+    done = False
+    while not done:
+        found = objective_value(
+            descent.there, W, problem, first_time, work, sums, gradient_of_W, descent.gradient_there
+        )
+        first_time = False
+        done = advance(descent, found, iterations, tolerance)
+
+
 class SoftmaxValue:
     """`policy_value` for a linear softmax, compiled: a function of the flat parameters for an oracle."""
 
-    def __init__(self, features: Floats, n_actions: int, objective: Pessimistic, l2: float) -> None:
-        n, d = features.shape
+    def __init__(self, features: Floats | Recipe, n_actions: int, objective: Pessimistic, l2: float) -> None:
+        made = features if isinstance(features, Recipe) else as_they_are(features)
         penalty: Any = objective.penalty
         assert isinstance(penalty, Phi)
-        control = np.empty((0, 0), np.float32)
+        n, width = len(objective.actions), made.width
+        size = min(BLOCK, n)
+        blocks = -(-n // size)
+        kept = max(1, min(blocks, HELD // (4 * width * size)))
+        control, baseline = np.empty((0, 1, 0), np.float32), 0.0
         if objective.control is not None:
-            control = np.ascontiguousarray((objective.control.all_actions - objective.baseline).T, np.float32)
-        self._fixed = (
-            np.ascontiguousarray(features.T, np.float32),
-            objective.actions.astype(np.int32),
-            objective.residuals.astype(np.float32),
-            (1 / objective.propensities).astype(np.float32),
+            control, baseline = objective.control.blocks, float(np.asarray(objective.baseline))
+        self._problem = Problem(
+            made,
+            n,
+            _in_blocks(objective.actions, np.int32, blocks, size),
+            _in_blocks(objective.residuals, np.float32, blocks, size),
+            _in_blocks(1 / objective.propensities, np.float32, blocks, size),
             control,
+            np.float32(baseline),
             np.float32(objective.alpha),
             phi_numbers(penalty),
             l2 / n,
-            np.empty((n_actions, n), np.float32),
-            np.empty((3, n), np.float32),
+            np.empty((kept, width, size), np.float32),
         )
-        self._shape = (n_actions, d)
+        shape, panels = (n_actions, width), -(-blocks // PANEL)
+        self._work = (
+            Work(*np.empty((2, n_actions, size), np.float32), *np.empty((3, size), np.float32)),
+            np.empty((panels, 3 + 2 * n_actions * width)),
+            np.empty(shape, np.float32),
+        )
+        self._W = np.empty(shape, np.float32)
+        self._first_time = True
+        self._threads = on_threads(panels)
 
     def __call__(self, params: Floats) -> tuple[float, Floats]:
-        gradient = np.empty(self._shape, np.float32)
-        value = softmax_objective(params.reshape(self._shape).astype(np.float32), *self._fixed, gradient)
-        return value, gradient.reshape(-1).astype(np.float64)
+        gradient = np.empty(len(params))
+        return self._evaluate(params, gradient), gradient
+
+    def _evaluate(self, params: Floats, gradient: Floats) -> float:
+        first_time, self._first_time = self._first_time, False
+        if self._threads is None:
+            value: float = objective_value(params, self._W, self._problem, first_time, *self._work, gradient)
+            return value
+        _to_matrix(params, self._W)
+        _, sums, gradient_of_W = self._work
+        self._threads(lambda panel: panel_sums(self._W, self._problem, panel, first_time, sums[panel]), len(sums))
+        value = put_together(self._W, self._problem, sums, gradient_of_W)
+        gradient[:] = gradient_of_W.reshape(-1)
+        return value
 
     def descend(self, start: Floats, oracle: LBFGS, curvature: Curvature) -> Solution:
         """Minimise, within the oracle's iterations and tolerance."""
-        params = start.copy()
-        pairs = (curvature.steps, curvature.changes, curvature.inner, curvature.at)
-        value, converged, evaluations = descend_softmax(
-            params, self._shape, self._fixed, oracle.iterations, oracle.tolerance, *pairs
-        )
-        return Solution(params, value, converged, evaluations)
+        descent = Descent.begin(start, curvature)
+        if self._threads is None:
+            descend_softmax(
+                self._W, self._problem, self._first_time, *self._work, descent, oracle.iterations, oracle.tolerance
+            )
+            self._first_time = False
+        else:
+            done = False
+            while not done:
+                found = self._evaluate(descent.there, descent.gradient_there)
+                done = advance(descent, found, oracle.iterations, oracle.tolerance)
+        return descent.solution()
 
 
-def phi_numbers(penalty: Phi) -> tuple[float, float, float, float, float]:
+def _in_blocks(column: Any, dtype: Any, blocks: int, size: int) -> Any:
+    """A column in rows of `size`, with zeros after its end. [blocks, size]"""
+    out = np.zeros((blocks, size), dtype)
+    out.reshape(-1)[: len(column)] = column
+    return out
+
+
+def phi_numbers(penalty: Phi) -> PhiNumbers:
     alpha = penalty.alpha if math.isfinite(penalty.alpha) else 0.0
     return alpha, float(penalty.t), penalty.log_inv_delta, float(penalty.p), float(penalty.scale)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from o2pl.features import Chain, Intercept, Quadratic, Standardise
+from o2pl.features.blocks import Recipe, recipe
 from o2pl.interactions import ActionSets, Interactions
 from o2pl.learners.kernels import SoftmaxValue
 from o2pl.learners.settings import Settings
@@ -83,12 +84,13 @@ class MemberState:
             return np.asarray(pi[rows.contexts.offsets[:-1] + rows.actions])
         return np.asarray(pi[np.arange(len(rows)), rows.actions])
 
-    def function(self, features: Any, rows: Interactions, control: Any) -> ValueAndGradient:
-        """The objective on these rows, whose features are given, as a function of the parameters."""
+    def function(self, rows: Interactions, control: Any) -> ValueAndGradient:
+        """The objective on these rows as a function of the parameters."""
         objective = self.settings.objective(rows, control)
         if isinstance(self.policy, Softmax):
-            return SoftmaxValue(features, self.policy.n_actions, objective, self.settings.l2)
-        return policy_value(self.policy, features, objective, self.settings.l2)
+            made = recipe(self.features, self.seen, rows.contexts)
+            return SoftmaxValue(made, self.policy.n_actions, objective, self.settings.l2)
+        return policy_value(self.policy, self.featurise(rows.contexts), objective, self.settings.l2)
 
     def solve(self, function: ValueAndGradient, oracle: LBFGS | None, trigger: float = 0.0) -> None:
         """Minimise from where the parameters are; with a `trigger`, only if the gradient there exceeds it."""
@@ -129,7 +131,7 @@ class MemberState:
             self.curvature.restore({name: arrays[f"curvature.{name}"] for name in self.curvature.arrays()})
 
 
-def shared_control(linear: Floats, rows: Interactions, n_actions: int | None, settings: Settings) -> Any:
+def shared_control(linear: Floats | Recipe, rows: Interactions, n_actions: int | None, settings: Settings) -> Any:
     """The control variate of a log, on its linear features: one for all members.
 
     With real-valued actions it is m(x), a baseline for each row that leaves the row's own loss out. A single baseline

@@ -12,19 +12,21 @@ from typing import Any
 
 import numpy as np
 
+from o2pl.features.blocks import Recipe, recipe
 from o2pl.interactions import ActionSets, Decision, Interactions, InvalidInput, Log
 from o2pl.learners.members import LINEAR, Member, MemberState, shared_control
 from o2pl.learners.settings import Settings
 from o2pl.learners.stream import UniformStream
-from o2pl.learners.threads import blas_threads
+from o2pl.learners.threads import one_blas_thread
 from o2pl.learners.union import progressive_gains, shares
 from o2pl.learners.updates import Replay, Triggered, Update
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.policies.sampling import draw, draw_rows
-from o2pl.protocols import Array, FeatureMap, Floats
+from o2pl.protocols import Array, Floats
 from o2pl.validation import check_action_sets, check_actions, check_context
 
 OFFLINE = LBFGS(iterations=500, tolerance=1e-6)
+_STRETCH = 2**14  # rows that a run decides at a time
 
 
 class Online:
@@ -96,16 +98,18 @@ class Online:
 
     def run(self, contexts: Floats, losses: Any) -> Interactions:
         """Rounds on given contexts; `losses(rows, actions)` tells what came of them. Stretches between checkpoints."""
-        with blas_threads(self._multiplications(len(self.log) + len(contexts))):
+        with one_blas_thread():
             return self._run(contexts, losses)
 
     def _run(self, contexts: Floats, losses: Any) -> Interactions:
         start, done = len(self.log), 0
+        self.log.buffers(len(contexts))  # at once: growing would leave the log's buffers half empty
         while done < len(contexts):
-            some = min(len(contexts) - done, self.checkpoint - len(self.log))
+            some = min(len(contexts) - done, self.checkpoint - len(self.log), _STRETCH)
             rows = np.arange(done, done + some)
-            actions, propensities = self.sample(contexts[rows], self.stream.take(some))
-            self.log.extend(Interactions(contexts[rows], actions, losses(rows, actions), propensities))
+            stretch = contexts[done : done + some]
+            actions, propensities = self.sample(stretch, self.stream.take(some))
+            self.log.extend(Interactions(stretch, actions, losses(rows, actions), propensities))
             done += some
             self.learn_if_due()
         return self.log[start:]
@@ -148,12 +152,8 @@ class Online:
 
     def learn(self, oracle: LBFGS | None = None) -> None:
         """Learn from the whole log now; with `oracle`, solve with it whatever the schedule says."""
-        with blas_threads(self._multiplications(len(self.log))):
+        with one_blas_thread():
             self._learn(oracle)
-
-    def _multiplications(self, rows: int) -> int:
-        """Of one evaluation of the objective."""
-        return rows * max(len(member.params) for member in self.members)
 
     def _learn(self, oracle: LBFGS | None) -> None:
         rows = self.log.columns
@@ -169,13 +169,12 @@ class Online:
         window = rows
         if isinstance(self.update, Replay) and oracle is None:
             window = rows[max(0, len(rows) - self.update.window) :]
-        made = {member.features: member.featurise(window.contexts) for member in self.present}  # once for each map
         control = None
         if self.settings.control is not None:
             n_actions = None if self.continuous else self.members[0].policy.n_actions
-            control = shared_control(self._linear(new, window, made), window, n_actions, self.settings)
+            control = shared_control(self._linear(new, window.contexts), window, n_actions, self.settings)
         for member in self.present:
-            function = member.function(made[member.features], window, control)
+            function = member.function(window, control)
             if oracle is not None:
                 member.solve(function, oracle)
             elif isinstance(self.update, Replay):
@@ -186,12 +185,13 @@ class Online:
         self.learned = len(rows)
         self.checkpoint = self.update.after(len(rows))
 
-    def _linear(self, new: Interactions, window: Interactions, made: dict[FeatureMap, Any]) -> Floats:
+    def _linear(self, new: Interactions, contexts: Floats) -> Recipe:
         """The control variate's features: a member's, where one has the same."""
-        if LINEAR in made:
-            return np.asarray(made[LINEAR])
+        for member in self.present:
+            if member.features == LINEAR:
+                return recipe(LINEAR, member.seen, contexts)
         self.linear_seen = LINEAR.observe(self.linear_seen, new.contexts)
-        return LINEAR.transform(self.linear_seen, window.contexts)
+        return recipe(LINEAR, self.linear_seen, contexts)
 
     def _score(self, new: Interactions) -> None:
         """How well each member, as it stood, would have done on rows it has not learned from."""

@@ -12,9 +12,10 @@ import numpy as np
 
 from o2pl.compiled import compiled
 from o2pl.features import Chain, Intercept, Standardise
-from o2pl.features.standardise import absorb, set_scale, standardise, standardise_row
+from o2pl.features.blocks import as_they_are
+from o2pl.features.standardise import absorb, set_scale, standardise_row
 from o2pl.interactions import Decision, Interactions, Log
-from o2pl.learners.kernels import SoftmaxValue, softmax_objective
+from o2pl.learners.kernels import SoftmaxValue, Work, softmax_objective
 from o2pl.learners.members import Member
 from o2pl.learners.settings import L2, Settings, baseline_at, clip_at, penalty_at
 from o2pl.learners.stream import UniformStream
@@ -30,6 +31,7 @@ from o2pl.validation import check_actions, check_context
 STEP_SIZE, SHARPNESS, EXPLORATION, FEATURE_CLIP = range(7, 11)
 # Places in the vector of counters.
 LEARNED, CHECKPOINT, STEPS = range(3)
+_STRETCH = 2**14  # rounds of a run whose losses are made at a time
 _NO_CONTROL = np.empty((0, 0), np.float32)
 
 
@@ -123,11 +125,14 @@ def learn(
         slot = slot + 1 if slot + 1 < window else 0
     alpha, penalty = clip_at(numbers, float(m)), penalty_at(numbers, float(m))
     gradient = np.empty_like(W)
-    pi, room = np.empty((W.shape[0], m), np.float32), np.empty((3, m), np.float32)
+    work = Work(
+        np.empty((len(W), m), np.float32), np.empty((len(W), m), np.float32), np.empty(m, np.float32),
+        np.empty(m, np.float32), np.empty(m, np.float32),
+    )  # fmt: skip
     for _ in range(plan[2]):
         softmax_objective(
-            W, features, played, residuals, inverse, _NO_CONTROL, np.float32(alpha), penalty, numbers[L2] / m,
-            pi, room, gradient,
+            W, features, played, residuals, inverse, _NO_CONTROL, np.float32(0), np.float32(alpha), penalty,
+            numbers[L2] / m, work, gradient,
         )  # fmt: skip
         counters[STEPS] += 1
         adam_step(
@@ -257,19 +262,22 @@ class ReplaySoftmax:
     def _solve(self, oracle: LBFGS) -> None:
         """On the whole log, to the oracle's tolerance."""
         rows, W = self.log.columns, self.arrays["W"]
-        features = np.ones((len(rows), W.shape[1]), np.float32)
         clip = np.float32(self.numbers[FEATURE_CLIP])
-        shift, scale = self.arrays["shift"], self.arrays["scale"]
-        standardise(rows.contexts, shift, scale, clip, features[:, W.shape[1] - self.log.width :])
-        function = SoftmaxValue(features, len(W), self.settings.objective(rows), self.settings.l2)
+        made = as_they_are(rows.contexts)._replace(
+            shift=self.arrays["shift"], scale=self.arrays["scale"], clip=clip, intercept=W.shape[1] - self.log.width
+        )
+        function = SoftmaxValue(made, len(W), self.settings.objective(rows), self.settings.l2)
         W[:] = oracle(function, W.reshape(-1).astype(np.float64)).params.reshape(W.shape)
 
     def run(self, contexts: Floats, losses: Any) -> Interactions:
         log, start = self.log, self.log.n
         self._buffers = log.buffers(len(contexts))
-        rounds(contexts, losses.table, self.stream.take(len(contexts)), *self._buffers, start, *self._learner_args)
+        for first in range(0, len(contexts), _STRETCH):
+            some = contexts[first : first + _STRETCH]
+            table, uniforms = losses[first : first + _STRETCH], self.stream.take(len(some))
+            rounds(some, table, uniforms, *self._buffers, log.n, *self._learner_args)
+            log.n += len(some)
         self._checkpoint = int(self._counters[CHECKPOINT])
-        log.n += len(contexts)
         return log[start:]
 
     def state(self) -> tuple[dict[str, Any], dict[str, Array]]:

@@ -1,34 +1,68 @@
-"""How many threads BLAS gets: one for small problems, where a second only waits for the first."""
+"""How many threads work: one for small problems, where a second only waits for the first."""
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-_LARGE = 20_000_000  # multiplications of one evaluation; below, threads cost more than they bring (measured)
-_here = threading.local()  # whether this thread has asked for the limit already: asking takes as long as a small solve
+OnThreads = Callable[[Callable[[int], None], int], None]
+
+
+class _Here(threading.local):
+    given: int | None = None  # threads that BLAS had before it was held to one; asking takes as long as a small solve
+
+
+_here = _Here()
 
 
 @cache
-def _controller() -> Any:
+def _blas() -> Any:
     import scipy.linalg  # noqa: F401  # numba's BLAS is scipy's: it must be loaded to be found
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController().select(user_api="blas")
 
 
+def _given() -> int:
+    """Threads that this process may use: as many as BLAS was given, by its settings or by the machine."""
+    if _here.given is not None:
+        return _here.given
+    return max((int(each["num_threads"]) for each in _blas().info()), default=1)
+
+
 @contextmanager
-def blas_threads(multiplications: int) -> Iterator[None]:
-    """Within this context BLAS runs on one thread, unless the problem is large."""
-    if multiplications >= _LARGE or getattr(_here, "limited", False):
+def one_blas_thread() -> Iterator[None]:
+    """Within this context BLAS runs on one thread: the matrices of a block are small, and the rows have the others."""
+    if _here.given is not None:
         yield
         return
-    _here.limited = True
+    _here.given = _given()
     try:
-        with _controller().limit(limits=1):
+        with _blas().limit(limits=1):
             yield
     finally:
-        _here.limited = False
+        _here.given = None
+
+
+@cache
+def _pool(threads: int, _process: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="o2pl")
+
+
+def on_threads(parts: int) -> OnThreads | None:
+    """A way to do so many parts side by side; None where one thread is enough or all there is."""
+    threads = _given() if parts > 1 else 1
+    if threads < 2:
+        return None
+
+    def share(work: Callable[[int], None], parts: int) -> None:
+        with one_blas_thread():
+            for _ in _pool(threads, os.getpid()).map(work, range(parts)):  # a forked process has no threads of its own
+                pass
+
+    return share

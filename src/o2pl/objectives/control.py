@@ -11,73 +11,139 @@ from typing import NamedTuple
 import numpy as np
 
 from o2pl.compiled import compiled
+from o2pl.features.blocks import BLOCK, Recipe, as_they_are, fill, pick
 from o2pl.protocols import Floats, Ints
 
 
 class RidgeControl(NamedTuple):
     """Predicted losses, cut to [-1, 0]."""
 
-    all_actions: Floats  # m(x_s, a), [n, K], single precision
+    blocks: Floats  # m(x_s, a), [blocks, K, rows of a block], single precision; 0 beyond the last row
     played: Floats  # m(x_s, a_s) from a fit without row s, [n]
+
+    @property
+    def all_actions(self) -> Floats:
+        """m(x_s, a), [n, K]"""
+        rows = self.blocks.transpose(0, 2, 1).reshape(-1, self.blocks.shape[1])
+        return np.asarray(rows[: len(self.played)])
 
 
 def ridge_control(
-    features: Floats, actions: Ints, losses: Floats, n_actions: int, baseline: float, ridge: float
+    features: Floats | Recipe, actions: Ints, losses: Floats, n_actions: int, baseline: float, ridge: float
 ) -> RidgeControl:
     """One ridge regression per action on its own rows, of y - b on the features; an action never played predicts b."""
-    X = np.ascontiguousarray(features, np.float32)
-    coefficients = np.zeros((n_actions, X.shape[1]), np.float32)
-    played = np.zeros(len(actions), np.float32)
+    made = features if isinstance(features, Recipe) else as_they_are(features)
+    n = len(actions)
+    coefficients = np.zeros((n_actions, made.width), np.float32)
+    played = np.zeros(n, np.float32)
     order = np.argsort(actions, kind="stable")
     ends = np.cumsum(np.bincount(actions, minlength=n_actions))
-    _fit_actions(X[order], losses[order] - baseline, ends, ridge, coefficients, played)
-    back = np.empty_like(played)
-    back[order] = played
-    return RidgeControl(np.clip(X @ coefficients.T + baseline, -1, 0), np.clip(back + baseline, -1, 0))
+    _fit_actions(made, order, losses, ends, baseline, ridge, coefficients, played)
+    size = min(BLOCK, n)
+    blocks = np.zeros((-(-n // size), n_actions, size), np.float32)
+    _predict(made, coefficients, baseline, n, blocks)
+    return RidgeControl(blocks, played)
 
 
 @compiled
-def _fit_actions(X: Floats, y: Floats, ends: Ints, ridge: float, coefficients: Floats, played: Floats) -> None:
-    """Rows X [n, d] sorted by action, action k's ending at ends[k]; coefficients [K, d], leave-one-out fits [n].
+def _predict(made: Recipe, coefficients: Floats, baseline: float, n: int, out: Floats) -> None:
+    """out = m(x, a), [blocks, K, rows of a block]"""
+    size = out.shape[2]
+    X = np.empty((coefficients.shape[1], size), np.float32)
+    for b in range(len(out)):
+        rows = min(size, n - b * size)
+        fill(made, b * size, rows, X)
+        np.dot(coefficients, X, out[b])
+        for k in range(out.shape[1]):
+            for r in range(rows):
+                out[b, k, r] = min(max(out[b, k, r] + baseline, -1.0), 0.0)
+            out[b, k, rows:] = 0
+
+
+@compiled
+def _fit_actions(
+    made: Recipe, order: Ints, losses: Floats, ends: Ints, baseline: float, ridge: float, coefficients: Floats,
+    played: Floats,
+) -> None:  # fmt: skip
+    """Rows by action: action k's are order[ends[k - 1] : ends[k]]. Coefficients [K, d], leave-one-out fits [n].
 
     With G = XᵀX + ridge and leverage h_s = x_s G⁻¹ x_sᵀ a row is left out by (ŷ_s - h_s y_s) / (1 - h_s). With fewer
     rows than features the smaller system M = XXᵀ + ridge tells the same: c = XᵀM⁻¹y, and 1 - h_s = ridge · M⁻¹_ss.
     """
-    d = X.shape[1]
+    d = coefficients.shape[1]
     start = 0
     for k in range(len(ends)):
-        own, target = X[start : ends[k]], y[start : ends[k]]
-        m = len(own)
-        if m == 0:
-            continue
-        products = np.dot(own, own.T) if m < d else np.dot(own.T, own)
-        root = _inverse_root(products, ridge)
-        if m < d:
-            dual = np.dot(root.T, np.dot(root, target))  # M⁻¹ y
-            coefficients[k] = np.dot(own.T, dual.astype(np.float32))
-            for s in range(m):
-                size = 0.0
-                for j in range(s, m):
-                    size += root[j, s] * root[j, s]
-                played[start + s] = target[s] - dual[s] / size
-        else:
-            moments = np.dot(own.T, target.astype(np.float32)).astype(np.float64)
-            coefficients[k] = np.dot(root.T, np.dot(root, moments))
-            scaled = np.dot(own, np.ascontiguousarray(root.T).astype(np.float32))  # [m, d], |row|² = h
-            for s in range(m):
-                leverage, fit = 0.0, 0.0
-                for j in range(d):
-                    leverage += scaled[s, j] * scaled[s, j]
-                    fit += own[s, j] * coefficients[k, j]
-                played[start + s] = (fit - leverage * target[s]) / (1 - leverage)
+        own = order[start : ends[k]]
         start = ends[k]
+        if len(own) == 0:
+            continue
+        if len(own) < d:
+            _fit_few(made, own, losses, baseline, ridge, coefficients[k], played)
+        else:
+            _fit_many(made, own, losses, baseline, ridge, coefficients[k], played)
+
+
+@compiled
+def _fit_few(
+    made: Recipe, own: Ints, losses: Floats, baseline: float, ridge: float, coefficients: Floats, played: Floats
+) -> None:
+    m = len(own)
+    X, target = _rows(made, own, losses, baseline, len(coefficients))
+    root = _inverse_root(np.dot(X.T, X).astype(np.float64), ridge)
+    dual = np.dot(root.T, np.dot(root, target))  # M⁻¹ y
+    coefficients[:] = np.dot(X, dual.astype(np.float32))
+    for s in range(m):
+        size = 0.0
+        for j in range(s, m):
+            size += root[j, s] * root[j, s]
+        played[own[s]] = _cut(target[s] - dual[s] / size + baseline)
+
+
+@compiled
+def _fit_many(
+    made: Recipe, own: Ints, losses: Floats, baseline: float, ridge: float, coefficients: Floats, played: Floats
+) -> None:
+    d = len(coefficients)
+    products, moments = np.zeros((d, d)), np.zeros(d)
+    for first in range(0, len(own), BLOCK):
+        X, target = _rows(made, own[first : first + BLOCK], losses, baseline, d)
+        products += np.dot(X, X.T)
+        moments += np.dot(X, target.astype(np.float32))
+    root = _inverse_root(products, ridge)
+    coefficients[:] = np.dot(root.T, np.dot(root, moments))
+    single = root.astype(np.float32)
+    for first in range(0, len(own), BLOCK):
+        places = own[first : first + BLOCK]
+        X, target = _rows(made, places, losses, baseline, d)
+        scaled, fit = np.dot(single, X), np.dot(coefficients, X)  # a column's |scaled|² is its leverage
+        leverage = np.zeros(len(places), np.float32)
+        for i in range(d):
+            for s in range(len(places)):
+                leverage[s] += scaled[i, s] * scaled[i, s]
+        for s in range(len(places)):
+            played[places[s]] = _cut((fit[s] - leverage[s] * target[s]) / (1 - leverage[s]) + baseline)
+
+
+@compiled
+def _rows(made: Recipe, places: Ints, losses: Floats, baseline: float, width: int) -> tuple[Floats, Floats]:
+    """The features of the rows at `places`, [width, rows], and y - b."""
+    X, target = np.empty((width, len(places)), np.float32), np.empty(len(places))
+    pick(made, places, X)
+    for s in range(len(places)):
+        target[s] = losses[places[s]] - baseline
+    return X, target
+
+
+@compiled
+def _cut(loss: float) -> float:
+    return min(max(loss, -1.0), 0.0)
 
 
 @compiled
 def _inverse_root(products: Floats, ridge: float) -> Floats:
     """L⁻¹ of products + ridge = L Lᵀ, by rows of L⁻¹ so that the loops vectorise. [d, d]"""
     d = len(products)
-    L = np.linalg.cholesky(products.astype(np.float64) + ridge * np.eye(d))
+    L = np.linalg.cholesky(products + ridge * np.eye(d))
     root = np.zeros((d, d))
     for i in range(d):
         root[i, i] = 1.0

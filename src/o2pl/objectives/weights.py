@@ -5,6 +5,8 @@ Only the logged propensity q enters, never the policy that logged: a log of many
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from o2pl.compiled import compiled
@@ -26,19 +28,44 @@ def policy_weights(likelihoods: Floats, propensities: Floats) -> Floats:
 @compiled
 def clipped_moments(weights: Floats, residuals: Floats, alpha: float) -> tuple[float, float]:
     """R̂ = mean (min(w, α) - 1) e and σ̂² = mean (min(w, α) - 1)², in one pass. e = y - b, [n]"""
-    n = len(weights)
+    risk, variance = clipped_sums(weights, residuals, alpha)
+    return risk / len(weights), variance / len(weights)
+
+
+@compiled
+def clipped_sums(weights: Floats, residuals: Floats, alpha: float) -> tuple[float, float]:
+    """n R̂ and n σ̂²."""
     risk, variance = 0.0, 0.0
-    for s in range(n):
+    for s in range(len(weights)):
         centred = min(weights[s], alpha) - 1.0
         risk += centred * residuals[s]
         variance += centred * centred
-    return risk / n, variance / n
+    return risk, variance
 
 
 @compiled
 def weight_cotangent(weights: Floats, residuals: Floats, alpha: float, slope: float) -> None:
     """In place, w becomes ∂(R̂ + Φ)/∂ log π_s = 1{w < α} w (e + 2 Φ'(σ̂²) (w - 1)) / n: no gradient where clipped. [n]"""
-    n = len(weights)
+    n, one = len(weights), weights.dtype.type(1)
     for s in range(n):
-        w = weights[s]
-        weights[s] = w * (residuals[s] + 2.0 * slope * (w - 1.0)) / n if w < alpha else 0.0
+        of_loss, of_weight = _parts(weights[s], residuals[s], alpha, one)
+        weights[s] = (of_loss + slope * of_weight) / n
+
+
+@compiled
+def split_cotangent(
+    weights: Floats, residuals: Floats, alpha: float, share: Any, of_losses: Floats, of_weights: Floats
+) -> None:
+    """The same for some rows of a log, share = 1/n each, while Φ' is yet to be known: c = of_losses + Φ' of_weights."""
+    one = weights.dtype.type(1)
+    for s in range(len(weights)):
+        of_loss, of_weight = _parts(weights[s], residuals[s], alpha, one)
+        of_losses[s], of_weights[s] = of_loss * share, of_weight * share
+
+
+@compiled
+def _parts(w: Any, residual: Any, alpha: Any, one: Any) -> tuple[Any, Any]:
+    """1{w < α} w e and 2 · 1{w < α} w (w - 1), in the precision of what is given; w may be ∞."""
+    live = w if w < alpha else one - one
+    away = live * (w - one) if w < alpha else one - one
+    return live * residual, away + away

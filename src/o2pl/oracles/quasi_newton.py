@@ -7,15 +7,16 @@ enough. SciPy's forgets between calls and costs about 40 µs for each evaluation
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from o2pl.compiled import compiled
-from o2pl.protocols import Array, Floats, Ints
+from o2pl.protocols import Array, Floats, Ints, Solution
 
 SUFFICIENT = 1e-4  # Armijo: a step must bring this share of what the slope promises,
 ROUNDING = 1e-7  # up to what single precision cannot tell
-PATIENCE = 6  # trials along a direction that should need one; then its pairs are misleading
+PATIENCE = 7  # trials along a direction that should need one; then its pairs are misleading
 TRIALS = 20  # of one step in all
 STANDSTILL = 3  # steps in a row that bring no more than rounding
 SMALLEST = 1e-6  # (|step| / |parameters|)² of a pair worth keeping
@@ -36,6 +37,71 @@ class Curvature:
     def restore(self, arrays: dict[str, Array]) -> None:
         self.steps, self.changes = arrays["steps"], arrays["changes"]
         self.inner, self.at = arrays["inner"], arrays["at"]
+
+
+VALUE, LENGTH, SLOPE = range(3)  # places in a descent's numbers
+EVALUATIONS, STEPS, TRIAL, IDLE, CONVERGED = range(5)  # and in its counts
+
+
+class Descent(NamedTuple):
+    """A minimisation under way: whoever can evaluate the function does so at `there`, and calls `advance`."""
+
+    params: Floats  # the best so far, [D]
+    there: Floats  # where the function is to be evaluated next,
+    gradient: Floats
+    gradient_there: Floats  # and where its gradient goes
+    direction: Floats
+    numbers: Floats
+    counts: Ints
+    steps: Floats  # the pairs of a `Curvature`, which stay behind
+    changes: Floats
+    inner: Floats
+    at: Ints
+
+    @classmethod
+    def begin(cls, start: Floats, curvature: Curvature) -> Descent:
+        params = np.array(start, np.float64)
+        gradient, gradient_there, direction = np.empty((3, len(params)))
+        return cls(
+            params, params.copy(), gradient, gradient_there, direction, np.zeros(3), np.zeros(5, np.int64),
+            curvature.steps, curvature.changes, curvature.inner, curvature.at,
+        )  # fmt: skip
+
+    def solution(self) -> Solution:
+        evaluations, converged = int(self.counts[EVALUATIONS]), bool(self.counts[CONVERGED])
+        return Solution(self.params, float(self.numbers[VALUE]), converged, evaluations)
+
+
+@compiled
+def advance(descent: Descent, found: float, iterations: int, tolerance: float) -> bool:
+    """Take note of what was found `there` and say where to look next; True when there is nothing more to do."""
+    params, there, gradient = descent.params, descent.there, descent.gradient
+    direction, numbers, counts, at = descent.direction, descent.numbers, descent.counts, descent.at
+    pairs = (descent.steps, descent.changes, descent.inner, at)
+    counts[EVALUATIONS] += 1
+    promised = numbers[LENGTH] * numbers[SLOPE]
+    if counts[EVALUATIONS] > 1 and not low_enough(found, numbers[VALUE], promised):
+        counts[TRIAL] += 1
+        numbers[LENGTH] *= shrinkage(found, numbers[VALUE], promised)
+        if counts[TRIAL] == PATIENCE and at[1]:
+            numbers[LENGTH], numbers[SLOPE] = straight_down(gradient, at, direction)
+        there[:] = params + numbers[LENGTH] * direction
+        return bool(counts[TRIAL] == TRIALS)
+    if counts[EVALUATIONS] > 1:
+        remember(params, there, gradient, descent.gradient_there, *pairs)
+        idle = numbers[VALUE] - found <= ROUNDING * abs(numbers[VALUE])
+        counts[IDLE] = counts[IDLE] + 1 if idle else 0
+        counts[STEPS] += 1
+        params[:] = there
+    gradient[:] = descent.gradient_there
+    numbers[VALUE] = found
+    counts[CONVERGED] = np.abs(gradient).max() <= tolerance
+    if counts[CONVERGED] or counts[STEPS] == iterations or counts[IDLE] == STANDSTILL:
+        return True
+    numbers[LENGTH], numbers[SLOPE] = downhill(gradient, *pairs, direction)
+    counts[TRIAL] = 0
+    there[:] = params + numbers[LENGTH] * direction
+    return False
 
 
 @compiled

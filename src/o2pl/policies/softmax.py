@@ -40,8 +40,8 @@ class Softmax:
                 D = np.array(cotangent.T, P.dtype, order="C")  # becomes ∂/∂logits, [K, n]
                 pull_to_logits(P, D)
             else:
-                D = P.copy()
-                pull_played_to_logits(D, actions, cotangent.astype(P.dtype))
+                D = np.empty_like(P)
+                pull_played_to_logits(P, np.ones_like(P[0]), actions, cotangent.astype(P.dtype), D)
             return (D @ phi.T).reshape(-1).astype(np.float64)
 
         log_prob = np.log(P.T if actions is None else P[actions, np.arange(P.shape[1])])
@@ -61,57 +61,48 @@ class Softmax:
 @compiled
 def softmax(W: Floats, phi: Floats, P: Floats) -> None:
     """P = softmax over actions of W phi. W [K, d], phi [d, n], P [K, n]; the loops run along the rows."""
-    total = np.empty((2, P.shape[1]), P.dtype)
-    exponentials(W, phi, P, total)
-    for k in range(len(P)):
-        for r in range(P.shape[1]):
-            P[k, r] *= total[0, r]
-
-
-@compiled
-def played_softmax(W: Floats, phi: Floats, actions: Ints, P: Floats, played: Floats, room: Floats) -> None:
-    """`softmax`, and played = π(a_s|x_s) [n] in the same pass; a comparison vectorises, an indexed load does not."""
-    exponentials(W, phi, P, room)
     n = P.shape[1]
-    for r in range(n):
-        played[r] = 0
+    scale, played = np.empty(n, P.dtype), np.empty(n, P.dtype)
+    exponentials(W, phi, np.zeros(n, np.int32), P, scale, played)
     for k in range(len(P)):
         for r in range(n):
-            P[k, r] *= room[0, r]
-            played[r] += P[k, r] if actions[r] == k else np.float32(0)
+            P[k, r] *= scale[r]
 
 
 @compiled
-def exponentials(W: Floats, phi: Floats, P: Floats, room: Floats) -> None:
-    """P = exp(W phi - its column's maximum); room[0] = the reciprocals of P's column sums. P [K, n], room [2, n]"""
+def exponentials(W: Floats, phi: Floats, actions: Ints, P: Floats, scale: Floats, played: Floats) -> None:
+    """P = exp(W phi - its column's maximum), so that π = P scale, and played = π(a_s|x_s). P [K, n], scale, played [n]
+
+    A comparison with the action vectorises, an indexed load does not.
+    """
     np.dot(W, phi, P)
     K, n = P.shape
-    total, top = room[0], room[1]
+    top = played  # to begin with
     for r in range(n):
-        total[r], top[r] = 0, P[0, r]
+        scale[r], top[r] = 0, P[0, r]
     for k in range(1, K):
         for r in range(n):
             top[r] = max(top[r], P[k, r])
     for k in range(K):
         for r in range(n):
-            e = exp(P[k, r] - top[r])
-            P[k, r] = e
-            total[r] += e
+            P[k, r] = exp(P[k, r] - top[r])
+            scale[r] += P[k, r]
     for r in range(n):
-        total[r] = 1 / total[r]
-
-
-# The two pullbacks work in place: a kernel whose output may be its input cannot be vectorised.
+        scale[r] = 1 / scale[r]
+        played[r] = 0
+    for k in range(K):
+        for r in range(n):
+            played[r] += P[k, r] * scale[r] if actions[r] == k else np.float32(0)
 
 
 @compiled
-def pull_played_to_logits(P: Floats, actions: Ints, cotangent: Floats) -> None:
-    """P, which holds π, becomes c_s (1{a = a_s} - π(a|x_s)): ∂/∂logits of Σ c_s log π(a_s|x_s). [K, n]"""
+def pull_played_to_logits(P: Floats, scale: Floats, actions: Ints, cotangent: Floats, out: Floats) -> None:
+    """out = c_s (1{a = a_s} - π(a|x_s)), π = P scale: ∂/∂logits of Σ c_s log π(a_s|x_s). [K, n]; out is not P."""
     K, n = P.shape
     for k in range(K):
         for r in range(n):
             hit = cotangent[r] if actions[r] == k else np.float32(0)
-            P[k, r] = hit - cotangent[r] * P[k, r]
+            out[k, r] = hit - cotangent[r] * (P[k, r] * scale[r])
 
 
 @compiled
