@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from numba import njit, types
+from numba import carray, njit, types  # type: ignore[attr-defined]
+from numba.core import cgutils
 from numba.core.caching import IndexDataCacheFile
 from numba.extending import intrinsic, overload
 
@@ -52,6 +53,25 @@ def _bitcast(_context: Any, _bits: Any) -> Any:
 
 
 _float_from_bits: Any = intrinsic(_bitcast)
+
+
+def _to_pointer(_context: Any, _address: Any) -> Any:
+    def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return builder.inttoptr(args[0], cgutils.voidptr_t)
+
+    return types.voidptr(types.int64), codegen
+
+
+_pointer: Any = intrinsic(_to_pointer)
+
+
+@njit
+def array_at(address: int, shape: Any, dtype: Any) -> Any:
+    """The array that begins at an address, in kernels: handing over an array costs 40 ns, an address next to nothing.
+
+    Whoever gives the address keeps the array alive.
+    """
+    return carray(_pointer(address), shape, dtype)
 
 
 _LOWEST, _LOG2E, _HALF, _ONE = np.float32(-87.0), np.float32(1.4426950408889634), np.float32(0.5), np.float32(1.0)

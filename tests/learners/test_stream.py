@@ -12,13 +12,6 @@ def test_next_and_take_walk_along_one_sequence() -> None:
     assert ones.next() == many.take(1)[0]
 
 
-def test_what_was_read_can_be_put_back() -> None:
-    stream = UniformStream(3)
-    first = stream.next()
-    stream.unread()
-    assert stream.next() == first
-
-
 def test_a_restored_stream_goes_on() -> None:
     for steps in (0, 1, 1023, 1024, 1025):
         stream = UniformStream(4)

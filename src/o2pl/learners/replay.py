@@ -1,38 +1,37 @@
-"""The paper's flat replay for a linear softmax, compiled: deciding, logging and learning without Python in between.
-
-`rounds` (a whole simulation) calls the same `decide`, `record` and `learn` that one call per round does.
-"""
+"""The engine of the paper's flat replay for one linear softmax."""
 
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
+from numba import types
 
-from o2pl.compiled import compiled
 from o2pl.features import Chain, Intercept, Standardise
 from o2pl.features.blocks import as_they_are
-from o2pl.features.standardise import absorb, set_scale, standardise_row
 from o2pl.interactions import Decision, Interactions, Log
-from o2pl.learners.kernels import SoftmaxValue, Work, softmax_objective
+from o2pl.learners.kernels import SoftmaxValue
 from o2pl.learners.members import Member
-from o2pl.learners.settings import L2, Settings, baseline_at, clip_at, penalty_at
+from o2pl.learners.replay_kernels import (
+    FEATURE_CLIP,
+    acting_rows,
+    decide,
+    handle_of,
+    into_ring,
+    learn,
+    rounds,
+    take,
+)
+from o2pl.learners.settings import Settings
 from o2pl.learners.stream import UniformStream
 from o2pl.learners.updates import Replay
-from o2pl.oracles.adam import adam_step
 from o2pl.oracles.lbfgs import LBFGS
-from o2pl.policies.sampling import draw_one
-from o2pl.policies.softmax import acting_row
-from o2pl.protocols import Array, Floats, Ints
+from o2pl.protocols import Array, Floats
 from o2pl.validation import check_actions, check_context
 
-# Places in the vector of settings that the kernels read, after those of `Settings.numbers`.
-STEP_SIZE, SHARPNESS, EXPLORATION, FEATURE_CLIP = range(7, 11)
-# Places in the vector of counters.
-LEARNED, CHECKPOINT, STEPS = range(3)
 _STRETCH = 2**14  # rounds of a run whose losses are made at a time
-_NO_CONTROL = np.empty((0, 0), np.float32)
 
 
 def is_flat(member: Member) -> bool:
@@ -41,130 +40,19 @@ def is_flat(member: Member) -> bool:
     return [type(each) for each in maps] in ([], [Standardise], [Intercept], [Standardise, Intercept])
 
 
-@compiled
-def decide(
-    context: Floats, shift: Floats, scale: Floats, W: Floats, numbers: Floats, uniform: float, room: Floats, pi: Floats
-) -> tuple[int, float]:
-    """Draw an action and tell its probability; action -1 if the context is unusable.
+@cache
+def _compile_for_rows() -> None:
+    """For rows of single and double precision; whatever else is given raises TypeError, instead of being compiled for.
 
-    context [d]; room [width], whose first entry is 1 where there is an intercept; pi [K] holds the acting policy.
+    Looking at every context in Python would cost as much as the decision.
     """
-    d = len(shift)
-    if len(context) != d or not all_finite(context):
-        return -1, 0.0
-    K, width = W.shape
-    standardise_row(context, shift, scale, np.float32(numbers[FEATURE_CLIP]), room[width - d :])
-    acting_row(room, W, numbers[SHARPNESS], pi)
-    if numbers[EXPLORATION] > 0:
-        for k in range(K):
-            pi[k] = min((1 - numbers[EXPLORATION]) * pi[k] + numbers[EXPLORATION] / K, 1.0)
-    action = draw_one(pi, uniform)
-    return action, pi[action]
-
-
-@compiled
-def record(
-    context: Floats, action: int, loss: float, propensity: float,
-    contexts: Floats, actions: Ints, losses: Floats, propensities: Floats, n: int,
-) -> bool:  # fmt: skip
-    """Write row n of the log; False, and nothing written, if the context is unusable."""
-    if len(context) != contexts.shape[1] or not all_finite(context):
-        return False
-    for i in range(len(context)):
-        contexts[n, i] = context[i]
-    actions[n] = action
-    losses[n] = loss
-    propensities[n] = propensity
-    return True
-
-
-@compiled
-def all_finite(row: Floats) -> bool:
-    total = np.float32(0)
-    for i in range(len(row)):
-        total += np.float32(row[i]) * np.float32(0)  # 0 unless an entry is NaN, infinite or too large for float32
-    return total == 0  # type: ignore[no-any-return]  # numpy's bool here, a plain one when compiled
-
-
-@compiled
-def learn(
-    contexts: Floats, actions: Ints, losses: Floats, propensities: Floats, n: int,
-    count: Floats, mean: Floats, squares: Floats, binary: Array, shift: Floats, scale: Floats, standardised: bool,
-    ring: Floats, W: Floats, first: Floats, second: Floats, total: Floats, counters: Ints, numbers: Floats, plan: Ints,
-) -> None:  # fmt: skip
-    """Absorb the rows since the last checkpoint, then Adam steps on the latest window; everything in place.
-
-    contexts … propensities: buffers whose first n rows are the log. total [1]: Σ losses. plan: window, every, steps,
-    warm start.
-    """
-    d, width = contexts.shape[1], W.shape[1]
-    if standardised:
-        absorb(contexts[counters[LEARNED] : n], count, mean, squares, binary)
-        set_scale(count, mean, squares, binary, shift, scale)
-    for s in range(counters[LEARNED], n):
-        total[0] += losses[s]
-    window = plan[0]
-    m = min(n, window)
-    start = n - m
-    for s in range(max(counters[LEARNED], start), n):
-        for i in range(d):
-            ring[i, s % window] = contexts[s, i]  # feature-major, the newest row over the oldest
-    features = np.empty((width, m), np.float32)
-    features[0] = 1  # where there is no intercept, the loop writes over it
-    clip = np.float32(numbers[FEATURE_CLIP])
-    for i in range(d):
-        for r in range(m):
-            features[width - d + i, r] = min(max((ring[i, r] - shift[i]) * scale[i], -clip), clip)
-    baseline = baseline_at(numbers, total[0], float(n))
-    played, residuals, inverse = np.empty(m, np.int32), np.empty(m, np.float32), np.empty(m, np.float32)
-    slot = start % window
-    for s in range(start, n):
-        played[slot] = actions[s]
-        residuals[slot] = losses[s] - baseline
-        inverse[slot] = 1 / propensities[s]
-        slot = slot + 1 if slot + 1 < window else 0
-    alpha, penalty = clip_at(numbers, float(m)), penalty_at(numbers, float(m))
-    gradient = np.empty_like(W)
-    work = Work(
-        np.empty((len(W), m), np.float32), np.empty((len(W), m), np.float32), np.empty(m, np.float32),
-        np.empty(m, np.float32), np.empty(m, np.float32),
-    )  # fmt: skip
-    for _ in range(plan[2]):
-        softmax_objective(
-            W, features, played, residuals, inverse, _NO_CONTROL, np.float32(0), np.float32(alpha), penalty,
-            numbers[L2] / m, work, gradient,
-        )  # fmt: skip
-        counters[STEPS] += 1
-        adam_step(
-            W.reshape(-1),
-            gradient.reshape(-1),
-            first.reshape(-1),
-            second.reshape(-1),
-            counters[STEPS],
-            numbers[STEP_SIZE],
-        )
-    counters[LEARNED] = n
-    counters[CHECKPOINT] = max(n + plan[1], plan[3])
-
-
-@compiled
-def rounds(
-    new_contexts: Floats, table: Floats, uniforms: Floats,
-    contexts: Floats, actions: Ints, losses: Floats, propensities: Floats, n: int,
-    count: Floats, mean: Floats, squares: Floats, binary: Array, shift: Floats, scale: Floats, standardised: bool,
-    ring: Floats, W: Floats, first: Floats, second: Floats, total: Floats, counters: Ints, numbers: Floats, plan: Ints,
-) -> None:  # fmt: skip
-    """A whole run: table [T, K] holds the loss of every action. The buffers have room for T more rows."""
-    room, pi = np.ones(W.shape[1], np.float32), np.empty(W.shape[0])
-    for t in range(len(new_contexts)):
-        action, propensity = decide(new_contexts[t], shift, scale, W, numbers, uniforms[t], room, pi)
-        record(new_contexts[t], action, table[t, action], propensity, contexts, actions, losses, propensities, n)
-        n += 1
-        if n >= counters[CHECKPOINT]:
-            learn(
-                contexts, actions, losses, propensities, n, count, mean, squares, binary, shift, scale, standardised,
-                ring, W, first, second, total, counters, numbers, plan,
-            )  # fmt: skip
+    kernels: tuple[Any, Any] = decide, take
+    handle, number, whole = types.int64[::1], types.float64, types.int64
+    for row in (types.float32[::1], types.float64[::1]):
+        kernels[0].compile((row, handle))
+        kernels[1].compile((row, handle, whole, number, number, whole))
+    for kernel in kernels:
+        kernel.disable_compile()
 
 
 class ReplaySoftmax:
@@ -181,81 +69,93 @@ class ReplaySoftmax:
         sharpness: float,
         exploration: float,
     ) -> None:
+        _compile_for_rows()
         self.settings, self.update, self.log, self.stream = member.settings(settings), update, log, stream
         maps = member.features.maps if isinstance(member.features, Chain) else (member.features,)
         scaler = next((each for each in maps if isinstance(each, Standardise)), None)
         feature_clip = math.inf if scaler is None else scaler.clip
+        d, width, window = log.width, member.features.width(log.width), update.window
         own = [update.step_size, sharpness, exploration, feature_clip]
         self.numbers = np.concatenate([self.settings.numbers, own])
-        self.plan = np.array([update.window, update.every, update.steps, update.warm_start])
-        seen = (scaler or Standardise()).init(log.width)
-        weights = np.zeros((3, n_actions, member.features.width(log.width)), np.float32)
+        self.sizes = {"inputs": d, "width": width, "actions": n_actions, "standardised": scaler is not None}
+        self.sizes["settings"] = len(self.numbers)
+        seen = (scaler or Standardise()).init(d)
+        weights = np.zeros((3, n_actions, width), np.float32)
         self.arrays: dict[str, Array] = {
             **{name: seen[name] for name in ("count", "mean", "squares", "binary", "shift", "scale")},
-            "ring": np.zeros((log.width, update.window), np.float32),
             "W": weights[0],
             "first": weights[1],
             "second": weights[2],
             "total": np.zeros(1),
             "counters": np.array([0, update.after(0), 0]),
         }
-        self.standardised = scaler is not None
+        self._rest: dict[str, Array] = {  # what the settings and the log tell, and room to work in
+            "numbers": self.numbers,
+            "plan": np.array([window, update.every, update.steps, update.warm_start]),
+            "ring": np.zeros((d, window), np.float32),
+            "ring_actions": np.zeros(window, np.int32),
+            "ring_losses": np.zeros(window),
+            "ring_inverse": np.zeros(window, np.float32),
+            "features": np.empty((width, window), np.float32),
+            "P": np.empty((n_actions, window), np.float32),
+            "D": np.empty((n_actions, window), np.float32),
+            "room": np.empty((4, window), np.float32),
+            "gradient": np.empty((n_actions, width), np.float32),
+            "row": np.ones(width, np.float32),
+            "pi": np.empty(n_actions),
+        }
         self._bind()
 
     def _bind(self) -> None:
-        a = self.arrays
-        self._learner_args: Any = (
-            a["count"], a["mean"], a["squares"], a["binary"], a["shift"], a["scale"], self.standardised,
-            a["ring"], a["W"], a["first"], a["second"], a["total"], a["counters"], self.numbers, self.plan,
-        )  # fmt: skip
-        self._shift, self._scale, self._W = a["shift"], a["scale"], a["W"]
-        self._room = np.ones(a["W"].shape[1], np.float32)
-        self._pi = np.empty(len(a["W"]))
-        self._counters = a["counters"]
-        self._checkpoint = int(self._counters[CHECKPOINT])
-        self._buffers = self.log.buffers()
+        """Tell the kernels where everything lies; again whenever something has moved."""
+        log = dict(zip(("contexts", "actions", "losses", "propensities"), self.log.buffers(), strict=True))
+        chance = {"uniforms": self.stream.numbers, "place": self.stream.place}
+        self._known = {**log, **chance, **self.arrays, **self._rest}  # kept: a handle keeps nothing alive
+        self._handle = handle_of(self._known, self.sizes)
 
     def probabilities(self, contexts: Floats) -> Floats:
-        out = np.empty((len(contexts), len(self._pi)))
-        for r in range(len(contexts)):
-            decide(contexts[r], self._shift, self._scale, self._W, self.numbers, 0.0, self._room, out[r])
+        out = np.empty((len(contexts), self.sizes["actions"]))
+        acting_rows(contexts, self._handle, out)
         return out
 
     def decide(self, context: Any) -> Decision:
-        if not isinstance(context, np.ndarray) or context.dtype not in _ROWS or context.ndim != 1:
-            context = check_context(context)
-        uniform = self.stream.next()
-        drawn = decide(context, self._shift, self._scale, self._W, self.numbers, uniform, self._room, self._pi)
+        try:
+            drawn = decide(context, self._handle)
+        except TypeError:
+            context = np.ascontiguousarray(check_context(context, self.log.width))
+            drawn = decide(context, self._handle)
         if drawn[0] < 0:
-            self.stream.unread()
-            check_context(context, self.log.width)  # says what is wrong
+            check_context(context, self.log.width)  # says what is wrong, if that is why
+            self.stream.refill()
+            drawn = decide(context, self._handle)
         return _decision(Decision, drawn)
 
     def append(self, context: Any, action: int, loss: float, propensity: float) -> None:
         log = self.log
         n = log.n
         if n == log.capacity:
-            self._buffers = log.buffers(1)
-        if not isinstance(context, np.ndarray) or context.dtype not in _ROWS or context.ndim != 1:
-            context = check_context(context)
+            log.buffers(1)
+            self._bind()
         if type(action) is not int:
             action = int(check_actions([action])[0])
-        if not record(context, action, loss, propensity, *self._buffers, n):
+        try:
+            taken = take(context, self._handle, action, loss, propensity, n)
+        except TypeError:
+            row = np.ascontiguousarray(check_context(context, log.width))
+            taken = take(row, self._handle, action, float(loss), float(propensity), n)
+        if not taken:
             check_context(context, log.width)  # says what is wrong
         log.n = n + 1
-        if n + 1 >= self._checkpoint:
-            self.learn()
 
     def extend(self, rows: Interactions) -> None:
         self.log.extend(rows)
-        self._buffers = self.log.buffers()
+        self._bind()
 
     def imitate(self) -> None:
         """Nothing to do: it starts where every weight is near 1."""
 
     def learn(self, oracle: LBFGS | None = None) -> None:
-        learn(*self._buffers, self.log.n, *self._learner_args)
-        self._checkpoint = int(self._counters[CHECKPOINT])
+        learn(self._handle, self.log.n)
         if oracle is not None:
             self._solve(oracle)
 
@@ -271,13 +171,13 @@ class ReplaySoftmax:
 
     def run(self, contexts: Floats, losses: Any) -> Interactions:
         log, start = self.log, self.log.n
-        self._buffers = log.buffers(len(contexts))
+        log.buffers(len(contexts))
+        self._bind()
         for first in range(0, len(contexts), _STRETCH):
             some = contexts[first : first + _STRETCH]
             table, uniforms = losses[first : first + _STRETCH], self.stream.take(len(some))
-            rounds(some, table, uniforms, *self._buffers, log.n, *self._learner_args)
+            rounds(some, table, uniforms, self._handle, log.n)
             log.n += len(some)
-        self._checkpoint = int(self._counters[CHECKPOINT])
         return log[start:]
 
     def state(self) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -285,10 +185,10 @@ class ReplaySoftmax:
 
     def restore(self, header: dict[str, Any], arrays: dict[str, Array]) -> None:
         self.stream = UniformStream.restore(header["stream"])
-        self.arrays = {name: arrays[name] for name in self.arrays}
+        self.arrays = {name: np.array(arrays[name]) for name in self.arrays}
         self.log.restore(arrays)
         self._bind()
+        into_ring(self._handle, 0, int(self.arrays["counters"][0]))
 
 
 _decision = tuple.__new__  # the constructor of a named tuple, without its argument handling
-_ROWS = (np.dtype(np.float32), np.dtype(np.float64))  # such rows go to the kernels as they are, which check the rest
