@@ -11,7 +11,6 @@ from benchmarks import page
 from benchmarks.bounds import bound
 from benchmarks.data import logistic_bandit
 from benchmarks.measure import Skipped, of_pairs
-from benchmarks.peers import PEERS, python_loop
 from benchmarks.reference import ReplayReference, both_objectives, library
 from benchmarks.table import BENCH, met
 
@@ -47,18 +46,6 @@ def test_the_reference_makes_our_decisions(d: int, n_actions: int) -> None:
     np.testing.assert_array_equal(actions, ours.actions)
     np.testing.assert_allclose(propensities, ours.propensities, rtol=1e-2)
     assert ReplayReference(d, n_actions, seed=3).loop(contexts, rewards.tolist()) == pytest.approx(ours.mean_reward)
-
-
-@pytest.mark.parametrize("name", PEERS)
-@pytest.mark.filterwarnings("ignore")  # other people's
-def test_peers_learn_or_are_skipped(name: str) -> None:
-    contexts, rewards = logistic_bandit(300, 20, 5)
-    try:
-        found = python_loop(name, contexts, rewards.tolist())
-    except Skipped as reason:
-        assert name in str(reason)  # noqa: PT017
-    else:
-        assert found > rewards.mean() + 0.05
 
 
 def test_ratios_are_of_pairs() -> None:
