@@ -80,6 +80,8 @@ def _table() -> dict[str, Bench]:
         ("start_help", "CPU time of `o2pl --help`", startup.HELP, "value ≤ .6"),
     ):
         rows[name] = Bench("Start-up", what, "importing numpy", partial(startup.startup, arguments), bar)
+    first = "CPU time of a first `O2PL().run`, import and compiling included"
+    rows["start_first_use"] = Bench("Start-up", first, "again, kernels on disk", startup.first_use)
     rows["machine_sgemm"] = Bench("Machine", "float32 matrix product, two threads", "one thread", machine.sgemm)
     rows["machine_copy"] = Bench("Machine", "memory copy, two threads", "one thread", machine.copy)
     return rows
