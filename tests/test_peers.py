@@ -25,9 +25,12 @@ STAND_IN = """
 
     class LinUCBDisjoint:
         def __init__(self, **_):
-            self.told = []
+            self.told, self.asked = [], 0
         def pull(self, arms, context):
             print("not an answer")
+            if len(self.told) != self.asked:
+                raise RuntimeError("asked again before it was told")
+            self.asked += 1
             if context[0] > 1e6:
                 os._exit(3)
             return {choice}
