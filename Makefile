@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.made
+PEERS := .venv-peers/.made
 
 .PHONY: demo test check bench clean
 
@@ -17,7 +18,7 @@ check: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(STAMP)
+bench: $(STAMP) $(PEERS)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks
 
 $(STAMP): pyproject.toml constraints.txt
@@ -26,5 +27,10 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,bench]"
 	touch $@
 
+# The libraries that the bench runs beside ours; one that does not install is named, and left out.
+$(PEERS): benchmarks/peers-constraints.txt benchmarks/peer_environment.py | $(STAMP)
+	$(PYTHON) benchmarks/peer_environment.py .venv-peers
+	touch $@
+
 clean:
-	rm -rf .venv out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-peers out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,13 +1,13 @@
 """`python -m benchmarks.evaluation`: IPS, SNIPS and DR with intervals over 1e7 rows, and what memory that takes.
 
-The peer is OBP (0.5.7) where it is installed, else its algorithm as its documentation states it: the estimator's
-value in every row, then the means of as many samples of n rows drawn with replacement, and their quantiles. Its
-default is 10,000 resamples; 100 are timed here, so the ratio is 1/100th of what the default would give, nearly.
+The peer is OBP in the peers' environment, where that is there; else its algorithm as its documentation states it, and
+the row says so: the estimator's value in every row, then the means of as many samples of n rows drawn with replacement,
+and their quantiles. OBP's default is 10,000 resamples; 100 are timed here, so the ratio is 1/100th of what the default
+would give, nearly.
 """
 
 from __future__ import annotations
 
-import importlib
 import resource
 import subprocess
 import sys
@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.measure import Row, rates
+from benchmarks import peers
+from benchmarks.measure import Row, Skipped, Task, rates
 from o2pl.evaluation.estimators import BLOCK, Estimate, Stream, Tuning, columns_of
 
 Tables = dict[str, NDArray[Any]]
@@ -50,20 +51,6 @@ def ours(log: Tables, names: tuple[str, ...] = NAMES) -> list[Estimate]:
     return [stream.estimate() for stream in streams]
 
 
-def peer(log: Tables) -> list[Any]:
-    try:
-        obp = importlib.import_module("obp.ope")
-    except ImportError:
-        return bootstrap(log)
-    common = {key: log[key] for key in ("reward", "action", "pscore")}
-    common |= {"action_dist": log["action_dist"][:, :, None], "position": np.zeros(len(log["reward"]), int)}
-    settings = {"n_bootstrap_samples": RESAMPLES, "random_state": 0}
-    plain = (obp.InverseProbabilityWeighting(), obp.SelfNormalizedInverseProbabilityWeighting())
-    model = {"estimated_rewards_by_reg_model": log["predicted"][:, :, None]}
-    found = [one.estimate_interval(**common, **settings) for one in plain]
-    return [*found, obp.DoublyRobust().estimate_interval(**common, **model, **settings)]
-
-
 def bootstrap(log: Tables) -> list[Any]:
     """The row values of the three estimators, and quantiles of the means of resampled rows."""
     n = len(log["reward"])
@@ -82,9 +69,21 @@ def bootstrap(log: Tables) -> list[Any]:
 def speed(n: int = 10_000_000, peer_rows: int = 100_000) -> Row:
     """Rows per second of the three estimators with intervals; the peer on fewer rows, which suits its cache."""
     log, small = tables(n), tables(peer_rows)
-    scale = n / peer_rows
-    row = rates(lambda: ours(log).clear(), lambda: peer(small).clear(), n, "rows/s", repeats=3)
-    return row._replace(peer=row.peer / scale, ratio=row.ratio * scale, low=row.low * scale, high=row.high * scale)
+
+    def beside(peer: Task) -> Row:
+        return rates(lambda: ours(log).clear(), peer, n, "rows/s", repeats=3, peer_work=peer_rows)
+
+    try:
+        with peers.Child("obp", **small) as child:
+            values = child.ask("evaluate", resamples=RESAMPLES)["values"]
+            row = beside(lambda: child.seconds("evaluate", resamples=RESAMPLES))
+    except Skipped as reason:
+        return beside(lambda: bootstrap(small).clear())._replace(note=f"Its algorithm, written again: {reason}.")
+    means = ", ".join(
+        f"{name} {value[0]:.4f} and {mine.value:.4f}"
+        for name, value, mine in zip(NAMES, values, ours(small), strict=True)
+    )
+    return row._replace(note=f"OBP's values and ours on the peer's {peer_rows:,} rows: {means}.")
 
 
 def memory(n: int = 10_000_000) -> float:

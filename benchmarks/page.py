@@ -12,14 +12,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from benchmarks import peers
 from benchmarks.bounds import bound
 from benchmarks.table import BENCH, met
 
 RESULTS = Path(__file__).with_name("results.json")
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
-PACKAGES = (
-    "numpy", "scipy", "numba", "vowpalwabbit", "mabwiser", "river", "contextualbandits", "coba", "obp", "vw-estimators",
-)  # fmt: skip
+PACKAGES = ("numpy", "scipy", "numba", "vowpalwabbit", "vw-estimators")
 
 INTRODUCTION = """# Benchmarks
 
@@ -43,6 +42,7 @@ def about() -> dict[str, Any]:
             versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
+    versions |= peers.versions()
     cpu = platform.processor()
     information = Path("/proc/cpuinfo")
     if information.exists():
@@ -75,6 +75,11 @@ def _lines(results: Mapping[str, Any]) -> Iterator[str]:
         for name in names:
             if "ratio" in results[name]:
                 yield _row(name, results[name])
+    noted = [name for name in rows if results[name].get("note") and not rows[name].bar]
+    if noted:
+        yield "\n## Notes\n"
+        for name in noted:
+            yield f"- `{name}`: {results[name]['note']}"
     missed = [name for name in rows if met(rows[name].bar, results[name]) is False]
     if missed:
         yield "\n## Bars that are missed\n"

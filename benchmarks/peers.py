@@ -1,110 +1,89 @@
-"""Other libraries in the same loop: act and update, one context at a time. Each is used where it can be imported.
+"""Other libraries, for real: each works in a child process of `.venv-peers`, since their pins and ours conflict.
 
-All run their disjoint LinUCB (ridge regression per action), the cheapest learner that all have and that uses contexts.
-None of them tells the probability of its action. Contexts come as each library wants them: making them so is timed.
+`make bench` makes that environment (`peer_environment.py`); `peer_loops.py` is what the child runs, and its clock is
+what counts. Both sides of a row get the same columns.
 """
 
 from __future__ import annotations
 
-import importlib
-import warnings
-from collections.abc import Callable
-from typing import Any, NamedTuple
+import contextlib
+import importlib.metadata
+import json
+import subprocess
+import sysconfig
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import Skipped
-from o2pl.protocols import Floats
+from benchmarks import peer_loops
+from benchmarks.measure import Skipped, Told
+from benchmarks.peer_environment import REASONS
+from o2pl.protocols import Array
 
-Act = Callable[[Floats], Any]
-Update = Callable[[Floats, Any, float], Any]
-
-
-class Peer(NamedTuple):
-    package: str  # as it is imported
-    make: Callable[[Any, int, int], tuple[Act, Update]]  # of the imported package, d, K
-    rounds: int  # that take about a second
+ENVIRONMENT = Path(__file__).parents[1] / ".venv-peers"
+PEERS = tuple(peer_loops.LOOPS)
+DRIVERS = tuple(peer_loops.DRIVERS)
 
 
-def mabwiser(package: Any, d: int, n_actions: int) -> tuple[Act, Update]:
-    learner = package.MAB(list(range(n_actions)), package.LearningPolicy.LinUCB(alpha=0.2), seed=0)
-    learner.fit([0], [0.0], [[0.0] * d])
-    return (
-        lambda context: learner.predict(context[None]),
-        lambda context, action, reward: learner.partial_fit([action], [reward], context[None]),
-    )
+def versions() -> dict[str, str]:
+    """Of the peers that are installed; `about` of the page."""
+    site = sysconfig.get_path("purelib", "venv", {"base": str(ENVIRONMENT), "platbase": str(ENVIRONMENT)})
+    found = {each.name: each.version for each in importlib.metadata.distributions(path=[site])}
+    return {name: found[name] for name in PEERS if name in found}
 
 
-def river(package: Any, d: int, n_actions: int) -> tuple[Act, Update]:
-    learner = package.LinUCBDisjoint(alpha=0.2, seed=0)
-    arms = list(range(n_actions))
-
-    def features(context: Floats) -> dict[int, float]:
-        return dict(enumerate(context.tolist()))
-
-    return (
-        lambda context: learner.pull(arms, context=features(context)),
-        lambda context, action, reward: learner.update(action, features(context), reward),
-    )
+def interpreter(name: str) -> str:
+    """The Python of the peers' environment; skipped, saying why, where it does not hold this one."""
+    python = Path(sysconfig.get_path("scripts", "venv", {"base": str(ENVIRONMENT)})) / "python"
+    if not (python.exists() and (ENVIRONMENT / REASONS).exists()):
+        raise Skipped(f"{name} is not installed: `make bench` makes the environment that holds it, .venv-peers")
+    if reason := json.loads((ENVIRONMENT / REASONS).read_text()).get(name):
+        raise Skipped(f"{name} did not install: {reason}")
+    return str(python)
 
 
-def contextualbandits(package: Any, d: int, n_actions: int) -> tuple[Act, Update]:
-    learner = package.LinUCB(n_actions, alpha=0.2, random_state=1)
-    return (
-        lambda context: int(learner.predict(context[None])[0]),
-        lambda context, action, reward: learner.partial_fit(context[None], np.array([action]), np.array([reward])),
-    )
+class Child:
+    """A process that runs one library's code on these columns, and tells how long that took."""
 
+    def __init__(self, name: str, **columns: Array) -> None:
+        self.name = name
+        python = interpreter(name)
+        self._folder = tempfile.TemporaryDirectory()
+        for column, values in columns.items():
+            np.save(Path(self._folder.name) / f"{column}.npy", values)
+        self._process = subprocess.Popen(
+            [python, str(peer_loops.__file__), self._folder.name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,  # progress bars
+            text=True,
+        )
 
-def coba(package: Any, d: int, n_actions: int) -> tuple[Act, Update]:
-    """Its features are those of the pair of context and action, a cross product: O((d K)²) a round."""
-    learner = package.LinUCBLearner(alpha=0.2, features=["a", "ax"], seed=0)
-    arms = [tuple(float(k == j) for j in range(n_actions)) for k in range(n_actions)]
-    last: list[float] = []
+    def ask(self, task: str, **details: Any) -> dict[str, Any]:
+        """The answer; skipped where the library fails."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):  # it has died: there will be no answer
+            print(json.dumps({"task": task, "peer": self.name, **details}), file=self._process.stdin, flush=True)
+        line = self._process.stdout.readline()
+        said: dict[str, Any] = json.loads(line) if line else {}
+        if "seconds" not in said:
+            status = said.get("error") or f"its process ended with status {self._process.wait(5)}"
+            raise Skipped(f"{self.name} did not work: {status}")
+        return said
 
-    def act(context: Floats) -> int:
-        action, probability = learner.predict(tuple(context.tolist()), arms)
-        last[:] = [probability]
-        return arms.index(tuple(action))
+    def seconds(self, task: str, **details: Any) -> Told:
+        return Told(self.ask(task, **details)["seconds"])
 
-    def update(context: Floats, action: int, reward: float) -> None:
-        learner.learn(tuple(context.tolist()), arms[action], reward, last[0])
+    def __enter__(self) -> Child:
+        return self
 
-    return act, update
-
-
-def obp(package: Any, d: int, n_actions: int) -> tuple[Act, Update]:
-    learner = package.LinUCB(dim=d, n_actions=n_actions, epsilon=0.2, random_state=0)
-    return (
-        lambda context: int(learner.select_action(context[None])[0]),
-        lambda context, action, reward: learner.update_params(action, reward, context[None]),
-    )
-
-
-PEERS = {
-    "mabwiser": Peer("mabwiser.mab", mabwiser, 1000),
-    "river": Peer("river.bandit", river, 4000),
-    "contextualbandits": Peer("contextualbandits.online", contextualbandits, 1500),
-    "coba": Peer("coba.learners", coba, 2000),
-    "obp": Peer("obp.policy", obp, 5000),
-}
-
-
-def imported(name: str) -> Any:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return importlib.import_module(PEERS[name].package)
-    except ImportError as error:
-        raise Skipped(f"{name} cannot be imported: {error}") from None
-
-
-def python_loop(name: str, contexts: Floats, rewards: list[list[float]]) -> float:
-    """Act, then update, every round; the mean reward."""
-    act, update = PEERS[name].make(imported(name), contexts.shape[1], len(rewards[0]))
-    total = 0.0
-    for context, row in zip(contexts, rewards, strict=True):
-        action = act(context)
-        update(context, action, row[action])
-        total += row[action]
-    return total / len(rewards)
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.kill()
+        self._process.communicate()
+        self._folder.cleanup()

@@ -16,6 +16,7 @@ from o2pl import O2PL
 from o2pl.protocols import Floats
 
 ROUNDS = 5000
+LEARNED = 0.1  # how far above a uniform choice a peer's mean reward must be
 
 
 def replay(n_actions: int) -> O2PL:
@@ -54,20 +55,27 @@ def loop_reference(d: int, n_actions: int, rounds: int = 4 * ROUNDS) -> Row:
     )
 
 
-def loop_peer(name: str, d: int = 20, n_actions: int = 5, rounds: int | None = None) -> Row:
-    """Against another library's loop, over fewer rounds where it is slow."""
-    peers.imported(name)
-    few = rounds or peers.PEERS[name].rounds
-    contexts, table = logistic_bandit(max(few, rounds or ROUNDS), d, n_actions)
+def peer(name: str, task: str = "loop", d: int = 20, n_actions: int = 5, rounds: int = ROUNDS) -> Row:
+    """Against another library: its learner called every round, or (`drive`) its own driver beside `O2PL.run`.
+
+    A loop that has learned nothing would be no peer.
+    """
+    contexts, table = logistic_bandit(rounds, d, n_actions)
     rewards = table.tolist()
-    return rates(
-        lambda: our_loop(contexts, rewards),
-        lambda: peers.python_loop(name, contexts[:few], rewards[:few]),
-        len(contexts),
-        "rounds/s",
-        repeats=5,
-        peer_work=few,
-    )
+    with peers.Child(name, contexts=contexts, rewards=table) as child:
+        theirs = child.ask(task, rounds=rounds)["mean"]
+        if theirs < table.mean() + LEARNED:
+            raise Skipped(f"{name} has not learned: mean reward {theirs:.3f}, uniform {table.mean():.3f}")
+        row = rates(
+            (lambda: our_loop(contexts, rewards)) if task == "loop" else (lambda: our_run(contexts, table)),
+            lambda: child.seconds(task, rounds=rounds),
+            rounds,
+            "rounds/s",
+            repeats=5,
+        )
+    ours = replay(n_actions).run((contexts, table)).mean_reward
+    note = f"Mean reward over {rounds:,} rounds: {name} {theirs:.3f}, o2pl {ours:.3f}, uniform {table.mean():.3f}."
+    return row._replace(note=note)
 
 
 def run(d: int, n_actions: int, cpu: bool = False, one_core: bool = False, rounds: int = 20 * ROUNDS) -> Row:

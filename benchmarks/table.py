@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from benchmarks import evaluation, histories, machine, memory, rounds, startup, widths
 from benchmarks.measure import Row
-from benchmarks.peers import PEERS
+from benchmarks.peers import DRIVERS, PEERS
 
 LOOPS = ((4, 3, "≥ 10"), (20, 5, "≥ 15"), (64, 10, "≥ 10"))
 RUNS = ((20, 5, 100_000), (64, 10, 30_000))
@@ -41,7 +41,7 @@ def _table() -> dict[str, Bench]:
             rows[f"{name}_text_ahead"] = Bench(each_round, what, "VW, Python loop, text made beforehand", ahead)
     for peer in PEERS:
         what = "act and update, replay-Adam, d = 20, K = 5"
-        rows[f"loop_20x5_{peer}"] = Bench(each_round, what, f"{peer} LinUCB", partial(rounds.loop_peer, peer))
+        rows[f"loop_20x5_{peer}"] = Bench(each_round, what, f"{peer} LinUCB", partial(rounds.peer, peer))
     rows["act_latency"] = Bench(each_round, "one decision, d = 64, K = 10", "VW", rounds.act_latency, "≥ 20")
     for d, k, n in RUNS:
         what, name = f"`O2PL.run`, replay-Adam, d = {d}, K = {k}", f"run_{d}x{k}"
@@ -50,6 +50,9 @@ def _table() -> dict[str, Bench]:
         rows[f"{name}_cpu"] = Bench(whole, what, "VW, own driver, CPU time of both threads", cpu)
         rows[f"{name}_one_core"] = Bench(whole, what, "VW, own driver, all on one core", one_core)
         rows[f"{name}_cpp"] = Bench(whole, what, "C++", partial(rounds.run_reference, d, k, n), "≥ .5")
+    for peer in DRIVERS:
+        what, measure = "`O2PL.run`, replay-Adam, d = 20, K = 5", partial(rounds.peer, peer, "drive")
+        rows[f"run_20x5_{peer}"] = Bench(whole, what, f"{peer} LinUCB, own driver", measure)
     for name, (n, d, k) in {"batch_1e6x20x5": (10**6, 20, 5), "batch_1e5x64x10": (10**5, 64, 10)}.items():
         what = f"objective and gradient, two threads, n = {n:,}, d = {d}, K = {k}"
         rows[name] = Bench("Batches", what, "C++", partial(machine.batch, n, d, k), "≤ 1.3")
@@ -77,6 +80,8 @@ def _table() -> dict[str, Bench]:
         ("start_help", "CPU time of `o2pl --help`", startup.HELP, "value ≤ .6"),
     ):
         rows[name] = Bench("Start-up", what, "importing numpy", partial(startup.startup, arguments), bar)
+    first = "CPU time of a first `O2PL().run`, import and compiling included"
+    rows["start_first_use"] = Bench("Start-up", first, "again, kernels on disk", startup.first_use)
     rows["machine_sgemm"] = Bench("Machine", "float32 matrix product, two threads", "one thread", machine.sgemm)
     rows["machine_copy"] = Bench("Machine", "memory copy, two threads", "one thread", machine.copy)
     return rows

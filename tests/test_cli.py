@@ -36,7 +36,7 @@ def call(*arguments: object) -> Result:
 
 def test_help_and_version():
     assert call("--version").output == f"o2pl {o2pl.__version__}\n"
-    for command in ("list", "run", "demo"):
+    for command in ("list", "run", "demo", "warm-up"):
         assert command in call("--help").output
         assert call(command, "--help").exit_code == 0
     text = call("run", "--help").output
@@ -55,6 +55,13 @@ def test_help_and_version():
     ):
         assert f"--{name}" in text
     assert "o2pl run wheel/17" in text
+
+
+def test_warm_up_says_how_long_it_took_and_where_kernels_are():
+    found = call("warm-up")
+    assert found.exit_code == 0
+    assert found.output.startswith("ready after ")
+    assert "kernels are kept in " in found.output
 
 
 def test_help_imports_nothing_heavy():

@@ -12,6 +12,7 @@ The path of the data, and of the folders:
 `confidence_sequence` how sure one may be at any time, `SafeImprovement` whether a log supports a better policy.
 """
 
+from o2pl.ahead import warm_up
 from o2pl.evaluation.evaluate import Evaluation, evaluate
 from o2pl.evaluation.logs import RewardLog
 from o2pl.evaluation.sequences import ConfidenceSequence, confidence_sequence
@@ -44,4 +45,5 @@ __all__ = [
     "evaluate",
     "load",
     "read_log",
+    "warm_up",
 ]

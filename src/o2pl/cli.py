@@ -257,6 +257,21 @@ def evaluate_policy(
         command.run(read_log(log, reward_range=ends), policy, baseline, at_any_time, delta, figure, Console())
 
 
+@app.command("warm-up")
+def warm_up_kernels() -> None:
+    """Compile now what the first use would compile: in a container's image, or before a service starts.
+
+    Kernels are kept in `NUMBA_CACHE_DIR` where that is set, else beside the package, else in the user's cache. They are
+    for this processor, this Python and this version of o2pl.
+    """
+    from o2pl import warm_up
+    from o2pl.compiled import folders
+
+    seconds = warm_up()
+    kept = os.path.commonpath(folders()) if folders() else "memory alone: no folder can be written"
+    typer.echo(f"ready after {seconds:.0f} s; kernels are kept in {kept}")
+
+
 def _say_found(sections: Any, out: Path) -> None:
     for section in sections:
         typer.echo(section.study.title)
@@ -310,8 +325,10 @@ def _run(experiment: Experiment, options: Any, out: Path, number: int | None, en
 
 
 def _progress(screen: Any) -> Progress:
+    from o2pl.compiled import say_if_first
     from o2pl.experiments.progress import Bar, Plain
 
+    say_if_first()
     return Bar(screen) if screen.is_terminal else Plain(lambda line: typer.echo(line, err=True))
 
 

@@ -1,20 +1,30 @@
-"""Numba, once: the decorator that every kernel uses, and the exponential that every softmax uses."""
+"""Numba, once: the decorator that every kernel uses, where kernels are kept, and the exponential of every softmax."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import logging
 import math
+import multiprocessing
+import os
+import re
+import stat
+import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numpy as np
 from numba import carray, njit, types  # type: ignore[attr-defined]
-from numba.core import cgutils
-from numba.core.caching import IndexDataCacheFile
+from numba.core import caching, cgutils
 from numba.extending import intrinsic, overload
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+KERNELS: list[Any] = []  # all there are so far
+_NUMBA: Any = caching
 
 # Reductions may be reordered and fused, so that they vectorise; NaN and infinity keep their meaning.
 _FAST = {"contract", "reassoc", "nsz", "arcp"}
@@ -27,22 +37,132 @@ def _fingerprint() -> str:
 
 
 _SOURCES = _fingerprint()
+_KEPT = re.compile(r".+\.py\d+\w*-([0-9a-f]{12})\.(?:nbi|\d+\.nbc)")  # files that `_Kept` makes, and their fingerprint
 
 
 def compiled(function: F, nogil: bool = False) -> F:
     """Compile `function` on first use and keep the result on disk; with `nogil`, threads may run it side by side."""
-    kernel: Any = njit(cache=True, fastmath=_FAST, error_model="numpy", nogil=nogil)(function)
-    # Numba renews a kernel on disk when the kernel's own file changes, but the kernels it calls, which stand in other
-    # files, are compiled into it: so the name on disk says what all the sources were.
-    cache = kernel._cache
-    name = f"{cache._impl.filename_base}-{_SOURCES}"
-    cache._cache_file = cast(Any, IndexDataCacheFile)(cache.cache_path, name, cache._impl.locator.get_source_stamp())
+    kernel: Any = njit(fastmath=_FAST, error_model="numpy", nogil=nogil)(function)
+    try:
+        kernel._cache = _Kept(function)
+    except RuntimeError:  # no folder can be written
+        kernel._cache = _NotKept()
+    KERNELS.append(kernel)
     return cast(F, kernel)
 
 
 def compiled_for_threads(function: F) -> F:
     """`compiled`, and other threads may run meanwhile: worth it where a call takes longer than changing threads."""
     return compiled(function, nogil=True)
+
+
+def folders() -> list[str]:
+    """Where kernels are kept; none where they cannot be."""
+    return sorted({kernel._cache.cache_path for kernel in KERNELS} - {None})
+
+
+class _InTemporaryFolder(_NUMBA._SourceFileBackedLocatorMixin, _NUMBA._CacheLocator):  # type: ignore[misc]
+    """For want of another folder. What lies there is run, so it must be this user's alone."""
+
+    def __init__(self, function: Any, file: str) -> None:
+        self._py_file = file
+        self._lineno = function.__code__.co_firstlineno
+        self._root = os.path.join(tempfile.gettempdir(), f"o2pl-{os.getuid() if hasattr(os, 'getuid') else 'user'}")
+
+    def get_cache_path(self) -> str:
+        return os.path.join(self._root, str(self.get_suitable_cache_subpath(self._py_file)))
+
+    def ensure_cache_path(self) -> None:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(self._root, 0o700)
+        found = os.lstat(self._root)
+        ours = not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not found.st_mode & 0o022)
+        if not (ours and stat.S_ISDIR(found.st_mode)):
+            raise PermissionError(f"{self._root} is not this user's alone")
+        super().ensure_cache_path()
+
+
+class _Places(_NUMBA.CompileResultCacheImpl):  # type: ignore[misc]
+    """Numba's (NUMBA_CACHE_DIR, beside the source, the user's), then a temporary one."""
+
+    _locator_classes = (*_NUMBA.CacheImpl._locator_classes, _InTemporaryFolder)
+
+
+class _Kept(_NUMBA.FunctionCache):  # type: ignore[misc]
+    """A kernel's compiled forms on disk.
+
+    Numba renews a kernel on disk when the kernel's own file changes, but the kernels it calls, which stand in other
+    files, are compiled into it: so the name on disk says what all the sources were.
+    """
+
+    _impl_class = _Places
+    _tidied: set[str] = set()  # noqa: RUF012  # folders, of all kernels
+
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        name = f"{self._impl.filename_base}-{_SOURCES}"
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file = _NUMBA.IndexDataCacheFile(self.cache_path, name, stamp)
+        self.index = str(self._cache_file._index_path)
+
+    def load_overload(self, signature: Any, context: Any) -> Any:
+        found = None
+        with contextlib.suppress(OSError):  # a file that cannot be read is no file
+            found = super().load_overload(signature, context)
+        if found is None:
+            _say_once(_FIRST)
+        return found
+
+    def save_overload(self, signature: Any, result: Any) -> None:
+        try:
+            super().save_overload(signature, result)
+        except OSError as error:  # a full disk, a folder that is gone: the kernel works all the same
+            _LOGGER.info("a compiled kernel was not kept: %s", error)
+        if self.cache_path not in self._tidied:
+            self._tidied.add(self.cache_path)
+            remove_stale(Path(self.cache_path))
+
+
+class _NotKept(_NUMBA.NullCache):  # type: ignore[misc]
+    index = os.devnull + "/none"
+
+    def load_overload(self, signature: Any, context: Any) -> None:
+        _say_once(
+            "compiling kernels, up to half a minute, and each time: no folder for them can be written "
+            "(set NUMBA_CACHE_DIR to one)"
+        )
+
+
+def remove_stale(folder: Path) -> None:
+    """Forms that were compiled from other sources. One that is being read goes on being read; who needs it later
+    compiles it again."""
+    with contextlib.suppress(OSError):
+        for path in folder.iterdir():
+            found = _KEPT.fullmatch(path.name)
+            if found and found[1] != _SOURCES:
+                path.unlink(missing_ok=True)
+
+
+def say_if_first() -> None:
+    """For a process that leaves the computing to others: they will have to compile where nothing is kept yet."""
+    if not any(os.path.exists(kernel._cache.index) for kernel in KERNELS):
+        _say_once(_FIRST)
+
+
+_LOGGER = logging.getLogger("o2pl")
+_FIRST = "first use here: compiling kernels, up to half a minute; they are kept for the next time"
+_said: list[str] = []
+
+
+def _say_once(what: str) -> None:
+    """To the log, and to whoever sits before a terminal; a worker process leaves that to its parent."""
+    if _said:
+        return
+    _said.append(what)
+    _LOGGER.info(what)
+    terminal = sys.stderr is not None and sys.stderr.isatty()
+    if terminal and multiprocessing.parent_process() is None:
+        print(f"o2pl: {what} …", file=sys.stderr, flush=True)
 
 
 def _bitcast(_context: Any, _bits: Any) -> Any:

@@ -1,0 +1,43 @@
+"""Compiling ahead of the first use."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from o2pl.evaluation.evaluate import evaluate
+from o2pl.learners import O2PL, GaussianO2PL
+
+_ROWS = 300
+
+
+def warm_up() -> float:
+    """Compile what the defaults need, and keep it on disk; the seconds it took, few where all is kept already.
+
+    That is `O2PL` with `update="geometric"` and `"replay"`, `GaussianO2PL`, and `evaluate`. Other settings compile what
+    more they need when they are first used.
+    """
+    start = time.perf_counter()
+    generator = np.random.default_rng(0)
+    contexts = generator.normal(size=(_ROWS, 3))
+    rewards = (contexts > 0).astype(float)
+    actions = generator.integers(3, size=_ROWS)
+    log = (contexts, actions, rewards[np.arange(_ROWS), actions], np.full(_ROWS, 1 / 3))
+    for policy, update in (("linear", "replay"), ("linear", "geometric"), ("union", "geometric")):
+        learner = O2PL(3, policy=policy, update=update, random_state=0)
+        learner.run((contexts, rewards))
+        for context in (*contexts[:20], *contexts[:20].astype(np.float32)):
+            learner.update(context, (decision := learner.act(context)).action, 1.0, decision.propensity)
+        learner.partial_fit(*log)
+        learner.fit(*log)
+        learner.score(*log)
+    wide = generator.normal(size=(_ROWS, 40))  # so many columns are projected before they are multiplied
+    O2PL(3, random_state=0).run((wide, rewards))
+    for at_any_time in (False, True):
+        evaluate(learner, learner, baseline="uniform", at_any_time=at_any_time)
+    prices = GaussianO2PL(random_state=0)
+    for context in contexts:
+        prices.update(context, (price := prices.act(context)).action, 1.0, price.propensity)
+    prices.fit(contexts, generator.normal(size=_ROWS), rewards[:, 0], np.full(_ROWS, 0.4))
+    return time.perf_counter() - start

@@ -1,0 +1,216 @@
+"""Where kernels are kept, and what is said while they are compiled.
+
+Each case is a process of its own with a small kernel in a folder of its own, and an empty cache.
+"""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from o2pl import compiled, warm_up
+
+MODULE = """
+    from o2pl.compiled import compiled
+
+    @compiled
+    def inner(x):
+        return 2 * x
+
+    @compiled
+    def outer(x):
+        return inner(x) + 1
+
+    def work(x):
+        return outer(x)
+"""
+USE = "import small; print(small.outer(3), small.outer(4.5))"
+SAID = b"first use here: compiling kernels"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "small.py").write_text(textwrap.dedent(MODULE))
+    (tmp_path / "temporary").mkdir()
+    return tmp_path
+
+
+def run(folder: Path, code: str = USE, terminal: bool = False, **variables: str) -> tuple[bytes, bytes]:
+    """What it wrote to standard output and to standard error (a terminal, if asked for)."""
+    source = Path(compiled.__file__).parents[1]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_CACHE")}
+    environment |= {"PYTHONPATH": f"{source}{os.pathsep}{folder}", "TMPDIR": str(folder / "temporary"), **variables}
+    ours, theirs = pty.openpty() if terminal else os.pipe()
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=theirs, env=environment)
+    os.close(theirs)
+    said = b""
+    try:
+        while piece := os.read(ours, 4096):
+            said += piece
+    except OSError:  # a terminal that is closed
+        pass
+    os.close(ours)
+    assert done.returncode == 0, said.decode()
+    return done.stdout, said
+
+
+def kept(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.suffix in {".nbi", ".nbc"})
+
+
+def test_it_is_said_once_on_a_terminal_and_only_when_compiling(folder: Path) -> None:
+    out, said = run(folder, terminal=True)
+    assert out == b"7 10.0\n"
+    assert said.count(SAID) == said.count(b"\n") == 1
+    before = [(path, path.stat().st_mtime_ns) for path in kept(folder / "__pycache__")]
+    assert len(before) == 6  # two kernels: an index and two forms each
+    assert run(folder, terminal=True) == (out, b"")
+    assert [(path, path.stat().st_mtime_ns) for path in kept(folder / "__pycache__")] == before
+
+
+def test_elsewhere_only_a_log_hears_of_it(folder: Path) -> None:
+    cache = {"NUMBA_CACHE_DIR": str(folder / "first")}
+    assert run(folder, **cache) == (b"7 10.0\n", b"")
+    assert kept(folder / "first")
+    assert not kept(folder / "__pycache__")
+    out, said = run(
+        folder, f"import logging; logging.basicConfig(level='INFO'); {USE}", NUMBA_CACHE_DIR=str(folder / "b")
+    )
+    assert out == b"7 10.0\n"
+    assert said.startswith(b"INFO:o2pl:" + SAID)
+    assert said.count(b"\n") == 1
+
+
+def test_a_worker_process_leaves_it_to_its_parent(folder: Path) -> None:
+    code = (
+        "import multiprocessing, small\n"
+        "with multiprocessing.get_context('spawn').Pool(1) as pool:\n"
+        "    print(pool.map(small.work, [3]))"
+    )
+    assert run(folder, code, terminal=True) == (b"[7]\n", b"")
+    assert kept(folder / "__pycache__")
+
+
+def test_a_parent_says_it_for_its_workers(folder: Path) -> None:
+    code = "import small; from o2pl import compiled; compiled.KERNELS[:] = [small.inner]; compiled.say_if_first()"
+    assert SAID in run(folder, code, terminal=True)[1]
+    run(folder)
+    assert run(folder, code, terminal=True) == (b"", b"")
+
+
+def test_forms_of_other_sources_are_removed(folder: Path) -> None:
+    run(folder)
+    cache = folder / "__pycache__"
+    fresh = kept(cache)
+    (ours,) = {path.name.split("-")[-1].split(".")[0] for path in fresh}
+    old = [path.with_name(path.name.replace(ours, "0123456789ab")) for path in fresh]
+    moved = [cache / "small.gone-99.py311-0123456789ab.nbi", cache / "small.gone-99.py311-0123456789ab.1.nbc"]
+    others = [
+        cache / "small.theirs-3.py311.nbi",
+        cache / "small.theirs-3.py311.1.nbc",
+        cache / "notes-0123456789ab.txt",
+    ]
+    for path in (*old, *moved, *others):
+        path.touch()
+    run(folder)  # nothing is written, and nothing removed
+    assert all(path.exists() for path in (*fresh, *old, *moved, *others))
+    for path in fresh:
+        path.unlink()
+    run(folder)
+    assert all(path.exists() for path in (*fresh, *others))
+    assert not any(path.exists() for path in (*old, *moved))
+
+
+def test_without_a_folder_beside_or_at_home_a_temporary_one_is_used(folder: Path) -> None:
+    (folder / "__pycache__").touch()  # a file where the folder should be
+    nowhere = {"HOME": "/dev/null", "XDG_CACHE_HOME": "/dev/null"}
+    assert run(folder, **nowhere)[0] == b"7 10.0\n"
+    (made,) = (folder / "temporary").glob("o2pl-*")
+    assert made.stat().st_mode & 0o777 == 0o700
+    assert len(kept(made)) == 6
+    assert run(folder, terminal=True, **nowhere) == (b"7 10.0\n", b"")
+
+
+def test_without_any_folder_kernels_work_and_it_says_so(folder: Path) -> None:
+    (folder / "__pycache__").touch()
+    (folder / "temporary" / f"o2pl-{os.getuid()}").touch()
+    out, said = run(folder, terminal=True, HOME="/dev/null", XDG_CACHE_HOME="/dev/null")
+    assert out == b"7 10.0\n"
+    assert b"no folder for them can be written" in said
+    assert not kept(folder)
+
+
+@pytest.mark.parametrize("theirs", ["open to all", "a link", "another user's"])
+def test_a_temporary_folder_that_others_could_write_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, theirs: str
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    place = tmp_path / f"o2pl-{os.getuid()}"
+
+    def found() -> object:
+        return compiled._InTemporaryFolder.from_function(kept, __file__)
+
+    assert found() is not None
+    assert place.is_dir()
+    if theirs == "a link":
+        place.rename(tmp_path / "elsewhere")
+        place.symlink_to(tmp_path / "elsewhere")
+    elif theirs == "open to all":
+        place.chmod(0o777)
+    else:
+        monkeypatch.setattr(os, "getuid", lambda: 12345)
+        place.rename(tmp_path / "o2pl-12345")
+    assert found() is None
+
+
+def test_a_cache_that_breaks_later_does_no_harm(folder: Path) -> None:
+    """The folder turns into a file between import and call: neither loading nor saving raises."""
+    code = (
+        "import pathlib, shutil, small\n"
+        f"cache = pathlib.Path({str(folder / '__pycache__')!r})\n"
+        "shutil.rmtree(cache)\n"
+        "cache.touch()\n"
+        "print(small.outer(3))"
+    )
+    assert run(folder, code)[0] == b"7\n"
+
+
+def test_calls_go_straight_to_numba() -> None:
+    from numba.core.registry import CPUDispatcher
+
+    assert compiled.KERNELS
+    assert {type(kernel) for kernel in compiled.KERNELS} == {CPUDispatcher}
+
+
+def test_warming_up_compiles_what_the_defaults_need() -> None:
+    import numpy as np
+
+    import o2pl
+
+    def forms() -> set[tuple[str, str]]:
+        return {(repr(each.py_func), str(form)) for each in compiled.KERNELS for form in each.signatures}
+
+    assert warm_up() > 0
+    ready = forms()
+    generator = np.random.default_rng(1)
+    for width, n_actions, kind in ((1, 2, np.float64), (7, 5, np.float32), (40, 4, np.float64)):
+        contexts = generator.normal(size=(120, width)).astype(kind)
+        rewards = (generator.random((120, n_actions)) < 0.5).astype(kind)
+        for settings in ({}, {"policy": "linear"}, {"policy": "linear", "update": "replay"}):
+            learner = o2pl.O2PL(n_actions, random_state=0, **settings)
+            learner.run((contexts, rewards))
+            for context in contexts[:30].tolist():
+                action, propensity = learner.act(context)
+                learner.update(context, action, 0.5, propensity)
+            o2pl.evaluate(learner, learner, baseline="uniform")
+        prices = o2pl.GaussianO2PL(centre=5.0, random_state=0)
+        for context in contexts[:60]:
+            price = prices.act(context)
+            prices.update(context, price.action, 0.5, price.propensity)
+    assert forms() == ready
