@@ -16,7 +16,7 @@ from o2pl.features.quadratic import Quadratic, product_scale
 from o2pl.features.standardise import Standardise
 from o2pl.protocols import FeatureMap, Floats, Ints, State
 
-_NONE = np.empty(0, np.float32)
+_NONE, _ANY = np.empty(0, np.float32), np.float32(math.inf)
 # Rows of a block: what is made of them stays in the first caches. Not a power of 2: a block's features, one below the
 # other, would compete for the same places there.
 BLOCK = 240
@@ -42,22 +42,20 @@ class Recipe(NamedTuple):
 def recipe(features: FeatureMap, seen: State, contexts: Floats) -> Recipe:
     """Of a feature map that has seen what it has seen; a map that is not of the shipped kinds is applied right away."""
     maps = features.maps if isinstance(features, Chain) else (features,)
-    kinds = tuple(type(each) for each in maps)
-    if kinds not in _KNOWN:
+    if tuple(type(each) for each in maps) not in _KNOWN:
         return as_they_are(features.transform(seen, contexts))
-    parts = features.parts(seen) if isinstance(features, Chain) else [dict(seen)]
-    made = as_they_are(contexts)
+    parts = features.parts(seen) if isinstance(features, Chain) else [seen]
+    d, made = contexts.shape[1], dict[str, Any]()
     for each, own in zip(maps, parts, strict=True):
         if isinstance(each, Standardise):
-            made = made._replace(shift=own["shift"], scale=own["scale"], clip=np.float32(each.clip))
+            made |= {"shift": own["shift"], "scale": own["scale"], "clip": np.float32(each.clip)}
         elif isinstance(each, Quadratic):
-            directions = own["directions"]
-            few = directions if len(directions) < directions.shape[1] else directions[:0]
-            scaled = product_scale(own, contexts.shape[1])
-            made = made._replace(directions=few, product_shift=own["shift"], product_scale=scaled)
+            made |= {"product_shift": own["shift"], "product_scale": product_scale(own, d)}
+            if len(own["directions"]) < d:
+                made["directions"] = own["directions"]
         else:
-            made = made._replace(intercept=1)
-    return made
+            made["intercept"] = 1
+    return as_they_are(contexts, **made)
 
 
 _KNOWN = {
@@ -68,12 +66,19 @@ _KNOWN = {
 }
 
 
-def as_they_are(rows: Floats) -> Recipe:
-    """The rows themselves as features."""
+def as_they_are(rows: Floats, **unless: Any) -> Recipe:
+    """The rows themselves as features, unless something else is said of them."""
     d = rows.shape[1]
-    shift, scale = np.zeros(d, np.float32), np.ones(d, np.float32)
-    plain = np.ascontiguousarray(rows, np.float32)
-    return Recipe(plain, shift, scale, np.float32(math.inf), np.empty((0, d), np.float32), _NONE, _NONE, 0)
+    return Recipe(
+        np.ascontiguousarray(rows, np.float32),
+        unless["shift"] if "shift" in unless else np.zeros(d, np.float32),
+        unless["scale"] if "scale" in unless else np.ones(d, np.float32),
+        unless.get("clip", _ANY),
+        unless["directions"] if "directions" in unless else np.empty((0, d), np.float32),
+        unless.get("product_shift", _NONE),
+        unless.get("product_scale", _NONE),
+        unless.get("intercept", 0),
+    )
 
 
 @compiled

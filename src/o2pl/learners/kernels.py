@@ -19,12 +19,13 @@ from o2pl.objectives.penalty import Phi, phi
 from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.objectives.weights import clipped_sums, split_cotangent, weight_cotangent
 from o2pl.oracles.lbfgs import LBFGS
-from o2pl.oracles.quasi_newton import Curvature, Descent, advance
+from o2pl.oracles.quasi_newton import CONVERGED, EVALUATIONS, VALUE, Curvature, Pairs, advance, begin
 from o2pl.policies.softmax import exponentials, pull_played_to_logits
 from o2pl.protocols import Floats, Ints, Solution
 
 PANEL = 64  # blocks
 HELD = 32 * 2**20  # bytes of features that are kept from one evaluation to the next
+_NO_CONTROL = np.empty((0, 1, 0), np.float32)
 RISK, VARIANCE, MODELLED = range(3)  # places of a panel's sums before those of the gradient
 
 PhiNumbers = tuple[float, float, float, float, float]  # (α or 0, t, log 1/δ, p, scale)
@@ -47,7 +48,7 @@ class Problem(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Room to work in, for one block."""
+    """Room to work in, for one block; for several, with one more dimension in front."""
 
     P: Floats  # [K, rows], π but for `scale`
     D: Floats  # [K, rows], ∂/∂logits
@@ -69,7 +70,7 @@ def softmax_objective(
     _weigh(W, features, actions, inverse_propensities, work)
     risk, variance = clipped_sums(work.weights, residuals, alpha)
     pessimism, slope = phi(variance / n, penalty[0], penalty[1], penalty[2], penalty[3], penalty[4])
-    weight_cotangent(work.weights, residuals, alpha, slope)
+    weight_cotangent(work.weights, residuals, alpha, slope, n)
     pull_played_to_logits(work.P, work.scale, actions, work.weights, work.D)
     modelled = _pull_control(control, baseline, n, work) if control.size else 0.0
     np.dot(work.D, features.T, gradient)
@@ -128,7 +129,6 @@ def panel_sums(W: Floats, problem: Problem, panel: int, first_time: bool, sums: 
     )  # fmt: skip
     features, gradient = np.empty((width, size), np.float32), np.empty((2 * K, width), np.float32)
     of_losses, of_weights = np.empty(size, np.float32), np.empty(size, np.float32)
-    share = np.float32(1 / problem.n)
     sums[:] = 0
     for b in range(panel * PANEL, min((panel + 1) * PANEL, blocks)):
         rows = min(size, problem.n - b * size)
@@ -141,7 +141,7 @@ def panel_sums(W: Floats, problem: Problem, panel: int, first_time: bool, sums: 
                 _copy(features, problem.held[b])
         _weigh(W, features, actions, problem.inverse_propensities[b], work)
         risk, variance = clipped_sums(work.weights[:rows], residuals[:rows], problem.alpha)
-        split_cotangent(work.weights, residuals, problem.alpha, share, of_losses, of_weights)
+        split_cotangent(work.weights, residuals, problem.alpha, problem.n, of_losses, of_weights)
         pull_played_to_logits(work.P, work.scale, actions, of_weights, both[K:])
         pull_played_to_logits(work.P, work.scale, actions, of_losses, both[:K])
         sums[RISK] += risk
@@ -185,26 +185,54 @@ def put_together(W: Floats, problem: Problem, sums: Floats, gradient: Floats) ->
 
 
 @compiled
+def one_panel(W: Floats, problem: Problem, first_time: bool, works: Work, gradient: Floats) -> float:
+    """The objective of a log of one panel, all of whose features are kept; the gradient goes to `gradient`. [K, width]
+
+    Probabilities are kept too, until Φ' is known: that saves the products with one of the gradient's two parts.
+    """
+    blocks, size = problem.actions.shape
+    n, alpha, penalty = problem.n, problem.alpha, problem.penalty
+    risk, variance, modelled = 0.0, 0.0, 0.0
+    for b in range(blocks):
+        rows = min(size, n - b * size)
+        if first_time:
+            fill(problem.made, b * size, rows, problem.held[b])
+        work = Work(works.P[b], works.D[0], works.scale[b], works.weights[b], works.mean[0])
+        _weigh(W, problem.held[b], problem.actions[b], problem.inverse_propensities[b], work)
+        of_risk, of_variance = clipped_sums(work.weights[:rows], problem.residuals[b, :rows], alpha)
+        risk += of_risk
+        variance += of_variance
+    pessimism, slope = phi(variance / n, penalty[0], penalty[1], penalty[2], penalty[3], penalty[4])
+    part = gradient if blocks == 1 else np.empty_like(gradient)
+    for b in range(blocks):
+        work = Work(works.P[b], works.D[0], works.scale[b], works.weights[b], works.mean[0])
+        weight_cotangent(work.weights, problem.residuals[b], alpha, slope, n)
+        pull_played_to_logits(work.P, work.scale, problem.actions[b], work.weights, work.D)
+        if problem.control.size:
+            unseen = size - min(size, n - b * size)  # beyond the last row m is 0: m - b is not
+            modelled += _pull_control(problem.control[b], problem.baseline, n, work) + unseen * problem.baseline
+        np.dot(work.D, problem.held[b].T, part)
+        if b == 0:
+            gradient[:] = part
+        else:
+            gradient += part
+    return float((risk + modelled) / n + pessimism + _shrunk(W, problem.shrink, gradient))
+
+
+@compiled
 def objective_value(
-    params: Floats, W: Floats, problem: Problem, first_time: bool, work: Work, sums: Floats,
-    gradient_of_W: Floats, gradient: Floats,
+    params: Floats, W: Floats, problem: Problem, first_time: bool, works: Work, sums: Floats, gradient_of_W: Floats,
+    gradient: Floats,
 ) -> float:  # fmt: skip
     """At params [K d], on this thread; the gradient goes to `gradient` [K d]. The other arrays are to work in."""
-    K, d = W.shape
     _to_matrix(params, W)
-    if len(problem.actions) == 1:
-        features = problem.held[0]
-        if first_time:
-            fill(problem.made, 0, problem.n, features)
-        control = problem.control[0] if problem.control.size else problem.control[:0, 0]
-        value = softmax_objective(
-            W, features, problem.actions[0], problem.residuals[0], problem.inverse_propensities[0], control,
-            problem.baseline, problem.alpha, problem.penalty, problem.shrink, work, gradient_of_W,
-        )  # fmt: skip
+    if works.P.size:
+        value = one_panel(W, problem, first_time, works, gradient_of_W)
     else:
         for panel in range(len(sums)):
             panel_sums(W, problem, panel, first_time, sums[panel])
         value = put_together(W, problem, sums, gradient_of_W)
+    K, d = W.shape
     for k in range(K):
         for i in range(d):
             gradient[k * d + i] = gradient_of_W[k, i]
@@ -221,17 +249,19 @@ def _to_matrix(params: Floats, W: Floats) -> None:
 
 @compiled
 def descend_softmax(
-    W: Floats, problem: Problem, first_time: bool, work: Work, sums: Floats, gradient_of_W: Floats,
-    descent: Descent, iterations: int, tolerance: float,
-) -> None:  # fmt: skip
-    """L-BFGS on the objective, all of it compiled: for logs so short that calling from Python would cost more."""
+    params: Floats, pairs: Pairs, W: Floats, problem: Problem, first_time: bool, works: Work, sums: Floats,
+    gradient_of_W: Floats, iterations: int, tolerance: float,
+) -> tuple[float, bool, int]:  # fmt: skip
+    """L-BFGS on the objective, in place on params [K d], all of it compiled; value, converged, evaluations."""
+    descent = begin(params, pairs)
     done = False
     while not done:
         found = objective_value(
-            descent.there, W, problem, first_time, work, sums, gradient_of_W, descent.gradient_there
+            descent.there, W, problem, first_time, works, sums, gradient_of_W, descent.gradient_there
         )
         first_time = False
         done = advance(descent, found, iterations, tolerance)
+    return descent.numbers[VALUE], descent.counts[CONVERGED] == 1, descent.counts[EVALUATIONS]
 
 
 class SoftmaxValue:
@@ -244,8 +274,8 @@ class SoftmaxValue:
         n, width = len(objective.actions), made.width
         size = min(BLOCK, n)
         blocks = -(-n // size)
-        kept = max(1, min(blocks, HELD // (4 * width * size)))
-        control, baseline = np.empty((0, 1, 0), np.float32), 0.0
+        panels, kept = -(-blocks // PANEL), min(blocks, HELD // (4 * width * size))
+        control, baseline = _NO_CONTROL, 0.0
         if objective.control is not None:
             control, baseline = objective.control.blocks, float(np.asarray(objective.baseline))
         self._problem = Problem(
@@ -261,13 +291,13 @@ class SoftmaxValue:
             l2 / n,
             np.empty((kept, width, size), np.float32),
         )
-        shape, panels = (n_actions, width), -(-blocks // PANEL)
-        self._work = (
-            Work(*np.empty((2, n_actions, size), np.float32), *np.empty((3, size), np.float32)),
-            np.empty((panels, 3 + 2 * n_actions * width)),
-            np.empty(shape, np.float32),
-        )
-        self._W = np.empty(shape, np.float32)
+        together = blocks if panels == 1 and kept == blocks else 0  # blocks whose probabilities are kept, see one_panel
+        matrices = np.empty((together + 1, n_actions, size), np.float32)
+        columns = np.empty((2 * together + 1, size), np.float32)
+        works = Work(matrices[1:], matrices[:1], columns[1 : together + 1], columns[together + 1 :], columns[:1])
+        sums = np.empty((0 if together else panels, 3 + 2 * n_actions * width))
+        self._W, gradient_of_W = np.empty((2, n_actions, width), np.float32)
+        self._work = works, sums, gradient_of_W
         self._first_time = True
         self._threads = on_threads(panels)
 
@@ -289,22 +319,23 @@ class SoftmaxValue:
 
     def descend(self, start: Floats, oracle: LBFGS, curvature: Curvature) -> Solution:
         """Minimise, within the oracle's iterations and tolerance."""
-        descent = Descent.begin(start, curvature)
+        params = np.array(start, np.float64)
+        limits = oracle.iterations, oracle.tolerance
         if self._threads is None:
-            descend_softmax(
-                self._W, self._problem, self._first_time, *self._work, descent, oracle.iterations, oracle.tolerance
-            )
+            fixed = self._W, self._problem, self._first_time, *self._work
             self._first_time = False
-        else:
-            done = False
-            while not done:
-                found = self._evaluate(descent.there, descent.gradient_there)
-                done = advance(descent, found, oracle.iterations, oracle.tolerance)
-        return descent.solution()
+            return Solution(params, *descend_softmax(params, curvature.pairs, *fixed, *limits))
+        descent, done = begin(params, curvature.pairs), False
+        while not done:
+            done = advance(descent, self._evaluate(descent.there, descent.gradient_there), *limits)
+        numbers, counts = descent.numbers, descent.counts
+        return Solution(params, float(numbers[VALUE]), bool(counts[CONVERGED]), int(counts[EVALUATIONS]))
 
 
 def _in_blocks(column: Any, dtype: Any, blocks: int, size: int) -> Any:
     """A column in rows of `size`, with zeros after its end. [blocks, size]"""
+    if blocks == 1:
+        return column.astype(dtype).reshape(1, size)
     out = np.zeros((blocks, size), dtype)
     out.reshape(-1)[: len(column)] = column
     return out

@@ -163,9 +163,8 @@ class ReplaySoftmax:
         """On the whole log, to the oracle's tolerance."""
         rows, W = self.log.columns, self.arrays["W"]
         clip = np.float32(self.numbers[FEATURE_CLIP])
-        made = as_they_are(rows.contexts)._replace(
-            shift=self.arrays["shift"], scale=self.arrays["scale"], clip=clip, intercept=W.shape[1] - self.log.width
-        )
+        shift, scale, constant = self.arrays["shift"], self.arrays["scale"], W.shape[1] - self.log.width
+        made = as_they_are(rows.contexts, shift=shift, scale=scale, clip=clip, intercept=constant)
         function = SoftmaxValue(made, len(W), self.settings.objective(rows), self.settings.l2)
         W[:] = oracle(function, W.reshape(-1).astype(np.float64)).params.reshape(W.shape)
 

@@ -52,7 +52,7 @@ class Pessimistic:
         risk, variance = clipped_moments(weights, residuals, self.alpha)
         pessimism, slope = self.penalty(variance)
         cotangent = weights
-        weight_cotangent(cotangent, residuals, self.alpha, slope)
+        weight_cotangent(cotangent, residuals, self.alpha, slope, len(weights))
         if self.control is None:
             return risk + pessimism, cotangent
         n = len(weights)

@@ -44,20 +44,23 @@ def clipped_sums(weights: Floats, residuals: Floats, alpha: float) -> tuple[floa
 
 
 @compiled
-def weight_cotangent(weights: Floats, residuals: Floats, alpha: float, slope: float) -> None:
-    """In place, w becomes ∂(R̂ + Φ)/∂ log π_s = 1{w < α} w (e + 2 Φ'(σ̂²) (w - 1)) / n: no gradient where clipped. [n]"""
-    n, one = len(weights), weights.dtype.type(1)
-    for s in range(n):
+def weight_cotangent(weights: Floats, residuals: Floats, alpha: float, slope: float, n: int) -> None:
+    """In place, w becomes ∂(R̂ + Φ)/∂ log π_s = 1{w < α} w (e + 2 Φ'(σ̂²) (w - 1)) / n: no gradient where clipped.
+
+    n is the length of the log, of which these rows may be a part.
+    """
+    one, share, steepness = weights.dtype.type(1), weights.dtype.type(1 / n), weights.dtype.type(slope)
+    for s in range(len(weights)):
         of_loss, of_weight = _parts(weights[s], residuals[s], alpha, one)
-        weights[s] = (of_loss + slope * of_weight) / n
+        weights[s] = (of_loss + steepness * of_weight) * share
 
 
 @compiled
 def split_cotangent(
-    weights: Floats, residuals: Floats, alpha: float, share: Any, of_losses: Floats, of_weights: Floats
+    weights: Floats, residuals: Floats, alpha: float, n: int, of_losses: Floats, of_weights: Floats
 ) -> None:
-    """The same for some rows of a log, share = 1/n each, while Φ' is yet to be known: c = of_losses + Φ' of_weights."""
-    one = weights.dtype.type(1)
+    """The same while Φ'(σ̂²) is yet to be known: the cotangent is of_losses + Φ' of_weights."""
+    one, share = weights.dtype.type(1), weights.dtype.type(1 / n)
     for s in range(len(weights)):
         of_loss, of_weight = _parts(weights[s], residuals[s], alpha, one)
         of_losses[s], of_weights[s] = of_loss * share, of_weight * share

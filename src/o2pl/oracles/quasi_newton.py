@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from o2pl.compiled import compiled
-from o2pl.protocols import Array, Floats, Ints, Solution
+from o2pl.protocols import Array, Floats, Ints
 
 SUFFICIENT = 1e-4  # Armijo: a step must bring this share of what the slope promises,
 ROUNDING = 1e-7  # up to what single precision cannot tell
@@ -20,6 +20,9 @@ PATIENCE = 7  # trials along a direction that should need one; then its pairs ar
 TRIALS = 20  # of one step in all
 STANDSTILL = 3  # steps in a row that bring no more than rounding
 SMALLEST = 1e-6  # (|step| / |parameters|)² of a pair worth keeping
+
+
+Pairs = tuple[Floats, Floats, Floats, Ints]  # what a `Curvature` holds
 
 
 class Curvature:
@@ -30,6 +33,10 @@ class Curvature:
         self.changes = np.zeros((memory, n_params), np.float32)
         self.inner = np.zeros(memory)  # step · change
         self.at = np.zeros(2, np.int64)  # where the next pair goes, how many there are
+
+    @property
+    def pairs(self) -> Pairs:
+        return self.steps, self.changes, self.inner, self.at
 
     def arrays(self) -> dict[str, Array]:
         return {"steps": self.steps, "changes": self.changes, "inner": self.inner, "at": self.at}
@@ -58,18 +65,15 @@ class Descent(NamedTuple):
     inner: Floats
     at: Ints
 
-    @classmethod
-    def begin(cls, start: Floats, curvature: Curvature) -> Descent:
-        params = np.array(start, np.float64)
-        gradient, gradient_there, direction = np.empty((3, len(params)))
-        return cls(
-            params, params.copy(), gradient, gradient_there, direction, np.zeros(3), np.zeros(5, np.int64),
-            curvature.steps, curvature.changes, curvature.inner, curvature.at,
-        )  # fmt: skip
 
-    def solution(self) -> Solution:
-        evaluations, converged = int(self.counts[EVALUATIONS]), bool(self.counts[CONVERGED])
-        return Solution(self.params, float(self.numbers[VALUE]), converged, evaluations)
+@compiled
+def begin(params: Floats, pairs: Pairs) -> Descent:
+    """From params, which become those of the minimum."""
+    steps, changes, inner, at = pairs
+    return Descent(
+        params, params.copy(), np.empty_like(params), np.empty_like(params), np.empty_like(params), np.zeros(3),
+        np.zeros(5, np.int64), steps, changes, inner, at,
+    )  # fmt: skip
 
 
 @compiled
