@@ -9,6 +9,8 @@ import numpy as np
 
 from o2pl.features import Chain, Intercept, Quadratic, Standardise
 from o2pl.interactions import ActionSets, Interactions
+from o2pl.learners.actionwise_kernels import ActionWiseValue
+from o2pl.learners.gaussian_kernels import GaussianValue
 from o2pl.learners.kernels import SoftmaxValue
 from o2pl.learners.settings import Settings
 from o2pl.learners.updates import Replay
@@ -17,6 +19,8 @@ from o2pl.objectives.pessimistic import policy_value
 from o2pl.oracles.adam import adam_step
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.oracles.quasi_newton import Curvature
+from o2pl.policies.actionwise import ActionWise
+from o2pl.policies.gaussian import Gaussian
 from o2pl.policies.softmax import Softmax
 from o2pl.protocols import Array, FeatureMap, Floats, State, ValueAndGradient
 from o2pl.storage import storable
@@ -88,6 +92,10 @@ class MemberState:
         objective = self.settings.objective(rows, control)
         if isinstance(self.policy, Softmax):
             return SoftmaxValue(features, self.policy.n_actions, objective, self.settings.l2)
+        if type(self.policy) is ActionWise and objective.control is None:
+            return ActionWiseValue(features, objective, self.settings.l2)
+        if type(self.policy) is Gaussian:
+            return GaussianValue(self.policy, features, objective, self.settings.l2)
         return policy_value(self.policy, features, objective, self.settings.l2)
 
     def solve(self, function: ValueAndGradient, oracle: LBFGS | None, trigger: float = 0.0) -> None:

@@ -11,7 +11,7 @@ from o2pl.features.basic import project
 from o2pl.protocols import Array, Floats, Pullback
 from o2pl.storage import storable
 
-_LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
+LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 
 
 @storable
@@ -53,7 +53,7 @@ class Gaussian:
                 gradient[-1] = cotangent @ (z**2 - 1)
             return gradient
 
-        return -0.5 * z**2 - math.log(scale) - _LOG_SQRT_2PI, pullback
+        return -0.5 * z**2 - math.log(scale) - LOG_SQRT_2PI, pullback
 
     def imitate(self, features: Floats, actions: Floats) -> Floats:
         """Parameters likely to have drawn these actions, by least squares: near them, weights are near 1."""
