@@ -54,7 +54,7 @@ LEARNERS: dict[str, Any] = {
     "thresholds": lambda: o2pl.O2PL(policy=ThresholdClass((-1.0, 0.0, 1.0), 0.1236), random_state=1),
     "thresholds, hull": lambda: o2pl.O2PL(policy=UniformMixture(ThresholdClass((-1.0, 0.0, 1.0))), random_state=1),
     "gaussian": lambda: o2pl.GaussianO2PL(centre=1.2, scale=0.5, random_state=1),
-    "gaussian, scale learned": lambda: o2pl.GaussianO2PL(learn_scale=True, scale=0.5, random_state=1),
+    "gaussian, scale learned": lambda: o2pl.GaussianO2PL(learn_scale=True, scale=0.5, random_state=2),
 }
 
 

@@ -19,6 +19,7 @@ from o2pl.objectives.pessimistic import policy_value
 from o2pl.oracles.adam import adam_step
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.oracles.quasi_newton import Curvature
+from o2pl.oracles.remembering import descend
 from o2pl.policies.actionwise import ActionWise
 from o2pl.policies.gaussian import Gaussian
 from o2pl.policies.softmax import Softmax
@@ -104,12 +105,17 @@ class MemberState:
             return
         if isinstance(function, SoftmaxValue):
             oracle = oracle or REMEMBERING
-            if self.curvature is None or len(self.curvature.inner) != oracle.memory:
-                self.curvature = Curvature(oracle.memory, len(self.params))
-            found = function.descend(self.params, oracle, self.curvature)
+            found = function.descend(self.params, oracle, self._pairs(oracle.memory))
+        elif isinstance(function, ActionWiseValue) and oracle is None:
+            found = descend(function, self.params, FORGETFUL, self._pairs(FORGETFUL.memory))
         else:
             found = (oracle or FORGETFUL)(function, self.params)
         self.params, self.converged = found.params, found.converged
+
+    def _pairs(self, memory: int) -> Curvature:
+        if self.curvature is None or len(self.curvature.inner) != memory:
+            self.curvature = Curvature(memory, len(self.params))
+        return self.curvature
 
     def replay(self, function: ValueAndGradient, update: Replay) -> None:
         first, second, steps = self.adam

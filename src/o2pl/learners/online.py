@@ -15,6 +15,7 @@ import numpy as np
 from o2pl.interactions import ActionSets, Decision, Interactions, InvalidInput, Log
 from o2pl.learners.members import LINEAR, Member, MemberState, shared_control
 from o2pl.learners.settings import Settings
+from o2pl.learners.single import SingleSet, single
 from o2pl.learners.stream import UniformStream
 from o2pl.learners.threads import blas_threads
 from o2pl.learners.union import progressive_gains, shares
@@ -53,6 +54,7 @@ class Online:
         self.gains = np.zeros(sum(member.joins == 0 for member in self.members))  # of those that have joined
         self.linear_seen = LINEAR.init(log.width)  # of the control variate's features, where no member has the same
         self.continuous = not hasattr(self.members[0].policy, "probabilities")
+        self.single = single(self.members, log, sharpness, exploration)
         self.learned = 0  # rows that the members have learned from
         self.checkpoint = update.after(0)
 
@@ -85,6 +87,8 @@ class Online:
         return draw_rows(mixed, uniforms)
 
     def decide(self, context: Any) -> Decision:
+        if self.single is not None and (decision := self.single.decide(context, self.stream)) is not None:
+            return decision
         contexts = self._one(context)
         actions, propensities = self.sample(contexts, np.array([self.stream.next()]))
         return Decision(actions[0].item(), float(propensities[0]))
@@ -114,13 +118,17 @@ class Online:
 
     def append(self, context: Any, action: Any, loss: float, propensity: float) -> None:
         """One interaction; loss and propensity have been checked."""
+        if self.single is None or not self.single.record(context, action, loss, propensity):
+            self._append(context, action, loss, propensity)
+        self.learn_if_due()
+
+    def _append(self, context: Any, action: Any, loss: float, propensity: float) -> None:
         contexts = self._one(context)
         if self.continuous:
             actions: Array = np.array([action], np.float64)
         else:
             actions = check_actions([action], len(contexts.values) if isinstance(contexts, ActionSets) else None)
         self.log.extend(Interactions(contexts, actions, np.array([loss]), np.array([propensity])))
-        self.learn_if_due()
 
     def extend(self, rows: Interactions) -> None:
         """Many interactions, checked; they are learned from when `learn` is called."""
@@ -148,6 +156,9 @@ class Online:
 
     def learn(self, oracle: LBFGS | None = None) -> None:
         """Learn from the whole log now; with `oracle`, solve with it whatever the schedule says."""
+        if isinstance(self.single, SingleSet):  # nothing there calls BLAS
+            self._learn(oracle)
+            return
         with blas_threads(self._multiplications(len(self.log))):
             self._learn(oracle)
 

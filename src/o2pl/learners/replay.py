@@ -15,7 +15,7 @@ from o2pl.features import Chain, Intercept, Standardise
 from o2pl.features.standardise import absorb, set_scale, standardise, standardise_row
 from o2pl.interactions import Decision, Interactions, Log
 from o2pl.learners.kernels import SoftmaxValue, softmax_objective
-from o2pl.learners.members import Member
+from o2pl.learners.members import Member, MemberState
 from o2pl.learners.settings import L2, Settings, baseline_at, clip_at, penalty_at
 from o2pl.learners.stream import UniformStream
 from o2pl.learners.updates import Replay
@@ -33,7 +33,7 @@ LEARNED, CHECKPOINT, STEPS = range(3)
 _NO_CONTROL = np.empty((0, 0), np.float32)
 
 
-def is_flat(member: Member) -> bool:
+def is_flat(member: Member | MemberState) -> bool:
     """Whether a member's features are raw or standardised contexts, with or without an intercept."""
     maps = member.features.maps if isinstance(member.features, Chain) else (member.features,)
     return [type(each) for each in maps] in ([], [Standardise], [Intercept], [Standardise, Intercept])
