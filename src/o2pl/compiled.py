@@ -30,7 +30,9 @@ _SOURCES = _fingerprint()
 
 def compiled(function: F) -> F:
     """Compile `function` on first use and keep the result on disk."""
-    kernel: Any = njit(cache=True, fastmath=_FAST, error_model="numpy")(function)
+    # Kernels within kernels are inlined: else a process that compiles both may run another copy of the inner one than a
+    # process that finds the outer one on disk, and round sums differently.
+    kernel: Any = njit(cache=True, fastmath=_FAST, error_model="numpy", forceinline=True)(function)
     # Numba renews a kernel on disk when the kernel's own file changes, but the kernels it calls, which stand in other
     # files, are compiled into it: so the name on disk says what all the sources were.
     cache = kernel._cache
@@ -94,7 +96,7 @@ _EXP64 = tuple(1 / math.factorial(k) for k in range(13, 1, -1))  # Taylor on |r|
 
 @compiled
 def exp_any(x: float) -> float:
-    """e^x in double precision, branch-free so that it vectorises (relative error |x| 1e-16); 0 below -708, ∞ above 709."""
+    """e^x, branch-free so that it vectorises (relative error |x| 1e-16); 0 below -708, ∞ above 709."""
     y = min(max(x, _LOWEST64), _HIGHEST64)
     k = np.floor(y * _LOG2E64 + 0.5)
     r = y - k * _LN2

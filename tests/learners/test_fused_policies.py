@@ -1,8 +1,9 @@
-"""The fused objectives of `ActionWise` and `Gaussian` beside `policy_value`, and single decisions beside the batch's."""
+"""The fused objectives of `ActionWise` and `Gaussian` beside `policy_value`; single decisions beside the batch's."""
 
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -157,7 +158,7 @@ def test_blocks_hold_whole_sets(sizes: list[int]) -> None:
 def test_packed_rows_can_be_read_back(n: int) -> None:
     rows, bounds = np.random.default_rng(n).normal(size=(n, 3)), block_bounds(n)
     flat, places = packed(rows, bounds, np.float64)
-    for b, (first, last) in enumerate(zip(bounds[:-1], bounds[1:], strict=True)):
+    for b, (first, last) in enumerate(pairwise(bounds)):
         block = flat[3 * places[b] : 3 * places[b + 1]].reshape(3, -1)
         np.testing.assert_array_equal(block[:, : last - first].T, rows[first:last])
         assert not block[:, last - first :].any()

@@ -10,16 +10,16 @@ from o2pl.compiled import compiled, exp_any
 from o2pl.interactions import ActionSets
 from o2pl.learners.blocks import ROWS, combine, gather, largest, packed, put_together, split_cotangent
 from o2pl.learners.kernels import phi_numbers
+from o2pl.objectives.penalty import Phi
 from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.protocols import Floats, Ints
 
-_LARGEST = np.finfo(np.float32).max
+_LARGEST = np.finfo(np.float64).max  # in place of ∞, which times a probability of 0 would be none
 
 
 @compiled
 def actionwise_objective(
     params: Floats,
-    theta: Floats,
     values: Floats,
     places: Ints,
     bounds: Ints,
@@ -27,7 +27,7 @@ def actionwise_objective(
     actions: Ints,
     residuals: Floats,
     inverse_propensities: Floats,
-    alpha: Any,
+    alpha: float,
     penalty: tuple[float, float, float, float, float],
     shrink: float,
     by_row: Floats,
@@ -37,12 +37,11 @@ def actionwise_objective(
 ) -> float:
     """V(π_θ) + shrink |θ|²/2; the gradient goes to `gradient`. params, gradient [d]; values, places as `packed`.
 
-    Block b holds the sets from bounds[b] to bounds[b + 1]. theta [d] (single precision), by_row [3, rows of the largest
-    block], by_set [5, its sets] and sums [2, d] are to work in; by_set[4] holds zeros.
+    Block b holds the sets from bounds[b] to bounds[b + 1]. by_row [3, rows of the largest block], by_set [5, its sets]
+    and sums [2, d] are to work in; by_set[4] holds zeros.
     """
     d, n = len(params), len(actions)
     for i in range(d):
-        theta[i] = params[i]
         sums[0, i], sums[1, i] = 0.0, 0.0
     risk, variance = 0.0, 0.0
     for b in range(len(bounds) - 1):
@@ -53,7 +52,7 @@ def actionwise_objective(
         block = values[d * places[b] : d * places[b + 1]].reshape(d, width)
         powers, of_losses, of_weights = by_row[0, :width], by_row[1, :width], by_row[2, :width]
         shares, weights, c_losses, c_weights = by_set[0, :sets], by_set[1, :sets], by_set[2, :sets], by_set[3, :sets]
-        combine(theta, block, powers)
+        combine(params, block, powers)
         _exponentials_of_sets(powers, offsets[start : stop + 1], shares)
         for s in range(sets):
             played = powers[offsets[start + s] - first + actions[start + s]]
@@ -120,12 +119,12 @@ class ActionWiseValue:
         n, d = len(features), features.values.shape[1]
         offsets = np.ascontiguousarray(features.offsets, np.int64)
         bounds = blocks_of_sets(offsets, ROWS)
-        values, places = packed(features.values, offsets[bounds], np.float32)
+        values, places = packed(features.values, offsets[bounds], features.values.dtype)
         with np.errstate(over="ignore"):
-            inverse = 1 / objective.propensities
+            inverse = np.minimum(1 / objective.propensities, _LARGEST)
         penalty: Any = objective.penalty
+        assert isinstance(penalty, Phi)
         self._fixed = (
-            np.empty(d),
             values,
             places,
             bounds,

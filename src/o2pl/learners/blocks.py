@@ -16,7 +16,9 @@ from o2pl.objectives.weights import clipped_moments, weight_cotangent
 from o2pl.protocols import Array, Floats, Ints
 
 ROWS = 256  # of a block: with 20 features in single precision 20 KiB
-STEP = 64  # blocks are filled up with zeros to this many rows: loops over them leave no remainder that does not vectorise
+STEP = (
+    64  # blocks are filled up with zeros to this many rows: loops over them leave no remainder that does not vectorise
+)
 
 
 def block_bounds(n: int) -> Ints:
@@ -88,10 +90,9 @@ def combine(theta: Floats, block: Floats, out: Floats) -> None:
 def gather(block: Floats, of_losses: Floats, of_weights: Floats, sums: Floats) -> None:
     """sums += (block of_losses, block of_weights), two features at a time. block [d, m], of_… [m], sums [2, ≥ d]"""
     d, m = block.shape
-    zero = of_losses.dtype.type(0)
     i = 0
     while i + 2 <= d:
-        a, b, c, e = zero, zero, zero, zero
+        a, b, c, e = 0.0, 0.0, 0.0, 0.0
         for r in range(m):
             x, y, p, q = block[i, r], block[i + 1, r], of_losses[r], of_weights[r]
             a += p * x
@@ -104,7 +105,7 @@ def gather(block: Floats, of_losses: Floats, of_weights: Floats, sums: Floats) -
         sums[1, i + 1] += e
         i += 2
     if i < d:
-        a, b = zero, zero
+        a, b = 0.0, 0.0
         for r in range(m):
             a += of_losses[r] * block[i, r]
             b += of_weights[r] * block[i, r]
@@ -114,7 +115,7 @@ def gather(block: Floats, of_losses: Floats, of_weights: Floats, sums: Floats) -
 
 @compiled
 def split_cotangent(
-    weights: Floats, residuals: Floats, none: Floats, alpha: Any, of_losses: Floats, of_weights: Floats
+    weights: Floats, residuals: Floats, none: Floats, alpha: float, of_losses: Floats, of_weights: Floats
 ) -> tuple[float, float]:
     """Σ (min(w, α) - 1) e and Σ (min(w, α) - 1)² of a block, and m times the two parts of its cotangent. [m]
 
@@ -124,8 +125,8 @@ def split_cotangent(
     for s in range(m):
         of_losses[s] = weights[s]
         of_weights[s] = weights[s]
-    weight_cotangent(of_losses, residuals, alpha, of_losses.dtype.type(0))
-    weight_cotangent(of_weights, none, alpha, of_losses.dtype.type(1))
+    weight_cotangent(of_losses, residuals, alpha, 0.0)
+    weight_cotangent(of_weights, none, alpha, 1.0)
     for s in range(m):
         of_losses[s] *= m
         of_weights[s] *= m

@@ -13,6 +13,7 @@ import numpy as np
 from o2pl.compiled import compiled, exp_any
 from o2pl.learners.blocks import block_bounds, combine, gather, largest, packed, put_together, split_cotangent
 from o2pl.learners.kernels import phi_numbers
+from o2pl.objectives.penalty import Phi
 from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.policies.gaussian import LOG_SQRT_2PI, Gaussian
 from o2pl.protocols import Floats, Ints
@@ -83,6 +84,7 @@ class GaussianValue:
         bounds = block_bounds(n)
         blocks, places = packed(features, bounds, features.dtype)
         penalty: Any = objective.penalty
+        assert isinstance(penalty, Phi)
         self._fixed = (
             0.0 if policy.learn_scale else float(policy.scale),
             blocks,

@@ -14,7 +14,7 @@ from o2pl.learners.gaussian_kernels import GaussianValue
 from o2pl.learners.kernels import SoftmaxValue
 from o2pl.learners.settings import Settings
 from o2pl.learners.updates import Replay
-from o2pl.objectives.control import ridge_control
+from o2pl.objectives.control import ridge_baseline, ridge_control
 from o2pl.objectives.pessimistic import policy_value
 from o2pl.oracles.adam import adam_step
 from o2pl.oracles.lbfgs import LBFGS
@@ -154,6 +154,5 @@ def shared_control(linear: Floats, rows: Interactions, n_actions: int | None, se
         return None
     baseline = settings.level(float(np.sum(rows.losses)), len(rows))
     if n_actions is None:
-        everything = np.zeros(len(rows), np.int64)
-        return ridge_control(linear, everything, rows.losses, 1, baseline, settings.control).played
+        return ridge_baseline(linear, rows.losses, baseline, settings.control)
     return ridge_control(linear, rows.actions, rows.losses, n_actions, baseline, settings.control)

@@ -159,7 +159,10 @@ class Online:
         if isinstance(self.single, SingleSet):  # nothing there calls BLAS
             self._learn(oracle)
             return
-        with blas_threads(self._multiplications(len(self.log))):
+        rows = len(self.log)
+        if isinstance(self.update, Replay) and oracle is None:
+            rows = min(rows, self.update.window)
+        with blas_threads(self._multiplications(rows)):
             self._learn(oracle)
 
     def _multiplications(self, rows: int) -> int:

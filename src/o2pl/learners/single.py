@@ -42,10 +42,11 @@ class FlatFeatures:
     def __init__(self, member: MemberState, width: int, dtype: Any) -> None:
         chain = member.features.maps if isinstance(member.features, Chain) else (member.features,)
         at = next((k for k, each in enumerate(chain) if isinstance(each, Standardise)), None)
+        scaler = None if at is None else chain[at]
         place = f"{at}." if isinstance(member.features, Chain) else ""
         self._names = None if at is None else (f"{place}shift", f"{place}scale")
         self._as_they_are = np.zeros(width, np.float32), np.ones(width, np.float32)
-        self._clip = np.float32(math.inf if at is None else chain[at].clip)
+        self._clip = np.float32(scaler.clip if isinstance(scaler, Standardise) else math.inf)
         self._member = member
         self._room = np.ones((1, member.features.width(width)), dtype)  # the intercept's column stays as it is
 
@@ -127,9 +128,7 @@ class SingleRow:
         return True
 
 
-def single(
-    members: list[MemberState], log: Log, sharpness: float, exploration: float
-) -> SingleSet | SingleRow | None:
+def single(members: list[MemberState], log: Log, sharpness: float, exploration: float) -> SingleSet | SingleRow | None:
     """What decides and records one at a time for these members; None where only the batch's path can."""
     (member, *others) = members
     if others or not is_flat(member):

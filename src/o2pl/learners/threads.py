@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 _LARGE = 20_000_000  # multiplications of one evaluation; below, threads cost more than they bring (measured)
+_SMALL = 5000  # below, BLAS takes one thread by itself, and asking for it takes as long as the rest
 _here = threading.local()  # whether this thread has asked for the limit already: asking takes as long as a small solve
 
 
@@ -23,7 +24,7 @@ def _controller() -> Any:
 @contextmanager
 def blas_threads(multiplications: int) -> Iterator[None]:
     """Within this context BLAS runs on one thread, unless the problem is large."""
-    if multiplications >= _LARGE or getattr(_here, "limited", False):
+    if not _SMALL <= multiplications < _LARGE or getattr(_here, "limited", False):
         yield
         return
     _here.limited = True

@@ -36,6 +36,14 @@ def ridge_control(
     return RidgeControl(np.clip(X @ coefficients.T + baseline, -1, 0), np.clip(back + baseline, -1, 0))
 
 
+def ridge_baseline(features: Floats, losses: Floats, baseline: float, ridge: float) -> Floats:
+    """m(x): one ridge regression of y - b on the features of all rows, each predicted without itself. [n]"""
+    X = np.ascontiguousarray(features, np.float32)
+    coefficients, played = np.zeros((1, X.shape[1]), np.float32), np.zeros(len(X), np.float32)
+    _fit_actions(X, losses - baseline, np.array([len(X)]), ridge, coefficients, played)
+    return np.asarray(np.clip(played + baseline, -1, 0))
+
+
 @compiled
 def _fit_actions(X: Floats, y: Floats, ends: Ints, ridge: float, coefficients: Floats, played: Floats) -> None:
     """Rows X [n, d] sorted by action, action k's ending at ends[k]; coefficients [K, d], leave-one-out fits [n].
