@@ -107,7 +107,7 @@ def test_weights_of_zero() -> None:
     fast = GaussianValue(policy, features, found, 0.0)
     same(fast, policy_value(policy, features, found), params)
     assert not fast(params)[1].any()
-    sets, found, params = sets_case(4, 60, 8, 4.0, spread=60.0)
+    sets, found, params = sets_case(4, 60, 8, 4.0, spread=600.0)
     with np.errstate(divide="ignore"):
         same(ActionWiseValue(sets, found, 0.1), policy_value(ActionWise(), sets, found, 0.1), params)
 
