@@ -45,7 +45,10 @@ def _run(name: str, results: Results) -> str:
 
 def _batch(name: str, results: Results) -> str:
     """The roofline: one read of the log at the rate of a copy, both products at the rate of sgemm."""
-    n, d, k = (float(each) for each in name.removeprefix("batch_").split("x"))
+    sizes = name.removeprefix("batch_").split("x")
+    if len(sizes) != 3:
+        return ""
+    n, d, k = map(float, sizes)
     ours, reference = _number(results, name, "o2pl"), _number(results, name, "peer")
     copy, sgemm = _number(results, "machine_copy", "o2pl"), _number(results, "machine_sgemm", "o2pl")
     if not (ours and reference and copy and sgemm):

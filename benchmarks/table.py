@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
-from benchmarks import evaluation, histories, machine, memory, rounds, startup, widths
+from benchmarks import evaluation, histories, machine, memory, policies, rounds, startup, widths
 from benchmarks.measure import Row
 from benchmarks.peers import DRIVERS, PEERS
 
@@ -43,6 +43,14 @@ def _table() -> dict[str, Bench]:
         what = "act and update, replay-Adam, d = 20, K = 5"
         rows[f"loop_20x5_{peer}"] = Bench(each_round, what, f"{peer} LinUCB", partial(rounds.peer, peer))
     rows["act_latency"] = Bench(each_round, "one decision, d = 64, K = 10", "VW", rounds.act_latency, "≥ 20")
+    for update in ("replay", "geometric"):
+        suffix = "" if update == "replay" else f"_{update}"
+        for name, what, against, measure in (
+            ("loop_actionwise", "sets of 5 to 20 actions, d = 20", "cb_explore_adf", policies.loop_actionwise),
+            ("loop_gaussian", "real-valued action, d = 20", "cats", policies.loop_gaussian),
+        ):
+            what = f"act and update, {what}, {update}"
+            rows[name + suffix] = Bench(each_round, what, f"VW, Python loop, {against}", partial(measure, update))
     for d, k, n in RUNS:
         what, name = f"`O2PL.run`, replay-Adam, d = {d}, K = {k}", f"run_{d}x{k}"
         rows[name] = Bench(whole, what, "VW, own driver", partial(rounds.run, d, k, rounds=n), "≥ 4")
@@ -56,6 +64,12 @@ def _table() -> dict[str, Bench]:
     for name, (n, d, k) in {"batch_1e6x20x5": (10**6, 20, 5), "batch_1e5x64x10": (10**5, 64, 10)}.items():
         what = f"objective and gradient, two threads, n = {n:,}, d = {d}, K = {k}"
         rows[name] = Bench("Batches", what, "C++", partial(machine.batch, n, d, k), "≤ 1.3")
+    for name, what, both in (
+        ("batch_actionwise", "sets of 5 to 20 actions, 1e6 rows in all, d = 20", policies.both_actionwise),
+        ("batch_gaussian", "real-valued action, n = 1e6, d = 20", policies.both_gaussian),
+    ):
+        what = f"objective and gradient, one thread, {what}"
+        rows[name] = Bench("Batches", what, "C++", partial(policies.batch, both), "≤ 1.3")
     growth = "growth of CPU time with T, 1e4 to 1e6, linear policy, geometric schedule"
     rows["exact_growth"] = Bench(history, growth, "linear cost", histories.exact_growth, "≤ 1.1")
     reward = "mean reward at T = 5,000, five seeds, geometric schedule"

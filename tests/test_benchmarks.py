@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks import page
+from benchmarks import page, policies
 from benchmarks.bounds import bound
 from benchmarks.data import logistic_bandit
 from benchmarks.measure import Skipped, of_pairs
@@ -16,6 +16,7 @@ from benchmarks.startup import first_use
 from benchmarks.table import BENCH, met
 
 from o2pl import O2PL
+from o2pl.experiments.experiment import available
 
 
 @pytest.fixture
@@ -34,6 +35,26 @@ def test_the_reference_computes_our_objective(n: int, d: int, n_actions: int, th
     assert its_value == pytest.approx(value, rel=1e-5)
     np.testing.assert_allclose(its_gradient, gradient, atol=1e-6)
     assert np.abs(gradient).max() > 1e-3
+
+
+@pytest.mark.usefixtures("_compiler")
+@pytest.mark.parametrize("both", [policies.both_actionwise, policies.both_gaussian])
+@pytest.mark.parametrize("rows", [6, 2000])
+def test_the_reference_computes_our_objectives_of_other_policies(both: Any, rows: int) -> None:
+    ours, reference, params = both(rows, d=7, seed=rows)
+    (value, gradient), (its_value, its_gradient) = ours(params), reference(params)
+    assert its_value == pytest.approx(value, rel=1e-10)
+    np.testing.assert_allclose(its_gradient, gradient, atol=1e-12)
+    assert np.abs(gradient).max() > 1e-3
+
+
+def test_loops_of_other_policies_learn() -> None:
+    sets, targets = policies.logistic_sets(400, d=5), policies.linear_targets(400, d=2)
+    assert policies.our_sets_loop(*sets) > np.mean([np.mean(row) for row in sets[1]]) + 0.1
+    assert policies.our_rows_loop(*targets) > 0.3
+    if available("vowpalwabbit"):
+        assert policies.vw_sets_loop(*sets) > 0.5
+        assert policies.vw_rows_loop(*targets) > 0.1
 
 
 @pytest.mark.usefixtures("_compiler")

@@ -42,7 +42,9 @@ _KEPT = re.compile(r".+\.py\d+\w*-([0-9a-f]{12})\.(?:nbi|\d+\.nbc)")  # files th
 
 def compiled(function: F, nogil: bool = False) -> F:
     """Compile `function` on first use and keep the result on disk; with `nogil`, threads may run it side by side."""
-    kernel: Any = njit(fastmath=_FAST, error_model="numpy", nogil=nogil)(function)
+    # Kernels within kernels are inlined: else a process that compiles both may run another copy of the inner one than a
+    # process that finds the outer one on disk, and round sums differently.
+    kernel: Any = njit(fastmath=_FAST, error_model="numpy", nogil=nogil, forceinline=True)(function)
     try:
         kernel._cache = _Kept(function)
     except RuntimeError:  # no folder can be written
@@ -172,7 +174,15 @@ def _bitcast(_context: Any, _bits: Any) -> Any:
     return types.float32(types.int32), codegen
 
 
+def _bitcast64(_context: Any, _bits: Any) -> Any:
+    def codegen(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], context.get_value_type(types.float64))
+
+    return types.float64(types.int64), codegen
+
+
 _float_from_bits: Any = intrinsic(_bitcast)
+_double_from_bits: Any = intrinsic(_bitcast64)
 
 
 def _to_pointer(_context: Any, _address: Any) -> Any:
@@ -222,3 +232,26 @@ def exp(x: Any) -> Any:
 @overload(exp, inline="always")
 def _exp_in_kernels(x: Any) -> Any:
     return _exp32 if x == types.float32 else _exp64
+
+
+_LOWEST64, _HIGHEST64 = -708.0, 709.0  # below, e^x is no normal number; above, it is soon none at all
+_LOG2E64, _LN2 = math.log2(math.e), math.log(2)
+_EXP64 = tuple(1 / math.factorial(k) for k in range(13, 1, -1))  # Taylor on |r| ≤ ln(2)/2: error below 1e-16
+
+
+@compiled
+def exp_any(x: float) -> float:
+    """e^x, branch-free so that it vectorises (relative error |x| 1e-16); 0 below -708, ∞ above 709."""
+    y = min(max(x, _LOWEST64), _HIGHEST64)
+    k = np.floor(y * _LOG2E64 + 0.5)
+    r = y - k * _LN2
+    p = _EXP64[0]
+    for j in range(1, 12):
+        p = p * r + _EXP64[j]
+    p = p * r * r + r + 1.0
+    p *= _double_from_bits((np.int64(k) + np.int64(1023)) << np.int64(52))
+    if x > _HIGHEST64:
+        p = math.inf
+    if x < _LOWEST64:
+        p = 0.0
+    return float(p)

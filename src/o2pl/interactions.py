@@ -131,6 +131,23 @@ class Log:
         self._propensities[n:end] = rows.propensities
         self.n = end
 
+    def append(self, values: Floats, action: Any, loss: float, propensity: float) -> None:
+        """One row that has been checked; values: its context [d], or its action set [K, d]."""
+        n = self.n
+        if n == self.capacity:
+            self.buffers(1)
+        if self.action_sets:
+            total = int(self._offsets[n])
+            end = total + len(values)
+            if end > len(self._values):
+                self._values = _grown(self._values, max(2 * len(self._values), end))
+            self._values[total:end] = values
+            self._offsets[n + 1] = end
+        else:
+            self._values[n] = values
+        self._actions[n], self._losses[n], self._propensities[n] = action, loss, propensity
+        self.n = n + 1
+
     @property
     def columns(self) -> Interactions:
         n = self.n

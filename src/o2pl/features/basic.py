@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -46,12 +47,18 @@ class Chain:
         return rows
 
     def parts(self, state: State) -> list[dict[str, Array]]:
-        """The state of each map: the names before the first dot are the maps' places."""
+        """The state of each map."""
         parts: list[dict[str, Array]] = [{} for _ in self.maps]
-        for name, array in state.items():
-            place, _, own = name.partition(".")
-            parts[int(place)][own] = array
+        for (place, own), array in zip(_places(tuple(state)), state.values(), strict=True):
+            parts[place][own] = array
         return parts
+
+
+@lru_cache
+def _places(names: tuple[str, ...]) -> list[tuple[int, str]]:
+    """What stands before the first dot of a name is the map's place; the rest is the map's own name for it."""
+    split = (name.partition(".") for name in names)
+    return [(int(place), own) for place, _, own in split]
 
 
 @storable

@@ -19,7 +19,7 @@ from o2pl.objectives.penalty import Phi, phi
 from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.objectives.weights import clipped_sums, split_cotangent, weight_cotangent
 from o2pl.oracles.lbfgs import LBFGS
-from o2pl.oracles.quasi_newton import CONVERGED, EVALUATIONS, VALUE, Curvature, Pairs, advance, begin
+from o2pl.oracles.quasi_newton import CONVERGED, EVALUATIONS, VALUE, Curvature, Pairs, advance, begin, descend
 from o2pl.policies.softmax import exponentials, pull_played_to_logits
 from o2pl.protocols import Floats, Ints, Solution
 
@@ -302,34 +302,24 @@ class SoftmaxValue:
         self._threads = on_threads(panels)
 
     def __call__(self, params: Floats) -> tuple[float, Floats]:
-        gradient = np.empty(len(params))
-        return self._evaluate(params, gradient), gradient
-
-    def _evaluate(self, params: Floats, gradient: Floats) -> float:
         first_time, self._first_time = self._first_time, False
         if self._threads is None:
-            value: float = objective_value(params, self._W, self._problem, first_time, *self._work, gradient)
-            return value
+            gradient = np.empty(len(params))
+            return objective_value(params, self._W, self._problem, first_time, *self._work, gradient), gradient
         _to_matrix(params, self._W)
         _, sums, gradient_of_W = self._work
         self._threads(lambda panel: panel_sums(self._W, self._problem, panel, first_time, sums[panel]), len(sums))
         value = put_together(self._W, self._problem, sums, gradient_of_W)
-        gradient[:] = gradient_of_W.reshape(-1)
-        return value
+        return value, gradient_of_W.reshape(-1).astype(np.float64)
 
     def descend(self, start: Floats, oracle: LBFGS, curvature: Curvature) -> Solution:
         """Minimise, within the oracle's iterations and tolerance."""
-        params = np.array(start, np.float64)
+        if self._threads is not None:
+            return descend(self, start, oracle, curvature)
+        params, first_time, self._first_time = np.array(start, np.float64), self._first_time, False
+        fixed = self._W, self._problem, first_time, *self._work
         limits = oracle.iterations, oracle.tolerance
-        if self._threads is None:
-            fixed = self._W, self._problem, self._first_time, *self._work
-            self._first_time = False
-            return Solution(params, *descend_softmax(params, curvature.pairs, *fixed, *limits))
-        descent, done = begin(params, curvature.pairs), False
-        while not done:
-            done = advance(descent, self._evaluate(descent.there, descent.gradient_there), *limits)
-        numbers, counts = descent.numbers, descent.counts
-        return Solution(params, float(numbers[VALUE]), bool(counts[CONVERGED]), int(counts[EVALUATIONS]))
+        return Solution(params, *descend_softmax(params, curvature.pairs, *fixed, *limits))
 
 
 def _in_blocks(column: Any, dtype: Any, blocks: int, size: int) -> Any:

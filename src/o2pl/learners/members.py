@@ -10,14 +10,18 @@ import numpy as np
 from o2pl.features import Chain, Intercept, Quadratic, Standardise
 from o2pl.features.blocks import Recipe, recipe
 from o2pl.interactions import ActionSets, Interactions
+from o2pl.learners.actionwise_kernels import ActionWiseValue
+from o2pl.learners.gaussian_kernels import GaussianValue
 from o2pl.learners.kernels import SoftmaxValue
 from o2pl.learners.settings import Settings
 from o2pl.learners.updates import Replay
-from o2pl.objectives.control import ridge_control
+from o2pl.objectives.control import ridge_baseline, ridge_control
 from o2pl.objectives.pessimistic import policy_value
 from o2pl.oracles.adam import adam_step
 from o2pl.oracles.lbfgs import LBFGS
-from o2pl.oracles.quasi_newton import Curvature
+from o2pl.oracles.quasi_newton import Curvature, descend
+from o2pl.policies.actionwise import ActionWise
+from o2pl.policies.gaussian import Gaussian
 from o2pl.policies.softmax import Softmax
 from o2pl.protocols import Array, FeatureMap, Floats, State, ValueAndGradient
 from o2pl.storage import storable
@@ -90,7 +94,12 @@ class MemberState:
         if isinstance(self.policy, Softmax):
             made = recipe(self.features, self.seen, rows.contexts)
             return SoftmaxValue(made, self.policy.n_actions, objective, self.settings.l2)
-        return policy_value(self.policy, self.featurise(rows.contexts), objective, self.settings.l2)
+        features = self.featurise(rows.contexts)
+        if type(self.policy) is ActionWise and objective.control is None:
+            return ActionWiseValue(features, objective, self.settings.l2)
+        if type(self.policy) is Gaussian:
+            return GaussianValue(self.policy, features, objective, self.settings.l2)
+        return policy_value(self.policy, features, objective, self.settings.l2)
 
     def solve(self, function: ValueAndGradient, oracle: LBFGS | None, trigger: float = 0.0) -> None:
         """Minimise from where the parameters are; with a `trigger`, only if the gradient there exceeds it."""
@@ -98,12 +107,17 @@ class MemberState:
             return
         if isinstance(function, SoftmaxValue):
             oracle = oracle or REMEMBERING
-            if self.curvature is None or len(self.curvature.inner) != oracle.memory:
-                self.curvature = Curvature(oracle.memory, len(self.params))
-            found = function.descend(self.params, oracle, self.curvature)
+            found = function.descend(self.params, oracle, self._pairs(oracle.memory))
+        elif isinstance(function, ActionWiseValue) and oracle is None:
+            found = descend(function, self.params, FORGETFUL, self._pairs(FORGETFUL.memory))
         else:
             found = (oracle or FORGETFUL)(function, self.params)
         self.params, self.converged = found.params, found.converged
+
+    def _pairs(self, memory: int) -> Curvature:
+        if self.curvature is None or len(self.curvature.inner) != memory:
+            self.curvature = Curvature(memory, len(self.params))
+        return self.curvature
 
     def replay(self, function: ValueAndGradient, update: Replay) -> None:
         first, second, steps = self.adam
@@ -142,6 +156,5 @@ def shared_control(linear: Floats | Recipe, rows: Interactions, n_actions: int |
         return None
     baseline = settings.level(float(np.sum(rows.losses)), len(rows))
     if n_actions is None:
-        everything = np.zeros(len(rows), np.int64)
-        return ridge_control(linear, everything, rows.losses, 1, baseline, settings.control).played
+        return ridge_baseline(linear, rows.losses, baseline, settings.control)
     return ridge_control(linear, rows.actions, rows.losses, n_actions, baseline, settings.control)

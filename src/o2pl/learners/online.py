@@ -6,6 +6,7 @@ stretch of rounds can be decided as one batch with exactly the decisions that on
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -16,6 +17,7 @@ from o2pl.features.blocks import Recipe, recipe
 from o2pl.interactions import ActionSets, Decision, Interactions, InvalidInput, Log
 from o2pl.learners.members import LINEAR, Member, MemberState, shared_control
 from o2pl.learners.settings import Settings
+from o2pl.learners.single import SingleSet, single
 from o2pl.learners.stream import UniformStream
 from o2pl.learners.threads import one_blas_thread
 from o2pl.learners.union import progressive_gains, shares
@@ -55,6 +57,7 @@ class Online:
         self.gains = np.zeros(sum(member.joins == 0 for member in self.members))  # of those that have joined
         self.linear_seen = LINEAR.init(log.width)  # of the control variate's features, where no member has the same
         self.continuous = not hasattr(self.members[0].policy, "probabilities")
+        self.single = single(self.members, log, sharpness, exploration)
         self.learned = 0  # rows that the members have learned from
         self.checkpoint = update.after(0)
 
@@ -87,6 +90,8 @@ class Online:
         return draw_rows(mixed, uniforms)
 
     def decide(self, context: Any) -> Decision:
+        if self.single is not None and (decision := self.single.decide(context, self.stream)) is not None:
+            return decision
         contexts = self._one(context)
         actions, propensities = self.sample(contexts, np.array([self.stream.next()]))
         return Decision(actions[0].item(), float(propensities[0]))
@@ -98,7 +103,7 @@ class Online:
 
     def run(self, contexts: Floats, losses: Any) -> Interactions:
         """Rounds on given contexts; `losses(rows, actions)` tells what came of them. Stretches between checkpoints."""
-        with one_blas_thread():
+        with one_blas_thread(math.inf):
             return self._run(contexts, losses)
 
     def _run(self, contexts: Floats, losses: Any) -> Interactions:
@@ -118,13 +123,17 @@ class Online:
 
     def append(self, context: Any, action: Any, loss: float, propensity: float) -> None:
         """One interaction; loss and propensity have been checked."""
+        if self.single is None or not self.single.record(context, action, loss, propensity):
+            self._append(context, action, loss, propensity)
+        self.learn_if_due()
+
+    def _append(self, context: Any, action: Any, loss: float, propensity: float) -> None:
         contexts = self._one(context)
         if self.continuous:
             actions: Array = np.array([action], np.float64)
         else:
             actions = check_actions([action], len(contexts.values) if isinstance(contexts, ActionSets) else None)
         self.log.extend(Interactions(contexts, actions, np.array([loss]), np.array([propensity])))
-        self.learn_if_due()
 
     def extend(self, rows: Interactions) -> None:
         """Many interactions, checked; they are learned from when `learn` is called."""
@@ -152,7 +161,13 @@ class Online:
 
     def learn(self, oracle: LBFGS | None = None) -> None:
         """Learn from the whole log now; with `oracle`, solve with it whatever the schedule says."""
-        with one_blas_thread():
+        if isinstance(self.single, SingleSet):  # nothing there calls BLAS
+            self._learn(oracle)
+            return
+        rows = len(self.log)
+        if isinstance(self.update, Replay) and oracle is None:
+            rows = min(rows, self.update.window)
+        with one_blas_thread(rows * max(len(member.params) for member in self.present)):
             self._learn(oracle)
 
     def _learn(self, oracle: LBFGS | None) -> None:

@@ -13,7 +13,7 @@ from o2pl.features import Chain, Intercept, Standardise
 from o2pl.features.blocks import as_they_are
 from o2pl.interactions import Decision, Interactions, Log
 from o2pl.learners.kernels import SoftmaxValue
-from o2pl.learners.members import Member
+from o2pl.learners.members import Member, MemberState
 from o2pl.learners.replay_kernels import (
     FEATURE_CLIP,
     acting_rows,
@@ -34,7 +34,7 @@ from o2pl.validation import check_actions, check_context
 _STRETCH = 2**14  # rounds of a run whose losses are made at a time
 
 
-def is_flat(member: Member) -> bool:
+def is_flat(member: Member | MemberState) -> bool:
     """Whether a member's features are raw or standardised contexts, with or without an intercept."""
     maps = member.features.maps if isinstance(member.features, Chain) else (member.features,)
     return [type(each) for each in maps] in ([], [Standardise], [Intercept], [Standardise, Intercept])

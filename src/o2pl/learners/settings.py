@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ class Settings:
         if self.control is not None:
             check_number("control", self.control, 0, open_low=True, instead="None or ")
 
-    @property
+    @cached_property
     def numbers(self) -> Floats:
         """The settings as the kernels read them."""
         clip = math.nan if self.clip == "theory" else math.inf if self.clip is None else float(self.clip)

@@ -36,7 +36,12 @@ class UniformStream:
         self.place[0] = 0
 
     def next(self) -> float:
-        return float(self.take(1)[0])
+        at = int(self.place[0])
+        if at == AHEAD:
+            self.refill()
+            at = 0
+        self.place[0] = at + 1
+        return float(self.numbers[at])
 
     def take(self, n: int) -> Floats:
         """The next n numbers: the same as n times `next`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+_SMALL = 5000  # below, BLAS takes one thread by itself, and asking for it takes as long as the rest
 OnThreads = Callable[[Callable[[int], None], int], None]
 
 
@@ -36,9 +38,9 @@ def _given() -> int:
 
 
 @contextmanager
-def one_blas_thread() -> Iterator[None]:
+def one_blas_thread(multiplications: float) -> Iterator[None]:
     """Within this context BLAS runs on one thread: the matrices of a block are small, and the rows have the others."""
-    if _here.given is not None:
+    if multiplications < _SMALL or _here.given is not None:
         yield
         return
     _here.given = _given()
@@ -61,7 +63,7 @@ def on_threads(parts: int) -> OnThreads | None:
         return None
 
     def share(work: Callable[[int], None], parts: int) -> None:
-        with one_blas_thread():
+        with one_blas_thread(math.inf):
             for _ in _pool(threads, os.getpid()).map(work, range(parts)):  # a forked process has no threads of its own
                 pass
 

@@ -45,6 +45,15 @@ def ridge_control(
     return RidgeControl(blocks, played)
 
 
+def ridge_baseline(features: Floats | Recipe, losses: Floats, baseline: float, ridge: float) -> Floats:
+    """m(x): one ridge regression of y - b on the features of all rows, each predicted without itself. [n]"""
+    made = features if isinstance(features, Recipe) else as_they_are(features)
+    n = len(losses)
+    coefficients, played = np.zeros((1, made.width), np.float32), np.zeros(n, np.float32)
+    _fit_actions(made, np.arange(n), losses, np.array([n]), baseline, ridge, coefficients, played)
+    return played
+
+
 @compiled
 def _predict(made: Recipe, coefficients: Floats, baseline: float, n: int, out: Floats) -> None:
     """out = m(x, a), [blocks, K, rows of a block]"""

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from o2pl.compiled import compiled
-from o2pl.protocols import Array, Floats, Ints
+from o2pl.oracles.lbfgs import LBFGS
+from o2pl.protocols import Array, Floats, Ints, Solution, ValueAndGradient
 
 SUFFICIENT = 1e-4  # Armijo: a step must bring this share of what the slope promises,
 ROUNDING = 1e-7  # up to what single precision cannot tell
@@ -106,6 +107,16 @@ def advance(descent: Descent, found: float, iterations: int, tolerance: float) -
     counts[TRIAL] = 0
     there[:] = params + numbers[LENGTH] * direction
     return False
+
+
+def descend(function: ValueAndGradient, start: Floats, oracle: LBFGS, curvature: Curvature) -> Solution:
+    """Minimise within the oracle's iterations and tolerance; `curvature` is used and renewed."""
+    descent, done = begin(np.array(start, np.float64), curvature.pairs), False
+    while not done:
+        found, descent.gradient_there[:] = function(descent.there)
+        done = advance(descent, found, oracle.iterations, oracle.tolerance)
+    value, counts = float(descent.numbers[VALUE]), descent.counts
+    return Solution(descent.params, value, bool(counts[CONVERGED]), int(counts[EVALUATIONS]))
 
 
 @compiled

@@ -11,7 +11,7 @@ from o2pl.features.basic import project
 from o2pl.protocols import Array, Floats, Pullback
 from o2pl.storage import storable
 
-_LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
+LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 
 
 @storable
@@ -32,18 +32,19 @@ class Gaussian:
             start[-1] = math.log(self.scale)
         return start
 
-    def _split(self, params: Floats) -> tuple[Floats, float]:
+    def split(self, params: Floats) -> tuple[Floats, float]:
+        """θ and the scale."""
         return (params[:-1], math.exp(params[-1])) if self.learn_scale else (params, self.scale)
 
     def mean(self, params: Floats, features: Floats) -> Floats:
         """The mean action of each row, [n]; a row's result is its own alone."""
-        theta, _ = self._split(params)
+        theta, _ = self.split(params)
         return project(features.astype(np.float64), theta[None], np.array([self.centre]))[:, 0]
 
     def forward(self, params: Floats, features: Floats, actions: Array | None = None) -> tuple[Floats, Pullback]:
         if actions is None:
             raise TypeError("a continuous policy has no list of all its actions: give the actions")
-        theta, scale = self._split(params)
+        theta, scale = self.split(params)
         z = (actions - self.centre - features @ theta) / scale
 
         def pullback(cotangent: Floats) -> Floats:
@@ -53,7 +54,7 @@ class Gaussian:
                 gradient[-1] = cotangent @ (z**2 - 1)
             return gradient
 
-        return -0.5 * z**2 - math.log(scale) - _LOG_SQRT_2PI, pullback
+        return -0.5 * z**2 - math.log(scale) - LOG_SQRT_2PI, pullback
 
     def imitate(self, features: Floats, actions: Floats) -> Floats:
         """Parameters likely to have drawn these actions, by least squares: near them, weights are near 1."""
@@ -66,13 +67,13 @@ class Gaussian:
         return np.append(theta, math.log(spread) if spread > 0 else math.log(self.scale))
 
     def density(self, params: Floats, features: Floats, actions: Floats) -> Floats:
-        _, scale = self._split(params)
+        _, scale = self.split(params)
         z = (actions - self.mean(params, features)) / scale
         return np.exp(-0.5 * z**2) / (scale * math.sqrt(2 * math.pi))
 
     def sample(self, params: Floats, features: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
         from scipy.special import ndtri  # here: scipy would double the time `import o2pl` takes
 
-        _, scale = self._split(params)
+        _, scale = self.split(params)
         actions = self.mean(params, features) + scale * ndtri(np.clip(uniforms, 1e-16, 1 - 1e-16))
         return actions, self.density(params, features, actions)
