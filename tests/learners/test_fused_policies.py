@@ -218,7 +218,7 @@ def test_a_set_at_a_time_is_decided_and_kept_as_in_a_batch(features: str, explor
         given_fast = context if generator.random() < 0.8 else context.astype(np.float64)
         decision = fast.act(given_fast)
         slow.act(context.tolist())  # a list: the batch's path
-        slow._engine.stream.unread()
+        slow._engine.stream.place[0] -= 1
         rows = ActionSets.of([context])
         actions, propensities = slow._engine.sample(rows, np.array([slow._engine.stream.next()]))
         assert decision == (actions[0], propensities[0])

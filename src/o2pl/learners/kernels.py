@@ -14,7 +14,7 @@ import numpy as np
 
 from o2pl.compiled import compiled, compiled_for_threads
 from o2pl.features.blocks import BLOCK, Recipe, as_they_are, fill
-from o2pl.learners.threads import on_threads
+from o2pl.learners.threads import side_by_side
 from o2pl.objectives.penalty import Phi, phi
 from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.objectives.weights import clipped_sums, split_cotangent, weight_cotangent
@@ -220,18 +220,12 @@ def one_panel(W: Floats, problem: Problem, first_time: bool, works: Work, gradie
 
 
 @compiled
-def objective_value(
-    params: Floats, W: Floats, problem: Problem, first_time: bool, works: Work, sums: Floats, gradient_of_W: Floats,
-    gradient: Floats,
-) -> float:  # fmt: skip
-    """At params [K d], on this thread; the gradient goes to `gradient` [K d]. The other arrays are to work in."""
+def short_log(
+    params: Floats, W: Floats, problem: Problem, first_time: bool, works: Work, gradient_of_W: Floats, gradient: Floats
+) -> float:
+    """`one_panel` at params [K d]; the gradient goes to `gradient` [K d]. The other arrays are to work in."""
     _to_matrix(params, W)
-    if works.P.size:
-        value = one_panel(W, problem, first_time, works, gradient_of_W)
-    else:
-        for panel in range(len(sums)):
-            panel_sums(W, problem, panel, first_time, sums[panel])
-        value = put_together(W, problem, sums, gradient_of_W)
+    value = one_panel(W, problem, first_time, works, gradient_of_W)
     K, d = W.shape
     for k in range(K):
         for i in range(d):
@@ -248,17 +242,15 @@ def _to_matrix(params: Floats, W: Floats) -> None:
 
 
 @compiled
-def descend_softmax(
-    params: Floats, pairs: Pairs, W: Floats, problem: Problem, first_time: bool, works: Work, sums: Floats,
-    gradient_of_W: Floats, iterations: int, tolerance: float,
+def descend_short_log(
+    params: Floats, pairs: Pairs, W: Floats, problem: Problem, first_time: bool, works: Work, gradient_of_W: Floats,
+    iterations: int, tolerance: float,
 ) -> tuple[float, bool, int]:  # fmt: skip
-    """L-BFGS on the objective, in place on params [K d], all of it compiled; value, converged, evaluations."""
+    """L-BFGS in place on params [K d], all of it compiled; value, converged, evaluations."""
     descent = begin(params, pairs)
     done = False
     while not done:
-        found = objective_value(
-            descent.there, W, problem, first_time, works, sums, gradient_of_W, descent.gradient_there
-        )
+        found = short_log(descent.there, W, problem, first_time, works, gradient_of_W, descent.gradient_there)
         first_time = False
         done = advance(descent, found, iterations, tolerance)
     return descent.numbers[VALUE], descent.counts[CONVERGED] == 1, descent.counts[EVALUATIONS]
@@ -291,35 +283,38 @@ class SoftmaxValue:
             l2 / n,
             np.empty((kept, width, size), np.float32),
         )
-        together = blocks if panels == 1 and kept == blocks else 0  # blocks whose probabilities are kept, see one_panel
-        matrices = np.empty((together + 1, n_actions, size), np.float32)
-        columns = np.empty((2 * together + 1, size), np.float32)
-        works = Work(matrices[1:], matrices[:1], columns[1 : together + 1], columns[together + 1 :], columns[:1])
-        sums = np.empty((0 if together else panels, 3 + 2 * n_actions * width))
-        self._W, gradient_of_W = np.empty((2, n_actions, width), np.float32)
-        self._work = works, sums, gradient_of_W
+        self._W, self._gradient = np.empty((2, n_actions, width), np.float32)
         self._first_time = True
-        self._threads = on_threads(panels)
+        self._works: Work | None = None
+        if panels == 1 and kept == blocks:
+            matrices, columns = (
+                np.empty((blocks + 1, n_actions, size), np.float32),
+                np.empty((2 * blocks + 1, size), np.float32),
+            )
+            self._works = Work(matrices[1:], matrices[:1], columns[1 : blocks + 1], columns[blocks + 1 :], columns[:1])
+        else:
+            self._sums = np.empty((panels, 3 + 2 * n_actions * width))
 
     def __call__(self, params: Floats) -> tuple[float, Floats]:
         first_time, self._first_time = self._first_time, False
-        if self._threads is None:
+        if self._works is not None:
             gradient = np.empty(len(params))
-            return objective_value(params, self._W, self._problem, first_time, *self._work, gradient), gradient
-        _to_matrix(params, self._W)
-        _, sums, gradient_of_W = self._work
-        self._threads(lambda panel: panel_sums(self._W, self._problem, panel, first_time, sums[panel]), len(sums))
-        value = put_together(self._W, self._problem, sums, gradient_of_W)
-        return value, gradient_of_W.reshape(-1).astype(np.float64)
+            fixed = self._W, self._problem, first_time, self._works, self._gradient
+            return short_log(params, *fixed, gradient), gradient
+        W, problem, sums = self._W, self._problem, self._sums
+        _to_matrix(params, W)
+        side_by_side(lambda panel: panel_sums(W, problem, panel, first_time, sums[panel]), len(sums))
+        value = put_together(W, problem, sums, self._gradient)
+        return value, self._gradient.reshape(-1).astype(np.float64)
 
     def descend(self, start: Floats, oracle: LBFGS, curvature: Curvature) -> Solution:
         """Minimise, within the oracle's iterations and tolerance."""
-        if self._threads is not None:
+        if self._works is None:
             return descend(self, start, oracle, curvature)
         params, first_time, self._first_time = np.array(start, np.float64), self._first_time, False
-        fixed = self._W, self._problem, first_time, *self._work
-        limits = oracle.iterations, oracle.tolerance
-        return Solution(params, *descend_softmax(params, curvature.pairs, *fixed, *limits))
+        fixed = self._W, self._problem, first_time, self._works, self._gradient
+        found = descend_short_log(params, curvature.pairs, *fixed, oracle.iterations, oracle.tolerance)
+        return Solution(params, *found)
 
 
 def _in_blocks(column: Any, dtype: Any, blocks: int, size: int) -> Any:

@@ -12,7 +12,6 @@ from functools import cache
 from typing import Any
 
 _SMALL = 5000  # below, BLAS takes one thread by itself, and asking for it takes as long as the rest
-OnThreads = Callable[[Callable[[int], None], int], None]
 
 
 class _Here(threading.local):
@@ -56,15 +55,13 @@ def _pool(threads: int, _process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="o2pl")
 
 
-def on_threads(parts: int) -> OnThreads | None:
-    """A way to do so many parts side by side; None where one thread is enough or all there is."""
+def side_by_side(work: Callable[[int], None], parts: int) -> None:
+    """Do all parts, on as many threads as there are; what is done must not depend on that."""
     threads = _given() if parts > 1 else 1
-    if threads < 2:
-        return None
-
-    def share(work: Callable[[int], None], parts: int) -> None:
-        with one_blas_thread(math.inf):
+    with one_blas_thread(math.inf):
+        if threads > 1:
             for _ in _pool(threads, os.getpid()).map(work, range(parts)):  # a forked process has no threads of its own
                 pass
-
-    return share
+        else:
+            for part in range(parts):
+                work(part)
