@@ -1,0 +1,195 @@
+"""The kernels of the learner on sparse rows: deciding, logging, giving features their slots, objective and replay.
+
+`Log.sparse_buffers` are written by `record` and read by the others. A *slot* is a feature that has weights, slot 0 the
+constant; `slot_of` [2^bits] tells the slot of a feature, 0 where it has none.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from o2pl.compiled import compiled
+from o2pl.features.hashing import expand, expanded_size
+from o2pl.features.standardise import absorb, set_scale
+from o2pl.objectives.penalty import phi
+from o2pl.objectives.weights import clipped_moments, weight_cotangent
+from o2pl.oracles.adam import adam_step
+from o2pl.policies.sampling import draw_one
+from o2pl.policies.sparse import acting_sparse, pad_weights, pull_to_sparse, scaled, sparse_softmax
+from o2pl.protocols import Array, Floats, Ints
+
+PenaltyNumbers = tuple[float, float, float, float, float]
+
+
+@compiled
+def decide(
+    hashes: Array, values: Floats, n: int, segments: Ints, pairs: Ints, mask: Any, signed: bool,
+    slot_of: Ints, scale: Floats, clip: Any, W: Floats, sharpness: float, exploration: float, uniform: float,
+) -> tuple[int, float]:  # fmt: skip
+    """Draw an action for a context as `Reader.read` left it, and tell its probability."""
+    size = expanded_size(n, segments, pairs)
+    indices, numbers, pi = np.empty(size, np.int32), np.empty(size, np.float32), np.empty(W.shape[1])
+    expand(hashes, values, 0, n, segments, pairs, mask, signed, 0, indices, numbers)
+    acting_sparse(indices, numbers, 0, size, slot_of, scale, clip, W, sharpness, exploration, pi)
+    action = draw_one(pi, uniform)
+    return action, pi[action]
+
+
+@compiled
+def decide_rows(
+    indices: Ints, values: Floats, offsets: Ints, slot_of: Ints, scale: Floats, clip: Any, W: Floats,
+    sharpness: float, exploration: float, out: Floats,
+) -> None:  # fmt: skip
+    """out = the acting policy of every row, [n, K]."""
+    for r in range(len(out)):
+        first, last = offsets[r], offsets[r + 1]
+        acting_sparse(indices, values, first, last, slot_of, scale, clip, W, sharpness, exploration, out[r])
+
+
+@compiled
+def record(
+    hashes: Array, numbers: Floats, size: int, segments: Ints, pairs: Ints, mask: Any, signed: bool,
+    indices: Ints, values: Floats, offsets: Ints, actions: Ints, losses: Floats, propensities: Floats, n: int,
+    action: int, loss: float, propensity: float,
+) -> int:  # fmt: skip
+    """Write row n of the log; how many entries the log has then. -1, and nothing written, if there is no room."""
+    if n == len(actions) or offsets[n] + expanded_size(size, segments, pairs) > len(values):
+        return -1
+    actions[n], losses[n], propensities[n] = action, loss, propensity
+    end = expand(hashes, numbers, 0, size, segments, pairs, mask, signed, offsets[n], indices, values)
+    offsets[n + 1] = end
+    return end
+
+
+@compiled
+def admit(
+    indices: Ints, values: Floats, offsets: Ints, row: int, stop: int, least: int, slots: int,
+    seen: Ints, slot_of: Ints, feature: Ints, count: Floats, mean: Floats, squares: Floats, plain: Array, scale: Floats,
+) -> tuple[int, int]:  # fmt: skip
+    """Absorb rows from `row` on: features that have now occurred `least` times get slots, slots their running scale.
+
+    The number of slots, and the row that was reached: `stop`, or the first that might need more slots than there is
+    room for. Values 0, 1 and -1 are indicators, and a slot that has held nothing else is left as it is.
+    """
+    while row < stop:
+        if slots + offsets[row + 1] - offsets[row] > len(feature):
+            break
+        for j in range(offsets[row], offsets[row + 1]):
+            f = indices[j]
+            i = slot_of[f]
+            if i == 0:
+                seen[f] = min(seen[f] + 1, 255)
+                if seen[f] >= least:
+                    i = slots
+                    slots += 1
+                    slot_of[f], feature[i] = i, f
+            if i:
+                before = plain[i]
+                own = slice(i, i + 1)
+                absorb(values[j : j + 1].reshape(1, 1), count[own], mean[own], squares[own], plain[own])
+                if values[j] == -1:
+                    plain[i] = before
+                set_scale(count[own], mean[own], squares[own], plain[own], scale[i, 0:1], scale[i, 1:2])
+        row += 1
+    return slots, row
+
+
+@compiled
+def gather(
+    indices: Ints, values: Floats, offsets: Ints, start: int, stop: int, slot_of: Ints, scale: Floats, clip: Any,
+    out_slots: Ints, out_values: Floats, out_offsets: Ints,
+) -> int:  # fmt: skip
+    """The log's rows start to stop as slots and scaled values, those without a slot left out; how many entries."""
+    m = 0
+    out_offsets[0] = 0
+    for row in range(start, stop):
+        for j in range(offsets[row], offsets[row + 1]):
+            i = slot_of[indices[j]]
+            if i:
+                out_slots[m], out_values[m] = i, scaled(values[j], scale, i, clip)
+                m += 1
+        out_offsets[row + 1 - start] = m
+    return m
+
+
+@compiled
+def outcomes(
+    actions: Ints, losses: Floats, propensities: Floats, start: int, stop: int, baseline: float,
+    played: Ints, residuals: Floats, inverse: Floats,
+) -> None:  # fmt: skip
+    """played = a (int32), residuals = y - b, inverse = 1/q of rows start to stop, single precision."""
+    for r in range(stop - start):
+        played[r] = actions[start + r]
+        residuals[r] = losses[start + r] - baseline
+        inverse[r] = 1 / propensities[start + r]
+
+
+@compiled
+def sparse_objective(
+    params: Floats, slots: Ints, values: Floats, offsets: Ints, played: Ints, residuals: Floats, inverse: Floats,
+    alpha: Any, penalty: PenaltyNumbers, shrink: float, W: Floats, P: Floats, weights: Floats, G: Floats,
+    gradient: Floats,
+) -> float:  # fmt: skip
+    """V(π_W) + shrink |W|²/2, as `softmax_objective` of dense features; the gradient goes to `gradient`.
+
+    params and gradient [slots, K]; W and G [slots, L] and P [n, L] are to work in, rows padded to L; weights [n].
+    Two passes over the rows: the penalty's slope, which every row's cotangent needs, is known after the first.
+    """
+    n_slots, K = params.shape
+    L = W.shape[1]
+    flat_P, flat_G = P.reshape(-1), G.reshape(-1)
+    pad_weights(params, W)
+    sparse_softmax(W.reshape(-1), L, slots, values, offsets, flat_P)
+    for r in range(len(weights)):
+        weights[r] = P[r, played[r]] * inverse[r]
+    risk, variance = clipped_moments(weights, residuals, alpha)
+    pessimism, slope = phi(variance, penalty[0], penalty[1], penalty[2], penalty[3], penalty[4])
+    weight_cotangent(weights, residuals, alpha, slope)
+    pull_to_sparse(flat_P, L, played, weights, slots, values, offsets, flat_G)
+    size = 0.0
+    for i in range(n_slots):
+        for k in range(K):
+            gradient[i, k] = G[i, k] + shrink * params[i, k]
+            size += params[i, k] * params[i, k]
+    return float(risk + pessimism + 0.5 * shrink * size)
+
+
+@compiled
+def replay_steps(
+    slots: Ints, values: Floats, offsets: Ints, played: Ints, residuals: Floats, inverse: Floats,
+    alpha: Any, penalty: PenaltyNumbers, shrink: float, place: Ints, L: int,
+    weights: Floats, first: Floats, second: Floats, done: int, steps: int, step_size: float,
+) -> None:  # fmt: skip
+    """Adam steps on these rows. Only the features that occur in them move: a step costs O(nonzeros · K).
+
+    slots are renumbered in place. place [slots ≥] holds zeros, and does so again afterwards. weights and both moments
+    [slots ≥, K]; done: steps taken before.
+    """
+    used = np.empty(len(slots) + 1, np.int64)
+    used[0] = 0
+    m = 1
+    for j in range(len(slots)):
+        i = slots[j]
+        if place[i] == 0:
+            place[i], used[m] = m, i
+            m += 1
+        slots[j] = place[i]
+    K, n = weights.shape[1], len(offsets) - 1
+    own = np.empty((3, m, K), np.float32)
+    for u in range(m):
+        place[used[u]] = 0
+        for k in range(K):
+            own[0, u, k], own[1, u, k], own[2, u, k] = weights[used[u], k], first[used[u], k], second[used[u], k]
+    W, G, P = np.zeros((m, L), np.float32), np.empty((m, L), np.float32), np.empty((n, L), np.float32)
+    room, gradient = np.empty(n, np.float32), np.empty((m, K), np.float32)
+    for step in range(done + 1, done + steps + 1):
+        sparse_objective(
+            own[0], slots, values, offsets, played, residuals, inverse, alpha, penalty, shrink, W, P, room, G, gradient
+        )
+        flat = own.reshape(3, -1)
+        adam_step(flat[0], gradient.reshape(-1), flat[1], flat[2], step, step_size)
+    for u in range(m):
+        for k in range(K):
+            weights[used[u], k], first[used[u], k], second[used[u], k] = own[0, u, k], own[1, u, k], own[2, u, k]
