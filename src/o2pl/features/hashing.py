@@ -4,9 +4,10 @@ The name of a feature is its path, `user.age`, and for a word its path and the w
 
     mix(crc32(name in UTF-8)),    mix: the finaliser of MurmurHash3 for 32 bits,
 
-the same in every process, version and machine; the feature's index is the hash's last `bits`. CRC-32 alone spreads names
-that differ in few letters too evenly in some bits and hardly in others; mixed, it collides as often as chance would.
-It is in Python's library, as fast as scikit-learn's murmurhash, and does not take the second that importing that takes.
+the same in every process, version and machine; the feature's index is the hash's last `bits`. The last bits of CRC-32
+alone depend on how names differ (numbered names fill some indices and leave others out); mixed, they collide as often
+as chance would. It is in Python's library, as fast as scikit-learn's murmurhash, and free of the second that importing
+that takes.
 """
 
 from __future__ import annotations
@@ -53,9 +54,9 @@ class Hashed:
     """Dictionaries to sparse rows of 2^bits features.
 
     A word (string) is a feature of its own with value 1, `True` and `False` are words; a number is the value of the
-    feature that its key names; a list is its words and its numbers, the latter by place; a dictionary is nested; None is
-    left out. Numbers are standardised by the learner over the rows that have them; a number that names a category should
-    be a string.
+    feature that its key names; a list is its words and its numbers, the latter by place; a dictionary is nested; None
+    is left out. Numbers are standardised by the learner over the rows that have them; a number that names a category
+    should be a string.
 
     Parameters
     ----------
@@ -65,26 +66,23 @@ class Hashed:
         Half of the features, by their hash, count negatively, so that those that collide cancel on average.
     interactions
         Pairs of top-level keys, such as `(("user", "hour"),)`: the products of all features of one and of the other.
-    least
-        Rows in which a feature must have occurred to be given a weight.
     """
 
     bits: int = 18
     signed: bool = False
     interactions: tuple[tuple[str, str], ...] = ()
-    least: int = 1
 
     def __post_init__(self) -> None:
-        for name, low, high in (("bits", 1, _MOST_BITS), ("least", 1, 255)):
-            found = getattr(self, name)
-            if not (isinstance(found, int) and low <= found <= high):
-                raise InvalidInput(f"{name}: found {found!r}, expected a whole number from {low} to {high}")
+        if isinstance(self.bits, bool) or not isinstance(self.bits, int) or not 1 <= self.bits <= _MOST_BITS:
+            raise InvalidInput(f"bits: found {self.bits!r}, expected a whole number from 1 to {_MOST_BITS}")
         fine = isinstance(self.interactions, tuple | list) and all(
             isinstance(pair, tuple | list) and len(pair) == 2 and all(isinstance(key, str) for key in pair)
             for pair in self.interactions
         )
         if not fine:
-            raise InvalidInput(f"interactions: found {self.interactions!r}, expected pairs of keys: (('user', 'hour'),)")
+            raise InvalidInput(
+                f"interactions: found {self.interactions!r}, expected pairs of keys: (('user', 'hour'),)"
+            )
         object.__setattr__(self, "interactions", tuple(tuple(pair) for pair in self.interactions))
 
     def width(self, n_inputs: int = 0) -> int:
@@ -123,7 +121,8 @@ class Reader:
         pairs = [[self._spaces[key] for key in pair] for pair in features.interactions]
         self.pairs: Ints = np.array(pairs, np.int64).reshape(-1, 2)  # places of the pairs' namespaces
         self.segments: Ints = np.zeros((1, max(len(spaces), 1), 2), np.int64)  # where they begin and end in a row
-        self.mask = np.uint32((1 << features.bits) - 1)
+        mask = np.uint32((1 << features.bits) - 1)
+        self.crossing: tuple[Ints, Any, bool] = (self.pairs, mask, features.signed)  # what `expand` asks for
         self._root, self._kept = _Node(""), 0
         self._make_room(64)
 
@@ -131,7 +130,7 @@ class Reader:
         self._room = entries
         self.hashes: Array = np.zeros((entries, 2), np.uint32)  # of the last context; the second column as float32 is
         self.values: Array = self.hashes.view(np.float32)  # its values
-        self._bytes = memoryview(self.hashes.reshape(-1)).cast("B")
+        self._bytes = memoryview(self.hashes.reshape(-1).data).cast("B")
 
     # -- one context, for kernels
 
@@ -147,10 +146,6 @@ class Reader:
             self._make_room(2 * n)
         self._bytes[: 8 * n] = b"".join(parts)
         return n
-
-    @property
-    def crossing(self) -> bool:
-        return len(self.pairs) > 0
 
     # -- many
 
@@ -172,10 +167,9 @@ class Reader:
             ends[row + 1] = len(parts)
         hashes = np.frombuffer(b"".join(parts), np.uint32).reshape(-1, 2)
         offsets = np.zeros(n + 1, np.int64)
-        for_all = (self.pairs, self.mask, self.features.signed)
         expanded_sizes(ends, segments, self.pairs, offsets)
         indices, values = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.float32)
-        expand_rows(hashes, hashes.view(np.float32), ends, segments, *for_all, offsets, indices, values)
+        expand_rows(hashes, hashes.view(np.float32), ends, segments, *self.crossing, offsets, indices, values)
         return SparseRows(indices, values, offsets, 1 << self.features.bits)
 
     def _checked(self, rows: SparseRows) -> SparseRows:

@@ -55,9 +55,9 @@ class O2PL(BanditEstimator):
         K. None: as many as the first batch of data shows; not used by policies that bring their own actions.
     policy
         "union" (linear and quadratic softmax on one log), "linear", "quadratic", "fourier", "actionwise" (action sets
-        that vary: a context is a matrix of one feature row per action), "hashed" (a context is a dictionary of words and
-        numbers; `Hashed(...)` for its settings), a policy such as `ThresholdClass(...)`, a `Member`, or a sequence of
-        members.
+        that vary: a context is a matrix of one feature row per action), "hashed" (a context is a dictionary of words
+        and numbers; `Hashed(...)` for its settings), a policy such as `ThresholdClass(...)`, a `Member`, or a sequence
+        of members.
     update
         When to re-learn: "geometric", "exact" (every round), "triggered", "replay", or one of these with its own
         settings, such as `Geometric(growth=1.1)`.
@@ -261,7 +261,7 @@ class O2PL(BanditEstimator):
         own = next((int(m.policy.n_actions) for m in members if m.policy is not None), None)
         self.n_actions_ = _agreed(own, self.n_actions, n_actions)
         if hashed:
-            settings = self._settings(control=False)
+            settings = self._settings(control=not isinstance(update, Replay))
             return SparseOnline(members[0], self.n_actions_, settings, update, log, stream, *acting)
         if isinstance(members[0].policy, FinitePolicies):
             settings = self._settings(control=False)

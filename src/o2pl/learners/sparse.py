@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.features.hashing import Hashed, Reader
+from o2pl.features.hashing import Hashed, Reader, expanded_size
 from o2pl.features.standardise import Standardise
 from o2pl.interactions import Decision, Interactions, Log, SparseRows
 from o2pl.lanes import padded
@@ -23,8 +23,10 @@ from o2pl.learners.sparse_kernels import (
     decide_rows,
     gather,
     outcomes,
+    predict_losses,
     record,
     replay_steps,
+    running_sum,
     sparse_objective,
 )
 from o2pl.learners.stream import UniformStream
@@ -37,7 +39,10 @@ from o2pl.protocols import Array, Floats, Ints
 from o2pl.validation import check_actions
 
 CLIP = np.float32(Standardise().clip)  # of standardised numbers
-Outcomes = tuple[Ints, Floats, Floats]  # actions played (int32), residuals y - b and 1/q (float32)
+Outcomes = tuple[Ints, Floats, Floats, Floats]  # actions (int32), residuals, 1/q, control variate (float32; or empty)
+
+
+Acting = tuple[Ints, Floats, Any, Floats, float, float]  # slot_of, scale, clip, weights, sharpness, exploration
 
 
 class SparseValue:
@@ -76,14 +81,14 @@ class SparseOnline:
         self.n_actions, self.sharpness, self.exploration = n_actions, float(sharpness), float(exploration)
         self.numbers = self.settings.numbers
         self.reader = Reader(member.features)
-        self.least = member.features.least
-        self.seen = np.zeros(log.width, np.uint8)  # how often a feature without a slot has occurred
         self.slot_of = np.zeros(log.width, np.int32)
         self.slots = 1
         self.learned, self.checkpoint = 0, update.after(0)
         self.total = 0.0  # Σ losses of what was learned from
         self.steps = 0  # of Adam
         self.curvature: Curvature | None = None
+        self.controlled = self.settings.control is not None
+        self.predicted = np.empty((0, n_actions), np.float32)  # the control variate's losses of the log, and room
         self.of_slots: dict[str, Array] = {}  # arrays with an entry for every slot, and room for more
         self._make_room(1024)
         self._bind()
@@ -91,7 +96,8 @@ class SparseOnline:
     def _make_room(self, capacity: int) -> None:
         K = self.n_actions
         moments = {"first": (K,), "second": (K,)} if isinstance(self.update, Replay) else {}
-        floats = {"weights": (K,), "scale": (2,), **moments}
+        model = {"model": (K,), "spread": (K,)} if self.controlled else {}
+        floats = {"weights": (K,), "scale": (2,), **moments, **model}
         made: dict[str, Array] = {name: np.zeros((capacity, *shape), np.float32) for name, shape in floats.items()}
         made |= {name: np.zeros(capacity) for name in ("count", "mean", "squares")}
         made |= {"feature": np.zeros(capacity, np.int32), "plain": np.ones(capacity, np.bool_)}
@@ -103,9 +109,8 @@ class SparseOnline:
 
     def _bind(self) -> None:
         """What the kernels are handed every round."""
-        reader, own = self.reader, self.of_slots
-        self._reading = (reader.pairs, reader.mask, reader.features.signed)
-        self._acting = (self.slot_of, own["scale"], CLIP, own["weights"], self.sharpness, self.exploration)
+        own = self.of_slots
+        self._acting: Acting = (self.slot_of, own["scale"], CLIP, own["weights"], self.sharpness, self.exploration)
         self._buffers = self.log.sparse_buffers()
 
     # -- acting
@@ -119,7 +124,7 @@ class SparseOnline:
         reader = self.reader
         n = reader.read(context)
         drawn = decide(
-            reader.hashes, reader.values, n, reader.segments[0], *self._reading, *self._acting, self.stream.next()
+            reader.hashes, reader.values, n, reader.segments[0], *reader.crossing, *self._acting, self.stream.next()
         )
         return _decision(Decision, drawn)
 
@@ -143,10 +148,9 @@ class SparseOnline:
         n = reader.read(context)
         if type(action) is not int:
             action = int(check_actions([action])[0])
-        row = (reader.hashes, reader.values, n, reader.segments[0], *self._reading)
+        row = (reader.hashes, reader.values, n, reader.segments[0], *reader.crossing)
         if record(*row, *self._buffers, log.n, action, loss, propensity) < 0:
-            most = n if not reader.crossing else n * n * (1 + len(reader.pairs))
-            self._buffers = log.sparse_buffers(1, most)
+            self._buffers = log.sparse_buffers(1, expanded_size(n, reader.segments[0], reader.pairs))
             record(*row, *self._buffers, log.n, action, loss, propensity)
         log.n += 1
         if log.n >= self.checkpoint:
@@ -176,17 +180,28 @@ class SparseOnline:
         self._bind()
 
     def _absorb(self, row: int, stop: int) -> None:
-        for loss in self._buffers[4][row:stop].tolist():
-            self.total += loss
-        while True:
+        start = row
+        while row < stop:
             own = self.of_slots
             of_slots = tuple(own[name] for name in ("feature", "count", "mean", "squares", "plain", "scale"))
-            rows = (*self._buffers[:3], row, stop, self.least)
-            self.slots, row = admit(*rows, self.slots, self.seen, self.slot_of, *of_slots)
-            if row == stop:
-                return
-            need = self.slots + int(self._buffers[2][row + 1] - self._buffers[2][row])
-            self._make_room(max(2 * len(self._place), need))
+            rows = (*self._buffers[:3], row, stop)
+            self.slots, row = admit(*rows, self.slots, self.slot_of, *of_slots)
+            if row < stop:
+                need = self.slots + int(self._buffers[2][row + 1] - self._buffers[2][row])
+                self._make_room(max(2 * len(self._place), need))
+        if self.settings.control is not None:
+            own = self.of_slots
+            if len(self.predicted) < stop:
+                grown = np.empty((max(2 * len(self.predicted), stop), self.n_actions), np.float32)
+                grown[:start] = self.predicted[:start]
+                self.predicted = grown
+            indices, values, offsets, actions, losses, _ = self._buffers
+            predict_losses(
+                indices, values, offsets, actions, losses, start, stop,
+                self.numbers, self.total, 1 / self.settings.control,
+                self.slot_of, own["scale"], CLIP, own["model"], own["spread"], self.predicted,
+            )  # fmt: skip
+        self.total = running_sum(self._buffers[4], start, stop, self.total)
 
     def _window(self, start: int, stop: int) -> tuple[SparseRows, Outcomes]:
         """The log's rows start to stop, as slots, and what came of them."""
@@ -195,11 +210,13 @@ class SparseOnline:
         slots, scaled = np.empty(entries, np.int32), np.empty(entries, np.float32)
         ends = np.empty(n + 1, np.int64)
         scale = self.of_slots["scale"]
-        m = gather(indices, values, offsets, start, stop, self.slot_of, scale, CLIP, slots, scaled, ends)
+        gather(indices, values, offsets, start, stop, self.slot_of, scale, CLIP, slots, scaled, ends)
         played, residuals, inverse = np.empty(n, np.int32), np.empty(n, np.float32), np.empty(n, np.float32)
         baseline = self.settings.level(self.total, stop)
-        outcomes(came[0], came[1], came[2], start, stop, baseline, played, residuals, inverse)
-        return SparseRows(slots[:m], scaled[:m], ends, self.slots), (played, residuals, inverse)
+        control = np.empty((n if self.controlled else 0, self.n_actions), np.float32)
+        found = (played, residuals, inverse, control)
+        outcomes(came[0], came[1], came[2], start, stop, baseline, self.predicted, *found)
+        return SparseRows(slots, scaled, ends, self.slots), found
 
     def _solve(self, oracle: LBFGS | None) -> None:
         rows, came = self._window(0, self.log.n)
@@ -251,6 +268,8 @@ class SparseOnline:
         arrays = {f"slots.{name}": array[: self.slots] for name, array in self.of_slots.items()}
         if self.curvature is not None:
             arrays |= {f"curvature.{name}": array for name, array in self.curvature.arrays().items()}
+        if self.controlled:
+            arrays["predicted"] = self.predicted[: self.learned]
         return header, {**arrays, **self.log.state()}
 
     def restore(self, header: dict[str, Any], arrays: dict[str, Array]) -> None:
@@ -264,8 +283,7 @@ class SparseOnline:
             array[: self.slots] = arrays[f"slots.{name}"]
         feature = self.of_slots["feature"][1 : self.slots]
         self.slot_of[feature] = np.arange(1, self.slots)
-        rows = self.log[: self.learned].contexts
-        self.seen = np.minimum(np.bincount(rows.indices, minlength=rows.width), 255).astype(np.uint8)
+        self.predicted = arrays.get("predicted", self.predicted)
         if "curvature.at" in arrays:
             self.curvature = Curvature(len(arrays["curvature.inner"]), arrays["curvature.steps"].shape[1])
             self.curvature.restore({name: arrays[f"curvature.{name}"] for name in self.curvature.arrays()})

@@ -13,6 +13,7 @@ import numpy as np
 from o2pl.compiled import compiled
 from o2pl.features.hashing import expand, expanded_size
 from o2pl.features.standardise import absorb, set_scale
+from o2pl.learners.settings import baseline_at
 from o2pl.objectives.penalty import phi
 from o2pl.objectives.weights import clipped_moments, weight_cotangent
 from o2pl.oracles.adam import adam_step
@@ -65,10 +66,10 @@ def record(
 
 @compiled
 def admit(
-    indices: Ints, values: Floats, offsets: Ints, row: int, stop: int, least: int, slots: int,
-    seen: Ints, slot_of: Ints, feature: Ints, count: Floats, mean: Floats, squares: Floats, plain: Array, scale: Floats,
+    indices: Ints, values: Floats, offsets: Ints, row: int, stop: int, slots: int,
+    slot_of: Ints, feature: Ints, count: Floats, mean: Floats, squares: Floats, plain: Array, scale: Floats,
 ) -> tuple[int, int]:  # fmt: skip
-    """Absorb rows from `row` on: features that have now occurred `least` times get slots, slots their running scale.
+    """Take in rows from `row` on: features that are new get slots, and slots their running scale.
 
     The number of slots, and the row that was reached: `stop`, or the first that might need more slots than there is
     room for. Values 0, 1 and -1 are indicators, and a slot that has held nothing else is left as it is.
@@ -80,18 +81,15 @@ def admit(
             f = indices[j]
             i = slot_of[f]
             if i == 0:
-                seen[f] = min(seen[f] + 1, 255)
-                if seen[f] >= least:
-                    i = slots
-                    slots += 1
-                    slot_of[f], feature[i] = i, f
-            if i:
-                before = plain[i]
-                own = slice(i, i + 1)
-                absorb(values[j : j + 1].reshape(1, 1), count[own], mean[own], squares[own], plain[own])
-                if values[j] == -1:
-                    plain[i] = before
-                set_scale(count[own], mean[own], squares[own], plain[own], scale[i, 0:1], scale[i, 1:2])
+                i = slots
+                slots += 1
+                slot_of[f], feature[i] = i, f
+            before = plain[i]
+            own = slice(i, i + 1)
+            absorb(values[j : j + 1].reshape(1, 1), count[own], mean[own], squares[own], plain[own])
+            if values[j] == -1:
+                plain[i] = before
+            set_scale(count[own], mean[own], squares[own], plain[own], scale[i, 0:1], scale[i, 1:2])
         row += 1
     return slots, row
 
@@ -100,37 +98,88 @@ def admit(
 def gather(
     indices: Ints, values: Floats, offsets: Ints, start: int, stop: int, slot_of: Ints, scale: Floats, clip: Any,
     out_slots: Ints, out_values: Floats, out_offsets: Ints,
-) -> int:  # fmt: skip
-    """The log's rows start to stop as slots and scaled values, those without a slot left out; how many entries."""
-    m = 0
-    out_offsets[0] = 0
-    for row in range(start, stop):
-        for j in range(offsets[row], offsets[row + 1]):
-            i = slot_of[indices[j]]
-            if i:
-                out_slots[m], out_values[m] = i, scaled(values[j], scale, i, clip)
-                m += 1
-        out_offsets[row + 1 - start] = m
-    return m
+) -> None:  # fmt: skip
+    """The log's rows start to stop, which have been taken in, as slots and scaled values."""
+    first = offsets[start]
+    for j in range(first, offsets[stop]):
+        i = slot_of[indices[j]]
+        out_slots[j - first], out_values[j - first] = i, scaled(values[j], scale, i, clip)
+    for row in range(start, stop + 1):
+        out_offsets[row - start] = offsets[row] - first
 
 
 @compiled
 def outcomes(
     actions: Ints, losses: Floats, propensities: Floats, start: int, stop: int, baseline: float,
-    played: Ints, residuals: Floats, inverse: Floats,
+    predicted: Floats, played: Ints, residuals: Floats, inverse: Floats, control: Floats,
 ) -> None:  # fmt: skip
-    """played = a (int32), residuals = y - b, inverse = 1/q of rows start to stop, single precision."""
+    """played = a (int32), residuals = y - b, inverse = 1/q of rows start to stop, single precision.
+
+    With a control variate m, that of the log being b + predicted [n ≥, K], cut to [-1, 0]: residuals = y - m(x, a), and
+    control = m - b [n, K].
+    """
     for r in range(stop - start):
-        played[r] = actions[start + r]
-        residuals[r] = losses[start + r] - baseline
-        inverse[r] = 1 / propensities[start + r]
+        s = start + r
+        played[r] = actions[s]
+        residuals[r] = losses[s] - baseline
+        inverse[r] = 1 / propensities[s]
+    for r in range(len(control)):
+        for k in range(control.shape[1]):
+            control[r, k] = min(max(predicted[start + r, k], -1 - baseline), -baseline)
+        residuals[r] -= control[r, played[r]]
+
+
+@compiled
+def predict_losses(
+    indices: Ints, values: Floats, offsets: Ints, actions: Ints, losses: Floats, start: int, stop: int,
+    numbers: Floats, total: float, prior: float,
+    slot_of: Ints, scale: Floats, clip: Any, model: Floats, spread: Floats, predicted: Floats,
+) -> None:  # fmt: skip
+    """Predict y - b for all actions of rows start to stop, each by what the rows before it taught.
+
+    One linear model per action, learned by recursive least squares that keeps variances and no covariances: with error
+    e = y - b - w x and variance v_j of weight j, g = v x / (1 + Σ v x²), w += g e, v -= g v x. An action never played
+    predicts 0. model and spread [slots ≥, K] hold w and v, v = 0 standing for the prior's; predicted [n ≥, K].
+    """
+    K = model.shape[1]
+    for s in range(start, stop):
+        a, first, last = actions[s], offsets[s], offsets[s + 1]
+        for k in range(K):
+            predicted[s, k] = model[0, k]
+        noise = np.float32(1)
+        for j in range(first - 1, last):
+            i = slot_of[indices[j]] if j >= first else 0  # first - 1 stands for the constant
+            x = scaled(values[j], scale, i, clip) if i else np.float32(1)
+            if spread[i, a] == 0:
+                spread[i, a] = prior
+            noise += spread[i, a] * x * x
+            if i:
+                for k in range(K):
+                    predicted[s, k] += x * model[i, k]
+        error = np.float32(losses[s] - baseline_at(numbers, total, float(s)) - predicted[s, a])
+        total = running_sum(losses, s, s + 1, total)
+        for j in range(first - 1, last):
+            i = slot_of[indices[j]] if j >= first else 0
+            x = scaled(values[j], scale, i, clip) if i else np.float32(1)
+            gain = spread[i, a] * x / noise
+            model[i, a] += gain * error
+            spread[i, a] *= 1 - gain * x
+
+
+@compiled
+def running_sum(losses: Floats, start: int, stop: int, total: float) -> float:
+    """Row by row: the same however rows are batched."""
+    for s in range(start, stop):
+        total += losses[s]
+    return total
 
 
 @compiled
 def sparse_objective(
-    params: Floats, slots: Ints, values: Floats, offsets: Ints, played: Ints, residuals: Floats, inverse: Floats,
-    alpha: Any, penalty: PenaltyNumbers, shrink: float, W: Floats, P: Floats, weights: Floats, G: Floats,
-    gradient: Floats,
+    params: Floats, slots: Ints, values: Floats, offsets: Ints,
+    played: Ints, residuals: Floats, inverse: Floats, control: Floats,
+    alpha: Any, penalty: PenaltyNumbers, shrink: float,
+    W: Floats, P: Floats, weights: Floats, G: Floats, gradient: Floats,
 ) -> float:  # fmt: skip
     """V(π_W) + shrink |W|²/2, as `softmax_objective` of dense features; the gradient goes to `gradient`.
 
@@ -147,18 +196,18 @@ def sparse_objective(
     risk, variance = clipped_moments(weights, residuals, alpha)
     pessimism, slope = phi(variance, penalty[0], penalty[1], penalty[2], penalty[3], penalty[4])
     weight_cotangent(weights, residuals, alpha, slope)
-    pull_to_sparse(flat_P, L, played, weights, slots, values, offsets, flat_G)
+    modelled = pull_to_sparse(flat_P, L, played, weights, control, slots, values, offsets, flat_G)
     size = 0.0
     for i in range(n_slots):
         for k in range(K):
             gradient[i, k] = G[i, k] + shrink * params[i, k]
             size += params[i, k] * params[i, k]
-    return float(risk + pessimism + 0.5 * shrink * size)
+    return float(risk + pessimism + modelled + 0.5 * shrink * size)
 
 
 @compiled
 def replay_steps(
-    slots: Ints, values: Floats, offsets: Ints, played: Ints, residuals: Floats, inverse: Floats,
+    slots: Ints, values: Floats, offsets: Ints, played: Ints, residuals: Floats, inverse: Floats, control: Floats,
     alpha: Any, penalty: PenaltyNumbers, shrink: float, place: Ints, L: int,
     weights: Floats, first: Floats, second: Floats, done: int, steps: int, step_size: float,
 ) -> None:  # fmt: skip
@@ -186,8 +235,9 @@ def replay_steps(
     room, gradient = np.empty(n, np.float32), np.empty((m, K), np.float32)
     for step in range(done + 1, done + steps + 1):
         sparse_objective(
-            own[0], slots, values, offsets, played, residuals, inverse, alpha, penalty, shrink, W, P, room, G, gradient
-        )
+            own[0], slots, values, offsets, played, residuals, inverse, control, alpha, penalty, shrink,
+            W, P, room, G, gradient,
+        )  # fmt: skip
         flat = own.reshape(3, -1)
         adam_step(flat[0], gradient.reshape(-1), flat[1], flat[2], step, step_size)
     for u in range(m):

@@ -87,21 +87,35 @@ def sparse_softmax(W: Floats, L: int, slots: Ints, values: Floats, offsets: Ints
 
 
 @compiled
-def pull_to_sparse(P: Floats, L: int, actions: Ints, cotangent: Floats, slots: Ints, values: Floats, offsets: Ints, G: Floats) -> None:  # noqa: E501
-    """G [slots · L] = Σ_s c_s ∇ log π(a_s|x_s). P, which holds π, becomes c_s (1{a = a_s} - π): ∂/∂logits. [n · L]
+def pull_to_sparse(
+    P: Floats, L: int, actions: Ints, cotangent: Floats, control: Floats, slots: Ints, values: Floats, offsets: Ints,
+    G: Floats,
+) -> float:  # fmt: skip
+    """G [slots · L] = Σ_s c_s ∇ log π(a_s|x_s) + ∇ mean_s Σ_a π m, and that mean. control: m [n, K], or empty.
 
-    Rows whose cotangent is 0, as of all clipped ones, cost nothing.
+    P [n · L], which holds π, becomes c_s (1{a = a_s} - π) + π (m - Σ_a π m) / n: ∂/∂logits. Without control, rows whose
+    cotangent is 0, as of all clipped ones, cost nothing.
     """
     G[:] = 0
-    constant = np.zeros(L)  # every row adds to it: too many for single precision
-    for r in range(len(offsets) - 1):
+    n, controlled = len(offsets) - 1, control.size > 0
+    constant, modelled = np.zeros(L), 0.0  # every row adds to them: too many for single precision
+    share = np.float32(1 / n)
+    for r in range(n):
         c = cotangent[r]
-        if c == 0:
-            continue
         row = P[r * L : (r + 1) * L]
-        for b in range(L // LANES):
-            for k in range(LANES):
-                row[LANES * b + k] *= -c
+        if controlled:
+            mean = np.float32(0)
+            for k in range(control.shape[1]):
+                mean += row[k] * control[r, k]
+            modelled += float(mean)
+            for k in range(control.shape[1]):
+                row[k] *= (control[r, k] - mean) * share - c
+        elif c == 0:
+            continue
+        else:
+            for b in range(L // LANES):
+                for k in range(LANES):
+                    row[LANES * b + k] *= -c
         row[actions[r]] += c
         for k in range(L):
             constant[k] += row[k]
@@ -112,3 +126,4 @@ def pull_to_sparse(P: Floats, L: int, actions: Ints, cotangent: Floats, slots: I
                 store8(G, at, add8(load8(G, at), values[j], d))
     for k in range(L):
         G[k] = constant[k]
+    return modelled / n
