@@ -30,6 +30,9 @@ _ENTRY = struct.Struct("=If")  # hash and value of one feature, as the kernels r
 _WORDS = 2**18  # names that a reader keeps; beyond, it starts afresh
 _MOST_BITS = 26
 
+# Hashes, values, how many, segments of the namespaces; pairs of namespaces, mask of the index, signed: see `expand`.
+Row = tuple[Array, Floats, int, Ints, Ints, Any, bool]
+
 
 def name_hash(name: str) -> int:
     """The 32-bit hash of a feature's name."""
@@ -119,33 +122,33 @@ class Reader:
         spaces = sorted({key for pair in features.interactions for key in pair})
         self._spaces = {key: place for place, key in enumerate(spaces)}
         pairs = [[self._spaces[key] for key in pair] for pair in features.interactions]
-        self.pairs: Ints = np.array(pairs, np.int64).reshape(-1, 2)  # places of the pairs' namespaces
-        self.segments: Ints = np.zeros((1, max(len(spaces), 1), 2), np.int64)  # where they begin and end in a row
+        self._pairs: Ints = np.array(pairs, np.int64).reshape(-1, 2)  # places of the pairs' namespaces
+        self._segments: Ints = np.zeros((1, max(len(spaces), 1), 2), np.int64)  # where they begin and end in a row
         mask = np.uint32((1 << features.bits) - 1)
-        self.crossing: tuple[Ints, Any, bool] = (self.pairs, mask, features.signed)  # what `expand` asks for
+        self._crossing: tuple[Ints, Any, bool] = (self._pairs, mask, features.signed)  # what `expand` asks for
         self._root, self._kept = _Node(""), 0
         self._make_room(64)
 
     def _make_room(self, entries: int) -> None:
         self._room = entries
-        self.hashes: Array = np.zeros((entries, 2), np.uint32)  # of the last context; the second column as float32 is
-        self.values: Array = self.hashes.view(np.float32)  # its values
-        self._bytes = memoryview(self.hashes.reshape(-1).data).cast("B")
+        self._hashes: Array = np.zeros((entries, 2), np.uint32)  # of the last context; the second column as float32 is
+        self._values: Array = self._hashes.view(np.float32)  # its values
+        self._bytes = memoryview(self._hashes.reshape(-1).data).cast("B")
 
     # -- one context, for kernels
 
-    def read(self, context: Any) -> int:
-        """Put a context's own features, without products, into `hashes` and `values`; how many there are."""
+    def read(self, context: Any) -> Row:
+        """A context as `expand` asks for it; it stands until the next is read."""
         parts: list[bytes] = []
         try:
-            self._context(context, parts, self.segments[0])
+            self._context(context, parts, self._segments[0])
         except InvalidInput as error:
             raise InvalidInput(f"context{error}") from None
         n = len(parts)
         if n > self._room:
             self._make_room(2 * n)
         self._bytes[: 8 * n] = b"".join(parts)
-        return n
+        return (self._hashes, self._values, n, self._segments[0], *self._crossing)
 
     # -- many
 
@@ -158,7 +161,7 @@ class Reader:
         n = len(contexts)
         parts: list[bytes] = []
         ends = np.zeros(n + 1, np.int64)
-        segments = np.zeros((n, *self.segments.shape[1:]), np.int64)
+        segments = np.zeros((n, *self._segments.shape[1:]), np.int64)
         for row in range(n):
             try:
                 self._context(contexts[row], parts, segments[row])
@@ -167,9 +170,9 @@ class Reader:
             ends[row + 1] = len(parts)
         hashes = np.frombuffer(b"".join(parts), np.uint32).reshape(-1, 2)
         offsets = np.zeros(n + 1, np.int64)
-        expanded_sizes(ends, segments, self.pairs, offsets)
+        expanded_sizes(ends, segments, self._pairs, offsets)
         indices, values = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.float32)
-        expand_rows(hashes, hashes.view(np.float32), ends, segments, *self.crossing, offsets, indices, values)
+        expand_rows(hashes, hashes.view(np.float32), ends, segments, *self._crossing, offsets, indices, values)
         return SparseRows(indices, values, offsets, 1 << self.features.bits)
 
     def _checked(self, rows: SparseRows) -> SparseRows:
@@ -302,20 +305,21 @@ def expanded_size(n: int, segments: Ints, pairs: Ints) -> int:
 
 @compiled
 def expand(
-    hashes: Array, values: Floats, first: int, n: int, segments: Ints, pairs: Ints, mask: Any, signed: bool,
+    hashes: Array, values: Floats, n: int, segments: Ints, pairs: Ints, mask: Any, signed: bool,
     at: int, out_indices: Ints, out_values: Floats,
 ) -> int:  # fmt: skip
-    """Write n features from `first` on, and their products, to the outputs from `at` on; where they end.
+    """Write n features, and their products, to the outputs from `at` on; where they end.
 
-    hashes and values [·, 2] are two readings of one memory: column 0 of the one, column 1 of the other.
+    hashes and values [≥ n, 2] are two readings of one memory: column 0 of the one, column 1 of the other. segments
+    [spaces, 2]: where a namespace's features begin and end; pairs [m, 2] of namespaces are multiplied.
     """
-    for i in range(first, first + n):
+    for i in range(n):
         at = _put(hashes[i, 0], values[i, 1], mask, signed, at, out_indices, out_values)
     for p in range(len(pairs)):
         a, b = pairs[p]
-        for i in range(first + segments[a, 0], first + segments[a, 1]):
-            begin = i + 1 if a == b else first + segments[b, 0]  # within one namespace each pair once
-            for j in range(begin, first + segments[b, 1]):
+        for i in range(segments[a, 0], segments[a, 1]):
+            begin = i + 1 if a == b else segments[b, 0]  # within one namespace each pair once
+            for j in range(begin, segments[b, 1]):
                 product = min(max(np.float64(values[i, 1]) * np.float64(values[j, 1]), -_LARGEST), _LARGEST)
                 h = crossed_hash(hashes[i, 0], hashes[j, 0])
                 at = _put(h, np.float32(product), mask, signed, at, out_indices, out_values)
@@ -342,5 +346,5 @@ def expand_rows(
 ) -> None:  # fmt: skip
     """`expand` for many rows, into places that `expanded_sizes` made."""
     for r in range(len(ends) - 1):
-        n = ends[r + 1] - ends[r]
-        expand(hashes, values, ends[r], n, segments[r], pairs, mask, signed, offsets[r], out_indices, out_values)
+        own, n = slice(ends[r], ends[r + 1]), ends[r + 1] - ends[r]
+        expand(hashes[own], values[own], n, segments[r], pairs, mask, signed, offsets[r], out_indices, out_values)

@@ -121,12 +121,8 @@ class SparseOnline:
         return out
 
     def decide(self, context: Any) -> Decision:
-        reader = self.reader
-        n = reader.read(context)
-        drawn = decide(
-            reader.hashes, reader.values, n, reader.segments[0], *reader.crossing, *self._acting, self.stream.next()
-        )
-        return _decision(Decision, drawn)
+        row = self.reader.read(context)
+        return _decision(Decision, decide(*row, *self._acting, self.stream.next()))
 
     def run(self, contexts: SparseRows, losses: Any) -> Interactions:
         start, done = len(self.log), 0
@@ -144,13 +140,11 @@ class SparseOnline:
     # -- learning
 
     def append(self, context: Any, action: int, loss: float, propensity: float) -> None:
-        reader, log = self.reader, self.log
-        n = reader.read(context)
+        row, log = self.reader.read(context), self.log
         if type(action) is not int:
             action = int(check_actions([action])[0])
-        row = (reader.hashes, reader.values, n, reader.segments[0], *reader.crossing)
         if record(*row, *self._buffers, log.n, action, loss, propensity) < 0:
-            self._buffers = log.sparse_buffers(1, expanded_size(n, reader.segments[0], reader.pairs))
+            self._buffers = log.sparse_buffers(1, expanded_size(*row[2:5]))
             record(*row, *self._buffers, log.n, action, loss, propensity)
         log.n += 1
         if log.n >= self.checkpoint:

@@ -32,7 +32,7 @@ def decide(
     """Draw an action for a context as `Reader.read` left it, and tell its probability."""
     size = expanded_size(n, segments, pairs)
     indices, numbers, pi = np.empty(size, np.int32), np.empty(size, np.float32), np.empty(W.shape[1])
-    expand(hashes, values, 0, n, segments, pairs, mask, signed, 0, indices, numbers)
+    expand(hashes, values, n, segments, pairs, mask, signed, 0, indices, numbers)
     acting_sparse(indices, numbers, 0, size, slot_of, scale, clip, W, sharpness, exploration, pi)
     action = draw_one(pi, uniform)
     return action, pi[action]
@@ -59,7 +59,7 @@ def record(
     if n == len(actions) or offsets[n] + expanded_size(size, segments, pairs) > len(values):
         return -1
     actions[n], losses[n], propensities[n] = action, loss, propensity
-    end = expand(hashes, numbers, 0, size, segments, pairs, mask, signed, offsets[n], indices, values)
+    end = expand(hashes, numbers, size, segments, pairs, mask, signed, offsets[n], indices, values)
     offsets[n + 1] = end
     return end
 
