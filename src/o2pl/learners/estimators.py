@@ -317,8 +317,9 @@ class O2PL(BanditEstimator):
         table = np.asarray(rewards, np.float64)[: len(contexts)]
         if table.ndim != 2 or len(table) != len(contexts):
             raise InvalidInput(f"rewards: found shape {table.shape}, expected ({len(contexts)}, number of actions)")
-        if self._engine and table.shape[1] != self.n_actions_:
-            raise InvalidInput(f"rewards: found {table.shape[1]} actions, expected {self.n_actions_}")
+        expected = self.n_actions_ if self._engine else self._given_actions()
+        if expected is not None and table.shape[1] != expected:
+            raise InvalidInput(f"rewards: found {table.shape[1]} actions, expected {expected}")
         check_rewards(table.reshape(-1), reward_range)
         return LossTable(to_loss(table, reward_range))
 
