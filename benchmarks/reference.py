@@ -27,17 +27,22 @@ FLAGS = ("-std=c++17", "-O3", "-march=native", "-ffast-math", "-shared", "-fPIC"
 REPLAY = Replay()
 
 
-@cache
-def library() -> ctypes.CDLL:
+def built(source: Path) -> ctypes.CDLL:
+    """A C++ source as a library, compiled for this machine."""
     compiler = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
     if compiler is None:
         raise Skipped("found no C++ compiler")
     with tempfile.TemporaryDirectory() as folder:
-        made = Path(folder) / "reference.so"
-        done = subprocess.run([compiler, *FLAGS, str(SOURCE), "-o", str(made)], capture_output=True, text=True)
+        made = Path(folder) / "built.so"
+        done = subprocess.run([compiler, *FLAGS, str(source), "-o", str(made)], capture_output=True, text=True)
         if done.returncode:
             raise Skipped(f"the C++ compiler failed: {done.stderr.strip().splitlines()[-1]}")
-        loaded = ctypes.CDLL(str(made))
+        return ctypes.CDLL(str(made))
+
+
+@cache
+def library() -> ctypes.CDLL:
+    loaded = built(SOURCE)
     pointer, number, count = ctypes.c_void_p, ctypes.c_double, ctypes.c_int
     long = ctypes.c_int64
     for name, result, arguments in (

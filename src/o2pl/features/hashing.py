@@ -105,12 +105,13 @@ class Hashed:
 class _Node:
     """A key of the dictionaries, at its place: what it is called, and what has been seen below it."""
 
-    __slots__ = ("children", "hash", "name", "words")
+    __slots__ = ("children", "entries", "hash", "mixed", "name")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.hash = name_hash(name)
-        self.words: dict[Any, bytes] = {}  # word -> its entry
+        self.mixed = False  # whether there was anything but words
+        self.entries: dict[Any, bytes] = {}  # (key, word) of a dictionary, word of a list or alone -> its entry
         self.children: dict[Any, _Node] = {}
 
 
@@ -209,16 +210,29 @@ class Reader:
                 segments[place, 0], segments[place, 1] = begin - first, len(parts) - first
 
     def _read(self, node: _Node, mapping: Mapping[Any, Any], parts: list[bytes]) -> None:
-        children = node.children
+        entries, children = node.entries, node.children
+        if not node.mixed:
+            try:
+                found = list(map(entries.get, mapping.items()))  # no Python in between where all are known words
+            except TypeError:  # what cannot be hashed is no word
+                node.mixed = True
+            else:
+                if None not in found:
+                    parts += found  # type: ignore[arg-type]  # none is None
+                    return
         for key, value in mapping.items():
-            child = children.get(key)
-            if child is None:
-                child = self._grow(node, key)
             kind = type(value)
             if kind is str:
-                part = child.words.get(value)
-                parts.append(self._word(child, value) if part is None else part)
-            elif kind is float or kind is int:
+                part = entries.get((key, value))
+                if part is None:
+                    part = entries[key, value] = self._word(self._child(node, key), value)
+                parts.append(part)
+                continue
+            node.mixed = True
+            child = children.get(key)
+            if child is None:
+                child = self._child(node, key)
+            if kind is float or kind is int:
                 if not -_LARGEST <= value <= _LARGEST:
                     raise _not_finite(child, value)
                 parts.append(_ENTRY.pack(child.hash, value))
@@ -235,8 +249,7 @@ class Reader:
         if isinstance(value, np.ndarray) and value.ndim == 1:
             value = value.tolist()
         if isinstance(value, str):
-            part = node.words.get(value)
-            parts.append(self._word(node, value) if part is None else part)
+            parts.append(self._word(node, value))
         elif isinstance(value, int | float | np.integer | np.floating):
             if not -_LARGEST <= value <= _LARGEST:
                 raise _not_finite(node, value)
@@ -253,8 +266,7 @@ class Reader:
     def _list(self, node: _Node, values: Any, parts: list[bytes]) -> None:
         for place, value in enumerate(sorted(values) if isinstance(values, set | frozenset) else values):
             if type(value) is str:
-                part = node.words.get(value)
-                parts.append(self._word(node, value) if part is None else part)
+                parts.append(self._word(node, value))
                 continue
             child = node.children.get(place)
             if child is None:
@@ -265,11 +277,16 @@ class Reader:
             self._other(node if isinstance(value, str | bool) else child, value, parts)
 
     def _word(self, node: _Node, word: str) -> bytes:
-        entry = node.words[word] = _ENTRY.pack(name_hash(f"{node.name}={word}"), 1.0)
-        self._kept += 1
+        entry = node.entries.get(word)
+        if entry is None:
+            entry = node.entries[word] = _ENTRY.pack(name_hash(f"{node.name}={word}"), 1.0)
+            self._kept += 1
         return entry
 
-    def _grow(self, node: _Node, key: Any) -> _Node:
+    def _child(self, node: _Node, key: Any) -> _Node:
+        child = node.children.get(key)
+        if child is not None:
+            return child
         if not isinstance(key, str):
             where = f", {node.name}" if node.name else ""
             raise InvalidInput(f"{where}: found the key {key!r} of type {type(key).__name__}, expected strings as keys")

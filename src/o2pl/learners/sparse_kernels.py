@@ -12,7 +12,7 @@ import numpy as np
 
 from o2pl.compiled import compiled
 from o2pl.features.hashing import expand, expanded_size
-from o2pl.features.standardise import absorb, set_scale
+from o2pl.features.standardise import inverse_deviation, welford
 from o2pl.learners.settings import baseline_at
 from o2pl.objectives.penalty import phi
 from o2pl.objectives.weights import clipped_moments, weight_cotangent
@@ -84,12 +84,12 @@ def admit(
                 i = slots
                 slots += 1
                 slot_of[f], feature[i] = i, f
-            before = plain[i]
-            own = slice(i, i + 1)
-            absorb(values[j : j + 1].reshape(1, 1), count[own], mean[own], squares[own], plain[own])
-            if values[j] == -1:
-                plain[i] = before
-            set_scale(count[own], mean[own], squares[own], plain[own], scale[i, 0:1], scale[i, 1:2])
+            x = np.float64(values[j])
+            count[i] += 1
+            mean[i], squares[i] = welford(x, 1 / count[i], mean[i], squares[i])
+            plain[i] = plain[i] and (x == 1 or x == 0 or x == -1)
+            if not plain[i]:
+                scale[i, 0], scale[i, 1] = mean[i], inverse_deviation(count[i], mean[i], squares[i])
         row += 1
     return slots, row
 
@@ -190,7 +190,7 @@ def sparse_objective(
     L = W.shape[1]
     flat_P, flat_G = P.reshape(-1), G.reshape(-1)
     pad_weights(params, W)
-    sparse_softmax(W.reshape(-1), L, slots, values, offsets, flat_P)
+    sparse_softmax(W.reshape(-1), K, L, slots, values, offsets, flat_P)
     for r in range(len(weights)):
         weights[r] = P[r, played[r]] * inverse[r]
     risk, variance = clipped_moments(weights, residuals, alpha)

@@ -63,7 +63,7 @@ def pad_weights(params: Floats, W: Floats) -> None:
 
 
 @compiled
-def sparse_softmax(W: Floats, L: int, slots: Ints, values: Floats, offsets: Ints, P: Floats) -> None:
+def sparse_softmax(W: Floats, K: int, L: int, slots: Ints, values: Floats, offsets: Ints, P: Floats) -> None:
     """P = softmax of every row's logits. W [slots · L] as `pad_weights` made it, P [n · L]; L a multiple of LANES."""
     for r in range(len(offsets) - 1):
         for b in range(0, L, LANES):
@@ -82,8 +82,9 @@ def sparse_softmax(W: Floats, L: int, slots: Ints, values: Floats, offsets: Ints
                 row[LANES * b + k] = e
                 total += e
         share = np.float32(1) / total
-        for k in range(L):
+        for k in range(K):
             row[k] *= share
+        row[K:] = 0  # near 0 as they are, they would be denormal, and slow
 
 
 @compiled
