@@ -208,6 +208,84 @@ def test_the_control_variate_leaves_its_row_out_and_says_nothing_of_actions_neve
     np.testing.assert_array_equal(other._engine.predicted[:200], predicted)
 
 
+def test_the_control_variate_is_least_squares_with_variances_alone() -> None:
+    """By a plain loop, on words alone, which are left as they are."""
+    generator = np.random.default_rng(0)
+    rows = [{"a": f"w{generator.integers(6)}", "b": [f"v{generator.integers(4)}" for _ in range(2)]} for _ in range(80)]
+    actions, rewards = generator.integers(3, size=80), generator.random(80)
+    learner = O2PL(3, policy="hashed", control=2.0).partial_fit(rows, actions, rewards, np.full(80, 1 / 3))
+    contexts = learner.log_.contexts
+    w, v, total = np.zeros((3, contexts.width + 1)), np.full((3, contexts.width + 1), 1 / 2), 0.0
+    for s in range(80):
+        at = [*contexts[s : s + 1].indices, contexts.width]  # a word that stands twice counts twice; the constant
+        np.testing.assert_allclose(learner._engine.predicted[s], w[:, at].sum(axis=1), atol=1e-5)
+        a, loss = actions[s], -rewards[s]
+        error = loss - (total - 3) / (s + 3) - w[a, at].sum()
+        noise = 1 + v[a, at].sum()
+        for i in at:
+            gain = v[a, i] / noise
+            w[a, i] += gain * error
+            v[a, i] -= gain * v[a, i]
+        total += loss
+
+
+def test_the_acting_policy_is_the_softmax_of_its_weights() -> None:
+    learner = O2PL(3, policy="hashed", sharpness=2.0, exploration=0.3).fit(*logged(300))
+    engine, fresh = learner._engine, contexts(50, seed=8)
+    rows = Hashed().transform({}, fresh)
+    expected = np.empty((50, 3))
+    for r in range(50):
+        logits = engine.of_slots["weights"][0].astype(np.float64)
+        for j in range(rows.offsets[r], rows.offsets[r + 1]):
+            slot = engine.slot_of[rows.indices[j]]
+            shift, scale = engine.of_slots["scale"][slot]
+            if slot:
+                logits = logits + np.clip((rows.values[j] - shift) * scale, -5, 5) * engine.of_slots["weights"][slot]
+        powers = np.exp(2 * logits - np.max(2 * logits))
+        expected[r] = 0.7 * powers / powers.sum() + 0.1
+    np.testing.assert_allclose(learner.predict_proba(fresh), expected, rtol=1e-5)
+    assert np.ptp(expected) > 0.3
+
+
+def test_what_is_solved_is_made_of_the_log() -> None:
+    """With a control variate m = b + what was predicted, cut: residuals are y - m(x, a), and m - b goes beside."""
+    learner = O2PL(3, policy="hashed", control=0.5, random_state=0).partial_fit(*logged(400))
+    engine = learner._engine
+    log, b = learner.log_, (learner.log_.losses.sum() - 3) / 403  # as if three best rewards had been seen
+    rows, (played, residuals, inverse, control) = engine._window(100, 400)
+    model = np.clip(b + engine.predicted[100:400], -1, 0)
+    own = slice(100, 400)
+    np.testing.assert_array_equal(played, log.actions[own])
+    np.testing.assert_allclose(inverse, 1 / log.propensities[own], rtol=1e-6)
+    np.testing.assert_allclose(control, model - b, atol=1e-6)
+    np.testing.assert_allclose(residuals, log.losses[own] - model[np.arange(300), played], atol=1e-6)
+    assert (model == 0).any()  # some were cut
+    assert rows.indices.max() < rows.width == engine.slots
+    np.testing.assert_array_equal(engine.of_slots["feature"][rows.indices], log.contexts[own].indices)
+
+
+def test_signs_change_the_weights_and_not_the_policy() -> None:
+    log, fresh = logged(500), contexts(50, seed=8)
+    plain, signed = (O2PL(3, policy=Hashed(signed=sign)).fit(*log) for sign in (False, True))
+    np.testing.assert_allclose(signed.predict_proba(fresh), plain.predict_proba(fresh), atol=0.02)
+
+
+def test_new_features_leave_what_is_known_of_the_curvature() -> None:
+    learner = O2PL(3, policy="hashed", random_state=0).partial_fit(*logged(200))
+    engine = learner._engine
+    before = engine.curvature
+    engine.slots += 2
+    after = engine._curvature(6)
+    known = before.steps.shape[1]
+    assert before.at[1] > 0
+    assert after.steps.shape == (6, known + 2 * 3)
+    for name in ("steps", "changes"):
+        np.testing.assert_array_equal(getattr(after, name)[:, :known], getattr(before, name))
+        assert not getattr(after, name)[:, known:].any()
+    np.testing.assert_array_equal(after.at, before.at)
+    np.testing.assert_array_equal(after.inner, before.inner)
+
+
 # -- the log
 
 
