@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
-from benchmarks import evaluation, histories, machine, memory, policies, rounds, startup, widths
+from benchmarks import evaluation, histories, machine, memory, policies, rounds, sparse, startup, widths
 from benchmarks.measure import Row
 from benchmarks.peers import DRIVERS, PEERS
 
@@ -39,6 +39,12 @@ def _table() -> dict[str, Bench]:
         if d > 4:
             ahead = partial(rounds.loop, d, k, text_ahead=True)
             rows[f"{name}_text_ahead"] = Bench(each_round, what, "VW, Python loop, text made beforehand", ahead)
+    words = "act and update, 20 words of 100,000, K = 5"
+    for name, update in (("loop_sparse", "geometric"), ("loop_sparse_replay", "replay")):
+        what = f"{words}, {update} schedule"
+        rows[name] = Bench(each_round, what, "VW, Python loop", partial(sparse.loop, update))
+        ahead = partial(sparse.loop, update, text_ahead=True)
+        rows[f"{name}_text_ahead"] = Bench(each_round, what, "VW, Python loop, text made beforehand", ahead)
     for peer in PEERS:
         what = "act and update, replay-Adam, d = 20, K = 5"
         rows[f"loop_20x5_{peer}"] = Bench(each_round, what, f"{peer} LinUCB", partial(rounds.peer, peer))
@@ -70,6 +76,9 @@ def _table() -> dict[str, Bench]:
     ):
         what = f"objective and gradient, one thread, {what}"
         rows[name] = Bench("Batches", what, "C++", partial(policies.batch, both), "≤ 1.3")
+    what = "objective and gradient, one thread, n = 1,000,000, 20 of 100,000 features, K = 5"
+    measure = partial(sparse.batch, 10**6, 20, 10**5, 5)
+    rows["sparse_batch_1e6x20x5"] = Bench("Batches", what, "C++", measure, "≤ 1.3")
     growth = "growth of CPU time with T, 1e4 to 1e6, linear policy, geometric schedule"
     rows["exact_growth"] = Bench(history, growth, "linear cost", histories.exact_growth, "≤ 1.1")
     reward = "mean reward at T = 5,000, five seeds, geometric schedule"

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks import page, policies
+from benchmarks import page, policies, sparse
 from benchmarks.bounds import bound
 from benchmarks.data import logistic_bandit
 from benchmarks.measure import Skipped, of_pairs
@@ -55,6 +55,22 @@ def test_loops_of_other_policies_learn() -> None:
     if available("vowpalwabbit"):
         assert policies.vw_sets_loop(*sets) > 0.5
         assert policies.vw_rows_loop(*targets) > 0.1
+
+
+@pytest.mark.usefixtures("_compiler")
+@pytest.mark.parametrize(("n", "nonzeros", "slots", "n_actions"), [(40, 3, 9, 2), (700, 20, 300, 5), (500, 7, 50, 11)])
+def test_the_sparse_reference_computes_our_objective(n: int, nonzeros: int, slots: int, n_actions: int) -> None:
+    ours, reference, params = sparse.both_objectives(n, nonzeros, slots, n_actions, seed=n)
+    gradient, its_gradient = np.empty_like(params), np.empty_like(params)
+    assert reference(params, its_gradient) == pytest.approx(ours(params, gradient), rel=1e-5)
+    np.testing.assert_allclose(its_gradient, gradient, atol=1e-6)
+    assert np.abs(gradient).max() > 1e-3
+
+
+def test_words_are_learned_from() -> None:
+    contexts, rewards, means = sparse.word_bandit(600, 5)
+    assert sum(len(own) for own in contexts[0].values()) == 20
+    assert sparse.our_loop(contexts, rewards.tolist(), "geometric") > means.mean() + 0.03
 
 
 @pytest.mark.usefixtures("_compiler")

@@ -16,8 +16,9 @@ from o2pl.ahead import warm_up
 from o2pl.evaluation.evaluate import Evaluation, evaluate
 from o2pl.evaluation.logs import RewardLog
 from o2pl.evaluation.sequences import ConfidenceSequence, confidence_sequence
+from o2pl.features import Hashed
 from o2pl.formats import read_log
-from o2pl.interactions import ActionSets, Decision, Interactions, InvalidInput, Log
+from o2pl.interactions import ActionSets, Decision, Interactions, InvalidInput, Log, SparseRows
 from o2pl.learners import O2PL, Exact, GaussianO2PL, Geometric, Member, Replay, Run, SafeImprovement, Triggered, load
 
 __version__ = "0.1.0"
@@ -31,6 +32,7 @@ __all__ = [
     "Exact",
     "GaussianO2PL",
     "Geometric",
+    "Hashed",
     "Interactions",
     "InvalidInput",
     "Log",
@@ -39,6 +41,7 @@ __all__ = [
     "RewardLog",
     "Run",
     "SafeImprovement",
+    "SparseRows",
     "Triggered",
     "__version__",
     "confidence_sequence",

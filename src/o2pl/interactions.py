@@ -61,14 +61,42 @@ class ActionSets:
         return np.repeat(np.arange(len(self)), self.sizes)
 
 
-Contexts = Floats | ActionSets
+@dataclass(frozen=True)
+class SparseRows:
+    """Contexts of which few features are not zero. What stands twice in a row counts twice.
+
+    Row s has `values[offsets[s]:offsets[s + 1]]` at the features `indices[offsets[s]:offsets[s + 1]]`.
+    """
+
+    indices: Ints  # int32, below `width`, [total]
+    values: Floats  # float32, [total]
+    offsets: Ints  # [n + 1]
+    width: int
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, rows: slice) -> SparseRows:
+        start, stop, _ = rows.indices(len(self))
+        offsets = self.offsets[start : max(start, stop) + 1]
+        own = slice(offsets[0], offsets[-1])
+        return SparseRows(self.indices[own], self.values[own], offsets - offsets[0], self.width)
+
+    def dense(self) -> Floats:
+        """[n, width], for few rows of small width."""
+        out = np.zeros((len(self), self.width), np.float32)
+        np.add.at(out, (np.repeat(np.arange(len(self)), np.diff(self.offsets)), self.indices), self.values)
+        return out
+
+
+Contexts = Floats | ActionSets | SparseRows
 
 
 @dataclass(frozen=True)
 class Interactions:
     """Columns of a bandit log. Losses lie in [-1, 0]: -1 is the best reward of the range, 0 the worst."""
 
-    contexts: Any  # [n, d], or ActionSets of length n
+    contexts: Any  # [n, d], or ActionSets or SparseRows of length n
     actions: Array  # [n]
     losses: Floats  # [n]
     propensities: Floats  # [n]
@@ -83,15 +111,21 @@ class Interactions:
 class Log:
     """An append-only log of interactions in doubling buffers; a view of its columns copies nothing."""
 
-    def __init__(self, width: int, action_dtype: Any = np.int64, action_sets: bool = False) -> None:
+    def __init__(
+        self, width: int, action_dtype: Any = np.int64, action_sets: bool = False, sparse: bool = False
+    ) -> None:
         self.width = width
         self.action_sets = action_sets
+        self.sparse = sparse
         self.n = 0
         self._values: Array = np.empty((16, width), np.float32)  # contexts; of action sets, a row per action
         self._actions: Array = np.empty(16, action_dtype)
         self._losses: Array = np.empty(16)
         self._propensities: Array = np.empty(16)
-        self._offsets: Array = np.zeros(17, np.int64)  # used with action sets only
+        if sparse:
+            self._values = np.empty(256, np.float32)
+        self._indices: Array = np.empty(256 if sparse else 0, np.int32)
+        self._offsets: Array = np.zeros(17, np.int64)  # used with action sets and sparse rows only
         self.capacity = 16
 
     def __len__(self) -> int:
@@ -108,11 +142,20 @@ class Log:
             self._actions = _grown(self._actions, self.capacity)
             self._losses = _grown(self._losses, self.capacity)
             self._propensities = _grown(self._propensities, self.capacity)
-            if self.action_sets:
+            if self.action_sets or self.sparse:
                 self._offsets = _grown(self._offsets, self.capacity + 1)
             else:
                 self._values = _grown(self._values, self.capacity)
         return self._values, self._actions, self._losses, self._propensities
+
+    def sparse_buffers(self, more: int = 0, entries: int = 0) -> tuple[Array, Array, Array, Array, Array, Array]:
+        """Indices, values, offsets, actions, losses, propensities; with room for `entries` more entries in all."""
+        self.buffers(more)
+        need = int(self._offsets[self.n]) + entries
+        if need > len(self._values):
+            size = max(2 * len(self._values), need)
+            self._values, self._indices = _grown(self._values, size), _grown(self._indices, size)
+        return self._indices, self._values, self._offsets, self._actions, self._losses, self._propensities
 
     def extend(self, rows: Interactions) -> None:
         """Rows that have been checked."""
@@ -123,6 +166,12 @@ class Log:
             self._offsets[n + 1 : end + 1] = total + rows.contexts.offsets[1:]
             if self._offsets[end] > len(self._values):
                 self._values = _grown(self._values, max(2 * len(self._values), int(self._offsets[end])))
+            self._values[total : self._offsets[end]] = rows.contexts.values
+        elif self.sparse:
+            self.sparse_buffers(0, len(rows.contexts.values))
+            total = self._offsets[n]
+            self._offsets[n + 1 : end + 1] = total + rows.contexts.offsets[1:]
+            self._indices[total : self._offsets[end]] = rows.contexts.indices
             self._values[total : self._offsets[end]] = rows.contexts.values
         else:
             self._values[n:end] = rows.contexts
@@ -154,6 +203,9 @@ class Log:
         contexts: Any = self._values[:n]
         if self.action_sets:
             contexts = ActionSets(self._values[: self._offsets[n]], self._offsets[: n + 1])
+        if self.sparse:
+            filled = self._offsets[n]
+            contexts = SparseRows(self._indices[:filled], self._values[:filled], self._offsets[: n + 1], self.width)
         return Interactions(contexts, self._actions[:n], self._losses[:n], self._propensities[:n])
 
     def __getitem__(self, rows: slice) -> Interactions:
@@ -165,6 +217,9 @@ class Log:
         state = {"log.actions": rows.actions, "log.losses": rows.losses, "log.propensities": rows.propensities}
         if self.action_sets:
             return state | {"log.values": rows.contexts.values, "log.offsets": rows.contexts.offsets}
+        if self.sparse:
+            state |= {"log.indices": rows.contexts.indices, "log.offsets": rows.contexts.offsets}
+            return state | {"log.values": rows.contexts.values}
         return state | {"log.values": rows.contexts}
 
     def restore(self, state: dict[str, Array]) -> None:
@@ -172,6 +227,8 @@ class Log:
         contexts: Any = state["log.values"]
         if self.action_sets:
             contexts = ActionSets(contexts, state["log.offsets"])
+        if self.sparse:
+            contexts = SparseRows(state["log.indices"], contexts, state["log.offsets"], self.width)
         self.extend(Interactions(contexts, state["log.actions"], state["log.losses"], state["log.propensities"]))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from o2pl.evaluation.estimators import BLOCK
-from o2pl.interactions import ActionSets, Interactions, InvalidInput, Log
+from o2pl.interactions import ActionSets, Interactions, InvalidInput, Log, SparseRows
 from o2pl.learners.base import BanditEstimator
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.validation import (
@@ -59,6 +59,8 @@ class RewardLog:
     ) -> RewardLog:
         """Checked columns. Actions that are not whole numbers make a log of continuous actions, unless `continuous`
         says so; `n_actions` may count actions that were never played."""
+        if isinstance(contexts, SparseRows):
+            raise InvalidInput("contexts: found sparse rows, expected rows of numbers or ActionSets to evaluate on")
         sets = isinstance(contexts, ActionSets)
         rows: Any = check_action_sets(contexts) if sets else check_contexts(contexts)
         if continuous is None:

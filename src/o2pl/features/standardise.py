@@ -57,9 +57,7 @@ def absorb(rows: Floats, count: Floats, mean: Floats, squares: Floats, binary: A
         share = 1 / count[0]
         for i in range(d):
             x = np.float64(rows[r, i])
-            off = x - mean[i]
-            mean[i] += off * share
-            squares[i] += off * (x - mean[i])
+            mean[i], squares[i] = welford(x, share, mean[i], squares[i])
             binary[i] = binary[i] and (x == 0.0 or x == 1.0)
 
 
@@ -67,11 +65,24 @@ def absorb(rows: Floats, count: Floats, mean: Floats, squares: Floats, binary: A
 def set_scale(count: Floats, mean: Floats, squares: Floats, binary: Array, shift: Floats, scale: Floats) -> None:
     """In place: shift and scale of the rows absorbed so far. A column that has not varied says nothing: scale 0."""
     for i in range(len(mean)):
-        deviation = math.sqrt(squares[i] / max(count[0], 1.0))
         shift[i], scale[i] = 0.0, 1.0
         if not binary[i] and count[0] > 0:
-            shift[i] = mean[i]
-            scale[i] = 1 / deviation if deviation > _ROUNDING * abs(mean[i]) else 0.0
+            shift[i], scale[i] = mean[i], inverse_deviation(count[0], mean[i], squares[i])
+
+
+@compiled
+def welford(x: float, share: float, mean: float, squares: float) -> tuple[float, float]:
+    """Mean and Σ (x - mean)² with one more value, whose share of all values is `share`."""
+    off = x - mean
+    mean += off * share
+    return mean, squares + off * (x - mean)
+
+
+@compiled
+def inverse_deviation(count: float, mean: float, squares: float) -> float:
+    """1 / deviation; 0 where values have not varied."""
+    deviation = math.sqrt(squares / count)
+    return 1 / deviation if deviation > _ROUNDING * abs(mean) else 0.0
 
 
 @compiled

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from o2pl.interactions import Decision, Interactions, InvalidInput
+from o2pl.interactions import Decision, Interactions, InvalidInput, SparseRows
 from o2pl.learners.gate import improvement_bound
 from o2pl.learners.online import OFFLINE
 from o2pl.learners.params import Parameters
@@ -55,6 +55,10 @@ class BanditEstimator(Parameters, ABC):
     def _check_columns(self, contexts: Any, actions: Any) -> tuple[Any, Array]:
         """Contexts and actions of a batch, checked."""
 
+    def _check_rows(self, contexts: Any, width: int | None) -> Any:
+        """Contexts of a run, checked."""
+        return check_contexts(contexts, width)
+
     @abstractmethod
     def _action_bounds(self) -> tuple[float, float]:
         """lowest ≤ action < limit, of an engine that has been made."""
@@ -98,6 +102,8 @@ class BanditEstimator(Parameters, ABC):
 
     @staticmethod
     def _width(contexts: Any) -> int:
+        if isinstance(contexts, SparseRows):
+            return contexts.width
         return int(getattr(contexts, "values", contexts).shape[1])
 
     # -- many at a time
@@ -157,10 +163,10 @@ class BanditEstimator(Parameters, ABC):
             contexts, rewards = stretch.contexts, stretch.rewards
         else:
             contexts, rewards = world
-        contexts = check_contexts(contexts, self._engine.log.width if self._engine else None)[:rounds]
+        contexts = self._check_rows(contexts, self._engine.log.width if self._engine else None)[:rounds]
         losses = self._losses(contexts, rewards)
         if self._engine is None:
-            self._adopt(self._make_engine(contexts.shape[1], getattr(losses, "n_actions", None)))
+            self._adopt(self._make_engine(self._width(contexts), getattr(losses, "n_actions", None)))
         done: Interactions = self._engine.run(contexts, losses)
         return Run(done.actions, to_reward(done.losses, self._range), done.propensities)
 

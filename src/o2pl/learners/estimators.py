@@ -7,7 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from o2pl.features import Chain, Fourier, Intercept, Standardise
+from o2pl.features import Chain, Fourier, Hashed, Intercept, Standardise
+from o2pl.features.hashing import Reader
 from o2pl.interactions import ActionSets, InvalidInput, Log
 from o2pl.learners.base import BanditEstimator, LossTable
 from o2pl.learners.finite import FiniteOnline
@@ -16,6 +17,7 @@ from o2pl.learners.members import LINEAR, QUADRATIC, Member
 from o2pl.learners.online import Online
 from o2pl.learners.replay import ReplaySoftmax, is_flat
 from o2pl.learners.settings import Settings
+from o2pl.learners.sparse import SparseOnline
 from o2pl.learners.stream import UniformStream
 from o2pl.learners.updates import Replay, as_update
 from o2pl.policies import ActionWise, Softmax, UniformMixture
@@ -38,6 +40,7 @@ _CLASSES: dict[str, tuple[Member, ...]] = {
     "quadratic": (Member(QUADRATIC),),
     "fourier": (Member(Chain((Standardise(), Fourier(), Intercept()))),),
     "actionwise": (Member(Standardise(), ActionWise()),),
+    "hashed": (Member(Hashed()),),
 }
 
 
@@ -52,8 +55,9 @@ class O2PL(BanditEstimator):
         K. None: as many as the first batch of data shows; not used by policies that bring their own actions.
     policy
         "union" (linear and quadratic softmax on one log), "linear", "quadratic", "fourier", "actionwise" (action sets
-        that vary: a context is a matrix of one feature row per action), a policy such as `ThresholdClass(...)`, a
-        `Member`, or a sequence of members.
+        that vary: a context is a matrix of one feature row per action), "hashed" (a context is a dictionary of words
+        and numbers; `Hashed(...)` for its settings), a policy such as `ThresholdClass(...)`, a `Member`, or a sequence
+        of members.
     update
         When to re-learn: "geometric", "exact" (every round), "triggered", "replay", or one of these with its own
         settings, such as `Geometric(growth=1.1)`.
@@ -214,6 +218,8 @@ class O2PL(BanditEstimator):
             return _CLASSES[self.policy]
         if isinstance(self.policy, Member):
             return (self.policy,)
+        if isinstance(self.policy, Hashed):
+            return (Member(self.policy),)
         if hasattr(self.policy, "forward"):
             return (Member(_features_for(self.policy), self.policy),)
         if isinstance(self.policy, list | tuple) and self.policy and all(isinstance(m, Member) for m in self.policy):
@@ -232,18 +238,31 @@ class O2PL(BanditEstimator):
     def _takes_action_sets(self) -> bool:
         return any(_is_actionwise(member.policy) for member in self._members())
 
+    @property
+    def _hashed(self) -> Hashed | None:
+        """The features, where contexts are dictionaries."""
+        members = self._members()
+        if not any(isinstance(member.features, Hashed) for member in members):
+            return None
+        if len(members) > 1 or members[0].policy is not None:
+            raise InvalidInput("policy: found Hashed features among others, expected them alone and with policy=None")
+        return members[0].features  # type: ignore[return-value]  # the only member's, which are
+
     def _make_engine(self, width: int, n_actions: int | None) -> Any:
         members, update = self._members(), as_update(self.schedule)
         check_number("sharpness", self.sharpness, 0, open_low=True)
         check_number("exploration", self.exploration, 0, 1)
-        sets = self._takes_action_sets
-        log, stream = Log(width, action_sets=sets), UniformStream(self.random_state)
+        sets, hashed = self._takes_action_sets, self._hashed is not None
+        log, stream = Log(width, action_sets=sets, sparse=hashed), UniformStream(self.random_state)
         acting = (self.sharpness, self.exploration)
         if sets:
             policies = [member.policy for member in members]
             return Online(members, policies, self._settings(control=False), update, log, stream, *acting)
         own = next((int(m.policy.n_actions) for m in members if m.policy is not None), None)
         self.n_actions_ = _agreed(own, self.n_actions, n_actions)
+        if hashed:
+            settings = self._settings(control=not isinstance(update, Replay))
+            return SparseOnline(members[0], self.n_actions_, settings, update, log, stream, *acting)
         if isinstance(members[0].policy, FinitePolicies):
             settings = self._settings(control=False)
             return FiniteOnline(members[0].policy, settings, update.warm_start, log, stream, self.exploration)
@@ -262,7 +281,7 @@ class O2PL(BanditEstimator):
             rows: Any = check_action_sets(contexts, width)
             limit: Any = rows.sizes
         else:
-            rows = check_contexts(contexts, width)
+            rows = self._check_rows(contexts, width)
             limit = self.n_actions_ if self._engine else self._given_actions()
         if actions is None:
             return rows, np.empty(0, np.int64)
@@ -271,6 +290,12 @@ class O2PL(BanditEstimator):
                 f"actions: found {len(np.atleast_1d(actions))}, expected one for each of {len(rows)} contexts"
             )
         return rows, check_actions(actions, limit)
+
+    def _check_rows(self, contexts: Any, width: int | None) -> Any:
+        hashed = self._hashed
+        if hashed is None:
+            return check_contexts(contexts, width)
+        return (self._engine.reader if self._engine else Reader(hashed)).rows(contexts)
 
     def _given_actions(self) -> int | None:
         return None if self.n_actions is None else check_count("n_actions", self.n_actions)
@@ -292,8 +317,9 @@ class O2PL(BanditEstimator):
         table = np.asarray(rewards, np.float64)[: len(contexts)]
         if table.ndim != 2 or len(table) != len(contexts):
             raise InvalidInput(f"rewards: found shape {table.shape}, expected ({len(contexts)}, number of actions)")
-        if self._engine and table.shape[1] != self.n_actions_:
-            raise InvalidInput(f"rewards: found {table.shape[1]} actions, expected {self.n_actions_}")
+        expected = self.n_actions_ if self._engine else self._given_actions()
+        if expected is not None and table.shape[1] != expected:
+            raise InvalidInput(f"rewards: found {table.shape[1]} actions, expected {expected}")
         check_rewards(table.reshape(-1), reward_range)
         return LossTable(table, reward_range)
 

@@ -111,7 +111,7 @@ def advance(descent: Descent, found: float, iterations: int, tolerance: float) -
 
 def descend(function: ValueAndGradient, start: Floats, oracle: LBFGS, curvature: Curvature) -> Solution:
     """Minimise within the oracle's iterations and tolerance; `curvature` is used and renewed."""
-    descent, done = begin(np.array(start, np.float64), curvature.pairs), False
+    descent, done = begin(np.array(start), curvature.pairs), False
     while not done:
         found, descent.gradient_there[:] = function(descent.there)
         done = advance(descent, found, oracle.iterations, oracle.tolerance)

@@ -1,0 +1,352 @@
+"""The sparse learner: its objective is the dense one, it learns, continues, and says what is wrong."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import o2pl
+from o2pl import O2PL, Geometric, InvalidInput, Member, Replay
+from o2pl.features import Hashed
+from o2pl.interactions import Interactions, Log, SparseRows
+from o2pl.learners.settings import Settings
+from o2pl.learners.sparse import SparseValue
+from o2pl.objectives.control import RidgeControl
+from o2pl.objectives.pessimistic import policy_value
+from o2pl.policies import Softmax
+
+WORDS = ["red", "green", "blue"]
+
+
+def contexts(n: int, seed: int = 0) -> list[dict[str, Any]]:
+    generator = np.random.default_rng(seed)
+    return [
+        {
+            "item": {"colour": WORDS[generator.integers(3)], "price": float(generator.normal(50, 10))},
+            "user": f"u{generator.integers(30)}",
+            "sale": bool(generator.random() < 0.5),
+        }
+        for _ in range(n)
+    ]
+
+
+def rewards_of(rows: list[dict[str, Any]], seed: int = 0) -> np.ndarray[Any, Any]:
+    """Each colour has an action that pays .9, the others pay .1; on sale, dear items the next one."""
+    generator = np.random.default_rng(seed + 1)
+    means = np.full((len(rows), 3), 0.1)
+    for r, row in enumerate(rows):
+        means[r, (WORDS.index(row["item"]["colour"]) + (row["sale"] and row["item"]["price"] > 55)) % 3] = 0.9
+    return (generator.random(means.shape) < means).astype(float)
+
+
+def logged(n: int, seed: int = 0) -> tuple[Any, Any, Any, Any]:
+    rows = contexts(n, seed)
+    generator = np.random.default_rng(seed + 2)
+    propensities = generator.dirichlet(np.ones(3), size=n) * 0.7 + 0.1
+    actions = np.array([generator.choice(3, p=p) for p in propensities])
+    return rows, actions, rewards_of(rows, seed)[np.arange(n), actions], propensities[np.arange(n), actions]
+
+
+# -- the objective
+
+
+def sparse_matrix(n: int, d: int, seed: int) -> SparseRows:
+    """Rows of slots 1 … d - 1, some twice in a row, some rows empty; slot 0 is the constant."""
+    generator = np.random.default_rng(seed)
+    sizes = generator.integers(0, 6, size=n)
+    total = int(sizes.sum())
+    indices = generator.integers(1, d, size=total).astype(np.int32)
+    return SparseRows(indices, generator.normal(size=total).astype(np.float32), np.cumsum([0, *sizes]), d)
+
+
+@pytest.mark.parametrize("n_actions", [2, 5, 8, 11])
+@pytest.mark.parametrize("controlled", [False, True])
+@pytest.mark.parametrize("settings", [Settings(0.3, "theory", "mean", l2=2.0), Settings(1.0, 1.5, None, l2=0.0, p=0.5)])
+def test_objective_and_gradient_are_the_dense_ones(n_actions: int, controlled: bool, settings: Settings) -> None:
+    n, d = 300, 40
+    generator = np.random.default_rng(n_actions)
+    rows = sparse_matrix(n, d, n_actions)
+    actions, losses = generator.integers(n_actions, size=n), -generator.random(n)
+    log = Interactions(rows, actions, losses, generator.uniform(0.1, 1.0, size=n))
+    model = -generator.random((n, n_actions))
+    control = RidgeControl(model, model[np.arange(n), actions]) if controlled else None
+    objective = settings.objective(log, control)
+    features = rows.dense().astype(np.float64)
+    features[:, 0] = 1
+    dense = policy_value(Softmax(n_actions), features, objective, settings.l2)
+
+    deviations = (model - objective.baseline if controlled else np.empty((0, n_actions))).astype(np.float32)
+    columns = (objective.residuals.astype(np.float32), (1 / log.propensities).astype(np.float32), deviations)
+    sparse = SparseValue(rows, n_actions, (actions.astype(np.int32), *columns), settings.numbers, settings.l2)
+    params = (0.5 * generator.normal(size=(d, n_actions))).astype(np.float32)  # feature-major
+    gradient = np.empty(params.size, np.float32)
+    value = sparse(params.reshape(-1), gradient)
+
+    expected, its_gradient = dense(params.T.reshape(-1).astype(np.float64))
+    assert value == pytest.approx(expected, rel=2e-6)
+    np.testing.assert_allclose(gradient.reshape(d, -1).T.reshape(-1), its_gradient, atol=2e-7 + 2e-6 * abs(value))
+    assert np.abs(gradient).max() > 1e-3
+    # and by differences of the value itself, along random directions
+    for _ in range(3):
+        direction = generator.normal(size=params.size)
+        direction /= np.linalg.norm(direction)  # a short step: past few kinks, where rows begin to be clipped
+        step = 5e-3
+        ends = [
+            sparse((params.reshape(-1) + s * step * direction).astype(np.float32), np.empty_like(gradient))
+            for s in (1, -1)
+        ]
+        assert (ends[0] - ends[1]) / (2 * step) == pytest.approx(float(gradient @ direction), rel=0.02, abs=2e-4)
+
+
+def test_the_learner_solves_the_dense_problem() -> None:
+    """On numbers alone, standardised alike: what `policy="linear"` finds, without its control variate."""
+    generator = np.random.default_rng(3)
+    X = generator.normal([0.0, 40.0, -3.0], [1.0, 8.0, 0.1], size=(800, 3))
+    actions = generator.integers(3, size=800)
+    rewards = (generator.random(800) < np.where(X[:, 1] > 42, actions == 0, actions == 2) * 0.6 + 0.2).astype(float)
+    rows = [{"a": float(a), "b": {"c": float(b), "d": float(c)}} for a, b, c in X.astype(np.float32)]
+    same = {"control": None, "sharpness": 1.0, "l2": 1.0}
+    dense = O2PL(3, policy="linear", **same).fit(X, actions, rewards, np.full(800, 1 / 3))
+    sparse = O2PL(3, policy="hashed", **same).fit(rows, actions, rewards, np.full(800, 1 / 3))
+    np.testing.assert_allclose(sparse.predict_proba(rows), dense.predict_proba(X), atol=5e-3)
+    assert dense.predict_proba(X).std() > 0.1
+
+
+# -- acting and learning
+
+
+@pytest.mark.parametrize("update", ["geometric", "replay"])
+@pytest.mark.parametrize("signed", [False, True])
+def test_learns_a_categorical_task(update: str, signed: bool) -> None:
+    """Chance pays .37; the last fifth must pay .62, where the best there is pays .9."""
+    rows = contexts(2000, seed=5)
+    policy = Hashed(signed=signed, interactions=(("item", "sale"),))
+    run = O2PL(3, policy=policy, update=update, random_state=0).run((rows, rewards_of(rows, seed=5)))
+    assert run.rewards[-400:].mean() > 0.62
+    assert 0 < run.propensities.min() <= run.propensities.max() <= 1
+
+
+@pytest.mark.parametrize("update", ["geometric", "replay", "triggered", Geometric(warm_start=40)])
+@pytest.mark.parametrize("policy", ["hashed", Member(Hashed(bits=9, interactions=(("user", "item"),)), l2=1.0)])
+def test_run_is_the_loop(update: Any, policy: Any, tmp_path: Path) -> None:
+    rows, table = contexts(260), rewards_of(contexts(260))
+    looped, ran = (O2PL(3, policy=policy, update=update, exploration=0.05, random_state=1) for _ in range(2))
+    for t, (context, pay) in enumerate(zip(rows, table, strict=True)):
+        if t == 130:  # from a file it goes on bit for bit
+            looped.save(tmp_path / "half.o2pl")
+            looped = o2pl.load(tmp_path / "half.o2pl")
+        action, propensity = looped.act(context)
+        looped.update(context, action, pay[action], propensity)
+    ran.run((rows[:100], table[:100]))
+    ran.run((rows[100:], table[100:]))
+    for name in ("actions", "losses", "propensities"):
+        np.testing.assert_array_equal(getattr(looped.log_, name), getattr(ran.log_, name))
+    for name in ("indices", "values", "offsets"):
+        np.testing.assert_array_equal(getattr(looped.log_.contexts, name), getattr(ran.log_.contexts, name))
+    np.testing.assert_array_equal(looped.predict_proba(rows), ran.predict_proba(rows))
+    assert np.ptp(looped.predict_proba(rows)) > 0.2
+    looped.save(tmp_path / "a.o2pl")
+    ran.save(tmp_path / "b.o2pl")
+    assert (tmp_path / "a.o2pl").read_bytes() == (tmp_path / "b.o2pl").read_bytes()
+
+
+def test_logs_in_batches_and_what_they_are_worth() -> None:
+    log = logged(1500)
+    offline = O2PL(policy="hashed").fit(*log)
+    assert offline.n_actions_ == 3
+    fresh = contexts(400, seed=9)
+    truth = rewards_of(fresh, seed=9)
+    assert truth[np.arange(400), offline.predict(fresh)].mean() > 0.65
+    assert offline.score(*log) > np.mean(log[2]) + 0.15
+    assert offline.safe_to_deploy("uniform")
+    before = offline.predict_proba(fresh)
+    offline.partial_fit(*logged(300, seed=4))
+    assert len(offline.log_) == 1800
+    assert not np.array_equal(before, offline.predict_proba(fresh))
+    again = O2PL(policy="hashed").fit(*log)
+    again.partial_fit([], [], [], [])
+    np.testing.assert_array_equal(before, again.predict_proba(fresh))
+    np.testing.assert_array_equal(before, again.predict_proba(Hashed().transform({}, fresh)))
+
+
+def test_many_features_are_given_room() -> None:
+    """More features than there was room for, in rows of very different lengths."""
+    learner = O2PL(2, policy="hashed", random_state=0)
+    for t in range(40):
+        context = {"words": [f"w{t}-{j}" for j in range(t * t)], "side": "left" if t % 2 else "right"}
+        action, propensity = learner.act(context)
+        learner.update(context, action, float(action == t % 2), propensity)
+    assert learner.log_.contexts.offsets[-1] == sum(t * t + 1 for t in range(40))
+    assert learner.predict([{"side": "left"}, {"side": "right"}]).tolist() == [1, 0]
+
+
+def test_numbers_are_standardised_where_they_occur() -> None:
+    """A constant factor and shift of a number change nothing; rows without it are at its mean."""
+    rows, actions, rewards, propensities = logged(600)
+    moved = [{**row, "item": {**row["item"], "price": row["item"]["price"] * 1000 - 7}} for row in rows]
+    some, other = (O2PL(3, policy="hashed").fit(c, actions, rewards, propensities) for c in (rows, moved))
+    np.testing.assert_allclose(some.predict_proba(rows), other.predict_proba(moved), atol=0.02)
+    mean = float(np.float32(np.mean([np.float32(row["item"]["price"]) for row in rows])))
+    at_mean, without = ([{"item": {"colour": "red", **price}}] for price in ({"price": mean}, {}))
+    np.testing.assert_allclose(some.predict_proba(at_mean), some.predict_proba(without), atol=1e-4)
+
+
+def test_the_control_variate_leaves_its_row_out_and_says_nothing_of_actions_never_played() -> None:
+    learner = O2PL(3, policy="hashed", random_state=0)
+    rows = contexts(200)
+    learner.partial_fit(rows, [0, 1] * 100, [1.0, 0.0] * 100, np.full(200, 0.5))
+    predicted = learner._engine.predicted[:200]
+    assert np.all(predicted[:, 2] == 0)
+    assert predicted[0].tolist() == [0, 0, 0]
+    assert predicted[-1, 0] < -0.2 < 0.2 < predicted[-1, 1]  # losses of -1 and 0 around their mean
+    other = O2PL(3, policy="hashed", random_state=0)
+    other.partial_fit(rows, [0, 1] * 100, [1.0, 0.0] * 99 + [1.0, 1.0], np.full(200, 0.5))
+    np.testing.assert_array_equal(other._engine.predicted[:200], predicted)
+
+
+def test_the_control_variate_is_least_squares_with_variances_alone() -> None:
+    """By a plain loop, on words alone, which are left as they are."""
+    generator = np.random.default_rng(0)
+    rows = [{"a": f"w{generator.integers(6)}", "b": [f"v{generator.integers(4)}" for _ in range(2)]} for _ in range(80)]
+    actions, rewards = generator.integers(3, size=80), generator.random(80)
+    learner = O2PL(3, policy="hashed", control=2.0).partial_fit(rows, actions, rewards, np.full(80, 1 / 3))
+    contexts = learner.log_.contexts
+    w, v, total = np.zeros((3, contexts.width + 1)), np.full((3, contexts.width + 1), 1 / 2), 0.0
+    for s in range(80):
+        at = [*contexts[s : s + 1].indices, contexts.width]  # a word that stands twice counts twice; the constant
+        np.testing.assert_allclose(learner._engine.predicted[s], w[:, at].sum(axis=1), atol=1e-5)
+        a, loss = actions[s], -rewards[s]
+        error = loss - (total - 3) / (s + 3) - w[a, at].sum()
+        noise = 1 + v[a, at].sum()
+        for i in at:
+            gain = v[a, i] / noise
+            w[a, i] += gain * error
+            v[a, i] -= gain * v[a, i]
+        total += loss
+
+
+def test_the_acting_policy_is_the_softmax_of_its_weights() -> None:
+    learner = O2PL(3, policy="hashed", sharpness=2.0, exploration=0.3).fit(*logged(300))
+    engine, fresh = learner._engine, contexts(50, seed=8)
+    rows = Hashed().transform({}, fresh)
+    expected = np.empty((50, 3))
+    for r in range(50):
+        logits = engine.of_slots["weights"][0].astype(np.float64)
+        for j in range(rows.offsets[r], rows.offsets[r + 1]):
+            slot = engine.slot_of[rows.indices[j]]
+            shift, scale = engine.of_slots["scale"][slot]
+            if slot:
+                logits = logits + np.clip((rows.values[j] - shift) * scale, -5, 5) * engine.of_slots["weights"][slot]
+        powers = np.exp(2 * logits - np.max(2 * logits))
+        expected[r] = 0.7 * powers / powers.sum() + 0.1
+    np.testing.assert_allclose(learner.predict_proba(fresh), expected, rtol=1e-5)
+    assert np.ptp(expected) > 0.3
+
+
+def test_what_is_solved_is_made_of_the_log() -> None:
+    """With a control variate m = b + what was predicted, cut: residuals are y - m(x, a), and m - b goes beside."""
+    learner = O2PL(3, policy="hashed", control=0.5, random_state=0).partial_fit(*logged(400))
+    engine = learner._engine
+    log, b = learner.log_, (learner.log_.losses.sum() - 3) / 403  # as if three best rewards had been seen
+    rows, (played, residuals, inverse, control) = engine._window(100, 400)
+    model = np.clip(b + engine.predicted[100:400], -1, 0)
+    own = slice(100, 400)
+    np.testing.assert_array_equal(played, log.actions[own])
+    np.testing.assert_allclose(inverse, 1 / log.propensities[own], rtol=1e-6)
+    np.testing.assert_allclose(control, model - b, atol=1e-6)
+    np.testing.assert_allclose(residuals, log.losses[own] - model[np.arange(300), played], atol=1e-6)
+    assert (model == 0).any()  # some were cut
+    assert rows.indices.max() < rows.width == engine.slots
+    np.testing.assert_array_equal(engine.of_slots["feature"][rows.indices], log.contexts[own].indices)
+
+
+def test_signs_change_the_weights_and_not_the_policy() -> None:
+    log, fresh = logged(500), contexts(50, seed=8)
+    plain, signed = (O2PL(3, policy=Hashed(signed=sign)).fit(*log) for sign in (False, True))
+    np.testing.assert_allclose(signed.predict_proba(fresh), plain.predict_proba(fresh), atol=0.02)
+
+
+def test_new_features_leave_what_is_known_of_the_curvature() -> None:
+    learner = O2PL(3, policy="hashed", random_state=0).partial_fit(*logged(200))
+    engine = learner._engine
+    before = engine.curvature
+    engine.slots += 2
+    after = engine._curvature(6)
+    known = before.steps.shape[1]
+    assert before.at[1] > 0
+    assert after.steps.shape == (6, known + 2 * 3)
+    for name in ("steps", "changes"):
+        np.testing.assert_array_equal(getattr(after, name)[:, :known], getattr(before, name))
+        assert not getattr(after, name)[:, known:].any()
+    np.testing.assert_array_equal(after.at, before.at)
+    np.testing.assert_array_equal(after.inner, before.inner)
+
+
+# -- the log
+
+
+def test_a_log_of_sparse_rows_survives() -> None:
+    rows = Hashed(bits=8).transform({}, contexts(500))
+    log, restored = (Log(256, sparse=True) for _ in range(2))
+    for start in range(0, 500, 70):
+        part = rows[start : start + 70]
+        log.extend(Interactions(part, np.arange(len(part)), -np.ones(len(part)), np.ones(len(part))))
+    restored.restore(log.state())
+    for each in (log, restored):
+        np.testing.assert_array_equal(each.columns.contexts.dense(), rows.dense())
+        np.testing.assert_array_equal(each[70:75].actions, np.arange(5))
+        np.testing.assert_array_equal(each[70:75].contexts.dense(), rows[70:75].dense())
+    empty = Log(256, sparse=True)
+    empty.restore(Log(256, sparse=True).state())
+    assert len(empty.columns.contexts) == 0
+
+
+# -- bad input
+
+
+@pytest.mark.parametrize("begun", [False, True])
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda o, c: o.act({"user": {"age": math.nan}}), "user.age: found nan"),
+        (lambda o, c: o.act([1.0, 2.0]), "expected a dictionary"),
+        (lambda o, c: o.update({"x": math.inf}, 0, 1.0, 0.5), "x: found inf"),
+        (lambda o, c: o.update(c, 3, 1.0, 0.5), "action, row 0: found 3"),
+        (lambda o, c: o.update(c, 0.5, 1.0, 0.5), "whole numbers"),
+        (lambda o, c: o.update(c, 0, 2.0, 0.5), "reward, row 0: found 2.0"),
+        (lambda o, c: o.update(c, 0, 1.0, 0.0), "propensity, row 0: found 0.0"),
+        (lambda o, c: o.partial_fit([c, {"x": [[]]}], [0, 0], [1, 1], [1, 1]), r"row 1, x\[0\]: found \[\]"),
+        (lambda o, c: o.partial_fit([c], [0, 1], [1, 1], [1, 1]), "expected one for each of 1 contexts"),
+        (lambda o, c: o.fit([c, 7], [0, 0], [1, 1], [1, 1]), "row 1: found 7"),
+        (lambda o, c: o.fit([], [], [], []), "found no rows"),
+        (lambda o, c: o.run(([c, {1: 2}], np.zeros((2, 3)))), "row 1: found the key 1"),
+        (lambda o, c: o.run(([c], np.zeros((1, 2)))), "rewards: found 2 actions, expected 3"),
+        (lambda o, c: o.run(([c], np.zeros(1))), "rewards: found shape"),
+    ],
+)
+def test_bad_input_changes_nothing(begun: bool, call: Any, said: str, tmp_path: Path) -> None:
+    learner = O2PL(3, policy="hashed", update=Replay(warm_start=2, every=1), random_state=0)
+    context = contexts(1)[0]
+    for _ in range(5 * begun):
+        learner.update(context, *[(d := learner.act(context)).action, 1.0, d.propensity])
+    learner.save(tmp_path / "before")
+    with pytest.raises(InvalidInput, match=said):
+        call(learner, context)
+    learner.save(tmp_path / "after")
+    assert (tmp_path / "before").read_bytes() == (tmp_path / "after").read_bytes()
+
+
+def test_evaluation_says_that_it_wants_numbers() -> None:
+    learner = O2PL(policy="hashed").fit(*logged(50))
+    with pytest.raises(InvalidInput, match="found sparse rows, expected rows of numbers"):
+        o2pl.evaluate(learner, learner)
+
+
+def test_hashed_features_stand_alone() -> None:
+    for policy in ([Member(Hashed()), Member()], Member(Hashed(), Softmax(3))):
+        with pytest.raises(InvalidInput, match="found Hashed features among others"):
+            O2PL(3, policy=policy).act({"a": "b"})
