@@ -17,7 +17,7 @@ from o2pl.evaluation.logs import RewardLog
 from o2pl.evaluation.sequences import ConfidenceSequence, confidence_sequence
 from o2pl.formats import read_log
 from o2pl.interactions import ActionSets, Decision, Interactions, InvalidInput, Log
-from o2pl.learners import O2PL, Exact, GaussianO2PL, Geometric, Member, Replay, Run, SafeImprovement, Triggered, load
+from o2pl.learners import O2PL, Exact, GaussianO2PL, Geometric, Member, Replay, Run, SafeImprovement, load
 
 __version__ = "0.1.0"
 
@@ -38,7 +38,6 @@ __all__ = [
     "RewardLog",
     "Run",
     "SafeImprovement",
-    "Triggered",
     "__version__",
     "confidence_sequence",
     "evaluate",
