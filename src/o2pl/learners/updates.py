@@ -61,7 +61,7 @@ class Replay:
 Update = Exact | Geometric | Replay
 
 # Within .005 of solving every round at near-linear cost (experiment `schedules`): every round up to about 150, then
-# when the history has grown by 1 % (at 250 rows) to 5 %, and to the minimum rather than a few steps towards it.
+# when the history has grown by 1 % (at 250 rows) to 5 %, and nearer to the minimum than a few steps come.
 NEAR_EXACT = Geometric(growth=1.05, ease=1000.0, oracle=LBFGS(iterations=15, tolerance=1e-4))
 _NAMED: dict[str, Update] = {
     "exact": Exact(),
