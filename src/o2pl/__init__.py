@@ -19,7 +19,7 @@ from o2pl.evaluation.sequences import ConfidenceSequence, confidence_sequence
 from o2pl.features import Hashed
 from o2pl.formats import read_log
 from o2pl.interactions import ActionSets, Decision, Interactions, InvalidInput, Log, SparseRows
-from o2pl.learners import O2PL, Exact, GaussianO2PL, Geometric, Member, Replay, Run, SafeImprovement, Triggered, load
+from o2pl.learners import O2PL, Exact, GaussianO2PL, Geometric, Member, Replay, Run, SafeImprovement, load
 
 __version__ = "0.1.0"
 
@@ -42,7 +42,6 @@ __all__ = [
     "Run",
     "SafeImprovement",
     "SparseRows",
-    "Triggered",
     "__version__",
     "confidence_sequence",
     "evaluate",

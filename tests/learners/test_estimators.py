@@ -36,7 +36,7 @@ LEARNERS: dict[str, Any] = {
     "linear": lambda: o2pl.O2PL(K, policy="linear", random_state=1),
     "exploring": lambda: o2pl.O2PL(K, policy="quadratic", exploration=0.1, random_state=1),
     "fourier": lambda: o2pl.O2PL(K, policy="fourier", random_state=1),
-    "triggered": lambda: o2pl.O2PL(K, policy="linear", update="triggered", random_state=1),
+    "near-exact": lambda: o2pl.O2PL(K, policy="linear", update="near-exact", random_state=1),
     "exact": lambda: o2pl.O2PL(K, policy="linear", update="exact", random_state=1),
     "paper": lambda: o2pl.O2PL.paper(K, update="geometric", random_state=1),
     "paper's replay": lambda: o2pl.O2PL.paper_replay(K, random_state=1),
@@ -195,7 +195,7 @@ def test_before_any_data_it_acts_uniformly() -> None:
 
 
 def test_one_action_and_one_row() -> None:
-    for update in ("geometric", "exact", "replay", "triggered"):
+    for update in ("geometric", "exact", "replay", "near-exact"):
         learner = o2pl.O2PL(1, update=update).partial_fit([[1.0]], [0], [0.5], [1.0])
         assert learner.act([1.0]) == (0, 1.0)
     assert o2pl.O2PL().fit([[1.0, 2.0]], [0], [1.0], [0.3]).predict([[0.0, 0.0]]).tolist() == [0]

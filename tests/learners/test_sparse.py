@@ -130,7 +130,7 @@ def test_learns_a_categorical_task(update: str, signed: bool) -> None:
     assert 0 < run.propensities.min() <= run.propensities.max() <= 1
 
 
-@pytest.mark.parametrize("update", ["geometric", "replay", "triggered", Geometric(warm_start=40)])
+@pytest.mark.parametrize("update", ["geometric", "replay", "near-exact", Geometric(warm_start=40)])
 @pytest.mark.parametrize("policy", ["hashed", Member(Hashed(bits=9, interactions=(("user", "item"),)), l2=1.0)])
 def test_run_is_the_loop(update: Any, policy: Any, tmp_path: Path) -> None:
     rows, table = contexts(260), rewards_of(contexts(260))

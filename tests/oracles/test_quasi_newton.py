@@ -98,6 +98,23 @@ def test_pairs_of_quite_another_objective_do_no_harm() -> None:
     assert found.value <= oracle(function, np.zeros(24)).value + 1e-4
 
 
+def test_steps_too_tiny_to_keep_that_end_as_steep_as_they_began_forget_what_made_them() -> None:
+    generator = np.random.default_rng(0)
+    step, slope = 1e-4 * np.array([1.0, 0.0]), np.array([-1.0, 0.0])
+    for left, size, kept in ((0.95, 1.0, 0), (0.85, 1.0, 1), (0.0, 1.0, 1), (0.95, 1e3, 2)):  # the last is not tiny
+        curvature = Curvature(5, 2)
+        remember(np.zeros(2), np.ones(2), np.zeros(2), np.ones(2), *pairs_of(curvature))
+        remember(np.ones(2), np.ones(2) + size * step, slope, left * slope, *pairs_of(curvature))
+        assert curvature.at[1] == kept
+    function, start = value_of(1000, True), 2 * generator.normal(size=24)
+    steep = Curvature(10, 24)  # a pair of a kink: a curvature of 1e5 along every axis
+    remember(np.zeros(24), np.ones(24), np.zeros(24), np.full(24, 1e5), *pairs_of(steep))
+    found = function.descend(start, LBFGS(iterations=60, tolerance=1e-5), steep)
+    fresh = function.descend(start, LBFGS(iterations=60, tolerance=1e-5), Curvature(10, 24))
+    assert fresh.value < function(start)[0] - 0.1
+    assert found.value == pytest.approx(fresh.value, abs=5e-3)
+
+
 def test_stopping_early_is_said() -> None:
     assert not value_of(1000, False).descend(np.zeros(24), LBFGS(iterations=2), Curvature(5, 24)).converged
 

@@ -10,6 +10,7 @@ from o2pl.experiments.offline_multiclass import OFFLINE_MULTICLASS
 from o2pl.experiments.offline_synthetic import OFFLINE_SYNTHETIC
 from o2pl.experiments.overlap import OVERLAP
 from o2pl.experiments.safe_improvement_study import SAFE_IMPROVEMENT
+from o2pl.experiments.schedules import COSTS_STUDY, SCHEDULES_STUDY
 from o2pl.experiments.scrm_table import SCRM_TABLE
 from o2pl.experiments.study import Study
 from o2pl.experiments.theory_study import THEORY
@@ -27,4 +28,6 @@ STUDIES: tuple[Study, ...] = (
     SCRM_TABLE,
     THEORY,
     SAFE_IMPROVEMENT,
+    SCHEDULES_STUDY,
+    COSTS_STUDY,
 )

@@ -179,6 +179,12 @@ class BanditEstimator(Parameters, ABC):
         return columns
 
     @property
+    def effort_(self) -> tuple[int, int]:
+        """Solves so far, and evaluations of the objective in them; none where replay or a finite class learns."""
+        solves, evaluations = getattr(self._begun(), "effort", (0, 0))
+        return solves, evaluations
+
+    @property
     def n_features_in_(self) -> int:
         return int(self._begun().log.width)
 

@@ -59,8 +59,8 @@ class O2PL(BanditEstimator):
         and numbers; `Hashed(...)` for its settings), a policy such as `ThresholdClass(...)`, a `Member`, or a sequence
         of members.
     update
-        When to re-learn: "geometric", "exact" (every round), "triggered", "replay", or one of these with its own
-        settings, such as `Geometric(growth=1.1)`.
+        When to re-learn: "geometric", "near-exact" (more often, to the minimum), "exact" (every round), "replay", or
+        one of these with its own settings, such as `Geometric(growth=1.1)`.
     reward_range
         The lowest and the highest reward there can be.
     penalty
@@ -87,6 +87,8 @@ class O2PL(BanditEstimator):
     ----------
     log_
         The interactions so far.
+    effort_
+        Solves so far, and evaluations of the objective in them.
     n_actions_, n_features_in_
         Seen at the first use.
     """

@@ -23,7 +23,7 @@ from o2pl.oracles.quasi_newton import Curvature, descend
 from o2pl.policies.actionwise import ActionWise
 from o2pl.policies.gaussian import Gaussian
 from o2pl.policies.softmax import Softmax
-from o2pl.protocols import Array, FeatureMap, Floats, State, ValueAndGradient
+from o2pl.protocols import Array, FeatureMap, Floats, Ints, State, ValueAndGradient
 from o2pl.storage import storable
 
 REMEMBERING = LBFGS(iterations=5, tolerance=1e-4, memory=6)  # where a solve knows the curvature from those before
@@ -64,6 +64,7 @@ class MemberState:
     converged: bool = True
     joins: int = 0
     curvature: Curvature | None = None  # what a solve leaves for the next
+    effort: Ints = field(default_factory=lambda: np.zeros(2, np.int64))  # solves, evaluations of the objective
 
     @classmethod
     def start(cls, member: Member, policy: Any, shared: Settings, width: int) -> MemberState:
@@ -101,10 +102,8 @@ class MemberState:
             return GaussianValue(self.policy, features, objective, self.settings.l2)
         return policy_value(self.policy, features, objective, self.settings.l2)
 
-    def solve(self, function: ValueAndGradient, oracle: LBFGS | None, trigger: float = 0.0) -> None:
-        """Minimise from where the parameters are; with a `trigger`, only if the gradient there exceeds it."""
-        if trigger and np.abs(function(self.params)[1]).max() <= trigger:
-            return
+    def solve(self, function: ValueAndGradient, oracle: LBFGS | None) -> None:
+        """Minimise from where the parameters are."""
         if isinstance(function, SoftmaxValue):
             oracle = oracle or REMEMBERING
             found = function.descend(self.params, oracle, self._pairs(oracle.memory))
@@ -113,6 +112,7 @@ class MemberState:
         else:
             found = (oracle or FORGETFUL)(function, self.params)
         self.params, self.converged = found.params, found.converged
+        self.effort += (1, found.evaluations)
 
     def _pairs(self, memory: int) -> Curvature:
         if self.curvature is None or len(self.curvature.inner) != memory:
@@ -132,6 +132,7 @@ class MemberState:
             "first": self.adam[0],
             "second": self.adam[1],
             "steps": self.adam[2],
+            "effort": self.effort,
             **{f"seen.{name}": array for name, array in self.seen.items()},
             **{f"curvature.{name}": array for name, array in curvature.items()},
         }
@@ -139,6 +140,7 @@ class MemberState:
     def restore(self, arrays: dict[str, Array]) -> None:
         self.params = arrays["params"]
         self.adam = [arrays["first"], arrays["second"], arrays["steps"]]
+        self.effort = arrays.get("effort", self.effort)
         self.seen = {name: arrays[f"seen.{name}"] for name in self.seen}
         if "curvature.at" in arrays:
             self.curvature = Curvature(len(arrays["curvature.inner"]), len(self.params))

@@ -21,7 +21,7 @@ from o2pl.learners.single import SingleSet, single
 from o2pl.learners.stream import UniformStream
 from o2pl.learners.threads import one_blas_thread
 from o2pl.learners.union import progressive_gains, shares
-from o2pl.learners.updates import Replay, Triggered, Update
+from o2pl.learners.updates import Replay, Update
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.policies.sampling import draw, draw_rows
 from o2pl.protocols import Array, Floats
@@ -65,6 +65,12 @@ class Online:
     def present(self) -> list[MemberState]:
         """The members that have joined, as of the last time they learned; at least one."""
         return self.members[: len(self.gains)]
+
+    @property
+    def effort(self) -> tuple[int, int]:
+        """Solves so far, of all members, and evaluations of the objective in them."""
+        solves, evaluations = np.sum([member.effort for member in self.members], axis=0)
+        return int(solves), int(evaluations)
 
     # -- acting
 
@@ -195,8 +201,7 @@ class Online:
             elif isinstance(self.update, Replay):
                 member.replay(function, self.update)
             else:
-                trigger = self.update.trigger if isinstance(self.update, Triggered) else 0.0
-                member.solve(function, self.update.oracle, trigger)
+                member.solve(function, self.update.oracle)
         self.learned = len(rows)
         self.checkpoint = self.update.after(len(rows))
 

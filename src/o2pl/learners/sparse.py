@@ -89,6 +89,7 @@ class SparseOnline:
         self.learned, self.checkpoint = 0, update.after(0)
         self.total = 0.0  # Σ losses of what was learned from
         self.steps = 0  # of Adam
+        self.effort = (0, 0)  # solves, evaluations of the objective
         self.curvature: Curvature | None = None
         self.controlled = self.settings.control is not None
         self.predicted = np.empty((0, n_actions), np.float32)  # the control variate's losses of the log, and room
@@ -220,7 +221,9 @@ class SparseOnline:
         function = SparseValue(rows, self.n_actions, came, self.numbers, self.settings.l2)
         params = self.of_slots["weights"][: self.slots].reshape(-1)
         oracle = oracle or getattr(self.update, "oracle", None) or REMEMBERING
-        params[:] = descend(function.and_gradient, params, oracle, self._curvature(oracle.memory)).params
+        found = descend(function.and_gradient, params, oracle, self._curvature(oracle.memory))
+        params[:] = found.params
+        self.effort = (self.effort[0] + 1, self.effort[1] + found.evaluations)
 
     def _curvature(self, memory: int) -> Curvature:
         """That of the last solve; along the weights of features that it did not know nothing has been learned."""
@@ -255,6 +258,7 @@ class SparseOnline:
             "slots": self.slots,
             "total": self.total,
             "steps": self.steps,
+            "effort": list(self.effort),
             "stream": self.stream.state(),
         }
         arrays = {f"slots.{name}": array[: self.slots] for name, array in self.of_slots.items()}
@@ -267,6 +271,8 @@ class SparseOnline:
     def restore(self, header: dict[str, Any], arrays: dict[str, Array]) -> None:
         self.learned, self.checkpoint, self.total = header["learned"], header["checkpoint"], header["total"]
         self.slots, self.steps = header["slots"], header["steps"]
+        solves, evaluations = header["effort"]
+        self.effort = (solves, evaluations)
         self.stream = UniformStream.restore(header["stream"])
         self.log.restore(arrays)
         self.of_slots = {}

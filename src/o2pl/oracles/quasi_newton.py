@@ -20,6 +20,7 @@ ROUNDING = 1e-7  # up to what single precision cannot tell
 PATIENCE = 7  # trials along a direction that should need one; then its pairs are misleading
 TRIALS = 20  # of one step in all
 STANDSTILL = 3  # steps in a row that bring no more than rounding
+STEEP = 0.9  # Wolfe: where this share of the slope is left at its end, a step was too short
 SMALLEST = 1e-6  # (|step| / |parameters|)² of a pair worth keeping
 
 
@@ -185,16 +186,20 @@ def remember(
     """Keep (end - start, after - before) if it tells of a curvature.
 
     Across a kink, where a row begins to be clipped, a tiny step changes the gradient by much: were it kept, the next
-    steps would be tiny too, for ever.
+    steps would be tiny too, for ever. And should the pairs there are make steps that are too tiny to be kept, and end
+    where it is as steep as before, the pairs are forgotten: nothing else would ever replace them.
     """
     memory, D = steps.shape
     k = at[0]
-    product, size, scale = 0.0, 0.0, 1.0
+    product, promised, size, scale = 0.0, 0.0, 0.0, 1.0
     for i in range(D):
         step = end[i] - start[i]
         product += step * (after[i] - before[i])
+        promised += step * before[i]
         size += step * step
         scale += start[i] * start[i]
+    if size < SMALLEST * scale and promised + product < STEEP * promised:
+        at[1] = 0
     if product <= 0.0 or size < SMALLEST * scale:
         return
     for i in range(D):

@@ -1,0 +1,316 @@
+"""Algorithm 1 without its cost: solving now and then, against solving on the whole history after every round.
+
+Two experiments. `schedules` plays every schedule on the same rounds and compares regret with that of solving every
+round; `schedule-costs` runs those that can be run for long to a hundred times the length, and counts. Lengths are
+multiples of a size's `rounds`: a world of length 0.25 is played for a quarter of them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from o2pl.environments import WORLDS, BernoulliTask
+from o2pl.evaluation.loop import play
+from o2pl.experiments.comparison import COLUMNS, cells, compare, o2pl, world_of
+from o2pl.experiments.experiment import Cell, Columns, Experiment, Size, Unit
+from o2pl.experiments.figures import STYLES
+from o2pl.experiments.study import Claim, Study, at_most
+from o2pl.experiments.summary import bootstrap_interval, final_values
+from o2pl.learners.updates import as_update
+from o2pl.protocols import Environment, Floats
+
+BAR = 0.005  # of the mean reward, in units of the reward range
+GROWTH = 1.1  # of CPU time, as a power of T
+LOGISTIC = BernoulliTask(features=20)
+REFERENCE = "exact"
+LABELS = {"near-exact": "near-exact", "geometric": "geometric (default)", "replay": "replay", "exact": "every round"}
+LEARNERS = {name: o2pl(policy="linear", update=as_update(name)) for name in LABELS}  # with their numbers
+# Solving every round costs O(T²): worlds are played for as long as that can be waited for. Digits has 1,797 rows.
+COMPARED: dict[str, tuple[Environment, float]] = {
+    "logistic": (LOGISTIC, 0.25),
+    "margin": (WORLDS["margin"], 1.0),
+    "digits": (WORLDS["digits"], 0.1),
+}
+LENGTHS = {"short": 0.5, "ten-times": 5.0, "hundred-times": 50.0}
+LONG = ("near-exact", "geometric")
+
+
+def _lasting(cell: Cell, length: float, name: str) -> Cell:
+    return replace(cell, world={**cell.world, "name": name, "length": length})
+
+
+def _rounds(unit: Unit) -> int:
+    return max(1, round(unit.rounds * float(unit.world["length"])))
+
+
+def _world(unit: Unit) -> Any:
+    """A seed's logistic world has coefficients of its own, so that the comparison is over worlds too."""
+    world = world_of(unit)
+    return replace(world, seed=unit.seed) if isinstance(world, BernoulliTask) else world
+
+
+# -- regret
+
+
+def table(data: str | None) -> Sequence[Cell]:
+    return [
+        _lasting(cell, length, name)
+        for name, (world, length) in COMPARED.items()
+        for cell in cells({name: world}, LEARNERS)
+    ]
+
+
+def run(unit: Unit) -> Columns:
+    return compare(_world(unit), LEARNERS, replace(unit, rounds=_rounds(unit)))
+
+
+SCHEDULES = Experiment(
+    name="schedules",
+    summary="Regret of schedules of solving against solving on the whole history after every round.",
+    sizes={"quick": Size(rounds=1000, seeds=2), "full": Size(rounds=20_000, seeds=20)},
+    cells=table,
+    run=run,
+    columns=COLUMNS,
+    headline="regret",
+)
+
+
+def gaps(rows: Any) -> dict[tuple[str, str], Floats]:
+    """(world, schedule) -> by how much its mean expected reward is below that of solving every round, by seed."""
+    regrets, rounds = final_values(rows, "regret"), final_values(rows, "round")
+    return {
+        (world, name): (regrets[world, name] - regrets[world, REFERENCE]) / rounds[world, REFERENCE]
+        for world in COMPARED
+        for name in LABELS
+        if name != REFERENCE
+    }
+
+
+def claims(rows: Any) -> Sequence[Claim]:
+    found = gaps(rows)
+
+    def claim(world: str, name: str) -> Claim:
+        return Claim(
+            f"schedules/{name}-{world}",
+            f"Mean reward at most {BAR} below that of solving every round: {LABELS[name]}, {world} (mean over seeds).",
+            None,
+            *at_most(float(found[world, name].mean()), BAR),
+        )
+
+    def surely(world: str) -> Claim:
+        return Claim(
+            f"schedules/near-exact-{world}-upper",
+            f"So is the upper end of the gap's 95 % interval: near-exact, {world}.",
+            None,
+            *at_most(bootstrap_interval(found[world, "near-exact"])[1], BAR),
+        )
+
+    return [
+        *(each for world in COMPARED for each in (claim(world, "near-exact"), surely(world))),
+        *(claim(world, "geometric") for world in COMPARED),
+    ]
+
+
+def summary(rows: Any) -> Sequence[Mapping[str, str]]:
+    found, rounds = gaps(rows), final_values(rows, "round")
+    shown = []
+    for world in COMPARED:
+        line = {"world": world, "T": f"{rounds[world, REFERENCE][0]:,.0f}"}
+        for name, label in LABELS.items():
+            if name != REFERENCE:
+                low, high = bootstrap_interval(found[world, name])
+                line[f"gap, {label}"] = f"{found[world, name].mean():+.4f} [{low:+.4f}, {high:+.4f}]"
+        shown.append(line)
+    return shown
+
+
+def _curves(rows: Any, world: str) -> dict[str, tuple[Floats, Floats]]:
+    """Schedule -> rounds [m], and regret by seed and round, [seeds, m]."""
+    here = rows.filter(np.asarray(rows["world"]) == world)
+    learners, seeds, at = (np.asarray(here[name]) for name in ("learner", "seed", "round"))
+    regret, found = np.asarray(here["regret"]), {}
+    for name in LABELS:
+        mine = [(learners == name) & (seeds == seed) for seed in np.unique(seeds)]
+        found[name] = (at[mine[0]], np.stack([regret[each] for each in mine]))
+    return found
+
+
+def figures(rows: Any) -> Mapping[str, Any]:
+    """What each schedule loses to solving every round, so far; in each world."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10.8, 3.9), layout="constrained")
+    for axes, world in zip(figure.subplots(1, len(COMPARED)), COMPARED, strict=True):
+        curves = _curves(rows, world)
+        at, exact = curves[REFERENCE]
+        for name, (colour, line) in zip(LONG, STYLES, strict=False):
+            extra = curves[name][1] - exact
+            mean = extra.mean(axis=0)
+            error = extra.std(axis=0, ddof=1) / np.sqrt(len(extra)) if len(extra) > 1 else 0 * mean
+            axes.fill_between(at, mean - 2 * error, mean + 2 * error, color=colour, alpha=0.18, linewidth=0)
+            axes.plot(at, mean, color=colour, linestyle=line, linewidth=2, label=LABELS[name])
+        axes.plot(at, BAR * at, color="#666666", linestyle=":", linewidth=1.2, label=f"{BAR} a round")
+        axes.axhline(0, color="#000000", linewidth=0.8)
+        axes.set_title(world, loc="left", fontsize=11)
+        axes.set_xlabel("round")
+        axes.set_xlim(0, at[-1])
+        axes.grid(alpha=0.25)
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.axes[0].set_ylabel("regret above that of solving every round")
+    figure.axes[0].legend(frameon=False, fontsize=9, loc="upper left")
+    figure.suptitle("Mean over seeds ± 2 standard errors, on the same rounds", x=0.01, ha="left", fontsize=10)
+    return {"schedules": figure}
+
+
+SCHEDULES_STUDY = Study(
+    experiment=SCHEDULES,
+    title="Schedules of solving: regret",
+    claim=(
+        "Algorithm 1 calls its oracle on the whole history after every round, which costs O(T²); the paper leaves open"
+        " how that can be avoided. Solving on a geometric schedule, from where the last solve ended, loses little."
+    ),
+    settings=(
+        "Linear policy, our default objective; the same rounds for all schedules of a seed. Logistic: 20 features, 5"
+        " actions, coefficients drawn anew for every seed, T = 5,000; margin (ν = 1): T = 20,000; digits: all 1,797"
+        " rows; 20 seeds. Gaps are between mean expected rewards (less noisy than rewards). Every round: up to 100"
+        " iterations of L-BFGS to a gradient of 1e-5. Near-exact: growth 1.05, ease 1,000, up to 15 iterations; chosen"
+        " on seeds from 1000. Geometric: growth 1.15, ease 200, 5 iterations. Replay: the paper's."
+    ),
+    claims=claims,
+    figures=figures,
+    table=summary,
+)
+
+
+# -- cost
+
+
+def cost_table(data: str | None) -> Sequence[Cell]:
+    learners = {name: LEARNERS[name] for name in LONG}
+    return [
+        _lasting(cell, length, name) for name, length in LENGTHS.items() for cell in cells({name: LOGISTIC}, learners)
+    ]
+
+
+def run_costs(unit: Unit) -> Columns:
+    world, recipe, rounds = _world(unit), LEARNERS[unit.learner["name"]], _rounds(unit)
+    stretch = world.sample(rounds, np.random.default_rng([unit.seed, 1]))
+    play(recipe(world.n_actions, unit.seed), stretch, min(rounds, 100))  # compiles
+    learner: Any = recipe(world.n_actions, unit.seed)
+    start = time.process_time()
+    done = play(learner, stretch)
+    spent = time.process_time() - start
+    solves, evaluations = learner.effort_
+    counted = {"solves": [solves], "evaluations": [evaluations]}
+    return {"round": [rounds], "cpu_seconds": [spent], **counted, "mean_reward": [float(done.rewards.mean())]}
+
+
+COSTS = Experiment(
+    name="schedule-costs",
+    summary="CPU time, solves and evaluations of the objective of schedules of solving, to 1e6 rounds.",
+    sizes={"quick": Size(rounds=1000, seeds=1), "full": Size(rounds=20_000, seeds=3)},
+    cells=cost_table,
+    run=run_costs,
+    columns={
+        "round": "int64",
+        "cpu_seconds": "double",
+        "solves": "int64",
+        "evaluations": "int64",
+        "mean_reward": "double",
+    },
+    headline="cpu_seconds",
+)
+
+
+def costs(rows: Any, column: str) -> dict[str, tuple[Floats, Floats]]:
+    """Schedule -> T [lengths], and `column` by length and seed, [lengths, seeds]."""
+    values, rounds = final_values(rows, column), final_values(rows, "round")
+    return {
+        name: (
+            np.array([rounds[length, name][0] for length in LENGTHS]),
+            np.stack([values[length, name] for length in LENGTHS]),
+        )
+        for name in LONG
+    }
+
+
+def exponent(rounds: Floats, spent: Floats) -> float:
+    """The slope of log median cost against log T."""
+    return float(np.polyfit(np.log(rounds), np.log(np.median(spent, axis=1)), 1)[0])
+
+
+def cost_claims(rows: Any) -> Sequence[Claim]:
+    return [
+        Claim(
+            f"schedule-costs/{name}",
+            f"CPU time grows hardly faster than T: {LABELS[name]} (slope of log CPU time against log T).",
+            None,
+            *at_most(exponent(*found), GROWTH),
+        )
+        for name, found in costs(rows, "cpu_seconds").items()
+    ]
+
+
+def cost_summary(rows: Any) -> Sequence[Mapping[str, str]]:
+    spent, solves, evaluations, reward = (
+        costs(rows, column) for column in ("cpu_seconds", "solves", "evaluations", "mean_reward")
+    )
+    return [
+        {
+            "schedule": LABELS[name],
+            "T": f"{at:,.0f}",
+            "CPU s, median (range)": f"{np.median(each):.2f} ({each.min():.2f}-{each.max():.2f})",
+            "solves": f"{np.median(solves[name][1][place]):,.0f}",
+            "evaluations": f"{np.median(evaluations[name][1][place]):,.0f}",
+            "mean reward": f"{reward[name][1][place].mean():.4f}",
+        }
+        for name in LONG
+        for place, (at, each) in enumerate(zip(*spent[name], strict=True))
+    ]
+
+
+def cost_figures(rows: Any) -> Mapping[str, Any]:
+    """CPU time and solves against T, a dot a seed; dotted: in proportion to T."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9.6, 4.0), layout="constrained")
+    panels = {"cpu_seconds": "CPU seconds", "solves": "solves"}
+    for axes, (column, title) in zip(figure.subplots(1, 2), panels.items(), strict=True):
+        for (name, (at, values)), (colour, line) in zip(costs(rows, column).items(), STYLES, strict=False):
+            label = LABELS[name]
+            if column == "cpu_seconds":
+                label += f": T^{exponent(at, values):.2f}"
+                axes.plot(at, np.median(values[0]) * at / at[0], color="#666666", linestyle=":", linewidth=1.2)
+            axes.plot(at, np.median(values, axis=1), color=colour, linestyle=line, linewidth=2, label=label)
+            axes.plot(np.repeat(at, values.shape[1]), values.reshape(-1), "o", color=colour, markersize=4, alpha=0.7)
+        axes.set_xscale("log")
+        if column == "cpu_seconds":
+            axes.set_yscale("log")
+        else:
+            axes.set_ylim(bottom=0)
+        axes.set_title(title, loc="left", fontsize=11)
+        axes.set_xlabel("rounds T")
+        axes.grid(alpha=0.25)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False, fontsize=9, loc="upper left")
+    return {"costs": figure}
+
+
+COSTS_STUDY = Study(
+    experiment=COSTS,
+    title="Schedules of solving: cost",
+    claim="Full-history pessimistic learning for 1e6 rounds: its cost is about linear in T.",
+    settings=(
+        "Linear policy, the logistic world of `schedules` (20 features, 5 actions), T = 1e4, 1e5 and 1e6, three seeds."
+        " CPU time of the run alone, after everything is compiled; the log is kept whole (d + 3 numbers a row, 104 MB"
+        " at T = 1e6): nothing is compressed."
+    ),
+    claims=cost_claims,
+    figures=cost_figures,
+    table=cost_summary,
+)

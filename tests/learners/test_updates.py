@@ -1,0 +1,70 @@
+"""When schedules are due, by a plain loop; and that learners solve just then, and count it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import o2pl
+from o2pl.learners.updates import NEAR_EXACT, Update, as_update
+
+
+def due(update: Update, rounds: int) -> list[int]:
+    at, found = update.after(0), []
+    while at <= rounds:
+        found.append(at)
+        at = update.after(at)
+    return found
+
+
+def test_near_exact_solves_every_round_at_first_and_when_the_history_has_grown_by_a_twentieth_later() -> None:
+    at = due(NEAR_EXACT, 1_000_000)
+    assert at[:140] == list(range(1, 141))
+    gaps, sizes = np.diff(at), np.array(at[:-1])
+    assert (gaps <= 0.05 * sizes + 1).all()
+    assert (gaps[sizes > 20_000] > 0.047 * sizes[sizes > 20_000]).all()
+    assert len(at) < 500
+
+
+@pytest.mark.parametrize("name", ["geometric", "near-exact", "exact"])
+@pytest.mark.parametrize("policy", ["linear", "actionwise"])
+def test_effort_counts_solves_and_survives_a_file(name: str, policy: str, tmp_path: Path) -> None:
+    generator, rounds = np.random.default_rng(0), 40
+    learner = o2pl.O2PL(3 if policy == "linear" else None, policy=policy, update=name, random_state=0)
+    for _ in range(rounds):
+        context = generator.normal(size=(3, 2) if policy == "actionwise" else 2)
+        action, propensity = learner.act(context)
+        learner.update(context, action, float(action == 1), propensity)
+    solves, evaluations = learner.effort_
+    assert solves == len(due(as_update(name), rounds))
+    assert evaluations > solves
+    learner.save(tmp_path / "learner.o2pl")
+    assert o2pl.load(tmp_path / "learner.o2pl").effort_ == (solves, evaluations)
+
+
+def test_where_nothing_is_solved_there_is_no_effort() -> None:
+    learner = o2pl.O2PL(2, policy="linear", update="replay", random_state=0)
+    learner.run((np.ones((80, 1)), np.ones((80, 2))))
+    assert learner.effort_ == (0, 0)
+
+
+def test_more_steps_often_come_closer_to_solving_every_round_than_few_steps_seldom() -> None:
+    """How far decisions are from those of a learner solved to convergence on the same log, at ten moments of a run."""
+    generator = np.random.default_rng(1)
+    x = generator.normal(size=(600, 8)).astype(np.float32)
+    weights = generator.normal(size=(8, 4))
+    rewards = (generator.random((600, 4)) < 1 / (1 + np.exp(-x @ weights))).astype(float)
+    apart = {}
+    for name in ("near-exact", "geometric"):
+        learner = o2pl.O2PL(4, policy="linear", update=name, random_state=0)
+        apart[name] = 0.0
+        for start in range(0, 600, 60):
+            learner.run((x[start : start + 60], rewards[start : start + 60]))
+            log = learner.log_
+            solved = o2pl.O2PL(4, policy="linear", random_state=0)
+            solved.fit(log.contexts, log.actions, -log.losses, log.propensities)
+            ours, best = (each.predict_proba(x) for each in (learner, solved))
+            apart[name] += float(np.abs(ours - best).mean())
+    assert apart["near-exact"] < 0.8 * apart["geometric"]
