@@ -84,7 +84,7 @@ def test_a_replay_learner_is_not_lost_when_its_log_grows_or_is_read_back(tmp_pat
 
 @pytest.mark.parametrize(
     "row",
-    [[0.1, 0.2, 0.3], (0.1, 0.2, 0.3), np.array([0.1, 0.2, 0.3]), np.array([0.1, 9, 0.2, 9, 0.3, 9])[::2], "ints"],
+    [[0.1, 0.2, 0.3], (0.1, 0.2, 0.3), np.array([0.1, 0.2, 0.3]), np.arange(6, dtype=np.float32)[::2], "ints"],
     ids=["list", "tuple", "double", "strided", "ints"],
 )
 def test_contexts_of_any_kind_decide_as_rows_of_single_precision_do(row: Any) -> None:

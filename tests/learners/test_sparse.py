@@ -73,7 +73,7 @@ def test_objective_and_gradient_are_the_dense_ones(n_actions: int, controlled: b
     actions, losses = generator.integers(n_actions, size=n), -generator.random(n)
     log = Interactions(rows, actions, losses, generator.uniform(0.1, 1.0, size=n))
     model = -generator.random((n, n_actions))
-    control = RidgeControl(model, model[np.arange(n), actions]) if controlled else None
+    control = RidgeControl.of(model, model[np.arange(n), actions]) if controlled else None
     objective = settings.objective(log, control)
     features = rows.dense().astype(np.float64)
     features[:, 0] = 1

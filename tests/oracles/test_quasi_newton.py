@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import o2pl
 from o2pl.learners.kernels import SoftmaxValue
 from o2pl.objectives import Pessimistic, Phi, ridge_control
 from o2pl.oracles import LBFGS
-from o2pl.oracles.quasi_newton import Curvature, lbfgs_direction, remember
+from o2pl.oracles.quasi_newton import Curvature, descend, lbfgs_direction, remember
 
 
 def pairs_of(curvature: Curvature) -> tuple[Any, ...]:
@@ -79,13 +80,22 @@ def test_the_minimum_is_as_low_as_scipys(n: int, with_control: bool) -> None:
 
 
 def test_what_is_known_of_the_curvature_saves_evaluations() -> None:
-    function, oracle = value_of(1000, True), LBFGS(iterations=500, tolerance=1e-5)
-    curvature = Curvature(10, 24)
-    found = function.descend(np.zeros(24), oracle, curvature)
-    nearby = found.params + 0.05 * np.random.default_rng(0).normal(size=24)
-    warm = function.descend(nearby, oracle, curvature)
-    cold = function.descend(nearby, oracle, Curvature(10, 24))
-    assert warm.evaluations < cold.evaluations
+    """A bowl that has moved, from where its minimum was."""
+    oracle, warm, cold = LBFGS(200, 1e-4), 0, 0
+    for seed in range(10):
+        root = np.random.default_rng(seed).normal(size=(12, 12))
+        hessian = root @ root.T + 0.1 * np.eye(12)
+
+        def bowl(x: Any, centre: float, hessian: Any = hessian) -> tuple[float, Any]:
+            gradient = hessian @ (x - centre)
+            return float(0.5 * (x - centre) @ gradient), gradient
+
+        curvature = Curvature(10, 12)
+        descend(partial(bowl, centre=1.0), np.zeros(12), oracle, curvature)
+        moved, start = partial(bowl, centre=1.1), np.ones(12)
+        warm += descend(moved, start, oracle, curvature).evaluations
+        cold += descend(moved, start, oracle, Curvature(10, 12)).evaluations
+    assert warm < 0.9 * cold
 
 
 def test_pairs_of_quite_another_objective_do_no_harm() -> None:
@@ -98,14 +108,16 @@ def test_pairs_of_quite_another_objective_do_no_harm() -> None:
     assert found.value <= oracle(function, np.zeros(24)).value + 1e-4
 
 
-def test_steps_too_tiny_to_keep_that_end_as_steep_as_they_began_forget_what_made_them() -> None:
-    generator = np.random.default_rng(0)
-    step, slope = 1e-4 * np.array([1.0, 0.0]), np.array([-1.0, 0.0])
-    for left, size, kept in ((0.95, 1.0, 0), (0.85, 1.0, 1), (0.0, 1.0, 1), (0.95, 1e3, 2)):  # the last is not tiny
-        curvature = Curvature(5, 2)
-        remember(np.zeros(2), np.ones(2), np.zeros(2), np.ones(2), *pairs_of(curvature))
-        remember(np.ones(2), np.ones(2) + size * step, slope, left * slope, *pairs_of(curvature))
+def test_a_tiny_step_is_believed_if_its_curvature_is_known() -> None:
+    for size, curved, kept in ((1e-4, 9.0, 2), (1e-4, 11.0, 1), (1.0, 11.0, 2), (1e-4, -1.0, 1)):
+        curvature, step = Curvature(5, 2), size * np.array([1.0, 0.0])
+        remember(np.zeros(2), np.ones(2), np.zeros(2), np.ones(2), *pairs_of(curvature))  # a curvature of 1
+        remember(np.ones(2), np.ones(2) + step, np.zeros(2), curved * step, *pairs_of(curvature))
         assert curvature.at[1] == kept
+
+
+def test_pairs_of_a_kink_do_not_stop_a_learner_for_good() -> None:
+    generator = np.random.default_rng(0)
     function, start = value_of(1000, True), 2 * generator.normal(size=24)
     steep = Curvature(10, 24)  # a pair of a kink: a curvature of 1e5 along every axis
     remember(np.zeros(24), np.ones(24), np.zeros(24), np.full(24, 1e5), *pairs_of(steep))

@@ -140,7 +140,7 @@ class MemberState:
     def restore(self, arrays: dict[str, Array]) -> None:
         self.params = arrays["params"]
         self.adam = [arrays["first"], arrays["second"], arrays["steps"]]
-        self.effort = arrays.get("effort", self.effort)
+        self.effort = arrays["effort"]
         self.seen = {name: arrays[f"seen.{name}"] for name in self.seen}
         if "curvature.at" in arrays:
             self.curvature = Curvature(len(arrays["curvature.inner"]), len(self.params))

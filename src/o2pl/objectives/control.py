@@ -21,6 +21,16 @@ class RidgeControl(NamedTuple):
     blocks: Floats  # m(x_s, a), [blocks, K, rows of a block], single precision; 0 beyond the last row
     played: Floats  # m(x_s, a_s) from a fit without row s, [n]
 
+    @classmethod
+    def of(cls, all_actions: Floats, played: Floats) -> RidgeControl:
+        """From m(x_s, a), [n, K]."""
+        n, n_actions = all_actions.shape
+        blocks = _no_blocks(n, n_actions)
+        rows = np.zeros((blocks.shape[0] * blocks.shape[2], n_actions), np.float32)
+        rows[:n] = all_actions
+        blocks[:] = rows.reshape(len(blocks), -1, n_actions).transpose(0, 2, 1)
+        return cls(blocks, played)
+
     @property
     def all_actions(self) -> Floats:
         """m(x_s, a), [n, K]"""
@@ -39,10 +49,14 @@ def ridge_control(
     order = np.argsort(actions, kind="stable")
     ends = np.cumsum(np.bincount(actions, minlength=n_actions))
     _fit_actions(made, order, losses, ends, baseline, ridge, coefficients, played)
-    size = min(BLOCK, n)
-    blocks = np.zeros((-(-n // size), n_actions, size), np.float32)
+    blocks = _no_blocks(n, n_actions)
     _predict(made, coefficients, baseline, n, blocks)
     return RidgeControl(blocks, played)
+
+
+def _no_blocks(n: int, n_actions: int) -> Floats:
+    size = min(BLOCK, n)
+    return np.zeros((-(-n // size), n_actions, size), np.float32)
 
 
 def ridge_baseline(features: Floats | Recipe, losses: Floats, baseline: float, ridge: float) -> Floats:

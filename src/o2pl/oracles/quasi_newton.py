@@ -20,8 +20,8 @@ ROUNDING = 1e-7  # up to what single precision cannot tell
 PATIENCE = 7  # trials along a direction that should need one; then its pairs are misleading
 TRIALS = 20  # of one step in all
 STANDSTILL = 3  # steps in a row that bring no more than rounding
-STEEP = 0.9  # Wolfe: where this share of the slope is left at its end, a step was too short
-SMALLEST = 1e-6  # (|step| / |parameters|)² of a pair worth keeping
+TINY = 1e-6  # (|step| / |parameters|)² of a step that may be a kink's or rounding's,
+KINK = 10.0  # if its curvature is so many times the largest known
 
 
 Pairs = tuple[Floats, Floats, Floats, Ints]  # what a `Curvature` holds
@@ -185,23 +185,25 @@ def remember(
 ) -> None:
     """Keep (end - start, after - before) if it tells of a curvature.
 
-    Across a kink, where a row begins to be clipped, a tiny step changes the gradient by much: were it kept, the next
-    steps would be tiny too, for ever. And should the pairs there are make steps that are too tiny to be kept, and end
-    where it is as steep as before, the pairs are forgotten: nothing else would ever replace them.
+    Across a kink, where a row begins to be clipped, a tiny step changes the gradient by much; so does rounding. Were
+    such a pair kept, the next steps would be tiny too. A tiny step is believed if its curvature is one that is known.
     """
     memory, D = steps.shape
     k = at[0]
-    product, promised, size, scale = 0.0, 0.0, 0.0, 1.0
+    product, size, scale = 0.0, 0.0, 1.0
     for i in range(D):
         step = end[i] - start[i]
         product += step * (after[i] - before[i])
-        promised += step * before[i]
         size += step * step
         scale += start[i] * start[i]
-    if size < SMALLEST * scale and promised + product < STEEP * promised:
-        at[1] = 0
-    if product <= 0.0 or size < SMALLEST * scale:
+    if product <= 0.0:
         return
+    if size < TINY * scale:
+        known = 0.0
+        for j in range(at[1]):
+            known = max(known, inner[j] / _dot(steps[j], steps[j]))
+        if product > KINK * known * size:
+            return
     for i in range(D):
         steps[k, i] = end[i] - start[i]
         changes[k, i] = after[i] - before[i]
