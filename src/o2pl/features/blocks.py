@@ -19,7 +19,7 @@ from o2pl.protocols import FeatureMap, Floats, Ints, State
 _NONE, _ANY = np.empty(0, np.float32), np.float32(math.inf)
 # Rows of a block: what is made of them stays in the first caches. Not a power of 2: a block's features, one below the
 # other, would compete for the same places there.
-BLOCK = 240
+BLOCK = 480
 
 
 class Recipe(NamedTuple):
