@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import patch
 
 import numpy as np
 import scipy.linalg  # noqa: F401  # numba's BLAS is scipy's: loaded, its threads can be set
@@ -10,14 +11,16 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.measure import Row, rates, times
 from benchmarks.reference import both_objectives, library
+from o2pl.learners import kernels
 
 THREADS = 2
 
 
-def batch(n: int, d: int, n_actions: int, repeats: int = 9) -> Row:
-    """Milliseconds of `SoftmaxValue` and of the C++ reference."""
+def batch(n: int, d: int, n_actions: int, kept: bool = False, repeats: int = 9) -> Row:
+    """Milliseconds of `SoftmaxValue` and of the C++ reference; with `kept`, ours keeps all features, as that does."""
     library()
-    ours, reference, params = both_objectives(n, d, n_actions, THREADS)
+    with patch.object(kernels, "HELD", 2**40 if kept else kernels.HELD):
+        ours, reference, params = both_objectives(n, d, n_actions, THREADS)
     with threadpool_limits(THREADS, user_api="blas"):
         return times(lambda: ours(params), lambda: reference(params), "ms", repeats)
 

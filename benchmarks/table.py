@@ -73,6 +73,9 @@ def _table() -> dict[str, Bench]:
     for name, (n, d, k) in {"batch_1e6x20x5": (10**6, 20, 5), "batch_1e5x64x10": (10**5, 64, 10)}.items():
         what = f"objective and gradient, two threads, n = {n:,}, d = {d}, K = {k}"
         rows[name] = Bench("Batches", what, "C++", partial(machine.batch, n, d, k), "≤ 1.3")
+        if n == 10**6:
+            kept = partial(machine.batch, n, d, k, kept=True)
+            rows[f"{name}_kept"] = Bench("Batches", f"{what}, all features kept", "C++", kept)
     for name, what, both in (
         ("batch_actionwise", "sets of 5 to 20 actions, 1e6 rows in all, d = 20", policies.both_actionwise),
         ("batch_gaussian", "real-valued action, n = 1e6, d = 20", policies.both_gaussian),
