@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from o2pl.learners.kernels import HELD
+from o2pl.learners.kernels.softmax import HELD
 from o2pl.learners.updates import Replay
 
 Results = Mapping[str, Any]

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.measure import Row, rates, times
 from benchmarks.reference import both_objectives, library
-from o2pl.learners import kernels
+from o2pl.learners.kernels import softmax as kernels
 
 THREADS = 2
 

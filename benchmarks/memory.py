@@ -61,7 +61,7 @@ def where(rounds: int) -> str:
     """What is held at the last solve, by the file that made it, in multiples of the columns."""
     from benchmarks.data import logistic_bandit
     from o2pl import O2PL
-    from o2pl.learners.kernels import SoftmaxValue
+    from o2pl.learners.kernels.softmax import SoftmaxValue
 
     world = logistic_bandit(rounds, WIDTH, ACTIONS)
     held: list[tracemalloc.Snapshot] = []

@@ -14,8 +14,8 @@ from benchmarks.measure import Row, rates, times
 from benchmarks.reference import aligned, at, build
 from o2pl import O2PL, GaussianO2PL
 from o2pl.interactions import ActionSets, Interactions
-from o2pl.learners.actionwise_kernels import ActionWiseValue
-from o2pl.learners.gaussian_kernels import GaussianValue
+from o2pl.learners.kernels.actionwise import ActionWiseValue
+from o2pl.learners.kernels.gaussian import GaussianValue
 from o2pl.learners.settings import Settings
 from o2pl.policies.gaussian import Gaussian
 from o2pl.protocols import Floats, ValueAndGradient

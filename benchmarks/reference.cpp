@@ -1,5 +1,5 @@
 // The limit that the bench measures against: replay-Adam for a linear softmax, and its objective with gradient for a
-// whole log, by hand for this machine. It does the work of o2pl.learners.replay and o2pl.learners.kernels with the
+// whole log, by hand for this machine. It does the work of o2pl.learners.replay and o2pl.learners.kernels.softmax with the
 // theory's clip, p = 0, the mean as baseline, running standardisation and an intercept.
 
 #include <algorithm>

@@ -16,7 +16,7 @@ from benchmarks.measure import Skipped
 from o2pl import O2PL
 from o2pl.features import Standardise
 from o2pl.interactions import Interactions
-from o2pl.learners.kernels import SoftmaxValue
+from o2pl.learners.kernels.softmax import SoftmaxValue
 from o2pl.learners.settings import PRIOR_ROWS, Settings
 from o2pl.learners.stream import UniformStream
 from o2pl.learners.updates import Replay

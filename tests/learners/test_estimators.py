@@ -273,7 +273,7 @@ def test_compiled_replay_is_the_replay_of_the_general_engine() -> None:
 
 
 def test_compiled_objective_is_the_general_one() -> None:
-    from o2pl.learners.kernels import SoftmaxValue
+    from o2pl.learners.kernels.softmax import SoftmaxValue
     from o2pl.objectives import Pessimistic, Phi, policy_value, ridge_control
 
     x, rewards = world()

@@ -15,10 +15,10 @@ import o2pl
 from o2pl.compiled import exp_any
 from o2pl.features import Chain, Intercept, Standardise
 from o2pl.interactions import ActionSets, Interactions, Log
-from o2pl.learners.actionwise_kernels import ActionWiseValue, blocks_of_sets
-from o2pl.learners.gaussian_kernels import GaussianValue
+from o2pl.learners.kernels.actionwise import ActionWiseValue, blocks_of_sets
+from o2pl.learners.kernels.gaussian import GaussianValue
+from o2pl.learners.kernels.one_pass import ROWS, block_bounds, packed
 from o2pl.learners.members import Member, MemberState
-from o2pl.learners.one_pass import ROWS, block_bounds, packed
 from o2pl.learners.settings import Settings
 from o2pl.objectives import Pessimistic, Phi, policy_value
 from o2pl.oracles.lbfgs import LBFGS

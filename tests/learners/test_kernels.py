@@ -10,8 +10,8 @@ from threadpoolctl import threadpool_limits
 
 import o2pl
 from o2pl.features.blocks import BLOCK, recipe
-from o2pl.learners import kernels
-from o2pl.learners.kernels import PANEL, SoftmaxValue
+from o2pl.learners.kernels import softmax as kernels
+from o2pl.learners.kernels.softmax import PANEL, SoftmaxValue
 from o2pl.learners.members import QUADRATIC
 from o2pl.objectives import Pessimistic, Phi, policy_value, ridge_control
 from o2pl.oracles import LBFGS

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import o2pl
-from o2pl.learners.kernels import SoftmaxValue
+from o2pl.learners.kernels.softmax import SoftmaxValue
 from o2pl.objectives import Pessimistic, Phi, ridge_control
 from o2pl.oracles import LBFGS
 from o2pl.oracles.quasi_newton import Curvature, descend, lbfgs_direction, remember

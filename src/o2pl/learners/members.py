@@ -10,9 +10,9 @@ import numpy as np
 from o2pl.features import Chain, Intercept, Quadratic, Standardise
 from o2pl.features.blocks import Recipe, recipe
 from o2pl.interactions import ActionSets, Interactions
-from o2pl.learners.actionwise_kernels import ActionWiseValue
-from o2pl.learners.gaussian_kernels import GaussianValue
-from o2pl.learners.kernels import SoftmaxValue
+from o2pl.learners.kernels.actionwise import ActionWiseValue
+from o2pl.learners.kernels.gaussian import GaussianValue
+from o2pl.learners.kernels.softmax import SoftmaxValue
 from o2pl.learners.settings import Settings
 from o2pl.learners.updates import Replay
 from o2pl.objectives.control import ridge_baseline, ridge_control
@@ -28,6 +28,7 @@ from o2pl.storage import storable
 
 REMEMBERING = LBFGS(iterations=5, tolerance=1e-4, memory=6)  # where a solve knows the curvature from those before
 FORGETFUL = LBFGS(iterations=15, tolerance=1e-4, memory=6)
+STRETCH = 2**14  # rows whose features are made at a time, where they are not made block by block
 LINEAR = Chain((Standardise(), Intercept()))
 QUADRATIC = Chain((Standardise(), Quadratic(), Intercept()))
 
@@ -80,10 +81,15 @@ class MemberState:
 
     def observe(self, contexts: Any) -> None:
         rows = contexts.values if isinstance(contexts, ActionSets) else contexts
-        self.seen = self.features.observe(self.seen, rows)
+        for start in range(0, len(rows), STRETCH):
+            self.seen = self.features.observe(self.seen, rows[start : start + STRETCH])
 
     def likelihoods(self, rows: Interactions, sharpness: float) -> Floats:
         """π(a_s|x_s) of the member as it would act, [n]."""
+        parts = (rows[start : start + STRETCH] for start in range(0, len(rows), STRETCH))
+        return np.concatenate([self._likelihoods(part, sharpness) for part in parts])
+
+    def _likelihoods(self, rows: Interactions, sharpness: float) -> Floats:
         pi = self.policy.probabilities(self.params, self.featurise(rows.contexts), sharpness)
         if isinstance(rows.contexts, ActionSets):
             return np.asarray(pi[rows.contexts.offsets[:-1] + rows.actions])

@@ -15,20 +15,20 @@ import numpy as np
 
 from o2pl.features.blocks import Recipe, recipe
 from o2pl.interactions import ActionSets, Decision, Interactions, InvalidInput, Log
-from o2pl.learners.members import LINEAR, Member, MemberState, shared_control
+from o2pl.learners.kernels.replay import all_finite
+from o2pl.learners.members import LINEAR, STRETCH, Member, MemberState, shared_control
 from o2pl.learners.settings import Settings
-from o2pl.learners.single import SingleSet, single
+from o2pl.learners.single import ROWS, SingleSet, single
 from o2pl.learners.stream import UniformStream
 from o2pl.learners.threads import one_blas_thread
 from o2pl.learners.union import progressive_gains, shares
 from o2pl.learners.updates import Replay, Update
 from o2pl.oracles.lbfgs import LBFGS
-from o2pl.policies.sampling import draw, draw_rows
+from o2pl.policies.sampling import draw, draw_one, draw_rows
 from o2pl.protocols import Array, Floats
 from o2pl.validation import check_action_sets, check_actions, check_context
 
 OFFLINE = LBFGS(iterations=500, tolerance=1e-6)
-_STRETCH = 2**14  # rows that a run decides at a time
 
 
 class Online:
@@ -55,6 +55,7 @@ class Online:
             found = [member.joins for member in self.members]
             raise InvalidInput(f"policy: found members that join after {found} rows, expected 0 first, then ascending")
         self.gains = np.zeros(sum(member.joins == 0 for member in self.members))  # of those that have joined
+        self._weighed: tuple[Floats, Floats] = (self.gains, shares(self.gains))
         self.linear_seen = LINEAR.init(log.width)  # of the control variate's features, where no member has the same
         self.continuous = not hasattr(self.members[0].policy, "probabilities")
         self.single = single(self.members, log, sharpness, exploration)
@@ -79,11 +80,17 @@ class Online:
         policies = [m.policy.probabilities(m.params, m.featurise(contexts), self.sharpness) for m in self.present]
         mixed: Floats = policies[0]
         if len(policies) > 1:
-            mixed = sum(share * each for share, each in zip(shares(self.gains), policies, strict=True))
+            mixed = sum(share * each for share, each in zip(self._shares(), policies, strict=True))
         if self.exploration:
             choices = self.members[0].policy.choices(contexts)
             mixed = (1 - self.exploration) * mixed + self.exploration / choices
         return np.minimum(mixed, 1.0)  # rounding may carry a sure action a hair above 1
+
+    def _shares(self) -> Floats:
+        """Of the members that have joined; they change when something was learned."""
+        if self._weighed[0] is not self.gains:
+            self._weighed = (self.gains, shares(self.gains))
+        return self._weighed[1]
 
     def sample(self, contexts: Any, uniforms: Floats) -> tuple[Array, Floats]:
         if self.continuous:
@@ -99,13 +106,24 @@ class Online:
         if self.single is not None and (decision := self.single.decide(context, self.stream)) is not None:
             return decision
         contexts = self._one(context)
-        actions, propensities = self.sample(contexts, np.array([self.stream.next()]))
-        return Decision(actions[0].item(), float(propensities[0]))
+        if self.continuous or self.log.action_sets:
+            actions, propensities = self.sample(contexts, np.array([self.stream.next()]))
+            return Decision(actions[0].item(), float(propensities[0]))
+        pi = self.probabilities(contexts)[0]
+        action = draw_one(pi, self.stream.next())
+        return Decision(action, float(pi[action]))
 
     def _one(self, context: Any) -> Any:
         if self.log.action_sets:
             return check_action_sets([context], self.log.width)
+        if self._usable(context):
+            return context.astype(np.float32, copy=False)[None]
         return check_context(context, self.log.width)[None]
+
+    def _usable(self, context: Any) -> bool:
+        """Whether a context is a row of finite numbers as it stands; whatever else is looked at closely."""
+        plain = isinstance(context, np.ndarray) and context.shape == (self.log.width,) and context.dtype in ROWS
+        return plain and all_finite(context)
 
     def run(self, contexts: Floats, losses: Any) -> Interactions:
         """Rounds on given contexts; `losses(rows, actions)` tells what came of them. Stretches between checkpoints."""
@@ -116,7 +134,7 @@ class Online:
         start, done = len(self.log), 0
         self.log.buffers(len(contexts))  # at once: growing would leave the log's buffers half empty
         while done < len(contexts):
-            some = min(len(contexts) - done, self.checkpoint - len(self.log), _STRETCH)
+            some = min(len(contexts) - done, self.checkpoint - len(self.log), STRETCH)
             rows = np.arange(done, done + some)
             stretch = contexts[done : done + some]
             actions, propensities = self.sample(stretch, self.stream.take(some))
@@ -134,6 +152,9 @@ class Online:
         self.learn_if_due()
 
     def _append(self, context: Any, action: Any, loss: float, propensity: float) -> None:
+        if type(action) is int and not (self.continuous or self.log.action_sets) and self._usable(context):
+            self.log.append(context, action, loss, propensity)
+            return
         contexts = self._one(context)
         if self.continuous:
             actions: Array = np.array([action], np.float64)

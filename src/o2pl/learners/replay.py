@@ -12,9 +12,7 @@ from numba import types
 from o2pl.features import Chain, Intercept, Standardise
 from o2pl.features.blocks import as_they_are
 from o2pl.interactions import Decision, Interactions, Log
-from o2pl.learners.kernels import SoftmaxValue
-from o2pl.learners.members import Member, MemberState
-from o2pl.learners.replay_kernels import (
+from o2pl.learners.kernels.replay import (
     FEATURE_CLIP,
     acting_rows,
     decide,
@@ -24,14 +22,14 @@ from o2pl.learners.replay_kernels import (
     rounds,
     take,
 )
+from o2pl.learners.kernels.softmax import SoftmaxValue
+from o2pl.learners.members import STRETCH, Member, MemberState
 from o2pl.learners.settings import Settings
 from o2pl.learners.stream import UniformStream
 from o2pl.learners.updates import Replay
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.protocols import Array, Floats
 from o2pl.validation import check_actions, check_context
-
-_STRETCH = 2**14  # rounds of a run whose losses are made at a time
 
 
 def is_flat(member: Member | MemberState) -> bool:
@@ -172,9 +170,9 @@ class ReplaySoftmax:
         log, start = self.log, self.log.n
         log.buffers(len(contexts))
         self._bind()
-        for first in range(0, len(contexts), _STRETCH):
-            some = contexts[first : first + _STRETCH]
-            table, uniforms = losses[first : first + _STRETCH], self.stream.take(len(some))
+        for first in range(0, len(contexts), STRETCH):
+            some = contexts[first : first + STRETCH]
+            table, uniforms = losses[first : first + STRETCH], self.stream.take(len(some))
             rounds(some, table, uniforms, self._handle, log.n)
             log.n += len(some)
         return log[start:]

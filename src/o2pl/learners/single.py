@@ -16,9 +16,9 @@ from o2pl.features import Chain, Standardise
 from o2pl.features.basic import project
 from o2pl.features.standardise import standardise_row
 from o2pl.interactions import Decision, Log
+from o2pl.learners.kernels.replay import all_finite
 from o2pl.learners.members import MemberState
 from o2pl.learners.replay import is_flat
-from o2pl.learners.replay_kernels import all_finite
 from o2pl.learners.stream import UniformStream
 from o2pl.policies.actionwise import ActionWise
 from o2pl.policies.gaussian import Gaussian
@@ -71,7 +71,7 @@ class SingleSet:
         self._offsets, self._no_offset = np.zeros(2, np.int64), np.zeros(1)
 
     def _usable(self, context: Any) -> bool:
-        usable = isinstance(context, np.ndarray) and context.ndim == 2 and context.dtype in _NUMBERS
+        usable = isinstance(context, np.ndarray) and context.ndim == 2 and context.dtype in ROWS
         return usable and context.shape[1] == self._log.width and context.size > 0
 
     def decide(self, context: Any, stream: UniformStream) -> Decision | None:
@@ -108,7 +108,7 @@ class SingleRow:
         self._centre = np.array([member.policy.centre])
 
     def _usable(self, context: Any) -> bool:
-        return isinstance(context, np.ndarray) and context.shape == (self._log.width,) and context.dtype in _NUMBERS
+        return isinstance(context, np.ndarray) and context.shape == (self._log.width,) and context.dtype in ROWS
 
     def decide(self, context: Any, stream: UniformStream) -> Decision | None:
         """None, and nothing drawn, where the batch's path must look at the context."""
@@ -139,4 +139,4 @@ def single(members: list[MemberState], log: Log, sharpness: float, exploration: 
     return SingleRow(member, log) if type(member.policy) is Gaussian else None
 
 
-_NUMBERS = (np.dtype(np.float32), np.dtype(np.float64))  # such arrays go to the kernels as they are
+ROWS = (np.dtype(np.float32), np.dtype(np.float64))  # such arrays go to the kernels as they are

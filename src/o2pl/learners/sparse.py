@@ -15,9 +15,7 @@ from o2pl.features.hashing import Hashed, Reader, expanded_size
 from o2pl.features.standardise import Standardise
 from o2pl.interactions import Decision, Interactions, Log, SparseRows
 from o2pl.lanes import padded
-from o2pl.learners.members import REMEMBERING, Member
-from o2pl.learners.settings import Settings, clip_at, penalty_at
-from o2pl.learners.sparse_kernels import (
+from o2pl.learners.kernels.sparse import (
     admit,
     decide,
     decide_rows,
@@ -29,6 +27,8 @@ from o2pl.learners.sparse_kernels import (
     running_sum,
     sparse_objective,
 )
+from o2pl.learners.members import REMEMBERING, Member
+from o2pl.learners.settings import Settings, clip_at, penalty_at
 from o2pl.learners.stream import UniformStream
 from o2pl.learners.updates import Replay, Update
 from o2pl.oracles.lbfgs import LBFGS

@@ -13,7 +13,7 @@ import numpy as np
 
 from o2pl.compiled import array_at, compiled
 from o2pl.features.standardise import absorb, set_scale, standardise_row
-from o2pl.learners.kernels import Work, softmax_objective
+from o2pl.learners.kernels.softmax import Work, softmax_objective
 from o2pl.learners.settings import L2, baseline_at, clip_at, penalty_at
 from o2pl.learners.stream import AHEAD
 from o2pl.oracles.adam import adam_step
@@ -172,13 +172,12 @@ def learn(handle: Ints, n: int) -> None:
     W, first = single(handle, _W, (K, width)), single(handle, _FIRST, K * width)
     second, gradient = single(handle, _SECOND, K * width), single(handle, _GRADIENT, (K, width))
     P, D = single(handle, _P, (K, m)), single(handle, _D, (K, m))
-    work, no_control = Work(P, D, room[0], room[1], room[2]), P[:0]
+    work = Work(P, D, room[0], room[1], room[2])
     played, inverse = array_at(handle[_RING_ACTIONS], m, np.int32), single(handle, _RING_INVERSE, m)
     alpha, penalty = clip_at(numbers, float(m)), penalty_at(numbers, float(m))
     for _ in range(plan[STEPS_AT_ONCE]):
         softmax_objective(
-            W, features, played, residuals, inverse, no_control, np.float32(0), np.float32(alpha), penalty,
-            numbers[L2] / m, work, gradient,
+            W, features, played, residuals, inverse, np.float32(alpha), penalty, numbers[L2] / m, work, gradient,
         )  # fmt: skip
         counters[STEPS] += 1
         adam_step(W.reshape(-1), gradient.reshape(-1), first, second, counters[STEPS], numbers[STEP_SIZE])

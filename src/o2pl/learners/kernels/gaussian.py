@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from o2pl.compiled import compiled, exp_any
-from o2pl.learners.kernels import phi_numbers
-from o2pl.learners.one_pass import block_bounds, combine, gather, largest, packed, put_together
+from o2pl.learners.kernels.one_pass import block_bounds, combine, gather, largest, packed, put_together
+from o2pl.learners.kernels.softmax import phi_numbers
 from o2pl.objectives.penalty import Phi
 from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.objectives.weights import clipped_sums, split_cotangent

@@ -8,8 +8,8 @@ import numpy as np
 
 from o2pl.compiled import compiled, exp_any
 from o2pl.interactions import ActionSets
-from o2pl.learners.kernels import phi_numbers
-from o2pl.learners.one_pass import ROWS, combine, gather, largest, packed, put_together
+from o2pl.learners.kernels.one_pass import ROWS, combine, gather, largest, packed, put_together
+from o2pl.learners.kernels.softmax import phi_numbers
 from o2pl.objectives.penalty import Phi
 from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.objectives.weights import clipped_sums, split_cotangent

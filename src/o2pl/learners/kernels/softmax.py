@@ -59,22 +59,18 @@ class Work(NamedTuple):
 
 @compiled
 def softmax_objective(
-    W: Floats, features: Floats, actions: Ints, residuals: Floats, inverse_propensities: Floats, control: Floats,
-    baseline: Any, alpha: Any, penalty: PhiNumbers, shrink: float, work: Work, gradient: Floats,
+    W: Floats, features: Floats, actions: Ints, residuals: Floats, inverse_propensities: Floats, alpha: Any,
+    penalty: PhiNumbers, shrink: float, work: Work, gradient: Floats,
 ) -> float:  # fmt: skip
-    """V(π_W) + shrink |W|²/2 of a log that is one block; the gradient goes to `gradient`.
-
-    W [K, d], features [d, n], control [K, n] or empty.
-    """
+    """V(π_W) + shrink |W|²/2 of rows whose features are there, [d, n]; the gradient goes to `gradient`. W [K, d]"""
     n = len(actions)
     _weigh(W, features, actions, inverse_propensities, work)
     risk, variance = clipped_sums(work.weights, residuals, alpha)
     pessimism, slope = phi(variance / n, penalty[0], penalty[1], penalty[2], penalty[3], penalty[4])
     weight_cotangent(work.weights, residuals, alpha, slope, n)
     pull_played_to_logits(work.P, work.scale, actions, work.weights, work.D)
-    modelled = _pull_control(control, baseline, n, work) if control.size else 0.0
     np.dot(work.D, features.T, gradient)
-    return float((risk + modelled) / n + pessimism + _shrunk(W, shrink, gradient))
+    return float(risk / n + pessimism + _shrunk(W, shrink, gradient))
 
 
 @compiled
