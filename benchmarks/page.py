@@ -25,7 +25,8 @@ INTRODUCTION = """# Benchmarks
 Made by `make bench` from what it measured; `python -m benchmarks ROW ...` measures single rows anew. Both sides of a
 row run by turns, in the same run; numbers are medians over the repeats, the spread is the smallest and the largest
 ratio among them. The ratio is ours over the peer's, and the bar is on the ratio unless it says gap (the peer's number
-less ours) or value (our number). Libraries that are not installed are left out, and named at the end.
+less ours) or value (our number). Libraries other than VW run in a process of an environment of their
+own, `.venv-peers`; one that could not be installed is named at the end.
 
 The C++ reference is `benchmarks/reference.cpp`, compiled on the spot with `-O3 -march=native -ffast-math`: the same
 replay-Adam, which makes the same decisions until rounding parts them, and the same objective in one pass over the rows.
