@@ -68,7 +68,7 @@ def seed_run(unit: Unit) -> Columns:
     return {"mean_reward": [learner.run(world).mean_reward]}
 
 
-def seeds_at_once(seeds: int = 10, rounds: int = 400_000, repeats: int = 3) -> Row:
+def seeds_at_once(seeds: int = 10, rounds: int = 1_000_000, repeats: int = 3) -> Row:
     """The experiment runner with two workers against one; both start their processes within the time."""
     units = [Unit("seeds", seed, {}, {}, rounds, seed) for seed in range(seeds)]
 
