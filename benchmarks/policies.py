@@ -12,6 +12,7 @@ import numpy as np
 
 from benchmarks.measure import Row, rates, times
 from benchmarks.reference import aligned, at, build
+from benchmarks.vw import one_round
 from o2pl import O2PL, GaussianO2PL
 from o2pl.interactions import ActionSets, Interactions
 from o2pl.learners.kernels.actionwise import ActionWiseValue
@@ -62,19 +63,7 @@ def vw_sets_loop(sets: list[Floats], rewards: list[list[float]], seed: int = 0) 
     vw, label, total = Workspace("--cb_explore_adf --epsilon 0.05 --quiet"), LabelType.CONTEXTUAL_BANDIT, 0.0
     uniforms = np.random.default_rng(seed).random(len(sets)).tolist()
     for one, row, uniform in zip(sets, rewards, uniforms, strict=True):
-        lines = ["|a " + _text(action) for action in one]
-        example = vw.parse(lines, label)
-        pmf = vw.predict(example)
-        vw.finish_example(example)
-        below, action = 0.0, -1
-        while below <= uniform and action + 1 < len(pmf):
-            action += 1
-            below += pmf[action]
-        total += row[action]
-        lines[action] = f"0:{-row[action]}:{pmf[action]} {lines[action]}"
-        example = vw.parse(lines, label)
-        vw.learn(example)
-        vw.finish_example(example)
+        total += one_round(vw, label, ["|a " + _text(action) for action in one], 0, row, uniform)
     vw.finish()
     return total / len(sets)
 

@@ -30,21 +30,25 @@ def python_loop(contexts: Sequence[Any], rewards: list[list[float]], seed: int =
     total = 0.0
     for context, row, uniform in zip(contexts, rewards, uniforms, strict=True):
         text = context if isinstance(context, str) else context_text(context)
-        example = vw.parse([text, *plain], LabelType.CONTEXTUAL_BANDIT)
-        pmf = vw.predict(example)
-        vw.finish_example(example)
-        below, action = 0.0, -1
-        while below <= uniform and action + 1 < len(pmf):
-            action += 1
-            below += pmf[action]
-        total += row[action]
-        labelled = plain.copy()
-        labelled[action] = f"0:{-row[action]}:{pmf[action]} {plain[action]}"
-        example = vw.parse([text, *labelled], LabelType.CONTEXTUAL_BANDIT)
-        vw.learn(example)
-        vw.finish_example(example)
+        total += one_round(vw, LabelType.CONTEXTUAL_BANDIT, [text, *plain], 1, row, uniform)
     vw.finish()
     return total / len(contexts)
+
+
+def one_round(vw: Any, label: Any, lines: list[str], first: int, rewards: Sequence[float], uniform: float) -> float:
+    """Predict, draw, learn; the reward. The actions' lines begin at `first`, and the one taken gets the label."""
+    example = vw.parse(lines, label)
+    pmf = vw.predict(example)
+    vw.finish_example(example)
+    below, action = 0.0, -1
+    while below <= uniform and action + 1 < len(pmf):
+        action += 1
+        below += pmf[action]
+    lines[first + action] = f"0:{-rewards[action]}:{pmf[action]} {lines[first + action]}"
+    example = vw.parse(lines, label)
+    vw.learn(example)
+    vw.finish_example(example)
+    return rewards[action]
 
 
 def log_file(texts: list[str], rewards: NDArray[Any], folder: str) -> Path:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from numba import carray, njit, types  # type: ignore[attr-defined]
+from numba import carray, njit, types  # type: ignore[attr-defined]  # it is there, but not declared
 from numba.core import caching, cgutils
 from numba.extending import intrinsic, overload
 
