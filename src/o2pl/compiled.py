@@ -24,7 +24,7 @@ from numba.extending import intrinsic, overload
 F = TypeVar("F", bound=Callable[..., Any])
 
 KERNELS: list[Any] = []  # all there are so far
-_NUMBA: Any = caching
+_NUMBA: Any = caching  # has no types: hence the classes below that mypy cannot see through
 
 # Reductions may be reordered and fused, so that they vectorise; NaN and infinity keep their meaning.
 _FAST = {"contract", "reassoc", "nsz", "arcp"}

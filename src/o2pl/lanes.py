@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir  # type: ignore[import-untyped]
+from llvmlite import ir  # type: ignore[import-untyped]  # has no types
 from numba import types
 from numba.extending import intrinsic, models, register_model
 
@@ -30,7 +30,7 @@ class _Eight(types.Type):
 
 class _EightModel(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, _VECTOR)  # type: ignore[no-untyped-call]
+        super().__init__(manager, kind, _VECTOR)  # type: ignore[no-untyped-call]  # nor has Numba here
 
 
 register_model(_Eight)(_EightModel)

@@ -23,7 +23,7 @@ from o2pl.oracles.quasi_newton import CONVERGED, EVALUATIONS, VALUE, Curvature, 
 from o2pl.policies.softmax import exponentials, pull_played_to_logits
 from o2pl.protocols import Floats, Ints, Solution
 
-PANEL = 64  # blocks
+PANEL = 64  # blocks whose sums are one term
 HELD = 32 * 2**20  # bytes of features that are kept from one evaluation to the next
 _NO_CONTROL = np.empty((0, 1, 0), np.float32)
 RISK, VARIANCE, MODELLED = range(3)  # places of a panel's sums before those of the gradient
@@ -283,10 +283,8 @@ class SoftmaxValue:
         self._first_time = True
         self._works: Work | None = None
         if panels == 1 and kept == blocks:
-            matrices, columns = (
-                np.empty((blocks + 1, n_actions, size), np.float32),
-                np.empty((2 * blocks + 1, size), np.float32),
-            )
+            matrices = np.empty((blocks + 1, n_actions, size), np.float32)
+            columns = np.empty((2 * blocks + 1, size), np.float32)
             self._works = Work(matrices[1:], matrices[:1], columns[1 : blocks + 1], columns[blocks + 1 :], columns[:1])
         else:
             self._sums = np.empty((panels, 3 + 2 * n_actions * width))
