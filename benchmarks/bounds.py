@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from o2pl.learners.kernels.softmax import HELD
-from o2pl.learners.updates import Replay
+from o2pl.learners.schedules import Replay
 
 Results = Mapping[str, Any]
 
@@ -46,8 +46,8 @@ def _run(name: str, results: Results) -> str:
     if not (reference and theirs and sgemm):
         return ""
     d, k = map(int, name.removeprefix("run_").split("x"))
-    update = Replay()
-    products = update.steps / update.every * 4 * update.window * (d + 1) * k / (1e3 * sgemm)  # µs
+    schedule = Replay()
+    products = schedule.steps / schedule.every * 4 * schedule.window * (d + 1) * k / (1e3 * sgemm)  # µs
     return (
         f"VW's driver takes {1e6 / theirs:.1f} µs a round; the matrix products of a round alone take {products:.2f} µs "
         f"at the rate of sgemm on one thread: the limit of replay-Adam here is {1e6 / theirs / products:.1f} times its "

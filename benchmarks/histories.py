@@ -23,16 +23,16 @@ from o2pl.experiments.engines import Failed, Local
 from o2pl.experiments.experiment import Columns, Options, Unit, available
 
 
-def linear(update: str, seed: int = 0) -> O2PL:
-    return O2PL(5, policy="linear", update=update, random_state=seed)
+def linear(schedule: str, seed: int = 0) -> O2PL:
+    return O2PL(5, policy="linear", schedule=schedule, random_state=seed)
 
 
-def exact_growth(update: str, sizes: Sequence[int] = (10_000, 100_000, 1_000_000), repeats: int = 3) -> Row:
+def exact_growth(schedule: str, sizes: Sequence[int] = (10_000, 100_000, 1_000_000), repeats: int = 3) -> Row:
     """The exponent of CPU time in T of a schedule; the peer is linear cost, 1."""
     contexts, rewards = logistic_bandit(sizes[-1], 20, 5)
 
     def cost(t: int) -> float:
-        return seconds(lambda: linear(update).run((contexts[:t], rewards[:t])), time.process_time)
+        return seconds(lambda: linear(schedule).run((contexts[:t], rewards[:t])), time.process_time)
 
     cost(sizes[0])
     costs = [[cost(t) for t in sizes] for _ in range(repeats)]
@@ -49,13 +49,13 @@ def exact_growth(update: str, sizes: Sequence[int] = (10_000, 100_000, 1_000_000
 
 
 @cache
-def _mean_reward(update: str, rounds: int, seed: int) -> float:
-    return linear(update, seed).run(logistic_bandit(rounds, 20, 5, seed)).mean_reward
+def _mean_reward(schedule: str, rounds: int, seed: int) -> float:
+    return linear(schedule, seed).run(logistic_bandit(rounds, 20, 5, seed)).mean_reward
 
 
-def exact_reward(update: str, rounds: int = 5000, seeds: int = 10) -> Row:
+def exact_reward(schedule: str, rounds: int = 5000, seeds: int = 10) -> Row:
     """Mean reward of a schedule against solving every round, over seeds."""
-    pairs = [[_mean_reward(each, rounds, seed) for each in (update, "exact")] for seed in range(seeds)]
+    pairs = [[_mean_reward(each, rounds, seed) for each in (schedule, "exact")] for seed in range(seeds)]
     ours, peer = np.mean(pairs, axis=0)
     ratios = [a / b for a, b in pairs]
     return Row(float(ours), float(peer), float(ours / peer), min(ratios), max(ratios), "mean reward")
@@ -64,7 +64,7 @@ def exact_reward(update: str, rounds: int = 5000, seeds: int = 10) -> Row:
 def seed_run(unit: Unit) -> Columns:
     """What a worker does with one seed: makes the world and plays it."""
     world = logistic_bandit(unit.rounds, 20, 5, unit.seed)
-    learner = O2PL(5, policy="linear", update="replay", random_state=unit.seed)
+    learner = O2PL(5, policy="linear", schedule="replay", random_state=unit.seed)
     return {"mean_reward": [learner.run(world).mean_reward]}
 
 

@@ -14,12 +14,13 @@ from benchmarks.measure import Row, rates, times
 from benchmarks.reference import aligned, at, build
 from benchmarks.vw import one_round
 from o2pl import O2PL, GaussianO2PL
-from o2pl.interactions import ActionSets, Interactions
+from o2pl.interactions import Interactions
 from o2pl.learners.kernels.actionwise import ActionWiseValue
 from o2pl.learners.kernels.gaussian import GaussianValue
 from o2pl.learners.settings import Settings
 from o2pl.policies.gaussian import Gaussian
 from o2pl.protocols import Floats, ValueAndGradient
+from o2pl.rows import ActionSets
 
 SOURCE = Path(__file__).with_name("reference_policies.cpp")
 SETTINGS = Settings(penalty=0.1, baseline="mean", l2=0.1)
@@ -47,8 +48,8 @@ def linear_targets(rounds: int, d: int = 20, seed: int = 0) -> tuple[Floats, lis
     return contexts, (contexts @ generator.normal(size=d) / np.sqrt(d)).tolist()
 
 
-def our_sets_loop(sets: list[Floats], rewards: list[list[float]], update: str = "replay") -> float:
-    learner, total = O2PL(policy="actionwise", update=update, random_state=0), 0.0
+def our_sets_loop(sets: list[Floats], rewards: list[list[float]], schedule: str = "replay") -> float:
+    learner, total = O2PL(policy="actionwise", schedule=schedule, random_state=0), 0.0
     for one, row in zip(sets, rewards, strict=True):
         action, propensity = learner.act(one)
         learner.update(one, action, row[action], propensity)
@@ -68,8 +69,8 @@ def vw_sets_loop(sets: list[Floats], rewards: list[list[float]], seed: int = 0) 
     return total / len(sets)
 
 
-def our_rows_loop(contexts: Floats, targets: list[float], update: str = "replay") -> float:
-    learner, total = GaussianO2PL(update=update, random_state=0), 0.0
+def our_rows_loop(contexts: Floats, targets: list[float], schedule: str = "replay") -> float:
+    learner, total = GaussianO2PL(schedule=schedule, random_state=0), 0.0
     for context, target in zip(contexts, targets, strict=True):
         action, density = learner.act(context)
         reward = max(0.0, 1 - abs(action - target))
@@ -102,14 +103,14 @@ def _text(row: Floats) -> str:
     return " ".join(f"{i}:{x:.6g}" for i, x in enumerate(row.tolist()))
 
 
-def loop_actionwise(update: str, rounds: int = 3000) -> Row:
+def loop_actionwise(schedule: str, rounds: int = 3000) -> Row:
     world = logistic_sets(rounds)
-    return rates(lambda: our_sets_loop(*world, update), lambda: vw_sets_loop(*world), rounds, "rounds/s", repeats=5)
+    return rates(lambda: our_sets_loop(*world, schedule), lambda: vw_sets_loop(*world), rounds, "rounds/s", repeats=5)
 
 
-def loop_gaussian(update: str, rounds: int = 3000) -> Row:
+def loop_gaussian(schedule: str, rounds: int = 3000) -> Row:
     world = linear_targets(rounds)
-    return rates(lambda: our_rows_loop(*world, update), lambda: vw_rows_loop(*world), rounds, "rounds/s", repeats=5)
+    return rates(lambda: our_rows_loop(*world, schedule), lambda: vw_rows_loop(*world), rounds, "rounds/s", repeats=5)
 
 
 # -- batches

@@ -17,9 +17,9 @@ from o2pl import O2PL
 from o2pl.features import Standardise
 from o2pl.interactions import Interactions
 from o2pl.learners.kernels.softmax import SoftmaxValue
+from o2pl.learners.schedules import Replay
 from o2pl.learners.settings import PRIOR_ROWS, Settings
 from o2pl.learners.stream import UniformStream
-from o2pl.learners.updates import Replay
 from o2pl.protocols import Floats, Ints
 
 SOURCE = Path(__file__).with_name("reference.cpp")
@@ -78,7 +78,7 @@ def aligned(matrix: Floats) -> Floats:
 
 
 class ReplayReference:
-    """What `O2PL(n_actions, policy="linear", update="replay")` does, with the same numbers."""
+    """What `O2PL(n_actions, policy="linear", schedule="replay")` does, with the same numbers."""
 
     def __init__(self, d: int, n_actions: int, seed: int = 0) -> None:
         self._library, same = library(), O2PL(n_actions)

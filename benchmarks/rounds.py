@@ -20,7 +20,7 @@ LEARNED = 0.1  # how far above a uniform choice a peer's mean reward must be
 
 
 def replay(n_actions: int) -> O2PL:
-    return O2PL(n_actions, policy="linear", update="replay", random_state=0)
+    return O2PL(n_actions, policy="linear", schedule="replay", random_state=0)
 
 
 def our_loop(contexts: Floats, rewards: list[list[float]]) -> None:

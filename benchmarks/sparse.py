@@ -13,10 +13,11 @@ from benchmarks import vw
 from benchmarks.measure import Row, rates, times
 from benchmarks.reference import at, build
 from o2pl import O2PL
-from o2pl.interactions import Interactions, SparseRows
+from o2pl.interactions import Interactions
 from o2pl.learners.settings import Settings
 from o2pl.learners.sparse import SparseValue
 from o2pl.protocols import Floats, Ints
+from o2pl.rows import SparseRows
 
 FIELDS = ((10, 1.0), (100, 1.0), (1_000, 1.2), (5_000, 1.2), (18_890, 1.2))  # words of a field, power of its Zipf law
 OF_EACH = 4  # fields: twenty words a context, of a vocabulary of 100,000
@@ -51,8 +52,8 @@ def context_text(context: dict[str, dict[str, str]]) -> str:
     return "shared |s " + " ".join(words)
 
 
-def our_loop(contexts: Contexts, rewards: list[list[float]], update: str) -> float:
-    learner = O2PL(len(rewards[0]), policy="hashed", update=update, random_state=0)
+def our_loop(contexts: Contexts, rewards: list[list[float]], schedule: str) -> float:
+    learner = O2PL(len(rewards[0]), policy="hashed", schedule=schedule, random_state=0)
     total = 0.0
     for context, row in zip(contexts, rewards, strict=True):
         action, propensity = learner.act(context)
@@ -61,7 +62,7 @@ def our_loop(contexts: Contexts, rewards: list[list[float]], update: str) -> flo
     return total / len(contexts)
 
 
-def loop(update: str, text_ahead: bool = False, rounds: int = 5000, n_actions: int = 5) -> Row:
+def loop(schedule: str, text_ahead: bool = False, rounds: int = 5000, n_actions: int = 5) -> Row:
     """Act and update from Python. VW reads text; with `text_ahead` contexts are made text before the clock starts."""
     contexts, table, _ = word_bandit(rounds, n_actions)
     rewards, texts = table.tolist(), [context_text(context) for context in contexts]
@@ -69,7 +70,7 @@ def loop(update: str, text_ahead: bool = False, rounds: int = 5000, n_actions: i
     def theirs() -> float:
         return vw.python_loop(texts if text_ahead else [context_text(context) for context in contexts], rewards)
 
-    return rates(lambda: our_loop(contexts, rewards, update), theirs, rounds, "rounds/s")
+    return rates(lambda: our_loop(contexts, rewards, schedule), theirs, rounds, "rounds/s")
 
 
 # -- one objective

@@ -43,23 +43,23 @@ def _table() -> dict[str, Bench]:
             ahead = partial(rounds.loop, d, k, text_ahead=True)
             rows[f"{name}_text_ahead"] = Bench(each_round, what, "VW, Python loop, text made beforehand", ahead)
     words = "act and update, 20 words of 100,000, K = 5"
-    for name, update in (("loop_sparse", "geometric"), ("loop_sparse_replay", "replay")):
-        what = f"{words}, {update} schedule"
-        rows[name] = Bench(each_round, what, "VW, Python loop", partial(sparse.loop, update))
-        ahead = partial(sparse.loop, update, text_ahead=True)
+    for name, schedule in (("loop_sparse", "geometric"), ("loop_sparse_replay", "replay")):
+        what = f"{words}, {schedule} schedule"
+        rows[name] = Bench(each_round, what, "VW, Python loop", partial(sparse.loop, schedule))
+        ahead = partial(sparse.loop, schedule, text_ahead=True)
         rows[f"{name}_text_ahead"] = Bench(each_round, what, "VW, Python loop, text made beforehand", ahead)
     for peer in PEERS:
         what = "act and update, replay-Adam, d = 20, K = 5"
         rows[f"loop_20x5_{peer}"] = Bench(each_round, what, f"{peer} LinUCB", partial(rounds.peer, peer))
     rows["act_latency"] = Bench(each_round, "one decision, d = 64, K = 10", "VW", rounds.act_latency, "≥ 20")
-    for update in ("replay", "geometric"):
-        suffix = "" if update == "replay" else f"_{update}"
+    for schedule in ("replay", "geometric"):
+        suffix = "" if schedule == "replay" else f"_{schedule}"
         for name, what, against, measure in (
             ("loop_actionwise", "sets of 5 to 20 actions, d = 20", "cb_explore_adf", policies.loop_actionwise),
             ("loop_gaussian", "real-valued action, d = 20", "cats", policies.loop_gaussian),
         ):
-            what = f"act and update, {what}, {update}"
-            rows[name + suffix] = Bench(each_round, what, f"VW, Python loop, {against}", partial(measure, update))
+            what = f"act and update, {what}, {schedule}"
+            rows[name + suffix] = Bench(each_round, what, f"VW, Python loop, {against}", partial(measure, schedule))
     for d, k, n in RUNS:
         what, name = f"`O2PL.run`, replay-Adam, d = {d}, K = {k}", f"run_{d}x{k}"
         rows[name] = Bench(whole, what, "VW, own driver", partial(rounds.run, d, k, rounds=n), "≥ 4")

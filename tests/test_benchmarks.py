@@ -79,7 +79,7 @@ def test_the_reference_makes_our_decisions(d: int, n_actions: int) -> None:
     contexts, rewards = logistic_bandit(600, d, n_actions)
     contexts[:, 0] = contexts[:, 0] > 0  # a binary column is left as it is
     contexts[:, 1] = 7.0  # and one that never varies says nothing
-    ours = O2PL(n_actions, policy="linear", update="replay", random_state=3).run((contexts, rewards))
+    ours = O2PL(n_actions, policy="linear", schedule="replay", random_state=3).run((contexts, rewards))
     actions, propensities = ReplayReference(d, n_actions, seed=3).run(contexts, rewards)
     np.testing.assert_array_equal(actions, ours.actions)
     np.testing.assert_allclose(propensities, ours.propensities, rtol=1e-2)

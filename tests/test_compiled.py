@@ -202,7 +202,7 @@ def test_warming_up_compiles_what_the_defaults_need() -> None:
     for width, n_actions, kind in ((1, 2, np.float64), (7, 5, np.float32), (40, 4, np.float64)):
         contexts = generator.normal(size=(120, width)).astype(kind)
         rewards = (generator.random((120, n_actions)) < 0.5).astype(kind)
-        for settings in ({}, {"policy": "linear"}, {"policy": "linear", "update": "replay"}):
+        for settings in ({}, {"policy": "linear"}, {"policy": "linear", "schedule": "replay"}):
             learner = o2pl.O2PL(n_actions, random_state=0, **settings)
             learner.run((contexts, rewards))
             for context in contexts[:30].tolist():

@@ -11,9 +11,9 @@ from scipy.integrate import quad
 from scipy.stats import chisquare, kstest
 
 from o2pl.features import Chain, Fourier, Intercept, Quadratic, Standardise
-from o2pl.interactions import ActionSets
 from o2pl.objectives import Pessimistic, Phi, policy_value, ridge_control
 from o2pl.policies import ActionWise, FiniteClass, Gaussian, Softmax, ThresholdClass, UniformMixture
+from o2pl.rows import ActionSets
 from o2pl.storage import decode, encode
 
 N, D = 40, 4

@@ -66,7 +66,7 @@ def test_on_a_finite_class_the_exact_learner_is_exhaustive_minimisation(policies
 ACTORS: dict[str, Any] = {
     "union, exploring": lambda: o2pl.O2PL(4, exploration=0.2, random_state=0),
     "linear, not sharpened": lambda: o2pl.O2PL(4, policy="linear", sharpness=1.0, random_state=0),
-    "replay, exploring": lambda: o2pl.O2PL(4, policy="linear", update="replay", exploration=0.1, random_state=0),
+    "replay, exploring": lambda: o2pl.O2PL(4, policy="linear", schedule="replay", exploration=0.1, random_state=0),
     "thresholds": lambda: o2pl.O2PL(policy=ThresholdClass((-1.0, 0.0, 1.0), 0.2), random_state=0),
 }
 

@@ -3,7 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from o2pl.interactions import ActionSets, Interactions, InvalidInput, Log
+from o2pl.errors import InvalidInput
+from o2pl.interactions import Interactions, Log
+from o2pl.rows import ActionSets
 
 
 def batch(n: int, seed: int = 0) -> Interactions:

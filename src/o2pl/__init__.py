@@ -13,13 +13,15 @@ The path of the data, and of the folders:
 """
 
 from o2pl.ahead import warm_up
+from o2pl.errors import InvalidInput
 from o2pl.evaluation.evaluate import Evaluation, evaluate
 from o2pl.evaluation.logs import RewardLog
 from o2pl.evaluation.sequences import ConfidenceSequence, confidence_sequence
 from o2pl.features import Hashed
 from o2pl.formats import read_log
-from o2pl.interactions import ActionSets, Decision, Interactions, InvalidInput, Log, SparseRows
+from o2pl.interactions import Decision, Interactions, Log
 from o2pl.learners import O2PL, Exact, GaussianO2PL, Geometric, Member, Replay, Run, SafeImprovement, load
+from o2pl.rows import ActionSets, SparseRows
 
 __version__ = "0.1.0"
 

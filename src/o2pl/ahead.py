@@ -15,8 +15,8 @@ _ROWS = 300
 def warm_up() -> float:
     """Compile what the defaults need, and keep it on disk; the seconds it took, few where all is kept already.
 
-    That is `O2PL` with `update="geometric"` and `"replay"`, `GaussianO2PL`, and `evaluate`. Other settings compile what
-    more they need when they are first used.
+    That is `O2PL` with `schedule="geometric"` and `"replay"`, `GaussianO2PL`, and `evaluate`. Other settings compile
+    what more they need when they are first used.
     """
     start = time.perf_counter()
     generator = np.random.default_rng(0)
@@ -24,8 +24,8 @@ def warm_up() -> float:
     rewards = (contexts > 0).astype(float)
     actions = generator.integers(3, size=_ROWS)
     log = (contexts, actions, rewards[np.arange(_ROWS), actions], np.full(_ROWS, 1 / 3))
-    for policy, update in (("linear", "replay"), ("linear", "geometric"), ("union", "geometric")):
-        learner = O2PL(3, policy=policy, update=update, random_state=0)
+    for policy, schedule in (("linear", "replay"), ("linear", "geometric"), ("union", "geometric")):
+        learner = O2PL(3, policy=policy, schedule=schedule, random_state=0)
         learner.run((contexts, rewards))
         for context in (*contexts[:20], *contexts[:20].astype(np.float32)):
             learner.update(context, (decision := learner.act(context)).action, 1.0, decision.propensity)

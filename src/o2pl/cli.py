@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from o2pl import __version__
-from o2pl.interactions import InvalidInput
+from o2pl.errors import InvalidInput
 
 if TYPE_CHECKING:
     from o2pl.experiments.engines import Engine

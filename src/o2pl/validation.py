@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.interactions import ActionSets, Interactions, InvalidInput
+from o2pl.errors import InvalidInput
+from o2pl.interactions import Interactions
 from o2pl.protocols import Array, Floats
+from o2pl.rows import ActionSets
 
 RewardRange = tuple[float, float]
 _AT_A_TIME = 2**14  # rows looked at: what a comparison makes of them should stay small

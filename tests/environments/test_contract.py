@@ -138,9 +138,9 @@ def test_a_wrong_number_of_rounds_is_refused(world: Environment, rounds: object)
 def test_learners_run_in_it(name: str) -> None:
     world = WORLDS[name]
     if world.n_actions is None:
-        learner = GaussianO2PL(reward_range=world.reward_range, update="replay", random_state=0)
+        learner = GaussianO2PL(reward_range=world.reward_range, schedule="replay", random_state=0)
     else:
-        learner = O2PL(world.n_actions, reward_range=world.reward_range, update="replay", random_state=0)
+        learner = O2PL(world.n_actions, reward_range=world.reward_range, schedule="replay", random_state=0)
     assert len(learner.run(world, 30, seed=1).rewards) == 30
 
 

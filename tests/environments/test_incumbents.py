@@ -7,7 +7,7 @@ import pytest
 
 from o2pl.environments import Embedded
 from o2pl.environments.incumbents import IncumbentLog
-from o2pl.interactions import InvalidInput
+from o2pl.errors import InvalidInput
 
 DIGITS = Embedded("digits")
 

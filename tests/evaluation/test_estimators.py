@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from o2pl.errors import InvalidInput
 from o2pl.evaluation.estimators import (
     BLOCK,
     ESTIMATORS,
@@ -24,7 +25,6 @@ from o2pl.evaluation.estimators import (
     row_values,
     tuned,
 )
-from o2pl.interactions import InvalidInput
 from o2pl.objectives import Pessimistic, Phi, RidgeControl
 from o2pl.objectives.weights import policy_weights
 from o2pl.theory.inequality import refutes

@@ -16,6 +16,7 @@ import pytest
 
 from o2pl import O2PL
 from o2pl.environments import Classification, ParquetSet
+from o2pl.errors import InvalidInput
 from o2pl.experiments import Options
 from o2pl.experiments.bakeoff import BAKEOFF, BAKEOFF_TUNING, COLUMNS
 from o2pl.experiments.bakeoff_freeze import freeze, main, write_frozen
@@ -29,7 +30,6 @@ from o2pl.experiments.bakeoff_learners import (
     read_frozen,
 )
 from o2pl.experiments.classification import EMBEDDED
-from o2pl.interactions import InvalidInput
 from o2pl.storage import decode
 
 ORDER = ("7_seven", "3_three", "9_nine", "1_one", "5_five")  # as the manifest has it
@@ -190,7 +190,7 @@ def test_the_frozen_file_is_what_the_bakeoff_plays(tmp_path: Path, capsys: pytes
     }  # O2PL plays as its constructor makes it, whatever was frozen
     assert after["ridge-greedy"]["params"]["l2"] == 1000.0
     learner: Any = learner_of(after["o2pl-replay-tuned"], 2, 0)
-    assert learner.get_params()["update"] == ENTRANTS["o2pl-replay-tuned"].candidates[7]["update"]
+    assert learner.get_params()["schedule"] == ENTRANTS["o2pl-replay-tuned"].candidates[7]["schedule"]
     assert write_frozen(tmp_path, file) == read_frozen(file)
     with pytest.raises(SystemExit, match="error: "):
         main([str(tmp_path / "nowhere"), str(file)])

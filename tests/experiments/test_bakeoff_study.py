@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from o2pl.errors import InvalidInput
 from o2pl.experiments.bakeoff_learners import ENTRANTS
 from o2pl.experiments.bakeoff_study import BAKEOFF_STUDY, LABELS, PRINTED, VW, scores
-from o2pl.interactions import InvalidInput
 
 SETS, SEEDS = 24, 10
 

@@ -14,13 +14,13 @@ import pytest
 
 from o2pl import O2PL
 from o2pl.environments import WORLDS
+from o2pl.errors import InvalidInput
 from o2pl.experiments import EXPERIMENTS, comparison, figures, summary
 from o2pl.experiments.classification import CLASSIFICATION, LEARNERS
 from o2pl.experiments.comparison import COLUMNS, checkpoints
 from o2pl.experiments.demo import DEMO, LABELS
 from o2pl.experiments.experiment import Experiment, Options
 from o2pl.experiments.wheel import WHEEL
-from o2pl.interactions import InvalidInput
 
 ALL = [*EXPERIMENTS.values(), DEMO]
 each_experiment = pytest.mark.parametrize("experiment", ALL, ids=lambda experiment: experiment.name)
@@ -96,7 +96,7 @@ def test_all_learners_of_a_seed_meet_the_same_rounds(monkeypatch):
 def test_settings_hold_every_parameter_and_are_checked_where_they_are_used():
     unit = CLASSIFICATION.units(Options(rounds=5, datasets=["iris"], learners=["paper-replay"]))[0]
     params = unit.learner["params"]
-    assert (params["penalty"], params["baseline"], params["update"]) == (0.1, None, "replay")
+    assert (params["penalty"], params["baseline"], params["schedule"]) == (0.1, None, "replay")
     assert not {"n_actions", "reward_range", "random_state"} & set(params)
     changed = replace(unit, learner={**unit.learner, "params": {**params, "penalty": 0.5}})
     with pytest.raises(InvalidInput, match="classification/2: found other settings here"):

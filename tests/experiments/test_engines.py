@@ -14,11 +14,11 @@ import pytest
 import toy_experiment
 from toy_experiment import TOY, dies, threads, unsendable
 
+from o2pl.errors import InvalidInput
 from o2pl.experiments.classification import CLASSIFICATION
 from o2pl.experiments.engines import Engine, Failed, Finished, Local, Ray
 from o2pl.experiments.experiment import Options
 from o2pl.experiments.runner import run
-from o2pl.interactions import InvalidInput
 
 FULL = Options("full")
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from toy_experiment import LEARNERS, TOY, WORLDS
 
+from o2pl.errors import InvalidInput
 from o2pl.experiments.experiment import Cell, Options, Unit, nearest
-from o2pl.interactions import InvalidInput
 
 FULL = Options("full")
 

@@ -12,12 +12,12 @@ import pytest
 
 from o2pl import O2PL
 from o2pl.environments import LOGGED_TASKS
+from o2pl.errors import InvalidInput
 from o2pl.experiments import Options, offline, results, run
 from o2pl.experiments.engines import Local
 from o2pl.experiments.offline_multiclass import OFFLINE_MULTICLASS
 from o2pl.experiments.offline_synthetic import OFFLINE_SYNTHETIC
 from o2pl.experiments.study import Study
-from o2pl.interactions import InvalidInput
 from o2pl.learners.rivals.reductions import IPWClassifier
 
 STUDIES = [OFFLINE_SYNTHETIC, OFFLINE_MULTICLASS]

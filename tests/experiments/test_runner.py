@@ -18,12 +18,12 @@ import pytest
 import toy_experiment
 from toy_experiment import LEARNERS, TOY, WORLDS, ends, numbers
 
+from o2pl.errors import InvalidInput
 from o2pl.experiments import store
 from o2pl.experiments.engines import Finished, Local, attempt
 from o2pl.experiments.experiment import Cell, Options
 from o2pl.experiments.runner import run
 from o2pl.experiments.store import Busy, Store, results, seconds
-from o2pl.interactions import InvalidInput
 
 FULL = Options("full")
 

@@ -13,11 +13,11 @@ import pytest
 
 from o2pl.environments import Embedded
 from o2pl.environments.incumbents import IncumbentLog
+from o2pl.errors import InvalidInput
 from o2pl.experiments import Options, safe_improvement
 from o2pl.experiments import safe_improvement_study as study
 from o2pl.experiments.safe_improvement import EXPERIMENT, LEARNERS, LOGGERS, FromClone
 from o2pl.experiments.safe_improvement_study import SAFE_IMPROVEMENT, Rows, interval
-from o2pl.interactions import InvalidInput
 from o2pl.learners.incumbent import SafeImprovement
 
 CANCER = "good/breast-cancer"

@@ -13,7 +13,7 @@ from o2pl.experiments import Options, results, run
 from o2pl.experiments import schedules as module
 from o2pl.experiments.engines import Local
 from o2pl.experiments.schedules import COMPARED, COSTS, COSTS_STUDY, LENGTHS, LONG, SCHEDULES, SCHEDULES_STUDY
-from o2pl.learners.updates import NEAR_EXACT, as_update
+from o2pl.learners.schedules import NEAR_EXACT, as_schedule
 from o2pl.storage import encode
 
 ROUNDS = 100
@@ -134,6 +134,6 @@ def test_a_tiny_run_has_claims_figures_and_a_table(out: Path) -> None:
 
 
 def test_the_cells_hold_the_schedules_that_are_named() -> None:
-    schedules = {cell.learner["name"]: cell.learner["params"]["update"] for cell in SCHEDULES.cells(None)}
-    assert schedules == {name: encode(as_update(name)) for name in module.LABELS}
+    schedules = {cell.learner["name"]: cell.learner["params"]["schedule"] for cell in SCHEDULES.cells(None)}
+    assert schedules == {name: encode(as_schedule(name)) for name in module.LABELS}
     assert schedules["near-exact"] == encode(NEAR_EXACT) != schedules["geometric"]

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from o2pl.errors import InvalidInput
 from o2pl.experiments import Options, results, run
 from o2pl.experiments.engines import Local
 from o2pl.experiments.wheel import FEATURES, LEARNERS, TUNED, WHEEL, WHEEL_STUDY, WORLD, Radial
-from o2pl.interactions import InvalidInput
 from o2pl.storage import encode
 
 

@@ -16,7 +16,7 @@ import pytest
 from o2pl import InvalidInput
 from o2pl.features import Hashed
 from o2pl.features.hashing import Reader, name_hash
-from o2pl.interactions import SparseRows
+from o2pl.rows import SparseRows
 from o2pl.storage import decode, encode
 
 CONTEXT: dict[str, Any] = {

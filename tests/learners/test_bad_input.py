@@ -22,7 +22,7 @@ def discrete(**settings: Any) -> o2pl.O2PL:
 
 LEARNERS = {
     "union": lambda: discrete(),
-    "replay": lambda: discrete(policy="linear", update="replay"),
+    "replay": lambda: discrete(policy="linear", schedule="replay"),
     "thresholds": lambda: o2pl.O2PL(
         policy=o2pl.policies.FiniteClass(np.full((2, 9, 3), 1 / 3)), random_state=0
     ).partial_fit([[1.0], [2.0]], [0, 1], [0, 1], [0.5, 0.5]),
@@ -138,7 +138,7 @@ SETTINGS = {
     "sharpness": 0,
     "exploration": 1.5,
     "policy": "deep",
-    "update": "never",
+    "schedule": "never",
     "reward_range": (1, 0),
     "n_actions": 0,
 }

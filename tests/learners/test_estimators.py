@@ -36,16 +36,16 @@ LEARNERS: dict[str, Any] = {
     "linear": lambda: o2pl.O2PL(K, policy="linear", random_state=1),
     "exploring": lambda: o2pl.O2PL(K, policy="quadratic", exploration=0.1, random_state=1),
     "fourier": lambda: o2pl.O2PL(K, policy="fourier", random_state=1),
-    "near-exact": lambda: o2pl.O2PL(K, policy="linear", update="near-exact", random_state=1),
-    "exact": lambda: o2pl.O2PL(K, policy="linear", update="exact", random_state=1),
-    "paper": lambda: o2pl.O2PL.paper(K, update="geometric", random_state=1),
+    "near-exact": lambda: o2pl.O2PL(K, policy="linear", schedule="near-exact", random_state=1),
+    "exact": lambda: o2pl.O2PL(K, policy="linear", schedule="exact", random_state=1),
+    "paper": lambda: o2pl.O2PL.paper(K, schedule="geometric", random_state=1),
     "paper's replay": lambda: o2pl.O2PL.paper_replay(K, random_state=1),
-    "replay": lambda: o2pl.O2PL(K, policy="linear", update="replay", exploration=0.05, random_state=1),
-    "replay, raw": lambda: o2pl.O2PL(K, policy=o2pl.Member(Chain(())), update="replay", random_state=1),
+    "replay": lambda: o2pl.O2PL(K, policy="linear", schedule="replay", exploration=0.05, random_state=1),
+    "replay, raw": lambda: o2pl.O2PL(K, policy=o2pl.Member(Chain(())), schedule="replay", random_state=1),
     "replay, short window": lambda: o2pl.O2PL(
-        K, policy="linear", update=o2pl.Replay(window=40, warm_start=7, every=3), random_state=1
+        K, policy="linear", schedule=o2pl.Replay(window=40, warm_start=7, every=3), random_state=1
     ),
-    "replay, union": lambda: o2pl.O2PL(K, update="replay", random_state=1),
+    "replay, union": lambda: o2pl.O2PL(K, schedule="replay", random_state=1),
     "members": lambda: o2pl.O2PL(
         K, policy=[o2pl.Member(penalty=1.0), o2pl.Member(Chain((Standardise(), Quadratic())), l2=1.0)], random_state=1
     ),
@@ -128,7 +128,7 @@ LEARNING = [name for name in LEARNERS if name not in ("thresholds", "thresholds,
 def test_it_learns(name: str) -> None:
     """The last third is far (about 5 standard errors) above the same learner kept from learning."""
     x, rewards = world_of(name, 900)
-    still = LEARNERS[name]().set_params(update=o2pl.Geometric(warm_start=10**6)).run((x, rewards))
+    still = LEARNERS[name]().set_params(schedule=o2pl.Geometric(warm_start=10**6)).run((x, rewards))
     assert LEARNERS[name]().run((x, rewards)).rewards[-300:].mean() > still.mean_reward + 0.15
 
 
@@ -191,12 +191,12 @@ def test_action_sets_that_vary_from_round_to_round(tmp_path: Path) -> None:
 def test_before_any_data_it_acts_uniformly() -> None:
     assert o2pl.O2PL(4, random_state=0).act([1.0, 2.0]).propensity == 0.25
     assert o2pl.O2PL(policy="actionwise", random_state=0).act([[1.0], [2.0]]).propensity == 0.5
-    assert o2pl.O2PL(4, policy="linear", update="replay").act([1.0, 2.0]).propensity == 0.25
+    assert o2pl.O2PL(4, policy="linear", schedule="replay").act([1.0, 2.0]).propensity == 0.25
 
 
 def test_one_action_and_one_row() -> None:
-    for update in ("geometric", "exact", "replay", "near-exact"):
-        learner = o2pl.O2PL(1, update=update).partial_fit([[1.0]], [0], [0.5], [1.0])
+    for schedule in ("geometric", "exact", "replay", "near-exact"):
+        learner = o2pl.O2PL(1, schedule=schedule).partial_fit([[1.0]], [0], [0.5], [1.0])
         assert learner.act([1.0]) == (0, 1.0)
     assert o2pl.O2PL().fit([[1.0, 2.0]], [0], [1.0], [0.3]).predict([[0.0, 0.0]]).tolist() == [0]
     one = o2pl.GaussianO2PL().fit([[1.0]], [0.3], [1.0], [0.4])
@@ -211,14 +211,14 @@ def test_the_number_of_actions_is_seen_in_the_first_batch() -> None:
         o2pl.O2PL().act([1.0])
 
 
-@pytest.mark.parametrize("update", ["geometric", "replay"])
-def test_contexts_and_actions_of_any_kind_are_taken_alike(update: str) -> None:
+@pytest.mark.parametrize("schedule", ["geometric", "replay"])
+def test_contexts_and_actions_of_any_kind_are_taken_alike(schedule: str) -> None:
     x, rewards = world()
     kinds = [lambda row: row, lambda row: row.astype(np.float64), lambda row: row.tolist(), lambda row: tuple(row)]
     numbers = [int, np.int64, float, np.int32]
     taken = []
     for kind, number in zip(kinds, numbers, strict=True):
-        learner = o2pl.O2PL(K, policy="linear", update=update, random_state=1)
+        learner = o2pl.O2PL(K, policy="linear", schedule=schedule, random_state=1)
         taken.append([])
         for t in range(T):
             action, propensity = learner.act(kind(x[t]))
@@ -262,9 +262,9 @@ def test_compiled_replay_is_the_replay_of_the_general_engine() -> None:
     x, rewards = world()
     actions, propensities = np.random.default_rng(0).integers(K, size=T), np.full(T, 1 / K)
     columns = (x, actions, rewards[np.arange(T), actions], propensities)
-    update = o2pl.Replay(steps=40, window=100)
-    fast = o2pl.O2PL(K, policy="linear", update=update, baseline=-0.4)
-    general = o2pl.O2PL(K, policy=o2pl.Member(policy=Softmax(K)), update=update, baseline=-0.4)
+    schedule = o2pl.Replay(steps=40, window=100)
+    fast = o2pl.O2PL(K, policy="linear", schedule=schedule, baseline=-0.4)
+    general = o2pl.O2PL(K, policy=o2pl.Member(policy=Softmax(K)), schedule=schedule, baseline=-0.4)
     for learner in (fast, general):
         learner.partial_fit(*columns)
     assert type(fast._engine) is not type(general._engine)
@@ -313,6 +313,6 @@ def test_contexts_that_pay_less_are_no_reason_to_leave_the_log() -> None:
 def test_paper_constructors_are_literal(policy: Any) -> None:
     learner = o2pl.O2PL.paper(None, policy=policy)
     assert (learner.penalty, learner.baseline, learner.control, learner.l2, learner.sharpness) == (1, None, None, 0, 1)
-    assert learner.get_params()["update"] == "exact"
-    assert o2pl.O2PL.paper_replay(2).get_params()["update"] == "replay"
+    assert learner.get_params()["schedule"] == "exact"
+    assert o2pl.O2PL.paper_replay(2).get_params()["schedule"] == "replay"
     assert Intercept().width(3) == 4

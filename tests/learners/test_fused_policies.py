@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import o2pl
 from o2pl.compiled import exp_any
 from o2pl.features import Chain, Intercept, Standardise
-from o2pl.interactions import ActionSets, Interactions, Log
+from o2pl.interactions import Interactions, Log
 from o2pl.learners.kernels.actionwise import ActionWiseValue, blocks_of_sets
 from o2pl.learners.kernels.gaussian import GaussianValue
 from o2pl.learners.kernels.one_pass import ROWS, block_bounds, packed
@@ -24,6 +24,7 @@ from o2pl.objectives import Pessimistic, Phi, policy_value
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.oracles.quasi_newton import Curvature, descend
 from o2pl.policies import ActionWise, Gaussian, UniformMixture
+from o2pl.rows import ActionSets
 
 
 def objective(actions: Any, propensities: Any, alpha: float, generator: Any, per_row: bool = False) -> Pessimistic:
@@ -208,10 +209,10 @@ FEATURES = {
 
 @pytest.mark.parametrize("features", FEATURES)
 @pytest.mark.parametrize("exploration", [0.0, 0.2])
-@pytest.mark.parametrize("update", ["geometric", "replay"])
-def test_a_set_at_a_time_is_decided_and_kept_as_in_a_batch(features: str, exploration: float, update: str) -> None:
+@pytest.mark.parametrize("schedule", ["geometric", "replay"])
+def test_a_set_at_a_time_is_decided_and_kept_as_in_a_batch(features: str, exploration: float, schedule: str) -> None:
     generator = np.random.default_rng(9)
-    made: dict[str, Any] = {"update": update, "exploration": exploration, "random_state": 4, "sharpness": 1.7}
+    made: dict[str, Any] = {"schedule": schedule, "exploration": exploration, "random_state": 4, "sharpness": 1.7}
     fast, slow = (o2pl.O2PL(policy=o2pl.Member(FEATURES[features], ActionWise()), **made) for _ in range(2))
     for _ in range(120):
         context = a_set(generator)

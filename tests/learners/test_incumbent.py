@@ -10,8 +10,9 @@ from scipy.stats import binomtest, norm
 from sklearn.base import clone as sklearn_clone
 from sklearn.linear_model import LogisticRegression
 
+from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Intercept
-from o2pl.interactions import Interactions, InvalidInput
+from o2pl.interactions import Interactions
 from o2pl.learners import O2PL, load
 from o2pl.learners.incumbent import (
     SafeImprovement,

@@ -69,7 +69,7 @@ def test_a_replay_learner_is_not_lost_when_its_log_grows_or_is_read_back(tmp_pat
     """Kernels know arrays by their addresses: those of a log that has grown, or was loaded, are others."""
     generator = np.random.default_rng(0)
     x, rewards = generator.normal(size=(700, 3)).astype(np.float32), generator.random((700, 2))
-    whole, parts = (o2pl.O2PL(2, policy="linear", update="replay", random_state=3) for _ in range(2))
+    whole, parts = (o2pl.O2PL(2, policy="linear", schedule="replay", random_state=3) for _ in range(2))
     expected = whole.run((x, rewards))
     for t in range(len(x)):
         if t in (15, 16, 17, 130, 333):
@@ -89,7 +89,7 @@ def test_a_replay_learner_is_not_lost_when_its_log_grows_or_is_read_back(tmp_pat
 )
 def test_contexts_of_any_kind_decide_as_rows_of_single_precision_do(row: Any) -> None:
     row = np.array([1, -2, 3]) if isinstance(row, str) else row
-    expected, found = (o2pl.O2PL(3, policy="linear", update="replay", random_state=0) for _ in range(2))
+    expected, found = (o2pl.O2PL(3, policy="linear", schedule="replay", random_state=0) for _ in range(2))
     plain = np.asarray(row, np.float32)
     for t in range(60):
         decision = expected.act(plain)

@@ -12,12 +12,13 @@ import pytest
 import o2pl
 from o2pl import O2PL, Geometric, InvalidInput, Member, Replay
 from o2pl.features import Hashed
-from o2pl.interactions import Interactions, Log, SparseRows
+from o2pl.interactions import Interactions, Log
 from o2pl.learners.settings import Settings
 from o2pl.learners.sparse import SparseValue
 from o2pl.objectives.control import RidgeControl
 from o2pl.objectives.pessimistic import policy_value
 from o2pl.policies import Softmax
+from o2pl.rows import SparseRows
 
 WORDS = ["red", "green", "blue"]
 
@@ -119,22 +120,22 @@ def test_the_learner_solves_the_dense_problem() -> None:
 # -- acting and learning
 
 
-@pytest.mark.parametrize("update", ["geometric", "replay"])
+@pytest.mark.parametrize("schedule", ["geometric", "replay"])
 @pytest.mark.parametrize("signed", [False, True])
-def test_learns_a_categorical_task(update: str, signed: bool) -> None:
+def test_learns_a_categorical_task(schedule: str, signed: bool) -> None:
     """Chance pays .37; the last fifth must pay .62, where the best there is pays .9."""
     rows = contexts(2000, seed=5)
     policy = Hashed(signed=signed, interactions=(("item", "sale"),))
-    run = O2PL(3, policy=policy, update=update, random_state=0).run((rows, rewards_of(rows, seed=5)))
+    run = O2PL(3, policy=policy, schedule=schedule, random_state=0).run((rows, rewards_of(rows, seed=5)))
     assert run.rewards[-400:].mean() > 0.62
     assert 0 < run.propensities.min() <= run.propensities.max() <= 1
 
 
-@pytest.mark.parametrize("update", ["geometric", "replay", "near-exact", Geometric(warm_start=40)])
+@pytest.mark.parametrize("schedule", ["geometric", "replay", "near-exact", Geometric(warm_start=40)])
 @pytest.mark.parametrize("policy", ["hashed", Member(Hashed(bits=9, interactions=(("user", "item"),)), l2=1.0)])
-def test_run_is_the_loop(update: Any, policy: Any, tmp_path: Path) -> None:
+def test_run_is_the_loop(schedule: Any, policy: Any, tmp_path: Path) -> None:
     rows, table = contexts(260), rewards_of(contexts(260))
-    looped, ran = (O2PL(3, policy=policy, update=update, exploration=0.05, random_state=1) for _ in range(2))
+    looped, ran = (O2PL(3, policy=policy, schedule=schedule, exploration=0.05, random_state=1) for _ in range(2))
     for t, (context, pay) in enumerate(zip(rows, table, strict=True)):
         if t == 130:  # from a file it goes on bit for bit
             looped.save(tmp_path / "half.o2pl")
@@ -329,7 +330,7 @@ def test_a_log_of_sparse_rows_survives() -> None:
     ],
 )
 def test_bad_input_changes_nothing(begun: bool, call: Any, said: str, tmp_path: Path) -> None:
-    learner = O2PL(3, policy="hashed", update=Replay(warm_start=2, every=1), random_state=0)
+    learner = O2PL(3, policy="hashed", schedule=Replay(warm_start=2, every=1), random_state=0)
     context = contexts(1)[0]
     for _ in range(5 * begun):
         learner.update(context, *[(d := learner.act(context)).action, 1.0, d.propensity])

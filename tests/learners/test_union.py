@@ -51,7 +51,7 @@ def test_a_member_joins_when_the_log_is_long_enough() -> None:
     x = np.random.default_rng(4).normal(size=(120, 3))
     rewards = (x > 0).astype(float)
     members = (o2pl.Member(), o2pl.Member(QUADRATIC, joins=50))
-    late, alone = (o2pl.O2PL(3, policy=policy, update="exact", random_state=0) for policy in (members, "linear"))
+    late, alone = (o2pl.O2PL(3, policy=policy, schedule="exact", random_state=0) for policy in (members, "linear"))
     np.testing.assert_array_equal(late.run((x[:50], rewards[:50])).actions, alone.run((x[:50], rewards[:50])).actions)
     assert len(late._engine.gains) == 2  # it has learned from the first 50 and now takes part
     np.testing.assert_array_equal(shares(late._engine.gains), 0.5)

@@ -137,7 +137,7 @@ def test_a_learner_that_solves_every_round_is_not_held_up_by_kinks() -> None:
     x, weights = generator.normal(size=(400, 10)), generator.normal(size=(10, 4))
     rewards = (generator.random((400, 4)) < 1 / (1 + np.exp(-x @ weights))).astype(float)
     late = [
-        o2pl.O2PL(4, policy="linear", update="exact", random_state=seed).run((x, rewards)).rewards[200:].mean()
+        o2pl.O2PL(4, policy="linear", schedule="exact", random_state=seed).run((x, rewards)).rewards[200:].mean()
         for seed in range(4)
     ]
     assert min(late) > 0.7

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from o2pl.environments.rounds import require
-from o2pl.interactions import InvalidInput
+from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.storage import storable
 from o2pl.validation import check_contexts

@@ -12,7 +12,7 @@ from o2pl.environments.classification import class_rewards
 from o2pl.environments.datasets import Dataset
 from o2pl.environments.logged import Logged, logistic_logger, mix_uniform, write_log
 from o2pl.environments.rounds import bernoulli_rounds, check_rounds, require
-from o2pl.interactions import InvalidInput
+from o2pl.errors import InvalidInput
 from o2pl.policies.sampling import sharpen
 from o2pl.protocols import Floats, Ints
 from o2pl.storage import storable

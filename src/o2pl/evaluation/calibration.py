@@ -20,11 +20,11 @@ import numpy as np
 from o2pl.evaluation.estimators import BLOCK
 from o2pl.evaluation.logs import RewardLog
 from o2pl.features import Standardise
-from o2pl.interactions import ActionSets
 from o2pl.learners.members import LINEAR
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.policies import ActionWise, Softmax
 from o2pl.protocols import Array, Floats, Ints
+from o2pl.rows import ActionSets
 
 FEWEST = 40  # rows below which nothing is tested
 _ENOUGH = 15.0  # what Σ φ must reach in a cell; rarer actions are tested together

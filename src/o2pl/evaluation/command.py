@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from o2pl.errors import InvalidInput
 from o2pl.evaluation.evaluate import Evaluation, evaluate
 from o2pl.evaluation.figures import save
 from o2pl.evaluation.logs import RewardLog
 from o2pl.evaluation.render import as_table, summary
-from o2pl.interactions import InvalidInput
 from o2pl.learners.base import load
 
 

@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from o2pl.errors import InvalidInput
 from o2pl.evaluation.estimators import BLOCK
 from o2pl.evaluation.logs import RewardLog
 from o2pl.evaluation.reward_models import RewardModel
 from o2pl.evaluation.targets import Target
-from o2pl.interactions import ActionSets, InvalidInput
 from o2pl.learners.members import LINEAR
 from o2pl.protocols import Floats, Ints
+from o2pl.rows import ActionSets
 from o2pl.theory.heb import ErrorBound, error_bound_of_sample
 
 # -- weights

@@ -16,7 +16,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from o2pl.interactions import InvalidInput
+from o2pl.errors import InvalidInput
 from o2pl.objectives.weights import policy_weights
 from o2pl.protocols import Floats, Ints, Penalty
 from o2pl.theory.schedules import clip_level

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from o2pl.errors import InvalidInput
 from o2pl.evaluation import findings
 from o2pl.evaluation.calibration import Calibration, propensity_calibration
 from o2pl.evaluation.diagnostics import (
@@ -36,7 +37,6 @@ from o2pl.evaluation.logs import RewardLog, as_log
 from o2pl.evaluation.reward_models import RewardModel, fit_rewards, predictions
 from o2pl.evaluation.sequences import ConfidenceSequence, confidence_sequence, weighted_sequence
 from o2pl.evaluation.targets import Target, as_target
-from o2pl.interactions import InvalidInput
 from o2pl.learners.base import BanditEstimator
 from o2pl.learners.settings import Settings
 from o2pl.objectives.improvement import improvement_values

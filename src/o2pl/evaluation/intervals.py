@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from o2pl.compiled import compiled
-from o2pl.interactions import InvalidInput
+from o2pl.errors import InvalidInput
 from o2pl.protocols import Floats
 from o2pl.validation import check_count, check_number
 

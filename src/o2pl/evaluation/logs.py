@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from o2pl.errors import InvalidInput
 from o2pl.evaluation.estimators import BLOCK
-from o2pl.interactions import ActionSets, Interactions, InvalidInput, Log, SparseRows
+from o2pl.interactions import Interactions, Log
 from o2pl.learners.base import BanditEstimator
 from o2pl.protocols import Array, Floats, Ints
+from o2pl.rows import ActionSets, SparseRows
 from o2pl.validation import (
     RewardRange,
     check_action_sets,

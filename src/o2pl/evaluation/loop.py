@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.interactions import InvalidInput
+from o2pl.errors import InvalidInput
 from o2pl.learners.base import Run
 from o2pl.protocols import Floats, Learner, Rounds
 

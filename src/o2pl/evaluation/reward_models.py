@@ -13,9 +13,9 @@ import numpy as np
 
 from o2pl.evaluation.logs import RewardLog
 from o2pl.evaluation.targets import Target
-from o2pl.interactions import ActionSets
 from o2pl.learners.members import LINEAR
 from o2pl.protocols import Array, Floats, Ints, State
+from o2pl.rows import ActionSets
 
 _LARGEST = 2e7  # numbers that the sums of all folds and actions may take
 

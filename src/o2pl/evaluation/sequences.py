@@ -15,9 +15,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from o2pl.errors import InvalidInput
 from o2pl.evaluation.bernstein import plugin_lower, realized_lower
 from o2pl.evaluation.intervals import bounded_column, check_delta, finite_column
-from o2pl.interactions import InvalidInput
 from o2pl.protocols import Floats
 from o2pl.theory.betting import LARGEST, betting_lower
 from o2pl.validation import check_count, check_reward_range

@@ -8,11 +8,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from o2pl.errors import InvalidInput
 from o2pl.evaluation.logs import RewardLog
-from o2pl.interactions import ActionSets, InvalidInput
 from o2pl.learners.base import BanditEstimator
 from o2pl.learners.gaussian import GaussianO2PL
 from o2pl.protocols import Floats
+from o2pl.rows import ActionSets
 
 _ROUNDING = 1e-6  # probabilities may miss a sum of 1 by this
 

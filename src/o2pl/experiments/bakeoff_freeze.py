@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from o2pl.errors import InvalidInput
 from o2pl.experiments.bakeoff_learners import ENTRANTS, FROZEN, read_frozen
 from o2pl.experiments.experiment import Settings
 from o2pl.experiments.store import results
-from o2pl.interactions import InvalidInput
 
 
 def freeze(rows: Any, date: str) -> dict[str, Any]:

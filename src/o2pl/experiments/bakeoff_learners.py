@@ -66,7 +66,7 @@ O2PL_CANDIDATES: tuple[Given, ...] = (
     {"control": 15.0, "l2": 0.3, "sharpness": 12.0},
     {"control": 15.0, "sharpness": 8.0},
     {"control": 5.0},
-    {"control": 15.0, "update": Geometric(growth=1.1, ease=300.0)},
+    {"control": 15.0, "schedule": Geometric(growth=1.1, ease=300.0)},
 )
 PRODUCTS = Chain((Standardise(), Quadratic()))  # VW brings the constant
 PUBLISHED: Given = {"features": RAW, "constant": False}  # raw features, `a,ax`, nothing tuned
@@ -92,9 +92,9 @@ ENTRANTS: dict[str, Entrant] = {
         O2PL.paper_replay,
         "both",
         {},
-        _grid(penalty=(0.1, 0.0), update=[Replay(step_size=size) for size in (0.005, 0.02, 0.05, 0.1)]),
+        _grid(penalty=(0.1, 0.0), schedule=[Replay(step_size=size) for size in (0.005, 0.02, 0.05, 0.1)]),
     ),
-    "o2pl-book": Entrant(partial(O2PL.paper, update=Geometric()), "both"),  # b = 0, λ = 1, the theory's schedules
+    "o2pl-book": Entrant(partial(O2PL.paper, schedule=Geometric()), "both"),  # b = 0, λ = 1, the theory's schedules
     "vw-greedy": _vw("greedy", *_grid(learning_rate=RATES)),
     "vw-cover": _vw(
         "cover",

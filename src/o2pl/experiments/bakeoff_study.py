@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from o2pl.errors import InvalidInput
 from o2pl.experiments.bakeoff import BAKEOFF
 from o2pl.experiments.bakeoff_figures import gaps_figure, means_figure, scatter_figure
 from o2pl.experiments.bakeoff_statistics import Pair, compare_pair
 from o2pl.experiments.study import Claim, Study, at_least, at_most
 from o2pl.experiments.summary import bootstrap_interval
-from o2pl.interactions import InvalidInput
 from o2pl.protocols import Floats, Ints
 
 LABELS = {

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from o2pl.environments import ParquetSet
+from o2pl.errors import InvalidInput
 from o2pl.evaluation.loop import play, regret
 from o2pl.experiments.experiment import Cell, Columns, Settings, Unit
-from o2pl.interactions import InvalidInput
 from o2pl.learners import O2PL, Run
 from o2pl.learners.rivals import UNIT, Range, Recipe
 from o2pl.learners.rivals.vw import VowpalWabbit

@@ -23,8 +23,8 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol
 
+from o2pl.errors import InvalidInput
 from o2pl.experiments.experiment import Columns, Unit
-from o2pl.interactions import InvalidInput
 
 Compute = Callable[[Unit], Columns]
 

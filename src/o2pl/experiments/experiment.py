@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import o2pl
-from o2pl.interactions import InvalidInput
+from o2pl.errors import InvalidInput
 
 Settings = Mapping[str, Any]  # plain JSON values; "name" is what the command line and the results call it
 Columns = Mapping[str, Any]  # column name -> one value per row

@@ -41,7 +41,7 @@ def learners() -> dict[str, Settings]:
     O2PL scales losses by the reward range; b = the natural loss 0 on that scale leaves them as they are, which is what
     SCRM gets. b = 0 ("shifted") instead moves all of them below 0.
     """
-    own: dict[str, Any] = {"scale": SCALE, "features": Chain(), "update": Exact(), "reward_range": WORLD.reward_range}
+    own: dict[str, Any] = {"scale": SCALE, "features": Chain(), "schedule": Exact(), "reward_range": WORLD.reward_range}
     zero = float(to_loss(0.0, WORLD.reward_range))
     made: dict[str, Any] = {
         "o2pl-surrogate": GaussianO2PL(**own, control=None, l2=0.0, penalty=0.0, baseline=zero),

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from o2pl.errors import InvalidInput
 from o2pl.experiments.experiment import Cell, Columns, Settings, Unit
 from o2pl.experiments.figures import STYLES
 from o2pl.experiments.study import Claim
 from o2pl.experiments.summary import final_values, mean_and_error
-from o2pl.interactions import InvalidInput
 from o2pl.learners import O2PL
 from o2pl.learners.rivals import OFFLINE_RIVALS, UNIT, OfflineRecipe, Range
 from o2pl.learners.rivals.models import Link

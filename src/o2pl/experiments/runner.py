@@ -7,11 +7,11 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from o2pl.errors import InvalidInput
 from o2pl.experiments.engines import Engine, Failed, Finished, Local, Outcome
 from o2pl.experiments.experiment import Experiment, Options, Unit, available
 from o2pl.experiments.progress import Progress, Silent
 from o2pl.experiments.store import Store, table_name
-from o2pl.interactions import InvalidInput
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,10 @@ import numpy as np
 
 from o2pl.environments.datasets import Embedded, ParquetSet, catalogue
 from o2pl.environments.incumbents import IncumbentLog
+from o2pl.errors import InvalidInput
 from o2pl.experiments.comparison import world_of
 from o2pl.experiments.experiment import Cell, Columns, Experiment, Settings, Size, Unit
-from o2pl.interactions import Interactions, InvalidInput
+from o2pl.interactions import Interactions
 from o2pl.learners.incumbent import SafeImprovement, clone, improved, random_loss
 from o2pl.learners.members import LINEAR, shared_control
 from o2pl.learners.rivals.lower_bound import GuardedLowerBound, LowerBound, SelfNormalised

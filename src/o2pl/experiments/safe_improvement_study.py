@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from o2pl.errors import InvalidInput
 from o2pl.experiments.figures import STYLES
 from o2pl.experiments.safe_improvement import EXPERIMENT, LABELS, LOGGERS, SIZES
 from o2pl.experiments.study import Claim, Study, at_least, at_most
 from o2pl.experiments.summary import bootstrap_interval
-from o2pl.interactions import InvalidInput
 from o2pl.protocols import Floats
 
 HARM = 0.005

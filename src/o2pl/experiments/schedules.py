@@ -21,7 +21,7 @@ from o2pl.experiments.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.experiments.figures import STYLES
 from o2pl.experiments.study import Claim, Study, at_most
 from o2pl.experiments.summary import bootstrap_interval, final_values
-from o2pl.learners.updates import as_update
+from o2pl.learners.schedules import as_schedule
 from o2pl.protocols import Environment, Floats
 
 BAR = 0.005  # of the mean reward, in units of the reward range
@@ -29,7 +29,7 @@ GROWTH = 1.1  # of CPU time, as a power of T
 LOGISTIC = BernoulliTask(features=20)
 REFERENCE = "exact"
 LABELS = {"near-exact": "near-exact", "geometric": "geometric (default)", "replay": "replay", "exact": "every round"}
-LEARNERS = {name: o2pl(policy="linear", update=as_update(name)) for name in LABELS}  # with their numbers
+LEARNERS = {name: o2pl(policy="linear", schedule=as_schedule(name)) for name in LABELS}  # with their numbers
 # Solving every round costs O(T²): worlds are played for as long as that can be waited for. Digits has 1,797 rows.
 COMPARED: dict[str, tuple[Environment, float]] = {
     "logistic": (LOGISTIC, 0.25),

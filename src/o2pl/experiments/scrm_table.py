@@ -71,7 +71,7 @@ def cells(data: str | None) -> Sequence[Cell]:
 
 def _continuous_learners(world: ContinuousWorld, scale: float) -> Iterator[Settings]:
     """Uncentred: b at the natural loss 0, so that losses enter as they are, as SCRM's do."""
-    own: dict[str, Any] = {"scale": scale, "reward_range": world.reward_range, "update": Exact()}
+    own: dict[str, Any] = {"scale": scale, "reward_range": world.reward_range, "schedule": Exact()}
     zero = float(to_loss(0.0, world.reward_range))
     yield described("o2pl", GaussianO2PL(**own))
     yield described("o2pl-uncentred", GaussianO2PL(**own, baseline=zero, control=None))
@@ -81,7 +81,7 @@ def _continuous_learners(world: ContinuousWorld, scale: float) -> Iterator[Setti
 
 def _discrete_learners(losses: tuple[float, float]) -> Iterator[Settings]:
     best, _ = losses
-    yield described("o2pl", O2PL(3, policy="linear", update=Exact()))  # centred: the same for either encoding
+    yield described("o2pl", O2PL(3, policy="linear", schedule=Exact()))  # centred: the same for either encoding
     uncentred = O2PL.paper(3, penalty=0.1, l2=0.1, baseline=-1.0 - best)  # y - b ∈ {best, best + 1} for y ∈ {-1, 0}
     yield described("o2pl-uncentred", uncentred)
     for penalty in LAMBDAS:

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from o2pl.errors import InvalidInput
 from o2pl.experiments.experiment import Columns, Experiment, Unit
-from o2pl.interactions import InvalidInput
 
 _DIGEST, _SECONDS, _SETTINGS = b"o2pl.digest", b"o2pl.seconds", b"o2pl.settings"
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from o2pl.environments import Wheel
+from o2pl.errors import InvalidInput
 from o2pl.experiments.comparison import COLUMNS, cells, compare, o2pl, world_of
 from o2pl.experiments.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.experiments.figures import STYLES, curves
 from o2pl.experiments.study import Claim, Study, at_least
 from o2pl.experiments.summary import final_values, mean_and_error
 from o2pl.features import Chain, Fourier, Intercept, Quadratic, Standardise
-from o2pl.interactions import InvalidInput
 from o2pl.learners import O2PL, Geometric, Member, Replay
 from o2pl.learners.rivals import PLAIN, RIVALS, UNIT, Range, Recipe
 from o2pl.learners.rivals.linear import LinTS, LinUCB
@@ -58,8 +58,8 @@ FEATURES: dict[str, FeatureMap] = {
 
 
 def _o2pl(features: FeatureMap, level: float, warm_start: float, sharpness: float) -> Recipe:
-    update = Geometric(warm_start=round(warm_start))
-    return o2pl(policy=Member(features), update=update, baseline=-level, sharpness=sharpness)
+    schedule = Geometric(warm_start=round(warm_start))
+    return o2pl(policy=Member(features), schedule=schedule, baseline=-level, sharpness=sharpness)
 
 
 def _linucb(features: FeatureMap, alpha: float, ridge: float) -> Recipe:
@@ -101,7 +101,7 @@ LEARNERS: dict[str, Recipe] = {
     "linucb-textbook": _linucb(PLAIN, 1.0, 1.0),  # the paper does not say its widths: α = v = 1, nothing tuned
     "lints-textbook": _lints(PLAIN, 1.0, 1.0),
     "o2pl-default": o2pl(),
-    "paper-replay": o2pl(O2PL.paper_replay, update=Replay(warm_start=200)),  # with fewer it may never see the rim
+    "paper-replay": o2pl(O2PL.paper_replay, schedule=Replay(warm_start=200)),  # with fewer it may never see the rim
     "uniform": RIVALS["uniform"],
 }
 _LEVELS, _WARM_STARTS, _ = zip(*(settings["o2pl"] for settings in TUNED.values()), strict=True)

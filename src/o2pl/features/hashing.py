@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 
 from o2pl.compiled import compiled
-from o2pl.interactions import InvalidInput, SparseRows
+from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Floats, Ints, State
+from o2pl.rows import SparseRows
 from o2pl.storage import storable
 
 _LARGEST = float(np.finfo(np.float32).max)

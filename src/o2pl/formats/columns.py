@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from o2pl.errors import InvalidInput
 from o2pl.evaluation.logs import RewardLog, as_log
-from o2pl.interactions import InvalidInput
 from o2pl.learners.base import load
 from o2pl.protocols import Array, Floats
 from o2pl.validation import RewardRange

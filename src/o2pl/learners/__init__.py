@@ -5,7 +5,7 @@ from o2pl.learners.estimators import O2PL
 from o2pl.learners.gaussian import GaussianO2PL
 from o2pl.learners.incumbent import SafeImprovement
 from o2pl.learners.members import Member
-from o2pl.learners.updates import Exact, Geometric, Replay
+from o2pl.learners.schedules import Exact, Geometric, Replay
 
 __all__ = [
     "O2PL",

@@ -10,11 +10,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from o2pl.interactions import Decision, Interactions, InvalidInput, SparseRows
+from o2pl.errors import InvalidInput
+from o2pl.interactions import Decision, Interactions
 from o2pl.learners.gate import improvement_bound
 from o2pl.learners.online import OFFLINE
 from o2pl.learners.params import Parameters
 from o2pl.protocols import Array, Floats, Ints
+from o2pl.rows import SparseRows
 from o2pl.storage import UnreadableFile, decode, encode, read, write
 from o2pl.validation import RewardRange, check_batch, check_contexts, check_reward_range, to_loss, to_reward
 

@@ -7,22 +7,24 @@ from typing import Any, Self
 
 import numpy as np
 
+from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Fourier, Hashed, Intercept, Standardise
 from o2pl.features.hashing import Reader
-from o2pl.interactions import ActionSets, InvalidInput, Log
+from o2pl.interactions import Log
 from o2pl.learners.base import BanditEstimator, LossTable
 from o2pl.learners.finite import FiniteOnline
 from o2pl.learners.incumbent import SafeImprovement, Verdict
 from o2pl.learners.members import LINEAR, QUADRATIC, Member
 from o2pl.learners.online import Online
 from o2pl.learners.replay import ReplaySoftmax, is_flat
+from o2pl.learners.schedules import Replay, as_schedule
 from o2pl.learners.settings import Settings
 from o2pl.learners.sparse import SparseOnline
 from o2pl.learners.stream import UniformStream
-from o2pl.learners.updates import Replay, as_update
 from o2pl.policies import ActionWise, Softmax, UniformMixture
 from o2pl.policies.finite import FinitePolicies
 from o2pl.protocols import Array, FeatureMap, Floats
+from o2pl.rows import ActionSets
 from o2pl.validation import (
     check_action_sets,
     check_actions,
@@ -58,7 +60,7 @@ class O2PL(BanditEstimator):
         that vary: a context is a matrix of one feature row per action), "hashed" (a context is a dictionary of words
         and numbers; `Hashed(...)` for its settings), a policy such as `ThresholdClass(...)`, a `Member`, or a sequence
         of members.
-    update
+    schedule
         When to re-learn: "geometric", "near-exact" (more often, to the minimum), "exact" (every round), "replay", or
         one of these with its own settings, such as `Geometric(growth=1.1)`.
     reward_range
@@ -100,7 +102,7 @@ class O2PL(BanditEstimator):
         n_actions: int | None = None,
         *,
         policy: Any = "union",
-        update: Any = "geometric",
+        schedule: Any = "geometric",
         reward_range: tuple[float, float] = (0.0, 1.0),
         penalty: float = 0.1,
         clip: float | str | None = "theory",
@@ -116,7 +118,7 @@ class O2PL(BanditEstimator):
     ) -> None:
         self.n_actions = n_actions
         self.policy = policy
-        self.schedule = update
+        self.schedule = schedule
         self.reward_range = reward_range
         self.penalty = penalty
         self.clip = clip
@@ -132,11 +134,11 @@ class O2PL(BanditEstimator):
 
     @classmethod
     def paper(
-        cls, n_actions: int | None = None, *, policy: Any = "linear", update: Any = "exact", **settings: Any
+        cls, n_actions: int | None = None, *, policy: Any = "linear", schedule: Any = "exact", **settings: Any
     ) -> Self:
         """Algorithm 1 to the letter: solve every round, λ = 1, b = 0, the theory's schedules, no control variate."""
         literal: dict[str, Any] = {"penalty": 1.0, "baseline": None, "control": None, "l2": 0.0, "sharpness": 1.0}
-        return cls(n_actions, policy=policy, update=update, **(literal | settings))
+        return cls(n_actions, policy=policy, schedule=schedule, **(literal | settings))
 
     @classmethod
     def paper_replay(cls, n_actions: int | None = None, **settings: Any) -> Self:
@@ -145,7 +147,7 @@ class O2PL(BanditEstimator):
         The paper does not say how its penalty was weighed there. At λ = 1 the terms in log(1/δ) outweigh what 200 rows
         can show and nothing is learned; λ = 0.1 is ours.
         """
-        return cls.paper(n_actions, **({"update": "replay", "penalty": 0.1} | settings))
+        return cls.paper(n_actions, **({"schedule": "replay", "penalty": 0.1} | settings))
 
     @classmethod
     def from_incumbent(
@@ -159,7 +161,7 @@ class O2PL(BanditEstimator):
         n_actions: int | None = None,
         confidence: float = 0.9,
         reward_range: tuple[float, float] = (0.0, 1.0),
-        update: Any = "geometric",
+        schedule: Any = "geometric",
         exploration: float = 0.0,
         random_state: Any = None,
     ) -> Self:
@@ -174,7 +176,7 @@ class O2PL(BanditEstimator):
         learner = cls(
             len(found.params_) // LINEAR.width(np.shape(contexts)[1]),
             policy="linear",
-            update=update,
+            schedule=schedule,
             reward_range=reward_range,
             penalty=found.verdict_.penalty if found.deploy_ else max(found.penalties),
             baseline=float(np.clip(to_loss(found.baseline_, reward_range), -1, 0)),  # rounding
@@ -251,7 +253,7 @@ class O2PL(BanditEstimator):
         return members[0].features  # type: ignore[return-value]  # the only member's, which are
 
     def _make_engine(self, width: int, n_actions: int | None) -> Any:
-        members, update = self._members(), as_update(self.schedule)
+        members, schedule = self._members(), as_schedule(self.schedule)
         check_number("sharpness", self.sharpness, 0, open_low=True)
         check_number("exploration", self.exploration, 0, 1)
         sets, hashed = self._takes_action_sets, self._hashed is not None
@@ -259,21 +261,21 @@ class O2PL(BanditEstimator):
         acting = (self.sharpness, self.exploration)
         if sets:
             policies = [member.policy for member in members]
-            return Online(members, policies, self._settings(control=False), update, log, stream, *acting)
+            return Online(members, policies, self._settings(control=False), schedule, log, stream, *acting)
         own = next((int(m.policy.n_actions) for m in members if m.policy is not None), None)
         self.n_actions_ = _agreed(own, self.n_actions, n_actions)
         if hashed:
-            settings = self._settings(control=not isinstance(update, Replay))
-            return SparseOnline(members[0], self.n_actions_, settings, update, log, stream, *acting)
+            settings = self._settings(control=not isinstance(schedule, Replay))
+            return SparseOnline(members[0], self.n_actions_, settings, schedule, log, stream, *acting)
         if isinstance(members[0].policy, FinitePolicies):
             settings = self._settings(control=False)
-            return FiniteOnline(members[0].policy, settings, update.warm_start, log, stream, self.exploration)
-        if isinstance(update, Replay) and len(members) == 1 and members[0].policy is None and is_flat(members[0]):
+            return FiniteOnline(members[0].policy, settings, schedule.warm_start, log, stream, self.exploration)
+        if isinstance(schedule, Replay) and len(members) == 1 and members[0].policy is None and is_flat(members[0]):
             settings = self._settings(control=False)
-            return ReplaySoftmax(members[0], self.n_actions_, settings, update, log, stream, *acting)
+            return ReplaySoftmax(members[0], self.n_actions_, settings, schedule, log, stream, *acting)
         policies = [Softmax(self.n_actions_) if m.policy is None else m.policy for m in members]
-        settings = self._settings(control=not isinstance(update, Replay))
-        return Online(members, policies, settings, update, log, stream, *acting)
+        settings = self._settings(control=not isinstance(schedule, Replay))
+        return Online(members, policies, settings, schedule, log, stream, *acting)
 
     # -- what comes in
 

@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.interactions import ActionSets, Interactions, InvalidInput
+from o2pl.errors import InvalidInput
+from o2pl.interactions import Interactions
 from o2pl.objectives.improvement import improvement_values
 from o2pl.objectives.weights import policy_weights
 from o2pl.protocols import Floats
+from o2pl.rows import ActionSets
 from o2pl.theory.betting import betting_lower
 from o2pl.validation import check_number, to_reward
 

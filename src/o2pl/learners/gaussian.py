@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.interactions import InvalidInput, Log
+from o2pl.errors import InvalidInput
+from o2pl.interactions import Log
 from o2pl.learners.base import BanditEstimator
 from o2pl.learners.members import LINEAR, Member
 from o2pl.learners.online import Online
+from o2pl.learners.schedules import as_schedule
 from o2pl.learners.settings import Settings
 from o2pl.learners.stream import UniformStream
-from o2pl.learners.updates import as_update
 from o2pl.policies import Gaussian
 from o2pl.protocols import Array, FeatureMap, Floats
 from o2pl.validation import (
@@ -40,7 +41,7 @@ class GaussianO2PL(BanditEstimator):
         The feature map; standardised contexts and an intercept unless said otherwise.
     control
         The ridge of a linear model of the losses given the context, which takes the place of the baseline; or None.
-    update, reward_range, penalty, clip, baseline, l2, p, beta, delta, random_state
+    schedule, reward_range, penalty, clip, baseline, l2, p, beta, delta, random_state
         As for `O2PL`.
     """
 
@@ -51,7 +52,7 @@ class GaussianO2PL(BanditEstimator):
         scale: float = 1.0,
         learn_scale: bool = False,
         features: FeatureMap = LINEAR,
-        update: Any = "geometric",
+        schedule: Any = "geometric",
         reward_range: tuple[float, float] = (0.0, 1.0),
         penalty: float = 0.1,
         clip: float | str | None = "theory",
@@ -67,7 +68,7 @@ class GaussianO2PL(BanditEstimator):
         self.scale = scale
         self.learn_scale = learn_scale
         self.features = features
-        self.schedule = update
+        self.schedule = schedule
         self.reward_range = reward_range
         self.penalty = penalty
         self.clip = clip
@@ -108,7 +109,7 @@ class GaussianO2PL(BanditEstimator):
         )
         policy = Gaussian(self.centre, self.scale, self.learn_scale)
         log, stream = Log(width, np.float64), UniformStream(self.random_state)
-        return Online([Member(self.features)], [policy], settings, as_update(self.schedule), log, stream)
+        return Online([Member(self.features)], [policy], settings, as_schedule(self.schedule), log, stream)
 
     @property
     def _density(self) -> bool:

@@ -21,7 +21,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from o2pl.interactions import Interactions, InvalidInput
+from o2pl.errors import InvalidInput
+from o2pl.interactions import Interactions
 from o2pl.learners.members import LINEAR
 from o2pl.learners.params import Parameters
 from o2pl.learners.settings import Settings

@@ -9,12 +9,12 @@ import numpy as np
 
 from o2pl.features import Chain, Intercept, Quadratic, Standardise
 from o2pl.features.blocks import Recipe, recipe
-from o2pl.interactions import ActionSets, Interactions
+from o2pl.interactions import Interactions
 from o2pl.learners.kernels.actionwise import ActionWiseValue
 from o2pl.learners.kernels.gaussian import GaussianValue
 from o2pl.learners.kernels.softmax import SoftmaxValue
+from o2pl.learners.schedules import Replay
 from o2pl.learners.settings import Settings
-from o2pl.learners.updates import Replay
 from o2pl.objectives.control import ridge_baseline, ridge_control
 from o2pl.objectives.pessimistic import policy_value
 from o2pl.oracles.adam import adam_step
@@ -24,6 +24,7 @@ from o2pl.policies.actionwise import ActionWise
 from o2pl.policies.gaussian import Gaussian
 from o2pl.policies.softmax import Softmax
 from o2pl.protocols import Array, FeatureMap, Floats, Ints, State, ValueAndGradient
+from o2pl.rows import ActionSets
 from o2pl.storage import storable
 
 REMEMBERING = LBFGS(iterations=5, tolerance=1e-4, memory=6)  # where a solve knows the curvature from those before

@@ -13,19 +13,21 @@ from typing import Any
 
 import numpy as np
 
+from o2pl.errors import InvalidInput
 from o2pl.features.blocks import Recipe, recipe
-from o2pl.interactions import ActionSets, Decision, Interactions, InvalidInput, Log
+from o2pl.interactions import Decision, Interactions, Log
 from o2pl.learners.kernels.replay import all_finite
 from o2pl.learners.members import LINEAR, STRETCH, Member, MemberState, shared_control
+from o2pl.learners.schedules import Replay, Schedule
 from o2pl.learners.settings import Settings
 from o2pl.learners.single import ROWS, SingleSet, single
 from o2pl.learners.stream import UniformStream
 from o2pl.learners.threads import one_blas_thread
 from o2pl.learners.union import progressive_gains, shares
-from o2pl.learners.updates import Replay, Update
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.policies.sampling import draw, draw_one, draw_rows
 from o2pl.protocols import Array, Floats
+from o2pl.rows import ActionSets
 from o2pl.validation import check_action_sets, check_actions, check_context
 
 OFFLINE = LBFGS(iterations=500, tolerance=1e-6)
@@ -39,7 +41,7 @@ class Online:
         members: Sequence[Member],
         policies: Sequence[Any],
         settings: Settings,
-        update: Update,
+        update: Schedule,
         log: Log,
         stream: UniformStream,
         sharpness: float = 1.0,

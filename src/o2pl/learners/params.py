@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
-from o2pl.interactions import InvalidInput
+from o2pl.errors import InvalidInput
 
 
 class Parameters:
     """A constructor that only stores its arguments, under their names."""
-
-    _stored_as: ClassVar[dict[str, str]] = {"update": "schedule"}  # `update` is a method too: the name is taken
 
     @classmethod
     def _names(cls) -> list[str]:
@@ -19,7 +17,7 @@ class Parameters:
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The constructor's arguments by name."""
-        return {name: getattr(self, self._stored_as.get(name, name)) for name in self._names()}
+        return {name: getattr(self, name) for name in self._names()}
 
     def set_params(self, **params: Any) -> Self:
         """Change constructor's arguments; they take effect at the next `fit` or on a learner that has not begun."""
@@ -27,7 +25,7 @@ class Parameters:
         if unknown:
             raise InvalidInput(f"set_params: found {unknown}, expected names among {self._names()}")
         for name, value in params.items():
-            setattr(self, self._stored_as.get(name, name), value)
+            setattr(self, name, value)
         return self
 
     def __repr__(self) -> str:

@@ -24,9 +24,9 @@ from o2pl.learners.kernels.replay import (
 )
 from o2pl.learners.kernels.softmax import SoftmaxValue
 from o2pl.learners.members import STRETCH, Member, MemberState
+from o2pl.learners.schedules import Replay
 from o2pl.learners.settings import Settings
 from o2pl.learners.stream import UniformStream
-from o2pl.learners.updates import Replay
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.protocols import Array, Floats
 from o2pl.validation import check_actions, check_context

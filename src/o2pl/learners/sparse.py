@@ -13,7 +13,7 @@ import numpy as np
 
 from o2pl.features.hashing import Hashed, Reader, expanded_size
 from o2pl.features.standardise import Standardise
-from o2pl.interactions import Decision, Interactions, Log, SparseRows
+from o2pl.interactions import Decision, Interactions, Log
 from o2pl.lanes import padded
 from o2pl.learners.kernels.sparse import (
     admit,
@@ -28,13 +28,14 @@ from o2pl.learners.kernels.sparse import (
     sparse_objective,
 )
 from o2pl.learners.members import REMEMBERING, Member
+from o2pl.learners.schedules import Replay, Schedule
 from o2pl.learners.settings import Settings, clip_at, penalty_at
 from o2pl.learners.stream import UniformStream
-from o2pl.learners.updates import Replay, Update
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.oracles.quasi_newton import Curvature, descend
 from o2pl.policies.sampling import draw_rows
 from o2pl.protocols import Array, Floats, Ints
+from o2pl.rows import SparseRows
 from o2pl.validation import check_actions
 
 CLIP = np.float32(Standardise().clip)  # of standardised numbers
@@ -73,7 +74,7 @@ class SparseOnline:
         member: Member,
         n_actions: int,
         settings: Settings,
-        update: Update,
+        update: Schedule,
         log: Log,
         stream: UniformStream,
         sharpness: float,

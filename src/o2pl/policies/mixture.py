@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.interactions import ActionSets
 from o2pl.policies.sampling import draw, draw_rows
 from o2pl.protocols import Array, Floats, Ints, Pullback
+from o2pl.rows import ActionSets
 from o2pl.storage import storable
 
 

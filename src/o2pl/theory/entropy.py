@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from o2pl.interactions import InvalidInput
+from o2pl.errors import InvalidInput
 
 # by the name of the class in `policies` (features of any map are features here; UniformMixture keeps its policy's p)
 ENTROPY_EXPONENTS: dict[str, float] = {

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from o2pl.compiled import compiled
-from o2pl.interactions import InvalidInput
+from o2pl.errors import InvalidInput
 from o2pl.protocols import Floats
 
 

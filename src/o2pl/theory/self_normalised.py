@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from o2pl.interactions import InvalidInput
+from o2pl.errors import InvalidInput
 from o2pl.theory.critical import complexity, critical_radius
 from o2pl.theory.inequality import peeled_deviation
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Intercept
-from o2pl.interactions import InvalidInput
 from o2pl.learners.rivals.counterfactual import CounterfactualRisk, a_posteriori, risk_value, solve
 from o2pl.learners.rivals.crm import CRM, SCRM
 from o2pl.policies import Gaussian, Softmax

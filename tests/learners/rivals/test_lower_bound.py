@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Intercept
-from o2pl.interactions import InvalidInput
 from o2pl.learners.incumbent import clone
 from o2pl.learners.rivals.lower_bound import GuardedLowerBound, LowerBound, SelfNormalised
 from o2pl.learners.rivals.reductions import DirectMethod

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
+from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Intercept
-from o2pl.interactions import InvalidInput
 from o2pl.learners.rivals.reductions import DirectMethod, DoublyRobust, IPWClassifier
 
 WITH_ONE = Chain((Intercept(),))

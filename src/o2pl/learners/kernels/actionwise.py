@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from o2pl.compiled import compiled, exp_any
-from o2pl.interactions import ActionSets
 from o2pl.learners.kernels.one_pass import ROWS, combine, gather, largest, packed, put_together
 from o2pl.learners.kernels.softmax import phi_numbers
 from o2pl.objectives.penalty import Phi
 from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.objectives.weights import clipped_sums, split_cotangent
 from o2pl.protocols import Floats, Ints
+from o2pl.rows import ActionSets
 
 _LARGEST = np.finfo(np.float64).max  # in place of ∞, which times a probability of 0 would be none
 

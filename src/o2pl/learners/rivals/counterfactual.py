@@ -19,7 +19,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from o2pl.interactions import Interactions, InvalidInput
+from o2pl.errors import InvalidInput
+from o2pl.interactions import Interactions
 from o2pl.learners.params import Parameters
 from o2pl.learners.stream import UniformStream
 from o2pl.objectives.weights import importance_weights

@@ -11,7 +11,8 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from o2pl.interactions import Decision, InvalidInput, Log
+from o2pl.errors import InvalidInput
+from o2pl.interactions import Decision, Log
 from o2pl.learners.members import LINEAR
 from o2pl.learners.rivals.counterfactual import CounterfactualLearner
 from o2pl.protocols import FeatureMap

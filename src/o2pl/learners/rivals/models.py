@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from o2pl.interactions import InvalidInput
+from o2pl.errors import InvalidInput
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.protocols import Floats, Ints
 

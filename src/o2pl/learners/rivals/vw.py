@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from o2pl.errors import InvalidInput
 from o2pl.features import Standardise
-from o2pl.interactions import Decision, InvalidInput
+from o2pl.interactions import Decision
 from o2pl.learners.rivals.discrete import DiscreteLearner
 from o2pl.policies.sampling import draw_rows
 from o2pl.protocols import FeatureMap, Floats

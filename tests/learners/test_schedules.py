@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import o2pl
-from o2pl.learners.updates import NEAR_EXACT, Update, as_update
+from o2pl.learners.schedules import NEAR_EXACT, Schedule, as_schedule
 
 
-def due(update: Update, rounds: int) -> list[int]:
-    at, found = update.after(0), []
+def due(schedule: Schedule, rounds: int) -> list[int]:
+    at, found = schedule.after(0), []
     while at <= rounds:
         found.append(at)
-        at = update.after(at)
+        at = schedule.after(at)
     return found
 
 
@@ -32,20 +32,20 @@ def test_near_exact_solves_every_round_at_first_and_when_the_history_has_grown_b
 @pytest.mark.parametrize("policy", ["linear", "actionwise"])
 def test_effort_counts_solves_and_survives_a_file(name: str, policy: str, tmp_path: Path) -> None:
     generator, rounds = np.random.default_rng(0), 40
-    learner = o2pl.O2PL(3 if policy == "linear" else None, policy=policy, update=name, random_state=0)
+    learner = o2pl.O2PL(3 if policy == "linear" else None, policy=policy, schedule=name, random_state=0)
     for _ in range(rounds):
         context = generator.normal(size=(3, 2) if policy == "actionwise" else 2)
         action, propensity = learner.act(context)
         learner.update(context, action, float(action == 1), propensity)
     solves, evaluations = learner.effort_
-    assert solves == len(due(as_update(name), rounds))
+    assert solves == len(due(as_schedule(name), rounds))
     assert evaluations > solves
     learner.save(tmp_path / "learner.o2pl")
     assert o2pl.load(tmp_path / "learner.o2pl").effort_ == (solves, evaluations)
 
 
 def test_where_nothing_is_solved_there_is_no_effort() -> None:
-    learner = o2pl.O2PL(2, policy="linear", update="replay", random_state=0)
+    learner = o2pl.O2PL(2, policy="linear", schedule="replay", random_state=0)
     learner.run((np.ones((80, 1)), np.ones((80, 2))))
     assert learner.effort_ == (0, 0)
 
@@ -58,7 +58,7 @@ def test_more_steps_often_come_closer_to_solving_every_round_than_few_steps_seld
     rewards = (generator.random((600, 4)) < 1 / (1 + np.exp(-x @ weights))).astype(float)
     apart = {}
     for name in ("near-exact", "geometric"):
-        learner = o2pl.O2PL(4, policy="linear", update=name, random_state=0)
+        learner = o2pl.O2PL(4, policy="linear", schedule=name, random_state=0)
         apart[name] = 0.0
         for start in range(0, 600, 60):
             learner.run((x[start : start + 60], rewards[start : start + 60]))

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from o2pl.interactions import InvalidInput
+from o2pl.errors import InvalidInput
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.storage import storable
 
@@ -58,12 +58,12 @@ class Replay:
         return max(n + self.every, self.warm_start)
 
 
-Update = Exact | Geometric | Replay
+Schedule = Exact | Geometric | Replay
 
 # Within .005 of solving every round at near-linear cost (experiment `schedules`): every round up to about 150, then
 # when the history has grown by 1 % (at 250 rows) to 5 %, and nearer to the minimum than a few steps come.
 NEAR_EXACT = Geometric(growth=1.05, ease=1000.0, oracle=LBFGS(iterations=15, tolerance=1e-4))
-_NAMED: dict[str, Update] = {
+_NAMED: dict[str, Schedule] = {
     "exact": Exact(),
     "near-exact": NEAR_EXACT,
     "geometric": Geometric(),
@@ -71,10 +71,10 @@ _NAMED: dict[str, Update] = {
 }
 
 
-def as_update(given: Any) -> Update:
+def as_schedule(given: Any) -> Schedule:
     """A schedule by name, or as it is."""
-    if isinstance(given, Update):
+    if isinstance(given, Schedule):
         return given
     if isinstance(given, str) and given in _NAMED:
         return _NAMED[given]
-    raise InvalidInput(f"update: found {given!r}, expected one of {sorted(_NAMED)} or a schedule such as Geometric()")
+    raise InvalidInput(f"schedule: found {given!r}, expected one of {sorted(_NAMED)} or a schedule such as Geometric()")
