@@ -1,16 +1,21 @@
-# Every target makes .venv when it is missing or older than what it was made from.
+# Every target makes its environment when that is missing or older than what it was made from.
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.made
+DEMO := .venv-demo/.made
 PEERS := .venv-peers/.made
 
-.PHONY: demo test check bench clean
+.PHONY: demo test contracts check bench clean
 
-demo: $(STAMP)
-	$(BIN)/o2pl reproduce --quick --out out/demo
+demo: $(DEMO)
+	.venv-demo/bin/o2pl reproduce --quick --out out/demo
 
 test: $(STAMP)
 	$(BIN)/python -m pytest
+
+# Every kernel beside the parts it stands for, over the whole product of the settings: hours. `test` covers all pairs.
+contracts: $(STAMP)
+	O2PL_CONTRACTS=full $(BIN)/python -m pytest tests/test_kernel_contracts.py
 
 check: $(STAMP)
 	$(BIN)/ruff check .
@@ -21,10 +26,12 @@ check: $(STAMP)
 bench: $(STAMP) $(PEERS)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): EXTRAS := dev
+$(DEMO): EXTRAS := experiments,vw
+$(STAMP) $(DEMO): %/.made: pyproject.toml constraints.txt
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'o2pl needs Python 3.11 or newer, this is ' + sys.version)"
-	$(PYTHON) -m venv --clear .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,bench]"
+	$(PYTHON) -m venv --clear $*
+	$*/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[$(EXTRAS)]"
 	touch $@
 
 # The libraries that the bench runs beside ours; one that does not install is named, and left out.
@@ -33,4 +40,4 @@ $(PEERS): benchmarks/peers-constraints.txt benchmarks/peer_environment.py | $(ST
 	touch $@
 
 clean:
-	rm -rf .venv .venv-peers out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-demo .venv-peers out .pytest_cache .mypy_cache .ruff_cache .hypothesis

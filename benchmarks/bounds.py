@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from o2pl.learners.kernels.softmax import HELD
-from o2pl.learners.schedules import Replay
+from benchmarks.internals import FEATURES_KEPT, REPLAY
 
 Results = Mapping[str, Any]
 
 
 def bound(name: str, results: Results) -> str:
-    """A sentence or two: the row's own note, or what other rows say of it. Empty where nothing measured says it."""
-    if note := results[name].get("note"):
-        return str(note)
+    """A sentence or two: the row's own note, and what other rows say of it. Empty where nothing measured says it."""
     kind = name.split("_")[0]
     explain = {"loop": _loop, "run": _run, "batch": _batch, "seeds": _seeds}.get(kind)
-    return "" if explain is None else explain(name.removesuffix("_cpp"), results)
+    said = str(results[name].get("note", "")), "" if explain is None else explain(name.removesuffix("_cpp"), results)
+    return " ".join(filter(None, said))
 
 
 def _number(results: Results, row: str, side: str) -> float | None:
@@ -26,17 +24,10 @@ def _number(results: Results, row: str, side: str) -> float | None:
 
 
 def _loop(name: str, results: Results) -> str:
-    ours, reference = _number(results, name, "o2pl"), _number(results, f"{name}_cpp", "peer")
-    inside, theirs = _number(results, name.replace("loop", "run"), "o2pl"), _number(results, name, "peer")
-    said = []
-    if ours and inside:
-        said.append(
-            f"Of the {1e6 / ours:.1f} µs of a round, {1e6 / inside:.1f} µs are compiled work (what a round of "
-            f"`{name.replace('loop', 'run')}` takes); the rest is calling it from Python."
-        )
-    if reference and theirs:
-        said.append(f"The C++ reference called the same way stands at {reference / theirs:.1f} times VW.")
-    return " ".join(said)
+    reference, theirs = _number(results, f"{name}_cpp", "peer"), _number(results, name, "peer")
+    if not (reference and theirs):
+        return ""
+    return f"The C++ reference called the same way stands at {reference / theirs:.1f} times VW."
 
 
 def _run(name: str, results: Results) -> str:
@@ -46,8 +37,7 @@ def _run(name: str, results: Results) -> str:
     if not (reference and theirs and sgemm):
         return ""
     d, k = map(int, name.removeprefix("run_").split("x"))
-    schedule = Replay()
-    products = schedule.steps / schedule.every * 4 * schedule.window * (d + 1) * k / (1e3 * sgemm)  # µs
+    products = REPLAY.steps / REPLAY.every * 4 * REPLAY.window * (d + 1) * k / (1e3 * sgemm)  # µs
     return (
         f"VW's driver takes {1e6 / theirs:.1f} µs a round; the matrix products of a round alone take {products:.2f} µs "
         f"at the rate of sgemm on one thread: the limit of replay-Adam here is {1e6 / theirs / products:.1f} times its "
@@ -77,8 +67,8 @@ def _kept(name: str, results: Results) -> str:
     if not kept:
         return ""
     return (
-        f" Ours makes features beyond {HELD // 2**20} MiB anew at every evaluation, to stay within `memory_1e6`; with "
-        f"all of them kept, as the reference has them, it is at {kept:.2f}."
+        f" Ours makes features beyond {FEATURES_KEPT // 2**20} MiB anew at every evaluation, to stay within "
+        f"`memory_1e6`; with all of them kept, as the reference has them, it is at {kept:.2f}."
     )
 
 

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from benchmarks import peers
 from benchmarks.measure import Row, Skipped, Task, rates
-from o2pl.evaluation.estimators import BLOCK, Estimate, Stream, Tuning, columns_of
+from o2pl.evaluation.estimators import Estimate, EstimatorSettings, Stream, estimator_input
+from o2pl.interactions import BLOCK
 
 Tables = dict[str, NDArray[Any]]
 RESAMPLES = 100
@@ -42,10 +43,10 @@ def tables(n: int, n_actions: int = 5, seed: int = 0) -> Tables:
 def ours(log: Tables, names: tuple[str, ...] = NAMES) -> list[Estimate]:
     """Block by block: weights, the model's two columns, the estimators' sums; the errors come with the sums."""
     n = len(log["reward"])
-    streams = [Stream(name, Tuning.theory(n)) for name in names]
+    streams = [Stream(name, EstimatorSettings.theory(n)) for name in names]
     for start in range(0, n, BLOCK):
         r, a, q, pi, m = (column[start : start + BLOCK] for column in log.values())
-        columns = columns_of(r, a, q, pi, m if "dr" in names else None)
+        columns = estimator_input(r, a, q, pi, m if "dr" in names else None)
         for stream in streams:
             stream.add(columns)
     return [stream.estimate() for stream in streams]

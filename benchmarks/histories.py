@@ -1,26 +1,19 @@
-"""Learning from whole histories: growth with the horizon, seeds side by side, the bake-off's CPU time."""
+"""Learning from whole histories: growth with the horizon, what a schedule earns, seeds side by side."""
 
 from __future__ import annotations
 
-import cProfile
-import os
 import time
 from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from benchmarks.data import logistic_bandit
-from benchmarks.measure import Row, Skipped, of_pairs, seconds
+from benchmarks.measure import Row, means, of_pairs, seconds
 from o2pl import O2PL
-from o2pl.environments.datasets import FOLDER_VARIABLE
-from o2pl.evaluation.loop import play
-from o2pl.experiments import bakeoff
-from o2pl.experiments.classification import EMBEDDED
 from o2pl.experiments.engines import Failed, Local
-from o2pl.experiments.experiment import Columns, Options, Unit, available
+from o2pl.experiments.experiment import Columns, Unit
 
 
 def linear(schedule: str, seed: int = 0) -> O2PL:
@@ -58,7 +51,8 @@ def exact_reward(schedule: str, rounds: int = 5000, seeds: int = 10) -> Row:
     pairs = [[_mean_reward(each, rounds, seed) for each in (schedule, "exact")] for seed in range(seeds)]
     ours, peer = np.mean(pairs, axis=0)
     ratios = [a / b for a, b in pairs]
-    return Row(float(ours), float(peer), float(ours / peer), min(ratios), max(ratios), "mean reward")
+    both = float(ours), float(peer)
+    return Row(*both, float(ours / peer), min(ratios), max(ratios), "mean reward", rewards=both)
 
 
 def seed_run(unit: Unit) -> Columns:
@@ -72,42 +66,16 @@ def seeds_at_once(seeds: int = 10, rounds: int = 1_000_000, repeats: int = 3) ->
     """The experiment runner with two workers against one; both start their processes within the time."""
     units = [Unit("seeds", seed, {}, {}, rounds, seed) for seed in range(seeds)]
 
+    earned: dict[int, list[float]] = {1: [], 2: []}
+
     def rate(workers: int) -> float:
         start = time.perf_counter()
         for _, outcome in Local(workers).compute(seed_run, units):
             if isinstance(outcome, Failed):
                 raise RuntimeError(outcome.traceback)
+            earned[workers] += outcome.columns["mean_reward"]
         return seeds / (time.perf_counter() - start)
 
     seed_run(Unit("seeds", 0, {}, {}, 1000, 0))  # compile: the workers read it from disk
-    return of_pairs([(rate(2), rate(1)) for _ in range(repeats)], "seeds/s")
-
-
-def bakeoff_cpu(folder: bool, rounds: int | None = None, seeds: int = 3) -> Row:
-    """CPU seconds of `O2PL()` and of VW Greedy as the bake-off plays them, all sets of one seed at a time."""
-    data = os.environ.get(FOLDER_VARIABLE)
-    if not available("vowpalwabbit"):
-        raise Skipped("found no package vowpalwabbit")
-    if folder and not data:
-        raise Skipped(f"needs the folder of data sets in {FOLDER_VARIABLE}")
-    learners = ("o2pl", "vw-greedy")
-    options = Options("full", rounds, range(seeds), learners, None if folder else EMBEDDED, data if folder else None)
-    used = {(seed, learner): 0.0 for seed in range(seeds) for learner in learners}
-    units = bakeoff.BAKEOFF.units(options)
-    for unit in units:
-        used[unit.seed, unit.learner["name"]] += bakeoff.run(unit)["cpu_seconds"][0]
-    row = of_pairs([(used[seed, "o2pl"], used[seed, "vw-greedy"]) for seed in range(seeds)], "CPU s")
-    return row._replace(note=_where([unit for unit in units if unit.seed == 0 and unit.learner["name"] == "o2pl"]))
-
-
-def _where(units: Sequence[Unit], most: int = 5) -> str:
-    """Our functions in which most of the time goes, by a profile, and their share of deciding and learning."""
-    profile = cProfile.Profile()
-    for unit in units:
-        profile.runcall(bakeoff.run, unit)
-    profile.create_stats()
-    found: Any = profile.stats  # (file, line, name) -> calls, calls, own seconds, seconds with what it calls, callers
-    whole = sum(each[3] for (_, _, name), each in found.items() if name == play.__name__)
-    own = [(each[2] / whole, name) for (file, _, name), each in found.items() if "o2pl" in file]
-    shares = (f"`{name}` {share:.0%}" for share, name in sorted(own, reverse=True)[:most])
-    return f"Most of the time goes to {', '.join(shares)} (one seed under a profiler, which slows Python)."
+    row = of_pairs([(rate(2), rate(1)) for _ in range(repeats)], "seeds/s")
+    return row._replace(rewards=means(list(zip(earned[2], earned[1], strict=True))))

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from unittest.mock import patch
 
 import numpy as np
-import scipy.linalg  # noqa: F401  # numba's BLAS is scipy's: loaded, its threads can be set
 from threadpoolctl import threadpool_limits
 
 from benchmarks.measure import Row, rates, times
 from benchmarks.reference import both_objectives, library
-from o2pl.learners.kernels import softmax as kernels
 
 THREADS = 2
 
 
 def batch(n: int, d: int, n_actions: int, kept: bool = False, repeats: int = 9) -> Row:
-    """Milliseconds of `SoftmaxValue` and of the C++ reference; with `kept`, ours keeps all features, as that does."""
+    """Milliseconds of ours and of the C++ reference; with `kept`, ours keeps all features, as that does."""
     library()
-    with patch.object(kernels, "HELD", 2**40 if kept else kernels.HELD):
-        ours, reference, params = both_objectives(n, d, n_actions, THREADS)
-    with threadpool_limits(THREADS, user_api="blas"):
-        return times(lambda: ours(params), lambda: reference(params), "ms", repeats)
+    ours, reference, params = both_objectives(n, d, n_actions, THREADS, keep_features=kept)
+    return times(lambda: ours(params), lambda: reference(params), "ms", repeats)
 
 
-def sgemm(size: int = 2048) -> Row:
+def sgemm(size: int = 2048, repeats: int = 5) -> Row:
     """Single-precision matrix product, GFLOP/s: two threads beside one."""
     a = np.random.default_rng(0).standard_normal((size, size), np.float32)
     out = np.empty_like(a)
@@ -34,11 +29,11 @@ def sgemm(size: int = 2048) -> Row:
         with threadpool_limits(threads, user_api="blas"):
             np.dot(a, a, out)
 
-    row = rates(lambda: product(THREADS), lambda: product(1), 2 * size**3, "GFLOP/s", repeats=5)
+    row = rates(lambda: product(THREADS), lambda: product(1), 2 * size**3, "GFLOP/s", repeats)
     return row._replace(ours=row.ours / 1e9, peer=row.peer / 1e9)
 
 
-def copy(mebibytes: int = 256) -> Row:
+def copy(mebibytes: int = 256, repeats: int = 5) -> Row:
     """Memory read and written, GB/s: two threads beside one."""
     source = np.ones(mebibytes * 2**20 // 8)
     target = np.zeros_like(source)
@@ -49,5 +44,5 @@ def copy(mebibytes: int = 256) -> Row:
         def on_threads() -> None:
             list(pool.map(lambda part: np.copyto(target[part], source[part]), parts))
 
-        row = rates(on_threads, lambda: np.copyto(target, source), 2 * source.nbytes, "GB/s", repeats=5)
+        row = rates(on_threads, lambda: np.copyto(target, source), 2 * source.nbytes, "GB/s", repeats)
     return row._replace(ours=row.ours / 1e9, peer=row.peer / 1e9)

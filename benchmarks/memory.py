@@ -8,10 +8,7 @@ from __future__ import annotations
 import resource
 import subprocess
 import sys
-import tracemalloc
 from pathlib import Path
-from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 
@@ -52,31 +49,22 @@ def grown(rounds: int) -> tuple[float, float]:
     before = peak()
     learner = O2PL(ACTIONS, policy="linear", random_state=0)
     learner.run((contexts, rewards))
-    log = learner.log_
-    columns = sum(each.nbytes for each in (log.contexts, log.actions, log.losses, log.propensities))
-    return peak() - before, columns / 1024**2
+    grew = peak() - before
+    columns = sum(each.nbytes for each in learner.log_)
+    return grew, columns / 1024**2
 
 
 def where(rounds: int) -> str:
     """What is held at the last solve, by the file that made it, in multiples of the columns."""
     from benchmarks.data import logistic_bandit
+    from benchmarks.internals import held_at_last_solve
     from o2pl import O2PL
-    from o2pl.learners.kernels.softmax import SoftmaxValue
 
     world = logistic_bandit(rounds, WIDTH, ACTIONS)
-    held: list[tracemalloc.Snapshot] = []
-    descend = SoftmaxValue.descend
-
-    def watched(*given: Any) -> Any:
-        held[:] = [tracemalloc.take_snapshot()]
-        return descend(*given)
-
     O2PL(ACTIONS, policy="linear", random_state=0).run(world, 1000)  # compile
-    tracemalloc.start()
-    with patch.object(SoftmaxValue, "descend", watched):
-        O2PL(ACTIONS, policy="linear", random_state=0).run(world)
+    held = held_at_last_solve(lambda: O2PL(ACTIONS, policy="linear", random_state=0).run(world))
     columns = rounds * (4 * WIDTH + 3 * 8)
-    parts = [(each.size / columns, Path(each.traceback[0].filename).name) for each in held[0].statistics("filename")]
+    parts = ((size / columns, file) for file, size in held.items())
     return ", ".join(f"{share:.2f} by {file}" for share, file in parts if share >= 0.1)
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import peer_loops
-from benchmarks.measure import Skipped, Told
+from benchmarks.measure import Played, Skipped, Told
 from benchmarks.peer_environment import REASONS
 from o2pl.protocols import Array
 
@@ -77,6 +77,10 @@ class Child:
 
     def seconds(self, task: str, **details: Any) -> Told:
         return Told(self.ask(task, **details)["seconds"])
+
+    def play(self, task: str, **details: Any) -> Played:
+        said = self.ask(task, **details)
+        return Played(said["mean"], said["seconds"])
 
     def __enter__(self) -> Child:
         return self

@@ -241,7 +241,7 @@ struct Learner {
     int d, width, K, window, every, steps, warm_start;
     double step_size, penalty, l2, delta, sharpness, feature_clip, prior;
     int64_t n = 0, learned = 0, checkpoint, stepped = 0;
-    double count = 0, total = 0;
+    double count = 0;
     std::vector<double> mean, squares, probabilities;
     std::vector<char> binary;
     std::vector<float> contexts;
@@ -293,7 +293,6 @@ struct Learner {
                 squares[i] += off * (x[i] - mean[i]);
                 binary[i] &= x[i] == 0 || x[i] == 1;
             }
-            total += losses[s];
         }
         for (int i = 0; i < d; i++) {
             double deviation = std::sqrt(squares[i] / count);
@@ -309,7 +308,9 @@ struct Learner {
             for (int r = 0; r < pad; r++)
                 features[(i + 1) * ld + r] =
                     std::min(std::max((ring[i * ld + r] - shift[i]) * scale[i], -bound), bound);
-        double baseline = (total - prior) / (n + prior), alpha = 2 + std::log(static_cast<double>(m));
+        double seen = 0;
+        for (int64_t s = n - m; s < n; s++) seen += losses[s];
+        double baseline = (seen - prior) / (m + prior), alpha = 2 + std::log(static_cast<double>(m));
         double log_inv_delta = std::log(m * (m + 1.0) / delta);
         alignas(64) int32_t played[BLOCK] = {};
         alignas(64) float residual[BLOCK] = {}, inverse[BLOCK] = {}, w[BLOCK];

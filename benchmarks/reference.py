@@ -12,19 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.internals import Outcomes, replay_numbers, softmax_value, terms, uniforms
 from benchmarks.measure import Skipped
-from o2pl import O2PL
-from o2pl.features import Standardise
-from o2pl.interactions import Interactions
-from o2pl.learners.kernels.softmax import SoftmaxValue
-from o2pl.learners.schedules import Replay
-from o2pl.learners.settings import PRIOR_ROWS, Settings
-from o2pl.learners.stream import UniformStream
-from o2pl.protocols import Floats, Ints
+from o2pl.protocols import Floats, Ints, ValueAndGradient
 
 SOURCE = Path(__file__).with_name("reference.cpp")
 FLAGS = ("-std=c++17", "-O3", "-march=native", "-ffast-math", "-shared", "-fPIC", "-pthread")
-REPLAY = Replay()
 
 
 def build(source: Path) -> ctypes.CDLL:
@@ -80,12 +73,10 @@ def aligned(matrix: Floats) -> Floats:
 class ReplayReference:
     """What `O2PL(n_actions, policy="linear", schedule="replay")` does, with the same numbers."""
 
-    def __init__(self, d: int, n_actions: int, seed: int = 0) -> None:
-        self._library, same = library(), O2PL(n_actions)
-        numbers = [REPLAY.step_size, same.penalty, same.l2, same.delta, same.sharpness, Standardise().clip, PRIOR_ROWS]
-        given = np.array(numbers), np.array([REPLAY.window, REPLAY.every, REPLAY.steps, REPLAY.warm_start], np.int32)
-        self._made = self._library.learner_new(d, n_actions, at(given[0]), at(given[1]))
-        self._stream = UniformStream(seed)
+    def __init__(self, d: int, n_actions: int, seed: int = 0, penalty: float | None = None) -> None:
+        self._library, (numbers, counts) = library(), replay_numbers(n_actions, penalty)
+        self._made = self._library.learner_new(d, n_actions, at(numbers), at(counts))
+        self._stream = uniforms(seed)
 
     def __del__(self) -> None:
         self._library.learner_delete(self._made)
@@ -117,19 +108,19 @@ class ReplayReference:
 
 
 class ObjectiveReference:
-    """What `SoftmaxValue` computes for a log, without a control variate."""
+    """What `softmax_value` computes for a log."""
 
-    def __init__(self, features: Floats, n_actions: int, rows: Interactions, settings: Settings, threads: int) -> None:
+    def __init__(self, features: Floats, n_actions: int, came: Outcomes, threads: int) -> None:
         n, d = features.shape
-        objective, phi = settings.objective(rows), settings.phi(n)
+        found = terms(came)
         self._arrays = (
             aligned(features.T),
-            objective.actions.astype(np.int32),
-            objective.residuals.astype(np.float32),
-            (1 / objective.propensities).astype(np.float32),
-            np.array([phi.alpha, phi.t, phi.log_inv_delta, phi.scale]),
+            came.actions.astype(np.int32),
+            found.residuals.astype(np.float32),
+            (1 / came.propensities).astype(np.float32),
+            found.penalty,
         )
-        self._shape, self._n, self._shrink, self._threads = (n_actions, d), n, settings.l2 / n, threads
+        self._shape, self._n, self._shrink, self._threads = (n_actions, d), n, found.shrink, threads
 
     def __call__(self, params: Floats) -> tuple[float, Floats]:
         W = params.reshape(self._shape).astype(np.float32)
@@ -142,14 +133,13 @@ class ObjectiveReference:
 
 
 def both_objectives(
-    n: int, d: int, n_actions: int, threads: int, seed: int = 0
-) -> tuple[SoftmaxValue, ObjectiveReference, Floats]:
+    n: int, d: int, n_actions: int, threads: int, seed: int = 0, keep_features: bool = False
+) -> tuple[ValueAndGradient, ValueAndGradient, Floats]:
     """Ours and the reference on one log of a uniform logger, and parameters to evaluate both at."""
     generator = np.random.default_rng(seed)
     features = generator.standard_normal((n, d), np.float32)
-    actions, losses = generator.integers(n_actions, size=n), -(generator.random(n) < 0.4).astype(np.float64)
-    rows = Interactions(features, actions, losses, np.full(n, 1 / n_actions))
-    settings = Settings(penalty=0.1, baseline="mean", l2=0.1)
-    ours = SoftmaxValue(features, n_actions, settings.objective(rows), settings.l2)
-    reference = ObjectiveReference(features, n_actions, rows, settings, threads)
+    actions, rewards = generator.integers(n_actions, size=n), (generator.random(n) < 0.4).astype(np.float64)
+    came = Outcomes(actions, rewards, np.full(n, 1 / n_actions))
+    ours = softmax_value(features, n_actions, came, keep_features)
+    reference = ObjectiveReference(features, n_actions, came, threads)
     return ours, reference, 0.3 * generator.standard_normal(n_actions * d)

@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 
 from benchmarks import vw
-from benchmarks.measure import Row, rates, times
+from benchmarks.data import World
+from benchmarks.internals import Outcomes, sparse_value, terms
+from benchmarks.measure import Row, played, times
 from benchmarks.reference import at, build
+from benchmarks.rounds import our_loop, where
 from o2pl import O2PL
-from o2pl.interactions import Interactions
-from o2pl.learners.settings import Settings
-from o2pl.learners.sparse import SparseValue
-from o2pl.protocols import Floats, Ints
-from o2pl.rows import SparseRows
+from o2pl.protocols import Floats, Ints, ValueAndGradient
 
 FIELDS = ((10, 1.0), (100, 1.0), (1_000, 1.2), (5_000, 1.2), (18_890, 1.2))  # words of a field, power of its Zipf law
 OF_EACH = 4  # fields: twenty words a context, of a vocabulary of 100,000
 Contexts = list[dict[str, dict[str, str]]]
+Rows = tuple[Ints, Floats, Ints]  # indices, values, offsets
 
 
 def word_bandit(rounds: int, n_actions: int, seed: int = 0) -> tuple[Contexts, Floats, Floats]:
@@ -52,25 +52,30 @@ def context_text(context: dict[str, dict[str, str]]) -> str:
     return "shared |s " + " ".join(words)
 
 
-def our_loop(contexts: Contexts, rewards: list[list[float]], schedule: str) -> float:
-    learner = O2PL(len(rewards[0]), policy="hashed", schedule=schedule, random_state=0)
-    total = 0.0
-    for context, row in zip(contexts, rewards, strict=True):
-        action, propensity = learner.act(context)
-        learner.update(context, action, row[action], propensity)
-        total += row[action]
-    return total / len(contexts)
+def hashed(n_actions: int, schedule: str, seed: int = 0) -> O2PL:
+    return O2PL(n_actions, policy="hashed", schedule=schedule, random_state=seed)
 
 
-def loop(schedule: str, text_ahead: bool = False, rounds: int = 5000, n_actions: int = 5) -> Row:
+def loop(schedule: str, text_ahead: bool = False, rounds: int = 5000, n_actions: int = 5, repeats: int = 7) -> Row:
     """Act and update from Python. VW reads text; with `text_ahead` contexts are made text before the clock starts."""
-    contexts, table, _ = word_bandit(rounds, n_actions)
-    rewards, texts = table.tolist(), [context_text(context) for context in contexts]
 
-    def theirs() -> float:
-        return vw.python_loop(texts if text_ahead else [context_text(context) for context in contexts], rewards)
+    def world(seed: int) -> tuple[World, list[str]]:
+        contexts, table, _ = word_bandit(rounds, n_actions, seed)
+        return World(contexts, table.tolist(), table), [context_text(context) for context in contexts]
 
-    return rates(lambda: our_loop(contexts, rewards, schedule), theirs, rounds, "rounds/s")
+    def theirs(given: tuple[World, list[str]], seed: int) -> float:
+        (contexts, rewards, _), texts = given
+        return vw.python_loop(texts if text_ahead else [context_text(context) for context in contexts], rewards, seed)
+
+    row = played(
+        world,
+        lambda given, seed: our_loop(hashed(n_actions, schedule, seed), given[0].contexts, given[0].rewards),
+        theirs,
+        rounds,
+        repeats,
+    )
+    contexts, rewards, _ = world(0)[0]
+    return row._replace(note=where(hashed(n_actions, schedule), contexts, lambda t, action: rewards[t][action]))
 
 
 # -- one objective
@@ -89,49 +94,39 @@ def _function() -> Any:
 
 
 class SparseReference:
-    """What `SparseValue` computes, without a control variate and for p = 0."""
+    """What `sparse_value` computes, for p = 0."""
 
-    def __init__(self, rows: SparseRows, n_actions: int, came: tuple[Ints, Floats, Floats], settings: Settings) -> None:
-        phi = settings.phi(len(rows))
-        penalty = np.array([phi.alpha, phi.t, phi.log_inv_delta, phi.scale])
-        self._rows, self._n_actions, self._kept = rows, n_actions, (*came, penalty)
-        self._shrink = settings.l2 / len(rows)
+    def __init__(self, rows: Rows, slots: int, n_actions: int, came: Outcomes) -> None:
+        found = terms(came)
+        columns = came.actions.astype(np.int32), found.residuals.astype(np.float32)
+        self._rows, self._slots, self._n_actions = rows, slots, n_actions
+        self._came = (*columns, (1 / came.propensities).astype(np.float32), found.penalty)
+        self._shrink = found.shrink
 
     def __call__(self, params: Floats, gradient: Floats) -> float:
-        rows, (played, residuals, inverse, penalty) = self._rows, self._kept
-        return float(
-            _function()(
-                at(params), rows.width, self._n_actions, at(rows.indices), at(rows.values), at(rows.offsets), len(rows),
-                at(played), at(residuals), at(inverse), at(penalty), self._shrink, at(gradient),
-            )
-        )  # fmt: skip
+        n = len(self._came[0])
+        rows, came = map(at, self._rows), map(at, self._came)
+        return float(_function()(at(params), self._slots, self._n_actions, *rows, n, *came, self._shrink, at(gradient)))
 
 
 def both_objectives(
     n: int, nonzeros: int, slots: int, n_actions: int, seed: int = 0
-) -> tuple[SparseValue, SparseReference, Floats]:
+) -> tuple[ValueAndGradient, SparseReference, Floats]:
     """Ours and the reference on one log of a uniform logger, and parameters to evaluate both at."""
     generator = np.random.default_rng(seed)
     shares = 1 / np.arange(1, slots)  # Zipf
     indices = (1 + generator.choice(slots - 1, size=n * nonzeros, p=shares / shares.sum())).astype(np.int32)
     values = generator.standard_normal(n * nonzeros, np.float32)
-    rows = SparseRows(indices, values, np.arange(0, n * nonzeros + 1, nonzeros), slots)
-    actions, losses = generator.integers(n_actions, size=n), -(generator.random(n) < 0.4).astype(np.float64)
-    settings = Settings(penalty=0.1, baseline="mean", l2=0.1)
-    objective = settings.objective(Interactions(rows, actions, losses, np.full(n, 1 / n_actions)))
-    came = (
-        actions.astype(np.int32),
-        objective.residuals.astype(np.float32),
-        (1 / objective.propensities).astype(np.float32),
-    )
-    ours = SparseValue(rows, n_actions, (*came, np.empty((0, n_actions), np.float32)), settings.numbers, settings.l2)
+    rows = indices, values, np.arange(0, n * nonzeros + 1, nonzeros)
+    actions, rewards = generator.integers(n_actions, size=n), (generator.random(n) < 0.4).astype(np.float64)
+    came = Outcomes(actions, rewards, np.full(n, 1 / n_actions))
     params = (0.3 * generator.standard_normal((slots, n_actions))).astype(np.float32).reshape(-1)
-    return ours, SparseReference(rows, n_actions, came, settings), params
+    return sparse_value(*rows, slots, n_actions, came), SparseReference(rows, slots, n_actions, came), params
 
 
 def batch(n: int, nonzeros: int, slots: int, n_actions: int, repeats: int = 9) -> Row:
-    """Milliseconds of `SparseValue` and of the C++ reference, one thread each."""
+    """Milliseconds of ours and of the C++ reference, one thread each."""
     _function()
     ours, reference, params = both_objectives(n, nonzeros, slots, n_actions)
     gradient = np.empty_like(params)
-    return times(lambda: ours(params, gradient), lambda: reference(params, gradient), "ms", repeats)
+    return times(lambda: ours(params), lambda: reference(params, gradient), "ms", repeats)

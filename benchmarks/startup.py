@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 from benchmarks.measure import Row, of_pairs
 
+README = Path(__file__).parents[1] / "README.md"
 IMPORT = ("-c", "import o2pl")
 HELP = ("-c", "from o2pl.cli import main; main()", "--help")
 PLAIN = ("-c", "import numpy")
-FIRST_USE = (
-    "-c",
-    "import numpy, o2pl; chance = numpy.random.default_rng(0); "
-    "o2pl.O2PL(3).run((chance.normal(size=(300, 4)), chance.random((300, 3))))",
-)
+
+
+def first_example(page: str) -> str:
+    """The first block of Python of a page."""
+    found = re.search(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    if found is None:
+        raise ValueError("page: found no block of Python, expected one between ```python and ```")
+    return found[1]
 
 
 def cpu_seconds(arguments: tuple[str, ...], **variables: str) -> float:
+    """Of a new Python, and of the processes that it starts and waits for."""
     before = os.times()
     environment = {**os.environ, **variables}
     subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL, env=environment)
@@ -33,12 +40,13 @@ def startup(arguments: tuple[str, ...], repeats: int = 7) -> Row:
     return of_pairs([(cpu_seconds(arguments), cpu_seconds(PLAIN)) for _ in range(repeats)], "CPU s")
 
 
-def first_use(arguments: tuple[str, ...] = FIRST_USE, repeats: int = 3) -> Row:
-    """The same process with an empty cache of compiled kernels, and with what that has left there."""
+def first_use(program: str | None = None, repeats: int = 3) -> Row:
+    """README's first example, or `program`, with an empty folder for compiled kernels; then with what that has left."""
+    example = first_example(README.read_text()) if program is None else program
 
     def pair() -> tuple[float, float]:
         with tempfile.TemporaryDirectory() as folder:
-            compiling, loading = (cpu_seconds(arguments, NUMBA_CACHE_DIR=folder) for _ in range(2))
+            compiling, loading = (cpu_seconds(("-c", example), NUMBA_CACHE_DIR=folder) for _ in range(2))
             return compiling, loading
 
     return of_pairs([pair() for _ in range(repeats)], "CPU s")

@@ -1,133 +1,206 @@
-"""The rows of the bench: what each measures, beside whom, and the bar it is held to."""
+"""The rows of the bench, in the order of the page: the default learner first, then special settings, then the rest."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
-from benchmarks import evaluation, histories, machine, memory, policies, rounds, sparse, startup, widths
-from benchmarks.measure import Row
+from benchmarks import bakeoff, evaluation, histories, machine, memory, policies, rounds, sparse, startup, vw, widths
+from benchmarks.bars import MORE
+from benchmarks.default import NAME, learner
+from benchmarks.measure import Bench
 from benchmarks.peers import DRIVERS, PEERS
 
-LOOPS = ((4, 3, "≥ 10"), (20, 5, "≥ 15"), (64, 10, "≥ 10"))
+DEFAULT, SPECIAL, MORE_LOOPS = "The default learner", "Special settings", "More loops from Python"
+SIMULATIONS, BATCHES, HISTORIES = "Whole simulations", "Batches", "Long histories"
+EVALUATION, STARTUP, MACHINE = "Evaluation", "Start-up", "The machine"
+
+LONG = 20_000  # rounds of the default's loops
+LOOPS = ((4, 3, "≥ 4"), (20, 5, "≥ 5"), (64, 10, "≥ 6"))
+REPLAYS = ((4, 3, "≥ 10"), (20, 5, "≥ 8"), (64, 10, "≥ 8"))
 RUNS = ((20, 5, 100_000), (64, 10, 30_000))
+VW_LOOP, AHEAD = "VW, Python loop", "VW, Python loop, text made beforehand"
+ACT = "`act` and `update` every round"
+TINY = {"rounds": 120, "repeats": 1}
+UNTAUGHT = {"learned": -1.0, **TINY}  # too few rounds to learn in
+FEW = {"rows": 2000, "repeats": 1}
+Rows = Iterator[tuple[str, Bench]]
 
 # suffix of the row's name, schedule, bars on growth and on reward
 SCHEDULES = (("", "near-exact", "≤ 1.1", "gap ≤ .005"), ("_default", "geometric", "", ""))
 
 
-class Bench(NamedTuple):
-    group: str
-    what: str
-    against: str
-    measure: Callable[[], Row]
-    bar: str = ""  # on the ratio; "gap": on the peer's value less ours; "value": on ours. Empty: none
-
-
-def _width(world: str, peer: str, bar: str) -> Bench:
-    ours, theirs = peer.split(" / ")
-    what = f"interval width at n = 10,000, {world}: {ours}"
-    return Bench("Evaluation", what, theirs, partial(widths.ratio, world, peer, 10_000), bar)
-
-
-def _table() -> dict[str, Bench]:
-    rows: dict[str, Bench] = {}
-    each_round, whole, history = "Every round from Python", "Whole simulations", "Whole histories"
+def _default() -> Rows:
+    """The learner as it comes."""
+    loop = partial(rounds.loop, learner, rounds=LONG)
     for d, k, bar in LOOPS:
-        what, name = f"act and update, replay-Adam, d = {d}, K = {k}", f"loop_{d}x{k}"
-        rows[name] = Bench(each_round, what, "VW, Python loop", partial(rounds.loop, d, k), bar)
-        rows[f"{name}_cpp"] = Bench(each_round, what, "C++", partial(rounds.loop_reference, d, k), "≥ .5")
-        if d > 4:
-            ahead = partial(rounds.loop, d, k, text_ahead=True)
-            rows[f"{name}_text_ahead"] = Bench(each_round, what, "VW, Python loop, text made beforehand", ahead)
-    words = "act and update, 20 words of 100,000, K = 5"
-    for name, schedule in (("loop_sparse", "geometric"), ("loop_sparse_replay", "replay")):
-        what = f"{words}, {schedule} schedule"
-        rows[name] = Bench(each_round, what, "VW, Python loop", partial(sparse.loop, schedule))
-        ahead = partial(sparse.loop, schedule, text_ahead=True)
-        rows[f"{name}_text_ahead"] = Bench(each_round, what, "VW, Python loop, text made beforehand", ahead)
+        what = f"{NAME}: {ACT}, d = {d}, K = {k}, T = {LONG:,}"
+        yield f"default_loop_{d}x{k}", Bench(DEFAULT, what, VW_LOOP, partial(loop, d, k), bar + MORE, TINY)
+    what = f"{NAME}: one decision (`act`) after 2,000 rounds, d = 20, K = 5, median"
+    tiny = {"learn": 100, "decisions": 20, "repeats": 1}
+    yield "default_act", Bench(DEFAULT, what, "VW, predict", partial(rounds.act, learner, 20, 5), "value ≤ 5", tiny)
+    what = "README's first example in a new Python, kernels not yet compiled: CPU time"
+    program = {"program": "pass", "repeats": 1}
+    yield "start_first_use", Bench(DEFAULT, what, "again, kernels on disk", startup.first_use, "value ≤ 10", program)
+    few = {"rounds": 40, "seeds": 1}
+    for suffix, way, how, against, bar in (
+        ("", "drivers", "`run`", "VW Greedy, own driver (`--cbify`)", "≤ .5"),
+        ("_loop", "loops", ACT, "VW Greedy, Python loop", "≤ 1"),
+    ):
+        what = f"{NAME}: {how}, up to 5,000 rounds a set, CPU time, three seeds"
+        for name, folder, sets in (("", True, "the confirmation sets"), ("_embedded", False, "4 embedded sets")):
+            group, held = (DEFAULT, bar) if folder else (HISTORIES, "")
+            measure = partial(bakeoff.cpu, way, folder)
+            yield f"bakeoff_cpu{suffix}{name}", Bench(group, f"{what}, {sets}", against, measure, held, few)
+    what = f"{NAME}: `run`, up to 5,000 rounds a set, CPU time, three seeds, the confirmation sets; not like for like"
+    measure = partial(bakeoff.cpu, "mixed", True)
+    yield "bakeoff_cpu_mixed", Bench(HISTORIES, what, "VW Greedy, Python loop", measure, "", few)
+
+
+def _special() -> Rows:
+    """Learners for other kinds of actions and contexts, and the replay schedule."""
+    for suffix, schedule, group in (("", "geometric", SPECIAL), ("_replay", "replay", MORE_LOOPS)):
+        bars = {"gaussian": "≥ 1.5", "sparse": "≥ 2"} if group == SPECIAL else {}
+        what = f"`GaussianO2PL()`: {ACT}, real-valued action, d = 20, T = 3,000, {schedule} schedule"
+        measure: Any = partial(policies.loop_gaussian, schedule)
+        against = f"{VW_LOOP}, `--cats`"
+        yield f"loop_gaussian{suffix}", Bench(group, what, against, measure, bars.get("gaussian", ""), TINY)
+        what = f'`O2PL(K, policy="hashed")`: {ACT}, 20 words of 100,000, K = 5, T = 5,000, {schedule} schedule'
+        measure = partial(sparse.loop, schedule)
+        yield f"loop_sparse{suffix}", Bench(group, what, VW_LOOP, measure, bars.get("sparse", ""), TINY)
+        measure = partial(sparse.loop, schedule, text_ahead=True)
+        yield f"loop_sparse{suffix}_text_ahead", Bench(MORE_LOOPS, what, AHEAD, measure, quick=TINY)
+        what = f'`O2PL(policy="actionwise")`: {ACT}, sets of 5 to 20 actions, d = 20, T = 3,000, {schedule} schedule'
+        measure = partial(policies.loop_actionwise, schedule)
+        yield f"loop_actionwise{suffix}", Bench(group, what, VW_LOOP, measure, quick=TINY)
+    for d, k, bar in REPLAYS:
+        what, name = f"{_REPLAY}: {ACT}, d = {d}, K = {k}, T = 5,000", f"loop_{d}x{k}"
+        yield name, Bench(SPECIAL, what, VW_LOOP, partial(rounds.loop, rounds.replay, d, k), bar, TINY)
+        what = f"{_REPLAY}: {ACT}, d = {d}, K = {k}, T = {LONG:,}"
+        measure = partial(rounds.loop_reference, d, k, rounds=LONG)
+        yield f"{name}_cpp", Bench(MORE_LOOPS, what, "C++", measure, "≥ .5", TINY)
+    what = f"{_REPLAY}: one decision (`act`), d = 64, K = 10"
+    tiny = {"decisions": 20, **TINY}
+    yield "act_latency", Bench(SPECIAL, what, "VW, text made beforehand", rounds.act_latency, "≥ 20", tiny)
+
+
+_REPLAY = '`O2PL(K, policy="linear", schedule="replay")`'
+
+
+def _more_loops() -> Rows:
+    """The loops above beside VW in other ways, and beside other libraries."""
+    default = partial(rounds.loop, learner, rounds=LONG)
+    for d, k, _ in LOOPS[1:]:
+        what = f"{NAME}: {ACT}, d = {d}, K = {k}, T = {LONG:,}"
+        measure = partial(default, d, k, text_ahead=True)
+        yield f"default_loop_{d}x{k}_text_ahead", Bench(MORE_LOOPS, what, AHEAD, measure, quick=TINY)
+        measure = partial(default, d, k, options=vw.AS_IT_COMES)
+        against = f"{VW_LOOP}, its default exploration (ε = .05)"
+        yield f"default_loop_{d}x{k}_vw_default", Bench(MORE_LOOPS, what, against, measure, quick=TINY)
+    for d, k, _ in REPLAYS[1:]:
+        measure = partial(rounds.loop, rounds.replay, d, k, text_ahead=True)
+        what = f"{_REPLAY}: {ACT}, d = {d}, K = {k}, T = 5,000"
+        yield f"loop_{d}x{k}_text_ahead", Bench(MORE_LOOPS, what, AHEAD, measure, quick=TINY)
     for peer in PEERS:
-        what = "act and update, replay-Adam, d = 20, K = 5"
-        rows[f"loop_20x5_{peer}"] = Bench(each_round, what, f"{peer} LinUCB", partial(rounds.peer, peer))
-    rows["act_latency"] = Bench(each_round, "one decision, d = 64, K = 10", "VW", rounds.act_latency, "≥ 20")
-    for schedule in ("replay", "geometric"):
-        suffix = "" if schedule == "replay" else f"_{schedule}"
-        for name, what, against, measure in (
-            ("loop_actionwise", "sets of 5 to 20 actions, d = 20", "cb_explore_adf", policies.loop_actionwise),
-            ("loop_gaussian", "real-valued action, d = 20", "cats", policies.loop_gaussian),
-        ):
-            what = f"act and update, {what}, {schedule}"
-            rows[name + suffix] = Bench(each_round, what, f"VW, Python loop, {against}", partial(measure, schedule))
-    for d, k, n in RUNS:
-        what, name = f"`O2PL.run`, replay-Adam, d = {d}, K = {k}", f"run_{d}x{k}"
-        rows[name] = Bench(whole, what, "VW, own driver", partial(rounds.run, d, k, rounds=n), "≥ 4")
-        cpu, one_core = (partial(rounds.run, d, k, rounds=n, **{each: True}) for each in ("cpu", "one_core"))
-        rows[f"{name}_cpu"] = Bench(whole, what, "VW, own driver, CPU time of both threads", cpu)
-        rows[f"{name}_one_core"] = Bench(whole, what, "VW, own driver, all on one core", one_core)
-        rows[f"{name}_cpp"] = Bench(whole, what, "C++", partial(rounds.run_reference, d, k, n), "≥ .5")
+        what, measure = f"{NAME}: {ACT}, d = 20, K = 5, T = 5,000", partial(rounds.peer, learner, peer)
+        yield f"default_loop_20x5_{peer}", Bench(MORE_LOOPS, what, f"{peer} LinUCB", measure, quick=UNTAUGHT)
+
+
+def _simulations() -> Rows:
     for peer in DRIVERS:
-        what, measure = "`O2PL.run`, replay-Adam, d = 20, K = 5", partial(rounds.peer, peer, "drive")
-        rows[f"run_20x5_{peer}"] = Bench(whole, what, f"{peer} LinUCB, own driver", measure)
-    for name, (n, d, k) in {"batch_1e6x20x5": (10**6, 20, 5), "batch_1e5x64x10": (10**5, 64, 10)}.items():
-        what = f"objective and gradient, two threads, n = {n:,}, d = {d}, K = {k}"
-        rows[name] = Bench("Batches", what, "C++", partial(machine.batch, n, d, k), "≤ 1.3")
+        what, measure = f"{NAME}: `run`, d = 20, K = 5, T = 5,000", partial(rounds.peer, learner, peer, "drive")
+        yield (
+            f"default_run_20x5_{peer}",
+            Bench(SIMULATIONS, what, f"{peer} LinUCB, own driver", measure, quick=UNTAUGHT),
+        )
+    for d, k, n in RUNS:
+        what, name = f"{_REPLAY}: `run`, d = {d}, K = {k}, T = {n:,}", f"run_{d}x{k}"
+        run = partial(rounds.run, d, k, rounds=n)
+        own = "VW, own driver on a uniform logger's file"
+        yield name, Bench(SIMULATIONS, what, own, run, "≥ 4", TINY)
+        yield f"{name}_cpu", Bench(SIMULATIONS, what, f"{own}, CPU time", partial(run, cpu=True), quick=TINY)
+        yield f"{name}_one_core", Bench(SIMULATIONS, what, f"{own}, one core", partial(run, one_core=True), quick=TINY)
+        yield (
+            f"{name}_cpp",
+            Bench(SIMULATIONS, what, "C++", partial(rounds.run_reference, d, k, rounds=n), "≥ .5", TINY),
+        )
+
+
+def _batches() -> Rows:
+    for name, n, d, k in (("batch_1e6x20x5", 10**6, 20, 5), ("batch_1e5x64x10", 10**5, 64, 10)):
+        what = f"objective and gradient, linear softmax, two threads, n = {n:,}, d = {d}, K = {k}"
+        measure: Any = partial(machine.batch, d=d, n_actions=k, n=n)
+        tiny = {"n": 2000, "repeats": 1}
+        yield name, Bench(BATCHES, what, "C++", measure, "≤ 1.3", tiny, machine.THREADS)
         if n == 10**6:
-            kept = partial(machine.batch, n, d, k, kept=True)
-            rows[f"{name}_kept"] = Bench("Batches", f"{what}, all features kept", "C++", kept)
-    for name, what, both in (
+            kept = partial(measure, kept=True)
+            yield f"{name}_kept", Bench(BATCHES, f"{what}, all features kept", "C++", kept, "", tiny, machine.THREADS)
+    for name, which, both in (
         ("batch_actionwise", "sets of 5 to 20 actions, 1e6 rows in all, d = 20", policies.both_actionwise),
         ("batch_gaussian", "real-valued action, n = 1e6, d = 20", policies.both_gaussian),
     ):
-        what = f"objective and gradient, one thread, {what}"
-        rows[name] = Bench("Batches", what, "C++", partial(policies.batch, both))
-    what = "objective and gradient, one thread, n = 1,000,000, 20 of 100,000 features, K = 5"
-    measure = partial(sparse.batch, 10**6, 20, 10**5, 5)
-    rows["sparse_batch_1e6x20x5"] = Bench("Batches", what, "C++", measure)
-    growth, reward = "growth of CPU time with T, 1e4 to 1e6, linear policy", "mean reward at T = 5,000, ten seeds"
+        what = f"objective and gradient, {which}"
+        yield name, Bench(BATCHES, what, "C++", partial(policies.batch, both), quick=FEW)
+    what = "objective and gradient, n = 1,000,000, 20 of 100,000 features, K = 5"
+    measure = partial(sparse.batch, nonzeros=20, n_actions=5, n=10**6, slots=10**5)
+    yield "sparse_batch_1e6x20x5", Bench(BATCHES, what, "C++", measure, quick={"n": 500, "slots": 300, "repeats": 1})
+
+
+def _histories() -> Rows:
     for suffix, schedule, growth_bar, gap_bar in SCHEDULES:
-        grown, rewarded = (partial(each, schedule) for each in (histories.exact_growth, histories.exact_reward))
-        rows[f"exact_growth{suffix}"] = Bench(history, f"{growth}, {schedule}", "linear cost", grown, growth_bar)
-        every = "solving every round"
-        rows[f"exact_reward{suffix}"] = Bench(history, f"{reward}, {schedule}", every, rewarded, gap_bar)
-    seeds = "ten seeds of 1,000,000 rounds, replay-Adam, by two workers"
-    rows["seeds_10"] = Bench(history, seeds, "one worker", histories.seeds_at_once, "≥ 1.8")
-    peak = "what 1e6 rounds, d = 20, linear policy, add to the process at its peak"
-    rows["memory_1e6"] = Bench(history, peak, "the log's columns", memory.memory, "≤ 2")
-    cost = "CPU time of `O2PL()`, up to 5,000 rounds a set, three seeds"
-    for name, folder, sets in (("bakeoff_cpu", True, "confirmation sets"), ("bakeoff_cpu_embedded", False, "4 sets")):
-        measure = partial(histories.bakeoff_cpu, folder)
-        rows[name] = Bench(history, f"{cost}, {sets}", "VW Greedy", measure, "≤ .5")
-    estimators = "rows of a log through IPS, SNIPS and DR with intervals"
-    rows["evaluate_1e7"] = Bench("Evaluation", estimators, "OBP's bootstrap", evaluation.speed, "≥ 20")
-    rows["width_plugin"] = _width("clipped weights", "plugin / published plug-in", "≤ 1.02")
-    rows["width_betting"] = _width("clipped weights", "betting / published betting", "≤ 1.02")
-    rows["width_betting_off_policy"] = _width("off-policy", "betting / vw-estimators", "≤ 1.02")
-    rows["width_realized_clipped"] = _width("clipped weights", "realized / plugin", "≤ 1.5")
-    rows["width_realized_bernoulli"] = _width("Bernoulli(.95)", "realized / plugin", "≤ 1.5")
+        what = f"growth of CPU time with T, 1e4 to 1e6, linear policy, {schedule} schedule"
+        measure: Any = partial(histories.exact_growth, schedule)
+        tiny: dict[str, Any] = {"sizes": (100, 200, 400), "repeats": 1}
+        yield f"exact_growth{suffix}", Bench(HISTORIES, what, "linear cost", measure, growth_bar, tiny)
+        what = f"mean reward at T = 5,000, linear policy, {schedule} schedule, ten seeds"
+        measure, tiny = partial(histories.exact_reward, schedule), {"rounds": 60, "seeds": 1}
+        yield f"exact_reward{suffix}", Bench(HISTORIES, what, "solving every round", measure, gap_bar, tiny)
+    what = "ten seeds of 1,000,000 rounds, replay schedule, by two workers"
+    tiny = {"seeds": 2, **TINY}
+    yield "seeds_10", Bench(HISTORIES, what, "one worker", histories.seeds_at_once, "≥ 1.8", tiny)
+    what = "memory that 1e6 rounds add to the process at its peak, d = 20, linear policy"
+    tiny = {"rounds": 5000, "repeats": 1}
+    yield "memory_1e6", Bench(HISTORIES, what, "the log's columns", memory.memory, "≤ 2", tiny)
+
+
+def _evaluation() -> Rows:
+    what = "rows of a log through IPS, SNIPS and DR with intervals"
+    tiny = {"n": 5000, "peer_rows": 500}
+    yield "evaluate_1e7", Bench(EVALUATION, what, "OBP's bootstrap", evaluation.speed, "≥ 20", tiny)
+    for name, world, peer, bar in (
+        ("width_plugin", "clipped weights", "plugin / published plug-in", "≤ 1.02"),
+        ("width_betting", "clipped weights", "betting / published betting", "≤ 1.02"),
+        ("width_betting_off_policy", "off-policy", "betting / vw-estimators", "≤ 1.02"),
+        ("width_realized_clipped", "clipped weights", "realized / plugin", "≤ 1.5"),
+        ("width_realized_bernoulli", "Bernoulli(.95)", "realized / plugin", "≤ 1.5"),
+    ):
+        ours, theirs = peer.split(" / ")
+        what = f"width of a confidence interval at n = 10,000, {world}: {ours}"
+        measure = partial(widths.ratio, world, peer, n=10_000)
+        yield name, Bench(EVALUATION, what, theirs, measure, bar, {"n": 200})
+
+
+def _startup() -> Rows:
     for name, what, arguments, bar in (
         ("start_import", "CPU time of `import o2pl`", startup.IMPORT, "value ≤ .5"),
         ("start_help", "CPU time of `o2pl --help`", startup.HELP, "value ≤ .6"),
     ):
-        rows[name] = Bench("Start-up", what, "importing numpy", partial(startup.startup, arguments), bar)
-    first = "CPU time of a first `O2PL().run`, import and compiling included"
-    rows["start_first_use"] = Bench("Start-up", first, "again, kernels on disk", startup.first_use)
-    rows["machine_sgemm"] = Bench("Machine", "float32 matrix product, two threads", "one thread", machine.sgemm)
-    rows["machine_copy"] = Bench("Machine", "memory copy, two threads", "one thread", machine.copy)
-    return rows
+        measure = partial(startup.startup, arguments)
+        yield name, Bench(STARTUP, what, "importing numpy", measure, bar, {"repeats": 1})
 
 
-BENCH = _table()
+def _machine() -> Rows:
+    what, tiny = "float32 matrix product, two threads", {"size": 64, "repeats": 1}
+    yield "machine_sgemm", Bench(MACHINE, what, "one thread", machine.sgemm, "", tiny, machine.THREADS)
+    what, tiny = "memory copy, two threads", {"mebibytes": 1, "repeats": 1}
+    yield "machine_copy", Bench(MACHINE, what, "one thread", machine.copy, "", tiny, machine.THREADS)
 
 
-def met(bar: str, found: Mapping[str, Any]) -> bool | None:
-    """Whether a stored row meets a bar; None where there is nothing to meet."""
-    parsed = re.fullmatch(r"(gap |value |)([≥≤]) ([\d.]+)", bar)
-    if parsed is None or "ratio" not in found:
-        return None
-    value = found["ratio"]
-    if parsed[1]:
-        value = found["o2pl"] if parsed[1] == "value " else found["peer"] - found["o2pl"]
-    limit = float(parsed[3])
-    return bool(value >= limit if parsed[2] == "≥" else value <= limit)
+GROUPS = (DEFAULT, SPECIAL, MORE_LOOPS, SIMULATIONS, BATCHES, HISTORIES, EVALUATION, STARTUP, MACHINE)
+_PARTS = (
+    _default, _special, _more_loops, _simulations, _batches, _histories, _evaluation, _startup, _machine,
+)  # fmt: skip
+BENCH: dict[str, Bench] = dict(
+    sorted((row for part in _PARTS for row in part()), key=lambda row: GROUPS.index(row[1].group))
+)

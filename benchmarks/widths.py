@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.measure import Row
-from o2pl.evaluation.sequences import Method, confidence_sequence, weighted_sequence
+from o2pl.evaluation.sequences import SequenceMethod, confidence_sequence, weighted_sequence
 
 Floats = NDArray[np.floating[Any]]
 DELTA, SEEDS, SIZES = 0.05, 9, (100, 1_000, 10_000, 100_000)
@@ -44,7 +44,7 @@ class Data(NamedTuple):
             return self.values / self.scale, 1 - self.values / self.scale
         return self.weights * self.values, self.weights * (1 - self.values)
 
-    def width(self, n: int, method: Method) -> float:
+    def width(self, n: int, method: SequenceMethod) -> float:
         if self.weights is None:
             lower, upper = confidence_sequence(self.values[:n], DELTA, 0.0, self.scale, method)
         else:
@@ -145,7 +145,7 @@ def vw_width(data: Data, n: int) -> float:
     return data.scale * float(high - low)
 
 
-PEERS: dict[str, tuple[Method, Callable[[Data, int], float], str]] = {
+PEERS: dict[str, tuple[SequenceMethod, Callable[[Data, int], float], str]] = {
     "plugin / published plug-in": ("plugin", lambda d, n: d.peer_width(n, published_plugin), "≤ 1.02"),
     "betting / published betting": ("betting", lambda d, n: d.peer_width(n, published_betting), "≤ 1.02"),
     "betting / vw-estimators": ("betting", vw_width, "≤ 1.02"),

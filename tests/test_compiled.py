@@ -43,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
 
 def run(folder: Path, code: str = USE, terminal: bool = False, **variables: str) -> tuple[bytes, bytes]:
     """What it wrote to standard output and to standard error (a terminal, if asked for)."""
-    source = Path(compiled.__file__).parents[1]
+    source = Path(compiled.__file__).parents[2]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_CACHE")}
     environment |= {"PYTHONPATH": f"{source}{os.pathsep}{folder}", "TMPDIR": str(folder / "temporary"), **variables}
     ours, theirs = pty.openpty() if terminal else os.pipe()
@@ -104,81 +104,43 @@ def test_a_parent_says_it_for_its_workers(folder: Path) -> None:
     assert run(folder, code, terminal=True) == (b"", b"")
 
 
-def test_forms_of_other_sources_are_removed(folder: Path) -> None:
+def test_kernels_of_other_sources_are_removed(folder: Path) -> None:
+    """Kernels are compiled into those that call them, so all of a folder go when any source has changed."""
     run(folder)
     cache = folder / "__pycache__"
     fresh = kept(cache)
-    (ours,) = {path.name.split("-")[-1].split(".")[0] for path in fresh}
-    old = [path.with_name(path.name.replace(ours, "0123456789ab")) for path in fresh]
-    moved = [cache / "small.gone-99.py311-0123456789ab.nbi", cache / "small.gone-99.py311-0123456789ab.1.nbc"]
-    others = [
-        cache / "small.theirs-3.py311.nbi",
-        cache / "small.theirs-3.py311.1.nbc",
-        cache / "notes-0123456789ab.txt",
-    ]
-    for path in (*old, *moved, *others):
+    (stamp,) = cache.glob("*.stamp")
+    notes, stale = cache / "notes.txt", cache / "small.gone-99.py311.nbi"
+    for path in (notes, stale):
         path.touch()
-    run(folder)  # nothing is written, and nothing removed
-    assert all(path.exists() for path in (*fresh, *old, *moved, *others))
-    for path in fresh:
-        path.unlink()
-    run(folder)
-    assert all(path.exists() for path in (*fresh, *others))
-    assert not any(path.exists() for path in (*old, *moved))
+    before = [path.stat().st_mtime_ns for path in fresh]
+    run(folder)  # the sources are the same: nothing is written, and nothing removed
+    assert [path.stat().st_mtime_ns for path in fresh] == before
+    assert stale.exists()
+    stamp.rename(cache / "o2pl-0123456789ab.stamp")
+    assert run(folder, terminal=True)[1].count(SAID) == 1  # compiled again
+    assert list(cache.glob("*.stamp")) == [stamp]
+    assert kept(cache) == fresh
+    assert notes.exists()
+    assert not stale.exists()
 
 
-def test_without_a_folder_beside_or_at_home_a_temporary_one_is_used(folder: Path) -> None:
-    (folder / "__pycache__").touch()  # a file where the folder should be
-    nowhere = {"HOME": "/dev/null", "XDG_CACHE_HOME": "/dev/null"}
-    assert run(folder, **nowhere)[0] == b"7 10.0\n"
-    (made,) = (folder / "temporary").glob("o2pl-*")
-    assert made.stat().st_mode & 0o777 == 0o700
-    assert len(kept(made)) == 6
-    assert run(folder, terminal=True, **nowhere) == (b"7 10.0\n", b"")
+def test_every_kernels_source_is_in_the_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = []
+    kept_read = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: read.append(path) or kept_read(path))
+    compiled._fingerprint.__wrapped__()
+    ours = {Path(kernel.py_func.__code__.co_filename) for kernel in compiled.KERNELS}
+    package = Path(compiled.__file__).parents[1]
+    assert {path for path in ours if path.is_relative_to(package)} <= set(read)
 
 
 def test_without_any_folder_kernels_work_and_it_says_so(folder: Path) -> None:
-    (folder / "__pycache__").touch()
-    (folder / "temporary" / f"o2pl-{os.getuid()}").touch()
+    (folder / "__pycache__").touch()  # a file where the folder should be
     out, said = run(folder, terminal=True, HOME="/dev/null", XDG_CACHE_HOME="/dev/null")
     assert out == b"7 10.0\n"
-    assert b"no folder for them can be written" in said
+    assert b"no cache folder can be written" in said
     assert not kept(folder)
-
-
-@pytest.mark.parametrize("theirs", ["open to all", "a link", "another user's"])
-def test_a_temporary_folder_that_others_could_write_is_not_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, theirs: str
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    place = tmp_path / f"o2pl-{os.getuid()}"
-
-    def found() -> object:
-        return compiled._InTemporaryFolder.from_function(kept, __file__)
-
-    assert found() is not None
-    assert place.is_dir()
-    if theirs == "a link":
-        place.rename(tmp_path / "elsewhere")
-        place.symlink_to(tmp_path / "elsewhere")
-    elif theirs == "open to all":
-        place.chmod(0o777)
-    else:
-        monkeypatch.setattr(os, "getuid", lambda: 12345)
-        place.rename(tmp_path / "o2pl-12345")
-    assert found() is None
-
-
-def test_a_cache_that_breaks_later_does_no_harm(folder: Path) -> None:
-    """The folder turns into a file between import and call: neither loading nor saving raises."""
-    code = (
-        "import pathlib, shutil, small\n"
-        f"cache = pathlib.Path({str(folder / '__pycache__')!r})\n"
-        "shutil.rmtree(cache)\n"
-        "cache.touch()\n"
-        "print(small.outer(3))"
-    )
-    assert run(folder, code)[0] == b"7\n"
 
 
 def test_calls_go_straight_to_numba() -> None:

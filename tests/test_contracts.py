@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,11 @@ from scipy.integrate import quad
 from scipy.stats import chisquare, kstest
 
 from o2pl.features import Chain, Fourier, Intercept, Quadratic, Standardise
-from o2pl.objectives import Pessimistic, Phi, policy_value, ridge_control
-from o2pl.policies import ActionWise, FiniteClass, Gaussian, Softmax, ThresholdClass, UniformMixture
-from o2pl.rows import ActionSets
+from o2pl.objectives import PessimisticLog, Phi, PolicyValue, ridge_control
+from o2pl.policies import ActionWise, FiniteClass, Gaussian, Softmax, SparseSoftmax, ThresholdClass, UniformMixture
+from o2pl.policies.likelihood import log_likelihood, log_probabilities, probabilities
+from o2pl.policies.sampling import draw, draw_rows
+from o2pl.rows import ActionSets, SparseRows
 from o2pl.storage import decode, encode
 
 N, D = 40, 4
@@ -27,9 +29,13 @@ class Case:
 
     @property
     def params(self) -> Any:
-        n_features = D if isinstance(self.features, ActionSets) else self.features.shape[1]
+        n_features = self.features.shape[1] if isinstance(self.features, np.ndarray) else D
         size = self.policy.n_params(n_features)
         return 0.3 * np.random.default_rng(5).normal(size=size)
+
+    @property
+    def offsets(self) -> Any:
+        return self.features.offsets if isinstance(self.features, ActionSets) else None
 
 
 def dense(k: int) -> tuple[Any, Any]:
@@ -42,6 +48,19 @@ def sets() -> tuple[Any, Any]:
     sizes = generator.integers(1, 6, size=N)
     features = ActionSets.of([generator.normal(size=(size, D)) for size in sizes])
     return ActionSets(features.values.astype(np.float64), features.offsets), generator.integers(sizes)
+
+
+def sparse(n: int = N) -> SparseRows:
+    """Rows of 0 to 3 entries; some stand twice."""
+    generator = np.random.default_rng(3)
+    offsets = np.concatenate([[0], np.cumsum(generator.integers(4, size=n))])
+    indices = generator.integers(D, size=offsets[-1]).astype(np.int32)
+    return SparseRows(indices, generator.normal(size=offsets[-1]).astype(np.float32), offsets, D)
+
+
+def sparse_sets() -> tuple[Any, Any]:
+    features, actions = sets()
+    return ActionSets(sparse(len(features.values)), features.offsets), actions
 
 
 def table() -> Any:
@@ -59,6 +78,10 @@ POLICIES = {
     "softmax and uniform": Case(UniformMixture(Softmax(3), 0.2), *dense(3)),
     "action sets": Case(ActionWise(), *sets()),
     "action sets and uniform": Case(UniformMixture(ActionWise(), 0.3), *sets()),
+    "sparse softmax": Case(SparseSoftmax(3), sparse(), dense(3)[1]),
+    "sparse softmax and uniform": Case(UniformMixture(SparseSoftmax(3), 0.2), sparse(), dense(3)[1]),
+    "sparse action sets": Case(ActionWise(), *sparse_sets()),
+    "sparse action sets and uniform": Case(UniformMixture(ActionWise(), 0.3), *sparse_sets()),
     "finite": Case(FiniteClass(table()), *context_numbers()),
     "finite and uniform": Case(UniformMixture(FiniteClass(table()), 0.1), *context_numbers()),
     "thresholds": Case(ThresholdClass((-1.0, 0.0, 0.5), 0.1), *dense(2)),
@@ -74,58 +97,79 @@ def finite_differences(function: Any, at: Any, step: float = 1e-6) -> Any:
     return np.array([(function(at + step * e) - function(at - step * e)) / (2 * step) for e in units])
 
 
+def drawn(case: Case, features: Any, uniforms: Any) -> tuple[Any, Any]:
+    pi = probabilities(case.policy, case.params, features)
+    return draw(pi, features.offsets, uniforms) if pi.ndim == 1 else draw_rows(pi, uniforms)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_pullback_of_the_scores_is_their_gradient(name: str) -> None:
+    case = POLICIES[name]
+    scores, pullback = case.policy.forward(case.params, case.features, case.actions)
+    cotangent = np.random.default_rng(7).normal(size=scores.shape)
+
+    def along(params: Any) -> float:
+        return float((cotangent * case.policy.forward(params, case.features, case.actions)[0]).sum())
+
+    np.testing.assert_allclose(pullback(cotangent), finite_differences(along, case.params), atol=1e-6)
+
+
 @pytest.mark.parametrize("name", POLICIES)
 def test_pullback_is_the_gradient(name: str) -> None:
     case = POLICIES[name]
     cotangent = np.random.default_rng(7).normal(size=N)
-    _, pullback = case.policy.forward(case.params, case.features, case.actions)
-    slow = finite_differences(lambda p: cotangent @ case.policy.forward(p, case.features, case.actions)[0], case.params)
+    _, pullback = log_likelihood(case.policy, case.params, case.features, case.actions)
+    slow = finite_differences(
+        lambda p: cotangent @ log_likelihood(case.policy, p, case.features, case.actions)[0], case.params
+    )
     np.testing.assert_allclose(pullback(cotangent), slow, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", DISCRETE)
 def test_pullback_of_all_actions_is_the_gradient(name: str) -> None:
     case = POLICIES[name]
-    log_prob, pullback = case.policy.forward(case.params, case.features)
+    log_prob, pullback = log_probabilities(case.policy, case.params, case.features)
     cotangent = np.random.default_rng(8).normal(size=log_prob.shape)
-    slow = finite_differences(lambda p: (cotangent * case.policy.forward(p, case.features)[0]).sum(), case.params)
+    slow = finite_differences(
+        lambda p: (cotangent * log_probabilities(case.policy, p, case.features)[0]).sum(), case.params
+    )
     np.testing.assert_allclose(pullback(cotangent), slow, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", DISCRETE)
 def test_probabilities_agree_with_log_prob_and_sum_to_one(name: str) -> None:
     case = POLICIES[name]
-    pi = case.policy.probabilities(case.params, case.features)
-    np.testing.assert_allclose(np.log(pi), case.policy.forward(case.params, case.features)[0], atol=1e-5)
-    sharper = case.policy.probabilities(case.params, case.features, sharpness=3.0)
-    for each in (pi, sharper):
-        totals = np.add.reduceat(each, case.features.offsets[:-1]) if each.ndim == 1 else each.sum(axis=1)
-        np.testing.assert_allclose(totals, 1, atol=1e-12)
-    played = case.policy.forward(case.params, case.features, case.actions)[0]
+    pi = probabilities(case.policy, case.params, case.features)
+    np.testing.assert_allclose(np.log(pi), log_probabilities(case.policy, case.params, case.features)[0], atol=1e-5)
+    totals = np.add.reduceat(pi, case.features.offsets[:-1]) if pi.ndim == 1 else pi.sum(axis=1)
+    np.testing.assert_allclose(totals, 1, atol=1e-12)
+    played = log_likelihood(case.policy, case.params, case.features, case.actions)[0]
     flat = pi[case.features.offsets[:-1] + case.actions] if pi.ndim == 1 else pi[np.arange(N), case.actions]
     np.testing.assert_allclose(np.exp(played), flat, rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", DISCRETE)
+@pytest.mark.parametrize("name", POLICIES)
 def test_a_decision_does_not_depend_on_the_batch(name: str) -> None:
     case = POLICIES[name]
+    scores = case.policy.scores(case.params, case.features)
+    assert scores.dtype == np.float64
+    alone = [case.policy.scores(case.params, case.features[s : s + 1]) for s in range(N)]
+    np.testing.assert_array_equal(np.concatenate(alone), scores)
+    if case.policy.continuous:
+        return
     uniforms = np.random.default_rng(9).random(N)
-    actions, propensities = case.policy.sample(case.params, case.features, uniforms)
+    actions, propensities = drawn(case, case.features, uniforms)
     for s in range(N):
-        action, propensity = case.policy.sample(case.params, case.features[s : s + 1], uniforms[s : s + 1])
+        action, propensity = drawn(case, case.features[s : s + 1], uniforms[s : s + 1])
         assert (action[0], propensity[0]) == (actions[s], propensities[s])
 
 
 @pytest.mark.parametrize("name", DISCRETE)
 def test_actions_come_as_often_as_their_propensity_says(name: str) -> None:
     case, draws = POLICIES[name], 20_000
-    one = case.features[3:4]
-    many = np.repeat(one, draws, axis=0) if not isinstance(one, ActionSets) else None
-    if many is None:
-        size = int(one.sizes[0])
-        many = ActionSets(np.tile(one.values, (draws, 1)), np.arange(0, draws * size + 1, size))
-    actions, propensities = case.policy.sample(case.params, many, np.random.default_rng(10).random(draws))
-    pi = case.policy.probabilities(case.params, one).reshape(-1)
+    many = case.features[np.full(draws, 3)]
+    actions, propensities = drawn(case, many, np.random.default_rng(10).random(draws))
+    pi = probabilities(case.policy, case.params, case.features[3:4]).reshape(-1)
     np.testing.assert_array_equal(propensities, pi[actions])
     counts = np.bincount(actions, minlength=len(pi))
     assert len(pi) == 1 or chisquare(counts, draws * pi).pvalue > 1e-4
@@ -134,17 +178,18 @@ def test_actions_come_as_often_as_their_propensity_says(name: str) -> None:
 @pytest.mark.parametrize("name", ["gaussian", "gaussian, scale learned"])
 def test_a_density_is_one_and_is_sampled_from(name: str) -> None:
     case = POLICIES[name]
-    one, draws = case.features[:1], 20_000
+    one, draws, policy, params = case.features[:1], 20_000, case.policy, case.params
+    scores = policy.scores(params, one)
 
     def density(a: float) -> float:
-        return float(case.policy.density(case.params, one, np.array([a]))[0])
+        return float(policy.density(scores, params, np.array([a]))[0])
 
     assert quad(density, -20, 20)[0] == pytest.approx(1, abs=1e-6)
-    assert np.log(density(0.3)) == pytest.approx(case.policy.forward(case.params, one, np.array([0.3]))[0][0], abs=1e-6)
+    assert np.log(density(0.3)) == pytest.approx(policy.forward(params, one, np.array([0.3]))[0][0], abs=1e-6)
     uniforms = np.random.default_rng(11).random(draws)
-    actions, densities = case.policy.sample(case.params, np.repeat(one, draws, axis=0), uniforms)
+    actions, densities = policy.sample(policy.scores(params, np.repeat(one, draws, axis=0)), params, uniforms)
     np.testing.assert_allclose(densities[:50], [density(a) for a in actions[:50]], rtol=1e-12)
-    mean, scale = case.policy.mean(case.params, one)[0], 1 / (np.sqrt(2 * np.pi) * densities.max())
+    mean, scale = policy.mean(scores)[0], 1 / (np.sqrt(2 * np.pi) * densities.max())
     assert kstest((actions - mean) / scale, "norm").pvalue > 1e-4
 
 
@@ -157,7 +202,7 @@ SETTINGS = [  # p, alpha, scale, baseline, l2
 
 
 def reference(
-    log_prob: Any, rows: Pessimistic, p: float, alpha: float, scale: float, b: float, t: float, L: float
+    log_prob: Any, rows: PessimisticLog, p: float, alpha: float, scale: float, b: float, t: float, L: float
 ) -> float:
     """The objective as the paper writes it, row by row."""
     weights = [min(np.exp(lp) / q, alpha) for lp, q in zip(log_prob, rows.propensities, strict=True)]
@@ -168,39 +213,42 @@ def reference(
     return float(risk + scale * (floor + local / np.sqrt(t) + sigma * np.sqrt(L / t) + tail))
 
 
-def logged(case: Case, p: float, alpha: float, scale: float, b: float) -> Pessimistic:
+def logged(case: Case, p: float, alpha: float, scale: float, b: float, l2: float) -> PessimisticLog:
     generator = np.random.default_rng(12)
     losses, propensities = -generator.random(N), generator.uniform(0.1, 0.9, N)
-    return Pessimistic(case.actions, losses, propensities, alpha, Phi(alpha, 31.0, 2.3, p, scale), b)
+    penalty = Phi(alpha, 31.0, 2.3, p, scale)
+    return PessimisticLog(case.actions, losses, propensities, alpha, penalty, b, l2=l2, offsets=case.offsets)
 
 
 @pytest.mark.parametrize("settings", SETTINGS)
 @pytest.mark.parametrize("name", POLICIES)
 def test_the_objective_is_the_papers_and_its_gradient_right(name: str, settings: Any) -> None:
     case, (p, alpha, scale, b, l2) = POLICIES[name], settings
-    objective = logged(case, p, alpha, scale, b)
-    function = policy_value(case.policy, case.features, objective, l2)
+    log = logged(case, p, alpha, scale, b, l2)
+    function = PolicyValue(case.policy, case.features, log)
     params = case.params
     value, gradient = function(params)
-    log_prob = case.policy.forward(params, case.features, case.actions)[0]
-    expected = reference(log_prob, objective, p, alpha, scale, b, 31.0, 2.3) + l2 * params @ params / (2 * N)
+    log_prob = log_likelihood(case.policy, params, case.features, case.actions)[0]
+    expected = reference(log_prob, log, p, alpha, scale, b, 31.0, 2.3) + l2 * params @ params / (2 * N)
     assert value == pytest.approx(expected, rel=1e-9)
     np.testing.assert_allclose(gradient, finite_differences(lambda q: function(q)[0], params), atol=2e-6)
+    in_stretches = PolicyValue(case.policy, case.features, log, stretch=7)(params)
+    assert in_stretches[0] == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(in_stretches[1], gradient, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", SAME_ACTIONS)
 def test_the_objective_with_a_control_variate(name: str) -> None:
     case, (p, alpha, scale, b, l2) = POLICIES[name], SETTINGS[2]
-    plain = logged(case, p, alpha, scale, b)
+    plain = logged(case, p, alpha, scale, b, l2)
     features = np.random.default_rng(13).normal(size=(N, 3))
     control = ridge_control(features, case.actions, plain.losses, case.policy.n_actions, b, 2.0)
-    objective = Pessimistic(case.actions, plain.losses, plain.propensities, alpha, plain.penalty, b, control)
-    function = policy_value(case.policy, case.features, objective, l2)
+    function = PolicyValue(case.policy, case.features, replace(plain, control=control))
     value, gradient = function(case.params)
-    pi = np.exp(case.policy.forward(case.params, case.features)[0])
+    pi = np.exp(log_probabilities(case.policy, case.params, case.features)[0])
     weights = np.minimum(pi[np.arange(N), case.actions] / plain.propensities, alpha)
     risk = np.mean((weights - 1) * (plain.losses - control.played))
-    modelled = np.mean([pi[s] @ (control.all_actions[s] - b) for s in range(N)])
+    modelled = np.mean([pi[s] @ (control.by_action[:, s] - b) for s in range(N)])
     penalty = plain.penalty(float(np.mean((weights - 1) ** 2)))[0]
     assert value == pytest.approx(risk + modelled + penalty + l2 * case.params @ case.params / (2 * N), rel=1e-6)
     np.testing.assert_allclose(gradient, finite_differences(lambda q: function(q)[0], case.params), atol=2e-6)

@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import chisquare
 
 import o2pl
-from o2pl.objectives import Pessimistic, Phi
-from o2pl.oracles import exhaustive
+from o2pl.objectives import PessimisticLog, Phi, PolicyValue
+from o2pl.oracles import Exhaustive
 from o2pl.policies import FiniteClass, ThresholdClass
 from o2pl.theory import clip_level, log_inverse_confidence
 
@@ -53,12 +53,11 @@ def test_on_a_finite_class_the_exact_learner_is_exhaustive_minimisation(policies
         learner.update(x[t - 1], action, float(generator.random() < 0.3 + 0.5 * action), propensity)
         log, alpha = learner.log_, clip_level(t)
         phi = Phi(alpha, t, log_inverse_confidence(t, 0.05), 0.0, penalty)
-        objective = Pessimistic(log.actions, log.losses, log.propensities, alpha, phi)
-        best = exhaustive(policies, log.contexts, objective)
-        member = learner._engine.member
-        with np.errstate(divide="ignore"):
-            own = objective(np.log(policies.likelihoods(log.contexts, log.actions)[:, member]))[0]
-        assert own == pytest.approx(best.value, abs=1e-12)
+        prepared = PessimisticLog(log.actions, log.losses, log.propensities, alpha, phi)
+        value = PolicyValue(policies, log.contexts, prepared)
+        best = Exhaustive()(value)
+        member = int(np.argmax(learner._engine.members[0].params))
+        assert value.values()[member] == pytest.approx(best.value, abs=1e-12)
         chosen.add(member)
     assert len(chosen) > 1 or penalty == 1  # the paper's own penalty keeps still for longer than this
 
@@ -67,7 +66,7 @@ ACTORS: dict[str, Any] = {
     "union, exploring": lambda: o2pl.O2PL(4, exploration=0.2, random_state=0),
     "linear, not sharpened": lambda: o2pl.O2PL(4, policy="linear", sharpness=1.0, random_state=0),
     "replay, exploring": lambda: o2pl.O2PL(4, policy="linear", schedule="replay", exploration=0.1, random_state=0),
-    "thresholds": lambda: o2pl.O2PL(policy=ThresholdClass((-1.0, 0.0, 1.0), 0.2), random_state=0),
+    "thresholds": lambda: o2pl.O2PL(policy=ThresholdClass((-1.0, 0.0, 1.0), 0.2), sharpness=1.0, random_state=0),
 }
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks import page, peer_environment, peers, rounds
+from benchmarks import default, page, peer_environment, peers, rounds
+from benchmarks.__main__ import measured
 from benchmarks.data import logistic_bandit
 from benchmarks.measure import Skipped, Told, rates, seconds
 from benchmarks.peer_loops import LOOPS
@@ -90,24 +91,26 @@ def test_a_library_that_fails_or_dies_is_skipped_with_the_reason() -> None:
 @pytest.mark.usefixtures("river")
 def test_a_loop_that_has_not_learned_is_no_peer() -> None:
     with pytest.raises(Skipped, match="river has not learned"):
-        rounds.peer("river", rounds=100)
+        rounds.peer(default.learner, "river", rounds=100)
 
 
-def test_a_row_notes_what_the_peer_earned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_shows_what_the_peer_earned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     contexts, rewards = logistic_bandit(100, 20, 5)
     knows = {float(context[0]): int(row.argmax()) for context, row in zip(contexts, rewards, strict=True)}
     _stand_in(tmp_path, monkeypatch, f"{knows}[context[0]]")
-    row = rounds.peer("river", rounds=100)
-    assert f"river {rewards.max(axis=1).mean():.3f}" in row.note
-    assert f"uniform {rewards.mean():.3f}" in row.note
-    assert row.ratio > 0
-    stored = {"o2pl": 1.0, "peer": 1.0, "ratio": 1.0, "low": 1.0, "high": 1.0, "unit": "u", "bar": "", "note": row.note}
-    assert f"- `loop_20x5_river`: {row.note}" in page.rendered({"loop_20x5_river": stored})
+    name = "default_loop_20x5_river"
+    monkeypatch.setitem(BENCH, name, BENCH[name]._replace(quick={"rounds": 100, "repeats": 2}))
+    found = measured(BENCH[name], quick=True)
+    assert found["peer_reward"] == pytest.approx(rewards.max(axis=1).mean())
+    assert found["our_reward"] < found["peer_reward"]
+    assert found["ratio"] > 0
+    assert f"| {found['our_reward']:.4f} / {found['peer_reward']:.4f} |" in page.rendered({name: found})
 
 
 def test_every_library_has_a_row_and_an_installation() -> None:
     assert set(LOOPS) == set(peer_environment.INSTALLS)
-    assert {f"loop_20x5_{name}" for name in LOOPS} | {"run_20x5_coba", "run_20x5_obp"} <= set(BENCH)
+    assert {f"default_loop_20x5_{name}" for name in LOOPS} <= set(BENCH)
+    assert {"default_run_20x5_coba", "default_run_20x5_obp"} <= set(BENCH)
 
 
 def test_without_the_environment_a_row_says_what_makes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,32 +3,34 @@
 The path of the data, and of the folders:
 
     context → features → policy → Decision(action, propensity)
-            → reward → Interactions in the Log
+            → reward → Interactions
             → objective (clipped weights + pessimistic penalty) → oracle → new parameters
             → evaluation (value with confidence)
 
 `O2PL` (discrete actions) and `GaussianO2PL` (a real-valued one) are the objects to hold: `act`, `update`,
-`partial_fit`, `fit`, `predict`, `run`, `save`; `load` brings one back. `evaluate` says what a policy is worth on a log,
-`confidence_sequence` how sure one may be at any time, `SafeImprovement` whether a log supports a better policy.
+`partial_fit`, `fit`, `predict`, `run`, `save`; `load` brings one back. A log is `Interactions`; `read_log` reads one.
+`evaluate` says what a policy is worth on a log, `confidence_sequence` how sure one may be at any time,
+`SafeImprovement` whether a log supports a better policy.
 """
 
 from o2pl.ahead import warm_up
-from o2pl.errors import InvalidInput
+from o2pl.errors import InvalidInput, MissingExtra
 from o2pl.evaluation.evaluate import Evaluation, evaluate
-from o2pl.evaluation.logs import RewardLog
 from o2pl.evaluation.sequences import ConfidenceSequence, confidence_sequence
 from o2pl.features import Hashed
 from o2pl.formats import read_log
-from o2pl.interactions import Decision, Interactions, Log
-from o2pl.learners import O2PL, Exact, GaussianO2PL, Geometric, Member, Replay, Run, SafeImprovement, load
+from o2pl.interactions import Decision, Interactions
+from o2pl.learners import O2PL, Decider, Exact, GaussianO2PL, Geometric, Member, Replay, Run, SafeImprovement, load
+from o2pl.log import Log
+from o2pl.policies.sampling import UniformExploration
 from o2pl.rows import ActionSets, SparseRows
-
-__version__ = "0.1.0"
+from o2pl.version import __version__
 
 __all__ = [
     "O2PL",
     "ActionSets",
     "ConfidenceSequence",
+    "Decider",
     "Decision",
     "Evaluation",
     "Exact",
@@ -39,11 +41,12 @@ __all__ = [
     "InvalidInput",
     "Log",
     "Member",
+    "MissingExtra",
     "Replay",
-    "RewardLog",
     "Run",
     "SafeImprovement",
     "SparseRows",
+    "UniformExploration",
     "__version__",
     "confidence_sequence",
     "evaluate",

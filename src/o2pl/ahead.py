@@ -9,7 +9,7 @@ import numpy as np
 from o2pl.evaluation.evaluate import evaluate
 from o2pl.learners import O2PL, GaussianO2PL
 
-_ROWS = 300
+_LOG_ROWS = 300
 
 
 def warm_up() -> float:
@@ -20,10 +20,10 @@ def warm_up() -> float:
     """
     start = time.perf_counter()
     generator = np.random.default_rng(0)
-    contexts = generator.normal(size=(_ROWS, 3))
+    contexts = generator.normal(size=(_LOG_ROWS, 3))
     rewards = (contexts > 0).astype(float)
-    actions = generator.integers(3, size=_ROWS)
-    log = (contexts, actions, rewards[np.arange(_ROWS), actions], np.full(_ROWS, 1 / 3))
+    actions = generator.integers(3, size=_LOG_ROWS)
+    log = (contexts, actions, rewards[np.arange(_LOG_ROWS), actions], np.full(_LOG_ROWS, 1 / 3))
     for policy, schedule in (("linear", "replay"), ("linear", "geometric"), ("union", "geometric")):
         learner = O2PL(3, policy=policy, schedule=schedule, random_state=0)
         learner.run((contexts, rewards))
@@ -32,12 +32,12 @@ def warm_up() -> float:
         learner.partial_fit(*log)
         learner.fit(*log)
         learner.score(*log)
-    wide = generator.normal(size=(_ROWS, 40))  # so many columns are projected before they are multiplied
+    wide = generator.normal(size=(_LOG_ROWS, 40))  # so many columns are projected before they are multiplied
     O2PL(3, random_state=0).run((wide, rewards))
     for at_any_time in (False, True):
         evaluate(learner, learner, baseline="uniform", at_any_time=at_any_time)
     prices = GaussianO2PL(random_state=0)
-    for context in contexts:
+    for context in (*contexts, *contexts[:20].astype(np.float32)):
         prices.update(context, (price := prices.act(context)).action, 1.0, price.propensity)
-    prices.fit(contexts, generator.normal(size=_ROWS), rewards[:, 0], np.full(_ROWS, 0.4))
+    prices.fit(contexts, generator.normal(size=_LOG_ROWS), rewards[:, 0], np.full(_LOG_ROWS, 0.4))
     return time.perf_counter() - start

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from o2pl import __version__
-from o2pl.errors import InvalidInput
+from o2pl.errors import InvalidInput, MissingExtra
 
 if TYPE_CHECKING:
     from o2pl.experiments.engines import Engine
-    from o2pl.experiments.experiment import Experiment
+    from o2pl.experiments.experiment import Experiment, Options
     from o2pl.experiments.progress import Progress
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130  # exit statuses; 130 is what shells expect after Ctrl-C
@@ -152,12 +152,12 @@ def demo(
 
     Each learner sees 64 grey values, answers with one of ten digits, and is told only whether that was right.
     """
-    from o2pl.experiments.demo import DEMO, draw
+    from o2pl.experiments.demo import DEMO, draw_demo
     from o2pl.experiments.experiment import Options
 
     with _said_plainly():
         _run(DEMO, Options(), out, None, _engine(engine, workers, address))
-        for path in draw(out):
+        for path in draw_demo(out):
             typer.echo(f"picture: {path}")
 
 
@@ -179,14 +179,20 @@ def reproduce(
     """
     from rich.console import Console
 
-    from o2pl.experiments import reproduction
+    from o2pl.experiments import reproduction, studies
+    from o2pl.experiments.experiment import Options
+    from o2pl.extras import require_extra
 
     with _said_plainly():
+        require_extra("experiments", "running experiments")
+        chosen = Options("quick" if quick else "full", data=_data_folder(data))
+        for study in studies.STUDIES:
+            _say_left_out(study.experiment, chosen)
         try:
             sections, failures = reproduction.reproduce(
                 out,
-                "quick" if quick else "full",
-                data=_data_folder(data),
+                chosen.size,
+                data=chosen.data,
                 engine=_engine(engine, workers, address),
                 progress=_progress(Console(stderr=True)),
             )
@@ -244,7 +250,9 @@ def evaluate_policy(
     rewards: Annotated[
         str | None, typer.Option(help="The lowest and highest reward there can be, such as `0,1`.")
     ] = None,
-    figure: Annotated[Path, typer.Option(help="Where to draw the picture, PNG or SVG.")] = Path("evaluation.png"),
+    figure: Annotated[
+        Path | None, typer.Option(help="Where to draw the picture, PNG or SVG. [default: evaluation.png]")
+    ] = None,
 ) -> None:
     """Would this policy have been better, and how sure are we? A table, warnings in plain words, and a picture."""
     from rich.console import Console
@@ -254,7 +262,9 @@ def evaluate_policy(
 
     with _said_plainly():
         ends = None if rewards is None else command.reward_range(rewards)
-        command.run(read_log(log, reward_range=ends), policy, baseline, at_any_time, delta, figure, Console())
+        command.evaluate_files(
+            read_log(log, reward_range=ends), policy, baseline, at_any_time, delta, figure, Console()
+        )
 
 
 @app.command("warm-up")
@@ -295,18 +305,20 @@ def _find(name: str) -> tuple[Experiment, int | None]:
     return EXPERIMENTS[wanted], int(number) if slash else None
 
 
-def _run(experiment: Experiment, options: Any, out: Path, number: int | None, engine: Engine) -> None:
+def _run(experiment: Experiment, options: Options, out: Path, number: int | None, engine: Engine) -> None:
     """Run it, say what came of it, and leave with the right exit status."""
     from rich.console import Console
 
     from o2pl.experiments import runner, store, summary
+    from o2pl.extras import require_extra
 
+    require_extra("experiments", "running experiments")  # before anything is said
     screen = Console(stderr=True)
-    if number is not None:
+    if number is None:
+        _say_left_out(experiment, options)
+    else:
         unit = experiment.unit(number, options)
         typer.echo(f"{unit.id}: {unit.settings}", err=True)
-    for learner, package in experiment.left_out(options).items() if number is None else ():
-        typer.echo(f"{learner} is left out: it needs the package {package}", err=True)
     try:
         report = runner.run(experiment, options, out=out, number=number, engine=engine, progress=_progress(screen))
     except KeyboardInterrupt:
@@ -314,7 +326,7 @@ def _run(experiment: Experiment, options: Any, out: Path, number: int | None, en
         raise typer.Exit(INTERRUPTED) from None
     if report.table is not None:
         typer.echo(f"{experiment.headline.replace('_', ' ')} at the end, mean over seeds ± standard error")
-        Console().print(summary.table(store.results(out, report.table.stem), experiment.headline))
+        Console().print(summary.screen_table(store.results(out, report.table.stem), experiment.headline))
         typer.echo(f"rows: {report.table}")
     if report.failures:
         typer.echo(f"{len(report.failures)} of {report.units} units failed:", err=True)
@@ -322,6 +334,13 @@ def _run(experiment: Experiment, options: Any, out: Path, number: int | None, en
             typer.echo(f"  {unit.id}: {reason}", err=True)
         typer.echo(f"tracebacks: {out / experiment.name}/failed-*.txt; to try these again: {_command()}", err=True)
         raise typer.Exit(FAILED)
+
+
+def _say_left_out(experiment: Experiment, options: Options) -> None:
+    from o2pl.extras import install_command
+
+    for learner, extra in experiment.left_out(options).items():
+        typer.echo(f"{experiment.name}: {learner} is left out; to run it: {install_command(extra)}", err=True)
 
 
 def _progress(screen: Any) -> Progress:
@@ -377,8 +396,8 @@ def _said_plainly() -> Iterator[None]:
     """What a user can mend is one line, not a traceback."""
     try:
         yield
-    except InvalidInput as error:
-        typer.echo(f"error: {error}", err=True)
+    except (InvalidInput, MissingExtra) as error:
+        typer.echo(f"o2pl: {error}", err=True)
         raise typer.Exit(MISUSED) from None
 
 

@@ -1,14 +1,41 @@
-"""What was decided and what came of it: `Decision`, `Interactions` (columns) and the append-only `Log`."""
+"""What was decided and what came of it: `Decision`, and `Interactions`, the columns of a log."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from o2pl.protocols import Array, Floats
+from o2pl.errors import InvalidInput
+from o2pl.protocols import Array, Floats, Ints
 from o2pl.rows import ActionSets, SparseRows
+from o2pl.validation import (
+    RewardRange,
+    check_action_sets,
+    check_actions,
+    check_by_logger,
+    check_column,
+    check_contexts,
+    check_continuous_actions,
+    check_count,
+    check_lengths,
+    check_loggers,
+    check_propensities,
+    check_reward_range,
+    check_rewards,
+    check_sparse_rows,
+    is_real,
+    to_loss,
+)
+
+# Rows at a time: temporaries of 64 KiB stay in the cache; those of 128 KiB would go back to the system each time.
+BLOCK = 1 << 13
+_ANY_REWARD = (-float(np.finfo(np.float64).max), float(np.finfo(np.float64).max))
+
+Columns = tuple[Any, Any, Any, Any]  # contexts, actions, rewards, propensities
 
 
 class Decision(NamedTuple):
@@ -18,147 +45,174 @@ class Decision(NamedTuple):
     propensity: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Interactions:
-    """Columns of a bandit log. Losses lie in [-1, 0]: -1 is the best reward of the range, 0 the worst."""
+    """A log: one row per decision. The constructor checks every column; an error says which row is wrong.
 
-    contexts: Any  # [n, d], or ActionSets or SparseRows of length n
-    actions: Array  # [n]
-    losses: Floats  # [n]
-    propensities: Floats  # [n]
+    Parameters
+    ----------
+    contexts
+        Numbers [n, d], `ActionSets` (one feature row per action) or `SparseRows`.
+    actions
+        Whole numbers from 0, or real ones if `continuous`. [n]
+    rewards
+        Within `reward_range`, if that is given. [n]
+    propensities
+        The probability (density, for continuous actions) with which each action was drawn. [n]
+    reward_range
+        The lowest and the highest reward there can be; None: not known.
+    n_actions
+        K; it may count actions that were never played. None: as many as the log shows. Stays None for continuous
+        actions and action sets.
+    continuous
+        Whether actions are real numbers. None: they are if one of them is not whole.
+    loggers
+        Who logged each row: names, or numbers from 0 if there are `logger_names`. [n]
+    by_logger
+        The propensity of the logged action under each of J loggers, in the order of `logger_names`. [n, J]
+    logger_names
+        None given: the names in `loggers`, in order.
+    action_names
+        What to call the actions in tables and figures.
+    """
+
+    contexts: Any
+    actions: Array
+    rewards: Floats
+    propensities: Floats
+    reward_range: RewardRange | None = None
+    n_actions: int | None = None
+    continuous: bool | None = None
+    loggers: Any = None
+    by_logger: Any = None
+    logger_names: tuple[str, ...] = ()
+    action_names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        contexts = _check_any_contexts(self.contexts)
+        sets = isinstance(contexts, ActionSets)
+        actions = check_column("action", self.actions)
+        continuous = not sets and is_real(actions) if self.continuous is None else bool(self.continuous)
+        if continuous and sets:
+            raise InvalidInput("continuous: found True with action sets, expected actions that are numbers of items")
+        stated = None if self.n_actions is None else check_count("n_actions", self.n_actions)
+        if continuous or np.issubdtype(actions.dtype, np.floating):
+            actions = check_continuous_actions(actions)  # names the row of a NaN
+        if not continuous:
+            actions = check_actions(actions, stated)
+        ends = None if self.reward_range is None else check_reward_range(self.reward_range)
+        rewards = check_rewards(self.rewards, ends or _ANY_REWARD)
+        propensities = check_propensities(self.propensities, density=continuous)
+        loggers, names = (None, ()) if self.loggers is None else check_loggers(self.loggers, self.logger_names)
+        check_lengths(contexts=contexts, actions=actions, rewards=rewards, propensities=propensities, loggers=loggers)
+        if sets:
+            check_actions(actions, contexts.sizes)
+        known = None
+        if not (sets or continuous):
+            known = max(stated or 0, int(actions.max(initial=-1)) + 1, len(self.action_names)) or None
+        by_logger = self.by_logger
+        if by_logger is not None:
+            by_logger = check_by_logger(by_logger, propensities, loggers, len(names), continuous)
+        columns = (contexts, actions, rewards, propensities)
+        self._hold(*columns, ends, known, continuous, loggers, by_logger, names, tuple(self.action_names))
+
+    @classmethod
+    def trusted(
+        cls,
+        contexts: Any,
+        actions: Array,
+        rewards: Floats,
+        propensities: Floats,
+        reward_range: RewardRange | None = None,
+        n_actions: int | None = None,
+        continuous: bool = False,
+    ) -> Self:
+        """Of columns that have been checked: nothing is looked at and nothing is copied."""
+        columns = (contexts, actions, rewards, propensities)
+        return cls._of(*columns, reward_range, n_actions, continuous, None, None, (), ())
+
+    @classmethod
+    def _of(cls, *values: Any) -> Self:
+        made = cls.__new__(cls)
+        made._hold(*values)
+        return made
+
+    def _hold(self, *values: Any) -> None:
+        self.__dict__.update(zip(_FIELDS, values, strict=True))
 
     def __len__(self) -> int:
         return len(self.actions)
 
-    def __getitem__(self, rows: slice) -> Interactions:
-        return Interactions(self.contexts[rows], self.actions[rows], self.losses[rows], self.propensities[rows])
+    def __iter__(self) -> Iterator[Any]:
+        """The four columns, so that `learner.fit(*log)` works too."""
+        return iter((self.contexts, self.actions, self.rewards, self.propensities))
 
-
-class Log:
-    """An append-only log of interactions in doubling buffers; a view of its columns copies nothing."""
-
-    def __init__(
-        self, width: int, action_dtype: Any = np.int64, action_sets: bool = False, sparse: bool = False
-    ) -> None:
-        self.width = width
-        self.action_sets = action_sets
-        self.sparse = sparse
-        self.n = 0
-        self._values: Array = np.empty((16, width), np.float32)  # contexts; of action sets, a row per action
-        self._actions: Array = np.empty(16, action_dtype)
-        self._losses: Array = np.empty(16)
-        self._propensities: Array = np.empty(16)
-        if sparse:
-            self._values = np.empty(256, np.float32)
-        self._indices: Array = np.empty(256 if sparse else 0, np.int32)
-        self._offsets: Array = np.zeros(17, np.int64)  # used with action sets and sparse rows only
-        self.capacity = 16
-
-    def __len__(self) -> int:
-        return self.n
-
-    def buffers(self, more: int = 0) -> tuple[Array, Array, Array, Array]:
-        """Contexts, actions, losses, propensities with room for `more` rows after the first n.
-
-        A kernel may write rows by itself; raising `n` then makes them part of the log. Not with action sets.
-        """
-        need = self.n + more
-        if need > self.capacity:
-            self.capacity = max(2 * self.capacity, need)  # doubling: n appends cost O(n)
-            self._actions = _grown(self._actions, self.capacity)
-            self._losses = _grown(self._losses, self.capacity)
-            self._propensities = _grown(self._propensities, self.capacity)
-            if self.action_sets or self.sparse:
-                self._offsets = _grown(self._offsets, self.capacity + 1)
-            else:
-                self._values = _grown(self._values, self.capacity)
-        return self._values, self._actions, self._losses, self._propensities
-
-    def sparse_buffers(self, more: int = 0, entries: int = 0) -> tuple[Array, Array, Array, Array, Array, Array]:
-        """Indices, values, offsets, actions, losses, propensities; with room for `entries` more entries in all."""
-        self.buffers(more)
-        need = int(self._offsets[self.n]) + entries
-        if need > len(self._values):
-            size = max(2 * len(self._values), need)
-            self._values, self._indices = _grown(self._values, size), _grown(self._indices, size)
-        return self._indices, self._values, self._offsets, self._actions, self._losses, self._propensities
-
-    def extend(self, rows: Interactions) -> None:
-        """Rows that have been checked."""
-        n, end = self.n, self.n + len(rows)
-        self.buffers(len(rows))
-        if self.action_sets:
-            total = self._offsets[n]
-            self._offsets[n + 1 : end + 1] = total + rows.contexts.offsets[1:]
-            if self._offsets[end] > len(self._values):
-                self._values = _grown(self._values, max(2 * len(self._values), int(self._offsets[end])))
-            self._values[total : self._offsets[end]] = rows.contexts.values
-        elif self.sparse:
-            self.sparse_buffers(0, len(rows.contexts.values))
-            total = self._offsets[n]
-            self._offsets[n + 1 : end + 1] = total + rows.contexts.offsets[1:]
-            self._indices[total : self._offsets[end]] = rows.contexts.indices
-            self._values[total : self._offsets[end]] = rows.contexts.values
-        else:
-            self._values[n:end] = rows.contexts
-        self._actions[n:end] = rows.actions
-        self._losses[n:end] = rows.losses
-        self._propensities[n:end] = rows.propensities
-        self.n = end
-
-    def append(self, values: Floats, action: Any, loss: float, propensity: float) -> None:
-        """One row that has been checked; values: its context [d], or its action set [K, d]."""
-        n = self.n
-        if n == self.capacity:
-            self.buffers(1)
-        if self.action_sets:
-            total = int(self._offsets[n])
-            end = total + len(values)
-            if end > len(self._values):
-                self._values = _grown(self._values, max(2 * len(self._values), end))
-            self._values[total:end] = values
-            self._offsets[n + 1] = end
-        else:
-            self._values[n] = values
-        self._actions[n], self._losses[n], self._propensities[n] = action, loss, propensity
-        self.n = n + 1
+    def __getitem__(self, rows: slice | Ints) -> Self:
+        """Some of the rows: a slice, or an array of row numbers. Range, number of actions and names stay."""
+        if not isinstance(rows, slice):
+            if np.ndim(rows) != 1:
+                raise InvalidInput(f"rows: found {rows!r}, expected a slice or an array of row numbers")
+            rows = np.arange(len(self))[np.asarray(rows) if len(rows) else slice(0)]
+        loggers, by_logger = (None if column is None else column[rows] for column in (self.loggers, self.by_logger))
+        known = (self.reward_range, self.n_actions, self.continuous)
+        columns = (column[rows] for column in self)
+        return self._of(*columns, *known, loggers, by_logger, self.logger_names, self.action_names)
 
     @property
-    def columns(self) -> Interactions:
-        n = self.n
-        contexts: Any = self._values[:n]
-        if self.action_sets:
-            contexts = ActionSets(self._values[: self._offsets[n]], self._offsets[: n + 1])
-        if self.sparse:
-            filled = self._offsets[n]
-            contexts = SparseRows(self._indices[:filled], self._values[:filled], self._offsets[: n + 1], self.width)
-        return Interactions(contexts, self._actions[:n], self._losses[:n], self._propensities[:n])
+    def losses(self) -> Floats:
+        """In [-1, 0], -1 for the best reward; minus the rewards where the range is not known. [n]"""
+        return -self.rewards if self.reward_range is None else np.asarray(to_loss(self.rewards, self.reward_range))
 
-    def __getitem__(self, rows: slice) -> Interactions:
-        return self.columns[rows]
+    def blocks(self) -> Iterator[slice]:
+        """Slices of at most `BLOCK` rows, one after another."""
+        for start in range(0, len(self), BLOCK):
+            yield slice(start, min(start + BLOCK, len(self)))
 
-    def state(self) -> dict[str, Array]:
-        """Arrays that `restore` makes the same log of."""
-        rows = self.columns
-        state = {"log.actions": rows.actions, "log.losses": rows.losses, "log.propensities": rows.propensities}
-        if self.action_sets:
-            return state | {"log.values": rows.contexts.values, "log.offsets": rows.contexts.offsets}
-        if self.sparse:
-            state |= {"log.indices": rows.contexts.indices, "log.offsets": rows.contexts.offsets}
-            return state | {"log.values": rows.contexts.values}
-        return state | {"log.values": rows.contexts}
+    @cached_property
+    def action_scale(self) -> tuple[float, float]:
+        """Mean and deviation of continuous actions."""
+        return float(self.actions.mean()), float(self.actions.std()) or 1.0
 
-    def restore(self, state: dict[str, Array]) -> None:
-        """Into an empty log."""
-        contexts: Any = state["log.values"]
-        if self.action_sets:
-            contexts = ActionSets(contexts, state["log.offsets"])
-        if self.sparse:
-            contexts = SparseRows(state["log.indices"], contexts, state["log.offsets"], self.width)
-        self.extend(Interactions(contexts, state["log.actions"], state["log.losses"], state["log.propensities"]))
+    def action_name(self, action: int) -> str:
+        return self.action_names[action] if action < len(self.action_names) else str(action)
 
 
-def _grown(column: Array, size: int) -> Array:
-    grown = np.empty((size, *column.shape[1:]), column.dtype)
-    grown[: len(column)] = column
-    return grown
+_FIELDS = tuple(field.name for field in fields(Interactions))
+
+
+def _check_any_contexts(contexts: Any) -> Any:
+    if isinstance(contexts, ActionSets):
+        return check_action_sets(contexts)
+    return check_sparse_rows(contexts) if isinstance(contexts, SparseRows) else check_contexts(contexts)
+
+
+# -- a log as it is handed over
+
+
+def log_in(given: Any) -> Interactions | None:
+    """The log itself, or that of an object with `columns`, such as a `Log`; None where there is none."""
+    columns = given if isinstance(given, Interactions) else getattr(given, "columns", None)
+    return columns if isinstance(columns, Interactions) else None
+
+
+def log_or_columns(
+    contexts: Any, actions: Any = None, rewards: Any = None, propensities: Any = None
+) -> Interactions | Columns:
+    """What `fit(log)` or `fit(contexts, actions, rewards, propensities)` was given. Both unpack to four columns."""
+    rest = {"actions": actions, "rewards": rewards, "propensities": propensities}
+    missing = [name for name, column in rest.items() if column is None]
+    log = log_in(contexts)
+    if log is not None and len(missing) < len(rest):
+        also = ", ".join(name for name in rest if name not in missing)
+        raise InvalidInput(f"log: found a log and also {also}, expected the log alone, or the four columns")
+    if log is not None:
+        return log
+    if not missing:
+        return contexts, actions, rewards, propensities
+    if len(missing) == len(rest) and isinstance(contexts, tuple | list) and len(contexts) == 4:
+        first, second, third, fourth = contexts
+        return first, second, third, fourth
+    raise InvalidInput(
+        f"log: found no {' and no '.join(missing)}, expected a log (Interactions) alone,"
+        " or all four columns: contexts, actions, rewards, propensities"
+    )

@@ -1,12 +1,14 @@
-"""The shapes that the parts of o2pl have, on one page.
+"""The parts that o2pl is put together from, on one page.
 
-n rows, d features, K actions. A *policy* knows how likely an action is and how that depends on its parameters; an
-*objective* knows how good given importance weights are; an *oracle* knows how to minimise. None knows the others.
+n rows, d features, K actions, D parameters. A *feature map* makes rows of features of contexts. A *policy* gives scores
+to actions. An *objective* says how good scores are, as sums over rows that one combination puts together. An *oracle*
+minimises. A *schedule* says when to learn, and from which rows. An *exploration* rule says what is mixed in when
+acting. None knows the others; `learners.engine` joins them. `kernels` holds faster versions of some combinations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -15,13 +17,80 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.integer[Any]]
-State = Mapping[str, Array]  # what a feature map has seen
-Pullback = Callable[[Floats], Floats]  # cotangent c, shaped like log π  ->  Σ c ∇ log π, shaped like the parameters
+Seed = int | Sequence[int] | np.random.SeedSequence | np.random.Generator | None  # what numpy makes generators of
+State = Mapping[str, Array]  # what a part has seen or keeps: saved and restored as it is
+Pullback = Callable[
+    [Floats], Floats
+]  # cotangent c, shaped like the scores  ->  Σ c ∇ scores, shaped like the parameters
 ValueAndGradient = Callable[[Floats], tuple[float, Floats]]
 
 
+class FeatureMap(Protocol):
+    """Contexts to features. What it learns from the contexts it has seen is a value of its own, the state."""
+
+    def width(self, n_inputs: int, state: State | None = None) -> int: ...  # features per row; may grow with the state
+    def init(self, n_inputs: int) -> State: ...
+    def observe(self, state: State, rows: Any) -> State: ...  # a new state; the old one stays as it was
+    def transform(self, state: State, rows: Any) -> Any: ...  # [n, n_inputs] -> [n, width]
+
+
+class Policy(Protocol):
+    """π(a|x). A discrete policy is its scores, log π being their log-softmax; a continuous one is its log density."""
+
+    @property
+    def continuous(self) -> bool: ...
+    def n_params(self, n_features: int) -> int: ...
+    def init(self, n_features: int, generator: np.random.Generator | None = None) -> Floats: ...
+    def forward(self, params: Floats, features: Any, actions: Array) -> tuple[Floats, Pullback]:
+        """Scores and their pullback: [n, K], flat [total] for action sets; continuous: log π(a_s|x_s), [n]."""
+
+    def scores(self, params: Floats, features: Any) -> Floats:
+        """What acting needs, in double precision; a row's result does not depend on the rows beside it."""
+
+
+class DiscretePolicy(Policy, Protocol):
+    """One that chooses among actions: its scores are all that acting needs."""
+
+
+class ContinuousPolicy(Policy, Protocol):
+    """One whose actions are real numbers, drawn around its scores."""
+
+    def imitate(self, features: Floats, actions: Floats) -> Floats: ...  # parameters near a logger's, to start from
+    def mean(self, scores: Floats) -> Floats: ...  # [n]
+    def density(self, scores: Floats, params: Floats, actions: Floats) -> Floats: ...  # [n]
+    def sample(self, scores: Floats, params: Floats, uniforms: Floats) -> tuple[Floats, Floats]: ...
+
+
+class Objective(Protocol):
+    """How good a policy is on a log."""
+
+    @property
+    def l2(self) -> float: ...
+    def prepare(self, rows: Any, control: Any = None, weights: Floats | None = None) -> PreparedLog: ...
+
+
+class PreparedLog(Protocol):
+    """A log with all that stays fixed while parameters change."""
+
+    @property
+    def actions(self) -> Array: ...
+    def partial(self, scores: Floats, rows: slice = ...) -> tuple[Floats, Sequence[Floats]]:
+        """Sums over these rows, and the cotangents of the scores whose pullbacks `combine` wants."""
+
+    def combine(self, params: Floats, sums: Floats, gradients: Sequence[Floats]) -> tuple[float, Floats]:
+        """The objective and its gradient from the sums over all rows. What is no sum over rows (Φ) enters here."""
+
+
+class Function(Protocol):
+    """An objective as a function of the parameters, for an oracle."""
+
+    @property
+    def incremental(self) -> bool: ...  # True: it is kept, and brought up to date with the rows that are new
+    def __call__(self, params: Floats) -> tuple[float, Floats]: ...
+
+
 class Solution(NamedTuple):
-    """What an oracle returns."""
+    """What an oracle found."""
 
     params: Floats
     value: float
@@ -29,37 +98,41 @@ class Solution(NamedTuple):
     evaluations: int
 
 
-class FeatureMap(Protocol):
-    """Contexts to features. What it learns from the contexts it has seen is a value of its own, the state."""
+class Oracle(Protocol):
+    """Minimises a function. What it keeps from one step to the next is its state, a value."""
 
-    def width(self, n_inputs: int) -> int: ...  # features per row
-    def init(self, n_inputs: int) -> State: ...
-    def observe(self, state: State, rows: Floats) -> State: ...  # a new state; the old one stays as it was
-    def transform(self, state: State, rows: Floats) -> Floats: ...  # [n, n_inputs] -> [n, width]
+    @property
+    def plain(self) -> bool: ...  # True: it asks more of a function than value and gradient, which kernels do not offer
+    def init(self, n_params: int) -> State: ...
+    def step(self, function: Any, params: Floats, state: State) -> tuple[Solution, State]: ...
 
 
-class Policy(Protocol):
-    """π(a|x), as its logarithm and the pullback of that logarithm."""
+class Schedule(Protocol):
+    """When a member learns, and from which rows."""
 
-    def n_params(self, n_features: int) -> int: ...
-    def init(self, n_features: int) -> Floats: ...
-    def forward(self, params: Floats, features: Any, actions: Array | None = None) -> tuple[Floats, Pullback]:
-        """Log π(a_s|x_s), [n]; without actions (discrete policies) all of log π(·|x_s), [n, K]. And its pullback."""
+    def after(self, n: int) -> int: ...  # the number of rows at which to learn next, having learned at n
+    def start(self, n: int) -> int: ...  # the first of n rows to learn from
+    def weights(self, n: int) -> Floats | None: ...  # of the rows from `start` on; None: all alike
 
-    def sample(self, params: Floats, features: Any, uniforms: Floats) -> tuple[Array, Floats]:
-        """One action per row from one uniform number per row, and the probability (or density) of each."""
+
+class Exploration(Protocol):
+    """What is added to the members' mixture when acting; read at every checkpoint."""
+
+    def at(self, plays: Ints) -> Explored: ...  # plays of each action so far, [K]; empty for action sets
+
+
+class Explored(NamedTuple):
+    """p = (1 - ε) softmax(sharpness (log mixture + bonus)) + ε share."""
+
+    epsilon: float
+    bonus: Floats  # [K], or empty: none
+    share: Floats  # [K], sums to 1; or empty: uniform
 
 
 class Penalty(Protocol):
     """Pessimism as a function of the variance proxy: its value and its slope d value / d variance."""
 
     def __call__(self, variance: float) -> tuple[float, float]: ...
-
-
-class Oracle(Protocol):
-    """Minimises a function from its value and gradient."""
-
-    def __call__(self, function: ValueAndGradient, start: Floats) -> Solution: ...
 
 
 class Learner(Protocol):

@@ -6,7 +6,7 @@ import io
 import json
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,23 @@ import numpy as np
 
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Array
+from o2pl.version import __version__
 
 FORMAT = "o2pl"
-VERSION = 1
+VERSION = 2  # of the files that are written; those from OLDEST on are read
+OLDEST = 2
+
+# From version v to v + 1: (header, arrays) -> (header, arrays). A change of the format adds one, and a file of the old
+# version to `tests/data/saved`.
+Upgrade = Callable[[dict[str, Any], dict[str, Array]], tuple[dict[str, Any], dict[str, Array]]]
+UPGRADES: dict[int, Upgrade] = {}
 
 
 class UnreadableFile(InvalidInput):
     """A file that is not a saved learner, is damaged, or is of another version."""
+
+
+_STAMP = {"format": FORMAT, "version": VERSION, "o2pl": __version__}
 
 
 def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
@@ -30,7 +40,7 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
     partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
     try:
         with zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED) as archive:
-            archive.writestr(_entry("header.json"), json.dumps({"format": FORMAT, "version": VERSION, **header}))
+            archive.writestr(_entry("header.json"), json.dumps({**_STAMP, **header}))
             for name, array in arrays.items():
                 buffer = io.BytesIO()
                 np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
@@ -51,8 +61,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
             header = json.loads(archive.read("header.json"))
             if header.get("format") != FORMAT:
                 raise UnreadableFile(f"{path}: found format {header.get('format')!r}, expected {FORMAT!r}")
-            if header.get("version") != VERSION:
-                raise UnreadableFile(f"{path}: found version {header.get('version')!r}, this o2pl reads {VERSION}")
+            _check_version(path, header)
             arrays = {
                 name.removesuffix(".npy"): np.lib.format.read_array(io.BytesIO(archive.read(name)), allow_pickle=False)
                 for name in archive.namelist()
@@ -60,7 +69,22 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
             }
     except (zipfile.BadZipFile, KeyError, json.JSONDecodeError, EOFError) as error:
         raise UnreadableFile(f"{path}: not a saved learner, or cut short ({error})") from error
+    for version in range(header["version"], VERSION):
+        header, arrays = UPGRADES[version](header, arrays)
     return header, arrays
+
+
+def _check_version(path: str | os.PathLike[str], header: dict[str, Any]) -> None:
+    found = header.get("version")
+    if isinstance(found, int) and OLDEST <= found <= VERSION:
+        return
+    by = f", written by o2pl {header['o2pl']}" if "o2pl" in header else ""
+    if isinstance(found, int) and found > VERSION:
+        raise UnreadableFile(
+            f"{path}: found file version {found}{by}; this is o2pl {__version__}, which reads up to {VERSION}:"
+            " install a newer o2pl"
+        )
+    raise UnreadableFile(f"{path}: found file version {found!r}{by}, expected {OLDEST} to {VERSION}")
 
 
 _KNOWN: dict[str, type] = {}

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from o2pl.errors import InvalidInput
-from o2pl.interactions import Interactions
-from o2pl.protocols import Array, Floats
-from o2pl.rows import ActionSets
+from o2pl.protocols import Array, Floats, Ints
+from o2pl.rows import ActionSets, SparseRows
 
 RewardRange = tuple[float, float]
 _AT_A_TIME = 2**14  # rows looked at: what a comparison makes of them should stay small
@@ -65,8 +64,12 @@ def check_context(context: Any, width: int | None = None) -> Floats:
 
 def check_action_sets(sets: Any, width: int | None = None) -> ActionSets:
     checked = sets if isinstance(sets, ActionSets) else ActionSets.of(sets)
+    if isinstance(checked.values, SparseRows):
+        _check_offsets("action sets", checked.offsets, len(checked.values), least=1)
+        return ActionSets(check_sparse_rows(checked.values, width), checked.offsets)
     if width is not None and checked.values.shape[1] != width:
         raise InvalidInput(f"action sets: found {checked.values.shape[1]} features, expected {width}")
+    _check_offsets("action sets", checked.offsets, len(checked.values), least=1)
     bad = np.flatnonzero(~np.isfinite(checked.values).all(axis=1))
     if bad.size:
         row = int(checked.owner[bad[0]])
@@ -75,6 +78,35 @@ def check_action_sets(sets: Any, width: int | None = None) -> ActionSets:
             f"action set {row}, action {action}: found {checked.values[bad[0]]}, expected finite numbers"
         )
     return checked
+
+
+def check_sparse_rows(rows: SparseRows, width: int | None = None) -> SparseRows:
+    if width is not None and rows.width != width:
+        raise InvalidInput(f"contexts: found sparse rows of width {rows.width}, expected {width}")
+    if len(rows.indices) != len(rows.values):
+        raise InvalidInput(f"sparse rows: found {len(rows.indices)} indices and {len(rows.values)} values")
+    _check_offsets("sparse rows", rows.offsets, len(rows.values), least=0)
+    fine = np.isfinite(rows.values) & (rows.indices >= 0) & (rows.indices < rows.width)
+    if not fine.all():
+        at = int(np.argmin(fine))
+        row = int(np.searchsorted(rows.offsets, at, "right")) - 1
+        raise InvalidInput(
+            f"context, row {row}: found the value {rows.values[at]} at feature {rows.indices[at]}, expected finite"
+            f" values at features from 0 to {rows.width - 1}"
+        )
+    return rows
+
+
+def _check_offsets(name: str, offsets: Any, total: int, least: int) -> None:
+    """Offsets of rows with at least so many entries each, `total` in all."""
+    ends = check_column(f"offsets of {name}", offsets)
+    if len(ends) == 0 or ends[0] != 0 or ends[-1] != total:
+        found = f"{ends[0]} to {ends[-1]}" if len(ends) else "none"
+        raise InvalidInput(f"offsets of {name}: found {found}, expected 0 to {total}")
+    sizes = np.diff(ends)
+    if (sizes < least).any():
+        row = int(np.argmax(sizes < least))
+        raise InvalidInput(f"offsets of {name}, row {row}: found {sizes[row]} entries, expected at least {least}")
 
 
 def _check_finite(name: str, rows: Floats, given: Any) -> None:
@@ -89,62 +121,90 @@ def _check_finite(name: str, rows: Floats, given: Any) -> None:
 
 def check_rewards(rewards: Any, reward_range: RewardRange) -> Floats:
     low, high = reward_range
-    values = _vector("reward", rewards, np.float64)
+    values = check_column("reward", rewards, np.float64)
     if not (len(values) == 0 or (values.min() >= low and values.max() <= high)):  # no room is needed where all is well
         _check_rows("reward", values, (values >= low) & (values <= high), f"a number in [{low:g}, {high:g}]")
     return values
 
 
 def check_propensities(propensities: Any, density: bool = False) -> Floats:
-    values = _vector("propensity", propensities, np.float64)
+    values = check_column("propensity", propensities, np.float64)
     fine = (values > 0) & (np.isfinite(values) if density else values <= 1)
     _check_rows("propensity", values, fine, "a finite density > 0" if density else "a probability in (0, 1]")
     return values
 
 
-def check_actions(actions: Any, n_actions: Any = None) -> Array:
+def is_real(actions: Array) -> bool:
+    """Whether these are finite numbers and not all of them whole."""
+    return bool(np.issubdtype(actions.dtype, np.floating) and np.isfinite(actions).all() and (actions % 1 != 0).any())
+
+
+def check_actions(actions: Any, n_actions: Any = None, name: str = "action") -> Array:
     """Whole numbers in [0, n_actions); `n_actions` may differ from row to row."""
-    given = _vector("action", actions, None)
+    given = check_column(name, actions)
+    if not len(given):
+        return np.empty(0, np.int64)
     whole = np.issubdtype(given.dtype, np.integer)
     values = given.astype(np.int64) if whole or np.issubdtype(given.dtype, np.floating) else given
     if values.dtype != np.int64 or not np.array_equal(values, given):
-        raise InvalidInput(f"actions: found {given.dtype} values such as {given[0]!r}, expected whole numbers from 0")
+        raise InvalidInput(f"{name}s: found {given.dtype} values such as {given[0]!r}, expected whole numbers from 0")
     fine = values >= 0 if n_actions is None else (values >= 0) & (values < n_actions)
-    first = int(np.argmin(fine)) if len(fine) else 0
+    first = int(np.argmin(fine))
     limit = n_actions if n_actions is None or np.ndim(n_actions) == 0 else n_actions[first]
-    _check_rows("action", values, fine, "a whole number from 0" + ("" if limit is None else f" to {limit - 1}"))
+    _check_rows(name, values, fine, "a whole number from 0" + ("" if limit is None else f" to {limit - 1}"))
     return values
 
 
 def check_continuous_actions(actions: Any) -> Floats:
-    values = _vector("action", actions, np.float64)
+    values = check_column("action", actions, np.float64)
     _check_rows("action", values, np.isfinite(values), "a finite number")
     return values
 
 
-def check_batch(
-    contexts: Any,
-    actions: Array,
-    rewards: Any,
-    propensities: Any,
-    reward_range: RewardRange,
-    density: bool = False,
-) -> Interactions:
-    """A whole batch with contexts and actions already checked; all columns of one length."""
-    checked_rewards = check_rewards(rewards, reward_range)
-    checked_propensities = check_propensities(propensities, density)
-    lengths = {
-        "contexts": len(contexts),
-        "actions": len(actions),
-        "rewards": len(checked_rewards),
-        "propensities": len(checked_propensities),
-    }
+def check_loggers(loggers: Any, names: tuple[str, ...] = ()) -> tuple[Ints, tuple[str, ...]]:
+    """Who logged each row, as a number [n], and what the numbers stand for; without names, the values are the names."""
+    given = check_column("logger", loggers)
+    if names:
+        return check_actions(given, len(names), "logger"), tuple(names)
+    try:
+        found, numbers = np.unique(given, return_inverse=True)
+    except TypeError:  # unlike kinds have no order
+        raise InvalidInput("loggers: found values of several kinds, expected all words or all numbers") from None
+    return numbers, tuple(str(name) for name in found)
+
+
+def check_by_logger(given: Any, propensities: Floats, loggers: Ints | None, n_loggers: int, density: bool) -> Floats:
+    """The propensity of the logged action under each of J loggers, [n, J]; that of the row's own is its propensity."""
+    if loggers is None:
+        raise InvalidInput("by_logger: found propensities under each logger, expected also `loggers`, who logged what")
+    matrix = _numbers("by_logger", given, np.float64)
+    if matrix.shape != (len(propensities), n_loggers):
+        raise InvalidInput(f"by_logger: found shape {matrix.shape}, expected ({len(propensities)}, {n_loggers})")
+    wrong = ~((matrix >= 0) & (np.isfinite(matrix) if density else matrix <= 1))
+    if wrong.any():
+        row, column = (int(at[0]) for at in np.nonzero(wrong))
+        raise InvalidInput(
+            f"by_logger, row {row}, logger {column}: found {matrix[row, column]}, expected a probability"
+        )
+    own = matrix[np.arange(len(propensities)), loggers]
+    apart = np.abs(own - propensities) > 1e-6 * propensities
+    if apart.any():
+        row = int(np.argmax(apart))
+        raise InvalidInput(
+            f"by_logger, row {row}: found {own[row]} for the logger of the row,"
+            f" expected its propensity {propensities[row]}"
+        )
+    return matrix
+
+
+def check_lengths(**columns: Any) -> None:
+    lengths = {name: len(column) for name, column in columns.items() if column is not None}
     if len(set(lengths.values())) != 1:
         raise InvalidInput(f"columns differ in length: {lengths}")
-    return Interactions(contexts, actions, to_loss(checked_rewards, reward_range), checked_propensities)
 
 
-def _vector(name: str, values: Any, dtype: Any) -> Array:
+def check_column(name: str, values: Any, dtype: Any = None) -> Array:
+    """One value per row."""
     vector = _numbers(name, values, dtype)
     if vector.ndim != 1:
         raise InvalidInput(f"{name}: found shape {vector.shape}, expected one value per row")

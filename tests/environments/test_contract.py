@@ -180,8 +180,9 @@ def test_logged_actions_follow_the_logging_density(world: ContinuousWorld) -> No
     assert kstest(reached, "uniform").pvalue > LEVEL
     assert_mean_is((reached - 0.5) ** 2, 1 / 12, "spread")  # a wrong deviation shows here first
     low_reward, high_reward = world.reward_range
-    rewards = rounds.rewards(np.arange(len(rounds)), log.actions)
-    np.testing.assert_allclose(log.losses, -(rewards - low_reward) / (high_reward - low_reward))
+    np.testing.assert_array_equal(log.rewards, rounds.rewards(np.arange(len(rounds)), log.actions))
+    np.testing.assert_allclose(log.losses, -(log.rewards - low_reward) / (high_reward - low_reward))
+    assert log.continuous
 
 
 # -- logged tasks
@@ -196,7 +197,7 @@ def test_logs_have_exact_propensities(task: SyntheticLog | MulticlassLog) -> Non
     np.testing.assert_allclose(logged.logging_there.sum(axis=1), 1)
     np.testing.assert_array_equal(log.propensities, logged.logging[np.arange(n), log.actions])
     assert log.contexts.dtype == np.float32
-    assert set(np.unique(log.losses)) <= {-1.0, 0.0}
+    assert set(np.unique(log.rewards)) <= {0.0, 1.0}
     epsilon = task.logger.epsilon if isinstance(task, SyntheticLog) else task.epsilon
     assert logged.logging.min() >= epsilon / task.n_actions - 1e-12
     for action in range(task.n_actions):
@@ -207,7 +208,7 @@ def test_logs_have_exact_propensities(task: SyntheticLog | MulticlassLog) -> Non
 def test_the_value_of_the_logger_is_what_it_earned(task: SyntheticLog | MulticlassLog) -> None:
     """Mean reward in the log against the exact value elsewhere, a z test with the errors of both samples."""
     logged = task.log(20000, np.random.default_rng(1))
-    rewards = -logged.interactions.losses
+    rewards = logged.interactions.rewards
     there = (logged.logging_there * logged.means).sum(axis=1)
     error = np.sqrt(rewards.var() / len(rewards) + there.var() / len(there))
     assert abs(rewards.mean() - logged.logger_value) < 4.42 * error

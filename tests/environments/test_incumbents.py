@@ -32,10 +32,10 @@ def test_propensities_are_exact_and_keep_the_floor():
     assert np.array_equal(log.propensities, logged.logging[np.arange(len(log)), log.actions])
     assert logged.logging.min() >= 0.2 / 10 - 1e-12
     assert np.allclose(logged.logging.sum(axis=1), 1)
-    assert set(np.unique(log.losses)) == {-1.0, 0.0}
+    assert set(np.unique(log.rewards)) == {0.0, 1.0}
     assert logged.oracle_value == pytest.approx(0.6)
     # over 600 rows the mean reward is within four standard errors of the logger's value (other rows, same policy)
-    assert -log.losses.mean() == pytest.approx(logged.logger_value, abs=4 * 0.5 * np.sqrt(1 / 600 + 1 / 450))
+    assert log.rewards.mean() == pytest.approx(logged.logger_value, abs=4 * 0.5 * np.sqrt(1 / 600 + 1 / 450))
 
 
 def test_incumbents_are_as_good_as_they_are_called():

@@ -98,7 +98,7 @@ def test_a_multiclass_log_splits_its_rows() -> None:
     in_log, there = (set(rows[:, 0].astype(int)) for rows in (logged.interactions.contexts, logged.contexts))
     assert (len(in_log), len(there), len(in_log & there)) == (650, 250, 0)
     labels = y[logged.interactions.contexts[:, 0].astype(int)]
-    np.testing.assert_array_equal(-logged.interactions.losses, logged.interactions.actions == labels)
+    np.testing.assert_array_equal(logged.interactions.rewards, logged.interactions.actions == labels)
     np.testing.assert_array_equal(logged.means, np.eye(3)[y[logged.contexts[:, 0].astype(int)]])
     assert logged.logger_value > 0.6  # it has learned something from its own rows
     plain = (logged.logging - 0.1) / 0.7  # the logistic regression itself, without the floor

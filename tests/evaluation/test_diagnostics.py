@@ -8,34 +8,22 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.stats import chi2
+from tests.evaluation.logged_softmax import softmax_log
 
-from o2pl import O2PL, ActionSets, InvalidInput
+from o2pl import ActionSets, InvalidInput
 from o2pl.evaluation.calibration import propensity_calibration
 from o2pl.evaluation.diagnostics import (
     clip_fraction,
     drift,
     effective_sample_size,
-    holder_exponent,
+    nearby_error_bound,
     overlap_by_action,
     weight_tail,
 )
-from o2pl.evaluation.logs import RewardLog, as_log
 from o2pl.evaluation.reward_models import fit_rewards
 from o2pl.evaluation.targets import as_target
+from o2pl.interactions import Interactions
 from o2pl.theory.inequality import refutes
-
-
-def softmax_log(n: int, k: int, d: int, sharp: float, seed: int, fault: float = 1.0) -> RewardLog:
-    """A softmax logger; `fault` is the power to which the logged propensities were raised, 1 if they are right."""
-    g = np.random.default_rng(seed)
-    contexts = g.normal(size=(n, d))
-    P = np.exp(sharp * contexts @ g.normal(size=(d, k)))
-    P /= P.sum(axis=1, keepdims=True)
-    actions = np.minimum((P.cumsum(axis=1) < g.random(n)[:, None]).sum(axis=1), k - 1)
-    logged = P**fault / (P**fault).sum(axis=1, keepdims=True)
-    rewards = (g.random(n) < 0.5) * 1.0
-    return RewardLog.of(contexts, actions, rewards, logged[np.arange(n), actions], reward_range=(0, 1), n_actions=k)
-
 
 # -- weights
 
@@ -72,7 +60,7 @@ def test_clip_fraction() -> None:
 
 
 def test_overlap_by_action() -> None:
-    log = RewardLog.of(np.zeros((4, 1)), [0, 0, 1, 0], np.ones(4), [0.5, 0.2, 0.5, 0.4], n_actions=3)
+    log = Interactions(np.zeros((4, 1)), [0, 0, 1, 0], np.ones(4), [0.5, 0.2, 0.5, 0.4], n_actions=3)
     policy = np.array([[0.5, 0.25, 0.25]] * 4)
     weights = policy[np.arange(4), log.actions] / log.propensities
     first, second, never = overlap_by_action(log, as_target(policy, log), weights)
@@ -86,46 +74,9 @@ def test_overlap_by_action() -> None:
 # -- propensities
 
 
-@pytest.mark.parametrize(("n", "k", "d", "sharp"), [(400, 3, 2, 0.5), (1000, 6, 3, 1.0), (800, 3, 4, 2.0)])
-def test_right_propensities_are_seldom_refused(n: int, k: int, d: int, sharp: float) -> None:
-    """Level .05 in 60 logs each, also with propensities down to 1e-7; binomial test at 1e-3."""
-    refused = sum(propensity_calibration(softmax_log(n, k, d, sharp, seed)).p_value < 0.05 for seed in range(60))
-    assert not refutes(refused, 60, 0.05, 1e-3)
-
-
-def test_a_learners_own_log_is_not_refused() -> None:
-    g = np.random.default_rng(0)
-    refused = 0
-    for seed in range(15):
-        contexts = g.normal(size=(800, 2))
-        rewards = (g.random((800, 3)) < 1 / (1 + np.exp(-contexts @ g.normal(size=(2, 3))))) * 1.0
-        learner = O2PL(3, policy="linear", random_state=seed)
-        learner.run((contexts, rewards))
-        refused += propensity_calibration(as_log(learner)).p_value < 0.05
-    assert not refutes(refused, 15, 0.05, 1e-3)
-
-
-FAULTS = {
-    "too flat": lambda log, q: softmax_log(3000, 4, 3, 1.0, 0, fault=0.5).propensities,
-    "uniform although it was not": lambda log, q: np.full(3000, 0.25),
-    "halved": lambda log, q: q / 2,
-    "of the row before": lambda log, q: np.roll(q, 1),
-    "raised to a floor": lambda log, q: np.maximum(q, 0.5),
-}
-
-
-@pytest.mark.parametrize("name", FAULTS)
-def test_wrong_propensities_are_found(name: str) -> None:
-    log = softmax_log(3000, 4, 3, 1.0, 0)
-    assert propensity_calibration(log).p_value > 0.05
-    wrong = FAULTS[name](log, log.propensities)
-    faulty = RewardLog.of(log.contexts, log.actions, log.rewards, wrong)
-    assert propensity_calibration(faulty).p_value < 1e-6
-
-
 def test_too_small_propensities_show_as_a_ratio_above_one() -> None:
     log = softmax_log(3000, 3, 2, 0.5, 0)
-    found = propensity_calibration(RewardLog.of(log.contexts, log.actions, log.rewards, log.propensities / 2))
+    found = propensity_calibration(Interactions(log.contexts, log.actions, log.rewards, log.propensities / 2))
     assert [cell.ratio for cell in found.actions] == pytest.approx([2, 2, 2], abs=0.2)
 
 
@@ -134,19 +85,19 @@ def test_real_valued_actions_and_action_sets_are_tested_too() -> None:
     contexts = g.normal(size=(2000, 2))
     actions = contexts[:, 0] + 0.5 * g.normal(size=2000)
     density = np.exp(-2 * (actions - contexts[:, 0]) ** 2) / (0.5 * math.sqrt(2 * math.pi))
-    assert propensity_calibration(RewardLog.of(contexts, actions, actions, density)).p_value > 0.05
-    assert propensity_calibration(RewardLog.of(contexts, actions, actions, density * 1.3)).p_value < 1e-3
+    assert propensity_calibration(Interactions(contexts, actions, actions, density)).p_value > 0.05
+    assert propensity_calibration(Interactions(contexts, actions, actions, density * 1.3)).p_value < 1e-3
     sizes = g.integers(2, 6, 2000)
     sets = ActionSets.of([g.normal(size=(k, 2)) for k in sizes])
     chosen = g.integers(sizes)
-    assert propensity_calibration(RewardLog.of(sets, chosen, actions, 1 / sizes)).p_value > 0.05
-    assert propensity_calibration(RewardLog.of(sets, chosen, actions, np.full(2000, 0.5))).p_value < 1e-3
+    assert propensity_calibration(Interactions(sets, chosen, actions, 1 / sizes)).p_value > 0.05
+    assert propensity_calibration(Interactions(sets, chosen, actions, np.full(2000, 0.5))).p_value < 1e-3
 
 
 def test_few_rows_and_one_action_say_nothing() -> None:
     log = softmax_log(30, 3, 2, 1.0, 0)
     assert propensity_calibration(log) == (1.0, None, (), 0)
-    one = RewardLog.of(log.contexts, np.zeros(30, int), log.rewards, np.ones(30))
+    one = Interactions(log.contexts, np.zeros(30, int), log.rewards, np.ones(30))
     assert propensity_calibration(one).p_value == 1
 
 
@@ -169,7 +120,7 @@ def test_drift_is_found_and_seldom_imagined() -> None:
     assert found.p_value < 1e-6
     assert len(found.means) == 10
     assert found.context_p_value > 0.01
-    moved = RewardLog.of(
+    moved = Interactions(
         log.contexts + np.linspace(0, 1, 1000)[:, None] * [0, 1], log.actions, log.rewards, log.propensities
     )
     assert drift(moved, log.rewards).context_p_value < 1e-6
@@ -187,25 +138,25 @@ def test_the_exponent_from_sampled_policies(monkeypatch: pytest.MonkeyPatch) -> 
     actions = g.integers(3, size=1500)
     means = 1 / (1 + np.exp(-3 * contexts @ g.normal(size=(2, 3))))
     rewards = means[np.arange(1500), actions]
-    log = RewardLog.of(contexts, actions, rewards, np.full(1500, 1 / 3), reward_range=(0, 1))
+    log = Interactions(contexts, actions, rewards, np.full(1500, 1 / 3), reward_range=(0, 1))
     model = fit_rewards(log)
     best = 0.97 * np.eye(3)[model.all_actions(slice(0, 1500)).argmax(axis=1)] + 0.01
     target = as_target(best, log)
-    found = holder_exponent(log, target, model, policies=120, rows=800)
+    found = nearby_error_bound(log, target, model, policies=120, rows=800)
     assert found.low < found.slope < found.high
     assert found.points >= 3
     assert found.slope > 0.7
-    assert found == holder_exponent(log, target, model, policies=120, rows=800)
+    assert found == nearby_error_bound(log, target, model, policies=120, rows=800)
 
     with pytest.raises(InvalidInput, match="all actions"):
-        holder_exponent(log, as_target("logged", log), model)
-    real = RewardLog.of(contexts, contexts[:, 0] + 0.5, rewards, np.ones(1500))
+        nearby_error_bound(log, as_target("logged", log), model)
+    real = Interactions(contexts, contexts[:, 0] + 0.5, rewards, np.ones(1500))
     with pytest.raises(InvalidInput, match="number of actions"):
-        holder_exponent(real, as_target(np.ones(1500), real), fit_rewards(real))
+        nearby_error_bound(real, as_target(np.ones(1500), real), fit_rewards(real))
 
     pairs: list[Any] = []
     monkeypatch.setattr("o2pl.evaluation.diagnostics.error_bound_of_sample", lambda *given: pairs.append(given))
-    holder_exponent(log, target, model, policies=3, rows=5, seed=2)
+    nearby_error_bound(log, target, model, policies=3, rows=5, seed=2)
     excess, variance, _ = pairs[0]
     h = np.random.default_rng(2)
     rows = np.sort(h.choice(1500, 5, replace=False))

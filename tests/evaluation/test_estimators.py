@@ -14,28 +14,30 @@ from hypothesis import strategies as st
 
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.estimators import (
-    BLOCK,
     ESTIMATORS,
-    Columns,
+    EstimatorInput,
+    EstimatorSettings,
     Stream,
-    Tuning,
     balanced_weights,
-    columns_of,
     estimate,
+    estimator_input,
     row_values,
-    tuned,
+    tuned_settings,
 )
-from o2pl.objectives import Pessimistic, Phi, RidgeControl
+from o2pl.interactions import BLOCK
+from o2pl.objectives import Control, PessimisticLog, Phi
 from o2pl.objectives.weights import policy_weights
 from o2pl.theory.inequality import refutes
 
-TUNING = Tuning(clip=2.5, switch=1.7, shrinkage=3.0, baseline=0.4, penalty=Phi(2.5, 300, 3.0, 0.5, 0.7), span=2.0)
+TUNING = EstimatorSettings(
+    clip=2.5, switch=1.7, shrinkage=3.0, baseline=0.4, penalty=Phi(2.5, 300, 3.0, 0.5, 0.7), span=2.0
+)
 
 
-def some_columns(n: int = 300, seed: int = 0) -> Columns:
+def some_columns(n: int = 300, seed: int = 0) -> EstimatorInput:
     g = np.random.default_rng(seed)
     weights = g.exponential(size=n) * (g.random(n) < 0.8)
-    return Columns(g.normal(1, 2, n), weights, g.normal(1, 1, n), g.normal(1, 1, n), g.exponential(size=n))
+    return EstimatorInput(g.normal(1, 2, n), weights, g.normal(1, 1, n), g.normal(1, 1, n), g.exponential(size=n))
 
 
 # -- slow references: loops over rows
@@ -45,11 +47,11 @@ def mean(values: list[float]) -> float:
     return math.fsum(values) / len(values)
 
 
-def by_row(value: Callable[..., float]) -> Callable[[Columns], float]:
+def by_row(value: Callable[..., float]) -> Callable[[EstimatorInput], float]:
     return lambda c: mean([value(*row) for row in zip(*c, strict=True)])
 
 
-def slow_pessimistic(c: Columns) -> float:
+def slow_pessimistic(c: EstimatorInput) -> float:
     cut = [min(w, 2.5) for w in c.weights]
     value = mean([v + k * (r - m) for k, r, m, v in zip(cut, c.rewards, c.played, c.expected, strict=True)])
     sigma = math.sqrt(mean([(k - 1) ** 2 for k in cut]))
@@ -58,12 +60,12 @@ def slow_pessimistic(c: Columns) -> float:
     return value - 2.0 * 0.7 * (penalty + alpha * log / t)
 
 
-def slow_ratio(c: Columns, model: bool) -> float:
+def slow_ratio(c: EstimatorInput, model: bool) -> float:
     top = math.fsum(w * (r - model * m) for r, w, m in zip(c.rewards, c.weights, c.played, strict=True))
     return model * mean(list(c.expected)) + top / math.fsum(c.weights)
 
 
-REFERENCES: dict[str, Callable[[Columns], float]] = {
+REFERENCES: dict[str, Callable[[EstimatorInput], float]] = {
     "ips": by_row(lambda r, w, m, v, b: w * r),
     "snips": lambda c: slow_ratio(c, False),
     "clipped": by_row(lambda r, w, m, v, b: (w if w < 2.5 else 2.5) * r),
@@ -93,7 +95,7 @@ def test_the_error_is_that_of_leaving_rows_out(name: str) -> None:
     """The jackknife knows nothing of gradients. Exact for means; for smooth functions of means up to O(1/n)."""
     columns = some_columns(400, 2)
     n = len(columns.rewards)
-    without = np.array([REFERENCES[name](Columns(*(np.delete(c, s) for c in columns))) for s in range(n)])
+    without = np.array([REFERENCES[name](EstimatorInput(*(np.delete(c, s) for c in columns))) for s in range(n)])
     jackknife = math.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum())
     smooth = name in ("snips", "sndr", "pessimistic")
     assert estimate(name, columns, TUNING).error == pytest.approx(jackknife, rel=0.02 if smooth else 1e-9)
@@ -123,11 +125,11 @@ def test_pieces_in_any_order_agree_with_columns(name: str, cuts: list[int], orde
 def test_more_rows_than_a_block_and_rewards_far_from_zero() -> None:
     n = 2 * BLOCK + 17
     g = np.random.default_rng(0)
-    columns = Columns(1e8 + g.normal(size=n), np.ones(n))
+    columns = EstimatorInput(1e8 + g.normal(size=n), np.ones(n))
     got = estimate("ips", columns)
     assert got.value == pytest.approx(math.fsum(columns.rewards) / n, rel=1e-13)
     assert got.error == pytest.approx(np.std(columns.rewards - 1e8, ddof=1) / math.sqrt(n), rel=1e-6)
-    stream = Stream("ips", Tuning.theory(n))
+    stream = Stream("ips", EstimatorSettings.theory(n))
     for start in range(0, n, 1000):
         stream.add(columns.rows(slice(start, start + 1000)))
     assert stream.estimate() == pytest.approx(got, rel=1e-12)
@@ -157,39 +159,38 @@ def test_columns_from_tables() -> None:
         g.random((20, 3)),
         g.random(20),
     )
-    found = columns_of(r, actions, q, pi, m)
+    found = estimator_input(r, actions, q, pi, m)
     for s in range(20):
         value = sum(pi[s, a] * m[s, a] for a in range(3))
         row = found.rows(slice(s, s + 1))
         assert row[:4] == pytest.approx((r[s], pi[s, actions[s]] / q[s], m[s, actions[s]], value))
-    assert columns_of(r, actions, q, pi).played is None
+    assert estimator_input(r, actions, q, pi).played is None
 
 
 # -- the value that the learner itself optimises
 
 
 def test_the_pessimistic_value_is_the_learners_objective() -> None:
-    """V of `Pessimistic` is relative to the log's mean loss; the value is absolute, and in rewards."""
+    """V of `PessimisticLog` is relative to the log's mean loss; the value is absolute, and in rewards."""
     g = np.random.default_rng(0)
     n, low, span, baseline = 200, -1.0, 3.0, -0.6
-    losses, q, log_prob = -g.random(n), g.uniform(0.1, 1, n), np.log(g.uniform(0.01, 1, (n, 3)))
+    losses, q, log_prob = -g.random(n), g.uniform(0.1, 1, n), np.log(g.dirichlet(np.ones(3), n))
     actions = g.integers(3, size=n)
     played = log_prob[np.arange(n), actions]
     penalty = Phi(3.0, n, 2.0)
     rewards, weights = low - span * losses, policy_weights(np.exp(played), q)
-    tuning = Tuning(clip=3.0, baseline=low - span * baseline, penalty=penalty, span=span)
+    tuning = EstimatorSettings(clip=3.0, baseline=low - span * baseline, penalty=penalty, span=span)
 
-    objective = Pessimistic(actions, losses, q, 3.0, penalty, baseline)
-    value = objective(played)[0] + losses.mean()
-    assert estimate("pessimistic", Columns(rewards, weights), tuning).value == pytest.approx(low - span * value)
+    log = PessimisticLog(actions, losses, q, 3.0, penalty, baseline)
+    value = log.value(log.partial(log_prob)[0]) + losses.mean()
+    assert estimate("pessimistic", EstimatorInput(rewards, weights), tuning).value == pytest.approx(low - span * value)
 
-    control = RidgeControl.of(-g.random((n, 3)), -g.random(n))
-    objective = Pessimistic(actions, losses, q, 3.0, penalty, baseline, control)
-    value = objective(log_prob)[0] + (losses - control.played).mean() + baseline
-    expected = (np.exp(log_prob) * control.all_actions).sum(axis=1)  # of probabilities that need not sum to 1:
-    rest = baseline * (1 - np.exp(log_prob).sum(axis=1))  # the objective centres the model at b
-    columns = Columns(rewards, weights, low - span * control.played, low - span * (expected + rest))
-    assert estimate("pessimistic", columns, tuning).value == pytest.approx(low - span * value, abs=1e-6)  # float32
+    control = Control(-g.random((3, n)), -g.random(n))
+    log = replace(log, control=control)
+    value = log.value(log.partial(log_prob)[0]) + (losses - control.played).mean() + baseline
+    expected = (np.exp(log_prob) * control.by_action.T).sum(axis=1)
+    columns = EstimatorInput(rewards, weights, low - span * control.played, low - span * expected)
+    assert estimate("pessimistic", columns, tuning).value == pytest.approx(low - span * value)
 
 
 # -- a world whose answer is known
@@ -198,19 +199,19 @@ POLICY, LOGGER = np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]]), np.array([[0.2, 0
 MEANS, MODEL = np.array([[0.9, 0.3, 0.5], [0.2, 0.6, 0.7]]), np.array([[0.7, 0.2, 0.4], [0.3, 0.5, 0.5]])
 
 
-def draw(n: int, seed: int) -> Columns:
+def draw(n: int, seed: int) -> EstimatorInput:
     g = np.random.default_rng(seed)
     x = g.integers(2, size=n)
     a = (LOGGER[x].cumsum(axis=1) < g.random(n)[:, None]).sum(axis=1)
     r = (g.random(n) < MEANS[x, a]) * 1.0
-    return Columns(r, POLICY[x, a] / LOGGER[x, a], MODEL[x, a], (POLICY * MODEL).sum(axis=1)[x])
+    return EstimatorInput(r, POLICY[x, a] / LOGGER[x, a], MODEL[x, a], (POLICY * MODEL).sum(axis=1)[x])
 
 
 @pytest.mark.parametrize("name", ["ips", "snips", "dr", "sndr"])
 def test_intervals_cover_and_estimates_are_centred(name: str) -> None:
     """500 logs of 400 rows. Level of either test 1e-3; a self-normalised bias of O(1/n) is not visible."""
     truth = float((POLICY * MEANS).sum(axis=1).mean())
-    found = [estimate(name, draw(400, seed), Tuning()) for seed in range(500)]
+    found = [estimate(name, draw(400, seed), EstimatorSettings()) for seed in range(500)]
     off = np.array([one.value - truth for one in found])
     assert abs(off.mean()) < 3.29 * off.std(ddof=1) / math.sqrt(len(off))
     missed = sum(abs(o) > 1.96 * one.error for o, one in zip(off, found, strict=True))
@@ -224,19 +225,21 @@ def test_a_fair_model_takes_out_noise() -> None:
 
 def test_tuning_keeps_weights_where_they_help_and_cuts_them_where_they_hurt() -> None:
     columns = draw(2000, 0)
-    assert estimate("switch-dr", columns, tuned(columns, Tuning())).value == pytest.approx(0.7, abs=0.05)
+    assert estimate("switch-dr", columns, tuned_settings(columns, EstimatorSettings())).value == pytest.approx(
+        0.7, abs=0.05
+    )
     heavy = columns._replace(weights=np.where(np.arange(2000) < 3, 500.0, columns.weights))
-    found = tuned(heavy, Tuning())
+    found = tuned_settings(heavy, EstimatorSettings())
     assert found.switch < 500
     assert found.shrinkage < 500**2
-    assert replace(found, switch=math.inf, shrinkage=math.inf) == Tuning()
+    assert replace(found, switch=math.inf, shrinkage=math.inf) == EstimatorSettings()
 
 
 # -- bad input
 
 
 def test_one_row_has_no_known_error() -> None:
-    assert estimate("ips", Columns(np.array([0.5]), np.array([2.0]))) == (1.0, math.inf, 1)
+    assert estimate("ips", EstimatorInput(np.array([0.5]), np.array([2.0]))) == (1.0, math.inf, 1)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -253,21 +256,21 @@ def test_weights_too_large_for_a_number(name: str) -> None:
 
 
 def test_an_infinite_weight_is_shrunk_to_nothing_and_only_then() -> None:
-    columns = Columns(np.ones(2), np.array([np.inf, 1.0]), np.zeros(2), np.zeros(2))
-    assert estimate("dr-shrinkage", columns, Tuning(shrinkage=3.0)).value == pytest.approx(3 / 8)
+    columns = EstimatorInput(np.ones(2), np.array([np.inf, 1.0]), np.zeros(2), np.zeros(2))
+    assert estimate("dr-shrinkage", columns, EstimatorSettings(shrinkage=3.0)).value == pytest.approx(3 / 8)
     with pytest.raises(InvalidInput, match="too large"):
-        estimate("dr-shrinkage", columns, Tuning())
+        estimate("dr-shrinkage", columns, EstimatorSettings())
 
 
 def test_no_weight_at_all() -> None:
-    columns = Columns(np.ones(5), np.zeros(5))
+    columns = EstimatorInput(np.ones(5), np.zeros(5))
     assert estimate("ips", columns).value == 0
     with pytest.raises(InvalidInput, match="no action that the policy takes"):
         estimate("snips", columns)
 
 
 def test_what_cannot_be_computed_is_said() -> None:
-    columns = Columns(np.ones(5), np.ones(5))
+    columns = EstimatorInput(np.ones(5), np.ones(5))
     with pytest.raises(InvalidInput, match="dr: found no column 'played'"):
         estimate("dr", columns)
     with pytest.raises(InvalidInput, match="penalty: found None"):
@@ -279,4 +282,4 @@ def test_what_cannot_be_computed_is_said() -> None:
     with pytest.raises(InvalidInput, match="merge: found snips"):
         Stream("ips").merge(Stream("snips"))
     with pytest.raises(InvalidInput, match="merge: found clipped"):
-        Stream("clipped").merge(Stream("clipped", Tuning(clip=3.0)))
+        Stream("clipped").merge(Stream("clipped", EstimatorSettings(clip=3.0)))

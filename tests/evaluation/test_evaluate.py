@@ -3,42 +3,21 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.evaluation.cases import LOGGER, MEANS, POLICY, log_of, policy
 
 import o2pl
 from o2pl import ActionSets, InvalidInput
 from o2pl.evaluation.evaluate import Evaluation, evaluate
-from o2pl.evaluation.figures import save
-from o2pl.evaluation.logs import RewardLog, as_log
+from o2pl.evaluation.logs import as_log
 from o2pl.evaluation.reward_models import fit_rewards, predictions
 from o2pl.evaluation.targets import as_target
-from o2pl.objectives import phi
-from o2pl.objectives.improvement import improvement_values
+from o2pl.interactions import Interactions
+from o2pl.objectives import Phi
 from o2pl.theory.betting import betting_lower
-
-LOGGER, POLICY = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.2, 0.7])
-MEANS = np.array([0.2, 0.5, 0.8])
-
-
-def log_of(n: int = 2000, seed: int = 0, **changes: Any) -> RewardLog:
-    """Rewards that depend on the action and, a little, on the context."""
-    g = np.random.default_rng(seed)
-    contexts = g.normal(size=(n, 2))
-    actions = g.choice(3, size=n, p=LOGGER)
-    rewards = (g.random(n) < MEANS[actions] + 0.1 * np.tanh(contexts[:, 0])) * 1.0
-    columns = {"contexts": contexts, "actions": actions, "rewards": rewards, "propensities": LOGGER[actions]}
-    settings = {"reward_range": (0, 1), "n_actions": 3}
-    for name, value in changes.items():
-        (columns if name in columns else settings)[name] = value
-    return RewardLog.of(**columns, **settings)
-
-
-def policy(contexts: Any) -> Any:
-    return np.tile(POLICY, (len(contexts), 1))
 
 
 def found(name: str, result: Evaluation) -> Any:
@@ -97,25 +76,6 @@ def test_any_time_intervals_hold_the_truth_and_run() -> None:
         assert result.difference.high - result.difference.low > fixed.high - fixed.low
 
 
-def test_the_improvement_is_bounded_from_below_whatever_is_clipped() -> None:
-    """Against a loop, and in the mean over the logger's actions: never above V(π) - V(π'), with support or without."""
-    g = np.random.default_rng(0)
-    for _ in range(50):
-        mu, pi, other, means = g.dirichlet(np.ones(4)), g.dirichlet(np.ones(4)), g.dirichlet(np.ones(4)), g.random(4)
-        mu = np.r_[mu[:3] / mu[:3].sum(), 0.0]  # one action is never logged
-        low, high, clip = -1.0, 2.0, g.uniform(0.5, 5)
-        rewards = low + (high - low) * means[:3]
-        weights, against = pi[:3] / mu[:3], other[:3] / mu[:3]
-        values = improvement_values(weights, against, rewards, low, high, clip)
-        slow = [
-            min(w, clip) * (r - low) / 3 + min(v, clip) * (high - r) / 3 - 1
-            for w, v, r in zip(weights, against, rewards, strict=True)
-        ]
-        np.testing.assert_allclose(values, slow)
-        assert mu[:3] @ values <= (pi - other) @ means + 1e-12
-    assert improvement_values(np.array([np.inf]), np.ones(1), np.zeros(1), 0, 1) == 0  # a reward of 0 is 0
-
-
 def test_any_time_difference_from_its_definition() -> None:
     log = log_of(300)
     result = evaluate(log, policy, baseline="uniform", at_any_time=True, delta=0.1)
@@ -134,14 +94,14 @@ def test_many_loggers_in_one_log() -> None:
     actions = np.array([g.choice(3, p=both[j]) for j in who])
     rewards = (g.random(4000) < MEANS[actions]) * 1.0
     columns = {"loggers": np.array(["a", "b"])[who], "by_logger": both[:, actions].T}
-    log = RewardLog.of(g.normal(size=(4000, 1)), actions, rewards, both[who, actions], reward_range=(0, 1), **columns)
+    log = Interactions(g.normal(size=(4000, 1)), actions, rewards, both[who, actions], reward_range=(0, 1), **columns)
     result = evaluate(log, policy)
     balanced, ips = found("balanced", result), found("ips", result)
     assert balanced.low < POLICY @ MEANS < balanced.high
     assert balanced.high - balanced.low < 0.7 * (ips.high - ips.low)
     assert log.logger_names == ("a", "b")
     with pytest.raises(InvalidInput, match=r"by_logger, row 0: found .* expected its propensity"):
-        RewardLog.of(
+        Interactions(
             g.normal(size=(4000, 1)),
             actions,
             rewards,
@@ -159,7 +119,7 @@ def test_learners_real_actions_and_action_sets() -> None:
     rewards = np.exp(-((actions - 0.5) ** 2))
     half = slice(0, 300)
     gaussian = o2pl.GaussianO2PL(random_state=0).fit(contexts[half], actions[half], rewards[half], density[half])
-    rest = RewardLog.of(contexts[300:], actions[300:], rewards[300:], density[300:], reward_range=(0, 1))
+    rest = Interactions(contexts[300:], actions[300:], rewards[300:], density[300:], reward_range=(0, 1))
     result = evaluate(rest, gaussian, baseline="logged")
     assert {"dr", "dm", "pessimistic"} <= {one.name for one in result.estimates}
     assert result.difference is not None
@@ -170,7 +130,7 @@ def test_learners_real_actions_and_action_sets() -> None:
     chosen = g.integers(sizes)
     paid = np.array([float(one[a, 0] > 0) for one, a in zip(sets, chosen, strict=True)])
     ranker = o2pl.O2PL(policy="actionwise", random_state=0).fit(sets[:300], chosen[:300], paid[:300], 1 / sizes[:300])
-    rest = RewardLog.of(ActionSets.of(sets[300:]), chosen[300:], paid[300:], 1 / sizes[300:], reward_range=(0, 1))
+    rest = Interactions(ActionSets.of(sets[300:]), chosen[300:], paid[300:], 1 / sizes[300:], reward_range=(0, 1))
     result = evaluate(rest, ranker, baseline="uniform")
     assert result.value > 0.8
     assert result.safe_to_deploy()
@@ -201,29 +161,19 @@ def test_a_learners_own_log_is_evaluated_and_doubted() -> None:
 # -- logs that cannot answer
 
 
-def test_wrong_propensities_forbid_an_answer() -> None:
-    log = log_of(propensities=np.full(2000, 1 / 3))
-    result = evaluate(log, policy, baseline="logged")
-    assert any("do not match the actions" in warning for warning in result.warnings)
-    assert not result.safe_to_deploy()
-    sure = evaluate(log_of(propensities=np.ones(2000)), policy, baseline="logged")
-    assert any("100% of the rows say that their action was certain" in warning for warning in sure.warnings)
-    assert sure.doubt == "every propensity is 1, yet the log holds several actions"
-
-
 def test_mass_where_the_log_has_none_widens_the_interval() -> None:
     keep = log_of().actions < 2
     full = log_of()
     columns = [column[keep] for column in (full.contexts, full.actions, full.rewards)]
     propensities = LOGGER[columns[1]] / LOGGER[:2].sum()
-    log = RewardLog.of(*columns, propensities, reward_range=(0, 1), n_actions=3)
+    log = Interactions(*columns, propensities, reward_range=(0, 1), n_actions=3)
     result = evaluate(log, policy)
     assert result.diagnostics.missing == pytest.approx(0.7)
     assert result.interval[0] < POLICY @ MEANS < result.interval[1]
     assert result.interval == (0, 1)  # 0.7 of the policy could bring anything
     assert found("ips", result).low == 0
     assert any("Never logged, but played by the policy: 2 (70.0% of the policy)" in one for one in result.warnings)
-    unknown = evaluate(RewardLog.of(*columns, propensities, n_actions=3), policy)
+    unknown = evaluate(Interactions(*columns, propensities, n_actions=3), policy)
     assert unknown.interval == (-math.inf, math.inf)
     assert any("infinite: the reward range is not known" in one for one in unknown.warnings)
     low, high = evaluate(log, policy, at_any_time=True).interval
@@ -237,7 +187,7 @@ def test_mass_missing_in_some_contexts_shows_in_the_mean_weight() -> None:
     contexts = g.normal(size=(3000, 1))
     actions = np.where(contexts[:, 0] > 0, g.integers(2, size=3000), 0)
     q = np.where(contexts[:, 0] > 0, 0.5, 1.0)
-    log = RewardLog.of(contexts, actions, actions * 1.0, q, reward_range=(0, 1))
+    log = Interactions(contexts, actions, actions * 1.0, q, reward_range=(0, 1))
     result = evaluate(log, lambda x: np.tile([0.0, 1.0], (len(x), 1)))
     assert result.interval[0] <= 1.0 <= result.interval[1]
     assert any("of what the policy does is not in the log" in one for one in result.warnings)
@@ -281,22 +231,6 @@ def test_rewards_that_never_change_have_no_interval() -> None:
     assert any("no spread" in warning for warning in result.warnings)
 
 
-def test_heavy_weights_and_few_useful_rows_are_said() -> None:
-    log = log_of(5000)
-    rare = evaluate(
-        log,
-        np.where(np.arange(5000) < 20, 1.0, 1e-9)[:, None] * [0, 0, 1.0]
-        + [[1, 0, 0]] * 5000
-        - np.where(np.arange(5000) < 20, 1.0, 1e-9)[:, None] * [1.0, 0, 0],
-    )
-    assert rare.diagnostics.effective > 30
-    one = np.full(5000, 1e-9)
-    one[7] = 1.0
-    result = evaluate(log, one)
-    assert any("are worth 1 for this policy" in warning for warning in result.warnings)
-    assert any(warning.startswith("One row carries") for warning in result.warnings)
-
-
 BAD = {
     "propensity 0": ({"propensities": np.r_[0.5, 0.0]}, "propensity, row 1: found 0.0"),
     "propensity missing": ({"propensities": np.r_[np.nan, 0.5]}, "propensity, row 0: found nan"),
@@ -305,7 +239,6 @@ BAD = {
     "reward missing": ({"rewards": np.r_[0.5, np.nan]}, "reward, row 1: found nan"),
     "action too large": ({"actions": np.r_[0, 3]}, "action, row 1: found 3"),
     "lengths": ({"rewards": np.ones(3)}, "columns differ in length"),
-    "no rows": ({"contexts": np.zeros((0, 2)), "actions": [], "rewards": [], "propensities": []}, "no rows"),
 }
 
 
@@ -316,55 +249,16 @@ def test_bad_columns(name: str) -> None:
         log_of(2, **changes)
 
 
-def test_bad_policies_and_settings() -> None:
+def test_bad_settings() -> None:
     log = log_of(20)
-    for given, message in (
-        ("best", "policy: found 'best'"),
-        (np.ones(3), r"policy: found shape \(3,\) for a log of 20 rows"),
-        (np.ones((20, 3)), "policy, row 0: found probabilities that sum to 3"),
-        (np.tile([1.5, -0.5, 0], (20, 1)), "a negative one"),
-        (np.ones((20, 2)) / 2, r"found shape \(20, 2\), expected \(20, 3\)"),
-        (np.full(20, 2.0), "policy, row 0: found 2.0, expected a probability"),
-        (o2pl.GaussianO2PL(), "continuous actions"),
-    ):
-        with pytest.raises(InvalidInput, match=message):
-            evaluate(log, given)
     with pytest.raises(InvalidInput, match="reward_range: found None"):
         evaluate(log_of(20, reward_range=None), policy, at_any_time=True)
     with pytest.raises(InvalidInput, match="delta"):
         evaluate(log, policy, delta=0.0)
-    with pytest.raises(InvalidInput, match="log: found a list"):
-        evaluate([1, 2], policy)
     with pytest.raises(InvalidInput, match="dr: found no played"):
         evaluate(log, "logged", estimators=["dr"])
     with pytest.raises(InvalidInput, match="baseline: found None"):
         evaluate(log, policy).safe_to_deploy()
-
-
-# -- for people
-
-
-@pytest.mark.parametrize("at_any_time", [False, True])
-def test_text_page_and_picture(at_any_time: bool, tmp_path: Path) -> None:
-    result = evaluate(log_of(), policy, baseline="logged", at_any_time=at_any_time)
-    text = str(result)
-    for word in ("estimator", "dr-shrinkage", "difference", "effective sample size", "verdict: policy is better"):
-        assert word in text
-    page = result._repr_html_()
-    assert page.count("<tr") == len(result.estimates) + 3
-    assert "nan" not in page
-    bad = evaluate(log_of(1), policy)
-    assert "∞" in bad._repr_html_()
-    for one in (result, bad):
-        assert save(one, tmp_path / "figure").stat().st_size > 10_000
-    assert (tmp_path / "figure.png").exists()
-    first = save(result, tmp_path / "a.svg").read_bytes()
-    assert save(result, tmp_path / "b.svg").read_bytes() == first
-
-
-def test_names_are_escaped() -> None:
-    log = log_of(100, action_names=("<b>", "x", "y"), actions=np.r_[np.ones(100, int)])
-    assert "<b>" not in evaluate(log, policy)._repr_html_().replace("&lt;b&gt;", "")
 
 
 def test_the_pessimistic_value_uses_the_learners_settings() -> None:
@@ -379,6 +273,6 @@ def test_the_pessimistic_value_uses_the_learners_settings() -> None:
     modelled = predictions(log, target, fit_rewards(log))
     assert modelled is not None
     cut = np.minimum(target.played(slice(0, 400)) / log.propensities, 1.5)
-    penalty, _ = phi(float(np.mean((cut - 1) ** 2)), 1.5, 400.0, math.log(400 * 401 / 0.2), 0.0, 2.0)
+    penalty, _ = Phi(1.5, 400.0, math.log(400 * 401 / 0.2), 0.0, 2.0)(float(np.mean((cut - 1) ** 2)))
     clipped = np.mean(modelled.expected + cut * (log.rewards - modelled.played))
     assert found("pessimistic", result).value == pytest.approx(clipped - penalty)

@@ -7,17 +7,17 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from o2pl import ActionSets, GaussianO2PL
-from o2pl.evaluation.logs import RewardLog
 from o2pl.evaluation.reward_models import fit_rewards, predictions
 from o2pl.evaluation.targets import as_target
-from o2pl.learners.members import LINEAR
+from o2pl.interactions import Interactions
+from o2pl.learners.member import LINEAR
 
 
-def discrete_log(n: int = 300, k: int = 3, seed: int = 0) -> RewardLog:
+def discrete_log(n: int = 300, k: int = 3, seed: int = 0) -> Interactions:
     g = np.random.default_rng(seed)
     contexts, actions = g.normal(size=(n, 2)), g.integers(k, size=n)
     rewards = np.clip(0.5 + 0.2 * contexts[:, 0] * (actions == 1) + 0.1 * g.normal(size=n), 0, 1)
-    return RewardLog.of(contexts, actions, rewards, np.full(n, 1 / k), reward_range=(0, 1), n_actions=k)
+    return Interactions(contexts, actions, rewards, np.full(n, 1 / k), reward_range=(0, 1), n_actions=k)
 
 
 def test_each_fold_is_predicted_by_a_ridge_on_the_others() -> None:
@@ -43,7 +43,7 @@ def test_a_row_is_not_predicted_from_itself() -> None:
     before = fit_rewards(log).played(slice(0, 300))
     other = log.rewards.copy()
     other[17] = 1 - other[17]
-    after = fit_rewards(RewardLog.of(log.contexts, log.actions, other, log.propensities, reward_range=(0, 1)))
+    after = fit_rewards(Interactions(log.contexts, log.actions, other, log.propensities, reward_range=(0, 1)))
     assert after.played(slice(0, 300))[17] == before[17]
     assert not np.array_equal(after.played(slice(0, 300)), before)
 
@@ -76,7 +76,7 @@ def test_real_valued_actions_are_integrated_exactly() -> None:
     actions = contexts[:, 0] + g.normal(size=400)
     density = np.exp(-((actions - contexts[:, 0]) ** 2) / 2) / np.sqrt(2 * np.pi)
     rewards = 3 - (actions - 1) ** 2 + 0.1 * g.normal(size=400)
-    log = RewardLog.of(contexts, actions, rewards, density)
+    log = Interactions(contexts, actions, rewards, density)
     assert log.continuous
     learner = GaussianO2PL(scale=0.7, reward_range=(-20, 4)).fit(
         contexts[:50], actions[:50], rewards[:50], density[:50]
@@ -92,7 +92,7 @@ def test_real_valued_actions_are_integrated_exactly() -> None:
     from scipy.special import ndtri
 
     nodes = mean[7] + 0.7 * ndtri(fine)
-    one = RewardLog.of(np.repeat(contexts[7:8], 4000, 0), nodes, np.zeros(4000), np.ones(4000))
+    one = Interactions(np.repeat(contexts[7:8], 4000, 0), nodes, np.zeros(4000), np.ones(4000))
     moved = type(model)(one, np.full(4000, model.folds[7]), model.seen, model.coefficients, model.means, -20, 4)
     one.__dict__["action_scale"] = log.action_scale
     assert found.expected[7] == pytest.approx(float(moved.played(slice(0, 4000)).mean()), abs=2e-3)
@@ -104,7 +104,7 @@ def test_action_sets() -> None:
     sets = ActionSets.of([g.normal(size=(k, 2)) for k in sizes])
     actions = g.integers(sizes)
     played = sets.values[sets.offsets[:-1] + actions]
-    log = RewardLog.of(sets, actions, played[:, 0] * 2.0, 1 / sizes)
+    log = Interactions(sets, actions, played[:, 0] * 2.0, 1 / sizes)
     model = fit_rewards(log, ridge=1e-6)
     found = predictions(log, as_target("uniform", log), model)
     assert found is not None

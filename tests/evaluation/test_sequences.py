@@ -7,70 +7,24 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import brentq
-from scipy.special import logsumexp
+from tests.evaluation.slow_sequences import slow_betting, slow_plugin, slow_realized
 
 from o2pl import InvalidInput
 from o2pl.evaluation.sequences import (
-    METHODS,
+    SEQUENCE_METHODS,
     clipping_bias,
     confidence_sequence,
     improvement_sequence,
     weighted_sequence,
 )
-from o2pl.theory.betting import BETS, LOG_SHARES, betting_lower
 
 DELTA = 0.08
-
-
-def slow_betting(y: np.ndarray, delta: float) -> np.ndarray:
-    """Literal bets 1 + λ(y - m), λ = κ/(1 + κm), and a bracketed root at each time. [n]"""
-
-    def log_capital(m: float, t: int) -> float:
-        bets = BETS / (1 + BETS * m)
-        return float(logsumexp(LOG_SHARES + np.log1p(bets * (y[:t, None] - m)).sum(axis=0)))
-
-    roots, threshold = [], math.log(1 / delta)
-    for t in range(1, len(y) + 1):
-        above = log_capital(0.0, t) > threshold
-        roots.append(brentq(lambda m, t=t: log_capital(m, t) - threshold, 0, y.max() + 1) if above else 0.0)
-    return np.array(roots)
-
-
-def slow_plugin(y: np.ndarray, delta: float) -> np.ndarray:
-    """Row by row from the formulas, each centre and variance computed anew."""
-    log, out = math.log(1 / delta), []
-
-    def centre(s: int) -> float:
-        return min(1.0, (0.5 + y[:s].sum()) / (s + 1))
-
-    def variance(s: int) -> float:
-        return (0.25 + sum((y[i] - centre(i + 1)) ** 2 for i in range(s))) / (s + 1)
-
-    bets = [min(0.5, math.sqrt(2 * log / (variance(s - 1) * s * math.log(1 + s)))) for s in range(1, len(y) + 1)]
-    for t in range(1, len(y) + 1):
-        cost = sum((-math.log(1 - b) - b) * (y[s] - centre(s)) ** 2 for s, b in enumerate(bets[:t]))
-        out.append((np.dot(bets[:t], y[:t]) - log - cost) / sum(bets[:t]))
-    return np.maximum.accumulate(np.maximum(out, 0))
-
-
-def slow_realized(y: np.ndarray, delta: float) -> np.ndarray:
-    """Prop. B.1's line of every shell, at each time."""
-    out = []
-    for t in range(1, len(y) + 1):
-        centres = [min(1.0, (0.5 + y[:s].sum()) / (s + 1)) for s in range(t)]
-        S = ((y[:t] - centres) ** 2).sum()
-        shells = np.arange(60)
-        slopes = 0.5 * 2 ** (-shells / 2)
-        u = (np.log((shells + 1) * (shells + 2) / delta) / slopes + slopes * S).min()
-        out.append((y[:t].sum() - u) / t)
-    return np.maximum(out, 0)
 
 
 SLOW: dict[str, Any] = {"betting": slow_betting, "plugin": slow_plugin, "realized": slow_realized}
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SEQUENCE_METHODS)
 @pytest.mark.parametrize("shape", ["coin", "small", "weights"])
 def test_against_a_slow_reference(method: Any, shape: str) -> None:
     generator = np.random.default_rng(0)
@@ -91,18 +45,13 @@ def test_against_a_slow_reference(method: Any, shape: str) -> None:
     assert found.upper[-1] < start + scale
 
 
-def test_the_stakes_are_one() -> None:
-    assert np.exp(LOG_SHARES).sum() == pytest.approx(1, abs=1e-12)
-    assert (BETS > 0).all()
-
-
 @pytest.mark.parametrize("mean", [0.5, 0.95, 0.01])
 def test_betting_is_the_narrowest(mean: float) -> None:
     """At a thousand rows, means over seeds: below "plugin", which is below "realized"."""
     widths = np.zeros(3)
     for seed in range(10):
         x = (np.random.default_rng(seed).random(1000) < mean) * 1.0
-        ends = [confidence_sequence(x, DELTA, method=method).last for method in METHODS]  # type: ignore[arg-type]
+        ends = [confidence_sequence(x, DELTA, method=method).last for method in SEQUENCE_METHODS]  # type: ignore[arg-type]
         widths += [high - low for low, high in ends]
     assert widths[0] < widths[1] < widths[2] < 1.4 * widths[1]
 
@@ -116,7 +65,7 @@ def test_means_that_differ_are_not_intersected(method: Any) -> None:
     assert (np.diff(found.lower) < 0).any()
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SEQUENCE_METHODS)
 def test_later_rows_do_not_change_earlier_intervals(method: Any) -> None:
     x = np.random.default_rng(2).random(5000)
     whole, part = confidence_sequence(x, DELTA, method=method), confidence_sequence(x[:3333], DELTA, method=method)
@@ -126,19 +75,9 @@ def test_later_rows_do_not_change_earlier_intervals(method: Any) -> None:
     assert (np.diff(whole.upper) <= 0).all()
 
 
-def test_looking_less_often_costs_a_thousandth() -> None:
-    """After many rows the capital is looked at every 512th of them: bounds wait, never beyond the exact ones."""
-    y = np.random.default_rng(3).exponential(0.5, 20_000)
-    often = np.maximum.accumulate(betting_lower(y, DELTA, common=False))
-    seldom = betting_lower(y, DELTA)
-    assert (seldom <= often + 1e-9).all()
-    assert seldom[-1] >= often[-1] - 0.002 * (y.mean() - often[-1])
-    np.testing.assert_allclose(seldom[:1023], often[:1023], atol=1e-9)
-
-
 @given(
     st.lists(st.floats(-3, 7, allow_subnormal=False), min_size=1, max_size=40),
-    st.sampled_from(METHODS),
+    st.sampled_from(SEQUENCE_METHODS),
     st.floats(1e-6, 0.999),
 )
 @settings(max_examples=150, deadline=None)
@@ -151,7 +90,7 @@ def test_any_values_give_numbers_in_range_and_mirror(values: list[float], method
     np.testing.assert_allclose(mirrored.lower, 4 - found.upper, atol=1e-6)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SEQUENCE_METHODS)
 def test_the_ends_of_the_range_and_one_row(method: Any) -> None:
     for value in (0.0, 1.0):
         found = confidence_sequence(np.full(3000, value), DELTA, method=method)

@@ -61,19 +61,6 @@ def test_z_scores_and_one_sided_verdicts():
     assert statistics.by_z_test(certain, np.array([[0.0], [0.0], [1.0]]), np.array([9, 9, 9])).tolist() == [1, 0, 0]
 
 
-def test_the_bootstrap_is_the_same_each_time_and_near_the_normal_interval():
-    values = np.random.default_rng(1).normal(0.3, 0.1, 80)
-    low, high = statistics.bootstrap_interval(values)
-    assert (low, high) == statistics.bootstrap_interval(values.copy())
-    error = values.std() / math.sqrt(80)
-    # the ends of 10,000 resamples have a standard error of 0.027 standard errors: four of them, and some skewness
-    assert low == pytest.approx(values.mean() - 1.96 * error, abs=0.15 * error)
-    assert high == pytest.approx(values.mean() + 1.96 * error, abs=0.15 * error)
-    narrow = statistics.bootstrap_interval(values, level=0.5)
-    assert low < narrow[0] < values.mean() < narrow[1] < high
-    assert statistics.bootstrap_interval(np.array([0.4])) == pytest.approx((0.4, 0.4))
-
-
 def test_wilcoxon_against_all_sign_flips():
     generator = np.random.default_rng(2)
     for _ in range(5):

@@ -5,20 +5,17 @@ from __future__ import annotations
 import json
 import pickle
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from o2pl import O2PL
 from o2pl.environments import WORLDS
 from o2pl.errors import InvalidInput
-from o2pl.experiments import EXPERIMENTS, comparison, figures, summary
-from o2pl.experiments.classification import CLASSIFICATION, LEARNERS
+from o2pl.experiments import EXPERIMENTS, comparison
+from o2pl.experiments.classification import CLASSIFICATION
 from o2pl.experiments.comparison import COLUMNS, checkpoints
-from o2pl.experiments.demo import DEMO, LABELS
+from o2pl.experiments.demo import DEMO
 from o2pl.experiments.experiment import Experiment, Options
 from o2pl.experiments.wheel import WHEEL
 
@@ -112,21 +109,6 @@ def test_exploration_scales_with_the_rewards():
     assert len(alphas) == 2
 
 
-def test_a_folder_of_data_sets_joins_the_table(tmp_path: Path):
-    rng = np.random.default_rng(0)
-    table = pa.table({"x": rng.normal(size=30), "kind": ["a", "b"] * 15, "target": [0, 1] * 15})
-    for folder in ("here", "there"):
-        (tmp_path / folder).mkdir()
-        pq.write_table(table, tmp_path / folder / "7_small.parquet")
-    options = Options(rounds=20, datasets=["7_small"], learners=["uniform"], data=str(tmp_path / "here"))
-    unit = CLASSIFICATION.units(options)[0]
-    assert unit.number == len(CLASSIFICATION.cells(None)) + list(LEARNERS).index("uniform")
-    assert CLASSIFICATION.run(unit)["round"][-1] == 20
-    there = CLASSIFICATION.units(replace(options, data=str(tmp_path / "there")))[0]
-    assert there.digest == unit.digest
-    assert "7_small" not in {cell.world["name"] for cell in CLASSIFICATION.cells(None)}
-
-
 @pytest.mark.parametrize("n", [1, 7, 99, 100, 101, 1797, 10_000])
 def test_checkpoints_are_rounds_in_order_and_end_at_the_last(n: int):
     at = checkpoints(n)
@@ -134,38 +116,3 @@ def test_checkpoints_are_rounds_in_order_and_end_at_the_last(n: int):
     assert 1 <= at[0] <= max(1, -(-n // 100))
     assert len(at) == min(n, 100)
     assert (np.diff(at) > 0).all()
-
-
-def rows_of_two_seeds() -> pa.Table:
-    return pa.table(
-        {
-            "unit": [0, 0, 1, 1, 2, 2, 3, 3],
-            "world": ["digits"] * 8,
-            "learner": ["o2pl", "o2pl", "uniform", "uniform"] * 2,
-            "round": [1, 2] * 4,
-            "mean_reward": [0.1, 0.5, 0.2, 0.1, 0.3, 0.7, 0.0, 0.1],
-        }
-    )
-
-
-def test_the_summary_takes_the_last_value_of_each_unit():
-    finals = summary.final_values(rows_of_two_seeds(), "mean_reward")
-    assert {key: list(values) for key, values in finals.items()} == {
-        ("digits", "o2pl"): [0.5, 0.7],
-        ("digits", "uniform"): [0.1, 0.1],
-    }
-    mean, error = summary.mean_and_error(finals["digits", "o2pl"])
-    assert (mean, error) == pytest.approx((0.6, 0.1))  # sd = 0.1 √2, over √2
-    shown = summary.table(rows_of_two_seeds(), "mean_reward")
-    assert [list(column.cells) for column in shown.columns] == [["o2pl", "uniform"], ["0.600 ± 0.100", "0.100 ± 0.000"]]
-
-
-def test_the_picture_shows_the_stored_rows(tmp_path: Path):
-    figure = figures.curves(rows_of_two_seeds(), "mean_reward", LABELS, title="t", ylabel="y", top=1.0)
-    lines = {tuple(line.get_ydata()) for line in figure.axes[0].get_lines()}
-    assert {tuple(np.round(line, 9)) for line in lines} == {(0.2, 0.6), (0.1, 0.1)}
-    assert [text.get_text() for text in figure.axes[0].texts] == [LABELS["o2pl"], LABELS["uniform"]]
-    first = figures.save(figure, tmp_path / "first")
-    again = figures.curves(rows_of_two_seeds(), "mean_reward", LABELS, title="t", ylabel="y", top=1.0)
-    assert [path.name for path in first] == ["first.png", "first.svg"]
-    assert [path.read_bytes() for path in first] == [p.read_bytes() for p in figures.save(again, tmp_path / "again")]

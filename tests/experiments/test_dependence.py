@@ -80,7 +80,7 @@ def test_a_tiny_run_has_claims_figures_and_a_table(rows: Any) -> None:
     claims = DEPENDENCE.claims(rows)
     assert len({claim.id for claim in claims}) == len(claims)
     assert all(claim.experiment == "dependence" and np.isfinite(claim.measured) for claim in claims)
-    assert [row["n"] for row in DEPENDENCE.table(rows)] == [str(n) for n in module.ROWS]
+    assert [row["n"] for row in DEPENDENCE.table(rows)] == [str(n) for n in module.LOG_SIZES]
     assert set(DEPENDENCE.figures(rows)) == {"dependence"}
     means = {
         rule: np.mean([x["excess_risk"] for x in rows.to_pylist() if x["learner"] == rule]) for rule in module.RULES
@@ -91,8 +91,8 @@ def test_a_tiny_run_has_claims_figures_and_a_table(rows: Any) -> None:
 def test_all_rules_of_a_seed_see_the_same_data() -> None:
     """With λ = 0 the paper's rule is ERM: the same trials, the same choices."""
     units = {unit.learner["name"]: unit for unit in DEPENDENCE.experiment.units(Options("quick", rounds=5))[:3]}
-    plain = module.run(units["erm"])
-    without = module.run(replace(units["svp"], learner={"name": "svp", "penalty": 0.0}))
+    plain = module.run_unit(units["erm"])
+    without = module.run_unit(replace(units["svp"], learner={"name": "svp", "penalty": 0.0}))
     np.testing.assert_array_equal(plain["excess_risk"], without["excess_risk"])
 
 

@@ -14,7 +14,7 @@ import pytest
 import toy_experiment
 from toy_experiment import TOY, dies, threads, unsendable
 
-from o2pl.errors import InvalidInput
+from o2pl.errors import MissingExtra
 from o2pl.experiments.classification import CLASSIFICATION
 from o2pl.experiments.engines import Engine, Failed, Finished, Local, Ray
 from o2pl.experiments.experiment import Options
@@ -115,5 +115,5 @@ def test_when_a_run_is_stopped_its_workers_stop_at_once_and_say_nothing(tmp_path
 
 def test_without_ray_the_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(InvalidInput, match=r"pip install 'o2pl\[ray\]'"):
-        list(Ray().compute(threads, TOY.units(FULL)))
+    with pytest.raises(MissingExtra, match=r"the engine 'ray' needs ray: pip install 'o2pl\[ray\]'"):
+        Ray()

@@ -10,6 +10,7 @@ from toy_experiment import LEARNERS, TOY, WORLDS
 
 from o2pl.errors import InvalidInput
 from o2pl.experiments.experiment import Cell, Options, Unit, nearest
+from o2pl.extras import EXTRAS
 
 FULL = Options("full")
 
@@ -74,14 +75,17 @@ def test_digest_depends_on_what_the_rows_depend_on_and_on_nothing_else(monkeypat
     assert unit.digest != before
 
 
-def test_a_learner_whose_package_is_missing_is_left_out_without_renumbering():
+def test_a_learner_whose_extra_is_missing_is_left_out_without_renumbering(monkeypatch):
+    monkeypatch.setitem(EXTRAS, "odd", ("a_package_that_nobody_has",))
+    monkeypatch.setitem(EXTRAS, "even", ("json",))
+
     def cells(data: str | None) -> list[Cell]:
-        rare = Cell({"name": "sun"}, {"name": "rare"}, needs="a_package_that_nobody_has")
-        return [rare, Cell({"name": "sun"}, {"name": "common"}, needs="json")]
+        rare = Cell({"name": "sun"}, {"name": "rare"}, needs="odd")
+        return [rare, Cell({"name": "sun"}, {"name": "common"}, needs="even")]
 
     experiment = replace(TOY, cells=cells)
     assert [unit.number for unit in experiment.units(FULL)] == [1, 3]
-    assert experiment.left_out(FULL) == {"rare": "a_package_that_nobody_has"}
+    assert experiment.left_out(FULL) == {"rare": "odd"}
     assert [unit.number for unit in experiment.units(Options("full", learners=["rare"]))] == [0, 2]
 
 

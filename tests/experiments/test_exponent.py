@@ -54,7 +54,7 @@ def test_the_best_threshold_is_not_on_the_grid() -> None:
 
 
 def test_a_power_is_fitted() -> None:
-    at = module.checkpoints(100_000)
+    at = module.log_checkpoints(100_000)
     assert at[-1] == 100_000
     assert 50 <= len(at) <= module.POINTS
     regret = np.stack([scale * at**0.3 for scale in (1.0, 2.0, 5.0)])
@@ -90,7 +90,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 def test_a_tiny_run_has_claims_figures_and_a_table(rows: Any) -> None:
     claims = EXPONENT.claims(rows)
-    assert len({claim.id for claim in claims}) == len(claims) == 4 * len(module.PENALTIES)
+    assert len({claim.id for claim in claims}) == len(claims) == 4 * len(module.PENALTY_SCALES)
     assert all(np.isfinite(claim.measured) for claim in claims)
     assert set(EXPONENT.figures(rows)) == {"exponent"}
     assert len(EXPONENT.table(rows)) == len(module.NUS)

@@ -10,10 +10,8 @@ import pyarrow as pa
 import pytest
 
 from o2pl.experiments import Local, Options, results, run
-from o2pl.experiments.batches import built, described
-from o2pl.experiments.gaussian import GAUSSIAN, OPTIMUM, best_scrm, learners, paths, variation
-from o2pl.learners import GaussianO2PL
-from o2pl.learners.rivals.crm import SCRM
+from o2pl.experiments.batches import best_scrm
+from o2pl.experiments.gaussian import GAUSSIAN, OPTIMUM, final, paths, variation
 
 EXPERIMENT = GAUSSIAN.experiment
 
@@ -77,13 +75,6 @@ def test_the_optimum_is_the_least_expected_loss():
     assert abs(drawn.mean() - OPTIMUM) < 3.9 * drawn.std() / math.sqrt(len(drawn))  # level 1e-4
 
 
-def test_learners_are_rebuilt_from_their_settings():
-    for name, settings in learners().items():
-        learner = built(settings)
-        assert isinstance(learner, SCRM if name.startswith("scrm") else GaussianO2PL)
-        assert described(name, learner) == settings
-
-
 def test_variation_is_the_length_of_the_last_part_of_the_path():
     thetas = np.array([[9.0, 1.0, 2.0, 1.5], [9.0, 0.0, 0.0, 0.0]])
     assert list(variation(thetas, 2)) == [1.5, 0.0]
@@ -105,7 +96,7 @@ def replaced(rows: pa.Table, column: str, learner: str, value: float) -> pa.Tabl
 
 def test_verdicts_follow_the_rows(rows: pa.Table):
     losses = paths(rows, "loss")
-    rival = best_scrm(losses)
+    rival = best_scrm(final(losses))
     assert losses[rival][:, -1].mean() == min(losses[name][:, -1].mean() for name in ("scrm-0", "scrm-1"))
     found = {claim.id: claim for claim in GAUSSIAN.claims(rows)}
     thetas = paths(rows, "theta")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from offline_rows import rows_of
 
 from o2pl import O2PL
 from o2pl.environments import LOGGED_TASKS
@@ -24,23 +25,6 @@ STUDIES = [OFFLINE_SYNTHETIC, OFFLINE_MULTICLASS]
 each_study = pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.experiment.name)
 
 
-def rows_of(study: Study, values: dict[str, float], seeds: int = 4) -> pa.Table:
-    """Rows as a run would write them: every learner is worth `values` (or .5), a little more in each later seed."""
-    made = []
-    for seed in range(seeds):
-        for cell in study.experiment.cells(None):
-            world, learner = cell.world["name"], cell.learner["name"]
-            value = values.get(f"{learner}@{world}", values.get(learner, 0.5)) + 0.001 * seed
-            unit = {"unit": len(made), "world": world, "learner": learner, "seed": seed}
-            of_log = {"logger": 0.4, "oracle": 1.0, "minimum": 0.1, "maximum": 0.5, "entropy": 1.0}
-            made.append(unit | {"log_rows": 9, "value": value, "sampled": value - 0.01} | of_log)
-    return pa.Table.from_pylist(made)
-
-
-def verdicts(study: Study, rows: Any) -> dict[str, bool]:
-    return {claim.id.partition("/")[2]: claim.met for claim in study.claims(rows)}
-
-
 @pytest.mark.parametrize("name", ["ipw-csc", "o2pl"])
 def test_a_unit_is_what_a_plain_computation_makes_of_its_settings(name: str):
     (unit,) = OFFLINE_MULTICLASS.experiment.units(Options(rounds=60, datasets=["iris"], learners=[name], seeds=[4]))
@@ -53,7 +37,7 @@ def test_a_unit_is_what_a_plain_computation_makes_of_its_settings(name: str):
         learner: Any = O2PL(3, policy="linear", penalty=penalty, control=control, l2=l2, random_state=seed)
     else:
         learner = IPWClassifier(3, l2=offline.MULTICLASS["ipw-csc"][0])
-    learner.fit(log.contexts, log.actions, np.where(log.losses < 0, 1.0, 0.0), log.propensities)
+    learner.fit(*log)
     greedy = sampled = 0.0
     for context, means in zip(logged.contexts, logged.means, strict=True):
         probabilities = learner.predict_proba([context])[0]
@@ -109,35 +93,6 @@ def test_leads_are_against_the_best_rival_and_less_two_standard_errors():
     assert offline.on_average(leads) == pytest.approx(np.mean(by_seed) - 2 * error)
     with pytest.raises(InvalidInput, match="rows: found none of dr on logistic"):
         offline.margins(rows.filter(np.asarray(rows["learner"]) != "dr"), "o2pl", ["dr"])
-
-
-def test_verdicts_of_the_synthetic_study_follow_the_rows():
-    good = verdicts(OFFLINE_SYNTHETIC, rows_of(OFFLINE_SYNTHETIC, {"o2pl": 0.6, "dm-arms": 0.7}))
-    assert good["beats-ipw-csc"]
-    assert good["beats-dr"]
-    assert good["beats-dm-additive"]
-    assert good["sampled"]
-    assert not good["dm-arms"]
-    assert not good["paper-letter"]
-    one_lost = verdicts(OFFLINE_SYNTHETIC, rows_of(OFFLINE_SYNTHETIC, {"o2pl": 0.6, "dr@misspecified": 0.61}))
-    assert one_lost["beats-ipw-csc"]
-    assert not one_lost["beats-dr"]
-    assert not one_lost["where-it-is-hard"]
-    sampled = verdicts(OFFLINE_SYNTHETIC, rows_of(OFFLINE_SYNTHETIC, {"o2pl": 0.505}))
-    assert sampled["beats-dr"]
-    assert not sampled["sampled"]
-
-
-def test_verdicts_of_the_multiclass_study_follow_the_rows():
-    good = verdicts(OFFLINE_MULTICLASS, rows_of(OFFLINE_MULTICLASS, {"o2pl": 0.9}))
-    assert good.pop("one-setting") is False
-    assert all(good.values())
-    lost = verdicts(OFFLINE_MULTICLASS, rows_of(OFFLINE_MULTICLASS, {"o2pl": 0.9, "ipw-csc@iris": 0.95}))
-    assert lost["beats-ipw-csc"]
-    assert not lost["level-with-the-best"]
-    same = verdicts(OFFLINE_MULTICLASS, rows_of(OFFLINE_MULTICLASS, {"o2pl-synthetic": 0.9}))
-    assert same["one-setting"]
-    assert not same["beats-dr"]
 
 
 @each_study

@@ -4,41 +4,15 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
-from toy_experiment import TOY
+from toy_study import STUDY
 from typer.testing import CliRunner
 
 from o2pl import cli
 from o2pl.experiments import reproduction, studies
 from o2pl.experiments.engines import Local
 from o2pl.experiments.report import build
-from o2pl.experiments.study import Claim, Study, at_least, at_most
-
-
-def claims(rows: Any) -> list[Claim]:
-    largest = float(np.nanmax(np.asarray(rows["value"])))
-    return [
-        Claim("toy/large", "Squares add up <to much>.", 200_000.0, *at_least(largest, 1000)),
-        Claim("toy/set", "With a setting of ours.", None, *at_least(largest, 1000), conditions="seeds & all"),
-        Claim("toy/small", "They stay small.", "tiny", *at_most(largest, 1)),
-        Claim("toy/nothing", "Not a number.", None, *at_most(np.nan, 1)),
-    ]
-
-
-def pictures(rows: Any) -> dict[str, Any]:
-    from matplotlib.figure import Figure
-
-    figure = Figure()
-    figure.add_subplot().plot(np.asarray(rows["value"]))
-    return {"values": figure}
-
-
-STUDY = Study(
-    TOY, "A toy & its sums", "Sums grow.", "Nothing open.", claims, pictures, lambda rows: [{"rows": str(len(rows))}]
-)
 
 
 class Page(HTMLParser):
@@ -121,10 +95,3 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     missing = CliRunner().invoke(cli.app, ["report", str(tmp_path / "nowhere")])
     assert missing.exit_code == 2
     assert "expected one that `o2pl reproduce` has filled" in missing.output
-
-
-def test_a_unit_that_fails_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TOY_FAILS", "two")
-    sections, failures = reproduction.reproduce(tmp_path, studies=[STUDY], engine=Local(1))
-    assert [unit.learner["name"] for unit, _ in failures] == ["two"]
-    assert len(sections) == 1  # of the rows that are there

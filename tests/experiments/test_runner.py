@@ -13,17 +13,16 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import toy_experiment
 from toy_experiment import LEARNERS, TOY, WORLDS, ends, numbers
 
-from o2pl.errors import InvalidInput
-from o2pl.experiments import store
+from o2pl.errors import InvalidInput, MissingExtra
 from o2pl.experiments.engines import Finished, Local, attempt
 from o2pl.experiments.experiment import Cell, Options
 from o2pl.experiments.runner import run
-from o2pl.experiments.store import Busy, Store, results, seconds
+from o2pl.experiments.store import Store, results, seconds
+from o2pl.extras import EXTRAS
 
 FULL = Options("full")
 
@@ -118,31 +117,6 @@ def test_changed_settings_are_recomputed_and_not_mixed(tmp_path, log):
     assert run(changed, FULL, out=tmp_path, engine=Inline()).computed == 12
 
 
-@pytest.mark.parametrize("harm", ["cut", "flipped", "foreign", "other columns"])
-def test_a_harmed_part_is_computed_again(tmp_path, log, harm):
-    run(TOY, FULL, out=tmp_path, engine=Inline())
-    before = (tmp_path / "toy.parquet").read_bytes()
-    kept = Store(tmp_path, TOY)
-    path = kept.part(TOY.unit(5, FULL))
-    content = bytearray(path.read_bytes())
-    if harm == "cut":
-        path.write_bytes(content[: len(content) // 2])
-    elif harm == "flipped":
-        value = np.float64(pq.read_table(path)["value"][1].as_py()).tobytes()
-        place = content.find(value)
-        assert place > 0
-        content[place] ^= 1
-        path.write_bytes(content)
-    elif harm == "foreign":
-        path.write_bytes(kept.part(TOY.unit(6, FULL)).read_bytes())
-    else:
-        table = pq.read_table(path)
-        pq.write_table(table.append_column("more", pa.array([0] * len(table))), path)
-    assert run(TOY, FULL, out=tmp_path, engine=Inline()).computed == 1
-    assert numbers(log).count(5) == 2
-    assert (tmp_path / "toy.parquet").read_bytes() == before
-
-
 def test_a_failing_unit_is_reported_and_the_others_go_on(tmp_path, log, monkeypatch):
     monkeypatch.setenv("TOY_FAILS", "two")
     report = run(TOY, FULL, out=tmp_path, engine=Local(2))
@@ -172,7 +146,7 @@ def test_rows_that_are_not_as_announced_are_a_failure(tmp_path):
     report = run(other, Options("quick"), out=tmp_path, engine=Inline())
     assert report.table is None
     assert report.failures[0][1] == (
-        "o2pl.interactions.InvalidInput: toy/0: found columns ['round', 'value'], expected ['reward', 'round']"
+        "o2pl.errors.InvalidInput: toy/0: found columns ['round', 'value'], expected ['reward', 'round']"
     )
     wrong_type = replace(TOY, columns={"round": "int64", "value": "int64"})
     assert "toy/1" in [unit.id for unit, _ in run(wrong_type, FULL, out=tmp_path, engine=Inline()).failures]
@@ -190,33 +164,14 @@ def test_one_unit_alone_has_a_table_of_its_own(tmp_path, log):
     assert results(tmp_path, "toy/17")["seed"].to_pylist() == [2, 2, 2]
 
 
-def test_a_file_is_there_whole_or_not_at_all(tmp_path):
-    def breaks_off(file):
-        file.write(b"half of")
-        raise OSError("no space left on device")
-
-    with pytest.raises(OSError, match="no space"):
-        store._write(tmp_path / "new", breaks_off)
-    assert not (tmp_path / "new").exists()
-    store._write(tmp_path / "old", lambda file: file.write(b"all of it"))
-    with pytest.raises(OSError, match="no space"):
-        store._write(tmp_path / "old", breaks_off)
-    assert (tmp_path / "old").read_bytes() == b"all of it"
-
-
-def test_two_runs_cannot_write_to_one_folder(tmp_path):
-    with Store(tmp_path, TOY).locked(), pytest.raises(Busy, match="another run is writing there"):
-        run(TOY, FULL, out=tmp_path, engine=Inline())
-    assert run(TOY, FULL, out=tmp_path, engine=Inline()).computed == 12
-
-
-def test_what_is_missing_is_said(tmp_path):
+def test_what_is_missing_is_said(tmp_path, monkeypatch):
     with pytest.raises(InvalidInput, match="o2pl run wheel --out"):
         results(tmp_path, "wheel")
     with pytest.raises(InvalidInput, match="found no unit"):
         run(TOY, Options(seeds=[]), out=tmp_path, engine=Inline())
-    rare = replace(TOY, cells=lambda data: [Cell({"name": "sun"}, {"name": "rare"}, needs="nobody_has_this")])
-    with pytest.raises(InvalidInput, match="rare: found no package nobody_has_this"):
+    rare = replace(TOY, cells=lambda data: [Cell({"name": "sun"}, {"name": "rare"}, needs="odd")])
+    monkeypatch.setitem(EXTRAS, "odd", ("nobody_has_this",))
+    with pytest.raises(MissingExtra, match=r"the learner 'rare' needs nobody_has_this: pip install 'o2pl\[odd\]'"):
         run(rare, Options(learners=["rare"], datasets=["sun"]), out=tmp_path, engine=Inline())
 
 

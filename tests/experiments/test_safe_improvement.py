@@ -15,38 +15,10 @@ from o2pl.environments import Embedded
 from o2pl.environments.incumbents import IncumbentLog
 from o2pl.errors import InvalidInput
 from o2pl.experiments import Options, safe_improvement
-from o2pl.experiments import safe_improvement_study as study
-from o2pl.experiments.safe_improvement import EXPERIMENT, LEARNERS, LOGGERS, FromClone
-from o2pl.experiments.safe_improvement_study import SAFE_IMPROVEMENT, Rows, interval
+from o2pl.experiments.safe_improvement import EXPERIMENT, LOGGERS, FromClone
 from o2pl.learners.incumbent import SafeImprovement
 
 CANCER = "good/breast-cancer"
-
-
-def rows_of(values: dict[str, float], sets: int = 8, lower: float = 0.0, spread: float = 0.0) -> pa.Table:
-    """Rows as a run would write them: incumbents are worth .5, learners `values` (or .5); sets differ by `spread`."""
-    made = []
-    for place in range(sets):
-        for logger in LOGGERS:
-            for learner in LEARNERS:
-                for n in (300, 1000):
-                    value = values.get(f"{learner}@{logger}", values.get(learner, 0.5))
-                    value += spread * (place - (sets - 1) / 2) * (learner == "safe")
-                    made.append(
-                        {"learner": learner, "logger": logger, "set": f"s{place}", "n": n, "seed": 0, "value": value}
-                        | {
-                            "incumbent": 0.5,
-                            "incumbent_greedy": 0.54,
-                            "learned": value,
-                            "lower": lower,
-                            "deployed": lower > 0,
-                        }
-                    )
-    return pa.Table.from_pylist(made)
-
-
-def verdicts(rows: Any) -> dict[str, bool]:
-    return {claim.id.partition("/")[2]: claim.met for claim in SAFE_IMPROVEMENT.claims(rows)}
 
 
 @pytest.mark.parametrize("name", ["safe", "plain"])
@@ -58,10 +30,10 @@ def test_a_unit_is_what_a_plain_computation_makes_of_its_settings(name: str):
     learner: Any = SafeImprovement(2, random_state=int(choice.generate_state(1)[0]))
     if name == "plain":
         learner = FromClone(2, baseline="mean", penalty=0.0, clip=None, l2=0.01)
-    learner.fit(log.contexts, log.actions, np.where(log.losses < 0, 1.0, 0.0), log.propensities)
+    learner.fit(*log)
     pi = learner.predict_proba(logged.contexts)
     learned = sum(float(p @ means) for p, means in zip(pi, logged.means, strict=True)) / len(pi)
-    columns = safe_improvement.run(unit)
+    columns = safe_improvement.run_unit(unit)
     deployed = getattr(learner, "deploy_", True)
     assert columns["n"] == [300]
     assert columns["set"] == ["breast-cancer"]
@@ -73,9 +45,9 @@ def test_a_unit_is_what_a_plain_computation_makes_of_its_settings(name: str):
 
 
 def test_a_refusal_is_worth_what_the_incumbent_is(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(safe_improvement, "SIZES", (60,))
+    monkeypatch.setattr(safe_improvement, "LOG_SIZES", (60,))
     (unit,) = EXPERIMENT.units(Options(rounds=60, datasets=["swapped/digits"], learners=["safe"], seeds=[0]))
-    columns = safe_improvement.run(unit)  # sixty rows for ten classes
+    columns = safe_improvement.run_unit(unit)  # sixty rows for ten classes
     assert columns["deployed"] == [False]
     assert columns["value"] == columns["incumbent"] != columns["learned"]
 
@@ -83,7 +55,7 @@ def test_a_refusal_is_worth_what_the_incumbent_is(monkeypatch: pytest.MonkeyPatc
 def test_sets_take_part_in_the_sizes_they_can_fill():
     sizes = {}
     for unit in EXPERIMENT.units(Options(rounds=4000, learners=["clone"], seeds=[0])):
-        sizes[unit.world["name"]] = safe_improvement.run(unit)["n"]
+        sizes[unit.world["name"]] = safe_improvement.run_unit(unit)["n"]
     assert sizes[CANCER] == [300]  # 341 rows are there
     assert sizes["good/digits"] == [300, 1000]
 
@@ -102,14 +74,14 @@ def test_halves_of_a_folder(tmp_path: Path):
     assert names("full") == {f"{logger}/5_set" for logger in LOGGERS}  # 2_set has too few rows
     unit = EXPERIMENT.units(Options("full", rounds=300, data=folder, datasets=["good/5_set"], learners=["clone"]))[0]
     assert folder not in unit.settings
-    assert safe_improvement.run(unit)["n"] == [300]
+    assert safe_improvement.run_unit(unit)["n"] == [300]
 
 
 def test_a_unit_with_other_settings_is_refused():
     unit = EXPERIMENT.units(Options(rounds=300, datasets=[CANCER], learners=["plain"]))[0]
     changed = replace(unit, learner={**unit.learner, "params": {**unit.learner["params"], "l2": 9.0}})
     with pytest.raises(InvalidInput, match="found other settings here"):
-        safe_improvement.run(changed)
+        safe_improvement.run_unit(changed)
 
 
 @pytest.mark.parametrize("baseline", ["random", "mean", "half", "zero"])
@@ -128,55 +100,3 @@ def test_baselines(baseline: Any):
     pull = -(own / propensities) * (rewards - b) / 40
     gradient = ((np.eye(2)[actions] - pi) * pull[:, None]).T @ features + 50.0 / 40 * found._weights
     assert np.abs(gradient).max() < 1e-4
-
-
-def test_intervals_and_gaps_are_over_sets():
-    rows = Rows(rows_of({"safe": 0.6, "plain": 0.55}, spread=0.01))
-    gaps = rows.by_set("safe", ["good"], [300, 1000], "plain")
-    assert gaps == pytest.approx([0.05 + 0.01 * (place - 3.5) for place in range(8)])
-    found = interval(gaps)
-    error = 0.01 * np.std(np.arange(8)) / np.sqrt(8)
-    assert found.mean == pytest.approx(0.05)
-    assert found.low == pytest.approx(0.05 - 1.96 * error, abs=0.002)
-    assert found.high == pytest.approx(0.05 + 1.96 * error, abs=0.002)
-    with pytest.raises(InvalidInput, match="found none of nobody"):
-        rows.chosen("nobody", ["good"], [300])
-
-
-def test_verdicts_follow_the_rows():
-    good = verdicts(rows_of({"safe": 0.6}))
-    assert all(met for key, met in good.items() if not key.startswith("pessimism-c") and key != "pessimism-penalty")
-    assert good["pessimism-safe"]
-    assert not good["pessimism-clip"]  # no better than neither
-    harmful = verdicts(rows_of({"safe": 0.6, "safe@good": 0.49}))
-    assert not harmful["harm-good"]
-    assert not harmful["harm"]
-    assert harmful["plain-blind"]
-    assert not harmful["plain-good"]
-    assert not harmful["pessimism-safe"]
-    assert not verdicts(rows_of({"safe": 0.496}))["lcb"]
-    assert verdicts(rows_of({"safe": 0.496}))["harm"]  # .004 below is no harm
-    assert not verdicts(rows_of({"safe": 0.53}))["beyond-exploration"]
-    assert not verdicts(rows_of({"safe": 0.6}, lower=0.11))["bound"]
-    assert not verdicts(rows_of({"safe": 0.6, "lcb-guarded": 0.61}))["lcb-guarded"]
-    uncertain = verdicts(rows_of({"safe": 0.505}, spread=0.01))
-    assert not uncertain["lcb"]  # .005 ahead, with an interval of ± .016
-
-
-def test_tiny_units_make_claims_figures_and_a_table(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(safe_improvement, "SIZES", (60, 1000))
-    monkeypatch.setattr(study, "SIZES", (60, 1000))
-    parts = []
-    for unit in EXPERIMENT.units(Options(rounds=60, seeds=[0], datasets=[f"{each}/breast-cancer" for each in LOGGERS])):
-        columns = {"learner": [unit.learner["name"]], "seed": [unit.seed], **safe_improvement.run(unit)}
-        assert set(EXPERIMENT.columns) <= set(columns)
-        parts.append(pa.table(columns))
-    rows = pa.concat_tables(parts)
-    assert len(rows) == len(LEARNERS) * len(LOGGERS)
-    assert (np.asarray(rows["value"]) <= np.asarray(rows["oracle"]) + 1e-12).all()
-    curves, square = SAFE_IMPROVEMENT.figures(rows).values()
-    assert len(curves.axes) == 8
-    assert len(square.axes) == 4
-    table = SAFE_IMPROVEMENT.table(rows)
-    assert len(table) == len(LEARNERS) + 2
-    assert len({tuple(line) for line in table}) == 1

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from scipy.stats import norm
 
 from o2pl.environments import Advertising, Pricing, Toy
 from o2pl.experiments import Local, Options, results, run, scrm_table
-from o2pl.experiments.batches import batch_sizes, built, categorical, gaussian, mean_and_deviation, rollouts
-from o2pl.experiments.scrm_table import PAPER, SCRM_TABLE, best_scrm, valuation
+from o2pl.experiments.batches import best_scrm
+from o2pl.experiments.description import built
+from o2pl.experiments.scrm_table import PAPER_RESULTS, SCRM_TABLE, final_losses, valuation
 from o2pl.experiments.summary import final_values
 
 EXPERIMENT = SCRM_TABLE.experiment
@@ -35,51 +35,6 @@ def test_the_valuation_agrees_with_simulation(world, scale: float):
     best = rounds.expected_losses(np.arange(n), world.best_actions(rounds.index))
     errors = [losses.std() / math.sqrt(n), beyond.std() / math.sqrt(200), best.std() / math.sqrt(1_000_000)]
     assert abs(losses.mean() - valuation(world, rows=200)(means, scale)) < 3.9 * math.hypot(*errors)  # level 1e-4
-
-
-class Listening:
-    """A learner that only notes what it is given."""
-
-    def __init__(self) -> None:
-        self.batches: list[tuple] = []
-
-    def means(self, contexts):
-        return np.full(len(contexts), 10.0 * len(self.batches))
-
-    def learn(self, *batch) -> None:
-        self.batches.append(batch)
-
-
-def test_the_logger_collects_the_first_batch_and_the_policy_as_it_stands_the_others():
-    world, rng = Pricing(), np.random.default_rng(0)
-    sizes, learner = [300, 500, 700], Listening()
-    batches = [world.sample(size, rng) for size in sizes]
-    logging = gaussian(lambda contexts: np.full(len(contexts), -5.0), 2.0, rng)
-    assert list(rollouts(batches, logging, gaussian(learner.means, 0.5, rng), learner.learn)) == [1, 2, 3]
-    for (contexts, actions, rewards, densities), rounds, mean, scale in zip(
-        learner.batches, batches, (-5.0, 10.0, 20.0), (2.0, 0.5, 0.5), strict=True
-    ):
-        assert abs(actions.mean() - mean) < 3.9 * scale / math.sqrt(len(actions))  # level 1e-4
-        assert np.allclose(densities, norm.pdf(actions, mean, scale))
-        assert (contexts == rounds.contexts).all()
-        assert (rewards == rounds.rewards(np.arange(len(rounds)), actions)).all()
-
-
-def test_classes_are_drawn_with_the_probabilities_that_are_logged():
-    table = np.tile([0.7, 0.1, 0.2], (20_000, 1))
-    actions, propensities = categorical(lambda contexts: table, np.random.default_rng(1))(np.zeros((20_000, 1)))
-    assert (propensities == table[0][actions]).all()
-    for action, probability in enumerate(table[0]):
-        error = math.sqrt(probability * (1 - probability) / 20_000)
-        assert abs((actions == action).mean() - probability) < 4.1 * error  # level 1e-4 for all three
-
-
-def test_batch_sizes_are_the_papers_and_stop_at_the_bound():
-    assert batch_sizes("uniform", 1500, 10, 200_000) == [1500] * 10
-    assert batch_sizes("doubling", 150, 10, 200_000) == [150 * 2**k for k in range(10)]
-    assert batch_sizes("doubling", 150, 10, 1049) == [150, 300]
-    assert batch_sizes("doubling", 150, 10, 1050) == [150, 300, 600]
-    assert batch_sizes("uniform", 1500, 10, 200) == [200]
 
 
 def test_cells_hold_the_papers_batches_and_every_encoding():
@@ -150,7 +105,7 @@ def test_verdicts_follow_the_rows():
         ("syn-5-01-doubling", "scrm-1"): [0.25],
     }
     rows = made(values)
-    assert best_scrm(final_values(rows, "loss"), "pricing-uniform") == "scrm-3"
+    assert best_scrm(final_losses(final_values(rows, "loss"), "pricing-uniform")) == "scrm-3"
     found = {claim.id.removeprefix("scrm-table/"): claim for claim in SCRM_TABLE.claims(rows)}
     assert found["pricing-uniform"].measured == pytest.approx(0.01)
     assert found["pricing-uniform"].paper == pytest.approx(-5.419 + 5.355)
@@ -167,11 +122,6 @@ def test_verdicts_follow_the_rows():
     assert changed["pricing-uniform-centred"] == found["pricing-uniform-centred"]
 
 
-def test_deviation_is_that_of_a_seed():
-    assert mean_and_deviation(np.array([1.0, 3.0])) == pytest.approx((2.0, math.sqrt(2)))
-    assert math.isnan(mean_and_deviation(np.array([1.0]))[1])
-
-
 def test_a_run_makes_rows_a_table_and_figures(tmp_path: Path):
     worlds = ["advertising-doubling", "syn-20-01-uniform"]
     options = Options(rounds=1500, seeds=[0], datasets=worlds, learners=["o2pl", "o2pl-uncentred", "scrm-1"])
@@ -181,6 +131,6 @@ def test_a_run_makes_rows_a_table_and_figures(tmp_path: Path):
     assert len(rows) == 3 * 3 + 3  # batches of 150, 300 and 600; one of 1500
     shown = SCRM_TABLE.table(rows)
     assert [row["environment"] for row in shown] == ["Syn-20, losses {0, 1}", "Advertising"]
-    assert shown[1]["paper, O2PL"] == "{:.3f} ± {:.3f}".format(*PAPER["advertising", "doubling"][1])
+    assert shown[1]["paper, O2PL"] == "{:.3f} ± {:.3f}".format(*PAPER_RESULTS["advertising", "doubling"][1])
     assert set(SCRM_TABLE.figures(rows)) == {"scrm-table-continuous", "scrm-table-discrete", "scrm-table-batches"}
     assert built(EXPERIMENT.cells(None)[0].learner).get_params()["scale"] == 0.5

@@ -13,11 +13,11 @@ from o2pl.experiments.engines import Local
 from o2pl.experiments.theory_study import THEORY
 
 
-@pytest.mark.parametrize("name", module.PATHS)
+@pytest.mark.parametrize("name", module.PATH_STEPS)
 @pytest.mark.parametrize("M", [-3.0, 0.0, 5.0])
 def test_steps_have_the_mean_and_the_bound_they_state(name: str, M: float) -> None:
     """100,000 steps from one place: the mean to four standard errors, and |X| ≤ B."""
-    X, mean = module.PATHS[name](np.full(100_000, M), np.random.default_rng(0))
+    X, mean = module.PATH_STEPS[name](np.full(100_000, M), np.random.default_rng(0))
     assert np.abs(X).max() <= module.BOUNDS[name] + 1e-12
     assert X.std() > 0.05
     assert abs(X.mean() - mean[0]) < 4 * X.std() / np.sqrt(len(X))
@@ -52,7 +52,7 @@ def test_a_tiny_run_has_claims_figures_and_a_table(rows: Any) -> None:
 
 def test_crossings_of_all_seeds_are_pooled(rows: Any) -> None:
     pooled = module._pooled(rows)
-    assert len(pooled) == len(module.PATHS) * len(module.GRID["v"]) * len(module.GRID["levels"])
+    assert len(pooled) == len(module.PATH_STEPS) * len(module.GRID["v"]) * len(module.GRID["levels"])
     assert {n for *_, n in pooled} == {1000}
     mine = [
         r["measured"]

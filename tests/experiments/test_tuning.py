@@ -13,11 +13,22 @@ from o2pl.environments import LOGGED_TASKS
 from o2pl.evaluation.loop import play, regret
 from o2pl.experiments import offline, tuning, wheel
 from o2pl.experiments.overlap import FLOORS
-from o2pl.experiments.tuning import FINALISTS, SHOWN, TUNINGS, ZOOMS, Dial, Method, Tuning, choose, edges, ranked
+from o2pl.experiments.tuning import (
+    FINALISTS,
+    FINALISTS_SHOWN,
+    TUNINGS,
+    ZOOMS,
+    Dial,
+    TunedMethod,
+    Tuning,
+    choose,
+    edges,
+    ranked,
+)
 
 
 def bowl(x: float, y: float) -> Any:
-    """A recipe whose score is highest at x = 5, y = 0.2; seed 7 is kinder to small x."""
+    """What makes a learner whose score is highest at x = 5, y = 0.2; seed 7 is kinder to small x."""
     return lambda seed: -(np.log(x / 5) ** 2) - np.log(y / 0.2) ** 2 - (0.1 * x if seed == 7 else 0.0)
 
 
@@ -31,14 +42,14 @@ X, Y = (Dial(name, (0.1, 1.0, 10.0), (1 / 2, 1.0, 2.0)) for name in "xy")
 def searched(makes: dict[str, Any], **changed: Any) -> tuple[dict[str, tuning.Choice], list[tuple[str, int]]]:
     played: list[tuple[str, int]] = []
 
-    def score(recipe: Any, seed: int) -> float:
-        played.append((recipe[0], seed))
-        return float(recipe[1](seed))
+    def score(make: Any, seed: int) -> float:
+        played.append((make[0], seed))
+        return float(make[1](seed))
 
     def named(name: str, make: Any, *values: float) -> Any:
         return name, make(*values)
 
-    methods = {name: Method((X, changed.get("y", Y)), partial(named, name, make)) for name, make in makes.items()}
+    methods = {name: TunedMethod((X, changed.get("y", Y)), partial(named, name, make)) for name, make in makes.items()}
     return choose(Tuning(methods, score, seeds=(4, 5), further=(7, 8))), played
 
 
@@ -130,29 +141,29 @@ def test_a_choice_that_is_no_number_is_tried_whole():
 
 
 def test_scores_are_those_of_the_studies():
-    recipe = wheel.LEARNERS["lints"]
+    make = wheel.LEARNERS["lints"]
     chance, choice = np.random.SeedSequence(3).spawn(2)
-    rounds: Any = wheel.WORLDS[wheel.WORLD].sample(80, np.random.default_rng(chance))
-    learner = recipe(5, int(choice.generate_state(1, np.uint64)[0]), wheel.WORLDS[wheel.WORLD].reward_range)
+    rounds: Any = wheel.WHEELS[wheel.PAPER_WHEEL].sample(80, np.random.default_rng(chance))
+    learner = make(5, int(choice.generate_state(1, np.uint64)[0]), wheel.WHEELS[wheel.PAPER_WHEEL].reward_range)
     expected = -float(regret(play(learner, rounds), rounds)[-1])
-    assert tuning.wheel_score(recipe, 3, rounds=80) == pytest.approx(expected)
+    assert tuning.wheel_score(make, 3, rounds=80) == pytest.approx(expected)
     tasks, found = {name: LOGGED_TASKS[name] for name in ("iris", "wine")}, []
     candidate = offline.METHODS["o2pl"](0.3, 5.0, 30.0)
     for task in tasks.values():
         logged = task.log(50, np.random.default_rng(np.random.SeedSequence(3).spawn(2)[0]))
         log, model = logged.interactions, candidate(task.n_actions, 0)
-        model.fit(log.contexts, log.actions, -log.losses, log.propensities)
+        model.fit(*log)
         found.append(np.mean([means[a] for means, a in zip(logged.means, model.predict(logged.contexts), strict=True)]))
     assert tuning.offline_score(tasks, candidate, 3, rounds=50) == pytest.approx(np.mean(found))
 
 
 def test_the_command_says_what_was_chosen(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    one = Tuning({"bowl": Method((X, Y), bowl)}, lambda recipe, seed: float(recipe(seed)), (4, 5), (7, 8))
+    one = Tuning({"bowl": TunedMethod((X, Y), bowl)}, lambda make, seed: float(make(seed)), (4, 5), (7, 8))
     monkeypatch.setattr(tuning, "TUNINGS", {"toy": one})
     tuning.main([])
     said = capsys.readouterr().out.splitlines()
     assert said[:2] == ["toy", "bowl (x, y): (5.0, 0.2), of 35"]
-    assert len(said) == 2 + SHOWN
+    assert len(said) == 2 + FINALISTS_SHOWN
     assert said[2].endswith("on 4 seeds")
     with pytest.raises(SystemExit, match="found wheels, expected some of toy"):
         tuning.main(["wheels"])

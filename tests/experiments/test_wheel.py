@@ -13,7 +13,7 @@ import pytest
 from o2pl.errors import InvalidInput
 from o2pl.experiments import Options, results, run
 from o2pl.experiments.engines import Local
-from o2pl.experiments.wheel import FEATURES, LEARNERS, TUNED, WHEEL, WHEEL_STUDY, WORLD, Radial
+from o2pl.experiments.wheel import FEATURES, LEARNERS, PAPER_WHEEL, TUNED, WHEEL, WHEEL_STUDY, Radial
 from o2pl.storage import encode
 
 
@@ -23,7 +23,7 @@ def rows_of(regrets: dict[str, float], seeds: int = 2) -> pa.Table:
         for place, learner in enumerate(LEARNERS):
             for at in (5, 10):
                 regret = regrets.get(learner, 1000.0) * at / 10 + seed
-                unit = {"unit": seed * len(LEARNERS) + place, "world": WORLD, "learner": learner, "seed": seed}
+                unit = {"unit": seed * len(LEARNERS) + place, "world": PAPER_WHEEL, "learner": learner, "seed": seed}
                 made.append(unit | {"round": at, "mean_reward": 1.0, "regret": regret})
     return pa.Table.from_pylist(made)
 
@@ -43,7 +43,9 @@ def test_radial_features_are_those_of_the_definition():
 
 
 def test_all_methods_of_a_group_see_the_same_features():
-    params = {cell.learner["name"]: cell.learner["params"] for cell in WHEEL.cells(None) if cell.world["name"] == WORLD}
+    params = {
+        cell.learner["name"]: cell.learner["params"] for cell in WHEEL.cells(None) if cell.world["name"] == PAPER_WHEEL
+    }
     assert list(TUNED) == list(FEATURES)
     for features in TUNED:
         suffix = "" if features == "linear" else f"-{features}"
@@ -72,7 +74,7 @@ def test_a_tiny_run_makes_claims_figures_and_a_table(tmp_path: Path):
     options = Options(rounds=60, seeds=[0, 1])
     assert not run(WHEEL, options, out=tmp_path, engine=Local(1)).failures
     rows = results(tmp_path, "wheel")
-    assert set(rows["world"].to_pylist()) == {WORLD}
+    assert set(rows["world"].to_pylist()) == {PAPER_WHEEL}
     assert all(np.isfinite(claim.measured) for claim in WHEEL_STUDY.claims(rows))
     assert set(WHEEL_STUDY.figures(rows)) == {"wheel", "wheel-features"}
     assert [line["features"] for line in WHEEL_STUDY.table(rows)][: len(TUNED)] == list(TUNED)

@@ -82,6 +82,8 @@ def test_a_saved_learners_own_log(tmp_path: Path) -> None:
     assert log.rewards.tolist() == [5.0, 10.0]
     assert log.reward_range == (0, 10)
     assert log.propensities.tolist() == [0.5, 0.25]
+    assert isinstance(log, o2pl.Interactions)
+    assert log.n_actions == 3
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
@@ -106,6 +108,12 @@ def test_bad_files(name: str, kind: str, tmp_path: Path) -> None:
     changes, message = BAD[name]
     with pytest.raises(InvalidInput, match=message):
         read_log(written(tmp_path, kind, **changes))
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_a_file_without_rows(kind: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=rf"log\.{kind}: found no rows"):
+        read_log(written(tmp_path, kind, **{name: [] for name in COLUMNS}))
 
 
 def test_what_is_no_log(tmp_path: Path) -> None:

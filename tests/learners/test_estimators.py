@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 import o2pl
 from o2pl.features import Chain, Intercept, Quadratic, Standardise
+from o2pl.objectives import PolicyValue
 from o2pl.policies import FiniteClass, ThresholdClass, UniformMixture
 from o2pl.policies.softmax import Softmax
 
@@ -257,38 +258,6 @@ def test_the_hull_of_a_finite_class_reads_contexts_as_they_are() -> None:
     assert np.argmax(learner._engine.members[0].params) == 1
 
 
-def test_compiled_replay_is_the_replay_of_the_general_engine() -> None:
-    """The same rows into both; their weights and policies agree to single precision."""
-    x, rewards = world()
-    actions, propensities = np.random.default_rng(0).integers(K, size=T), np.full(T, 1 / K)
-    columns = (x, actions, rewards[np.arange(T), actions], propensities)
-    schedule = o2pl.Replay(steps=40, window=100)
-    fast = o2pl.O2PL(K, policy="linear", schedule=schedule, baseline=-0.4)
-    general = o2pl.O2PL(K, policy=o2pl.Member(policy=Softmax(K)), schedule=schedule, baseline=-0.4)
-    for learner in (fast, general):
-        learner.partial_fit(*columns)
-    assert type(fast._engine) is not type(general._engine)
-    np.testing.assert_allclose(fast.predict_proba(x), general.predict_proba(x), atol=1e-4)
-    assert np.abs(fast.predict_proba(x) - 1 / K).max() > 0.2
-
-
-def test_compiled_objective_is_the_general_one() -> None:
-    from o2pl.learners.kernels.softmax import SoftmaxValue
-    from o2pl.objectives import Pessimistic, Phi, policy_value, ridge_control
-
-    x, rewards = world()
-    z = ((x - x.mean(axis=0)) / x.std(axis=0)).astype(np.float32)
-    actions = np.random.default_rng(0).integers(K, size=T)
-    losses, q = -rewards[np.arange(T), actions], np.random.default_rng(1).uniform(0.05, 1, T)
-    params = np.random.default_rng(2).normal(size=K * D)
-    for alpha, control in ((2.0, None), (np.inf, None), (4.0, ridge_control(z, actions, losses, K, -0.3, 2.0))):
-        objective = Pessimistic(actions, losses, q, alpha, Phi(alpha, T, 5.0, 0.5, 0.7), -0.3, control)
-        fast = SoftmaxValue(z, K, objective, 0.2)(params)
-        general = policy_value(Softmax(K), z.astype(np.float64), objective, 0.2)(params)
-        assert fast[0] == pytest.approx(general[0], rel=1e-5)
-        np.testing.assert_allclose(fast[1], general[1], atol=1e-5)
-
-
 def test_contexts_that_pay_less_are_no_reason_to_leave_the_log() -> None:
     """The action has no effect; half of the contexts pay. With one baseline the policy runs away from the others.
 
@@ -316,3 +285,94 @@ def test_paper_constructors_are_literal(policy: Any) -> None:
     assert learner.get_params()["schedule"] == "exact"
     assert o2pl.O2PL.paper_replay(2).get_params()["schedule"] == "replay"
     assert Intercept().width(3) == 4
+
+
+# -- no setting is ignored in silence
+
+CHANGES: dict[str, Any] = {
+    "penalty": 2.0,
+    "clip": 1.05,
+    "baseline": -0.9,
+    "control": 0.5,
+    "l2": 30.0,
+    "sharpness": 1.5,
+    "exploration": 0.3,
+    "p": 1.5,
+    "beta": 0.3,
+    "delta": 1e-9,
+    "schedule": "replay",
+}
+
+KINDS: dict[str, Any] = {
+    "union": {"n_actions": K},
+    "actionwise": {"policy": "actionwise"},
+    "hashed": {"n_actions": K, "policy": "hashed"},
+    "hashed actionwise": {"policy": "hashed actionwise"},
+    "thresholds": {"policy": ThresholdClass(tuple(np.linspace(-1.5, 1.5, 9)), 0.2)},
+}
+
+
+def acting_policy(kind: str, **settings: Any) -> Any:
+    """What a learner with these settings does after a log of 240 rows, 80 of them one by one."""
+    generator = np.random.default_rng(8)
+    x, n_actions = generator.normal(size=(240, 3)).astype(np.float32), 2 if kind == "thresholds" else K
+    actions = generator.integers(n_actions, size=240)
+    rewards = (generator.random(240) < np.where((x[:, 0] > 0.4) == (actions == 1), 0.7, 0.35)).astype(float)
+    contexts: Any = x[:, :1] if kind == "thresholds" else x
+    if kind == "actionwise":
+        contexts = [np.eye(K, dtype=np.float32) * row[0] + row[1:2] for row in x]
+    elif "hashed" in kind:
+        contexts = [{"x": float(row[0]), "y": str(bool(row[1] > 0))} for row in x]
+        if "actionwise" in kind:
+            contexts = [[{**each, "a": f"{a}", f"x{a}": each["x"]} for a in range(K)] for each in contexts]
+    columns = (contexts, actions, rewards, generator.uniform(0.05, 0.9, size=240))
+    learner = o2pl.O2PL(**({"random_state": 0} | KINDS[kind] | settings))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PolicyValue, "incremental", True)  # so that members keep it, for us to ask
+        learner.partial_fit(*(column[:160] for column in columns))
+        for row in zip(*(column[160:] for column in columns), strict=True):
+            learner.update(*row)
+    probabilities = learner.predict_proba(contexts)
+    if kind != "thresholds":
+        return probabilities
+    return np.append(probabilities, learner._engine.members[0].function.values())  # the best may stay the best
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_setting_changes_something_or_is_refused(kind: str, name: str) -> None:
+    around: dict[str, Any] = {}
+    if name in ("p", "beta", "delta"):
+        around = {"penalty": 1.0}  # where what they enter weighs more
+    if name == "baseline":
+        around = {"control": None}
+    if name == "control" and "actionwise" in kind:
+        with pytest.raises(o2pl.InvalidInput, match=r"control: found 0\.5 with action sets, which have no control"):
+            acting_policy(kind, control=0.5)
+        return
+    if (kind, name) == ("thresholds", "l2"):
+        return  # a finite class is searched: it has no parameters to shrink
+    before = acting_policy(kind, **around)
+    assert np.abs(acting_policy(kind, **around, **{name: CHANGES[name]}) - before).max() > 1e-6
+
+
+@pytest.mark.parametrize("schedule", ["geometric", "near-exact", "exact", "replay", o2pl.Geometric(window=60)])
+@pytest.mark.parametrize("name", ["control", "sharpness", "exploration", "l2", "clip", "baseline", "penalty"])
+def test_with_every_schedule(schedule: Any, name: str) -> None:
+    around: dict[str, Any] = {"schedule": schedule, "policy": "linear"} | (
+        {"control": None} if name == "baseline" else {}
+    )
+    before = acting_policy("union", **around)
+    assert np.abs(acting_policy("union", **around, **{name: CHANGES[name]}) - before).max() > 1e-6
+
+
+def test_auto_is_the_control_variate_that_the_docs_say() -> None:
+    for kind, schedule, expected in (
+        ("union", "geometric", 5.0),
+        ("union", "replay", None),
+        ("hashed", "exact", 5.0),
+        ("thresholds", "geometric", None),
+        ("actionwise", "geometric", None),
+    ):
+        learner = o2pl.O2PL(**({"random_state": 0} | KINDS[kind]), schedule=schedule)
+        assert learner._make_engine(2, 3 if kind != "thresholds" else None).parts.control == expected

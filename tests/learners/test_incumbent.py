@@ -25,8 +25,8 @@ from o2pl.learners.incumbent import (
     random_loss,
     verdicts,
 )
-from o2pl.learners.settings import Settings
-from o2pl.policies import Softmax
+from o2pl.objectives import Pessimistic
+from o2pl.policies import Softmax, probabilities
 
 K, D = 3, 4
 TRUTH = np.random.default_rng(5).normal(size=(D, K))
@@ -62,20 +62,20 @@ def test_the_clone_is_scikit_learns_logistic_regression():
     X, actions, *_ = incumbent_log(400, 1)
     params = clone(Softmax(K), X, actions)
     twin = LogisticRegression(C=1.0, fit_intercept=False, tol=1e-8, max_iter=1000).fit(X, actions)
-    assert np.allclose(Softmax(K).probabilities(params, X), twin.predict_proba(X), atol=2e-3)
+    assert np.allclose(probabilities(Softmax(K), params, X), twin.predict_proba(X), atol=2e-3)
 
 
 def test_known_probabilities_make_a_nearer_clone():
     X, actions, _, _, _, _ = incumbent_log(300, 2)
     logits = X @ np.random.default_rng(3).normal(size=(D, K))
     pi = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-    near = Softmax(K).probabilities(clone(Softmax(K), X, actions, pi), X)
+    near = probabilities(Softmax(K), clone(Softmax(K), X, actions, pi), X)
     assert np.abs(near - pi).mean() < 0.02
 
 
 def test_gains_equal_a_loop():
     rng = np.random.default_rng(4)
-    rows = Interactions(np.zeros((30, 1)), np.zeros(30, int), -rng.random(30), rng.uniform(0.05, 1, 30))
+    rows = Interactions(np.zeros((30, 1)), np.zeros(30, int), rng.random(30), rng.uniform(0.05, 1, 30), (0, 1))
     likelihoods = rng.uniform(0, 1, 30)
     likelihoods[3] = 0.0
     found = gains(likelihoods, rows, 2.5, -0.3)
@@ -83,7 +83,7 @@ def test_gains_equal_a_loop():
     for s in range(30):
         w = likelihoods[s] / rows.propensities[s]
         clipped += w > 2.5
-        assert found[s] == pytest.approx((min(w, 2.5) - 1) * (-rows.losses[s] - 0.3))
+        assert found[s] == pytest.approx((min(w, 2.5) - 1) * (rows.rewards[s] - 0.3))
     assert clipped > 0
 
 
@@ -98,7 +98,7 @@ def test_the_lower_bound_and_the_verdicts_share_out_the_confidence():
 
 def test_rows_are_judged_by_policies_that_have_not_learned_from_them():
     X, actions, rewards, propensities, _, _ = incumbent_log(31, 7)
-    rows = Interactions(X, actions, -rewards, propensities)
+    rows = Interactions(X, actions, rewards, propensities, (0, 1))
     learned_from = []
 
     def learn(places):
@@ -124,8 +124,8 @@ def test_rows_are_judged_by_policies_that_have_not_learned_from_them():
 
 def test_the_search_ends_lower_than_it_started():
     X, actions, rewards, propensities, _, _ = incumbent_log(300, 8)
-    rows = Interactions(X, actions, -rewards, propensities)
-    settings = Settings(1.0, "theory", random_loss(rows.losses, propensities), None, 1.0)
+    rows = Interactions(X, actions, rewards, propensities, (0, 1))
+    settings = Pessimistic(1.0, "theory", random_loss(rows.losses, propensities), 1.0)
     start = clone(Softmax(K), X, actions)
     params = improved(Softmax(K), X, rows, settings, start)
 

@@ -44,10 +44,38 @@ def test_effort_counts_solves_and_survives_a_file(name: str, policy: str, tmp_pa
     assert o2pl.load(tmp_path / "learner.o2pl").effort_ == (solves, evaluations)
 
 
-def test_where_nothing_is_solved_there_is_no_effort() -> None:
+def test_a_replay_counts_its_steps() -> None:
     learner = o2pl.O2PL(2, policy="linear", schedule="replay", random_state=0)
     learner.run((np.ones((80, 1)), np.ones((80, 2))))
-    assert learner.effort_ == (0, 0)
+    assert learner.effort_ == (7, 7 * 5)  # after 50, 55, …, 80 rows, five steps each
+
+
+@pytest.mark.parametrize("limit", [{"window": 100}, {"half_life": 10.0}, {"window": 100, "half_life": 1e6}])
+def test_what_a_forgetting_schedule_learns_from(limit: dict[str, float]) -> None:
+    """The last 100 rows, or ten half-lives; it waits as long as a history of 100 rows would have it wait."""
+    schedule = o2pl.Geometric(**limit)  # type: ignore[arg-type]
+    assert [schedule.start(n) for n in (0, 1, 99, 100, 101, 5000)] == [0, 0, 0, 0, 1, 4900]
+    assert [schedule.after(n) - n for n in (100, 1000, 10**6)] == [o2pl.Geometric().after(100) - 100] * 3
+    weights = schedule.weights(250)
+    if "half_life" not in limit:
+        assert weights is None
+    else:
+        assert weights is not None
+        assert len(weights) == 100
+        np.testing.assert_allclose(weights, [0.5 ** ((99 - s) / limit["half_life"]) for s in range(100)])
+
+
+def test_what_a_replay_learns_from() -> None:
+    schedule = o2pl.Replay(window=30, every=7, warm_start=20)
+    assert [schedule.start(n) for n in (0, 30, 31, 100)] == [0, 0, 1, 70]
+    assert due(schedule, 50) == [20, 27, 34, 41, 48]
+    assert schedule.weights(100) is None
+
+
+@pytest.mark.parametrize("bad", [{"window": 0}, {"window": 2.5}, {"half_life": 0.0}, {"growth": 0.5}])
+def test_bad_settings_are_named(bad: dict[str, float]) -> None:
+    with pytest.raises(o2pl.InvalidInput, match=f"^{next(iter(bad))}: found"):
+        o2pl.Geometric(**bad)  # type: ignore[arg-type]
 
 
 def test_more_steps_often_come_closer_to_solving_every_round_than_few_steps_seldom() -> None:
@@ -64,7 +92,7 @@ def test_more_steps_often_come_closer_to_solving_every_round_than_few_steps_seld
             learner.run((x[start : start + 60], rewards[start : start + 60]))
             log = learner.log_
             solved = o2pl.O2PL(4, policy="linear", random_state=0)
-            solved.fit(log.contexts, log.actions, -log.losses, log.propensities)
+            solved.fit(log)
             ours, best = (each.predict_proba(x) for each in (learner, solved))
             apart[name] += float(np.abs(ours - best).mean())
     assert apart["near-exact"] < 0.8 * apart["geometric"]

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import json
+import sys
+import threading
+
 import numpy as np
 
-from o2pl.learners.stream import UniformStream
+from o2pl.learners.stream import AHEAD, UniformStream
 
 
 def test_next_and_take_walk_along_one_sequence() -> None:
@@ -18,6 +22,39 @@ def test_a_restored_stream_goes_on() -> None:
         stream.take(steps)
         other = UniformStream.restore(stream.state())
         np.testing.assert_array_equal(stream.take(2000), other.take(2000))
+
+
+def test_a_place_in_the_sequence_has_one_state() -> None:
+    """A number that was given back leaves no trace, wherever the stream stood."""
+    for steps in (0, 1, 1023, 1024, 1025, 2048):
+        stream = UniformStream(4)
+        stream.take(steps)
+        before = stream.state()
+        stream.give_back(stream.next())
+        assert stream.state() == before
+    json.dumps(before)
+
+
+def test_threads_never_get_the_same_number() -> None:
+    stream, found, interval = UniformStream(5), list[list[float]](), sys.getswitchinterval()
+
+    def draw(many: bool) -> None:
+        mine: list[float] = []
+        while len(mine) < 6000:
+            mine += stream.take(AHEAD + 100).tolist() if many else [stream.next() for _ in range(50)]
+        found.append(mine)
+
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=draw, args=(number < 2,)) for number in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    drawn = [number for each in found for number in each]
+    assert len(set(drawn)) == len(drawn)
 
 
 def test_a_learner_does_not_draw_with_the_numbers_its_world_was_made_of() -> None:

@@ -5,15 +5,15 @@ import pytest
 
 import o2pl
 from o2pl.interactions import Interactions
-from o2pl.learners.members import QUADRATIC
+from o2pl.learners.member import QUADRATIC
 from o2pl.learners.union import RATE, progressive_gains, shares
 
 
 def test_gains_are_clipped_importance_weighted_and_centred() -> None:
     generator = np.random.default_rng(0)
     losses, propensities = -generator.random(30), generator.uniform(0.1, 0.9, 30)
-    rows = Interactions(np.zeros((30, 1)), np.zeros(30, int), losses, propensities)
-    likelihoods = [generator.random(30), generator.random(30)]
+    rows = Interactions(np.zeros((30, 1)), np.zeros(30, int), -losses, propensities, (0, 1))
+    likelihoods = generator.random((2, 30))
     slow = [
         sum((min(p / q, 2.0) - 1) * (-y - 0.3) for p, q, y in zip(each, propensities, losses, strict=True))
         for each in likelihoods
@@ -55,7 +55,9 @@ def test_a_member_joins_when_the_log_is_long_enough() -> None:
     np.testing.assert_array_equal(late.run((x[:50], rewards[:50])).actions, alone.run((x[:50], rewards[:50])).actions)
     assert len(late._engine.gains) == 2  # it has learned from the first 50 and now takes part
     np.testing.assert_array_equal(shares(late._engine.gains), 0.5)
-    assert {int(member.seen["0.count"][0]) for member in late._engine.members} == {50}  # its features know all rows
+    assert {int(member.seen.state["0.count"][0]) for member in late._engine.members} == {
+        50
+    }  # its features know all rows
     late.run((x[50:], rewards[50:]))
     linear, quadratic = shares(late._engine.gains)
     assert linear != quadratic

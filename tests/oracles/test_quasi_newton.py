@@ -7,14 +7,10 @@ import numpy as np
 import pytest
 
 import o2pl
-from o2pl.learners.kernels.softmax import SoftmaxValue
-from o2pl.objectives import Pessimistic, Phi, ridge_control
+from o2pl.objectives import PessimisticLog, Phi, PolicyValue, ridge_control
 from o2pl.oracles import LBFGS
-from o2pl.oracles.quasi_newton import Curvature, descend, lbfgs_direction, remember
-
-
-def pairs_of(curvature: Curvature) -> tuple[Any, ...]:
-    return curvature.steps, curvature.changes, curvature.inner, curvature.at
+from o2pl.oracles.quasi_newton import descend, lbfgs_direction, no_pairs, remember
+from o2pl.policies import Softmax
 
 
 def dense_inverse_hessian(steps: list[Any], changes: list[Any]) -> Any:
@@ -32,23 +28,24 @@ def test_direction_is_that_of_the_dense_formula(n_pairs: int) -> None:
     generator = np.random.default_rng(n_pairs)
     root = generator.normal(size=(7, 7))
     hessian = root @ root.T + np.eye(7)
-    curvature = Curvature(5, 7)
+    pairs = no_pairs(5, 7)
     steps = [generator.normal(size=7) for _ in range(n_pairs)]
     for step in steps:
-        remember(np.zeros(7), step, np.zeros(7), hessian @ step, *pairs_of(curvature))
+        remember(np.zeros(7), step, hessian @ step, pairs)
     kept = steps[-5:]
     gradient, direction = generator.normal(size=7), np.empty(7)
-    lbfgs_direction(gradient, *pairs_of(curvature), direction)
+    slope = lbfgs_direction(gradient, **pairs, out=direction)
     expected = -dense_inverse_hessian(kept, [hessian @ step for step in kept]) @ gradient
     np.testing.assert_allclose(direction, expected, rtol=1e-4, atol=1e-5)
+    assert slope == pytest.approx(gradient @ direction)
 
 
 def test_without_pairs_the_direction_is_downhill_and_bad_pairs_are_not_kept() -> None:
-    curvature = Curvature(3, 2)
-    remember(np.zeros(2), np.array([1.0, 0.0]), np.zeros(2), np.array([-1.0, 0.0]), *pairs_of(curvature))
-    remember(np.ones(2), np.array([1.0, 1.0001]), np.zeros(2), np.array([0.0, 1.0]), *pairs_of(curvature))  # a kink
+    pairs = no_pairs(3, 2)
+    remember(np.zeros(2), np.array([1.0, 0.0]), np.array([-1.0, 0.0]), pairs)
+    remember(np.ones(2), np.array([0.0, 1e-4]), np.array([0.0, 1.0]), pairs)  # a kink
     direction = np.empty(2)
-    lbfgs_direction(np.array([1.0, -2.0]), *pairs_of(curvature), direction)
+    assert lbfgs_direction(np.array([1.0, -2.0]), **pairs, out=direction) == -5
     np.testing.assert_array_equal(direction, [-1, 2])
 
 
@@ -58,12 +55,12 @@ def logged(n: int, seed: int = 0) -> tuple[Any, Any, Any]:
     return x, actions, -(actions == np.argmax(x[:, :4] + 0.5 * generator.normal(size=(n, 4)), axis=1)).astype(float)
 
 
-def value_of(n: int, with_control: bool) -> SoftmaxValue:
+def value_of(n: int, with_control: bool) -> PolicyValue:
     x, actions, losses = logged(n)
     control = ridge_control(x, actions, losses, 4, -0.3, 5.0) if with_control else None
-    return SoftmaxValue(
-        x, 4, Pessimistic(actions, losses, np.full(n, 0.25), 12.0, Phi(12.0, n, 6.0, 0.0, 0.1), -0.3, control), 0.1
-    )
+    penalty = Phi(12.0, n, 6.0, 0.0, 0.1)
+    log = PessimisticLog(actions, losses, np.full(n, 0.25), 12.0, penalty, -0.3, control, 0.1)
+    return PolicyValue(Softmax(4), x, log)
 
 
 @pytest.mark.parametrize("n", [40, 1000])
@@ -71,7 +68,7 @@ def value_of(n: int, with_control: bool) -> SoftmaxValue:
 def test_the_minimum_is_as_low_as_scipys(n: int, with_control: bool) -> None:
     function, start = value_of(n, with_control), np.zeros(24)
     oracle = LBFGS(iterations=500, tolerance=1e-5)
-    ours, theirs = function.descend(start, oracle, Curvature(10, 24)), oracle(function, start)
+    ours, theirs = descend(function, start, no_pairs(10, 24), 500, 1e-5), oracle(function, start)
     assert ours.value <= theirs.value + 1e-4
     assert ours.value == pytest.approx(function(ours.params)[0], abs=1e-6)
     assert ours.converged == (np.abs(function(ours.params)[1]).max() <= 1e-5)
@@ -81,7 +78,7 @@ def test_the_minimum_is_as_low_as_scipys(n: int, with_control: bool) -> None:
 
 def test_what_is_known_of_the_curvature_saves_evaluations() -> None:
     """A bowl that has moved, from where its minimum was."""
-    oracle, warm, cold = LBFGS(200, 1e-4), 0, 0
+    warm = cold = 0
     for seed in range(10):
         root = np.random.default_rng(seed).normal(size=(12, 12))
         hessian = root @ root.T + 0.1 * np.eye(12)
@@ -90,45 +87,45 @@ def test_what_is_known_of_the_curvature_saves_evaluations() -> None:
             gradient = hessian @ (x - centre)
             return float(0.5 * (x - centre) @ gradient), gradient
 
-        curvature = Curvature(10, 12)
-        descend(partial(bowl, centre=1.0), np.zeros(12), oracle, curvature)
+        pairs = no_pairs(10, 12)
+        descend(partial(bowl, centre=1.0), np.zeros(12), pairs, 200, 1e-4)
         moved, start = partial(bowl, centre=1.1), np.ones(12)
-        warm += descend(moved, start, oracle, curvature).evaluations
-        cold += descend(moved, start, oracle, Curvature(10, 12)).evaluations
+        warm += descend(moved, start, pairs, 200, 1e-4).evaluations
+        cold += descend(moved, start, no_pairs(10, 12), 200, 1e-4).evaluations
     assert warm < 0.9 * cold
 
 
 def test_pairs_of_quite_another_objective_do_no_harm() -> None:
     function, oracle = value_of(1000, False), LBFGS(iterations=500, tolerance=1e-5)
-    curvature, generator = Curvature(10, 24), np.random.default_rng(0)
+    pairs, generator = no_pairs(10, 24), np.random.default_rng(0)
     for _ in range(10):
         step = generator.normal(size=24)
-        remember(np.zeros(24), step, np.zeros(24), step * np.exp(3 * generator.normal(size=24)), *pairs_of(curvature))
-    found = function.descend(np.zeros(24), oracle, curvature)
+        remember(np.zeros(24), step, step * np.exp(3 * generator.normal(size=24)), pairs)
+    found = descend(function, np.zeros(24), pairs, 500, 1e-5)
     assert found.value <= oracle(function, np.zeros(24)).value + 1e-4
 
 
 def test_a_tiny_step_is_believed_if_its_curvature_is_known() -> None:
     for size, curved, kept in ((1e-4, 9.0, 2), (1e-4, 11.0, 1), (1.0, 11.0, 2), (1e-4, -1.0, 1)):
-        curvature, step = Curvature(5, 2), size * np.array([1.0, 0.0])
-        remember(np.zeros(2), np.ones(2), np.zeros(2), np.ones(2), *pairs_of(curvature))  # a curvature of 1
-        remember(np.ones(2), np.ones(2) + step, np.zeros(2), curved * step, *pairs_of(curvature))
-        assert curvature.at[1] == kept
+        pairs, step = no_pairs(5, 2), size * np.array([1.0, 0.0])
+        remember(np.zeros(2), np.ones(2), np.ones(2), pairs)  # a curvature of 1
+        remember(np.ones(2), step, curved * step, pairs)
+        assert pairs["at"][1] == kept
 
 
 def test_pairs_of_a_kink_do_not_stop_a_learner_for_good() -> None:
     generator = np.random.default_rng(0)
     function, start = value_of(1000, True), 2 * generator.normal(size=24)
-    steep = Curvature(10, 24)  # a pair of a kink: a curvature of 1e5 along every axis
-    remember(np.zeros(24), np.ones(24), np.zeros(24), np.full(24, 1e5), *pairs_of(steep))
-    found = function.descend(start, LBFGS(iterations=60, tolerance=1e-5), steep)
-    fresh = function.descend(start, LBFGS(iterations=60, tolerance=1e-5), Curvature(10, 24))
+    steep = no_pairs(10, 24)  # a pair of a kink: a curvature of 1e5 along every axis
+    remember(np.zeros(24), np.ones(24), np.full(24, 1e5), steep)
+    found = descend(function, start, steep, 60, 1e-5)
+    fresh = descend(function, start, no_pairs(10, 24), 60, 1e-5)
     assert fresh.value < function(start)[0] - 0.1
     assert found.value == pytest.approx(fresh.value, abs=5e-3)
 
 
 def test_stopping_early_is_said() -> None:
-    assert not value_of(1000, False).descend(np.zeros(24), LBFGS(iterations=2), Curvature(5, 24)).converged
+    assert not descend(value_of(1000, False), np.zeros(24), no_pairs(5, 24), 2, 1e-6).converged
 
 
 def test_a_learner_that_solves_every_round_is_not_held_up_by_kinks() -> None:

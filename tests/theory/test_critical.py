@@ -7,7 +7,12 @@ import pytest
 from scipy.optimize import brentq
 
 from o2pl import InvalidInput
-from o2pl.theory import clip_level, regret_exponent
+from o2pl.theory import (
+    balance_radius,
+    clip_level,
+    closed_form_radius,
+    regret_exponent,
+)
 from o2pl.theory.critical import complexity, critical_radius, radius_scale, recursion_regret
 
 
@@ -67,3 +72,23 @@ def test_wrong_input_is_refused() -> None:
         critical_radius(1.0, 10.0, 2.0)
     with pytest.raises(InvalidInput, match="alpha"):
         complexity(0.1, 0.0, 10.0, 1.0)
+
+
+@pytest.mark.parametrize("p", [0.3, 1.0, 1.9])
+@pytest.mark.parametrize("alpha", [1.5, 40.0])
+def test_the_closed_form_radius_is_the_numerical_one(alpha: float, p: float) -> None:
+    for t in (10.0, 1e4, 1e9):
+        assert closed_form_radius(alpha, t, p) == pytest.approx(critical_radius(alpha, t, p), rel=1e-9)
+
+
+def test_the_closed_form_at_p_0_solves_the_papers_equation() -> None:
+    for alpha, t in ((2.0, 1e3), (20.0, 1e6)):
+        r = closed_form_radius(alpha, t, 0.0)
+        log = math.log(math.e / r)
+        assert alpha / t * log + r * math.sqrt(log / t) == pytest.approx(r * r, rel=1e-9)
+        assert r == pytest.approx(critical_radius(alpha, t, 0.0), rel=0.02)
+
+
+def test_the_two_terms_balance() -> None:
+    r = balance_radius(3.0, 1e5, 0.8)
+    assert 3.0 / 1e5 * r**-0.8 == pytest.approx(r**0.6 / math.sqrt(1e5))

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
@@ -11,6 +13,7 @@ from o2pl.theory.inequality import (
     crossing_bound,
     crossing_frequency,
     deviation,
+    peeled_deviation,
     refutes,
     sharp_clipping_bias_bound,
     sharper_crossing_bound,
@@ -78,3 +81,16 @@ def test_wrong_input_is_refused() -> None:
         deviation(1.0, 1.0, 1.0)
     with pytest.raises(InvalidInput, match="alpha"):
         clipping_bias_bound(1.0, 1.0)
+
+
+def test_peeling_costs_little_over_one_variation() -> None:
+    """Never below what Prop. B.1's proof gives for v known; above its stated bound by the shells' logarithm only."""
+    for v in (0.5, 10.0, 1e4, 1e9):
+        u = peeled_deviation(v, 2.0, 0.05)
+        slopes = np.geomspace(1e-9, 1 / 4, 4000)
+        assert u > (math.log(1 / 0.05) / slopes + slopes * v).min()
+        k = np.arange(200)
+        lines = np.log((k + 1) * (k + 2) / 0.05) * 4 * 2 ** (k / 2) + v / 4 * 2 ** (-k / 2)
+        assert u == pytest.approx(lines.min(), rel=1e-12)
+        shell = 1 + max(0.0, math.log2(v / 4))
+        assert u < 1.1 * deviation(v, 2.0, 0.05 / ((shell + 1) * (shell + 2)))

@@ -11,11 +11,12 @@ import numpy as np
 from o2pl.environments.continuous import ContinuousWorld, Limits
 from o2pl.environments.moments import mean_excess, normal_density, normal_probability
 from o2pl.environments.rounds import require
+from o2pl.extras import extra
 from o2pl.protocols import Array, Floats
 from o2pl.storage import storable
 
 _REACH = 9.0  # deviations of p beyond its mean where quadratures end
-_ROWS = 1024  # of a quadrature at a time: bounds the memory
+_CHUNK = 1024  # of a quadrature at a time: bounds the memory
 
 
 @storable
@@ -42,7 +43,8 @@ class Advertising(ContinuousWorld):
         require(self.logging_scale > 0, "logging_scale", self.logging_scale, "a number > 0")
 
     def draw(self, rounds: int, generator: np.random.Generator) -> tuple[Floats, Array, Floats]:
-        from sklearn.datasets import make_moons
+        with extra("experiments", "the world Advertising"):
+            from sklearn.datasets import make_moons
 
         seed = int(generator.integers(2**31))
         contexts, group = make_moons(rounds, noise=0.05, random_state=seed)
@@ -59,7 +61,7 @@ class Advertising(ContinuousWorld):
         values = np.empty(len(means))
         for group, centre in enumerate(self.responsiveness):
             rows = np.flatnonzero(np.asarray(index) == group)
-            for some in np.array_split(rows, len(rows) // _ROWS + 1):
+            for some in np.array_split(rows, len(rows) // _CHUNK + 1):
                 if scale == 0:
                     values[some] = _mean_of_bids(means[some], centre, self.deviation, low)
                 else:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.environments.datasets import Dataset, make_dataset
+from o2pl.environments.datasets import Dataset, Source, make_dataset
 from o2pl.environments.rounds import TableRounds, bernoulli_rounds, check_rounds, require
 from o2pl.protocols import Floats, Ints
 from o2pl.storage import storable
@@ -22,7 +22,7 @@ class Classification:
     flipped with that probability, for noisy logs. `source` is a source of `o2pl.environments.datasets`.
     """
 
-    source: Any
+    source: Source
     flip: float = 0.0
     reward_range = (0.0, 1.0)
 

@@ -18,7 +18,7 @@ from o2pl.environments.rounds import check_rounds, require
 from o2pl.interactions import Interactions
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.storage import storable
-from o2pl.validation import check_reward_range, to_loss
+from o2pl.validation import check_reward_range
 
 Limits = tuple[float, float]
 
@@ -63,8 +63,9 @@ class ContinuousWorld(ABC):
         """What the logging policy does in these rounds; `rounds.losses` has the natural losses of its actions."""
         noise = generator.standard_normal(len(rounds))
         actions = self.logging_means(rounds.contexts) + self.logging_scale * noise
-        losses = to_loss(rounds.rewards(np.arange(len(rounds)), actions), self.reward_range)
-        return Interactions(rounds.contexts, actions, losses, self.logging_density(rounds.contexts, actions))
+        rewards = rounds.rewards(np.arange(len(rounds)), actions)
+        density = self.logging_density(rounds.contexts, actions)
+        return Interactions.trusted(rounds.contexts, actions, rewards, density, self.reward_range, continuous=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,7 @@ import numpy as np
 
 from o2pl.environments.rounds import require
 from o2pl.errors import InvalidInput
+from o2pl.extras import extra
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.storage import storable
 from o2pl.validation import check_contexts
@@ -164,7 +165,8 @@ def catalogue(folder: str | os.PathLike[str] | None = None) -> dict[str, Parquet
 
 @lru_cache(maxsize=_KEPT)
 def _embedded(name: str) -> Dataset:
-    from sklearn import datasets
+    with extra("experiments", f"the data set {name!r}"):
+        from sklearn import datasets
 
     X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
     return make_dataset(X, y, name)
@@ -172,7 +174,8 @@ def _embedded(name: str) -> Dataset:
 
 @lru_cache(maxsize=_KEPT)
 def _synthetic(source: Synthetic) -> Dataset:
-    from sklearn.datasets import make_classification
+    with extra("experiments", "a synthetic data set"):
+        from sklearn.datasets import make_classification
 
     X, y = make_classification(
         n_samples=source.rows,
@@ -189,7 +192,8 @@ def _synthetic(source: Synthetic) -> Dataset:
 
 @lru_cache(maxsize=_KEPT)
 def _parquet(path: Path) -> Dataset:
-    import pyarrow.parquet as pq
+    with extra("experiments", "reading data sets"):
+        import pyarrow.parquet as pq
 
     table = pq.read_table(path)
     if table.column_names[-1] != "target" or table.num_columns < 2:
@@ -226,7 +230,8 @@ def _arrow_column(file: str, name: str, column: Any) -> Column:
 def _openml(number: int, cache: str | None) -> Dataset:
     from urllib.error import URLError
 
-    from sklearn.datasets import fetch_openml
+    with extra("experiments", "a data set of OpenML"):
+        from sklearn.datasets import fetch_openml
 
     with warnings.catch_warnings(record=True) as caught:  # what OpenML has to say about the set goes into the notes
         warnings.simplefilter("always")

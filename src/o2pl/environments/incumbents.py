@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from o2pl.environments.classification import class_rewards
-from o2pl.environments.datasets import Dataset
-from o2pl.environments.logged import Logged, logistic_logger, mix_uniform, write_log
+from o2pl.environments.datasets import Dataset, Source
+from o2pl.environments.logged import Logged, logistic_logger, write_log
 from o2pl.environments.rounds import bernoulli_rounds, check_rounds, require
 from o2pl.errors import InvalidInput
-from o2pl.policies.sampling import sharpen
+from o2pl.policies.sampling import mix_uniform, sharpen
 from o2pl.protocols import Floats, Ints
 from o2pl.storage import storable
 
@@ -32,7 +31,7 @@ class IncumbentLog:
     another of them. Rewards are flipped with probability `flip`.
     """
 
-    source: Any
+    source: Source
     logger_rows: int = 400
     hidden: float = 0.0
     swapped: float = 0.0
@@ -71,7 +70,7 @@ class IncumbentLog:
         choose = logistic_logger(view, _with_two_classes(own, view.labels, self.logger_rows))
 
         def incumbent(part: Ints) -> Floats:
-            return mix_uniform(sharpen(choose(view.contexts[part]), self.sharpness), self.epsilon)
+            return np.asarray(mix_uniform(sharpen(choose(view.contexts[part]), self.sharpness), self.epsilon, 1 / k))
 
         logging = incumbent(rest)
         rounds = bernoulli_rounds(data.contexts[rest], class_rewards(data.labels[rest], k, self.flip), generator)

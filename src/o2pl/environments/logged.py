@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from o2pl.environments.classification import class_rewards
-from o2pl.environments.datasets import Dataset
+from o2pl.environments.datasets import Dataset, Source
 from o2pl.environments.rounds import TableRounds, bernoulli_rounds, check_rounds, require
 from o2pl.errors import InvalidInput
+from o2pl.extras import extra
 from o2pl.interactions import Interactions
-from o2pl.policies.sampling import draw_rows, sharpen
+from o2pl.policies.sampling import draw_rows, mix_uniform, sharpen
 from o2pl.protocols import Floats, Ints
 from o2pl.storage import storable
 
@@ -42,7 +43,7 @@ def overlap(probabilities: Floats) -> Overlap:
 class Logged:
     """A log, and contexts with known expected rewards on which a policy is worth exactly `value`."""
 
-    interactions: Interactions  # n rows, losses in [-1, 0]
+    interactions: Interactions  # n rows, rewards in [0, 1]
     logging: Floats  # the logger's probabilities of all actions in these rows, [n, K]
     contexts: Floats  # [m, d], none of them in the log
     means: Floats  # the expected rewards of all actions there, [m, K]
@@ -71,7 +72,7 @@ def write_log(rounds: TableRounds, probabilities: Floats, generator: np.random.G
     """What a logger with these probabilities [n, K] does in these rounds, whose rewards lie in [0, 1]."""
     actions, propensities = draw_rows(probabilities, generator.random(len(probabilities)))
     rewards = rounds.rewards(np.arange(len(actions)), actions)
-    return Interactions(rounds.contexts, actions, -rewards, propensities)
+    return Interactions.trusted(rounds.contexts, actions, rewards, propensities, (0.0, 1.0), probabilities.shape[1])
 
 
 # -- synthetic tasks
@@ -162,15 +163,12 @@ class SoftmaxLogger:
         v = self.quality * _unit(theta) + math.sqrt(1 - self.quality**2) * _unit(noise)
         logits = self.sharpness * (contexts.astype(np.float64) @ v.T)
         softmax = np.exp(logits - logits.max(axis=1, keepdims=True))
-        return mix_uniform(softmax / softmax.sum(axis=1, keepdims=True), self.epsilon)
+        softmax /= softmax.sum(axis=1, keepdims=True)
+        return np.asarray(mix_uniform(softmax, self.epsilon, 1 / len(theta)))
 
 
 def _unit(rows: Floats) -> Floats:
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
-
-
-def mix_uniform(probabilities: Floats, epsilon: float) -> Floats:
-    return np.asarray((1 - epsilon) * probabilities + epsilon / probabilities.shape[1])
 
 
 @storable
@@ -214,7 +212,7 @@ class MulticlassLog:
     the floor. Rewards are flipped with probability `flip`.
     """
 
-    source: Any
+    source: Source
     logger_share: float = 0.1
     test_share: float = 0.3
     sharpness: float = 1.0
@@ -245,7 +243,8 @@ class MulticlassLog:
             raise InvalidInput(f"{data.name}: found {len(data)} rows, too few to split")
         choose = logistic_logger(data, own)
         logging, there = (
-            mix_uniform(sharpen(choose(data.contexts[part]), self.sharpness), self.epsilon) for part in (rest, test)
+            mix_uniform(sharpen(choose(data.contexts[part]), self.sharpness), self.epsilon, 1 / k)
+            for part in (rest, test)
         )
         rounds = bernoulli_rounds(data.contexts[rest], class_rewards(data.labels[rest], k, self.flip), generator)
         means = class_rewards(data.labels[test], k, self.flip)
@@ -254,7 +253,8 @@ class MulticlassLog:
 
 def logistic_logger(data: Dataset, rows: Ints) -> Callable[[Floats], Floats]:
     """contexts -> probabilities [n, K] of a logistic regression (L2, C = 1) on these rows, standardised by them."""
-    from sklearn.linear_model import LogisticRegression
+    with extra("experiments", "a logger that is a logistic regression"):
+        from sklearn.linear_model import LogisticRegression
 
     X, y = data.contexts[rows].astype(np.float64), data.labels[rows]
     if len(np.unique(y)) < 2:

@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from o2pl.evaluation.estimators import BLOCK
-from o2pl.evaluation.logs import RewardLog
 from o2pl.features import Standardise
-from o2pl.learners.members import LINEAR
+from o2pl.interactions import BLOCK, Interactions
+from o2pl.learners.member import LINEAR
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.policies import ActionWise, Softmax
+from o2pl.policies.likelihood import log_likelihood, probabilities
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.rows import ActionSets
 
@@ -50,7 +50,7 @@ class Calibration(NamedTuple):
     tests: int
 
 
-def propensity_calibration(log: RewardLog, *, bins: int = 8) -> Calibration:
+def propensity_calibration(log: Interactions, *, bins: int = 8) -> Calibration:
     """For every action, over all rows and over those above and below the mean of each context column.
 
     A ratio above 1 says that q is too small; one below 1 that q is too large, or that the action had no chance in some
@@ -95,7 +95,7 @@ def propensity_calibration(log: RewardLog, *, bins: int = 8) -> Calibration:
     return _together(cells, tuple(cell for cell in cells if cell.rows == "all"))
 
 
-def _numbered(log: RewardLog, bins: int) -> tuple[Ints, Floats, list[str]]:
+def _numbered(log: Interactions, bins: int) -> tuple[Ints, Floats, list[str]]:
     """Of each row its action's number (k: none of the k), the measure of each action, and names."""
     if not log.continuous:
         k = int(log.n_actions or 1)
@@ -125,7 +125,7 @@ def _fit_softmax(contexts: Floats, places: Ints, k: int, fitted: slice) -> Calla
     seen = LINEAR.observe(LINEAR.init(contexts.shape[1]), rows)
     policy = Softmax(k)
     params = _likeliest(policy, LINEAR.transform(seen, rows), actions, policy.init(LINEAR.width(contexts.shape[1])))
-    return lambda some: policy.probabilities(params, LINEAR.transform(seen, contexts[some]))
+    return lambda some: probabilities(policy, params, LINEAR.transform(seen, contexts[some]))
 
 
 def _likeliest(policy: Any, features: Any, actions: Array, start: Floats) -> Floats:
@@ -134,7 +134,7 @@ def _likeliest(policy: Any, features: Any, actions: Array, start: Floats) -> Flo
     decay = _DECAY / n
 
     def loss(params: Floats) -> tuple[float, Floats]:
-        log_prob, pullback = policy.forward(params, features, actions)
+        log_prob, pullback = log_likelihood(policy, params, features, actions)
         gradient = pullback(np.full(n, -1 / n)) + decay * params
         return -float(log_prob.mean(dtype=np.float64)) + 0.5 * decay * float(params @ params), gradient
 
@@ -186,7 +186,7 @@ def _together(cells: list[CalibrationCell], overall: tuple[CalibrationCell, ...]
     return Calibration(min(1.0, worst.p_value * len(cells)), worst, overall, len(cells))
 
 
-def _of_sets(log: RewardLog, sets: ActionSets) -> Calibration:
+def _of_sets(log: Interactions, sets: ActionSets) -> Calibration:
     """Σ_a μ̂(a|x) = 1, so the mean of μ̂(a_s|x_s)/q_s is 1."""
     from scipy.special import ndtr
 
@@ -199,7 +199,7 @@ def _of_sets(log: RewardLog, sets: ActionSets) -> Calibration:
         features = ActionSets(scale.transform(seen, some.values), some.offsets)
         params = _likeliest(policy, features, log.actions[: len(some)], policy.init(sets.values.shape[1]))
         here = sets[tested]
-        likely = policy.probabilities(params, ActionSets(scale.transform(seen, here.values), here.offsets))
+        likely = probabilities(policy, params, ActionSets(scale.transform(seen, here.values), here.offsets))
         guess, q = likely[here.offsets[:-1] + log.actions[tested]], log.propensities[tested]
         ratios.append(guess / q)
         implied.append(guess**2 / q + (1 - guess) ** 2 / np.maximum(1 - q, 1e-15) - 1)

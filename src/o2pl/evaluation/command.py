@@ -7,9 +7,10 @@ from typing import Any
 
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.evaluate import Evaluation, evaluate
-from o2pl.evaluation.figures import save
-from o2pl.evaluation.logs import RewardLog
-from o2pl.evaluation.render import as_table, summary
+from o2pl.evaluation.figures import save_evaluation
+from o2pl.evaluation.render import as_table, summary_lines
+from o2pl.extras import install_command, missing, require_extra
+from o2pl.interactions import Interactions
 from o2pl.learners.base import load
 
 
@@ -31,14 +32,26 @@ def reward_range(text: str) -> tuple[float, float]:
     return low, high
 
 
-def run(
-    log: RewardLog, policy: str, baseline: str | None, at_any_time: bool, delta: float, figure: Path, console: Any
+def evaluate_files(
+    log: Interactions,
+    policy: str,
+    baseline: str | None,
+    at_any_time: bool,
+    delta: float,
+    figure: Path | None,
+    console: Any,
 ) -> Evaluation:
-    """Evaluate, print and draw."""
+    """Evaluate, print and draw: into `figure`, or else `evaluation.png`, which is left out where it cannot be drawn."""
+    if figure is not None:
+        require_extra("plots", "drawing figures")
     against = None if baseline is None else named_policy(baseline)
     found = evaluate(log, named_policy(policy), baseline=against, at_any_time=at_any_time, delta=delta)
     console.print(as_table(found))
-    for line in ("", *summary(found)):
+    for line in ("", *summary_lines(found)):
         console.print(line, highlight=False, markup=False)
-    console.print(f"figure: {save(found, figure)}", highlight=False, markup=False)
+    if figure is None and missing("plots"):
+        drawn = f"not drawn; to draw it: {install_command('plots')}"
+    else:
+        drawn = str(save_evaluation(found, figure or Path("evaluation.png")))
+    console.print(f"figure: {drawn}", highlight=False, markup=False)
     return found

@@ -5,17 +5,16 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from o2pl.errors import InvalidInput
-from o2pl.evaluation.estimators import BLOCK
-from o2pl.evaluation.logs import RewardLog
 from o2pl.evaluation.reward_models import RewardModel
 from o2pl.evaluation.targets import Target
-from o2pl.learners.members import LINEAR
-from o2pl.protocols import Floats, Ints
+from o2pl.interactions import BLOCK, Interactions
+from o2pl.learners.member import LINEAR
+from o2pl.protocols import Floats, Ints, Seed
 from o2pl.rows import ActionSets
 from o2pl.theory.heb import ErrorBound, error_bound_of_sample
 
@@ -89,7 +88,7 @@ class ActionOverlap(NamedTuple):
     effective: float  # effective number of its rows
 
 
-def overlap_by_action(log: RewardLog, target: Target, weights: Floats) -> tuple[ActionOverlap, ...]:
+def overlap_by_action(log: Interactions, target: Target, weights: Floats) -> tuple[ActionOverlap, ...]:
     """For a fixed number of actions; empty otherwise, or where π is known at the logged actions only."""
     if log.n_actions is None:
         return ()
@@ -125,7 +124,7 @@ class Drift(NamedTuple):
     errors: Floats
 
 
-def drift(log: RewardLog, values: Floats, *, stretches: int = 10, least: int = 50) -> Drift:
+def drift(log: Interactions, values: Floats, *, stretches: int = 10, least: int = 50) -> Drift:
     """Chi-square tests of equal means over at most `stretches` equal stretches of at least `least` rows.
 
     `values` are the policy's row values; they have one mean as long as contexts and rewards keep their distribution,
@@ -164,8 +163,8 @@ def _equal_means(columns: Floats, edges: Ints) -> tuple[Floats, Floats, Floats]:
 # -- the exponent of the error bound
 
 
-def holder_exponent(
-    log: RewardLog, policy: Target, model: RewardModel, *, policies: int = 200, rows: int = 2000, seed: Any = 0
+def nearby_error_bound(
+    log: Interactions, policy: Target, model: RewardModel, *, policies: int = 200, rows: int = 2000, seed: Seed = 0
 ) -> ErrorBound:
     """β of Var(π*/π) ≲ (V(π*) - V(π))^β with its uncertainty, from softmax policies near a given one, taken as π*.
 
@@ -175,7 +174,7 @@ def holder_exponent(
     """
     if log.n_actions is None:
         raise InvalidInput(
-            "holder_exponent: found real-valued actions or action sets, expected a fixed number of actions"
+            "nearby_error_bound: found real-valued actions or action sets, expected a fixed number of actions"
         )
     generator = np.random.default_rng(seed)
     some = np.sort(generator.choice(len(log), min(rows, len(log)), replace=False))
@@ -198,7 +197,7 @@ def holder_exponent(
     return error_bound_of_sample(excess, variance, generator)
 
 
-def _picked(log: RewardLog, rows: Ints, columns: Callable[[slice], Floats | None]) -> Floats | None:
+def _picked(log: Interactions, rows: Ints, columns: Callable[[slice], Floats | None]) -> Floats | None:
     """Some rows of a column that comes in blocks."""
     found = []
     for block in log.blocks():

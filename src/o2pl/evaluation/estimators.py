@@ -17,15 +17,13 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from o2pl.errors import InvalidInput
-from o2pl.objectives.weights import policy_weights
+from o2pl.interactions import BLOCK
+from o2pl.objectives.weights import clip_weights, policy_weights
 from o2pl.protocols import Floats, Ints, Penalty
 from o2pl.theory.schedules import clip_level
 
-# Rows at a time: temporaries of 64 KiB stay in the cache; those of 128 KiB would go back to the system each time.
-BLOCK = 1 << 13
 
-
-class Columns(NamedTuple):
+class EstimatorInput(NamedTuple):
     """What estimators read, one entry per row. [n]"""
 
     rewards: Floats
@@ -34,24 +32,24 @@ class Columns(NamedTuple):
     expected: Floats | None = None  # v(x)
     balanced: Floats | None = None  # π(a|x) / Σ_j (n_j/n) q_j(a|x): over the mixture of all loggers
 
-    def rows(self, some: slice) -> Columns:
+    def rows(self, some: slice) -> EstimatorInput:
         given = {name: column for name, column in self._asdict().items() if column is not None}
-        return Columns(**{name: column[some] for name, column in given.items()})
+        return EstimatorInput(**{name: column[some] for name, column in given.items()})
 
-    def blocks(self) -> Iterator[Columns]:
+    def blocks(self) -> Iterator[EstimatorInput]:
         for start in range(0, len(self.rewards), BLOCK):
             yield self.rows(slice(start, start + BLOCK))
 
 
-def columns_of(
+def estimator_input(
     rewards: Floats, actions: Ints, propensities: Floats, probabilities: Floats, predicted: Floats | None = None
-) -> Columns:
+) -> EstimatorInput:
     """From tables: π(·|x) [n, K] and, for a model, m(x, ·) [n, K]."""
     rows = np.arange(len(actions))
     weights = policy_weights(probabilities[rows, actions], propensities)
     if predicted is None:
-        return Columns(rewards, weights)
-    return Columns(rewards, weights, predicted[rows, actions], np.einsum("nk,nk->n", probabilities, predicted))
+        return EstimatorInput(rewards, weights)
+    return EstimatorInput(rewards, weights, predicted[rows, actions], np.einsum("nk,nk->n", probabilities, predicted))
 
 
 def balanced_weights(likelihoods: Floats, by_logger: Floats, loggers: Ints) -> Floats:
@@ -64,7 +62,7 @@ def balanced_weights(likelihoods: Floats, by_logger: Floats, loggers: Ints) -> F
 
 
 @dataclass(frozen=True)
-class Tuning:
+class EstimatorSettings:
     """The numbers that some estimators need, fixed before the data are read."""
 
     clip: float = math.inf  # α of min(w, α)
@@ -75,14 +73,14 @@ class Tuning:
     span: float = 1.0  # highest less lowest reward: one loss in rewards
 
     @classmethod
-    def theory(cls, n: int) -> Tuning:
+    def theory(cls, n: int) -> EstimatorSettings:
         """α_n of Theorem 1 for the clip and the switch, α_n² for the shrinkage (whose largest weight is √λ / 2)."""
         level = clip_level(float(max(n, 1)))
         return cls(level, level, 4 * level**2)
 
 
-Parts = Callable[[Columns, Tuning], tuple[Floats, ...]]
-Combine = Callable[[Floats, Tuning], tuple[float, Floats]]
+Parts = Callable[[EstimatorInput, EstimatorSettings], tuple[Floats, ...]]
+Combine = Callable[[Floats, EstimatorSettings], tuple[float, Floats]]
 
 
 @dataclass(frozen=True)
@@ -95,11 +93,11 @@ class Estimator:
     needs: tuple[str, ...] = ()  # columns besides rewards and weights
 
 
-def _sum(means: Floats, tuning: Tuning) -> tuple[float, Floats]:
+def _sum(means: Floats, settings: EstimatorSettings) -> tuple[float, Floats]:
     return float(means[0]), np.ones(1)
 
 
-def _ratio(means: Floats, tuning: Tuning) -> tuple[float, Floats]:
+def _ratio(means: Floats, settings: EstimatorSettings) -> tuple[float, Floats]:
     """v̄ + (w e)‾ / w̄"""
     model, top, bottom = means
     if bottom == 0:
@@ -107,58 +105,60 @@ def _ratio(means: Floats, tuning: Tuning) -> tuple[float, Floats]:
     return float(model + top / bottom), np.array([1.0, 1 / bottom, -top / bottom**2])
 
 
-def _pessimistic(means: Floats, tuning: Tuning) -> tuple[float, Floats]:
+def _pessimistic(means: Floats, settings: EstimatorSettings) -> tuple[float, Floats]:
     """The clipped value less Φ(σ̂²) in rewards; both ends of what the learner minimises, turned round."""
-    if tuning.penalty is None:
+    if settings.penalty is None:
         raise InvalidInput("penalty: found None, expected the Φ that the learner minimises")
-    value, slope = tuning.penalty(float(means[1]))
-    return float(means[0] - tuning.span * value), np.array([1.0, -tuning.span * slope])
+    value, slope = settings.penalty(float(means[1]))
+    return float(means[0] - settings.span * value), np.array([1.0, -settings.span * slope])
 
 
-def _cut(columns: Columns, tuning: Tuning) -> Floats:
-    return np.minimum(columns.weights, tuning.clip)
+def _cut(columns: EstimatorInput, settings: EstimatorSettings) -> Floats:
+    return np.asarray(clip_weights(columns.weights, settings.clip))
 
 
-def _kept(columns: Columns, tuning: Tuning) -> Floats:
-    return np.where(columns.weights <= tuning.switch, columns.weights, 0.0)
+def _kept(columns: EstimatorInput, settings: EstimatorSettings) -> Floats:
+    return np.where(columns.weights <= settings.switch, columns.weights, 0.0)
 
 
-def _shrunk(columns: Columns, tuning: Tuning) -> Floats:
+def _shrunk(columns: EstimatorInput, settings: EstimatorSettings) -> Floats:
     """λ w / (w² + λ) = w / (w²/λ + 1), the limit 0 at w = ∞."""
     w = columns.weights
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.where(np.isfinite(w), w / (w * (w / tuning.shrinkage) + 1), 0.0 if tuning.shrinkage < math.inf else w)
+        return np.where(
+            np.isfinite(w), w / (w * (w / settings.shrinkage) + 1), 0.0 if settings.shrinkage < math.inf else w
+        )
 
 
-def _doubly_robust(columns: Columns, weights: Floats) -> Floats:
+def _doubly_robust(columns: EstimatorInput, weights: Floats) -> Floats:
     assert columns.played is not None
     assert columns.expected is not None
     return columns.expected + weights * (columns.rewards - columns.played)
 
 
-def _self_normalised(columns: Columns, tuning: Tuning) -> tuple[Floats, ...]:
+def _self_normalised(columns: EstimatorInput, settings: EstimatorSettings) -> tuple[Floats, ...]:
     return np.zeros(len(columns.rewards)), columns.weights * columns.rewards, columns.weights
 
 
-def _self_normalised_dr(columns: Columns, tuning: Tuning) -> tuple[Floats, ...]:
+def _self_normalised_dr(columns: EstimatorInput, settings: EstimatorSettings) -> tuple[Floats, ...]:
     assert columns.played is not None
     assert columns.expected is not None
     return columns.expected, columns.weights * (columns.rewards - columns.played), columns.weights
 
 
-def _clipped_parts(columns: Columns, tuning: Tuning) -> tuple[Floats, ...]:
-    cut = _cut(columns, tuning)
+def _clipped_parts(columns: EstimatorInput, settings: EstimatorSettings) -> tuple[Floats, ...]:
+    cut = _cut(columns, settings)
     if columns.played is None or columns.expected is None:
-        return tuning.baseline + cut * (columns.rewards - tuning.baseline), (cut - 1) ** 2
+        return settings.baseline + cut * (columns.rewards - settings.baseline), (cut - 1) ** 2
     return _doubly_robust(columns, cut), (cut - 1) ** 2
 
 
-def _balanced(columns: Columns, tuning: Tuning) -> tuple[Floats, ...]:
+def _balanced(columns: EstimatorInput, settings: EstimatorSettings) -> tuple[Floats, ...]:
     assert columns.balanced is not None
     return (columns.balanced * columns.rewards,)
 
 
-def _direct(columns: Columns, tuning: Tuning) -> tuple[Floats, ...]:
+def _direct(columns: EstimatorInput, settings: EstimatorSettings) -> tuple[Floats, ...]:
     assert columns.expected is not None
     return (columns.expected,)
 
@@ -200,14 +200,14 @@ class Stream:
     It keeps the parts' means and their products about the means; pieces are put together so that nothing cancels.
     """
 
-    def __init__(self, name: str, tuning: Tuning | None = None) -> None:
-        self.name, self.tuning = name, tuning or Tuning()
+    def __init__(self, name: str, settings: EstimatorSettings | None = None) -> None:
+        self.name, self.settings = name, settings or EstimatorSettings()
         self.estimator = find(name)
         self.n = 0
         self.means: Floats = np.zeros(0)
         self.products: Floats = np.zeros((0, 0))  # Σ (part - mean)(part - mean)ᵀ, [k, k]
 
-    def add(self, columns: Columns) -> Self:
+    def add(self, columns: EstimatorInput) -> Self:
         """All rows or, if one of them cannot be used, none."""
         for need in self.estimator.needs:
             if getattr(columns, need) is None:
@@ -219,14 +219,14 @@ class Stream:
             self._absorb(*piece)
         return self
 
-    def _parts(self, block: Columns) -> Floats:
+    def _parts(self, block: EstimatorInput) -> Floats:
         with np.errstate(invalid="ignore", over="ignore"):  # ∞ · 0: found and named below
-            return np.stack(self.estimator.parts(block, self.tuning))  # [k, rows]
+            return np.stack(self.estimator.parts(block, self.settings))  # [k, rows]
 
     def merge(self, other: Stream) -> Self:
-        if (self.name, self.tuning) != (other.name, other.tuning):
+        if (self.name, self.settings) != (other.name, other.settings):
             raise InvalidInput(
-                f"merge: found {other.name} with {other.tuning}, expected {self.name} with {self.tuning}"
+                f"merge: found {other.name} with {other.settings}, expected {self.name} with {self.settings}"
             )
         self._absorb(other.n, other.means, other.products)
         return self
@@ -246,7 +246,7 @@ class Stream:
     def estimate(self) -> Estimate:
         if self.n == 0:
             raise InvalidInput(f"{self.name}: found no rows, expected at least one")
-        value, slope = self.estimator.combine(self.means, self.tuning)
+        value, slope = self.estimator.combine(self.means, self.settings)
         if not math.isfinite(value):
             raise InvalidInput(
                 f"{self.name}: found weights that are all 0: the log holds no action that the policy takes"
@@ -257,7 +257,7 @@ class Stream:
         return Estimate(value, math.sqrt(max(variance, 0.0) / self.n), self.n)
 
 
-def _starts(columns: Columns) -> range:
+def _starts(columns: EstimatorInput) -> range:
     return range(0, len(columns.rewards), BLOCK)
 
 
@@ -279,20 +279,20 @@ def find(name: str) -> Estimator:
     return ESTIMATORS[name]
 
 
-def estimate(name: str, columns: Columns, tuning: Tuning | None = None) -> Estimate:
-    """The estimator's value on whole columns; without `tuning`, the theory's for this number of rows."""
-    return Stream(name, tuning or Tuning.theory(len(columns.rewards))).add(columns).estimate()
+def estimate(name: str, columns: EstimatorInput, settings: EstimatorSettings | None = None) -> Estimate:
+    """The estimator's value on whole columns; without `settings`, the theory's for this number of rows."""
+    return Stream(name, settings or EstimatorSettings.theory(len(columns.rewards))).add(columns).estimate()
 
 
-def row_values(name: str, columns: Columns, tuning: Tuning | None = None) -> Floats:
+def row_values(name: str, columns: EstimatorInput, settings: EstimatorSettings | None = None) -> Floats:
     """What each row contributes: numbers whose mean is the estimate (its linearisation, for ratios). [n]"""
-    stream = Stream(name, tuning or Tuning.theory(len(columns.rewards))).add(columns)
-    value, slope = stream.estimator.combine(stream.means, stream.tuning)
+    stream = Stream(name, settings or EstimatorSettings.theory(len(columns.rewards))).add(columns)
+    value, slope = stream.estimator.combine(stream.means, stream.settings)
     blocks = [slope @ (stream._parts(block) - stream.means[:, None]) for block in columns.blocks()]
     return np.asarray(value + np.concatenate(blocks))
 
 
-def tuned(columns: Columns, tuning: Tuning, candidates: int = 12) -> Tuning:
+def tuned_settings(columns: EstimatorInput, settings: EstimatorSettings, candidates: int = 12) -> EstimatorSettings:
     """`switch` and `shrinkage` of least estimated squared error: variance of the mean + squared bias by what was cut.
 
     Candidates are quantiles of the weights (their squares, for the shrinkage), and ∞, which cuts nothing. The choice
@@ -301,17 +301,17 @@ def tuned(columns: Columns, tuning: Tuning, candidates: int = 12) -> Tuning:
     finite = columns.weights[np.isfinite(columns.weights)]
     levels = np.unique(np.quantile(finite, np.linspace(0.5, 1.0, candidates))) if len(finite) else np.ones(1)
     levels = levels[levels > 0]
-    base = row_values("dr", columns, tuning)
+    base = row_values("dr", columns, settings)
 
-    def loss(name: str, changed: Tuning) -> float:
+    def loss(name: str, changed: EstimatorSettings) -> float:
         values = row_values(name, columns, changed)
         cut, n = values - base, len(values)
         squared_bias = float(cut.mean()) ** 2 - float(cut.var(ddof=1)) / n  # of a mean that is itself noisy
         return float(values.var(ddof=1)) / n + max(0.0, squared_bias)
 
-    switches = [replace(tuning, switch=float(level)) for level in (*levels, math.inf)]
-    shrinkages = [replace(tuning, shrinkage=float(level) ** 2) for level in (*levels, math.inf)]
+    switches = [replace(settings, switch=float(level)) for level in (*levels, math.inf)]
+    shrinkages = [replace(settings, shrinkage=float(level) ** 2) for level in (*levels, math.inf)]
     switch = min(switches, key=lambda one: loss("switch-dr", one)).switch
     return replace(
-        tuning, switch=switch, shrinkage=min(shrinkages, key=lambda one: loss("dr-shrinkage", one)).shrinkage
+        settings, switch=switch, shrinkage=min(shrinkages, key=lambda one: loss("dr-shrinkage", one)).shrinkage
     )

@@ -25,23 +25,24 @@ from o2pl.evaluation.diagnostics import (
 )
 from o2pl.evaluation.estimators import (
     ESTIMATORS,
-    Columns,
+    EstimatorInput,
+    EstimatorSettings,
     Stream,
-    Tuning,
     balanced_weights,
     find,
     row_values,
 )
 from o2pl.evaluation.intervals import SampleMoments, check_delta, normal_from_moments, normal_interval
-from o2pl.evaluation.logs import RewardLog, as_log
+from o2pl.evaluation.logs import as_log
 from o2pl.evaluation.reward_models import RewardModel, fit_rewards, predictions
 from o2pl.evaluation.sequences import ConfidenceSequence, confidence_sequence, weighted_sequence
 from o2pl.evaluation.targets import Target, as_target
+from o2pl.interactions import Interactions
 from o2pl.learners.base import BanditEstimator
-from o2pl.learners.settings import Settings
 from o2pl.objectives.improvement import improvement_values
-from o2pl.objectives.weights import policy_weights
-from o2pl.protocols import Floats
+from o2pl.objectives.pessimistic import Pessimistic
+from o2pl.objectives.weights import clip_weights, policy_weights
+from o2pl.protocols import Floats, Seed
 from o2pl.theory.betting import betting_lower
 from o2pl.validation import RewardRange, to_reward
 
@@ -137,9 +138,9 @@ class Evaluation:
 
     def figure(self) -> Any:
         """A matplotlib figure: estimates, propensities, weights and the course of the log."""
-        from o2pl.evaluation.figures import draw
+        from o2pl.evaluation.figures import draw_evaluation
 
-        return draw(self)
+        return draw_evaluation(self)
 
 
 def evaluate(
@@ -151,11 +152,12 @@ def evaluate(
     estimators: Sequence[str] | None = None,
     delta: float = 0.05,
     reward_range: RewardRange | None = None,
-    seed: Any = 0,
+    seed: Seed = 0,
 ) -> Evaluation:
     """The value of a policy from a log, with intervals at level 1 - δ, checks of the log, and a comparison.
 
-    `log` is what `read_log` returns, a learner (its own log), `Interactions` or a `RewardLog`. `policy` and `baseline`
+    `log` is `Interactions` (such as `read_log` returns), a learner (its own log), a `Log`, or a tuple of four columns:
+    contexts, actions, rewards, propensities. `reward_range` takes the place of the log's own. `policy` and `baseline`
     are learners, "uniform", "logged" (whoever made the log), arrays of probabilities or functions of contexts.
 
     With `at_any_time` the intervals of the value and of the difference are time-uniform: valid for logs that a learner
@@ -171,12 +173,12 @@ def evaluate(
         raise InvalidInput(
             "reward_range: found None, expected the lowest and highest reward there can be, for at_any_time"
         )
-    tuning = _tuning(policy, rows)
+    settings = _estimator_settings(policy, rows)
     model = fit_rewards(rows, seed=seed) if len(rows) > 1 else None
     columns = _columns(rows, target, model)
-    diagnostics = _diagnose(rows, target, columns, tuning.clip)
+    diagnostics = _diagnose(rows, target, columns, settings.clip)
     overflow = bool(np.isinf(columns.weights).any())
-    estimates, left_out = _estimates(columns, tuning, estimators, delta)
+    estimates, left_out = _estimates(columns, settings, estimators, delta)
     widened = tuple(_widened(one, rows.reward_range, diagnostics.missing, overflow) for one in estimates)
     headline = next(name for name in ("dr", "snips", "clipped", *(one.name for one in widened)) if _has(widened, name))
     sequence = None
@@ -190,7 +192,7 @@ def evaluate(
     compared = _Comparison()
     if against is not None:
         other = _columns(rows, against, model)
-        compared = _compare(rows, columns, other, against, tuning, delta, at_any_time, diagnostics)
+        compared = _compare(rows, columns, other, against, settings, delta, at_any_time, diagnostics)
     learned = _learned_from(policy, rows)
     return Evaluation(
         target.name,
@@ -215,7 +217,7 @@ def _has(estimates: tuple[Valued, ...], name: str) -> bool:
 # -- columns
 
 
-def _columns(log: RewardLog, target: Target, model: RewardModel | None) -> Columns:
+def _columns(log: Interactions, target: Target, model: RewardModel | None) -> EstimatorInput:
     likelihoods = np.empty(len(log))
     for rows in log.blocks():
         likelihoods[rows] = target.played(rows)
@@ -225,40 +227,39 @@ def _columns(log: RewardLog, target: Target, model: RewardModel | None) -> Colum
     if log.by_logger is not None and log.loggers is not None:
         balanced = balanced_weights(likelihoods, log.by_logger, log.loggers)
     played, expected = modelled or (None, None)
-    return Columns(log.rewards, weights, played, expected, balanced)
+    return EstimatorInput(log.rewards, weights, played, expected, balanced)
 
 
-def _tuning(policy: Any, log: RewardLog) -> Tuning:
+def _estimator_settings(policy: Any, log: Interactions) -> EstimatorSettings:
     """Of a learner its own clip, baseline and penalty; else the theory's clip and no pessimistic value."""
-    plain = Tuning.theory(len(log))
+    plain = EstimatorSettings.theory(len(log))
     if not isinstance(policy, BanditEstimator) or log.reward_range is None:
         return plain
     known = {name: getattr(policy, name) for name in ("penalty", "clip", "baseline", "l2", "p", "beta", "delta")}
-    settings = Settings(**known)
+    objective = Pessimistic(**known)
     n, low, high = len(log), *log.reward_range
-    losses = float(np.sum((low - log.rewards) / (high - low)))
-    baseline = float(to_reward(settings.level(losses, n), log.reward_range))
-    return Tuning(settings.alpha(n), plain.switch, plain.shrinkage, baseline, settings.phi(n), high - low)
+    baseline = float(to_reward(objective.level(log.losses), log.reward_range))
+    return EstimatorSettings(objective.alpha(n), plain.switch, plain.shrinkage, baseline, objective.phi(n), high - low)
 
 
 # -- estimates
 
 
 def _estimates(
-    columns: Columns, tuning: Tuning, names: Sequence[str] | None, delta: float
+    columns: EstimatorInput, settings: EstimatorSettings, names: Sequence[str] | None, delta: float
 ) -> tuple[list[Valued], dict[str, str]]:
     """Those that the columns allow, and why others could not be had."""
     found, left_out = [], {}
     for name in names or ESTIMATORS:
         estimator = find(name)
         lacking = [need for need in estimator.needs if getattr(columns, need) is None]
-        lacking += ["penalty"] if name == "pessimistic" and tuning.penalty is None else []
+        lacking += ["penalty"] if name == "pessimistic" and settings.penalty is None else []
         if lacking:
             if names is not None:
                 raise InvalidInput(f"{name}: found no {lacking[0]} for this log and policy, expected one")
             continue
         try:
-            value, error, n = Stream(name, tuning).add(columns).estimate()
+            value, error, n = Stream(name, settings).add(columns).estimate()
         except InvalidInput as problem:
             left_out[name] = str(problem)
             continue
@@ -297,16 +298,16 @@ class _Comparison(NamedTuple):
 
 
 def _compare(
-    log: RewardLog,
-    columns: Columns,
-    other: Columns,
+    log: Interactions,
+    columns: EstimatorInput,
+    other: EstimatorInput,
     against: Target,
-    tuning: Tuning,
+    settings: EstimatorSettings,
     delta: float,
     at_any_time: bool,
     diagnostics: Diagnostics,
 ) -> _Comparison:
-    own, theirs = _comparable(columns, tuning), _comparable(other, tuning)
+    own, theirs = _comparable(columns, settings), _comparable(other, settings)
     missing = diagnostics.missing + _missing(log, against, other.weights)
     overflow = not (np.isfinite(columns.weights).all() and np.isfinite(other.weights).all())
     base = Valued(against.name, "", float(theirs.mean()), *normal_interval(theirs, delta))
@@ -329,17 +330,17 @@ def _compare(
     return _Comparison(base, _widened(difference, log.reward_range, missing, overflow), None)
 
 
-def _comparable(columns: Columns, tuning: Tuning) -> Floats:
+def _comparable(columns: EstimatorInput, settings: EstimatorSettings) -> Floats:
     """Row values of the estimator that both policies allow: DR, self-normalised IPS, or the clipped one."""
     if (columns.weights == 1).all():
         return columns.rewards  # the logger: nothing to correct
     if not np.isfinite(columns.weights).all() or not columns.weights.any():
-        return row_values("clipped", columns, tuning)
-    return row_values("snips" if columns.expected is None else "dr", columns, tuning)
+        return row_values("clipped", columns, settings)
+    return row_values("snips" if columns.expected is None else "dr", columns, settings)
 
 
 def _difference_sequence(
-    log: RewardLog, weights: Floats, against: Floats, delta: float, moving: bool
+    log: Interactions, weights: Floats, against: Floats, delta: float, moving: bool
 ) -> ConfidenceSequence:
     """V(π) - V(π') at all times; a logger may have moved from row to row, then it is the mean of its values so far."""
     assert log.reward_range is not None
@@ -355,9 +356,9 @@ def _difference_sequence(
 # -- the log
 
 
-def _diagnose(log: RewardLog, target: Target, columns: Columns, clip: float) -> Diagnostics:
+def _diagnose(log: Interactions, target: Target, columns: EstimatorInput, clip: float) -> Diagnostics:
     weights = columns.weights
-    level = clip if math.isfinite(clip) else Tuning.theory(len(log)).clip
+    level = clip if math.isfinite(clip) else EstimatorSettings.theory(len(log)).clip
     points = np.unique(np.geomspace(1, len(log), 200).astype(np.int64))  # the 1st, …, nth largest weight
     return Diagnostics(
         len(log),
@@ -369,12 +370,12 @@ def _diagnose(log: RewardLog, target: Target, columns: Columns, clip: float) -> 
         _missing(log, target, weights),
         overlap_by_action(log, target, weights),
         propensity_calibration(log),
-        drift(log, np.minimum(weights, level) * log.rewards),
+        drift(log, clip_weights(weights, level) * log.rewards),
         np.stack([points / len(log), np.partition(weights, len(log) - points)[len(log) - points]]),
     )
 
 
-def _missing(log: RewardLog, target: Target, weights: Floats) -> float:
+def _missing(log: Interactions, target: Target, weights: Floats) -> float:
     """Mass on actions that were never logged; or what the weights fall short of 1, beyond three standard errors."""
     never = sum(one.mass for one in overlap_by_action(log, target, weights) if one.rows == 0)
     if len(log) < 2 or not np.isfinite(weights).all():
@@ -383,7 +384,7 @@ def _missing(log: RewardLog, target: Target, weights: Floats) -> float:
     return float(np.clip(max(never, 1 - float(weights.mean()) - spread), 0.0, 1.0))
 
 
-def _learned_from(policy: Any, log: RewardLog) -> float:
+def _learned_from(policy: Any, log: Interactions) -> float:
     """The share of the log with which a learner's own log begins or ends, by actions and propensities."""
     if not isinstance(policy, BanditEstimator) or policy._engine is None:
         return 0.0

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from o2pl.drawing import new_figure, write_figure
 from o2pl.evaluation.evaluate import Evaluation
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # Okabe and Ito's palette, which people with any colour vision can tell apart.
 BLUE, RED, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#6e6e6e"
 _MOST_ACTIONS = 24  # more would not be legible
 
 
-def draw(found: Evaluation) -> Any:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10.5, 7.2), layout="constrained")
+def draw_evaluation(found: Evaluation) -> Figure:
+    figure = new_figure(10.5, 7.2)
     top, bottom = figure.subplots(2, 2)
     _estimates(top[0], found)
     _propensities(top[1], found)
@@ -33,22 +36,18 @@ def draw(found: Evaluation) -> Any:
     return figure
 
 
-def save(found: Evaluation, path: Path) -> Path:
-    """Whatever the name's ending says, PNG without one; the same evaluation makes the same bytes."""
-    import matplotlib as mpl
-
+def save_evaluation(found: Evaluation, path: Path) -> Path:
+    """As the name's ending says, PNG without one; the same evaluation makes the same bytes."""
     target = path if path.suffix else path.with_suffix(".png")
-    dated = {"metadata": {"Date": None}} if target.suffix == ".svg" else {}
-    with mpl.rc_context({"svg.hashsalt": "o2pl", "svg.fonttype": "none"}):
-        draw(found).savefig(target, dpi=160, **dated)
+    write_figure(draw_evaluation(found), target)
     return target
 
 
-def _title(axes: Any, text: str) -> None:
+def _title(axes: Axes, text: str) -> None:
     axes.set_title(text, loc="left")
 
 
-def _estimates(axes: Any, found: Evaluation) -> None:
+def _estimates(axes: Axes, found: Evaluation) -> None:
     """Points and intervals, the first on top; an arrow's worth of line where an interval has no end."""
     shown = list(found.estimates)
     ends = [end for one in shown for end in (one.low, one.value, one.high) if math.isfinite(end)]
@@ -82,7 +81,7 @@ def _estimates(axes: Any, found: Evaluation) -> None:
     axes.grid(axis="x", alpha=0.25)
 
 
-def _propensities(axes: Any, found: Evaluation) -> None:
+def _propensities(axes: Axes, found: Evaluation) -> None:
     """Played over expected, by action; right propensities lie on 1."""
     test = found.diagnostics.calibration
     cells = sorted(test.actions, key=lambda cell: cell.p_value)[:_MOST_ACTIONS]
@@ -93,7 +92,9 @@ def _propensities(axes: Any, found: Evaluation) -> None:
         axes.errorbar(
             place, cell.ratio, yerr=1.96 * cell.error, fmt="s" if far else "o", color=RED if far else BLUE, capsize=3
         )
-    turned = {"rotation": 30, "ha": "right"} if max((len(cell.action) for cell in cells), default=0) > 3 else {}
+    turned: dict[str, Any] = (
+        {"rotation": 30, "ha": "right"} if max((len(cell.action) for cell in cells), default=0) > 3 else {}
+    )
     axes.set_xticks(range(len(cells)), [cell.action for cell in cells], **turned)
     axes.set_xlim(-0.6, max(len(cells), 1) - 0.4)
     axes.set_ylim(bottom=0)
@@ -104,7 +105,7 @@ def _propensities(axes: Any, found: Evaluation) -> None:
     axes.grid(axis="y", alpha=0.25)
 
 
-def _weights(axes: Any, found: Evaluation) -> None:
+def _weights(axes: Axes, found: Evaluation) -> None:
     """The share of rows with at least this weight."""
     seen = found.diagnostics
     share, weight = seen.largest_weights
@@ -130,7 +131,7 @@ def _weights(axes: Any, found: Evaluation) -> None:
     axes.grid(alpha=0.25)
 
 
-def _stretches(axes: Any, found: Evaluation) -> None:
+def _stretches(axes: Axes, found: Evaluation) -> None:
     drift = found.diagnostics.drift
     places = (np.arange(len(drift.means)) + 0.5) * found.diagnostics.n / max(len(drift.means), 1)
     axes.errorbar(places, drift.means, yerr=1.96 * drift.errors, fmt="o", color=BLUE, capsize=3)
@@ -144,7 +145,7 @@ def _stretches(axes: Any, found: Evaluation) -> None:
     axes.grid(axis="y", alpha=0.25)
 
 
-def _running(axes: Any, found: Evaluation) -> None:
+def _running(axes: Axes, found: Evaluation) -> None:
     """The interval that holds at every row: of the difference where there is one, else of the value."""
     shown = found.difference_sequence or found.sequence
     assert shown is not None

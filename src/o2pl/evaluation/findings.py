@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from o2pl.evaluation.logs import RewardLog
+from o2pl.interactions import Interactions
 
 if TYPE_CHECKING:
     from o2pl.evaluation.evaluate import Diagnostics, Valued
@@ -19,7 +19,7 @@ def within(one: Valued) -> str:
 
 
 def warnings(
-    log: RewardLog,
+    log: Interactions,
     seen: Diagnostics,
     left_out: dict[str, str],
     overflow: bool,
@@ -55,7 +55,7 @@ def warnings(
     return tuple(found)
 
 
-def doubt(log: RewardLog, seen: Diagnostics, learned_from: float) -> str:
+def doubt(log: Interactions, seen: Diagnostics, learned_from: float) -> str:
     """What forbids to act on any number here; empty if nothing does."""
     if _certain(log) > 0.99:
         return "every propensity is 1, yet the log holds several actions"
@@ -64,14 +64,14 @@ def doubt(log: RewardLog, seen: Diagnostics, learned_from: float) -> str:
     return "it has learned from rows of this log" if learned_from > _LEARNED else ""
 
 
-def _certain(log: RewardLog) -> float:
+def _certain(log: Interactions) -> float:
     """The share of rows whose action is said to have been certain, in a log of several actions."""
     if log.continuous or (log.actions == log.actions[0]).all():
         return 0.0
     return float((log.propensities > 0.999).mean())
 
 
-def _propensities(log: RewardLog, seen: Diagnostics) -> list[str]:
+def _propensities(log: Interactions, seen: Diagnostics) -> list[str]:
     test = seen.calibration
     if _certain(log) > 0.5:
         return [
@@ -111,7 +111,7 @@ def _weights(seen: Diagnostics, overflow: bool) -> list[str]:
     return found
 
 
-def _support(log: RewardLog, seen: Diagnostics, estimates: tuple[Valued, ...]) -> list[str]:
+def _support(log: Interactions, seen: Diagnostics, estimates: tuple[Valued, ...]) -> list[str]:
     found = []
     if log.n_actions is not None and (log.actions == log.actions[0]).all():
         found.append(

@@ -9,6 +9,7 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from o2pl.compiled import compiled
 from o2pl.errors import InvalidInput
@@ -27,7 +28,7 @@ class SampleMoments(NamedTuple):
     variance: float  # with n - 1; 0 for one row
 
 
-def sample_moments(values: Any) -> SampleMoments:
+def sample_moments(values: ArrayLike) -> SampleMoments:
     """In one pass, from values shifted by the first, so that a large mean costs no digits."""
     column = finite_column("values", values)
     first = column[0]
@@ -47,7 +48,7 @@ def _shifted_sums(values: Floats, first: float) -> tuple[float, float]:
     return total, squares
 
 
-def normal_interval(values: Any, delta: float) -> Interval:
+def normal_interval(values: ArrayLike, delta: float) -> Interval:
     """mean ± z s/√n. Too short where few rows carry the mean: rare rewards, heavy weights. No spread, no interval."""
     return normal_from_moments(sample_moments(values), delta)
 
@@ -63,7 +64,7 @@ def normal_from_moments(moments: SampleMoments, delta: float) -> Interval:
     return moments.mean - reach, moments.mean + reach
 
 
-def empirical_bernstein_interval(values: Any, delta: float, lower: float, upper: float) -> Interval:
+def empirical_bernstein_interval(values: ArrayLike, delta: float, lower: float, upper: float) -> Interval:
     """Maurer and Pontil's bound on each side at δ/2, cut to [lower, upper]: never too short, for any n."""
     column = bounded_column("values", values, lower, upper)
     return empirical_bernstein_from_moments(sample_moments(column), delta, lower, upper)
@@ -81,9 +82,9 @@ def empirical_bernstein_from_moments(moments: SampleMoments, delta: float, lower
 
 
 def bootstrap_interval(
-    values: Any,
+    values: ArrayLike,
     delta: float,
-    weights: Any = None,
+    weights: ArrayLike | None = None,
     *,
     generator: np.random.Generator | None = None,
     resamples: int = 2000,
@@ -159,7 +160,7 @@ def _ratio_error(squared_residuals: Any, total_size: Any, count: int) -> Any:
     return np.sqrt(squared_residuals * count / max(count - 1, 1)) / total_size
 
 
-def finite_column(name: str, values: Any, largest: float = math.inf) -> Floats:
+def finite_column(name: str, values: ArrayLike, largest: float = math.inf) -> Floats:
     """Values as float64 [n], n ≥ 1, every one finite once those above `largest` are put down to it."""
     try:
         column = np.ascontiguousarray(values, np.float64)
@@ -176,7 +177,7 @@ def finite_column(name: str, values: Any, largest: float = math.inf) -> Floats:
     return column
 
 
-def bounded_column(name: str, values: Any, lower: float, upper: float) -> Floats:
+def bounded_column(name: str, values: ArrayLike, lower: float, upper: float) -> Floats:
     """Finite values in [lower, upper]; what rounding puts outside, up to 1e-9 of the range, is put back."""
     check_range(lower, upper)
     column = finite_column(name, values)

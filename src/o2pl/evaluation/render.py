@@ -21,7 +21,14 @@ def as_table(found: Evaluation) -> Any:
     table.add_column("", overflow="fold")
     for one in _rows(found):
         style = "bold" if one.name in (found.headline, "difference") else ""
-        table.add_row(one.name, _number(one.value), _number(one.low), _number(one.high), one.says, style=style)
+        table.add_row(
+            one.name,
+            _number(one.value),
+            _number(one.low),
+            _number(one.high),
+            one.says,
+            style=style,
+        )
     return table
 
 
@@ -33,7 +40,7 @@ def _rows(found: Evaluation) -> list[Valued]:
     return rows
 
 
-def summary(found: Evaluation) -> list[str]:
+def summary_lines(found: Evaluation) -> list[str]:
     """Lines to print under the table."""
     seen = found.diagnostics
     kind = "at every row at once" if found.at_any_time else "one look"
@@ -57,7 +64,7 @@ def as_text(found: Evaluation) -> str:
     written = io.StringIO()
     Console(file=written, width=110, color_system=None).print(as_table(found))
     lines = [line.rstrip() for line in written.getvalue().splitlines()]
-    return "\n".join([*lines, "", *summary(found)])
+    return "\n".join([*lines, "", *summary_lines(found)])
 
 
 _STYLE = (
@@ -82,7 +89,7 @@ def as_html(found: Evaluation) -> str:
     ends = [end for one in values for end in (one.low, one.value, one.high) if math.isfinite(end)]
     low, high = min(ends), max(ends)
     body = "".join(_html_row(one, found, low, high) for one in rows)
-    lines = "".join(f"<li>{html.escape(line)}</li>" for line in summary(found)[:2])
+    lines = "".join(f"<li>{html.escape(line)}</li>" for line in summary_lines(found)[:2])
     warned = "".join(f"<li>{html.escape(warning)}</li>" for warning in found.warnings)
     warnings = f'<div class="warn"><strong>Warnings</strong><ul>{warned}</ul></div>' if warned else ""
     verdict = html.escape(_sentence(found.verdict))

@@ -7,14 +7,14 @@ one pass over the log collects per fold; the model for a fold is solved from the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from o2pl.evaluation.logs import RewardLog
 from o2pl.evaluation.targets import Target
-from o2pl.learners.members import LINEAR
-from o2pl.protocols import Array, Floats, Ints, State
+from o2pl.interactions import Interactions
+from o2pl.learners.member import LINEAR
+from o2pl.protocols import Array, Floats, Ints, Seed, State
 from o2pl.rows import ActionSets
 
 _LARGEST = 2e7  # numbers that the sums of all folds and actions may take
@@ -29,7 +29,7 @@ class Predictions(NamedTuple):
 class RewardModel:
     """Coefficients for each fold, from all rows outside it: [F, K, d]; K = 1 where the action is in the features."""
 
-    log: RewardLog
+    log: Interactions
     folds: Ints  # of each row, [n]
     seen: State  # of the feature map
     coefficients: Floats
@@ -83,7 +83,7 @@ class RewardModel:
         return np.asarray(np.clip(values, self.lowest, self.highest))
 
 
-def fit_rewards(log: RewardLog, *, folds: int = 5, ridge: float = 1.0, seed: Any = 0) -> RewardModel:
+def fit_rewards(log: Interactions, *, folds: int = 5, ridge: float = 1.0, seed: Seed = 0) -> RewardModel:
     """Cross-fitted ridge models on standardised contexts and an intercept, of the rewards less their mean.
 
     Continuous actions enter as 1, a, a² times those features. Predictions are cut to the rewards' range (to those seen
@@ -122,7 +122,7 @@ def fit_rewards(log: RewardLog, *, folds: int = 5, ridge: float = 1.0, seed: Any
     return RewardModel(log, place, seen, coefficients, means, lowest, highest)
 
 
-def predictions(log: RewardLog, target: Target, model: RewardModel) -> Predictions | None:
+def predictions(log: Interactions, target: Target, model: RewardModel) -> Predictions | None:
     """Columns of m and v, block by block."""
     played, expected = np.empty(len(log)), np.empty(len(log))
     for rows in log.blocks():
@@ -138,7 +138,7 @@ def _features(seen: State, values: Floats) -> Floats:
     return LINEAR.transform(seen, values).astype(np.float64)
 
 
-def _design(log: RewardLog, seen: State, rows: slice, actions: Array) -> Floats:
+def _design(log: Interactions, seen: State, rows: slice, actions: Array) -> Floats:
     """The regression's row for a context and an action. [m, d]"""
     if isinstance(log.contexts, ActionSets):
         sets = log.contexts[rows]
@@ -151,5 +151,5 @@ def _design(log: RewardLog, seen: State, rows: slice, actions: Array) -> Floats:
     return np.concatenate([X, X * z, X * z**2], axis=1)
 
 
-def _group(log: RewardLog, rows: slice) -> Ints:
+def _group(log: Interactions, rows: slice) -> Ints:
     return log.actions[rows] if log.n_actions else np.zeros(len(log.actions[rows]), np.int64)

@@ -14,6 +14,7 @@ import math
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.bernstein import plugin_lower, realized_lower
@@ -22,8 +23,8 @@ from o2pl.protocols import Floats
 from o2pl.theory.betting import LARGEST, betting_lower
 from o2pl.validation import check_count, check_reward_range
 
-Method = Literal["betting", "plugin", "realized"]
-METHODS = ("betting", "plugin", "realized")
+SequenceMethod = Literal["betting", "plugin", "realized"]
+SEQUENCE_METHODS = ("betting", "plugin", "realized")
 
 
 class ConfidenceSequence(NamedTuple):
@@ -38,11 +39,11 @@ class ConfidenceSequence(NamedTuple):
 
 
 def confidence_sequence(
-    values: Any,
+    values: ArrayLike,
     delta: float = 0.05,
     lower: float = 0.0,
     upper: float = 1.0,
-    method: Method = "betting",
+    method: SequenceMethod = "betting",
     *,
     common: bool = True,
 ) -> ConfidenceSequence:
@@ -59,13 +60,13 @@ def confidence_sequence(
 
 
 def weighted_sequence(
-    weights: Any,
-    rewards: Any,
+    weights: ArrayLike,
+    rewards: ArrayLike,
     delta: float = 0.05,
     reward_range: tuple[float, float] = (0.0, 1.0),
     *,
     clip: float = math.inf,
-    method: Method = "betting",
+    method: SequenceMethod = "betting",
     candidates: int = 1,
 ) -> ConfidenceSequence:
     """For the value E_π r of a policy from weights w = π(a|x)/q and rewards that q brought.
@@ -85,13 +86,13 @@ def weighted_sequence(
 
 
 def improvement_sequence(
-    weights: Any,
-    rewards: Any,
+    weights: ArrayLike,
+    rewards: ArrayLike,
     delta: float = 0.05,
     reward_range: tuple[float, float] = (0.0, 1.0),
     *,
     clip: float = math.inf,
-    method: Method = "betting",
+    method: SequenceMethod = "betting",
     candidates: int = 1,
 ) -> ConfidenceSequence:
     """For V(π) - the mean of V(q_s), s ≤ t: how much better the policy is than the policies that logged the rows.
@@ -108,7 +109,9 @@ def improvement_sequence(
     return ConfidenceSequence(scale * np.maximum(2 * low - 1, -1.0), scale * np.minimum(1 - 2 * high, 1.0))
 
 
-def clipping_bias(weights: Any, clip: float, delta: float = 0.05, *, method: Method = "betting") -> Floats:
+def clipping_bias(
+    weights: ArrayLike, clip: float, delta: float = 0.05, *, method: SequenceMethod = "betting"
+) -> Floats:
     """Running upper bounds for E (w - α)₊ = 1 - E min(w, α), in units of the reward range, at all times at once. [n]
 
     So much, at most, is E min(w, α)(r - lowest) below E w (r - lowest).
@@ -126,13 +129,13 @@ def _lower(values: Floats, delta: float, method: str, common: bool = True) -> Fl
     elif method == "plugin" and common:
         bounds = plugin_lower(values, delta)
     else:
-        expected = METHODS if common else ("betting", "realized")
+        expected = SEQUENCE_METHODS if common else ("betting", "realized")
         raise InvalidInput(f"method: found {method!r}, expected one of {', '.join(expected)}")
     return np.minimum(bounds, 1.0)
 
 
 def _weights_and_shares(
-    weights: Any, rewards: Any, reward_range: Any, clip: float
+    weights: ArrayLike, rewards: ArrayLike, reward_range: Any, clip: float
 ) -> tuple[Floats, Floats, tuple[float, float]]:
     """min(w, α) and (r - lowest)/(highest - lowest)."""
     lowest, highest = check_reward_range(reward_range)
@@ -143,7 +146,7 @@ def _weights_and_shares(
     return w, share, (lowest, highest)
 
 
-def _clipped(name: str, weights: Any, clip: float) -> Floats:
+def _clipped(name: str, weights: ArrayLike, clip: float) -> Floats:
     """min(w, α), and never above what the bets can count: an infinite weight was too large for a number."""
     if not (isinstance(clip, int | float | np.number) and clip > 0):
         raise InvalidInput(f"clip: found {clip!r}, expected a number > 0, or infinity")

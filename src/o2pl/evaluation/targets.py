@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from o2pl.errors import InvalidInput
-from o2pl.evaluation.logs import RewardLog
+from o2pl.interactions import Interactions
 from o2pl.learners.base import BanditEstimator
 from o2pl.learners.gaussian import GaussianO2PL
 from o2pl.protocols import Floats
@@ -33,7 +33,7 @@ class _Discrete:
     """From a function of rows to π(·|x)."""
 
     name: str
-    log: RewardLog
+    log: Interactions
     probabilities: Callable[[slice], Floats]
 
     def all_actions(self, rows: slice) -> Floats:
@@ -71,7 +71,7 @@ class _Gaussian:
     """Integrals of a polynomial of degree ≤ 9 in the action are exact with five Gauss-Hermite nodes."""
 
     name: str
-    log: RewardLog
+    log: Interactions
     learner: GaussianO2PL
 
     def played(self, rows: slice) -> Floats:
@@ -86,12 +86,12 @@ class _Gaussian:
         return means[:, None] + self.learner.scale_ * places, shares / shares.sum()
 
 
-def as_target(policy: Any, log: RewardLog, name: str = "policy") -> Target:
+def as_target(policy: Any, log: Interactions, name: str = "policy") -> Target:
     """A learner; "uniform" or "logged"; π(·|x) as an array [n, K] or a function of contexts; π(a|x) as an array [n]."""
     if isinstance(policy, str):
         return _by_name(policy, log)
     if isinstance(policy, GaussianO2PL):
-        _require(log.continuous, "continuous actions", log)
+        _require(bool(log.continuous), "continuous actions", log)
         return _Gaussian(name, log, policy)
     if isinstance(policy, BanditEstimator):
         learner: Any = policy  # of discrete actions, as all but the Gaussian
@@ -100,14 +100,14 @@ def as_target(policy: Any, log: RewardLog, name: str = "policy") -> Target:
         return _Discrete(name, log, lambda rows: _checked(policy(log.contexts[rows]), log, rows))
     given = np.asarray(policy, np.float64)
     if given.shape == (len(log),):
-        return _PlayedOnly(name, _check_likelihoods(given, log.continuous))
+        return _PlayedOnly(name, _check_likelihoods(given, bool(log.continuous)))
     if given.ndim == 2 and len(given) == len(log) and not log.continuous:
         return _Discrete(name, log, lambda rows: _checked(given[rows], log, rows))
     expected = "one probability per row, or per row and action"
     raise InvalidInput(f"{name}: found shape {given.shape} for a log of {len(log)} rows, expected {expected}")
 
 
-def _by_name(policy: str, log: RewardLog) -> Target:
+def _by_name(policy: str, log: Interactions) -> Target:
     if policy == "logged":
         return _PlayedOnly("logged", log.propensities)
     if policy != "uniform":
@@ -123,12 +123,12 @@ def _by_name(policy: str, log: RewardLog) -> Target:
     return _Discrete("uniform", log, lambda rows: np.full((len(log.actions[rows]), actions), 1 / actions))
 
 
-def _require(fine: bool, what: str, log: RewardLog) -> None:
+def _require(fine: bool, what: str, log: Interactions) -> None:
     if not fine:
         raise InvalidInput(f"policy: found one for {what}, expected one for {log.n_actions or 'sets of'} actions")
 
 
-def _checked(probabilities: Any, log: RewardLog, rows: slice) -> Floats:
+def _checked(probabilities: Any, log: Interactions, rows: slice) -> Floats:
     """Probabilities of all actions in a block of rows; they sum to 1 and cover the log's actions."""
     given = np.asarray(probabilities, np.float64)
     _require(not log.continuous, "discrete actions", log)

@@ -19,13 +19,13 @@ import numpy as np
 
 from o2pl.environments import WORLDS, Classification, ParquetSet, catalogue
 from o2pl.evaluation.loop import play
-from o2pl.experiments.bakeoff_learners import Described, candidate_learners, frozen_learners, learner_of
-from o2pl.experiments.classification import EMBEDDED
+from o2pl.experiments.bakeoff_learners import Participant, candidate_learners, frozen_learners
+from o2pl.experiments.classification import EMBEDDED, HALVES
 from o2pl.experiments.comparison import world_of
-from o2pl.experiments.experiment import Cell, Columns, Experiment, Settings, Size, Unit
+from o2pl.experiments.description import Description, built
+from o2pl.experiments.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.storage import encode
 
-HALVES = ("tuning", "confirmation")  # of even and of odd positions
 FIRST_SEED = {"bakeoff": 10, "bakeoff-tuning": 1000}
 COLUMNS = {
     "position": "int64",
@@ -40,7 +40,7 @@ COLUMNS = {
 }
 
 
-def sets(data: str | None, first_seed: int) -> list[Settings]:
+def sets(data: str | None, first_seed: int) -> list[Description]:
     """The embedded sets, then those of the folder with their half, as settings of worlds."""
     worlds = [(name, WORLDS[name], "embedded") for name in EMBEDDED]
     for position, (name, source) in enumerate(catalogue(data).items() if data is not None else ()):
@@ -58,25 +58,26 @@ def sets(data: str | None, first_seed: int) -> list[Settings]:
     ]
 
 
-def _cells(worlds: Sequence[Settings], learners: Sequence[Described]) -> list[Cell]:
-    return [Cell(world, learner.settings, learner.needs) for world in worlds for learner in learners]
+def _crossed(worlds: Sequence[Description], learners: Sequence[Participant]) -> list[Cell]:
+    return [Cell(world, learner.description, learner.needs) for world in worlds for learner in learners]
 
 
-def table(data: str | None) -> Sequence[Cell]:
-    return _cells(sets(data, FIRST_SEED["bakeoff"]), frozen_learners())
+def cells(data: str | None) -> Sequence[Cell]:
+    return _crossed(sets(data, FIRST_SEED["bakeoff"]), frozen_learners())
 
 
-def tuning_table(data: str | None) -> Sequence[Cell]:
+def tuning_cells(data: str | None) -> Sequence[Cell]:
     worlds = [each for each in sets(data, FIRST_SEED["bakeoff-tuning"]) if each["half"] != "confirmation"]
-    return _cells(worlds, candidate_learners())
+    return _crossed(worlds, candidate_learners())
 
 
-def run(unit: Unit) -> Columns:
+def run_unit(unit: Unit) -> Columns:
     world: Classification = world_of(unit)
     seed = unit.world["first_seed"] + unit.seed
     chance, choice = np.random.SeedSequence(seed).spawn(2)  # the world's, the same for all learners; the learner's
     rounds = world.sample(unit.rounds, np.random.default_rng(chance))
-    learner: Any = learner_of(unit.learner, world.n_actions, int(choice.generate_state(1, np.uint64)[0]))
+    chosen = int(choice.generate_state(1, np.uint64)[0])
+    learner = built(unit.learner, n_actions=world.n_actions, random_state=chosen)
     _compile(json.dumps(unit.learner, sort_keys=True))
     started = time.process_time()
     done = play(learner, rounds)
@@ -99,7 +100,9 @@ def run(unit: Unit) -> Columns:
 def _compile(learner: str) -> None:
     """Once in a process, so that no run's seconds hold the compilation of a kernel, or reading it from disk."""
     iris: Any = WORLDS["iris"]
-    play(learner_of(json.loads(learner), iris.n_actions, 0), iris.sample(150, np.random.default_rng(0)))
+    play(
+        built(json.loads(learner), n_actions=iris.n_actions, random_state=0), iris.sample(150, np.random.default_rng(0))
+    )
 
 
 def played_on(half: str) -> Callable[[str | None], Sequence[str]]:
@@ -119,8 +122,8 @@ BAKEOFF = Experiment(
         "quick": Size(rounds=300, seeds=6, datasets=EMBEDDED),
         "full": Size(rounds=5000, seeds=10, datasets=played_on("confirmation")),
     },
-    cells=table,
-    run=run,
+    cells=cells,
+    run=run_unit,
     columns=COLUMNS,
     headline="mean_reward",
 )
@@ -132,8 +135,8 @@ BAKEOFF_TUNING = Experiment(
         "quick": Size(rounds=100, seeds=1, datasets=EMBEDDED[:2]),
         "full": Size(rounds=5000, seeds=2, datasets=played_on("tuning")),
     },
-    cells=tuning_table,
-    run=run,
+    cells=tuning_cells,
+    run=run_unit,
     columns=COLUMNS,
     headline="mean_reward",
 )

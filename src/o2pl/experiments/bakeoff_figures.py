@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from o2pl.drawing import new_figure
 from o2pl.experiments.bakeoff_statistics import above_chance, by_sign_test, by_z_test
-from o2pl.experiments.summary import bootstrap_interval
+from o2pl.experiments.summary import percentile_interval
 from o2pl.protocols import Floats, Ints
 
-RED, BLUE, BLACK = "#CC3311", "#0077BB", "#000000"  # people with any colour vision can tell these apart
-MARKS = {1: (RED, "^", "O2PL wins"), -1: (BLUE, "v", "O2PL loses"), 0: (BLACK, ".", "no significant difference")}
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+WIN, LOSS, TIE = "#CC3311", "#0077BB", "#000000"  # people with any colour vision can tell these apart
+OUTCOME_STYLES = {1: (WIN, "^", "O2PL wins"), -1: (LOSS, "v", "O2PL loses"), 0: (TIE, ".", "no significant difference")}
 PER_ROW = 4
 
 
 def scatter_figure(
     rewards: Mapping[str, Floats], n_actions: Ints, played: Ints, rivals: Mapping[str, str], protocol: str
-) -> Any:
+) -> Figure:
     """Normalised performance, one panel per rival, one mark per set; above the diagonal O2PL is better."""
-    from matplotlib.figure import Figure
-
     height, width = math.ceil(len(rivals) / PER_ROW), min(PER_ROW, len(rivals))
-    figure = Figure(figsize=(max(2.6 * width, 7.2), 2.9 * height + 0.8), layout="constrained")
+    figure = new_figure(max(2.6 * width, 7.2), 2.9 * height + 0.8)
     panels = figure.subplots(height, width, squeeze=False).flatten()
     ours = above_chance(rewards["o2pl"], n_actions)
     scores = {name: above_chance(rewards[name], n_actions) for name in rivals}
@@ -33,7 +35,7 @@ def scatter_figure(
         verdicts = by_z_test(rewards["o2pl"], rewards[name], played)
         axes.plot([low, high], [low, high], color="#888888", linewidth=0.8, zorder=1)
         for verdict in (0, 1, -1):
-            colour, shape, _ = MARKS[verdict]
+            colour, shape, _ = OUTCOME_STYLES[verdict]
             mine = verdicts == verdict
             axes.plot(scores[name][mine], ours[mine], shape, color=colour, markersize=5, alpha=0.8, markeredgewidth=0)
         axes.set_title(f"{(verdicts > 0).sum()} wins, {(verdicts < 0).sum()} losses", loc="left", fontsize=9)
@@ -54,17 +56,15 @@ def scatter_figure(
     return figure
 
 
-def gaps_figure(ours: Floats, theirs: Floats, names: Sequence[str], rival: str) -> Any:
+def gaps_figure(ours: Floats, theirs: Floats, names: Sequence[str], rival: str) -> Figure:
     """O2PL's gap on each set, sorted: the mean over seeds, and a line from the lowest to the highest seed."""
-    from matplotlib.figure import Figure
-
     gaps, verdicts = ours - theirs, by_sign_test(ours, theirs)
     means = gaps.mean(axis=1)
     order = np.argsort(means, kind="stable")
-    figure = Figure(figsize=(7.2, 1.5 + 0.17 * len(names)), layout="constrained")
+    figure = new_figure(7.2, 1.5 + 0.17 * len(names))
     axes = figure.add_subplot()
     for place, row in enumerate(order):
-        colour, shape, _ = MARKS[int(verdicts[row])]
+        colour, shape, _ = OUTCOME_STYLES[int(verdicts[row])]
         axes.plot([gaps[row].min(), gaps[row].max()], [place, place], color=colour, alpha=0.35, linewidth=2)
         axes.plot(means[row], place, shape, color=colour, markersize=6, markeredgewidth=0)
     axes.axvline(0, color="#888888", linewidth=0.8, zorder=0)
@@ -79,17 +79,15 @@ def gaps_figure(ours: Floats, theirs: Floats, names: Sequence[str], rival: str) 
     return figure
 
 
-def means_figure(rewards: Mapping[str, Floats], labels: Mapping[str, str]) -> Any:
+def means_figure(rewards: Mapping[str, Floats], labels: Mapping[str, str]) -> Figure:
     """Mean reward over sets with its bootstrap interval, best first."""
-    from matplotlib.figure import Figure
-
     means = {name: each.mean(axis=1) for name, each in rewards.items()}
     order = sorted(means, key=lambda name: float(means[name].mean()))
-    figure = Figure(figsize=(7.2, 1.2 + 0.26 * len(order)), layout="constrained")
+    figure = new_figure(7.2, 1.2 + 0.26 * len(order))
     axes = figure.add_subplot()
     for place, name in enumerate(order):
-        low, high = bootstrap_interval(means[name])
-        colour = RED if name.startswith("o2pl") else BLUE if name.startswith("vw") else BLACK
+        low, high = percentile_interval(means[name])
+        colour = WIN if name.startswith("o2pl") else LOSS if name.startswith("vw") else TIE
         filled = colour if not name.endswith("-published") else "white"
         axes.plot([low, high], [place, place], color=colour, alpha=0.35, linewidth=3)
         axes.plot(means[name].mean(), place, "o", color=colour, markerfacecolor=filled, markersize=6)
@@ -103,8 +101,8 @@ def means_figure(rewards: Mapping[str, Floats], labels: Mapping[str, str]) -> An
     return figure
 
 
-def _legend(figure: Any) -> None:
+def _legend(figure: Figure) -> None:
     from matplotlib.lines import Line2D
 
-    handles = [Line2D([], [], color=c, marker=m, linestyle="", label=text) for c, m, text in MARKS.values()]
+    handles = [Line2D([], [], color=c, marker=m, linestyle="", label=text) for c, m, text in OUTCOME_STYLES.values()]
     figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=8, frameon=False)

@@ -12,29 +12,32 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from o2pl.errors import InvalidInput
+from o2pl.errors import InvalidInput, MissingExtra
 from o2pl.experiments.bakeoff_learners import ENTRANTS, FROZEN, read_frozen
-from o2pl.experiments.experiment import Settings
+from o2pl.experiments.description import Description
 from o2pl.experiments.store import results
 
+if TYPE_CHECKING:
+    from pyarrow import Table
 
-def freeze(rows: Any, date: str) -> dict[str, Any]:
+
+def freeze(rows: Table, date: str) -> dict[str, Any]:
     """Learner -> the candidate of the highest mean reward over the tuning sets (ties: the first), and all it beat."""
     units = [json.loads(text) for text in rows["settings"].to_pylist()]
     if opened := sorted({unit["world"]["name"] for unit in units if unit["world"]["half"] == "confirmation"}):
         raise InvalidInput(f"rows: found sets of the confirmation half ({', '.join(opened)}), expected none to tune on")
-    found: dict[str, list[tuple[Settings, float]]] = {}
+    found: dict[str, list[tuple[Description, float]]] = {}
     for unit, reward in zip(units, rows["mean_reward"].to_pylist(), strict=True):
         found.setdefault(unit["learner"]["family"], []).append((unit, reward))
     return {family: _best(family, runs) | {"date": date} for family, runs in found.items()}
 
 
-def _best(family: str, runs: Sequence[tuple[Settings, float]]) -> dict[str, Any]:
-    given: dict[int, Settings] = {}
+def _best(family: str, runs: Sequence[tuple[Description, float]]) -> dict[str, Any]:
+    given: dict[int, Description] = {}
     rewards: dict[int, dict[tuple[str, int, int], float]] = {}  # candidate -> (set, seed, horizon) -> mean reward
     for unit, reward in runs:
         world, learner = unit["world"], unit["learner"]
@@ -75,7 +78,7 @@ def main(arguments: Sequence[str]) -> None:
         sys.exit("usage: python -m o2pl.experiments.bakeoff_freeze OUT [FILE]  (OUT holds bakeoff-tuning.parquet)")
     try:
         entries = write_frozen(arguments[0], *(Path(each) for each in arguments[1:]))
-    except InvalidInput as error:
+    except (InvalidInput, MissingExtra) as error:
         sys.exit(f"error: {error}")
     for name, entry in entries.items():
         print(f"{name:28s} {entry['mean_reward'] or float('nan'):.4f}  {json.dumps(entry['settings'])}")

@@ -15,18 +15,16 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
-from o2pl.environments import WORLDS
-from o2pl.experiments.comparison import cells
-from o2pl.experiments.experiment import Settings
+from o2pl.experiments.description import OF_THE_RUN, Description, decoded, described, needed_extra
 from o2pl.features import Chain, Quadratic, Standardise
 from o2pl.learners import O2PL, Geometric, Replay
-from o2pl.learners.members import QUADRATIC
-from o2pl.learners.rivals import RAW, UNIT, Range, Recipe
+from o2pl.learners.member import QUADRATIC
+from o2pl.learners.rivals import RAW, UNIT, MakeLearner, Range
 from o2pl.learners.rivals.greedy import EpsilonGreedy, Uniform
 from o2pl.learners.rivals.linear import LinTS, LinUCB
 from o2pl.learners.rivals.vw import VowpalWabbit
 from o2pl.protocols import Learner
-from o2pl.storage import decode, encode
+from o2pl.storage import encode
 
 FROZEN = Path(__file__).with_name("bakeoff_settings.json")
 TRIED = 8
@@ -42,12 +40,12 @@ class Entrant:
     fixed: Given = field(default_factory=dict)
     candidates: Sequence[Given] = ()  # none: nothing to tune
 
-    def recipe(self, chosen: Given) -> Recipe:
-        def made(n_actions: int, seed: Any, reward_range: Range = UNIT) -> Learner:
+    def maker(self, chosen: Given) -> MakeLearner[Learner]:
+        def make(n_actions: int, seed: int | None, reward_range: Range = UNIT) -> Learner:
             learner: Learner = self.make(n_actions, random_state=seed, **{**self.fixed, **chosen})  # rewards are 0 or 1
             return learner
 
-        return made
+        return make
 
 
 def _grid(**values: Sequence[Any]) -> tuple[Given, ...]:
@@ -132,50 +130,44 @@ ENTRANTS: dict[str, Entrant] = {
     ),
     "uniform": Entrant(Uniform, "both"),
 }
-_CLASSES = {each.__name__: each for each in (O2PL, VowpalWabbit, EpsilonGreedy, LinUCB, LinTS, Uniform)}
 
 
 @dataclass(frozen=True)
-class Described:
-    """A learner's settings as JSON, and the package it needs beyond the core install."""
+class Participant:
+    """A learner of the table, described, and the extra it needs."""
 
-    settings: Settings
+    description: Description
     needs: str | None
 
 
-def described(recipes: Mapping[str, Recipe], more: Mapping[str, Settings]) -> list[Described]:
-    """Learners with every parameter they have, and `more` settings of each."""
-    made = cells({"any": WORLDS["iris"]}, recipes)
-    return [Described({**cell.learner, **more[str(cell.learner["name"])]}, cell.needs) for cell in made]
+def _participant(name: str, make: MakeLearner[Any], **more: Any) -> Participant:
+    learner = make(2, None)
+    return Participant({**described(name, learner, OF_THE_RUN), **more}, needed_extra(learner))
 
 
-def frozen_learners(path: Path = FROZEN) -> list[Described]:
+def frozen_learners(path: Path = FROZEN) -> list[Participant]:
     """All that take part, with the settings frozen in the file; O2PL as its constructor makes it."""
     chosen = {name: entry["settings"] for name, entry in read_frozen(path).items() if name != "o2pl"}
-    recipes = {name: entrant.recipe(_decoded(chosen.get(name, {}))) for name, entrant in ENTRANTS.items()}
-    return described(recipes, {name: {"protocol": entrant.protocol} for name, entrant in ENTRANTS.items()})
+    return [
+        _participant(name, entrant.maker(decoded(chosen.get(name, {}))), protocol=entrant.protocol)
+        for name, entrant in ENTRANTS.items()
+    ]
 
 
-def candidate_learners() -> list[Described]:
+def candidate_learners() -> list[Participant]:
     """Every candidate setting of every learner that is tuned, as `vw-greedy:0`, `vw-greedy:1`, ..."""
-    recipes, more = {}, {}
-    for family, entrant in ENTRANTS.items():
-        for number, candidate in enumerate(entrant.candidates):
-            name = f"{family}:{number}"
-            recipes[name] = entrant.recipe(candidate)
-            given = {key: encode(value) for key, value in candidate.items()}
-            more[name] = {"protocol": entrant.protocol, "family": family, "candidate": number, "given": given}
-    return described(recipes, more)
-
-
-def learner_of(settings: Settings, n_actions: int, seed: int) -> Learner:
-    """The learner that settings describe."""
-    learner: Learner = _CLASSES[settings["class"]](n_actions, random_state=seed, **_decoded(settings["params"]))
-    return learner
-
-
-def _decoded(given: Given) -> Given:
-    return {key: decode(value) for key, value in given.items()}
+    return [
+        _participant(
+            f"{family}:{number}",
+            entrant.maker(candidate),
+            protocol=entrant.protocol,
+            family=family,
+            candidate=number,
+            given={key: encode(value) for key, value in candidate.items()},
+        )
+        for family, entrant in ENTRANTS.items()
+        for number, candidate in enumerate(entrant.candidates)
+    ]
 
 
 def read_frozen(path: Path = FROZEN) -> dict[str, Any]:

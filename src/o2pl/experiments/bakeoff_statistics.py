@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from o2pl.experiments.summary import bootstrap_interval
+from o2pl.experiments.summary import percentile_interval
 from o2pl.protocols import Floats, Ints
 
 LEVEL = 0.05  # of the tests on one set; the paper does not say its own
@@ -116,7 +116,7 @@ def compare_pair(ours: Floats, theirs: Floats, played: Ints, complexity: Ints) -
     gaps = (ours - theirs).mean(axis=1)
     return Pair(
         float(gaps.mean()),
-        bootstrap_interval(gaps),
+        percentile_interval(gaps),
         record(by_sign_test(ours, theirs), complexity),
         record(by_z_test(ours, theirs, played), complexity),
         wilcoxon_p(gaps),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,8 +13,12 @@ from o2pl.experiments.bakeoff import BAKEOFF
 from o2pl.experiments.bakeoff_figures import gaps_figure, means_figure, scatter_figure
 from o2pl.experiments.bakeoff_statistics import Pair, compare_pair
 from o2pl.experiments.study import Claim, Study, at_least, at_most
-from o2pl.experiments.summary import bootstrap_interval
+from o2pl.experiments.summary import percentile_interval
 from o2pl.protocols import Floats, Ints
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pyarrow import Table
 
 LABELS = {
     "o2pl": "O2PL",
@@ -92,7 +96,7 @@ class Scores:
         return float(self.seconds[learner].sum() / self.seconds[than].sum())
 
 
-def scores(rows: Any) -> Scores:
+def scores(rows: Table) -> Scores:
     """Of the confirmation half; where no set of it was played, of the embedded sets, or else of the tuning half."""
     half = np.asarray(rows["half"])
     wanted = next(each for each in ("confirmation", "embedded", "tuning") if (half == each).any())
@@ -122,7 +126,7 @@ def scores(rows: Any) -> Scores:
 # -- claims
 
 
-def claims(rows: Any) -> Sequence[Claim]:
+def claims(rows: Table) -> Sequence[Claim]:
     """The bars of the fair protocol, those of the published one, and what the paper says of its own variant.
 
     Rivals whose package is missing are left out.
@@ -213,7 +217,7 @@ _BINS: dict[str, tuple[tuple[str, float, float], ...]] = {
 }
 
 
-def table(rows: Any) -> Sequence[Mapping[str, str]]:
+def table(rows: Table) -> Sequence[Mapping[str, str]]:
     """A line for each learner, then O2PL against VW Greedy and the ridge by size of set."""
     here = scores(rows)
     everywhere = np.ones(len(here.names), bool)
@@ -231,7 +235,7 @@ def table(rows: Any) -> Sequence[Mapping[str, str]]:
 def _line(here: Scores, learner: str, label: str, which: Any) -> Mapping[str, str]:
     means = here.rewards[learner][which].mean(axis=1)
     own = here.rewards["o2pl"][which].mean(axis=1)
-    low, high = bootstrap_interval(means)
+    low, high = percentile_interval(means)
     cpu = here.seconds[learner][which].sum()
     greedy = here.seconds["vw-greedy"][which].sum() if "vw-greedy" in here.seconds else np.nan
     line = {
@@ -270,7 +274,7 @@ def _figure(value: float) -> str:
 # -- figures
 
 
-def figures(rows: Any) -> Mapping[str, Any]:
+def figures(rows: Table) -> Mapping[str, Figure]:
     here = scores(rows)
     rivals = [name for name in here.rewards if not name.startswith("o2pl") and name != "uniform"]
     published = [name for name in rivals if name.endswith("-published")]

@@ -6,37 +6,19 @@ O2PL learns from all batches so far with the exact densities they were logged wi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 
 from o2pl.environments.moments import normal_density
-from o2pl.experiments.experiment import Settings
-from o2pl.learners import O2PL, GaussianO2PL
-from o2pl.learners.rivals.crm import SCRM
 from o2pl.policies.sampling import draw_rows
 from o2pl.protocols import Array, Floats, Rounds
-from o2pl.storage import decode, encode
 
 Draw = Callable[[Floats], tuple[Array, Floats]]  # contexts -> actions and the densities they were drawn with
-Learn = Callable[[Floats, Array, Floats, Floats], Any]  # contexts, actions, rewards, propensities
-_CLASSES: dict[str, Any] = {kind.__name__: kind for kind in (O2PL, GaussianO2PL, SCRM)}
+LearnBatch = Callable[[Floats, Array, Floats, Floats], object]  # contexts, actions, rewards, propensities
 
 
-def described(name: str, learner: Any) -> Settings:
-    """A learner as settings: every parameter it has, so that a default that changes is a setting that changes."""
-    params = {key: encode(value) for key, value in learner.get_params().items() if key != "random_state"}
-    return {"name": name, "class": type(learner).__name__, "params": params}
-
-
-def built(settings: Settings, **more: Any) -> Any:
-    """The learner of these settings; `more` replaces or adds parameters that only the run knows."""
-    params = {key: decode(value) for key, value in settings["params"].items()}
-    return _CLASSES[settings["class"]](**(params | more))
-
-
-def rollouts(batches: Iterable[Rounds], logging: Draw, policy: Draw, learn: Learn) -> Iterator[int]:
+def rollouts(batches: Iterable[Rounds], logging: Draw, policy: Draw, learn: LearnBatch) -> Iterator[int]:
     """The first batch is collected by `logging`, the others by `policy`; after each, `learn`, and yield its number."""
     for number, rounds in enumerate(batches, 1):
         actions, propensities = (logging if number == 1 else policy)(rounds.contexts)
@@ -71,6 +53,15 @@ def batch_sizes(scheme: str, first: int, count: int, most: int) -> list[int]:
     sizes = [first * growth**k for k in range(count)]
     fitting = sum(total <= most for total in np.cumsum(sizes))
     return sizes[:fitting] or [min(first, most)]
+
+
+def best_scrm(losses: Mapping[str, Floats]) -> str:
+    """SCRM with λ̂: the λ whose mean final loss over seeds turned out lowest; nobody can choose it so well before.
+
+    `losses`: learner -> its final loss by seed, [seeds].
+    """
+    rivals = [name for name in losses if name.startswith("scrm-")]
+    return min(rivals, key=lambda name: float(losses[name].mean()))
 
 
 def mean_and_deviation(values: Floats) -> tuple[float, float]:

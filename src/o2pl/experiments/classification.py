@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from o2pl.environments import WORLDS, Classification, ParquetSet, catalogue
-from o2pl.experiments.comparison import COLUMNS, cells, compare, o2pl, world_of
+from o2pl.experiments.comparison import COLUMNS, compare, crossed, o2pl, world_of
 from o2pl.experiments.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.learners import O2PL
 from o2pl.learners.rivals import RIVALS
 
 EMBEDDED = ("iris", "wine", "breast-cancer", "digits")
+HALVES = ("tuning", "confirmation")  # of a folder's sets: those of even and of odd positions in its catalogue
 _RIVALS = ("uniform", "linucb", "greedy-ridge", "vw-greedy", "vw-cover", "vw-bag", "vw-regcb")
 LEARNERS = {
     "o2pl": o2pl(),
@@ -20,13 +21,13 @@ LEARNERS = {
 }
 
 
-def table(data: str | None) -> Sequence[Cell]:
+def cells(data: str | None) -> Sequence[Cell]:
     """The embedded sets, then those of the data folder (another folder is another table)."""
     own = {} if data is None else {name: Classification(ParquetSet(set_.id)) for name, set_ in catalogue(data).items()}
-    return cells({name: WORLDS[name] for name in EMBEDDED} | own, LEARNERS)
+    return crossed({name: WORLDS[name] for name in EMBEDDED} | own, LEARNERS)
 
 
-def run(unit: Unit) -> Columns:
+def run_unit(unit: Unit) -> Columns:
     return compare(world_of(unit), LEARNERS, unit)
 
 
@@ -37,8 +38,8 @@ CLASSIFICATION = Experiment(
         "quick": Size(rounds=1000, seeds=2, datasets=EMBEDDED),
         "full": Size(rounds=10_000, seeds=10),
     },
-    cells=table,
-    run=run,
+    cells=cells,
+    run=run_unit,
     columns=COLUMNS,
     headline="mean_reward",
 )

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from o2pl.environments import WORLDS
 from o2pl.experiments import figures
-from o2pl.experiments.classification import LEARNERS, run
-from o2pl.experiments.comparison import COLUMNS, cells
+from o2pl.experiments.classification import LEARNERS, run_unit
+from o2pl.experiments.comparison import COLUMNS, crossed
 from o2pl.experiments.experiment import Cell, Experiment, Size
 from o2pl.experiments.store import results
 
@@ -21,22 +21,22 @@ LABELS = {
 }
 
 
-def table(data: str | None) -> Sequence[Cell]:
-    return cells({"digits": WORLDS["digits"]}, {name: LEARNERS[name] for name in LABELS})
+def cells(data: str | None) -> Sequence[Cell]:
+    return crossed({"digits": WORLDS["digits"]}, {name: LEARNERS[name] for name in LABELS})
 
 
 DEMO = Experiment(
     name="demo",
     summary="Handwritten digits (64 grey values, 10 classes): name the digit, hear only right or wrong.",
     sizes={"quick": Size(rounds=1797, seeds=3)},
-    cells=table,
-    run=run,
+    cells=cells,
+    run=run_unit,
     columns=COLUMNS,
     headline="mean_reward",
 )
 
 
-def draw(out: str | os.PathLike[str]) -> list[Path]:
+def draw_demo(out: str | os.PathLike[str]) -> list[Path]:
     """The picture of the demo's rows under `out`."""
     figure = figures.curves(
         results(out, DEMO.name),
@@ -46,4 +46,4 @@ def draw(out: str | os.PathLike[str]) -> list[Path]:
         ylabel="mean reward so far",
         top=1.0,
     )
-    return figures.save(figure, Path(out) / "demo")
+    return figures.save_figure(figure, Path(out) / "demo")

@@ -21,10 +21,11 @@ The corrected score is μ̂ + λ √(ṽ κ(χ̃)), with the same λ.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from o2pl.drawing import new_figure
 from o2pl.environments import SELECTION_TASKS, DependentArms
 from o2pl.experiments.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.experiments.figures import STYLES
@@ -32,8 +33,12 @@ from o2pl.experiments.study import Claim, Study, at_least
 from o2pl.protocols import Floats
 from o2pl.storage import decode, encode
 
-ROWS = (50, 70, 100, 150, 200, 300, 400, 500)
-PENALTY = 2.5  # λ
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pyarrow import Table
+
+LOG_SIZES = (50, 70, 100, 150, 200, 300, 400, 500)
+SVP_PENALTY = 2.5  # λ
 LABELS = {"erm": "ERM", "svp": "SVP of the paper", "svp-corrected": "SVP, corrected"}
 _NO_SPREAD = 0.25  # the largest variance of values in [0, 1], for the case that no arm moved
 
@@ -89,16 +94,16 @@ def svp_corrected(values: Floats, penalty: float) -> Floats:
 RULES: dict[str, Callable[[Floats, float], Floats]] = {"erm": erm, "svp": svp, "svp-corrected": svp_corrected}
 
 
-def table(data: str | None) -> Sequence[Cell]:
+def cells(data: str | None) -> Sequence[Cell]:
     arms = encode(SELECTION_TASKS["dependent-arms"])
     return [
-        Cell({"name": f"n-{n}", "arms": arms, "n": n}, {"name": rule, "penalty": 0.0 if rule == "erm" else PENALTY})
-        for n in ROWS
+        Cell({"name": f"n-{n}", "arms": arms, "n": n}, {"name": rule, "penalty": 0.0 if rule == "erm" else SVP_PENALTY})
+        for n in LOG_SIZES
         for rule in RULES
     ]
 
 
-def run(unit: Unit) -> Columns:
+def run_unit(unit: Unit) -> Columns:
     """`rounds` trials; all rules of a seed see the same data."""
     world: DependentArms = decode(unit.world["arms"])
     n, rule, penalty = unit.world["n"], RULES[unit.learner["name"]], unit.learner["penalty"]
@@ -115,14 +120,14 @@ EXPERIMENT = Experiment(
     name="dependence",
     summary="ERM against variance penalisation when the observations of each arm depend on each other.",
     sizes={"quick": Size(rounds=100, seeds=1), "full": Size(rounds=100, seeds=10)},
-    cells=table,
-    run=run,
+    cells=cells,
+    run=run_unit,
     columns={"n": "int64", "trial": "int64", "excess_risk": "double", "stuck": "bool"},
     headline="excess_risk",
 )
 
 
-def _trials(rows: Any, column: str = "excess_risk") -> dict[str, dict[int, Floats]]:
+def _trials(rows: Table, column: str = "excess_risk") -> dict[str, dict[int, Floats]]:
     """rule -> n -> the values of all trials, in the order of seed and trial, the same for all rules."""
     rules, sizes = np.asarray(rows["learner"]), np.asarray(rows["n"])
     order = np.lexsort((np.asarray(rows["trial"]), np.asarray(rows["seed"])))
@@ -135,7 +140,7 @@ def _ratios(trials: Mapping[str, Mapping[int, Floats]], rule: str) -> dict[int, 
     return {n: float(trials["erm"][n].mean() / values.mean()) for n, values in trials[rule].items()}
 
 
-def claims(rows: Any) -> Sequence[Claim]:
+def claims(rows: Table) -> Sequence[Claim]:
     trials = _trials(rows)
     literal, corrected = _ratios(trials, "svp"), _ratios(trials, "svp-corrected")
     gains = {n: trials["erm"][n] - values for n, values in trials["svp-corrected"].items()}  # paired by trial
@@ -190,12 +195,9 @@ _CORRECTION = (
 )
 
 
-def figures(rows: Any) -> Mapping[str, Any]:
+def figures(rows: Table) -> Mapping[str, Figure]:
     """Mean excess risk by n, with two standard errors; and how often the chosen arm had never moved."""
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import NullLocator, PercentFormatter
-
-    figure = Figure(figsize=(9.6, 4.2), layout="constrained")
+    figure = new_figure(9.6, 4.2)
     left, right = figure.subplots(1, 2, width_ratios=(1.5, 1))
     for axes, column in ((left, "excess_risk"), (right, "stuck")):
         trials = _trials(rows, column)
@@ -207,7 +209,7 @@ def figures(rows: Any) -> Mapping[str, Any]:
             axes.plot(n, mean, color=colour, linestyle=line, linewidth=2, marker="o", markersize=4, label=LABELS[rule])
         axes.set_xscale("log")
         axes.set_xticks(n, [str(each) for each in n])
-        axes.xaxis.set_minor_locator(NullLocator())
+        axes.minorticks_off()
         axes.set_xlabel("observations of each arm, n")
         axes.grid(alpha=0.25)
         axes.spines[["top", "right"]].set_visible(False)
@@ -215,12 +217,12 @@ def figures(rows: Any) -> Mapping[str, Any]:
     left.set_title("Excess risk of the chosen arm (mean ± 2 standard errors)", loc="left", fontsize=11)
     left.legend(frameon=False)
     right.set_title("Chosen arm had never moved", loc="left", fontsize=11)
-    right.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    right.yaxis.set_major_formatter("{x:.0%}")
     right.tick_params(axis="x", labelsize=8)
     return {"dependence": figure}
 
 
-def summary(rows: Any) -> Sequence[Mapping[str, str]]:
+def table(rows: Table) -> Sequence[Mapping[str, str]]:
     trials = _trials(rows)
     ratios = {rule: _ratios(trials, rule) for rule in LABELS}
     return [
@@ -250,5 +252,5 @@ DEPENDENCE = Study(
     ),
     claims=claims,
     figures=figures,
-    table=summary,
+    table=table,
 )

@@ -25,6 +25,7 @@ from typing import Any, Protocol
 
 from o2pl.errors import InvalidInput
 from o2pl.experiments.experiment import Columns, Unit
+from o2pl.extras import require_extra
 
 Compute = Callable[[Unit], Columns]
 
@@ -50,11 +51,11 @@ class Failed:
 
 
 Outcome = Finished | Failed
-Outcomes = Generator[tuple[Unit, Outcome], None, None]
+UnitOutcomes = Generator[tuple[Unit, Outcome], None, None]
 
 
 class Engine(Protocol):
-    def compute(self, run: Compute, units: Sequence[Unit]) -> Outcomes:
+    def compute(self, run: Compute, units: Sequence[Unit]) -> UnitOutcomes:
         """Closing the generator stops what is still being computed."""
 
 
@@ -74,7 +75,7 @@ class Local:
 
     workers: int | None = None
 
-    def compute(self, run: Compute, units: Sequence[Unit]) -> Outcomes:
+    def compute(self, run: Compute, units: Sequence[Unit]) -> UnitOutcomes:
         waiting = deque(units)
         limit = min(cores() if self.workers is None else self.workers, len(units))
         idle: list[_Worker] = []
@@ -206,8 +207,12 @@ class Ray:
     address: str | None = None
     workers: int | None = None
 
-    def compute(self, run: Compute, units: Sequence[Unit]) -> Outcomes:
-        ray = _import_ray()
+    def __post_init__(self) -> None:
+        require_extra("ray", "the engine 'ray'")
+
+    def compute(self, run: Compute, units: Sequence[Unit]) -> UnitOutcomes:
+        import ray
+
         ours = not ray.is_initialized()
         if ours:
             self._connect(ray)
@@ -257,14 +262,6 @@ class Ray:
                 log_to_driver=False,
                 logging_level="error",
             )
-
-
-def _import_ray() -> Any:
-    try:
-        import ray
-    except ImportError:
-        raise InvalidInput("engine ray: found no package ray, expected it: pip install 'o2pl[ray]'") from None
-    return ray
 
 
 def cores() -> int:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import importlib.util
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,22 +19,23 @@ from typing import Any
 
 import o2pl
 from o2pl.errors import InvalidInput
+from o2pl.experiments.description import Description
+from o2pl.extras import missing
 
-Settings = Mapping[str, Any]  # plain JSON values; "name" is what the command line and the results call it
 Columns = Mapping[str, Any]  # column name -> one value per row
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A world and a learner, as settings; `needs` names a package that is not part of the core install."""
+    """A world and a learner, described; `needs` names an extra of o2pl."""
 
-    world: Settings
-    learner: Settings
+    world: Description
+    learner: Description
     needs: str | None = None
 
     @property
     def available(self) -> bool:
-        return available(self.needs)
+        return self.needs is None or not missing(self.needs)
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Unit:
 
     experiment: str
     number: int
-    world: Settings
-    learner: Settings
+    world: Description
+    learner: Description
     rounds: int
     seed: int
     data: str | None = None  # the folder where data sets lie: says where to read, not what is read
@@ -66,6 +66,13 @@ class Unit:
         """Names the results of this unit: other settings, or another version of o2pl, are other results."""
         content = f"{self.experiment} {o2pl.__version__} {self.settings}"
         return hashlib.sha256(content.encode()).hexdigest()[:20]
+
+    def check_learner(self, here: Description) -> None:
+        """A unit made elsewhere, or earlier, must not be run with a learner that has other settings here."""
+        if here != self.learner:
+            raise InvalidInput(
+                f"{self.id}: found other settings here, expected {self.learner}: another version of o2pl?"
+            )
 
 
 @dataclass(frozen=True)
@@ -111,7 +118,7 @@ class Experiment:
         return self.sizes[options.size]
 
     def units(self, options: Options) -> list[Unit]:
-        """The chosen part of the table, by number. A learner whose package is missing is left out unless asked for."""
+        """The chosen part of the table, by number. A learner whose extra is missing is left out unless asked for."""
         size, cells = self.size(options), self.cells(options.data)
         learners = self._chosen("learners", options.learners, size.learners, [c.learner["name"] for c in cells])
         by_size = size.datasets(options.data) if callable(size.datasets) else size.datasets
@@ -132,13 +139,13 @@ class Experiment:
         return self._unit(number, self.cells(options.data), options)
 
     def left_out(self, options: Options) -> dict[str, str]:
-        """Learners that the size includes but whose package is missing, with that package."""
+        """Learners that the size includes but whose extra is missing, with that extra."""
         if options.learners is not None:
             return {}
         wanted = self.size(options).learners
         cells = self.cells(options.data)
-        missing = {str(c.learner["name"]): str(c.needs) for c in cells if not c.available}
-        return {name: package for name, package in missing.items() if wanted is None or name in wanted}
+        without = {str(c.learner["name"]): str(c.needs) for c in cells if not c.available}
+        return {name: extra for name, extra in without.items() if wanted is None or name in wanted}
 
     def _unit(self, number: int, cells: Sequence[Cell], options: Options) -> Unit:
         seed, place = divmod(number, len(cells))
@@ -156,10 +163,6 @@ class Experiment:
                 raise InvalidInput(f"{what}: found {name!r} for {self.name}, {nearest(name, dict.fromkeys(known))}")
         chosen = asked if asked is not None else by_size
         return set(known if chosen is None else chosen)
-
-
-def available(package: str | None) -> bool:
-    return package is None or importlib.util.find_spec(package) is not None
 
 
 def nearest(name: str, known: Mapping[str, Any]) -> str:

@@ -9,26 +9,31 @@ the only chance left in it is the learner's path.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from o2pl.compiled import compiled
+from o2pl.drawing import new_figure
 from o2pl.environments import Margin
 from o2pl.experiments.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.experiments.figures import STYLES
 from o2pl.experiments.study import Claim, Study, at_least, at_most
+from o2pl.kernels.finite import ClassSums, add_rows, class_values
 from o2pl.learners import O2PL
-from o2pl.learners.finite import best_member
-from o2pl.learners.settings import Settings, clip_at
-from o2pl.oracles.exhaustive import ClassSums, add_row
+from o2pl.objectives.pessimistic import Pessimistic
+from o2pl.objectives.terms import baseline_at, penalty_at
 from o2pl.policies import ThresholdClass
 from o2pl.protocols import Floats, Ints
 from o2pl.storage import decode, encode
 from o2pl.theory import overlap_clip, regret_exponent
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pyarrow import Table
+
 NUS = (0.5, 1.0, 2.0, 4.0, 8.0)
-PENALTIES = {"quarter": 0.25, "half": 0.5, "literal": 1.0}  # λ
+PENALTY_SCALES = {"quarter": 0.25, "half": 0.5, "literal": 1.0}  # λ
 MAIN = "quarter"  # chosen, with the floor, on seeds from 1000 on
 MEMBERS = 1000
 FLOOR = 0.2
@@ -37,14 +42,14 @@ _CHUNK = 1000  # rows at a time, of the likelihoods of all members
 DECADES = 2.0  # the slope is fitted over the last ones: [1e3, 1e5] at full size
 
 
-def table(data: str | None) -> Sequence[Cell]:
+def cells(data: str | None) -> Sequence[Cell]:
     return [
         Cell(
             {"name": f"nu-{nu:g}", "world": encode(Margin(nu)), "members": MEMBERS, "floor": FLOOR},
             {"name": name, "penalty": penalty, "clip": overlap_clip(FLOOR)},
         )
         for nu in NUS
-        for name, penalty in PENALTIES.items()
+        for name, penalty in PENALTY_SCALES.items()
     ]
 
 
@@ -53,22 +58,24 @@ def thresholds(members: int, offset: float) -> tuple[float, ...]:
     return tuple(float(place) for place in -1 + 2 / members * (np.arange(members) + offset))
 
 
-def checkpoints(rounds: int) -> Ints:
+def log_checkpoints(rounds: int) -> Ints:
     """About `POINTS` rounds, evenly spaced in log t, from 10 to the last."""
     return np.unique(np.round(np.geomspace(min(10, rounds), rounds, POINTS)).astype(np.int64))
 
 
 @compiled
 def members_after(
-    L: Floats, losses: Floats, propensities: Floats, first: int,
-    sums: Floats, heap: Floats, counts: Ints, total: Floats, numbers: Floats, members: Ints,
-) -> None:  # fmt: skip
-    """Who is best after each row: L [m, J], the taken action under every member; `first` rows came before."""
+    L: Floats, losses: Floats, propensities: Floats, sums: Floats, heap: Floats, counts: Ints, total: float,
+    numbers: Floats, members: Ints,
+) -> float:  # fmt: skip
+    """Who is best after each row, and Σ losses then. L [m, J]: the taken action under every member"""
     for row in range(len(losses)):
-        n = float(first + row + 1)
-        total[0] += losses[row]
-        add_row(sums, heap, counts, L[row], losses[row], propensities[row], clip_at(numbers, n))
-        members[first + row] = best_member(sums, n, total[0], numbers)
+        own = slice(row, row + 1)
+        total = add_rows(sums, heap, counts, L[own], losses[own], propensities[own], numbers, total)
+        n = float(counts[0])
+        values = class_values(sums, n, baseline_at(numbers, total, n), penalty_at(numbers, n))
+        members[row] = np.argmin(values)
+    return total
 
 
 def acting_values(learner: O2PL, values: Floats) -> Floats:
@@ -77,31 +84,21 @@ def acting_values(learner: O2PL, values: Floats) -> Floats:
     A run does not say who acted; we go through its log once more. Before the first row the even mixture of all acts.
     """
     log, policies = learner.log_, learner.policy
-    settings = Settings(
+    objective = Pessimistic(
         learner.penalty, learner.clip, learner.baseline, p=learner.p, beta=learner.beta, delta=learner.delta
     )
-    kept, total = ClassSums(policies.size), np.zeros(1)
+    kept, total = ClassSums(policies.size), 0.0
     members = np.empty(len(log), np.int64)
     for first in range(0, len(log), _CHUNK):
         rows = log[first : first + _CHUNK]
-        kept.reserve(len(rows) * policies.size)
         L = np.ascontiguousarray(policies.likelihoods(rows.contexts, rows.actions))
-        members_after(
-            L,
-            rows.losses,
-            rows.propensities,
-            first,
-            kept.sums,
-            kept.heap,
-            kept.counts,
-            total,
-            settings.numbers,
-            members,
-        )
+        kept.reserve(L.size)
+        columns = L, rows.losses, rows.propensities, kept.sums, kept.heap, kept.counts
+        total = members_after(*columns, total, objective.numbers, members[first : first + _CHUNK])
     return np.concatenate([[values.mean()], values[members[:-1]]])
 
 
-def run(unit: Unit) -> Columns:
+def run_unit(unit: Unit) -> Columns:
     world: Margin = decode(unit.world["world"])
     chance, choice = np.random.SeedSequence(unit.seed).spawn(2)  # the same rounds and thresholds for every penalty
     generator = np.random.default_rng(chance)
@@ -117,7 +114,7 @@ def run(unit: Unit) -> Columns:
     values = world.threshold_values(policies)
     learner.run((rounds.contexts, rounds.table))
     regret = np.cumsum(values.max() - acting_values(learner, values))
-    at = checkpoints(unit.rounds)
+    at = log_checkpoints(unit.rounds)
     return {"nu": np.full(len(at), world.nu), "round": at, "regret": regret[at - 1]}
 
 
@@ -125,8 +122,8 @@ EXPERIMENT = Experiment(
     name="exponent",
     summary="The growth of regret against the margin's exponent, and against Theorem 1.",
     sizes={"quick": Size(rounds=5000, seeds=2), "full": Size(rounds=100_000, seeds=40)},
-    cells=table,
-    run=run,
+    cells=cells,
+    run=run_unit,
     columns={"nu": "double", "round": "int64", "regret": "double"},
     headline="regret",
 )
@@ -136,12 +133,12 @@ def theory(nu: float) -> float:
     return regret_exponent(nu / (nu + 1))
 
 
-def _curves(rows: Any) -> dict[str, dict[float, tuple[Ints, Floats]]]:
+def _curves(rows: Table) -> dict[str, dict[float, tuple[Ints, Floats]]]:
     """penalty -> ν -> (rounds, regret [seeds, points])"""
     names, nus = np.asarray(rows["learner"]), np.asarray(rows["nu"])
     rounds, regret = np.asarray(rows["round"]), np.asarray(rows["regret"])
     out: dict[str, dict[float, tuple[Ints, Floats]]] = {}
-    for name in (each for each in PENALTIES if (names == each).any()):
+    for name in (each for each in PENALTY_SCALES if (names == each).any()):
         out[name] = {}
         for nu in np.unique(nus[names == name]):
             mine = (names == name) & (nus == nu)
@@ -165,7 +162,7 @@ def fitted_error(at: Ints, regret: Floats) -> float:
     return float(np.sqrt((seeds - 1) * without.var()))
 
 
-def _slopes(rows: Any) -> dict[str, tuple[Floats, Floats, Floats]]:
+def _slopes(rows: Table) -> dict[str, tuple[Floats, Floats, Floats]]:
     """penalty -> (theory, measured, standard error), by rising ν"""
     return {
         name: (
@@ -177,14 +174,14 @@ def _slopes(rows: Any) -> dict[str, tuple[Floats, Floats, Floats]]:
     }
 
 
-def claims(rows: Any) -> Sequence[Claim]:
+def claims(rows: Table) -> Sequence[Claim]:
     out = []
     for name, (expected, slopes, _) in _slopes(rows).items():
-        about = f"(λ = {PENALTIES[name]:g})"
+        about = f"(λ = {PENALTY_SCALES[name]:g})"
         line = float(np.polyfit(expected, slopes, 1)[0])
         rises = float(np.diff(slopes).max())  # ν rises along the array, so slopes should fall
-        scaled = f" The penalty is scaled by λ = {PENALTIES[name]:g}; the paper has λ = 1."
-        conditions = _SETTING + (scaled if PENALTIES[name] != 1 else "")
+        scaled = f" The penalty is scaled by λ = {PENALTY_SCALES[name]:g}; the paper has λ = 1."
+        conditions = _SETTING + (scaled if PENALTY_SCALES[name] != 1 else "")
         out += [
             Claim(
                 f"exponent/{name}-monotone",
@@ -227,12 +224,10 @@ _SETTING = (
 )
 
 
-def figures(rows: Any) -> Mapping[str, Any]:
+def figures(rows: Table) -> Mapping[str, Figure]:
     """Regret curves on logarithmic axes, and the measured exponents against the theory's."""
-    from matplotlib.figure import Figure
-
     curves = _curves(rows)
-    figure = Figure(figsize=(10.4, 4.4), layout="constrained")
+    figure = new_figure(10.4, 4.4)
     left, right = figure.subplots(1, 2, width_ratios=(1.15, 1))
     ends = []
     for (nu, (at, regret)), (colour, line) in zip(curves[MAIN].items(), STYLES, strict=False):
@@ -245,22 +240,22 @@ def figures(rows: Any) -> Mapping[str, Any]:
         ends.append((float(mean[-1]), f"ν = {nu:g}", colour))
     left.set_xscale("log")
     left.set_yscale("log")
-    for place, text, colour in _apart(ends, 1.28):
+    for place, text, colour in _apart_on_log_axis(ends, 1.28):
         where: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
         left.annotate(text, (1.0, place), (6, 0), color=colour, va="center", fontweight="bold", **where)
     left.set_xlim(at[0], at[-1])
     left.set_xlabel("round")
     left.set_ylabel("regret to the best member")
-    left.set_title(f"Regret, λ = {PENALTIES[MAIN]:g} (mean ± 2 standard errors)", loc="left", fontsize=11)
+    left.set_title(f"Regret, λ = {PENALTY_SCALES[MAIN]:g} (mean ± 2 standard errors)", loc="left", fontsize=11)
     slopes = _slopes(rows)
     ends_of_axis = np.array([0.05, 0.45])
     right.plot(ends_of_axis, ends_of_axis, color="0.55", linewidth=1)
     right.annotate("theory", (0.42, 0.42), (6, -10), textcoords="offset points", color="0.35")
     for (name, (expected, measured, error)), (colour, _), mark in zip(slopes.items(), STYLES, "os^", strict=False):
-        beside = 0.006 * (list(PENALTIES).index(name) - 1)  # so that error bars do not hide each other
+        beside = 0.006 * (list(PENALTY_SCALES).index(name) - 1)  # so that error bars do not hide each other
         right.errorbar(
             expected + beside, measured, 2 * error, color=colour, marker=mark, capsize=3, linestyle="none",
-            linewidth=1.5, label=f"λ = {PENALTIES[name]:g}",
+            linewidth=1.5, label=f"λ = {PENALTY_SCALES[name]:g}",
         )  # fmt: skip
     right.legend(frameon=False, loc="upper center", ncols=3)
     right.set_ylim(-0.1, 1.25)
@@ -275,7 +270,7 @@ def figures(rows: Any) -> Mapping[str, Any]:
     return {"exponent": figure}
 
 
-def _apart(ends: Sequence[tuple[float, str, str]], factor: float) -> list[tuple[float, str, str]]:
+def _apart_on_log_axis(ends: Sequence[tuple[float, str, str]], factor: float) -> list[tuple[float, str, str]]:
     """Labels of a logarithmic axis, moved up where two would overlap."""
     placed: list[tuple[float, str, str]] = []
     for height, text, colour in sorted(ends):
@@ -284,13 +279,13 @@ def _apart(ends: Sequence[tuple[float, str, str]], factor: float) -> list[tuple[
     return placed
 
 
-def summary(rows: Any) -> Sequence[Mapping[str, str]]:
+def table(rows: Table) -> Sequence[Mapping[str, str]]:
     curves, slopes = _curves(rows), _slopes(rows)
     out = []
     for place, nu in enumerate(curves[MAIN]):
         row = {"ν": f"{nu:g}", "β": f"{nu / (nu + 1):.3f}", "theory": f"{theory(nu):.3f}"}
         for name, (_, measured, error) in slopes.items():
-            penalty = PENALTIES[name]
+            penalty = PENALTY_SCALES[name]
             row[f"exponent, λ = {penalty:g}"] = f"{measured[place]:.3f} ± {error[place]:.3f}"
             row[f"final regret, λ = {penalty:g}"] = f"{curves[name][nu][1][:, -1].mean():.1f}"
         out.append(row)
@@ -314,5 +309,5 @@ EXPONENT = Study(
     ),
     claims=claims,
     figures=figures,
-    table=summary,
+    table=table,
 )

@@ -5,9 +5,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from o2pl.drawing import new_figure, write_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from pyarrow import Table
 
 # Okabe and Ito's palette, which people with any colour vision can tell apart; and a line style each, for print.
 STYLES = (
@@ -21,14 +28,12 @@ STYLES = (
 )
 
 
-def curves(rows: Any, column: str, labels: Mapping[str, str], *, title: str, ylabel: str, top: float) -> Any:
+def curves(rows: Table, column: str, labels: Mapping[str, str], *, title: str, ylabel: str, top: float) -> Figure:
     """`column` by round for each learner of one world: mean over seeds, and a band from the lowest to the highest.
 
     `labels` says which learners, in which order, and what to call them; the axis goes from 0 to `top`.
     """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.2, 4.2), layout="constrained")
+    figure = new_figure(7.2, 4.2)
     axes = figure.add_subplot()
     learners, rounds, values = (np.asarray(rows[name]) for name in ("learner", "round", column))
     ends = {}
@@ -68,12 +73,21 @@ def _apart(heights: list[float], gap: float) -> list[float]:
     return [float(height) for height in placed]
 
 
-def save(figure: Any, stem: Path) -> list[Path]:
-    """As `stem`.png and `stem`.svg; the same figure makes the same bytes."""
-    import matplotlib as mpl
+def label_axes(axes: Axes, title: str, xlabel: str, ylabel: str, scale: str) -> None:
+    """Titles, legend and grid; the x axis is logarithmic, the y axis too if `scale` is "loglog"."""
+    axes.set_xscale("log")
+    axes.set_yscale("log" if scale == "loglog" else "linear")
+    axes.set_title(title, loc="left", fontsize=11)
+    axes.set_xlabel(xlabel)
+    axes.set_ylabel(ylabel)
+    axes.legend(frameon=False, fontsize=8)
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
 
-    with mpl.rc_context({"svg.hashsalt": "o2pl", "svg.fonttype": "none"}):
-        paths = [stem.with_suffix(kind) for kind in (".png", ".svg")]
-        figure.savefig(paths[0], dpi=160)
-        figure.savefig(paths[1], metadata={"Date": None})
+
+def save_figure(figure: Figure, stem: Path) -> list[Path]:
+    """As `stem`.png and `stem`.svg; the same figure makes the same bytes."""
+    paths = [stem.with_suffix(kind) for kind in (".png", ".svg")]
+    for path in paths:
+        write_figure(figure, path)
     return paths

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from o2pl.drawing import new_figure
 from o2pl.environments import GaussianExample
-from o2pl.experiments.batches import built, described, gaussian, mean_and_deviation, rollouts
-from o2pl.experiments.experiment import Cell, Columns, Experiment, Settings, Size, Unit
+from o2pl.experiments.batches import best_scrm, gaussian, mean_and_deviation, rollouts
+from o2pl.experiments.description import Description, built, described
+from o2pl.experiments.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.experiments.figures import STYLES
 from o2pl.experiments.study import Claim, Study, at_most
 from o2pl.features import Chain
@@ -20,13 +22,17 @@ from o2pl.protocols import Floats
 from o2pl.storage import decode, encode
 from o2pl.validation import to_loss
 
-WORLD = GaussianExample()
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pyarrow import Table
+
+EXAMPLE = GaussianExample()
 SCALE = 0.3  # σ of the policies
 BATCH = 100  # rows of a rollout
-LAMBDAS = (0.0, 0.1, 0.3, 1.0, 2.0, 3.0)  # of SCRM, in units of the natural loss
-PATHS = 25  # drawn one by one in the figure
+SCRM_LAMBDAS = (0.0, 0.1, 0.3, 1.0, 2.0, 3.0)  # of SCRM, in units of the natural loss
+PATHS_DRAWN = 25  # drawn one by one in the figure
 LAST = 5  # rollouts over which a path's variation is summed
-OPTIMUM = SCALE**2 + WORLD.noise**2 - 1  # the least expected loss of the class, at θ = θ*
+OPTIMUM = SCALE**2 + EXAMPLE.noise**2 - 1  # the least expected loss of the class, at θ = θ*
 _O2PL = {
     "o2pl-surrogate": "O2PL, clipped risk alone",
     "o2pl-penalised": "O2PL, variance penalised",
@@ -35,32 +41,37 @@ _O2PL = {
 }
 
 
-def learners() -> dict[str, Settings]:
+def learners() -> dict[str, Description]:
     """The settings of every learner by name.
 
     O2PL scales losses by the reward range; b = the natural loss 0 on that scale leaves them as they are, which is what
     SCRM gets. b = 0 ("shifted") instead moves all of them below 0.
     """
-    own: dict[str, Any] = {"scale": SCALE, "features": Chain(), "schedule": Exact(), "reward_range": WORLD.reward_range}
-    zero = float(to_loss(0.0, WORLD.reward_range))
+    own: dict[str, Any] = {
+        "scale": SCALE,
+        "features": Chain(),
+        "schedule": Exact(),
+        "reward_range": EXAMPLE.reward_range,
+    }
+    zero = float(to_loss(0.0, EXAMPLE.reward_range))
     made: dict[str, Any] = {
         "o2pl-surrogate": GaussianO2PL(**own, control=None, l2=0.0, penalty=0.0, baseline=zero),
         "o2pl-penalised": GaussianO2PL(**own, control=None, l2=0.0, penalty=0.01, baseline=zero),
         "o2pl-centred": GaussianO2PL(**own, control=None, l2=0.0, penalty=0.01, baseline="mean"),
         "o2pl-shifted": GaussianO2PL(**own, control=None, l2=0.0, penalty=0.0, baseline=None),
     }
-    for penalty in LAMBDAS:
+    for penalty in SCRM_LAMBDAS:
         rival: dict[str, Any] = {"batch": BATCH, "growth": 1.0, "penalty": penalty, "l2": 0.0, "features": Chain()}
-        made[f"scrm-{penalty:g}"] = SCRM(Gaussian(0.0, SCALE), **rival, reward_range=None, start=(WORLD.start,))
+        made[f"scrm-{penalty:g}"] = SCRM(Gaussian(0.0, SCALE), **rival, reward_range=None, start=(EXAMPLE.start,))
     return {name: described(name, learner) for name, learner in made.items()}
 
 
 def cells(data: str | None) -> Sequence[Cell]:
-    world = {"name": "gaussian", "world": encode(WORLD), "batch": BATCH}
+    world = {"name": "gaussian", "world": encode(EXAMPLE), "batch": BATCH}
     return [Cell(world, settings) for settings in learners().values()]
 
 
-def run(unit: Unit) -> Columns:
+def run_unit(unit: Unit) -> Columns:
     """θ and the exact expected loss (θ - θ*)² + σ² + noise² - 1 before the first rollout and after each."""
     world: GaussianExample = decode(unit.world["world"])
     chance, choice = (np.random.default_rng(seed) for seed in np.random.SeedSequence(unit.seed).spawn(2))
@@ -79,9 +90,9 @@ def run(unit: Unit) -> Columns:
 # -- what the rows say
 
 
-def paths(table: Any, column: str) -> dict[str, Floats]:
+def paths(rows: Table, column: str) -> dict[str, Floats]:
     """learner -> its column, [seeds, rollouts + 1]."""
-    names, units, values = (np.asarray(table[name]) for name in ("learner", "unit", column))
+    names, units, values = (np.asarray(rows[name]) for name in ("learner", "unit", column))
     return {
         str(name): np.stack([values[units == unit] for unit in np.unique(units[names == name])])
         for name in dict.fromkeys(names.tolist())
@@ -98,10 +109,9 @@ def excess(losses: Floats) -> Floats:
     return losses[:, -1] - OPTIMUM
 
 
-def best_scrm(losses: Mapping[str, Floats]) -> str:
-    """SCRM with λ̂: the λ whose final loss turned out lowest in the mean over seeds."""
-    rivals = [name for name in losses if name.startswith("scrm-")]
-    return min(rivals, key=lambda name: float(losses[name][:, -1].mean()))
+def final(losses: Mapping[str, Floats]) -> dict[str, Floats]:
+    """learner -> the loss after its last rollout, [seeds]."""
+    return {name: each[:, -1] for name, each in losses.items()}
 
 
 _CONDITIONS = (
@@ -111,9 +121,9 @@ _CONDITIONS = (
 _PENALISED = "; λ = .01 of the reward range of 16.5"
 
 
-def claims(table: Any) -> Sequence[Claim]:
-    thetas, losses = paths(table, "theta"), paths(table, "loss")
-    rival = variation(thetas[best_scrm(losses)])
+def claims(rows: Table) -> Sequence[Claim]:
+    thetas, losses = paths(rows, "theta"), paths(rows, "loss")
+    rival = variation(thetas[best_scrm(final(losses))])
     found = []
     for name, conditions in (("o2pl-surrogate", _CONDITIONS), ("o2pl-penalised", _CONDITIONS + _PENALISED)):
         if name not in thetas:
@@ -131,9 +141,9 @@ def claims(table: Any) -> Sequence[Claim]:
     return found
 
 
-def summary(table: Any) -> Sequence[Mapping[str, str]]:
-    thetas, losses = paths(table, "theta"), paths(table, "loss")
-    best = best_scrm(losses)
+def table(rows: Table) -> Sequence[Mapping[str, str]]:
+    thetas, losses = paths(rows, "theta"), paths(rows, "loss")
+    best = best_scrm(final(losses))
     return [
         {
             "learner": _O2PL.get(name, f"SCRM, λ = {name.removeprefix('scrm-')}{' (λ̂)' if name == best else ''}"),
@@ -147,15 +157,13 @@ def summary(table: Any) -> Sequence[Mapping[str, str]]:
     ]
 
 
-def figures(table: Any) -> Mapping[str, Any]:
+def figures(rows: Table) -> Mapping[str, Figure]:
     """Above the loss by rollout (median and the middle 80 % of seeds), below paths θ_m and their median."""
-    from matplotlib.figure import Figure
-
-    thetas, losses = paths(table, "theta"), paths(table, "loss")
-    best = best_scrm(losses)
+    thetas, losses = paths(rows, "theta"), paths(rows, "loss")
+    best = best_scrm(final(losses))
     shown = {best: f"(a) SCRM, last batch, λ̂ = {best.removeprefix('scrm-')}"}
     shown |= {"o2pl-surrogate": "(b) O2PL, clipped risk", "o2pl-penalised": "(c) O2PL, penalised"}
-    figure = Figure(figsize=(9.6, 6.0), layout="constrained")
+    figure = new_figure(9.6, 6.0)
     axes = figure.subplots(2, len(shown), sharex=True, sharey="row")
     for column, ((name, title), (colour, _)) in enumerate(
         zip(shown.items(), (STYLES[1], STYLES[0], STYLES[2]), strict=True)
@@ -169,9 +177,9 @@ def figures(table: Any) -> Mapping[str, Any]:
         above.plot(rollout, np.median(losses[name], axis=0), color=colour, linewidth=2)
         above.axhline(OPTIMUM, color="black", linewidth=1, linestyle=(0, (2, 2)))
         above.set_title(title, loc="left", fontsize=11)
-        below.plot(rollout, thetas[name][:PATHS].T, color=colour, linewidth=0.7, alpha=0.35)
+        below.plot(rollout, thetas[name][:PATHS_DRAWN].T, color=colour, linewidth=0.7, alpha=0.35)
         below.plot(rollout, np.median(thetas[name], axis=0), color=colour, linewidth=2.5)
-        below.axhline(WORLD.target, color="black", linewidth=1, linestyle=(0, (2, 2)))
+        below.axhline(EXAMPLE.target, color="black", linewidth=1, linestyle=(0, (2, 2)))
         below.set_xlabel("rollout")
     axes[0, 0].set_ylabel("expected loss (dashed: optimum)")
     axes[1, 0].set_ylabel("θ (dashed: θ*)")
@@ -187,7 +195,7 @@ GAUSSIAN = Study(
         summary="A Gaussian policy over 15 rollouts: loss and path of θ, SCRM against O2PL.",
         sizes={"quick": Size(rounds=15, seeds=10), "full": Size(rounds=15, seeds=100)},
         cells=cells,
-        run=run,
+        run=run_unit,
         columns={"rollout": "int64", "theta": "double", "loss": "double"},
         headline="loss",
     ),
@@ -201,5 +209,5 @@ GAUSSIAN = Study(
     "(losses moved below 0) O2PL stays near its data and is far from done after 15 rollouts.",
     claims=claims,
     figures=figures,
-    table=summary,
+    table=table,
 )

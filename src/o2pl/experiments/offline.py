@@ -8,21 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from o2pl.drawing import new_figure
 from o2pl.errors import InvalidInput
-from o2pl.experiments.experiment import Cell, Columns, Settings, Unit
+from o2pl.experiments.description import OF_THE_RUN, described
+from o2pl.experiments.experiment import Cell, Columns, Unit
 from o2pl.experiments.figures import STYLES
 from o2pl.experiments.study import Claim
 from o2pl.experiments.summary import final_values, mean_and_error
 from o2pl.learners import O2PL
-from o2pl.learners.rivals import OFFLINE_RIVALS, UNIT, OfflineRecipe, Range
+from o2pl.learners.rivals import OFFLINE_RIVALS, MakeLearner, seeded, seedless
 from o2pl.learners.rivals.models import Link
 from o2pl.learners.rivals.reductions import DirectMethod, DoublyRobust, IPWClassifier
 from o2pl.protocols import Floats
 from o2pl.storage import decode, encode
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pyarrow import Table
 
 COLUMNS = {
     "log_rows": "int64",
@@ -36,39 +42,31 @@ COLUMNS = {
 }
 
 
-def _recipe(learner: Callable[..., Any], *, seeded: bool = False, **settings: Any) -> OfflineRecipe:
-    def make(n_actions: int, seed: Any, reward_range: Range = UNIT) -> Any:
-        chance = {"random_state": seed} if seeded else {}
-        return learner(n_actions, reward_range=reward_range, **chance, **settings)
-
-    return make
+def _o2pl(penalty: float, control: float, l2: float) -> MakeLearner[Any]:
+    return seeded(O2PL, policy="linear", penalty=penalty, control=control, l2=l2)
 
 
-def _o2pl(penalty: float, control: float, l2: float) -> OfflineRecipe:
-    return _recipe(O2PL, seeded=True, policy="linear", penalty=penalty, control=control, l2=l2)
+def _ipw_csc(l2: float) -> MakeLearner[Any]:
+    return seedless(IPWClassifier, l2=l2)
 
 
-def _ipw_csc(l2: float) -> OfflineRecipe:
-    return _recipe(IPWClassifier, l2=l2)
+def _dr(l2: float, clip: float, model_l2: float) -> MakeLearner[Any]:
+    return seeded(DoublyRobust, l2=l2, clip=clip, model_l2=model_l2)
 
 
-def _dr(l2: float, clip: float, model_l2: float) -> OfflineRecipe:
-    return _recipe(DoublyRobust, seeded=True, l2=l2, clip=clip, model_l2=model_l2)
+def _dm(model: str, kind: tuple[Link, float | str], l2: float) -> MakeLearner[Any]:
+    return seedless(DirectMethod, model=model, link=kind[0], level=kind[1], l2=l2)
 
 
-def _dm(model: str, kind: tuple[Link, float | str], l2: float) -> OfflineRecipe:
-    return _recipe(DirectMethod, model=model, link=kind[0], level=kind[1], l2=l2)
-
-
-METHODS: dict[str, Callable[..., OfflineRecipe]] = {
+METHODS: dict[str, Callable[..., MakeLearner[Any]]] = {
     "o2pl": _o2pl,
     "ipw-csc": _ipw_csc,
     "dr": _dr,
     "dm-additive": partial(_dm, "additive"),
     "dm-arms": partial(_dm, "arms"),
 }
-PAPER = _recipe(O2PL.paper, seeded=True)  # nothing to tune
-RIVALS = ("ipw-csc", "dr", "dm-additive")  # the paper's; OBP's DM is one model of context and action: additive
+PAPER_O2PL = seeded(O2PL.paper)  # nothing to tune
+PAPER_RIVALS = ("ipw-csc", "dr", "dm-additive")  # the paper's; OBP's DM is one model of context and action: additive
 # Chosen by `tuning`, which says among which: (λ, control, l2), l2, (l2, clip, l2 of the models), ((link, level), l2).
 SYNTHETIC: dict[str, tuple[Any, ...]] = {
     "o2pl": (0.3, 11.2, 17.3),
@@ -103,16 +101,18 @@ LABELS = {
 }
 
 
-UNTUNED = tuple(f"{name}-untuned" for name in RIVALS)
+UNTUNED = tuple(f"{name}-untuned" for name in PAPER_RIVALS)
 
 
-def tuned(settings: Mapping[str, tuple[Any, ...]]) -> dict[str, OfflineRecipe]:
+def tuned_learners(settings: Mapping[str, tuple[Any, ...]]) -> dict[str, MakeLearner[Any]]:
     """The learners with these settings, the paper's letter, and the paper's rivals as they come."""
-    as_they_come = {f"{name}-untuned": OFFLINE_RIVALS[name] for name in RIVALS}
-    return {name: METHODS[name](*values) for name, values in settings.items()} | {"o2pl-paper": PAPER} | as_they_come
+    as_they_come = {f"{name}-untuned": OFFLINE_RIVALS[name] for name in PAPER_RIVALS}
+    return (
+        {name: METHODS[name](*values) for name, values in settings.items()} | {"o2pl-paper": PAPER_O2PL} | as_they_come
+    )
 
 
-def described(settings: Mapping[str, tuple[Any, ...]], search: str) -> str:
+def settings_text(settings: Mapping[str, tuple[Any, ...]], search: str) -> str:
     """For the report: the settings, and how they were chosen."""
     penalty, control, l2 = settings["o2pl"]
     of_policy, clip, of_models = settings["dr"]
@@ -138,32 +138,24 @@ def _level(level: float | str) -> str:
 # -- units
 
 
-def cells(worlds: Mapping[str, Any], learners: Mapping[str, OfflineRecipe]) -> list[Cell]:
+def crossed_tasks(worlds: Mapping[str, Any], learners: Mapping[str, MakeLearner[Any]]) -> list[Cell]:
     """Every task with every learner."""
     return [
-        Cell({"name": name, "world": encode(world)}, _described(learner, recipe))
+        Cell({"name": name, "world": encode(world)}, described(learner, make(2, None), OF_THE_RUN))
         for name, world in worlds.items()
-        for learner, recipe in learners.items()
+        for learner, make in learners.items()
     ]
 
 
-def _described(name: str, recipe: OfflineRecipe) -> Settings:
-    learner = recipe(2, None)
-    own = ("n_actions", "reward_range", "random_state")  # decided by the task and the seed
-    params = {key: encode(value) for key, value in learner.get_params().items() if key not in own}
-    return {"name": name, "class": type(learner).__name__, "params": params}
-
-
-def run(unit: Unit, learners: Mapping[str, OfflineRecipe]) -> Columns:
-    recipe = learners[unit.learner["name"]]
-    if _described(unit.learner["name"], recipe) != unit.learner:
-        raise InvalidInput(f"{unit.id}: found other settings here, expected {unit.learner}: another version of o2pl?")
+def run_unit(unit: Unit, learners: Mapping[str, MakeLearner[Any]]) -> Columns:
+    make = learners[unit.learner["name"]]
+    unit.check_learner(described(unit.learner["name"], make(2, None), OF_THE_RUN))
     task = decode(unit.world["world"])
     chance, choice = np.random.SeedSequence(unit.seed).spawn(2)  # the log's, the same for all learners; the learner's
     logged = task.log(unit.rounds, np.random.default_rng(chance))
-    learner = recipe(task.n_actions, int(choice.generate_state(1)[0]))
+    learner = make(task.n_actions, int(choice.generate_state(1)[0]))
     log = logged.interactions
-    learner.fit(log.contexts, log.actions, -log.losses, log.propensities)  # rewards in [0, 1]: minus the losses
+    learner.fit(*log)
     greedy = np.eye(task.n_actions)[learner.predict(logged.contexts)]
     overlap = logged.overlap
     return {
@@ -181,11 +173,11 @@ def run(unit: Unit, learners: Mapping[str, OfflineRecipe]) -> Columns:
 # -- what is read off the rows
 
 
-def worlds_of(rows: Any) -> list[str]:
+def worlds_of(rows: Table) -> list[str]:
     return list(dict.fromkeys(rows["world"].to_pylist()))
 
 
-def margins(rows: Any, learner: str, rivals: Iterable[str], column: str = "value") -> dict[str, Floats]:
+def margins(rows: Table, learner: str, rivals: Iterable[str], column: str = "value") -> dict[str, Floats]:
     """World -> the learner's `column` less the value of the best rival (by its mean), seed by seed."""
     own, theirs = final_values(rows, column), final_values(rows, "value")
     found: dict[str, Floats] = {}
@@ -217,7 +209,7 @@ def ahead(
     return Claim(key, claim, paper, float(measured), f"> {than:g}", bool(measured > than), conditions)
 
 
-def table(rows: Any) -> Sequence[Mapping[str, str]]:
+def table(rows: Table) -> Sequence[Mapping[str, str]]:
     """Mean value ± standard error by learner and world; O2PL sampled as well as greedy; logger and oracle below."""
     shown: list[Mapping[str, str]] = []
     present = set(rows["learner"].to_pylist())
@@ -230,7 +222,7 @@ def table(rows: Any) -> Sequence[Mapping[str, str]]:
     return [*shown, _line("the logger", rows, "logger", some), _line("oracle", rows, "oracle", some)]
 
 
-def _line(label: str, rows: Any, column: str, learner: str) -> Mapping[str, str]:
+def _line(label: str, rows: Table, column: str, learner: str) -> Mapping[str, str]:
     found = final_values(rows, column)
     values = {world: found[world, learner] for world in worlds_of(rows) if (world, learner) in found}
     return {"learner": label} | {world: text(each) for world, each in values.items()}
@@ -244,17 +236,13 @@ def text(values: Floats, digits: int = 3) -> str:
 # -- figures
 
 
-def dots(rows: Any, title: str) -> Any:
+def dots(rows: Table, title: str) -> Figure:
     """A panel per world: each learner's value, ± two standard errors; the oracle dashed, the logger dotted."""
-    from matplotlib.figure import Figure
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
-
     worlds, names = worlds_of(rows), [name for name in LABELS if name in set(rows["learner"].to_pylist())]
     found = {column: final_values(rows, column) for column in ("value", "sampled", "logger", "oracle")}
     across = min(2, len(worlds))
     down = -(-len(worlds) // across)
-    spacing = ConstrainedLayoutEngine(wspace=0.06, hspace=0.04)
-    figure = Figure(figsize=(8.6, 0.9 + 2.9 * down), layout=spacing)
+    figure = new_figure(8.6, 0.9 + 2.9 * down, wspace=0.06, hspace=0.04)
     panels = figure.subplots(down, across, sharey=True, squeeze=False).reshape(-1)
     for panel, world in zip(panels, worlds, strict=False):
         for line, name in enumerate(names):

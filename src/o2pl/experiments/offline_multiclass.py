@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from o2pl.environments import LOGGED_TASKS
 from o2pl.experiments import offline
 from o2pl.experiments.experiment import Cell, Columns, Experiment, Size, Unit
-from o2pl.experiments.offline import LABELS, RIVALS, ahead, lowest, margins, on_average
+from o2pl.experiments.offline import LABELS, PAPER_RIVALS, ahead, lowest, margins, on_average
 from o2pl.experiments.study import Claim, Study
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pyarrow import Table
+
 SETS = ("iris", "wine", "breast-cancer", "digits")
-LEARNERS = offline.tuned(offline.MULTICLASS) | {"o2pl-synthetic": offline.METHODS["o2pl"](*offline.SYNTHETIC["o2pl"])}
+LEARNERS = offline.tuned_learners(offline.MULTICLASS) | {
+    "o2pl-synthetic": offline.METHODS["o2pl"](*offline.SYNTHETIC["o2pl"])
+}
 CONDITIONS = "with its own settings, chosen on other splits of the same sets by the same search as the rivals'"
 
 
-def table(data: str | None) -> Sequence[Cell]:
-    return offline.cells({name: LOGGED_TASKS[name] for name in SETS}, LEARNERS)
+def cells(data: str | None) -> Sequence[Cell]:
+    return offline.crossed_tasks({name: LOGGED_TASKS[name] for name in SETS}, LEARNERS)
 
 
-def run(unit: Unit) -> Columns:
-    return offline.run(unit, LEARNERS)
+def run_unit(unit: Unit) -> Columns:
+    return offline.run_unit(unit, LEARNERS)
 
 
-def claims(rows: Any) -> Sequence[Claim]:
+def claims(rows: Table) -> Sequence[Claim]:
     """Leads are means over the sets less two standard errors; where it says "on no set", the lowest of such leads."""
     name = "offline-multiclass"
     made = [
@@ -35,27 +41,27 @@ def claims(rows: Any) -> Sequence[Claim]:
             CONDITIONS,
             paper="compared in a figure, without figures in the text",
         )
-        for rival in (*RIVALS, "dm-arms")
+        for rival in (*PAPER_RIVALS, "dm-arms")
     ]
     return [
         *made,
         ahead(
             f"{name}/level-with-the-best",
             "On no set does O2PL fall more than .02 short of the best of IPW-CSC, DR and additive DM.",
-            lowest(margins(rows, "o2pl", RIVALS)),
+            lowest(margins(rows, "o2pl", PAPER_RIVALS)),
             CONDITIONS,
             than=-0.02,
         ),
         ahead(
             f"{name}/one-setting",
             "The setting of the synthetic tasks is above the best of IPW-CSC, DR and additive DM on average here too.",
-            on_average(margins(rows, "o2pl-synthetic", RIVALS)),
+            on_average(margins(rows, "o2pl-synthetic", PAPER_RIVALS)),
             "",
         ),
     ]
 
 
-def figures(rows: Any) -> Mapping[str, Any]:
+def figures(rows: Table) -> Mapping[str, Figure]:
     title = "Policies learned from a log, classification sets (filled: greedy deployment, hollow: sampled)"
     return {"offline-multiclass": offline.dots(rows, title)}
 
@@ -65,8 +71,8 @@ OFFLINE_MULTICLASS = Study(
         name="offline-multiclass",
         summary="Policies from logs of classification sets (embedded ones), valued exactly.",
         sizes={"quick": Size(rounds=2000, seeds=5), "full": Size(rounds=2000, seeds=20)},
-        cells=table,
-        run=run,
+        cells=cells,
+        run=run_unit,
         columns=offline.COLUMNS,
         headline="value",
     ),
@@ -75,7 +81,7 @@ OFFLINE_MULTICLASS = Study(
     "in numbers.",
     settings="A logistic regression on a tenth of the rows logs (floor 0.1/K), three tenths value the policies, the "
     "rest is the log (90 to 1,077 rows); 20 seeds (quick: 5). "
-    + offline.described(offline.MULTICLASS, offline.MULTICLASS_SEARCH),
+    + offline.settings_text(offline.MULTICLASS, offline.MULTICLASS_SEARCH),
     claims=claims,
     figures=figures,
     table=offline.table,

@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from o2pl.environments import LOGGED_TASKS
 from o2pl.experiments import offline
 from o2pl.experiments.experiment import Cell, Columns, Experiment, Size, Unit
-from o2pl.experiments.offline import LABELS, RIVALS, UNTUNED, ahead, lowest, margins
+from o2pl.experiments.offline import LABELS, PAPER_RIVALS, UNTUNED, ahead, lowest, margins
 from o2pl.experiments.study import Claim, Study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pyarrow import Table
 
 EASY, HARD = ("logistic", "linear-bernoulli"), ("weak-overlap", "misspecified")
 TASKS = ("logistic", "weak-overlap", "linear-bernoulli", "misspecified")
-LEARNERS = offline.tuned(offline.SYNTHETIC)
+LEARNERS = offline.tuned_learners(offline.SYNTHETIC)
 CONDITIONS = (
     "with a baseline, a control variate and an l2, chosen on other seeds by the same search as the rivals' settings; "
     "deployed by the likeliest action"
 )
 
 
-def table(data: str | None) -> Sequence[Cell]:
-    return offline.cells({name: LOGGED_TASKS[name] for name in TASKS}, LEARNERS)
+def cells(data: str | None) -> Sequence[Cell]:
+    return offline.crossed_tasks({name: LOGGED_TASKS[name] for name in TASKS}, LEARNERS)
 
 
-def run(unit: Unit) -> Columns:
-    return offline.run(unit, LEARNERS)
+def run_unit(unit: Unit) -> Columns:
+    return offline.run_unit(unit, LEARNERS)
 
 
-def claims(rows: Any) -> Sequence[Claim]:
+def claims(rows: Table) -> Sequence[Claim]:
     """Each lead is its lowest over the tasks, less two standard errors."""
     name = "offline-synthetic"
     made = [
@@ -41,14 +45,14 @@ def claims(rows: Any) -> Sequence[Claim]:
             CONDITIONS,
             paper="O2PL above it in the figure",
         )
-        for rival in (*RIVALS, *UNTUNED)
+        for rival in (*PAPER_RIVALS, *UNTUNED)
     ]
-    best = {world: float(lead.mean()) for world, lead in margins(rows, "o2pl", RIVALS).items()}
+    best = {world: float(lead.mean()) for world, lead in margins(rows, "o2pl", PAPER_RIVALS).items()}
     hard, easy = (np.mean([best[world] for world in worlds]) for worlds in (HARD, EASY))
     others = [
-        ("sampled", "Sampled from, instead of deployed greedily, it is still above all three.", "o2pl", RIVALS),
+        ("sampled", "Sampled from, instead of deployed greedily, it is still above all three.", "o2pl", PAPER_RIVALS),
         ("dm-arms", "It is above a DM with one model per arm.", "o2pl", ["dm-arms"]),
-        ("paper-letter", "The paper's objective to the letter is above all three.", "o2pl-paper", RIVALS),
+        ("paper-letter", "The paper's objective to the letter is above all three.", "o2pl-paper", PAPER_RIVALS),
     ]
     return [
         *made,
@@ -77,7 +81,7 @@ def claims(rows: Any) -> Sequence[Claim]:
     ]
 
 
-def figures(rows: Any) -> Mapping[str, Any]:
+def figures(rows: Table) -> Mapping[str, Figure]:
     title = "Policies learned from a log, synthetic tasks (filled: greedy deployment, hollow: sampled)"
     return {"offline-synthetic": offline.dots(rows, title)}
 
@@ -87,8 +91,8 @@ OFFLINE_SYNTHETIC = Study(
         name="offline-synthetic",
         summary="Policies from logs of four synthetic tasks, valued exactly.",
         sizes={"quick": Size(rounds=2000, seeds=5), "full": Size(rounds=2000, seeds=20)},
-        cells=table,
-        run=run,
+        cells=cells,
+        run=run_unit,
         columns=offline.COLUMNS,
         headline="value",
     ),
@@ -97,7 +101,7 @@ OFFLINE_SYNTHETIC = Study(
     "misspecification.",
     settings="Ten features, five actions, Bernoulli rewards; loggers are softmax policies that know nothing of the "
     "rewards. Logs of 2,000 rows, 20 seeds (quick: 5 seeds). "
-    + offline.described(offline.SYNTHETIC, offline.SYNTHETIC_SEARCH),
+    + offline.settings_text(offline.SYNTHETIC, offline.SYNTHETIC_SEARCH),
     claims=claims,
     figures=figures,
     table=offline.table,

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from o2pl.drawing import new_figure
 from o2pl.environments import BernoulliTask, SoftmaxLogger, SyntheticLog
 from o2pl.experiments import offline
 from o2pl.experiments.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.experiments.figures import STYLES
-from o2pl.experiments.offline import LABELS, RIVALS, UNTUNED, ahead, lowest, margins
+from o2pl.experiments.offline import LABELS, PAPER_RIVALS, UNTUNED, ahead, lowest, margins
 from o2pl.experiments.study import Claim, Study
 from o2pl.experiments.summary import final_values, mean_and_error
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from pyarrow import Table
+
 FLOORS = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)  # ε/K
 TASK = BernoulliTask("logistic")
-SHARPNESS = 5.0
-LEARNERS = offline.tuned(offline.SYNTHETIC)
+LOGGER_SHARPNESS = 5.0
+LEARNERS = offline.tuned_learners(offline.SYNTHETIC)
 LOW = 0.005  # floors up to this are the ones of our own bar
 CONDITIONS = (
     "with a baseline, a control variate and an l2, chosen on other seeds by the same search as the rivals' settings; "
@@ -32,34 +38,34 @@ def world(floor: float) -> str:
 
 
 def log_of(floor: float) -> SyntheticLog:
-    return SyntheticLog(TASK, SoftmaxLogger(sharpness=SHARPNESS, epsilon=floor * TASK.n_actions))
+    return SyntheticLog(TASK, SoftmaxLogger(sharpness=LOGGER_SHARPNESS, epsilon=floor * TASK.n_actions))
 
 
-def table(data: str | None) -> Sequence[Cell]:
-    return offline.cells({world(floor): log_of(floor) for floor in FLOORS}, LEARNERS)
+def cells(data: str | None) -> Sequence[Cell]:
+    return offline.crossed_tasks({world(floor): log_of(floor) for floor in FLOORS}, LEARNERS)
 
 
-def run(unit: Unit) -> Columns:
-    return offline.run(unit, LEARNERS)
+def run_unit(unit: Unit) -> Columns:
+    return offline.run_unit(unit, LEARNERS)
 
 
-def floors_of(rows: Any) -> dict[str, float]:
+def floors_of(rows: Table) -> dict[str, float]:
     """World -> its floor, of the worlds in these rows, from the highest floor down."""
     present = set(rows["world"].to_pylist())
     return {world(floor): floor for floor in FLOORS if world(floor) in present}
 
 
-def drop(rows: Any, learner: str) -> float:
+def drop(rows: Table, learner: str) -> float:
     """What the learner loses in value from the highest floor to the lowest."""
     floors, values = list(floors_of(rows)), final_values(rows, "value")
     return float(values[floors[0], learner].mean() - values[floors[-1], learner].mean())
 
 
-def claims(rows: Any) -> Sequence[Claim]:
+def claims(rows: Table) -> Sequence[Claim]:
     """Leads are the lowest over the floors, less two standard errors."""
     name, low = "overlap", [each for each, floor in floors_of(rows).items() if floor <= LOW]
     strongest = "“the strongest method across the sweep”"
-    leads = margins(rows, "o2pl", RIVALS)
+    leads = margins(rows, "o2pl", PAPER_RIVALS)
     return [
         ahead(
             f"{name}/strongest",
@@ -75,7 +81,7 @@ def claims(rows: Any) -> Sequence[Claim]:
                 lowest(margins(rows, "o2pl", [rival]), low),
                 CONDITIONS,
             )
-            for rival in (*RIVALS, *UNTUNED)
+            for rival in (*PAPER_RIVALS, *UNTUNED)
         ),
         ahead(
             f"{name}/graceful",
@@ -88,31 +94,29 @@ def claims(rows: Any) -> Sequence[Claim]:
         ahead(
             f"{name}/strongest-of-all",
             "At every floor it is also above a DM with one model per arm.",
-            lowest(margins(rows, "o2pl", [*RIVALS, "dm-arms"])),
+            lowest(margins(rows, "o2pl", [*PAPER_RIVALS, "dm-arms"])),
             CONDITIONS,
             paper=strongest,
         ),
         ahead(
             f"{name}/paper-letter",
             "The paper's objective to the letter is above IPW-CSC, DR and additive DM at every floor.",
-            lowest(margins(rows, "o2pl-paper", RIVALS)),
+            lowest(margins(rows, "o2pl-paper", PAPER_RIVALS)),
             "",
             paper=strongest,
         ),
     ]
 
 
-def figures(rows: Any) -> Mapping[str, Any]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9.6, 4.4), layout="constrained")
+def figures(rows: Table) -> Mapping[str, Figure]:
+    figure = new_figure(9.6, 4.4)
     left, right = figure.subplots(1, 2, width_ratios=(1.35, 1))
     _values(left, rows)
     _diagnostics(right, rows)
     return {"overlap": figure}
 
 
-def _values(axes: Any, rows: Any) -> None:
+def _values(axes: Axes, rows: Table) -> None:
     """Value by floor: mean over seeds, band of two standard errors, labels at the lowest floor."""
     floors, values = floors_of(rows), final_values(rows, "value")
     x = list(floors.values())
@@ -132,7 +136,7 @@ def _values(axes: Any, rows: Any) -> None:
     _floor_axis(axes)
 
 
-def _diagnostics(axes: Any, rows: Any) -> None:
+def _diagnostics(axes: Axes, rows: Table) -> None:
     floors = floors_of(rows)
     ends = {}
     for (column, label), (colour, line) in zip(DIAGNOSTICS.items(), STYLES, strict=False):
@@ -146,7 +150,7 @@ def _diagnostics(axes: Any, rows: Any) -> None:
     _floor_axis(axes)
 
 
-def _floor_axis(axes: Any) -> None:
+def _floor_axis(axes: Axes) -> None:
     axes.set_xscale("log")
     axes.invert_xaxis()  # overlap weakens to the right
     axes.set_xticks(FLOORS, [f"{floor:g}" for floor in FLOORS], rotation=45)
@@ -156,7 +160,7 @@ def _floor_axis(axes: Any) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _end_labels(axes: Any, ends: Mapping[str, tuple[float, str]], gap: float) -> None:
+def _end_labels(axes: Axes, ends: Mapping[str, tuple[float, str]], gap: float) -> None:
     """Names beside the lines' right ends, `gap` apart where they would overlap."""
     height = -np.inf
     for label, (value, colour) in sorted(ends.items(), key=lambda end: end[1][0]):
@@ -174,8 +178,8 @@ OVERLAP = Study(
             "quick": Size(2000, 5, datasets=tuple(world(floor) for floor in (0.1, 0.02, 0.005, 0.001))),
             "full": Size(2000, 20),
         },
-        cells=table,
-        run=run,
+        cells=cells,
+        run=run_unit,
         columns=offline.COLUMNS,
         headline="value",
     ),
@@ -184,7 +188,7 @@ OVERLAP = Study(
     "sweep and degrades most gracefully.",
     settings="Logistic Bernoulli rewards, ten features, five actions; logger (1 - ε) softmax + ε/K, its logits of "
     "deviation about 5 and nothing to do with the rewards. Logs of 2,000 rows, 20 seeds, seven floors (quick: 5 seeds, "
-    "four floors). " + offline.described(offline.SYNTHETIC, offline.SYNTHETIC_SEARCH),
+    "four floors). " + offline.settings_text(offline.SYNTHETIC, offline.SYNTHETIC_SEARCH),
     claims=claims,
     figures=figures,
     table=offline.table,

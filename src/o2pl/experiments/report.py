@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from o2pl.experiments import figures
-from o2pl.experiments.store import results
+from o2pl.experiments.store import results, write_whole
 from o2pl.experiments.study import Claim, Study
+from o2pl.extras import require_extra
 
-MARKS = {  # a sign, and the words that go with it where there is room
+VERDICT_MARKS = {  # a sign, and the words that go with it where there is room
     "reproduced": ("✓", "reproduced"),
     "reproduced under conditions": ("(✓)", "under conditions"),
     "not reproduced": ("✗", "not reproduced"),
@@ -35,6 +36,7 @@ class Section:
 
 def build(out: str | os.PathLike[str], studies: Sequence[Study]) -> list[Section]:
     """Figures, `index.html`, `summary.json` and `claims.md` under `out`, of those studies whose rows are there."""
+    require_extra("experiments", "making the report")
     folder = Path(out)
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     sections, seeds = [], []
@@ -44,25 +46,23 @@ def build(out: str | os.PathLike[str], studies: Sequence[Study]) -> list[Section
         rows = results(folder, study.experiment.name)
         seeds.append(f"{study.experiment.name} {len(rows['seed'].unique())}")
         pictures = {
-            name: figures.save(figure, folder / "figures" / f"{study.experiment.name}-{name}")[0]
+            name: figures.save_figure(figure, folder / "figures" / f"{study.experiment.name}-{name}")[0]
             for name, figure in study.figures(rows).items()
         }
         sections.append(Section(study, study.claims(rows), pictures, study.table(rows)))
     made = folder / "made.json"
     about = (json.loads(made.read_text()) if made.exists() else {}) | {"seeds": ", ".join(seeds)}
-    _write(folder / "summary.json", json.dumps(summary(sections, about), indent=2, ensure_ascii=False) + "\n")
-    _write(folder / "index.html", page(sections, about))
-    _write(folder / "claims.md", markdown(sections, about))
+    _write_text(folder / "summary.json", json.dumps(summary_json(sections, about), indent=2, ensure_ascii=False) + "\n")
+    _write_text(folder / "index.html", page(sections, about))
+    _write_text(folder / "claims.md", markdown(sections, about))
     return sections
 
 
-def _write(path: Path, text: str) -> None:
-    beside = path.with_name(f"{path.name}.partial")
-    beside.write_text(text, encoding="utf-8")
-    os.replace(beside, path)
+def _write_text(path: Path, text: str) -> None:
+    write_whole(path, lambda file: file.write(text.encode()))
 
 
-def summary(sections: Sequence[Section], about: Mapping[str, Any]) -> dict[str, Any]:
+def summary_json(sections: Sequence[Section], about: Mapping[str, Any]) -> dict[str, Any]:
     """The claims with numbers as numbers; what is not finite is null."""
     return {"made": dict(about), "claims": [_plain(claim) for section in sections for claim in section.claims]}
 
@@ -87,8 +87,8 @@ def markdown(sections: Sequence[Section], about: Mapping[str, Any]) -> str:
         claims = [
             {
                 "claim": claim.claim,
-                "paper": _number(claim.paper),
-                "measured": _number(claim.measured),
+                "paper": _number_text(claim.paper),
+                "measured": _number_text(claim.measured),
                 "bar": claim.bar,
                 "verdict": claim.verdict,
             }
@@ -173,7 +173,7 @@ def _about(about: Mapping[str, Any]) -> str:
 
 def _overview(sections: Sequence[Section], claims: Sequence[Claim]) -> str:
     """How many claims of each section have which verdict."""
-    head = "".join(f'<th class="count">{_chip(verdict)}</th>' for verdict in MARKS)
+    head = "".join(f'<th class="count">{_chip(verdict)}</th>' for verdict in VERDICT_MARKS)
     body = "".join(
         f'<tr><td><a href="#{section.study.experiment.name}">{_text(section.study.title)}</a></td>'
         f"{_counts(section.claims)}</tr>"
@@ -184,11 +184,11 @@ def _overview(sections: Sequence[Section], claims: Sequence[Claim]) -> str:
 
 
 def _counts(claims: Sequence[Claim]) -> str:
-    return "".join(f'<td class="count">{sum(c.verdict == verdict for c in claims)}</td>' for verdict in MARKS)
+    return "".join(f'<td class="count">{sum(c.verdict == verdict for c in claims)}</td>' for verdict in VERDICT_MARKS)
 
 
 def _chip(verdict: str, note: str = "") -> str:
-    sign, words = MARKS[verdict]
+    sign, words = VERDICT_MARKS[verdict]
     return f'<span class="verdict {_CLASS[verdict]}">{sign}<span class="words"> {words}</span>{note}</span>'
 
 
@@ -215,8 +215,8 @@ def _claims(claims: Sequence[Claim]) -> str:
         note = f" <sup>{conditions.index(claim.conditions) + 1}</sup>" if claim.conditions else ""
         body.append(
             f'<tr><td class="claim">{_text(claim.claim)}</td>'
-            f'<td data-name="paper">{_text(_number(claim.paper))}</td>'
-            f'<td class="number" data-name="measured">{_text(_number(claim.measured))}</td>'
+            f'<td data-name="paper">{_text(_number_text(claim.paper))}</td>'
+            f'<td class="number" data-name="measured">{_text(_number_text(claim.measured))}</td>'
             f'<td class="number" data-name="bar">{_text(claim.bar)}</td><td>{_chip(claim.verdict, note)}</td></tr>'
         )
     head = "".join(f"<th>{name}</th>" for name in ("claim", "paper", "measured", "bar", "verdict"))
@@ -235,7 +235,7 @@ def _table(rows: Sequence[Mapping[str, str]]) -> str:
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def _number(value: float | str | None) -> str:
+def _number_text(value: float | str | None) -> str:
     if value is None:
         return "–"
     return value if isinstance(value, str) else f"{value:.4g}"

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from o2pl.errors import InvalidInput
 from o2pl.experiments.engines import Engine, Failed, Finished, Local, Outcome
-from o2pl.experiments.experiment import Experiment, Options, Unit, available
+from o2pl.experiments.experiment import Experiment, Options, Unit
 from o2pl.experiments.progress import Progress, Silent
 from o2pl.experiments.store import Store, table_name
+from o2pl.extras import require_extra
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,8 @@ def run(
     if not chosen:
         raise InvalidInput(f"{experiment.name}: found no unit with these seeds, learners and data sets")
     for unit in chosen:
-        if not available(unit.needs):
-            raise InvalidInput(f"{unit.learner['name']}: found no package {unit.needs}, expected it to be installed")
+        if unit.needs is not None:
+            require_extra(unit.needs, f"the learner {unit.learner['name']!r}")
     store = Store(out, experiment)
     with store.locked(), progress:
         missing = [unit for unit in chosen if not store.is_finished(unit)]

@@ -18,15 +18,18 @@ import numpy as np
 
 from o2pl.environments.datasets import Embedded, ParquetSet, catalogue
 from o2pl.environments.incumbents import IncumbentLog
-from o2pl.errors import InvalidInput
+from o2pl.experiments.classification import HALVES
 from o2pl.experiments.comparison import world_of
-from o2pl.experiments.experiment import Cell, Columns, Experiment, Settings, Size, Unit
+from o2pl.experiments.description import OF_THE_RUN, Description, described
+from o2pl.experiments.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.interactions import Interactions
 from o2pl.learners.incumbent import SafeImprovement, clone, improved, random_loss
-from o2pl.learners.members import LINEAR, shared_control
+from o2pl.learners.member import LINEAR
+from o2pl.learners.rivals import MakeLearner, seeded, seedless
 from o2pl.learners.rivals.lower_bound import GuardedLowerBound, LowerBound, SelfNormalised
 from o2pl.learners.rivals.reductions import DirectMethod, LinearScores
-from o2pl.learners.settings import Settings as Objective
+from o2pl.objectives.control import ridge_control
+from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.policies import Softmax
 from o2pl.protocols import FeatureMap, Floats, Ints
 from o2pl.storage import encode
@@ -44,7 +47,7 @@ COLUMNS = {
     "learned": "double",  # the value of what was learned, deployed or not (where "safe" refuses: of its clone)
     "lower": "double",  # the bound on its gain over the incumbent, of those who have one
 }
-SIZES = (300, 1000, 4000)
+LOG_SIZES = (300, 1000, 4000)
 FILLED = 0.6  # a set takes part in a size if it has so large a share of its rows
 LEAST_ROWS = 900  # of a set of the folder
 LOGGERS: dict[str, dict[str, Any]] = {
@@ -53,8 +56,7 @@ LOGGERS: dict[str, dict[str, Any]] = {
     "blind": {"hidden": 0.67},
     "swapped": {"swapped": 0.5},
 }
-EMBEDDED = {"breast-cancer": Embedded("breast_cancer"), "digits": Embedded("digits")}
-HALVES = ("tuning", "confirmation")  # even and odd positions
+EMBEDDED_SETS = {"breast-cancer": Embedded("breast_cancer"), "digits": Embedded("digits")}
 
 
 # -- learners
@@ -90,11 +92,14 @@ class FromClone(LinearScores):
     def _solve(self, features: Floats, actions: Ints, rewards: Floats, propensities: Floats) -> None:
         mean = -float(rewards.mean())
         level = {"random": random_loss(-rewards, propensities), "mean": mean, "half": mean / 2, "zero": 0.0}
-        settings = Objective(self.penalty, self.clip, level[self.baseline], self.control, self.l2)
+        objective = Pessimistic(self.penalty, self.clip, level[self.baseline], self.l2)
         policy = Softmax(self.n_actions)
-        rows = Interactions(features, actions, -rewards, propensities)
-        model = shared_control(features, rows, self.n_actions, settings)
-        params = improved(policy, features, rows, settings, clone(policy, features, actions), model)
+        rows = Interactions.trusted(features, actions, rewards, propensities, (0.0, 1.0), self.n_actions)
+        model = None
+        if self.control is not None:
+            losses = rows.losses
+            model = ridge_control(features, actions, losses, self.n_actions, objective.level(losses), self.control)
+        params = improved(policy, features, rows, objective, clone(policy, features, actions), model)
         self._weights = params.reshape(self.n_actions, -1)
 
 
@@ -118,36 +123,25 @@ class Clone(LinearScores):
         self._weights = clone(Softmax(self.n_actions), features, actions).reshape(self.n_actions, -1)
 
 
-Factory = Callable[[int, int], Any]  # number of actions, seed
-
-
-def _seeded(learner: Any, **settings: Any) -> Factory:
-    return lambda n_actions, seed: learner(n_actions, random_state=seed, **settings)
-
-
-def _plain(learner: Any, **settings: Any) -> Factory:
-    return lambda n_actions, seed: learner(n_actions, **settings)
-
-
 # All settings were chosen on the tuning half, seeds from 1000, for the mean over loggers and sizes; then left alone.
-LEARNERS: dict[str, Factory] = {
-    "safe": _seeded(SafeImprovement),
-    "clip-penalty": _plain(FromClone, l2=0.1),
-    "clip": _plain(FromClone, penalty=0.0, l2=0.1),
-    "penalty": _plain(FromClone, clip=None, l2=0.1),
-    "neither": _plain(FromClone, penalty=0.0, clip=None, l2=0.1),
-    "bold": _plain(FromClone, penalty=0.3),
-    "careful": _plain(FromClone, penalty=3.0),
-    "half-mean": _plain(FromClone, baseline="half", l2=0.1),
-    "plain": _plain(FromClone, baseline="mean", penalty=0.0, clip=None, l2=0.01),
-    "clone": _plain(Clone),
-    "ipw": _plain(FromClone, baseline="zero", penalty=0.0, clip=None, l2=0.01),
-    "snips": _plain(SelfNormalised, l2=100.0),
-    "dr": _plain(FromClone, baseline="zero", penalty=0.0, control=100.0, l2=0.1),
-    "dm": _plain(DirectMethod, level=0.0, l2=30.0),
-    "lcb": _plain(LowerBound),
-    "lcb-wide": _plain(LowerBound, width=4.0),
-    "lcb-guarded": _seeded(GuardedLowerBound),
+LEARNERS: dict[str, MakeLearner[Any]] = {
+    "safe": seeded(SafeImprovement),
+    "clip-penalty": seedless(FromClone, l2=0.1),
+    "clip": seedless(FromClone, penalty=0.0, l2=0.1),
+    "penalty": seedless(FromClone, clip=None, l2=0.1),
+    "neither": seedless(FromClone, penalty=0.0, clip=None, l2=0.1),
+    "bold": seedless(FromClone, penalty=0.3),
+    "careful": seedless(FromClone, penalty=3.0),
+    "half-mean": seedless(FromClone, baseline="half", l2=0.1),
+    "plain": seedless(FromClone, baseline="mean", penalty=0.0, clip=None, l2=0.01),
+    "clone": seedless(Clone),
+    "ipw": seedless(FromClone, baseline="zero", penalty=0.0, clip=None, l2=0.01),
+    "snips": seedless(SelfNormalised, l2=100.0),
+    "dr": seedless(FromClone, baseline="zero", penalty=0.0, control=100.0, l2=0.1),
+    "dm": seedless(DirectMethod, level=0.0, l2=30.0),
+    "lcb": seedless(LowerBound),
+    "lcb-wide": seedless(LowerBound, width=4.0),
+    "lcb-guarded": seeded(GuardedLowerBound),
 }
 LABELS = {
     "safe": "O2PL, safe improvement",
@@ -170,23 +164,20 @@ LABELS = {
 }
 
 
-def _described(name: str) -> Settings:
-    learner = LEARNERS[name](2, 0)
-    own = ("n_actions", "reward_range", "random_state")
-    params = {key: encode(value) for key, value in learner.get_params().items() if key not in own}
-    return {"name": name, "class": type(learner).__name__, "params": params}
+def _describe(name: str) -> Description:
+    return described(name, LEARNERS[name](2, None), OF_THE_RUN)
 
 
 # -- units
 
 
-def table(data: str | None) -> Sequence[Cell]:
+def cells(data: str | None) -> Sequence[Cell]:
     """The embedded sets, or those of the folder that are large enough; every kind of incumbent; every learner."""
     return [
         Cell({"name": f"{logger}/{name}", "half": half, "world": encode(IncumbentLog(source, **kind))}, learner)
         for name, (half, source) in _sets(data).items()
         for logger, kind in LOGGERS.items()
-        for learner in map(_described, LEARNERS)
+        for learner in map(_describe, LEARNERS)
     ]
 
 
@@ -194,7 +185,7 @@ def table(data: str | None) -> Sequence[Cell]:
 def _sets(data: str | None) -> dict[str, tuple[str, Any]]:
     """Name -> half and source."""
     if data is None:
-        return {name: ("embedded", source) for name, source in EMBEDDED.items()}
+        return {name: ("embedded", source) for name, source in EMBEDDED_SETS.items()}
     return {
         name: (HALVES[position % 2], ParquetSet(source.id))  # where it lies is no setting
         for position, (name, source) in enumerate(catalogue(data).items())
@@ -210,11 +201,10 @@ def _half(half: str) -> Callable[[str | None], Sequence[str]]:
     return names
 
 
-def run(unit: Unit) -> Columns:
-    if _described(unit.learner["name"]) != unit.learner:
-        raise InvalidInput(f"{unit.id}: found other settings here, expected {unit.learner}: another version of o2pl?")
+def run_unit(unit: Unit) -> Columns:
+    unit.check_learner(_describe(unit.learner["name"]))
     world: IncumbentLog = world_of(unit)
-    lines = [_line(unit, world, n) for n in SIZES if n <= unit.rounds and world.log_rows >= FILLED * n]
+    lines = [_line(unit, world, n) for n in LOG_SIZES if n <= unit.rounds and world.log_rows >= FILLED * n]
     return {name: [line[name] for line in lines] for name in COLUMNS}
 
 
@@ -223,7 +213,7 @@ def _line(unit: Unit, world: IncumbentLog, n: int) -> dict[str, Any]:
     logged = world.log(n, np.random.default_rng(chance))
     log = logged.interactions
     learner = LEARNERS[unit.learner["name"]](world.n_actions, int(choice.generate_state(1)[0]))
-    learner.fit(log.contexts, log.actions, -log.losses, log.propensities)  # rewards in [0, 1]: minus the losses
+    learner.fit(*log)
     learned = logged.value(learner.predict_proba(logged.contexts))
     deployed = bool(getattr(learner, "deploy_", True))
     logger, _, name = unit.world["name"].partition("/")
@@ -250,8 +240,8 @@ EXPERIMENT = Experiment(
         "full": Size(rounds=4000, seeds=3, datasets=_half("confirmation")),
         "tuning": Size(rounds=4000, seeds=1, datasets=_half("tuning")),
     },
-    cells=table,
-    run=run,
+    cells=cells,
+    run=run_unit,
     columns=COLUMNS,
     headline="value",
 )

@@ -7,41 +7,46 @@ intervals over sets. Harm is the share of runs that end more than .005 below the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from o2pl.drawing import new_figure
 from o2pl.errors import InvalidInput
 from o2pl.experiments.figures import STYLES
-from o2pl.experiments.safe_improvement import EXPERIMENT, LABELS, LOGGERS, SIZES
+from o2pl.experiments.safe_improvement import EXPERIMENT, LABELS, LOG_SIZES, LOGGERS
 from o2pl.experiments.study import Claim, Study, at_least, at_most
-from o2pl.experiments.summary import bootstrap_interval
+from o2pl.experiments.summary import percentile_interval
 from o2pl.protocols import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pyarrow import Table
 
 HARM = 0.005
 SQUARE = ("clip-penalty", "clip", "penalty", "neither")
-SHOWN = ("safe", "bold", "neither", "plain", "lcb", "dm", "clone")  # in the figure
+DRAWN = ("safe", "bold", "neither", "plain", "lcb", "dm", "clone")  # in the figure
 POOR = tuple(name for name in LOGGERS if name != "good")
 CONDITIONS = "settings chosen on other sets and other seeds"
 
 
-class Interval(NamedTuple):
+class MeanInterval(NamedTuple):
     mean: float
     low: float
     high: float
 
 
-def interval(values: Floats, draws: int = 4000) -> Interval:
+def mean_interval(values: Floats, draws: int = 4000) -> MeanInterval:
     """The mean and its 95 % bootstrap interval."""
-    return Interval(float(values.mean()), *bootstrap_interval(values, resamples=draws))
+    return MeanInterval(float(values.mean()), *percentile_interval(values, resamples=draws))
 
 
-class Rows:
+class ResultRows:
     """The rows as arrays, chosen by learner, incumbent and length."""
 
-    def __init__(self, rows: Any) -> None:
+    def __init__(self, rows: Table) -> None:
         self.columns = {name: np.asarray(rows[name]) for name in rows.column_names}
-        self.sizes = [n for n in SIZES if (self.columns["n"] == n).any()]
+        self.sizes = [n for n in LOG_SIZES if (self.columns["n"] == n).any()]
 
     def learners(self) -> list[str]:
         present = set(self.columns["learner"])
@@ -79,13 +84,13 @@ def p_value(differences: Floats) -> float:
 # -- claims
 
 
-def claims(rows: Any) -> Sequence[Claim]:
-    name, table = "safe-improvement", Rows(rows)
+def claims(rows: Table) -> Sequence[Claim]:
+    name, table = "safe-improvement", ResultRows(rows)
     everywhere, sizes = tuple(LOGGERS), table.sizes
     long = [n for n in sizes if n >= 1000] or sizes[-1:]
 
     def gap(key: str, text: str, rival: str, loggers: Sequence[str], bar: float, at: Sequence[int] = sizes) -> Claim:
-        low = interval(table.by_set("safe", loggers, at, rival)).low
+        low = mean_interval(table.by_set("safe", loggers, at, rival)).low
         return Claim(f"{name}/{key}", f"{text} (lower end of the interval)", None, *at_least(low, bar), CONDITIONS)
 
     safe = table.chosen("safe", everywhere, sizes)
@@ -158,28 +163,26 @@ def claims(rows: Any) -> Sequence[Claim]:
 # -- figures
 
 
-def figures(rows: Any) -> Mapping[str, Any]:
-    return {"safe-improvement": _curves(Rows(rows)), "safe-improvement-square": _square(Rows(rows))}
+def figures(rows: Table) -> Mapping[str, Figure]:
+    return {"safe-improvement": _curves(ResultRows(rows)), "safe-improvement-square": _square(ResultRows(rows))}
 
 
-def _curves(table: Rows) -> Any:
+def _curves(table: ResultRows) -> Figure:
     """Gain over the incumbent (above) and harm (below) against n, one column per kind of incumbent."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 5.8), layout="constrained")
+    figure = new_figure(11, 5.8)
     panels = figure.subplots(2, len(LOGGERS), sharex=True)
     x = np.arange(len(table.sizes))
     for column, logger in enumerate(LOGGERS):
         above, below = panels[:, column]
-        for place, (name, (colour, line)) in enumerate(zip(SHOWN, STYLES, strict=True)):
-            gains = [interval(table.by_set(name, [logger], [n], "incumbent")) for n in table.sizes]
+        for place, (name, (colour, line)) in enumerate(zip(DRAWN, STYLES, strict=True)):
+            gains = [mean_interval(table.by_set(name, [logger], [n], "incumbent")) for n in table.sizes]
             mean, low, high = (np.array(part) for part in zip(*gains, strict=True))
-            at = x + 0.03 * (place - len(SHOWN) / 2)
+            at = x + 0.03 * (place - len(DRAWN) / 2)
             style = {"color": colour, "linestyle": line, "linewidth": 2.4 if name == "safe" else 1.5}
             above.errorbar(at, mean, (mean - low, high - mean), elinewidth=0.8, label=LABELS[name], **style)
             below.plot(at, [table.harm(name, [logger], [n]) for n in table.sizes], marker="o", markersize=4, **style)
-        greedy = [interval(table.by_set("safe", [logger], [n], "incumbent_greedy")).mean for n in table.sizes]
-        own = [interval(table.by_set("safe", [logger], [n], "incumbent")).mean for n in table.sizes]
+        greedy = [mean_interval(table.by_set("safe", [logger], [n], "incumbent_greedy")).mean for n in table.sizes]
+        own = [mean_interval(table.by_set("safe", [logger], [n], "incumbent")).mean for n in table.sizes]
         dotted = {"color": "#7f7f7f", "linestyle": (0, (1, 1)), "linewidth": 1.5}
         above.plot(x, np.subtract(own, greedy), label="incumbent without its exploration", **dotted)
         above.axhline(0, color="#000000", linewidth=0.8)
@@ -200,14 +203,12 @@ def _curves(table: Rows) -> Any:
     return figure
 
 
-def _square(table: Rows) -> Any:
+def _square(table: ResultRows) -> Figure:
     """Clip by penalty: value over the incumbent and harm, all lengths, one square per kind of incumbent."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 2.9), layout="constrained")
+    figure = new_figure(11, 2.9)
     panels = figure.subplots(1, len(LOGGERS))
     for panel, logger in zip(panels, LOGGERS, strict=True):
-        cells = [interval(table.by_set(name, [logger], table.sizes, "incumbent")) for name in SQUARE]
+        cells = [mean_interval(table.by_set(name, [logger], table.sizes, "incumbent")) for name in SQUARE]
         mean = np.array([cell.mean for cell in cells]).reshape(2, 2)
         spread = max(float(np.abs(mean).max()), 1e-9)
         panel.imshow(mean, cmap="RdBu", vmin=-1.6 * spread, vmax=1.6 * spread)
@@ -225,9 +226,9 @@ def _square(table: Rows) -> Any:
 # -- table
 
 
-def table(rows: Any) -> Sequence[Mapping[str, str]]:
+def table(rows: Table) -> Sequence[Mapping[str, str]]:
     """Mean value [95 % interval over sets] and harm, by incumbent and length."""
-    found = Rows(rows)
+    found = ResultRows(rows)
     shown = [
         _reference("the incumbent", found, "incumbent"),
         _reference("its likeliest action", found, "incumbent_greedy"),
@@ -236,14 +237,14 @@ def table(rows: Any) -> Sequence[Mapping[str, str]]:
         line = {"learner": LABELS[name]}
         for logger in LOGGERS:
             for n in found.sizes:
-                mean, low, high = interval(found.by_set(name, [logger], [n]))
+                mean, low, high = mean_interval(found.by_set(name, [logger], [n]))
                 harm = found.harm(name, [logger], [n])
                 line[f"{logger}, {n}"] = f"{mean:.3f} [{low:.3f}, {high:.3f}], {harm:.2f}"
         shown.append(line)
     return shown
 
 
-def _reference(label: str, found: Rows, column: str) -> Mapping[str, str]:
+def _reference(label: str, found: ResultRows, column: str) -> Mapping[str, str]:
     line = {"learner": label}
     for logger in LOGGERS:
         for n in found.sizes:

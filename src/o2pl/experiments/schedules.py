@@ -10,19 +10,24 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from o2pl.drawing import new_figure
 from o2pl.environments import WORLDS, BernoulliTask
 from o2pl.evaluation.loop import play
-from o2pl.experiments.comparison import COLUMNS, cells, compare, o2pl, world_of
+from o2pl.experiments.comparison import COLUMNS, compare, crossed, o2pl, world_of
 from o2pl.experiments.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.experiments.figures import STYLES
 from o2pl.experiments.study import Claim, Study, at_most
-from o2pl.experiments.summary import bootstrap_interval, final_values
+from o2pl.experiments.summary import final_values, percentile_interval
 from o2pl.learners.schedules import as_schedule
 from o2pl.protocols import Environment, Floats
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pyarrow import Table
 
 BAR = 0.005  # of the mean reward, in units of the reward range
 GROWTH = 1.1  # of CPU time, as a power of T
@@ -57,15 +62,15 @@ def _world(unit: Unit) -> Any:
 # -- regret
 
 
-def table(data: str | None) -> Sequence[Cell]:
+def cells(data: str | None) -> Sequence[Cell]:
     return [
         _lasting(cell, length, name)
         for name, (world, length) in COMPARED.items()
-        for cell in cells({name: world}, LEARNERS)
+        for cell in crossed({name: world}, LEARNERS)
     ]
 
 
-def run(unit: Unit) -> Columns:
+def run_unit(unit: Unit) -> Columns:
     return compare(_world(unit), LEARNERS, replace(unit, rounds=_rounds(unit)))
 
 
@@ -73,14 +78,14 @@ SCHEDULES = Experiment(
     name="schedules",
     summary="Regret of schedules of solving against solving on the whole history after every round.",
     sizes={"quick": Size(rounds=1000, seeds=2), "full": Size(rounds=20_000, seeds=20)},
-    cells=table,
-    run=run,
+    cells=cells,
+    run=run_unit,
     columns=COLUMNS,
     headline="regret",
 )
 
 
-def gaps(rows: Any) -> dict[tuple[str, str], Floats]:
+def gaps(rows: Table) -> dict[tuple[str, str], Floats]:
     """(world, schedule) -> by how much its mean expected reward is below that of solving every round, by seed."""
     regrets, rounds = final_values(rows, "regret"), final_values(rows, "round")
     return {
@@ -91,7 +96,7 @@ def gaps(rows: Any) -> dict[tuple[str, str], Floats]:
     }
 
 
-def claims(rows: Any) -> Sequence[Claim]:
+def claims(rows: Table) -> Sequence[Claim]:
     found = gaps(rows)
 
     def claim(world: str, name: str) -> Claim:
@@ -107,7 +112,7 @@ def claims(rows: Any) -> Sequence[Claim]:
             f"schedules/near-exact-{world}-upper",
             f"So is the upper end of the gap's 95 % interval: near-exact, {world}.",
             None,
-            *at_most(bootstrap_interval(found[world, "near-exact"])[1], BAR),
+            *at_most(percentile_interval(found[world, "near-exact"])[1], BAR),
         )
 
     return [
@@ -116,20 +121,20 @@ def claims(rows: Any) -> Sequence[Claim]:
     ]
 
 
-def summary(rows: Any) -> Sequence[Mapping[str, str]]:
+def table(rows: Table) -> Sequence[Mapping[str, str]]:
     found, rounds = gaps(rows), final_values(rows, "round")
     shown = []
     for world in COMPARED:
         line = {"world": world, "T": f"{rounds[world, REFERENCE][0]:,.0f}"}
         for name, label in LABELS.items():
             if name != REFERENCE:
-                low, high = bootstrap_interval(found[world, name])
+                low, high = percentile_interval(found[world, name])
                 line[f"gap, {label}"] = f"{found[world, name].mean():+.4f} [{low:+.4f}, {high:+.4f}]"
         shown.append(line)
     return shown
 
 
-def _curves(rows: Any, world: str) -> dict[str, tuple[Floats, Floats]]:
+def _curves(rows: Table, world: str) -> dict[str, tuple[Floats, Floats]]:
     """Schedule -> rounds [m], and regret by seed and round, [seeds, m]."""
     here = rows.filter(np.asarray(rows["world"]) == world)
     learners, seeds, at = (np.asarray(here[name]) for name in ("learner", "seed", "round"))
@@ -140,11 +145,9 @@ def _curves(rows: Any, world: str) -> dict[str, tuple[Floats, Floats]]:
     return found
 
 
-def figures(rows: Any) -> Mapping[str, Any]:
+def figures(rows: Table) -> Mapping[str, Figure]:
     """What each schedule loses to solving every round, so far; in each world."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10.8, 3.9), layout="constrained")
+    figure = new_figure(10.8, 3.9)
     for axes, world in zip(figure.subplots(1, len(COMPARED)), COMPARED, strict=True):
         curves = _curves(rows, world)
         at, exact = curves[REFERENCE]
@@ -183,25 +186,25 @@ SCHEDULES_STUDY = Study(
     ),
     claims=claims,
     figures=figures,
-    table=summary,
+    table=table,
 )
 
 
 # -- cost
 
 
-def cost_table(data: str | None) -> Sequence[Cell]:
+def cost_cells(data: str | None) -> Sequence[Cell]:
     learners = {name: LEARNERS[name] for name in LONG}
     return [
-        _lasting(cell, length, name) for name, length in LENGTHS.items() for cell in cells({name: LOGISTIC}, learners)
+        _lasting(cell, length, name) for name, length in LENGTHS.items() for cell in crossed({name: LOGISTIC}, learners)
     ]
 
 
-def run_costs(unit: Unit) -> Columns:
-    world, recipe, rounds = _world(unit), LEARNERS[unit.learner["name"]], _rounds(unit)
+def run_cost_unit(unit: Unit) -> Columns:
+    world, make, rounds = _world(unit), LEARNERS[unit.learner["name"]], _rounds(unit)
     stretch = world.sample(rounds, np.random.default_rng([unit.seed, 1]))
-    play(recipe(world.n_actions, unit.seed), stretch, min(rounds, 100))  # compiles
-    learner: Any = recipe(world.n_actions, unit.seed)
+    play(make(world.n_actions, unit.seed), stretch, min(rounds, 100))  # compiles
+    learner: Any = make(world.n_actions, unit.seed)
     start = time.process_time()
     done = play(learner, stretch)
     spent = time.process_time() - start
@@ -214,8 +217,8 @@ COSTS = Experiment(
     name="schedule-costs",
     summary="CPU time, solves and evaluations of the objective of schedules of solving, to 1e6 rounds.",
     sizes={"quick": Size(rounds=1000, seeds=1), "full": Size(rounds=20_000, seeds=3)},
-    cells=cost_table,
-    run=run_costs,
+    cells=cost_cells,
+    run=run_cost_unit,
     columns={
         "round": "int64",
         "cpu_seconds": "double",
@@ -227,7 +230,7 @@ COSTS = Experiment(
 )
 
 
-def costs(rows: Any, column: str) -> dict[str, tuple[Floats, Floats]]:
+def costs(rows: Table, column: str) -> dict[str, tuple[Floats, Floats]]:
     """Schedule -> T [lengths], and `column` by length and seed, [lengths, seeds]."""
     values, rounds = final_values(rows, column), final_values(rows, "round")
     return {
@@ -244,7 +247,7 @@ def exponent(rounds: Floats, spent: Floats) -> float:
     return float(np.polyfit(np.log(rounds), np.log(np.median(spent, axis=1)), 1)[0])
 
 
-def cost_claims(rows: Any) -> Sequence[Claim]:
+def cost_claims(rows: Table) -> Sequence[Claim]:
     return [
         Claim(
             f"schedule-costs/{name}",
@@ -256,7 +259,7 @@ def cost_claims(rows: Any) -> Sequence[Claim]:
     ]
 
 
-def cost_summary(rows: Any) -> Sequence[Mapping[str, str]]:
+def cost_table(rows: Table) -> Sequence[Mapping[str, str]]:
     spent, solves, evaluations, reward = (
         costs(rows, column) for column in ("cpu_seconds", "solves", "evaluations", "mean_reward")
     )
@@ -274,11 +277,9 @@ def cost_summary(rows: Any) -> Sequence[Mapping[str, str]]:
     ]
 
 
-def cost_figures(rows: Any) -> Mapping[str, Any]:
+def cost_figures(rows: Table) -> Mapping[str, Figure]:
     """CPU time and solves against T, a dot a seed; dotted: in proportion to T."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9.6, 4.0), layout="constrained")
+    figure = new_figure(9.6, 4.0)
     panels = {"cpu_seconds": "CPU seconds", "solves": "solves"}
     for axes, (column, title) in zip(figure.subplots(1, 2), panels.items(), strict=True):
         for (name, (at, values)), (colour, line) in zip(costs(rows, column).items(), STYLES, strict=False):
@@ -312,5 +313,5 @@ COSTS_STUDY = Study(
     ),
     claims=cost_claims,
     figures=cost_figures,
-    table=cost_summary,
+    table=cost_table,
 )

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from o2pl.drawing import new_figure
 from o2pl.environments import Advertising, ContinuousRounds, ContinuousWorld, Pricing, Synthetic, TableRounds, Toy
 from o2pl.environments.classification import class_rewards
-from o2pl.experiments.batches import batch_sizes, built, categorical, described, gaussian, mean_and_deviation, rollouts
-from o2pl.experiments.experiment import Cell, Columns, Experiment, Settings, Size, Unit
+from o2pl.experiments.batches import batch_sizes, best_scrm, categorical, gaussian, mean_and_deviation, rollouts
+from o2pl.experiments.description import Description, built, described
+from o2pl.experiments.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.experiments.figures import STYLES
 from o2pl.experiments.study import Claim, Study, at_most
 from o2pl.experiments.summary import final_values
+from o2pl.extras import extra
 from o2pl.learners import O2PL, Exact, GaussianO2PL
-from o2pl.learners.members import LINEAR
+from o2pl.learners.member import LINEAR
 from o2pl.learners.rivals.crm import SCRM
 from o2pl.policies import Gaussian, Softmax
 from o2pl.protocols import Floats
 from o2pl.storage import decode, encode
 from o2pl.validation import to_loss
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pyarrow import Table
 
 # The world and the deviation of its policies. The paper has neither the deviations nor the length of Toy's weights; at
 # 1.045 the best policy loses .458, as the paper's does.
@@ -34,11 +41,11 @@ DISCRETE = {"syn-5": 5, "syn-20": 20}
 ENCODINGS = {"01": (0.0, 1.0), "10": (-1.0, 0.0)}  # the loss of the right class and of the others
 SCHEMES = {"uniform": (1500, 1500), "doubling": (150, 240)}  # n0: continuous, discrete
 BATCHES = (10, 5)  # M: continuous, discrete
-LAMBDAS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0)  # of SCRM, in units of the natural loss
+SCRM_LAMBDAS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0)  # of SCRM, in units of the natural loss
 FIXED = "scrm-1"
 TRAIN, LOGGER = 7500, 750  # rows of a classification set to learn from, of which the first train the logger
 # (environment, scheme) -> the paper's SCRM and O2PL, mean and deviation
-PAPER = {
+PAPER_RESULTS = {
     ("pricing", "uniform"): ((-5.355, 0.196), (-5.419, 0.269)),
     ("pricing", "doubling"): ((-5.184, 0.406), (-5.568, 0.036)),
     ("advertising", "uniform"): ((-0.692, 0.026), (-0.714, 0.003)),
@@ -69,29 +76,29 @@ def cells(data: str | None) -> Sequence[Cell]:
     return found
 
 
-def _continuous_learners(world: ContinuousWorld, scale: float) -> Iterator[Settings]:
+def _continuous_learners(world: ContinuousWorld, scale: float) -> Iterator[Description]:
     """Uncentred: b at the natural loss 0, so that losses enter as they are, as SCRM's do."""
     own: dict[str, Any] = {"scale": scale, "reward_range": world.reward_range, "schedule": Exact()}
     zero = float(to_loss(0.0, world.reward_range))
     yield described("o2pl", GaussianO2PL(**own))
     yield described("o2pl-uncentred", GaussianO2PL(**own, baseline=zero, control=None))
-    for penalty in LAMBDAS:
+    for penalty in SCRM_LAMBDAS:
         yield described(f"scrm-{penalty:g}", SCRM(Gaussian(0.0, scale), penalty=penalty, reward_range=None))
 
 
-def _discrete_learners(losses: tuple[float, float]) -> Iterator[Settings]:
+def _discrete_learners(losses: tuple[float, float]) -> Iterator[Description]:
     best, _ = losses
     yield described("o2pl", O2PL(3, policy="linear", schedule=Exact()))  # centred: the same for either encoding
     uncentred = O2PL.paper(3, penalty=0.1, l2=0.1, baseline=-1.0 - best)  # y - b ∈ {best, best + 1} for y ∈ {-1, 0}
     yield described("o2pl-uncentred", uncentred)
-    for penalty in LAMBDAS:
+    for penalty in SCRM_LAMBDAS:
         yield described(f"scrm-{penalty:g}", SCRM(Softmax(3), penalty=penalty, loss_range=losses))
 
 
 # -- one unit
 
 
-def run(unit: Unit) -> Columns:
+def run_unit(unit: Unit) -> Columns:
     """The exact natural loss after each batch, by the learner's policy as it then stands."""
     sizes = batch_sizes(unit.world["scheme"], unit.world["first"], unit.world["count"], unit.rounds)
     after = _continuous(unit, sizes) if "scale" in unit.world else _discrete(unit, sizes)
@@ -139,7 +146,8 @@ def valuation(
 
 def _discrete(unit: Unit, sizes: Sequence[int]) -> Iterator[float]:
     """The 0-1 loss of the likeliest class on the test rows; a data set of its own for each seed."""
-    from sklearn.linear_model import LogisticRegression
+    with extra("experiments", "a logger that is a logistic regression"):
+        from sklearn.linear_model import LogisticRegression
 
     data = Synthetic(features=unit.world["features"], seed=unit.seed).load()
     chance, choice = (np.random.default_rng(seed) for seed in np.random.SeedSequence(unit.seed).spawn(2))
@@ -163,10 +171,9 @@ def _discrete(unit: Unit, sizes: Sequence[int]) -> Iterator[float]:
 Finals = Mapping[tuple[str, str], Floats]
 
 
-def best_scrm(finals: Finals, world: str) -> str:
-    """SCRM with λ̂: the λ whose mean final loss over seeds turned out lowest; nobody can choose it so well before."""
-    rivals = [learner for (name, learner) in finals if name == world and learner.startswith("scrm-")]
-    return min(rivals, key=lambda learner: float(finals[world, learner].mean()))
+def final_losses(finals: Finals, world: str) -> dict[str, Floats]:
+    """learner -> its final loss in one world, [seeds]."""
+    return {learner: losses for (name, learner), losses in finals.items() if name == world}
 
 
 def _worlds(finals: Finals) -> list[str]:
@@ -195,9 +202,9 @@ _CENTRED = (
 )
 
 
-def claims(table: Any) -> Sequence[Claim]:
+def claims(rows: Table) -> Sequence[Claim]:
     """For each row: O2PL on losses as they are, which is the paper's own objective, and with the library's defaults."""
-    finals = final_values(table, "loss")
+    finals = final_values(rows, "loss")
     found: list[Claim] = []
     for world in _worlds(finals):
         open_settings = _OPEN[_parts(world)[0]]
@@ -210,9 +217,9 @@ def _claims_of(finals: Finals, world: str, learner: str, suffix: str, conditions
     if (world, learner) not in finals:
         return
     name, encoding, scheme = _parts(world)
-    (scrm, _), (o2pl, _) = PAPER[name, scheme]
+    (scrm, _), (o2pl, _) = PAPER_RESULTS[name, scheme]
     loss = float(finals[world, learner].mean())
-    gap = loss - float(finals[world, best_scrm(finals, world)].mean())
+    gap = loss - float(finals[world, best_scrm(final_losses(finals, world))].mean())
     where = f"{_LABELS[name]}, {scheme} batches{_LOSSES[encoding]}"
     who = "O2PL with the library's defaults" if suffix else "O2PL"
     # The paper's losses are 0 and 1 here, though it states its method for losses in [-1, 0].
@@ -229,14 +236,14 @@ def _claims_of(finals: Finals, world: str, learner: str, suffix: str, conditions
         yield Claim(f"scrm-table/{world}-loss{suffix}", said, o2pl, *bars[world], conditions)
 
 
-def summary(table: Any) -> Sequence[Mapping[str, str]]:
-    finals = final_values(table, "loss")
-    rows = []
+def table(rows: Table) -> Sequence[Mapping[str, str]]:
+    finals = final_values(rows, "loss")
+    lines = []
     for world in _worlds(finals):
         name, encoding, scheme = _parts(world)
-        best = best_scrm(finals, world)
-        scrm, o2pl = PAPER[name, scheme]
-        rows.append(
+        best = best_scrm(final_losses(finals, world))
+        scrm, o2pl = PAPER_RESULTS[name, scheme]
+        lines.append(
             {
                 "environment": _LABELS[name] + _LOSSES[encoding],
                 "batches": scheme,
@@ -248,16 +255,16 @@ def summary(table: Any) -> Sequence[Mapping[str, str]]:
                 "paper, O2PL": "{:.3f} ± {:.3f}".format(*o2pl),
             }
         )
-    return rows
+    return lines
 
 
 def _shown(values: Floats | None) -> str:
     return "" if values is None else "{:.3f} ± {:.3f}".format(*mean_and_deviation(values))
 
 
-def figures(table: Any) -> Mapping[str, Any]:
+def figures(rows: Table) -> Mapping[str, Figure]:
     """Final losses: continuous worlds, and classification sets by encoding; and the continuous losses by batch."""
-    finals = final_values(table, "loss")
+    finals = final_values(rows, "loss")
     stems = list(dict.fromkeys(world.rpartition("-")[0] for world in _worlds(finals)))
     groups = {
         "scrm-table-continuous": [stem for stem in stems if stem in CONTINUOUS],
@@ -265,13 +272,13 @@ def figures(table: Any) -> Mapping[str, Any]:
     }
     made = {name: _dots(finals, chosen) for name, chosen in groups.items() if chosen}
     if groups["scrm-table-continuous"]:
-        made["scrm-table-batches"] = _curves(table, finals, groups["scrm-table-continuous"])
+        made["scrm-table-batches"] = _curves(rows, finals, groups["scrm-table-continuous"])
     return made
 
 
 def _methods(finals: Finals, world: str) -> dict[str, tuple[str, str]]:
     """label -> (learner, colour)"""
-    best = best_scrm(finals, world)
+    best = best_scrm(final_losses(finals, world))
     return {
         "SCRM, λ = 1": (FIXED, STYLES[6][0]),
         "SCRM, λ̂": (best, STYLES[1][0]),
@@ -280,13 +287,11 @@ def _methods(finals: Finals, world: str) -> dict[str, tuple[str, str]]:
     }
 
 
-def _dots(finals: Finals, stems: Sequence[str]) -> Any:
+def _dots(finals: Finals, stems: Sequence[str]) -> Figure:
     """A panel for each environment: a dot for each seed, mean and deviation; hollow diamonds are the paper's means."""
-    from matplotlib.figure import Figure
-
     columns = 3 if stems[0] in CONTINUOUS else 2
     lines = -(-len(stems) // columns)
-    figure = Figure(figsize=(10.2, 0.8 + 3.0 * lines), layout="constrained")
+    figure = new_figure(10.2, 0.8 + 3.0 * lines)
     panels = figure.subplots(lines, columns, sharey=True, squeeze=False).flat
     for axes, stem in zip(panels, stems, strict=False):
         ticks, labels = [], []
@@ -307,7 +312,12 @@ def _dots(finals: Finals, stems: Sequence[str]) -> Any:
                 paper = {"SCRM, λ̂": 0, "O2PL": 1}.get(label)
                 if paper is not None and encoding != "10":
                     axes.plot(
-                        PAPER[name, scheme][paper][0], y, "D", markerfacecolor="none", color="black", markersize=8
+                        PAPER_RESULTS[name, scheme][paper][0],
+                        y,
+                        "D",
+                        markerfacecolor="none",
+                        color="black",
+                        markersize=8,
                     )
         axes.set_yticks(ticks, labels)
         axes.locator_params(axis="x", nbins=4)
@@ -320,12 +330,10 @@ def _dots(finals: Finals, stems: Sequence[str]) -> Any:
     return figure
 
 
-def _curves(table: Any, finals: Finals, stems: Sequence[str]) -> Any:
+def _curves(rows: Table, finals: Finals, stems: Sequence[str]) -> Figure:
     """Loss after each batch: mean over seeds, band from the lowest to the highest."""
-    from matplotlib.figure import Figure
-
-    worlds, learners, batch, loss = (np.asarray(table[name]) for name in ("world", "learner", "batch", "loss"))
-    figure = Figure(figsize=(3.4 * len(stems), 5.8), layout="constrained")
+    worlds, learners, batch, loss = (np.asarray(rows[name]) for name in ("world", "learner", "batch", "loss"))
+    figure = new_figure(3.4 * len(stems), 5.8)
     panels = figure.subplots(len(SCHEMES), len(stems), squeeze=False)
     for (row, column), axes in np.ndenumerate(panels):
         stem, scheme = stems[column], list(SCHEMES)[row]
@@ -362,7 +370,7 @@ SCRM_TABLE = Study(
             "full": Size(rounds=200_000, seeds=20),
         },
         cells=cells,
-        run=run,
+        run=run_unit,
         columns={"batch": "int64", "seen": "int64", "loss": "double"},
         headline="loss",
     ),
@@ -380,5 +388,5 @@ SCRM_TABLE = Study(
     "away on Advertising; both settings have a claim in every row.",
     claims=claims,
     figures=figures,
-    table=summary,
+    table=table,
 )

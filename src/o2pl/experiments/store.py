@@ -16,10 +16,14 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from o2pl.errors import InvalidInput
 from o2pl.experiments.experiment import Columns, Experiment, Unit
+from o2pl.extras import extra, require_extra
+
+if TYPE_CHECKING:
+    from pyarrow import Table
 
 _DIGEST, _SECONDS, _SETTINGS = b"o2pl.digest", b"o2pl.seconds", b"o2pl.settings"
 
@@ -32,6 +36,7 @@ class Store:
     """The results of one experiment under `out`."""
 
     def __init__(self, out: str | os.PathLike[str], experiment: Experiment) -> None:
+        require_extra("experiments", "running experiments")
         self.out = Path(out)
         self.experiment = experiment
         self.folder = self.out / experiment.name
@@ -74,7 +79,7 @@ class Store:
         self.failure(unit).unlink(missing_ok=True)
 
     def keep_failure(self, unit: Unit, traceback: str) -> None:
-        _write(self.failure(unit), lambda file: file.write(f"{unit.id} {unit.settings}\n\n{traceback}".encode()))
+        write_whole(self.failure(unit), lambda file: file.write(f"{unit.id} {unit.settings}\n\n{traceback}".encode()))
 
     def assemble(self, units: Sequence[Unit], name: str) -> Path:
         """Put `out/name.parquet` together from the parts of `units` that are finished."""
@@ -100,19 +105,20 @@ class Store:
 
         return pa.schema([(name, pa.type_for_alias(kind)) for name, kind in self.experiment.columns.items()])
 
-    def _read_part(self, unit: Unit) -> Any:
+    def _read_part(self, unit: Unit) -> Table:
         import pyarrow.parquet as pq
 
         return pq.read_table(self.part(unit), page_checksum_verification=True)
 
 
-def results(out: str | os.PathLike[str], name: str) -> Any:
+def results(out: str | os.PathLike[str], name: str) -> Table:
     """The rows of an experiment (`wheel`) or of one unit (`wheel/17`) as a pyarrow Table.
 
     Every row names its unit (number, world, learner, seed, rounds and all settings as JSON) beside the experiment's own
     columns. Nothing here depends on when, where or on how many workers it was computed.
     """
-    import pyarrow.parquet as pq
+    with extra("experiments", "reading results"):
+        import pyarrow.parquet as pq
 
     path = Path(out) / f"{table_name(name)}.parquet"
     if not path.exists():
@@ -120,9 +126,10 @@ def results(out: str | os.PathLike[str], name: str) -> Any:
     return pq.read_table(path)
 
 
-def seconds(out: str | os.PathLike[str], name: str) -> Any:
+def seconds(out: str | os.PathLike[str], name: str) -> Table:
     """How long each unit took where it was computed (compilation and a busy machine included): not reproducible."""
-    import pyarrow.parquet as pq
+    with extra("experiments", "reading results"):
+        import pyarrow.parquet as pq
 
     return pq.read_table(_seconds_path(Path(out) / f"{table_name(name)}.parquet"))
 
@@ -147,13 +154,13 @@ def _identity(unit: Unit) -> dict[str, Any]:
     }
 
 
-def _write_table(table: Any, path: Path) -> None:
+def _write_table(table: Table, path: Path) -> None:
     import pyarrow.parquet as pq
 
-    _write(path, lambda file: pq.write_table(table, file, write_page_checksum=True))
+    write_whole(path, lambda file: pq.write_table(table, file, write_page_checksum=True))
 
 
-def _write(path: Path, content: Callable[[IO[bytes]], Any]) -> None:
+def write_whole(path: Path, content: Callable[[IO[bytes]], object]) -> None:
     """All of the file or none of it, whatever happens."""
     beside = path.with_name(f"{path.name}.partial")
     with open(beside, "wb") as file:

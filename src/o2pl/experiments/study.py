@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from o2pl.experiments.experiment import Experiment
 
-Verdict = Literal["reproduced", "reproduced under conditions", "not reproduced"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pyarrow import Table
+
+ClaimVerdict = Literal["reproduced", "reproduced under conditions", "not reproduced"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class Claim:
         return self.id.partition("/")[0]
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ClaimVerdict:
         if not self.met:
             return "not reproduced"
         return "reproduced under conditions" if self.conditions else "reproduced"
@@ -55,6 +59,6 @@ class Study:
     title: str
     claim: str  # what the paper claims, in a sentence or two
     settings: str  # what was run, and what the paper leaves open, in a few sentences
-    claims: Callable[[Any], Sequence[Claim]]  # of the pyarrow table of rows
-    figures: Callable[[Any], Mapping[str, Any]]  # file stem -> matplotlib Figure
-    table: Callable[[Any], Sequence[Mapping[str, str]]]  # rows of the report's table, column -> text
+    claims: Callable[[Table], Sequence[Claim]]  # of the table of rows
+    figures: Callable[[Table], Mapping[str, Figure]]  # by file stem
+    table: Callable[[Table], Sequence[Mapping[str, str]]]  # rows of the report's table, column -> text

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from o2pl.protocols import Floats
 
+if TYPE_CHECKING:
+    import pyarrow as pa
 
-def final_values(rows: Any, column: str) -> dict[tuple[str, str], Floats]:
+
+def final_values(rows: pa.Table, column: str) -> dict[tuple[str, str], Floats]:
     """(world, learner) -> the last value of `column` of each seed's unit."""
     units = np.asarray(rows["unit"])
     last = np.flatnonzero(np.append(units[1:] != units[:-1], True))  # units are contiguous
@@ -26,7 +29,7 @@ def mean_and_error(values: Floats) -> tuple[float, float]:
     return float(values.mean()), float(error)
 
 
-def bootstrap_interval(
+def percentile_interval(
     values: Floats, level: float = 0.95, seed: int = 0, resamples: int = 10_000
 ) -> tuple[float, float]:
     """Of the mean: percentiles of the means of resampled values. The same values make the same interval."""
@@ -35,7 +38,7 @@ def bootstrap_interval(
     return float(low), float(high)
 
 
-def table(rows: Any, column: str) -> Any:
+def screen_table(rows: pa.Table, column: str) -> Any:
     """A Rich table of means over seeds ± standard errors; the longer of worlds and learners goes down."""
     from rich.table import Table
 

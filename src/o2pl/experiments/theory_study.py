@@ -14,14 +14,17 @@ One experiment with several checks; a row is a number that was measured (`measur
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from o2pl.drawing import new_figure
 from o2pl.environments import Margin, SingleContext
-from o2pl.experiments.experiment import Cell, Columns, Experiment, Settings, Size, Unit
-from o2pl.experiments.figures import STYLES
+from o2pl.experiments.description import Description
+from o2pl.experiments.experiment import Cell, Columns, Experiment, Size, Unit
+from o2pl.experiments.figures import STYLES, label_axes
 from o2pl.experiments.study import Claim, Study, at_least, at_most
+from o2pl.objectives.weights import clip_weights, weight_of
 from o2pl.protocols import Floats
 from o2pl.storage import decode, encode
 from o2pl.theory import inequality, regret_exponent
@@ -29,9 +32,13 @@ from o2pl.theory.critical import critical_radius, radius_scale, recursion_regret
 from o2pl.theory.heb import error_bound, error_bound_of_sample
 from o2pl.theory.inequality import Step
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pyarrow import Table
+
 # levels of Prop. B.1's bound at each variation v, and the length of a path
 GRID = {"levels": (0.9, 0.7, 0.5, 0.2, 0.05), "v": (10.0, 30.0, 100.0), "steps": 300}
-CLIP = 3.0  # of the paths of clipped weights
+PATH_CLIP = 3.0  # of the paths of clipped weights
 ALPHAS = (1.5, 2.0, 3.0, 5.0, 10.0, 20.0)
 ENTROPIES = (0.0, 0.5, 1.0, 1.5)
 BETAS = (0.25, 0.5, 0.75, 1.0)
@@ -43,7 +50,7 @@ TEST_LEVEL = 1e-4  # of all binomial tests together
 COLUMNS = (
     {"kind": "string"} | dict.fromkeys(("x", "z", "measured", "reference", "error"), "double") | {"trials": "int64"}
 )
-Row = tuple[str, float, float, float, float, float, int]
+ResultRow = tuple[str, float, float, float, float, float, int]
 
 
 def bernoulli_step(M: Floats, generator: np.random.Generator) -> tuple[Floats, Floats]:
@@ -60,25 +67,23 @@ def signs_step(M: Floats, generator: np.random.Generator) -> tuple[Floats, Float
 def weights_step(M: Floats, generator: np.random.Generator) -> tuple[Floats, Floats]:
     """X = (min(w, α) - 1) y of two actions, the logging policy leaning towards what made M large; y ∈ {-1, 0}."""
     q = np.stack([0.5 - 0.4 * np.tanh(M / 4), 0.5 + 0.4 * np.tanh(M / 4)])  # [2, n]
-    weights = np.minimum(np.array([[0.1], [0.9]]) / q, CLIP) - 1
+    weights = clip_weights(weight_of(np.array([[0.1], [0.9]]), q), PATH_CLIP) - 1
     losses = np.array([0.6, 0.3])  # P(y = -1)
     action = (generator.random(len(M)) < q[1]).astype(np.int64)
     hit = generator.random(len(M)) < losses[action]
     return -weights[action, np.arange(len(M))] * hit, -(q * weights * losses[:, None]).sum(axis=0)
 
 
-PATHS: dict[str, Step] = {"bernoulli": bernoulli_step, "signs": signs_step, "weights": weights_step}
-BOUNDS = {"bernoulli": 1.0, "signs": 1.0, "weights": max(CLIP - 1, 1.0)}  # B
+PATH_STEPS: dict[str, Step] = {"bernoulli": bernoulli_step, "signs": signs_step, "weights": weights_step}
+BOUNDS = {"bernoulli": 1.0, "signs": 1.0, "weights": max(PATH_CLIP - 1, 1.0)}  # B
 
 
-def crossing(settings: Settings, paths: int, generator: np.random.Generator) -> list[Row]:
-    step, bound = PATHS[settings["paths"]], BOUNDS[settings["paths"]]
+def crossing(settings: Description, paths: int, generator: np.random.Generator) -> list[ResultRow]:
+    step, bound = PATH_STEPS[settings["paths"]], BOUNDS[settings["paths"]]
     grid = [(float(inequality.deviation(v, bound, level)), v) for v in settings["v"] for level in settings["levels"]]
     u, v = (np.array(column) for column in zip(*grid, strict=True))
-    shares, bounds = (
-        inequality.crossing_frequency(step, u, v, paths, settings["steps"], generator),
-        inequality.crossing_bound(u, v, bound),
-    )
+    shares = inequality.crossing_frequency(step, u, v, paths, settings["steps"], generator)
+    bounds = inequality.crossing_bound(u, v, bound)
     return [("crossing", *at, float(a), float(b), 0.0, paths) for at, a, b in zip(grid, shares, bounds, strict=True)]
 
 
@@ -97,17 +102,17 @@ def softmax_pair(alpha: float, n: int, generator: np.random.Generator) -> tuple[
     actions = np.minimum((logging.cumsum(axis=1) < generator.random((n, 1))).sum(axis=1), 4)
     rows = np.arange(n)
     losses = -1 / (1 + np.exp(-x[:, 0] - actions + 2))
-    return ours[rows, actions] / logging[rows, actions], losses
+    return weight_of(ours[rows, actions], logging[rows, actions]), losses
 
 
 WEIGHTS = {"extremal": extremal, "softmax": softmax_pair}
 
 
-def clipping(settings: Settings, amount: int, generator: np.random.Generator) -> list[Row]:
-    rows: list[Row] = []
+def clipping(settings: Description, amount: int, generator: np.random.Generator) -> list[ResultRow]:
+    rows: list[ResultRow] = []
     for alpha in settings["alphas"]:
         w, y = WEIGHTS[settings["weights"]](alpha, 20 * amount, generator)
-        bias = float(np.mean((np.minimum(w, alpha) - 1) * y - (w - 1) * y))
+        bias = float(np.mean((clip_weights(w, alpha) - 1) * y - (w - 1) * y))
         variance = float(np.mean((w - 1) ** 2))
         rows.append(
             ("clipping", alpha, variance, bias, float(inequality.clipping_bias_bound(variance, alpha)), 0.0, len(w))
@@ -115,14 +120,14 @@ def clipping(settings: Settings, amount: int, generator: np.random.Generator) ->
     return rows
 
 
-def radius(settings: Settings, amount: int, generator: np.random.Generator) -> list[Row]:
+def radius(settings: Description, amount: int, generator: np.random.Generator) -> list[ResultRow]:
     p, alpha = settings["p"], settings["alpha"]
     times = np.geomspace(1e2, 1e10, 17)
     return [("radius", t, p, critical_radius(alpha, t, p), radius_scale(alpha, t, p), 0.0, 1) for t in times]
 
 
-def rates(settings: Settings, amount: int, generator: np.random.Generator) -> list[Row]:
-    rows: list[Row] = []
+def rates(settings: Description, amount: int, generator: np.random.Generator) -> list[ResultRow]:
+    rows: list[ResultRow] = []
     for beta in BETAS:
         for p in ENTROPIES:
             curve = recursion_regret(beta, p, settings["horizon"])
@@ -134,7 +139,7 @@ def rates(settings: Settings, amount: int, generator: np.random.Generator) -> li
     return rows
 
 
-def heb_margin(settings: Settings, amount: int, generator: np.random.Generator) -> list[Row]:
+def heb_margin(settings: Description, amount: int, generator: np.random.Generator) -> list[ResultRow]:
     """Thresholds near 0, the best one, on sampled contexts: each costs gap·|x| where it differs, and χ² there."""
     world: Margin = decode(settings["world"])
     x = world.sample(amount, generator).contexts[:, 0].astype(np.float64)
@@ -143,11 +148,11 @@ def heb_margin(settings: Settings, amount: int, generator: np.random.Generator) 
     excess = differs * x[:, None] * world.gap * (1 - 2 * FLOOR)
     variance = differs * (1 - 2 * FLOOR) ** 2 / (FLOOR * (1 - FLOOR))
     found = error_bound_of_sample(excess, variance, generator)
-    slope: Row = ("heb", world.nu, 0.0, found.slope, world.beta, found.error, amount)
+    slope: ResultRow = ("heb", world.nu, 0.0, found.slope, world.beta, found.error, amount)
     return [*_pairs(excess.mean(axis=0), variance.mean(axis=0), world.nu), slope]
 
 
-def heb_single(settings: Settings, amount: int, generator: np.random.Generator) -> list[Row]:
+def heb_single(settings: Description, amount: int, generator: np.random.Generator) -> list[ResultRow]:
     """The paper's example with one context, exactly: no sampling."""
     world: SingleContext = decode(settings["world"])
     theta = 1 - FLOOR - np.geomspace(1e-4, 1e-2, 30)
@@ -157,7 +162,7 @@ def heb_single(settings: Settings, amount: int, generator: np.random.Generator) 
     return [*_pairs(excess, variance, 0.0), ("heb-single", 0.0, 0.0, found.slope, world.beta, found.error, 1)]
 
 
-def _pairs(excess: Floats, variance: Floats, nu: float) -> list[Row]:
+def _pairs(excess: Floats, variance: Floats, nu: float) -> list[ResultRow]:
     return [("pair", float(e), nu, float(v), 0.0, 0.0, 1) for e, v in zip(excess, variance, strict=True)]
 
 
@@ -165,9 +170,9 @@ CHECKS = {"crossing": crossing, "clipping": clipping, "radius": radius, "rates":
 CHECKS |= {"heb-margin": heb_margin, "heb-single": heb_single}
 
 
-def table(data: str | None) -> Sequence[Cell]:
+def cells(data: str | None) -> Sequence[Cell]:
     checks: list[tuple[str, dict[str, Any]]] = [
-        *(("crossing", {"name": f"crossing-{name}", "paths": name, **GRID}) for name in PATHS),
+        *(("crossing", {"name": f"crossing-{name}", "paths": name, **GRID}) for name in PATH_STEPS),
         *(("clipping", {"name": f"clipping-{name}", "weights": name, "alphas": ALPHAS}) for name in WEIGHTS),
         *(("radius", {"name": f"radius-{p:g}", "p": p, "alpha": 5.0}) for p in ENTROPIES),
         ("rates", {"name": "rates", "horizon": HORIZON}),
@@ -177,7 +182,7 @@ def table(data: str | None) -> Sequence[Cell]:
     return [Cell(settings, {"name": check}) for check, settings in checks]
 
 
-def run(unit: Unit) -> Columns:
+def run_unit(unit: Unit) -> Columns:
     """`rounds` says how much is simulated: paths, twentieths of weights, contexts."""
     rows = CHECKS[unit.learner["name"]](unit.world, unit.rounds, np.random.default_rng(unit.seed))
     return {name: [row[place] for row in rows] for place, name in enumerate(COLUMNS)}
@@ -187,18 +192,18 @@ EXPERIMENT = Experiment(
     name="theory",
     summary="Prop. B.1, the clipping lemma, the critical radius, Theorem 1's rates and the error bound's exponent.",
     sizes={"quick": Size(rounds=2000, seeds=1), "full": Size(rounds=20_000, seeds=5)},
-    cells=table,
-    run=run,
+    cells=cells,
+    run=run_unit,
     columns=COLUMNS,
     headline="measured",
 )
 
 
-def _pick(rows: Any, *kinds: str) -> list[dict[str, Any]]:
+def _pick(rows: Table, *kinds: str) -> list[dict[str, Any]]:
     return [row for row in rows.to_pylist() if row["kind"] in kinds]
 
 
-def _pooled(rows: Any) -> list[tuple[str, float, float, float, int]]:
+def _pooled(rows: Table) -> list[tuple[str, float, float, float, int]]:
     """Crossings of all seeds together: (world, v, bound, share, paths)."""
     sums: dict[tuple[str, float, float, float], tuple[float, int]] = {}
     for row in _pick(rows, "crossing"):
@@ -208,7 +213,7 @@ def _pooled(rows: Any) -> list[tuple[str, float, float, float, int]]:
     return [(world, v, bound, hits / n, n) for (world, v, _, bound), (hits, n) in sums.items()]
 
 
-def violations(rows: Any) -> int:
+def violations(rows: Table) -> int:
     """How many (path, u, v) crossed more often than the bound allows: binomial tests at 1e-4 in all."""
     pooled = _pooled(rows)
     return sum(
@@ -216,14 +221,14 @@ def violations(rows: Any) -> int:
     )
 
 
-def _radius_slopes(rows: Any) -> dict[float, float]:
+def _radius_slopes(rows: Table) -> dict[float, float]:
     """p -> slope of log r against log t from t = 1e6 on, p > 0."""
     points = [row for row in _pick(rows, "radius") if row["x"] >= 1e6]
     logs = {p: np.log([(row["x"], row["measured"]) for row in points if row["z"] == p]) for p in ENTROPIES if p > 0}
     return {p: float(np.polyfit(both[:, 0], both[:, 1], 1)[0]) for p, both in logs.items()}
 
 
-def _heb(rows: Any) -> dict[float, tuple[float, float, float]]:
+def _heb(rows: Table) -> dict[float, tuple[float, float, float]]:
     """ν -> mean slope over seeds, its standard error (bootstrap over contexts), β."""
     out = {}
     found = _pick(rows, "heb")
@@ -234,7 +239,7 @@ def _heb(rows: Any) -> dict[float, tuple[float, float, float]]:
     return out
 
 
-def claims(rows: Any) -> Sequence[Claim]:
+def claims(rows: Table) -> Sequence[Claim]:
     ratio = max(share / bound for _, _, bound, share, _ in _pooled(rows))
     clipped = _pick(rows, "clipping")
     lemma = max(row["measured"] / row["reference"] for row in clipped)
@@ -309,20 +314,18 @@ def claims(rows: Any) -> Sequence[Claim]:
     ]
 
 
-def figures(rows: Any) -> Mapping[str, Any]:
+def figures(rows: Table) -> Mapping[str, Figure]:
     """Each check in a panel."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10.4, 8.4), layout="constrained")
+    figure = new_figure(10.4, 8.4)
     (crossings, clips), (radii, slopes) = figure.subplots(2, 2)
     pooled = _pooled(rows)
-    for name, (colour, _), mark in zip(PATHS, STYLES, ["o", "s", "^"], strict=False):
+    for name, (colour, _), mark in zip(PATH_STEPS, STYLES, ["o", "s", "^"], strict=False):
         mine = [(bound, share) for world, _, bound, share, _ in pooled if world == f"crossing-{name}" and share > 0]
         crossings.plot(*np.array(mine).reshape(-1, 2).T, mark, color=colour, label=name, alpha=0.8)
     ends = [min(share for *_, share, _ in pooled if share > 0) / 2, 1.0]
     crossings.plot(ends, ends, color="0.5", linewidth=1)
     crossings.annotate("bound", (0.3, 0.3), (-38, 6), textcoords="offset points", color="0.35")
-    _dress(crossings, "Prop. B.1: crossing probability", "its bound", "share of paths that crossed", "loglog")
+    label_axes(crossings, "Prop. B.1: crossing probability", "its bound", "share of paths that crossed", "loglog")
     crossings.set_xlim(0.04, 1)
     for name, (colour, line) in zip(WEIGHTS, STYLES, strict=False):
         clipped = [row for row in _pick(rows, "clipping") if row["world"] == f"clipping-{name}"]
@@ -331,7 +334,7 @@ def figures(rows: Any) -> Mapping[str, Any]:
     for height, text in ((1.0, "the paper's lemma"), (0.25, "four times sharper")):
         clips.axhline(height, color="0.5", linewidth=1)
         clips.annotate(text, (ALPHAS[-1], height), (0, 7), textcoords="offset points", ha="right", color="0.35")
-    _dress(clips, "Clipping bias, relative to σ²/(α - 1)", "clipping level α", "bias / bound", "log")
+    label_axes(clips, "Clipping bias, relative to σ²/(α - 1)", "clipping level α", "bias / bound", "log")
     clips.set_xticks(ALPHAS, [f"{alpha:g}" for alpha in ALPHAS])
     clips.minorticks_off()
     for p, (colour, line) in zip(ENTROPIES, STYLES, strict=False):
@@ -341,7 +344,7 @@ def figures(rows: Any) -> Mapping[str, Any]:
         t, r, scale = zip(*points, strict=True)
         radii.plot(t, r, color=colour, linestyle=line, linewidth=2, label=f"p = {p:g}")
         radii.plot(t, scale, color=colour, linestyle="none", marker=".", markersize=4)
-    _dress(radii, "Critical radius (dots: (α/t)^{1/(2+p)})", "t", "r", "loglog")
+    label_axes(radii, "Critical radius (dots: (α/t)^{1/(2+p)})", "t", "r", "loglog")
     heb, single = _heb(rows), _pick(rows, "heb-single")[0]["measured"]
     for nu, (colour, _), mark in zip((*NUS, 0.0), STYLES, "osD^vx", strict=False):
         first = min(row["seed"] for row in _pick(rows, "pair"))
@@ -350,22 +353,11 @@ def figures(rows: Any) -> Mapping[str, Any]:
         ]
         label = f"ν = {nu:g}: slope {heb[nu][0]:.2f} (β {heb[nu][2]:.2f})" if nu else f"one context: {single:.2f} (β 1)"
         slopes.plot(*zip(*mine, strict=True), mark, color=colour, markersize=4, label=label)
-    _dress(slopes, "Error bound: policies near the best", "excess risk", "variance of the weights", "loglog")
+    label_axes(slopes, "Error bound: policies near the best", "excess risk", "variance of the weights", "loglog")
     return {"theory": figure}
 
 
-def _dress(axes: Any, title: str, xlabel: str, ylabel: str, scale: str) -> None:
-    axes.set_xscale("log")
-    axes.set_yscale("log" if scale == "loglog" else "linear")
-    axes.set_title(title, loc="left", fontsize=11)
-    axes.set_xlabel(xlabel)
-    axes.set_ylabel(ylabel)
-    axes.legend(frameon=False, fontsize=8)
-    axes.grid(alpha=0.25)
-    axes.spines[["top", "right"]].set_visible(False)
-
-
-def summary(rows: Any) -> Sequence[Mapping[str, str]]:
+def table(rows: Table) -> Sequence[Mapping[str, str]]:
     """Theorem 1's rate table beside the recursion's, then the exponents of the error bound."""
     rate = {(r["x"], r["z"]): (r["measured"], r["reference"]) for r in _pick(rows, "rate")}
     out = [
@@ -396,5 +388,5 @@ THEORY = Study(
     ),
     claims=claims,
     figures=figures,
-    table=summary,
+    table=table,
 )

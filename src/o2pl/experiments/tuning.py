@@ -24,15 +24,15 @@ import numpy as np
 
 from o2pl.environments import LOGGED_TASKS
 from o2pl.experiments import offline, wheel
-from o2pl.experiments.comparison import cells, compare
+from o2pl.experiments.comparison import compare, crossed
 from o2pl.experiments.experiment import Unit
 from o2pl.experiments.offline_multiclass import SETS
 from o2pl.experiments.offline_synthetic import TASKS
 from o2pl.experiments.overlap import log_of, world
 
 Setting = tuple[Any, ...]  # a value of each dial
-Scores = dict[int, float]  # seed -> score; higher is better
-MORE, ZOOMS, FINALISTS, SHOWN = 26, 3, 12, 4
+SeedScores = dict[int, float]  # seed -> score; higher is better
+MORE, ZOOMS, FINALISTS, FINALISTS_SHOWN = 26, 3, 12, 4
 
 
 @dataclass(frozen=True)
@@ -51,17 +51,17 @@ class Dial:
 
 
 @dataclass(frozen=True)
-class Method:
+class TunedMethod:
     dials: tuple[Dial, ...]
-    make: Callable[..., Any]  # dial values -> a recipe
+    make: Callable[..., Any]  # dial values -> MakeLearner
 
 
 @dataclass(frozen=True)
 class Tuning:
     """Methods that are to get the same number of settings, on `seeds`, and the best few on `further` seeds too."""
 
-    methods: Mapping[str, Method]
-    score: Callable[[Any, int], float]  # of a recipe with a seed
+    methods: Mapping[str, TunedMethod]
+    score: Callable[[Any, int], float]  # of what makes the learner, with a seed
     seeds: Sequence[int]
     further: Sequence[int]
 
@@ -69,7 +69,7 @@ class Tuning:
 @dataclass(frozen=True)
 class Choice:
     setting: Setting
-    tried: dict[Setting, Scores]
+    tried: dict[Setting, SeedScores]
     edges: tuple[str, ...]  # dials of which the setting has an outermost value that is clearly better than inner ones
 
 
@@ -78,13 +78,13 @@ class Choice:
 
 def choose(tuning: Tuning) -> dict[str, Choice]:
     """Method -> its setting."""
-    tried: dict[str, dict[Setting, Scores]] = {name: {} for name in tuning.methods}
+    tried: dict[str, dict[Setting, SeedScores]] = {name: {} for name in tuning.methods}
 
     def play(name: str, settings: Iterable[Setting], seeds: Sequence[int]) -> None:
         for setting in settings:
             scores = tried[name].setdefault(setting, {})
-            recipe = tuning.methods[name].make(*setting)
-            scores.update({seed: tuning.score(recipe, seed) for seed in seeds if seed not in scores})
+            make = tuning.methods[name].make(*setting)
+            scores.update({seed: tuning.score(make, seed) for seed in seeds if seed not in scores})
 
     for name, method in tuning.methods.items():
         play(name, itertools.product(*(dial.coarse for dial in method.dials)), tuning.seeds)
@@ -101,7 +101,7 @@ def choose(tuning: Tuning) -> dict[str, Choice]:
     }
 
 
-def nearby(dials: Sequence[Dial], tried: Mapping[Setting, Scores]) -> list[Setting]:
+def nearby(dials: Sequence[Dial], tried: Mapping[Setting, SeedScores]) -> list[Setting]:
     """`MORE` settings around the best that are not among those tried: with finer steps if there are too few."""
     best, found = ranked(tried)[0], dict[Setting, None]()
     for finer in range(1, 1 + ZOOMS * len(tried)):
@@ -112,16 +112,16 @@ def nearby(dials: Sequence[Dial], tried: Mapping[Setting, Scores]) -> list[Setti
     return list(found)[:MORE]
 
 
-def ranked(tried: Mapping[Setting, Scores]) -> list[Setting]:
+def ranked(tried: Mapping[Setting, SeedScores]) -> list[Setting]:
     """By the mean score, the best first; those with the most seeds before all others."""
     return sorted(tried, key=lambda setting: (-len(tried[setting]), -mean(tried[setting])))
 
 
-def mean(scores: Scores) -> float:
+def mean(scores: SeedScores) -> float:
     return float(np.mean(list(scores.values())))
 
 
-def edges(dials: Sequence[Dial], tried: Mapping[Setting, Scores]) -> tuple[str, ...]:
+def edges(dials: Sequence[Dial], tried: Mapping[Setting, SeedScores]) -> tuple[str, ...]:
     """Dials of which the best has an outermost value, better than the best with an inner one by a standard error."""
     best, found = ranked(tried)[0], []
     for place, dial in enumerate(dials):
@@ -170,30 +170,32 @@ OFFLINE_DIALS = {
 TUNING_FLOORS = (0.03, 0.003)  # between those that `overlap` reports
 
 
-def wheel_score(recipe: Any, seed: int, rounds: int = 10_000) -> float:
-    world, recipes = wheel.WORLDS[wheel.WORLD], {"candidate": recipe}
-    (cell,) = cells({wheel.WORLD: world}, recipes)
+def wheel_score(make: Any, seed: int, rounds: int = 10_000) -> float:
+    world, learners = wheel.WHEELS[wheel.PAPER_WHEEL], {"candidate": make}
+    (cell,) = crossed({wheel.PAPER_WHEEL: world}, learners)
     unit = Unit("wheel", 0, cell.world, cell.learner, rounds, seed)
-    return -float(compare(world, recipes, unit)["regret"][-1])
+    return -float(compare(world, learners, unit)["regret"][-1])
 
 
-def offline_score(tasks: Mapping[str, Any], recipe: Any, seed: int, rounds: int = 2000) -> float:
+def offline_score(tasks: Mapping[str, Any], make: Any, seed: int, rounds: int = 2000) -> float:
     """The mean over the tasks of the exact value, deployed greedily."""
-    recipes = {"candidate": recipe}
-    units = [Unit("offline", 0, cell.world, cell.learner, rounds, seed) for cell in offline.cells(tasks, recipes)]
-    return float(np.mean([offline.run(unit, recipes)["value"][0] for unit in units]))
+    learners = {"candidate": make}
+    units = [
+        Unit("offline", 0, cell.world, cell.learner, rounds, seed) for cell in offline.crossed_tasks(tasks, learners)
+    ]
+    return float(np.mean([offline.run_unit(unit, learners)["value"][0] for unit in units]))
 
 
 def _on_wheel(features: str) -> Tuning:
     methods = {
-        name: Method(dials, partial(wheel.METHODS[name], wheel.FEATURES[features]))
+        name: TunedMethod(dials, partial(wheel.METHODS[name], wheel.FEATURES[features]))
         for name, dials in WHEEL_DIALS.items()
     }
     return Tuning(methods, wheel_score, range(2000, 2002), range(2002, 2006))
 
 
 def _on_logs(tasks: Mapping[str, Any]) -> Tuning:
-    methods = {name: Method(dials, offline.METHODS[name]) for name, dials in OFFLINE_DIALS.items()}
+    methods = {name: TunedMethod(dials, offline.METHODS[name]) for name, dials in OFFLINE_DIALS.items()}
     return Tuning(methods, partial(offline_score, tasks), range(2000, 2005), range(2005, 2010))
 
 
@@ -209,12 +211,12 @@ TUNINGS: dict[str, Tuning] = {
 # -- the command
 
 
-def lines(name: str, method: Method, choice: Choice) -> list[str]:
+def lines(name: str, method: TunedMethod, choice: Choice) -> list[str]:
     """What was chosen, of how many, what is at an edge, and the finalists with mean ± standard error."""
     edge = f", at an edge: {', '.join(choice.edges)}" if choice.edges else ""
     dials = ", ".join(dial.name for dial in method.dials)
     shown = [f"{name} ({dials}): {choice.setting}, of {len(choice.tried)}{edge}"]
-    for setting in ranked(choice.tried)[:SHOWN]:
+    for setting in ranked(choice.tried)[:FINALISTS_SHOWN]:
         scores = np.array(list(choice.tried[setting].values()))
         error = scores.std(ddof=1) / math.sqrt(len(scores))
         shown.append(f"    {setting}  {scores.mean():.5g} ± {error:.2g} on {len(scores)} seeds")

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from o2pl.drawing import new_figure
 from o2pl.environments import Wheel
 from o2pl.errors import InvalidInput
-from o2pl.experiments.comparison import COLUMNS, cells, compare, o2pl, world_of
+from o2pl.experiments.comparison import COLUMNS, compare, crossed, o2pl, world_of
 from o2pl.experiments.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.experiments.figures import STYLES, curves
 from o2pl.experiments.study import Claim, Study, at_least
 from o2pl.experiments.summary import final_values, mean_and_error
 from o2pl.features import Chain, Fourier, Intercept, Quadratic, Standardise
 from o2pl.learners import O2PL, Geometric, Member, Replay
-from o2pl.learners.rivals import PLAIN, RIVALS, UNIT, Range, Recipe
+from o2pl.learners.rivals import PLAIN, RIVALS, UNIT, MakeLearner, Range
 from o2pl.learners.rivals.linear import LinTS, LinUCB
-from o2pl.protocols import FeatureMap, Floats, State
+from o2pl.protocols import FeatureMap, Floats, Learner, State
 from o2pl.storage import storable
 
-WORLDS = {f"delta-{delta:g}": Wheel(delta=delta) for delta in (0.5, 0.7, 0.9, 0.95, 0.99)}
-WORLD = "delta-0.95"  # the paper's; the others are there for whoever asks for them
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pyarrow import Table
+
+WHEELS = {f"delta-{delta:g}": Wheel(delta=delta) for delta in (0.5, 0.7, 0.9, 0.95, 0.99)}
+PAPER_WHEEL = "delta-0.95"  # the paper's; the others are there for whoever asks for them
 
 
 @storable
@@ -31,7 +36,7 @@ WORLD = "delta-0.95"  # the paper's; the others are there for whoever asks for t
 class Radial:
     """(x₁, x₂) -> x₁, x₂, x₁x₂, |x|, |x|²: enough to tell the rim from the rest, and its quadrants."""
 
-    def width(self, n_inputs: int) -> int:
+    def width(self, n_inputs: int, state: State | None = None) -> int:
         if n_inputs != 2:
             raise InvalidInput(f"Radial: found {n_inputs} inputs, expected 2")
         return 5
@@ -57,26 +62,26 @@ FEATURES: dict[str, FeatureMap] = {
 }
 
 
-def _o2pl(features: FeatureMap, level: float, warm_start: float, sharpness: float) -> Recipe:
+def _o2pl(features: FeatureMap, level: float, warm_start: float, sharpness: float) -> MakeLearner[Learner]:
     schedule = Geometric(warm_start=round(warm_start))
     return o2pl(policy=Member(features), schedule=schedule, baseline=-level, sharpness=sharpness)
 
 
-def _linucb(features: FeatureMap, alpha: float, ridge: float) -> Recipe:
-    def make(n_actions: int, seed: Any, reward_range: Range = UNIT) -> LinUCB:
+def _linucb(features: FeatureMap, alpha: float, ridge: float) -> MakeLearner[Learner]:
+    def make(n_actions: int, seed: int | None, reward_range: Range = UNIT) -> LinUCB:
         return LinUCB(n_actions, alpha=alpha, ridge=ridge, features=features, random_state=seed)
 
     return make
 
 
-def _lints(features: FeatureMap, scale: float, ridge: float) -> Recipe:
-    def make(n_actions: int, seed: Any, reward_range: Range = UNIT) -> LinTS:
+def _lints(features: FeatureMap, scale: float, ridge: float) -> MakeLearner[Learner]:
+    def make(n_actions: int, seed: int | None, reward_range: Range = UNIT) -> LinTS:
         return LinTS(n_actions, scale=scale, ridge=ridge, features=features, random_state=seed)
 
     return make
 
 
-METHODS: dict[str, Callable[..., Recipe]] = {"o2pl": _o2pl, "linucb": _linucb, "lints": _lints}
+METHODS: dict[str, Callable[..., MakeLearner[Learner]]] = {"o2pl": _o2pl, "linucb": _linucb, "lints": _lints}
 # (level, warm start, sharpness), (α, ridge), (v, ridge): chosen by `tuning`, which says among which.
 TUNED: dict[str, dict[str, tuple[float, ...]]] = {
     "no-intercept": {"o2pl": (0.529, 30, 54.0), "linucb": (36.7, 0.3), "lints": (6.67, 1.11)},
@@ -92,7 +97,7 @@ def _name(method: str, features: str) -> str:
     return method if features == "linear" else f"{method}-{features}"
 
 
-LEARNERS: dict[str, Recipe] = {
+LEARNERS: dict[str, MakeLearner[Learner]] = {
     **{
         _name(method, features): make(FEATURES[features], *TUNED[features][method])
         for features in FEATURES
@@ -112,22 +117,24 @@ CONDITIONS = (
 )
 
 
-def table(data: str | None) -> Sequence[Cell]:
-    return cells(WORLDS, LEARNERS)
+def cells(data: str | None) -> Sequence[Cell]:
+    return crossed(WHEELS, LEARNERS)
 
 
-def run(unit: Unit) -> Columns:
+def run_unit(unit: Unit) -> Columns:
     return compare(world_of(unit), LEARNERS, unit)
 
 
 # -- what is read off the rows
 
 
-def finals(rows: Any) -> dict[str, Floats]:
+def finals(rows: Table) -> dict[str, Floats]:
     """Learner -> regret at the end, by seed, in the paper's world."""
-    found = {learner: values for (world, learner), values in final_values(rows, "regret").items() if world == WORLD}
+    found = {
+        learner: values for (world, learner), values in final_values(rows, "regret").items() if world == PAPER_WHEEL
+    }
     if missing := sorted(set(LEARNERS) - set(found)):
-        raise InvalidInput(f"rows: found none of {missing} in {WORLD}, expected all learners")
+        raise InvalidInput(f"rows: found none of {missing} in {PAPER_WHEEL}, expected all learners")
     return found
 
 
@@ -136,7 +143,7 @@ def times_lower(regrets: Mapping[str, Floats], learner: str, rivals: Sequence[st
     return min(float(regrets[rival].mean()) for rival in rivals) / float(regrets[learner].mean())
 
 
-def claims(rows: Any) -> Sequence[Claim]:
+def claims(rows: Table) -> Sequence[Claim]:
     regrets = finals(rows)
 
     def pair(features: str) -> list[str]:
@@ -196,7 +203,7 @@ def claims(rows: Any) -> Sequence[Claim]:
     ]
 
 
-def summary(rows: Any) -> Sequence[Mapping[str, str]]:
+def table(rows: Table) -> Sequence[Mapping[str, str]]:
     """Regret at the end by features and method; what was not tuned below."""
     regrets = finals(rows)
 
@@ -216,7 +223,7 @@ def summary(rows: Any) -> Sequence[Mapping[str, str]]:
     return shown
 
 
-def figures(rows: Any) -> Mapping[str, Any]:
+def figures(rows: Table) -> Mapping[str, Figure]:
     regrets = finals(rows)
     labels = {
         "o2pl": "O2PL, linear",
@@ -226,18 +233,16 @@ def figures(rows: Any) -> Mapping[str, Any]:
         "lints": "LinTS, intercept, tuned",
         _name("o2pl", BEST): f"O2PL, {BEST}",
     }
-    here = rows.filter(np.asarray(rows["world"]) == WORLD)
+    here = rows.filter(np.asarray(rows["world"]) == PAPER_WHEEL)
     top = 1.05 * max(float(regrets[name].max()) for name in labels)
     title = "Wheel, δ = 0.95: mean over seeds, band from lowest to highest"
     drawn = curves(here, "regret", labels, title=title, ylabel="cumulative regret", top=top)
     return {"wheel": drawn, "wheel-features": _by_features(regrets)}
 
 
-def _by_features(regrets: Mapping[str, Floats]) -> Any:
+def _by_features(regrets: Mapping[str, Floats]) -> Figure:
     """Regret at the end on each set of features: one dot a seed, a bar for the mean."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.2, 4.2), layout="constrained")
+    figure = new_figure(7.2, 4.2)
     axes = figure.add_subplot()
     for place, (method, label) in enumerate((("o2pl", "O2PL"), ("linucb", "LinUCB"), ("lints", "LinTS"))):
         colour = STYLES[place][0]
@@ -266,11 +271,11 @@ WHEEL = Experiment(
     name="wheel",
     summary="Regret where high rewards are rare and no linear model of the reward is right (the paper has delta 0.95).",
     sizes={
-        "quick": Size(rounds=3000, seeds=2, datasets=(WORLD,)),
-        "full": Size(rounds=10_000, seeds=20, datasets=(WORLD,)),
+        "quick": Size(rounds=3000, seeds=2, datasets=(PAPER_WHEEL,)),
+        "full": Size(rounds=10_000, seeds=20, datasets=(PAPER_WHEEL,)),
     },
-    cells=table,
-    run=run,
+    cells=cells,
+    run=run_unit,
     columns=COLUMNS,
     headline="regret",
 )
@@ -291,5 +296,5 @@ WHEEL_STUDY = Study(
     "all alike. Which of O2PL's dials matter was known from about eighty earlier runs, on seeds from 1000.",
     claims=claims,
     figures=figures,
-    table=summary,
+    table=table,
 )

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from o2pl.compiled import compiled
+from o2pl.compiled import compiled_in_order
 from o2pl.protocols import Array, FeatureMap, Floats, State
 from o2pl.storage import storable
 
@@ -19,7 +19,7 @@ class Chain:
 
     maps: tuple[FeatureMap, ...] = ()
 
-    def width(self, n_inputs: int) -> int:
+    def width(self, n_inputs: int, state: State | None = None) -> int:
         for each in self.maps:
             n_inputs = each.width(n_inputs)
         return n_inputs
@@ -34,10 +34,11 @@ class Chain:
     def observe(self, state: State, rows: Floats) -> State:
         """Each map sees what the maps before it, having seen these rows themselves, make of the rows."""
         seen: dict[str, Array] = {}
-        for k, (each, before) in enumerate(zip(self.maps, self.parts(state), strict=True)):
+        parts = self.parts(state)
+        for k, (each, before) in enumerate(zip(self.maps, parts, strict=True)):
             own = each.observe(before, rows)
             seen |= {f"{k}.{name}": array for name, array in own.items()}
-            if k + 1 < len(self.maps):
+            if any(parts[k + 1 :]):  # some later map keeps something
                 rows = each.transform(own, rows)
         return seen
 
@@ -66,7 +67,7 @@ def _places(names: tuple[str, ...]) -> list[tuple[int, str]]:
 class Intercept:
     """A constant 1 before the other features."""
 
-    def width(self, n_inputs: int) -> int:
+    def width(self, n_inputs: int, state: State | None = None) -> int:
         return n_inputs + 1
 
     def init(self, n_inputs: int) -> State:
@@ -82,7 +83,7 @@ class Intercept:
         return out
 
 
-@compiled
+@compiled_in_order
 def project(rows: Floats, directions: Floats, offset: Floats) -> Floats:
     """Rows @ directionsᵀ + offset, row by row: a row's result does not depend on the rows beside it, as BLAS's may."""
     n, d = rows.shape

@@ -22,7 +22,7 @@ class Fourier:
     bandwidth: float = 1.0
     seed: int = 0
 
-    def width(self, n_inputs: int) -> int:
+    def width(self, n_inputs: int, state: State | None = None) -> int:
         return self.n_features
 
     def init(self, n_inputs: int) -> State:

@@ -1,20 +1,11 @@
-"""Hashed features: nested dictionaries of words and numbers to sparse rows, without a vocabulary to keep.
+"""Hashed features: sparse rows of 2^bits features, of which those that occurred have weights.
 
-The name of a feature is its path, `user.age`, and for a word its path and the word, `user.id=u17`. Its hash is
-
-    mix(crc32(name in UTF-8)),    mix: the finaliser of MurmurHash3 for 32 bits,
-
-the same in every process, version and machine; the feature's index is the hash's last `bits`. The last bits of CRC-32
-alone depend on how names differ (numbered names fill some indices and leave others out); mixed, they collide as often
-as chance would. It is in Python's library, as fast as scikit-learn's murmurhash, and free of the second that importing
-that takes.
+A feature that occurred has a *slot*, numbered in the order of appearance after slot 0, the constant. Parameters belong
+to slots, so a solve costs O(nonzeros), whatever the number of bits.
 """
 
 from __future__ import annotations
 
-import struct
-import zlib
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,40 +13,19 @@ import numpy as np
 
 from o2pl.compiled import compiled
 from o2pl.errors import InvalidInput
+from o2pl.features.standardise import Standardise, inverse_deviation, welford
 from o2pl.protocols import Array, Floats, Ints, State
 from o2pl.rows import SparseRows
 from o2pl.storage import storable
 
-_LARGEST = float(np.finfo(np.float32).max)
-_ENTRY = struct.Struct("=If")  # hash and value of one feature, as the kernels read them
-_WORDS = 2**18  # names that a reader keeps; beyond, it starts afresh
+CLIP = np.float32(Standardise().clip)  # of standardised numbers
 _MOST_BITS = 26
-
-# Hashes, values, how many, segments of the namespaces; pairs of namespaces, mask of the index, signed: see `expand`.
-Row = tuple[Array, Floats, int, Ints, Ints, Any, bool]
-
-
-def name_hash(name: str) -> int:
-    """The 32-bit hash of a feature's name."""
-    h = zlib.crc32(name.encode("utf-8", "surrogatepass"))
-    h = (h ^ (h >> 16)) * 0x85EBCA6B & 0xFFFFFFFF
-    h = (h ^ (h >> 13)) * 0xC2B2AE35 & 0xFFFFFFFF
-    return h ^ (h >> 16)
-
-
-@compiled
-def crossed_hash(first: Any, second: Any) -> Any:
-    """Of the product of two features, from their hashes; the order matters. All uint32."""
-    h = np.uint32(np.uint32(first * np.uint32(0x9E3779B1)) ^ second)
-    h = np.uint32((h ^ (h >> np.uint32(16))) * np.uint32(0x85EBCA6B))
-    h = np.uint32((h ^ (h >> np.uint32(13))) * np.uint32(0xC2B2AE35))
-    return np.uint32(h ^ (h >> np.uint32(16)))
 
 
 @storable
 @dataclass(frozen=True)
 class Hashed:
-    """Dictionaries to sparse rows of 2^bits features.
+    """Features of dictionaries, hashed to 2^bits indices. `DictionaryReader` reads them.
 
     A word (string) is a feature of its own with value 1, `True` and `False` are words; a number is the value of the
     feature that its key names; a list is its words and its numbers, the latter by place; a dictionary is nested; None
@@ -89,280 +59,108 @@ class Hashed:
             )
         object.__setattr__(self, "interactions", tuple(tuple(pair) for pair in self.interactions))
 
-    def width(self, n_inputs: int = 0) -> int:
-        return 1 << self.bits
+    def width(self, n_inputs: int, state: State | None = None) -> int:
+        return 1 if state is None else len(state["feature"])
 
     def init(self, n_inputs: int) -> State:
-        return {}
+        return {
+            "feature": np.zeros(1, np.int32),  # of each slot; the constant's is not used
+            "count": np.zeros(1),
+            "mean": np.zeros(1),
+            "squares": np.zeros(1),
+            "plain": np.ones(1, np.bool_),  # has held nothing but 0, 1 and -1: an indicator, left as it is
+            "scale": np.array([[0, 1]], np.float32),  # x becomes (x - scale[0]) scale[1]
+            "_slot_of": np.zeros(1 << self.bits, np.int32),
+        }
 
-    def observe(self, state: State, rows: Any) -> State:
-        return state
+    def observe(self, state: State, rows: SparseRows) -> State:
+        """Features that are new get slots, and slots their running scale.
 
-    def transform(self, state: State, rows: Any) -> Any:
-        """The `SparseRows` of a sequence of dictionaries."""
-        return Reader(self).rows(rows)
+        `_slot_of` is shared with the old state, which does not mind: slots that are beyond its own are unknown to it.
+        """
+        slot_of, known = self.slot_of(state), len(state["feature"])
+        slots = number_features(rows.indices, slot_of, known)
+        new: dict[str, Array] = {"_slot_of": slot_of}
+        for name, array in self.init(0).items():
+            if name != "_slot_of":
+                new[name] = np.repeat(array, slots, axis=0)
+                new[name][:known] = state[name]
+        moments = (new[name] for name in ("feature", "count", "mean", "squares", "plain", "scale"))
+        scale_features(rows.indices, rows.values, slot_of, *moments)
+        return new
 
+    def transform(self, state: State, rows: SparseRows) -> SparseRows:
+        """Slots and scaled values; each row begins with the constant. Features without a slot are left out."""
+        entries = len(rows.indices) + len(rows)
+        indices, values = np.empty(entries, np.int32), np.empty(entries, np.float32)
+        offsets, slots = np.zeros(len(rows) + 1, np.int64), len(state["feature"])
+        size = to_slots(
+            rows.indices,
+            rows.values,
+            rows.offsets,
+            self.slot_of(state),
+            state["scale"],
+            slots,
+            indices,
+            values,
+            offsets,
+        )
+        return SparseRows(indices[:size], values[:size], offsets, slots)
 
-class _Node:
-    """A key of the dictionaries, at its place: what it is called, and what has been seen below it."""
-
-    __slots__ = ("children", "entries", "hash", "mixed", "name")
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.hash = name_hash(name)
-        self.mixed = False  # whether there was anything but words
-        self.entries: dict[Any, bytes] = {}  # (key, word) of a dictionary, word of a list or alone -> its entry
-        self.children: dict[Any, _Node] = {}
-
-
-class Reader:
-    """Reads dictionaries; remembers the hashes of what it has read, so that a name is hashed once."""
-
-    def __init__(self, features: Hashed) -> None:
-        self.features = features
-        spaces = sorted({key for pair in features.interactions for key in pair})
-        self._spaces = {key: place for place, key in enumerate(spaces)}
-        pairs = [[self._spaces[key] for key in pair] for pair in features.interactions]
-        self._pairs: Ints = np.array(pairs, np.int64).reshape(-1, 2)  # places of the pairs' namespaces
-        self._segments: Ints = np.zeros((1, max(len(spaces), 1), 2), np.int64)  # where they begin and end in a row
-        mask = np.uint32((1 << features.bits) - 1)
-        self._crossing: tuple[Ints, Any, bool] = (self._pairs, mask, features.signed)  # what `expand` asks for
-        self._root, self._kept = _Node(""), 0
-        self._make_room(64)
-
-    def _make_room(self, entries: int) -> None:
-        self._room = entries
-        self._hashes: Array = np.zeros((entries, 2), np.uint32)  # of the last context; the second column as float32 is
-        self._values: Array = self._hashes.view(np.float32)  # its values
-        self._bytes = memoryview(self._hashes.reshape(-1).data).cast("B")
-
-    # -- one context, for kernels
-
-    def read(self, context: Any) -> Row:
-        """A context as `expand` asks for it; it stands until the next is read."""
-        parts: list[bytes] = []
-        try:
-            self._context(context, parts, self._segments[0])
-        except InvalidInput as error:
-            raise InvalidInput(f"context{error}") from None
-        n = len(parts)
-        if n > self._room:
-            self._make_room(2 * n)
-        self._bytes[: 8 * n] = b"".join(parts)
-        return (self._hashes, self._values, n, self._segments[0], *self._crossing)
-
-    # -- many
-
-    def rows(self, contexts: Any) -> SparseRows:
-        """Of a sequence of dictionaries; `SparseRows` of the right width pass."""
-        if isinstance(contexts, SparseRows):
-            return self._checked(contexts)
-        if isinstance(contexts, str | Mapping) or not isinstance(contexts, Sequence | np.ndarray):
-            raise InvalidInput(f"contexts: found {_said(contexts)}, expected a sequence of dictionaries")
-        n = len(contexts)
-        parts: list[bytes] = []
-        ends = np.zeros(n + 1, np.int64)
-        segments = np.zeros((n, *self._segments.shape[1:]), np.int64)
-        for row in range(n):
-            try:
-                self._context(contexts[row], parts, segments[row])
-            except InvalidInput as error:
-                raise InvalidInput(f"context, row {row}{error}") from None
-            ends[row + 1] = len(parts)
-        hashes = np.frombuffer(b"".join(parts), np.uint32).reshape(-1, 2)
-        offsets = np.zeros(n + 1, np.int64)
-        expanded_sizes(ends, segments, self._pairs, offsets)
-        indices, values = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.float32)
-        expand_rows(hashes, hashes.view(np.float32), ends, segments, *self._crossing, offsets, indices, values)
-        return SparseRows(indices, values, offsets, 1 << self.features.bits)
-
-    def _checked(self, rows: SparseRows) -> SparseRows:
-        width = 1 << self.features.bits
-        if rows.width != width:
-            raise InvalidInput(f"contexts: found sparse rows of width {rows.width}, expected {width}")
-        fine = np.isfinite(rows.values) & (rows.indices >= 0) & (rows.indices < width)
-        if not fine.all():
-            at = int(np.argmin(fine))
-            row = int(np.searchsorted(rows.offsets, at, "right")) - 1
-            raise InvalidInput(
-                f"context, row {row}: found the value {rows.values[at]} at feature {rows.indices[at]}, expected finite"
-                f" values at features from 0 to {width - 1}"
-            )
-        return rows
-
-    # -- reading
-
-    def _context(self, context: Any, parts: list[bytes], segments: Ints) -> None:
-        if type(context) is not dict and not isinstance(context, Mapping):
-            raise InvalidInput(f": found {_said(context)}, expected a dictionary of features")
-        if self._kept > _WORDS:
-            self._root, self._kept = _Node(""), 0
-        if not self._spaces:
-            self._read(self._root, context, parts)
-            return
-        segments[:] = 0
-        first = len(parts)
-        for key, value in context.items():
-            begin = len(parts)
-            self._read(self._root, {key: value}, parts)
-            place = self._spaces.get(key)
-            if place is not None:
-                segments[place, 0], segments[place, 1] = begin - first, len(parts) - first
-
-    def _read(self, node: _Node, mapping: Mapping[Any, Any], parts: list[bytes]) -> None:
-        entries, children = node.entries, node.children
-        if not node.mixed:
-            try:
-                found = list(map(entries.get, mapping.items()))  # no Python in between where all are known words
-            except TypeError:  # what cannot be hashed is no word
-                node.mixed = True
-            else:
-                if None not in found:
-                    parts += found  # type: ignore[arg-type]  # none is None
-                    return
-        for key, value in mapping.items():
-            kind = type(value)
-            if kind is str:
-                part = entries.get((key, value))
-                if part is None:
-                    part = entries[key, value] = self._word(self._child(node, key), value)
-                parts.append(part)
-                continue
-            node.mixed = True
-            child = children.get(key)
-            if child is None:
-                child = self._child(node, key)
-            if kind is float or kind is int:
-                if not -_LARGEST <= value <= _LARGEST:
-                    raise _not_finite(child, value)
-                parts.append(_ENTRY.pack(child.hash, value))
-            elif kind is dict:
-                self._read(child, value, parts)
-            else:
-                self._other(child, value, parts)
-
-    def _other(self, node: _Node, value: Any, parts: list[bytes]) -> None:
-        if value is None:
-            return
-        if isinstance(value, bool | np.bool_):
-            value = "true" if value else "false"
-        if isinstance(value, np.ndarray) and value.ndim == 1:
-            value = value.tolist()
-        if isinstance(value, str):
-            parts.append(self._word(node, value))
-        elif isinstance(value, int | float | np.integer | np.floating):
-            if not -_LARGEST <= value <= _LARGEST:
-                raise _not_finite(node, value)
-            parts.append(_ENTRY.pack(node.hash, float(value)))
-        elif isinstance(value, Mapping):
-            self._read(node, value, parts)
-        elif isinstance(value, list | tuple | set | frozenset):
-            self._list(node, value, parts)
-        else:
-            raise InvalidInput(
-                f", {node.name}: found {_said(value)}, expected a string, number, bool, list, dictionary or None"
-            )
-
-    def _list(self, node: _Node, values: Any, parts: list[bytes]) -> None:
-        for place, value in enumerate(sorted(values) if isinstance(values, set | frozenset) else values):
-            if type(value) is str:
-                parts.append(self._word(node, value))
-                continue
-            child = node.children.get(place)
-            if child is None:
-                child = node.children[place] = _Node(f"{node.name}[{place}]")
-                self._kept += 1
-            if not (value is None or isinstance(value, str | bool | int | float | np.number)):
-                raise InvalidInput(f", {child.name}: found {_said(value)}, expected a string, number or None in a list")
-            self._other(node if isinstance(value, str | bool) else child, value, parts)
-
-    def _word(self, node: _Node, word: str) -> bytes:
-        entry = node.entries.get(word)
-        if entry is None:
-            entry = node.entries[word] = _ENTRY.pack(name_hash(f"{node.name}={word}"), 1.0)
-            self._kept += 1
-        return entry
-
-    def _child(self, node: _Node, key: Any) -> _Node:
-        child = node.children.get(key)
-        if child is not None:
-            return child
-        if not isinstance(key, str):
-            where = f", {node.name}" if node.name else ""
-            raise InvalidInput(f"{where}: found the key {key!r} of type {type(key).__name__}, expected strings as keys")
-        child = node.children[key] = _Node(f"{node.name}.{key}" if node.name else key)
-        self._kept += 1
-        return child
-
-
-def _said(value: Any) -> str:
-    text = repr(value)
-    return f"{text if len(text) <= 60 else text[:57] + '...'} of type {type(value).__name__}"
-
-
-def _not_finite(node: _Node, value: Any) -> InvalidInput:
-    return InvalidInput(
-        f", {node.name}: found {value}, expected a finite number (of magnitude below 3e38, the range of float32)"
-    )
-
-
-# -- kernels: a row's own features and their products, as indices and values
+    def slot_of(self, state: State) -> Ints:
+        """The slot of each index, 0 where it has none. [2^bits]"""
+        if "_slot_of" in state:
+            return state["_slot_of"]
+        slot_of = np.zeros(1 << self.bits, np.int32)  # as a file leaves it out
+        slot_of[state["feature"][1:]] = np.arange(1, len(state["feature"]))
+        return slot_of
 
 
 @compiled
-def expanded_size(n: int, segments: Ints, pairs: Ints) -> int:
-    """Entries of a row of n features with all its products. segments [spaces, 2], pairs [m, 2]"""
-    total = n
-    for p in range(len(pairs)):
-        a, b = pairs[p]
-        size = segments[a, 1] - segments[a, 0]
-        total += size * (size - 1) // 2 if a == b else size * (segments[b, 1] - segments[b, 0])
-    return total
+def number_features(indices: Ints, slot_of: Ints, slots: int) -> int:
+    """Give slots to the features that have none; the number of slots then."""
+    for j in range(len(indices)):
+        if slot_of[indices[j]] == 0:
+            slot_of[indices[j]] = slots
+            slots += 1
+    return slots
 
 
 @compiled
-def expand(
-    hashes: Array, values: Floats, n: int, segments: Ints, pairs: Ints, mask: Any, signed: bool,
-    at: int, out_indices: Ints, out_values: Floats,
-) -> int:  # fmt: skip
-    """Write n features, and their products, to the outputs from `at` on; where they end.
-
-    hashes and values [≥ n, 2] are two readings of one memory: column 0 of the one, column 1 of the other. segments
-    [spaces, 2]: where a namespace's features begin and end; pairs [m, 2] of namespaces are multiplied.
-    """
-    for i in range(n):
-        at = _put(hashes[i, 0], values[i, 1], mask, signed, at, out_indices, out_values)
-    for p in range(len(pairs)):
-        a, b = pairs[p]
-        for i in range(segments[a, 0], segments[a, 1]):
-            begin = i + 1 if a == b else segments[b, 0]  # within one namespace each pair once
-            for j in range(begin, segments[b, 1]):
-                product = min(max(np.float64(values[i, 1]) * np.float64(values[j, 1]), -_LARGEST), _LARGEST)
-                h = crossed_hash(hashes[i, 0], hashes[j, 0])
-                at = _put(h, np.float32(product), mask, signed, at, out_indices, out_values)
-    return at
-
-
-@compiled
-def _put(h: Any, value: Any, mask: Any, signed: bool, at: int, out_indices: Ints, out_values: Floats) -> int:
-    out_indices[at] = h & mask
-    out_values[at] = -value if signed and h >> np.uint32(31) else value  # the first bit: no index reaches it
-    return at + 1
-
-
-@compiled
-def expanded_sizes(ends: Ints, segments: Ints, pairs: Ints, offsets: Ints) -> None:
-    for r in range(len(ends) - 1):
-        offsets[r + 1] = offsets[r] + expanded_size(ends[r + 1] - ends[r], segments[r], pairs)
-
-
-@compiled
-def expand_rows(
-    hashes: Array, values: Floats, ends: Ints, segments: Ints, pairs: Ints, mask: Any, signed: bool,
-    offsets: Ints, out_indices: Ints, out_values: Floats,
+def scale_features(
+    indices: Ints, values: Floats, slot_of: Ints, feature: Ints, count: Floats, mean: Floats, squares: Floats,
+    plain: Array, scale: Floats,
 ) -> None:  # fmt: skip
-    """`expand` for many rows, into places that `expanded_sizes` made."""
-    for r in range(len(ends) - 1):
-        own, n = slice(ends[r], ends[r + 1]), ends[r + 1] - ends[r]
-        expand(hashes[own], values[own], n, segments[r], pairs, mask, signed, offsets[r], out_indices, out_values)
+    """Running moments of each slot, over the rows that have it, and its scale."""
+    for j in range(len(indices)):
+        i = slot_of[indices[j]]
+        feature[i] = indices[j]
+        x = np.float64(values[j])
+        count[i] += 1
+        mean[i], squares[i] = welford(x, 1 / count[i], mean[i], squares[i])
+        plain[i] = plain[i] and (x == 1 or x == 0 or x == -1)
+        if not plain[i]:
+            scale[i, 0], scale[i, 1] = mean[i], inverse_deviation(count[i], mean[i], squares[i])
+
+
+@compiled
+def scaled(value: Any, scale: Floats, slot: int) -> Any:
+    return min(max((value - scale[slot, 0]) * scale[slot, 1], -CLIP), CLIP)
+
+
+@compiled
+def to_slots(
+    indices: Ints, values: Floats, offsets: Ints, slot_of: Ints, scale: Floats, slots: int,
+    out_slots: Ints, out_values: Floats, out_offsets: Ints,
+) -> int:  # fmt: skip
+    at = 0
+    for r in range(len(offsets) - 1):
+        out_slots[at], out_values[at] = 0, 1
+        at += 1
+        for j in range(offsets[r], offsets[r + 1]):
+            i = slot_of[indices[j]]
+            if 0 < i < slots:
+                out_slots[at], out_values[at] = i, scaled(values[j], scale, i)
+                at += 1
+        out_offsets[r + 1] = at
+    return at

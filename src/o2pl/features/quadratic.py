@@ -31,7 +31,7 @@ class Quadratic:
     def _factors(self, n_inputs: int) -> int:
         return n_inputs if n_inputs <= self.most else self.projected
 
-    def width(self, n_inputs: int) -> int:
+    def width(self, n_inputs: int, state: State | None = None) -> int:
         m = self._factors(n_inputs)
         return n_inputs + m * (m + 1) // 2
 

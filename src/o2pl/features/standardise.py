@@ -23,7 +23,7 @@ class Standardise:
     clip: float = 5.0
     keep_binary: bool = True
 
-    def width(self, n_inputs: int) -> int:
+    def width(self, n_inputs: int, state: State | None = None) -> int:
         return n_inputs
 
     def init(self, n_inputs: int) -> State:

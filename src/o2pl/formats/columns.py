@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from o2pl.errors import InvalidInput
-from o2pl.evaluation.logs import RewardLog, as_log
+from o2pl.extras import extra
+from o2pl.interactions import Interactions
 from o2pl.learners.base import load
 from o2pl.protocols import Array, Floats
 from o2pl.validation import RewardRange
@@ -33,8 +34,8 @@ def read_log(
     reward_range: RewardRange | None = None,
     n_actions: int | None = None,
     continuous: bool | None = None,
-) -> RewardLog:
-    """A log to hand to `evaluate`.
+) -> Interactions:
+    """A log to hand to `fit` or `evaluate`.
 
     Actions are whole numbers from 0, real numbers, or words; words are numbered in alphabetical order. `reward_range`
     says the lowest and highest reward there can be (a saved learner knows its own).
@@ -43,7 +44,8 @@ def read_log(
     if not file.is_file():
         raise InvalidInput(f"log: found no file {str(file)!r}, expected a Parquet or CSV file or a saved learner")
     if zipfile.is_zipfile(file):
-        return as_log(load(file))
+        log: Interactions = load(file).log_
+        return log
     table = _table(file)
     for name in (action, reward, propensity):
         if name not in table.column_names:
@@ -57,7 +59,9 @@ def read_log(
     if not chosen:
         raise InvalidInput(f"{file.name}: found no context columns, expected at least one (a constant one will do)")
     actions, action_names = _actions(table.column(action).to_numpy(), file, action)
-    return RewardLog.of(
+    if not len(table):
+        raise InvalidInput(f"{file.name}: found no rows, expected at least one")
+    return Interactions(
         _matrix(table, chosen, np.float32, file),
         actions,
         _numbers(table, reward, file),
@@ -72,8 +76,9 @@ def read_log(
 
 
 def _table(file: Path) -> Any:
-    import pyarrow as pa
-    from pyarrow import csv, parquet  # here: pyarrow is slow to import
+    with extra("logs", "reading Parquet and CSV"):
+        import pyarrow as pa
+        from pyarrow import csv, parquet
 
     try:
         with file.open("rb") as opened:

@@ -1,14 +1,16 @@
 """What decides and learns: Algorithm 1 and its schedules, unions of classes, and the objects users hold."""
 
 from o2pl.learners.base import Run, load
+from o2pl.learners.decider import Decider
 from o2pl.learners.estimators import O2PL
 from o2pl.learners.gaussian import GaussianO2PL
 from o2pl.learners.incumbent import SafeImprovement
-from o2pl.learners.members import Member
+from o2pl.learners.member import Member
 from o2pl.learners.schedules import Exact, Geometric, Replay
 
 __all__ = [
     "O2PL",
+    "Decider",
     "Exact",
     "GaussianO2PL",
     "Geometric",

@@ -1,24 +1,29 @@
-"""What `O2PL` and `GaussianO2PL` share: the door where rewards become losses, logs in and out, and files."""
+"""What `O2PL` and `GaussianO2PL` share: the door where everything is checked, logs in and out, and files."""
 
 from __future__ import annotations
 
 import os
 import sys
+import threading
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from o2pl.contexts import ContextReader
 from o2pl.errors import InvalidInput
-from o2pl.interactions import Decision, Interactions
+from o2pl.interactions import Decision, Interactions, log_or_columns
+from o2pl.kernels.registry import n_inputs
+from o2pl.learners.decider import Decider
+from o2pl.learners.engine import OFFLINE, Engine, Rewards
 from o2pl.learners.gate import improvement_bound
-from o2pl.learners.online import OFFLINE
 from o2pl.learners.params import Parameters
-from o2pl.protocols import Array, Floats, Ints
-from o2pl.rows import SparseRows
+from o2pl.protocols import Array, Floats
 from o2pl.storage import UnreadableFile, decode, encode, read, write
-from o2pl.validation import RewardRange, check_batch, check_contexts, check_reward_range, to_loss, to_reward
+from o2pl.validation import check_reward_range
+
+_BEGINNING = threading.Lock()  # two threads that use a new learner at once must make one engine
 
 
 @dataclass(frozen=True)
@@ -38,8 +43,7 @@ class BanditEstimator(Parameters, ABC):
     """Parameters are stored as they are given; everything learned lives in an engine that the first use makes."""
 
     _classes: ClassVar[dict[str, type[BanditEstimator]]] = {}
-    _engine: Any = None
-    _range: tuple[float, float]
+    _engine: Engine | None = None
     _bounds: tuple[float, float, float, float, float]  # of rewards, actions and propensities
     reward_range: tuple[float, float]
     random_state: Any
@@ -49,36 +53,34 @@ class BanditEstimator(Parameters, ABC):
 
     # -- what the two kinds of action differ in
 
+    _action_type: ClassVar[type] = int
+    _density: ClassVar[bool] = False
+
     @abstractmethod
-    def _make_engine(self, width: int, n_actions: int | None) -> Any:
+    def _make_engine(self, width: int, n_actions: int | None) -> Engine:
         """An engine for contexts of this width."""
 
     @abstractmethod
-    def _check_columns(self, contexts: Any, actions: Any) -> tuple[Any, Array]:
-        """Contexts and actions of a batch, checked."""
+    def _new_reader(self, width: int | None) -> ContextReader:
+        """What reads contexts."""
 
-    def _check_rows(self, contexts: Any, width: int | None) -> Any:
-        """Contexts of a run, checked."""
-        return check_contexts(contexts, width)
+    @abstractmethod
+    def _check_actions(self, rows: Any, actions: Any) -> Array:
+        """Actions of a batch, one for each of these rows, checked."""
 
     @abstractmethod
     def _action_bounds(self) -> tuple[float, float]:
         """lowest ≤ action < limit, of an engine that has been made."""
 
     @abstractmethod
-    def _losses(self, contexts: Floats, rewards: Any) -> Any:
-        """The losses of a simulation as the engine asks for them: losses(rows, actions)."""
-
-    @property
-    def _density(self) -> bool:
-        return False
+    def _rewards(self, rounds: int, rewards: Any) -> tuple[Rewards, int | None]:
+        """The rewards of a simulation as the engine asks for them, and the number of actions, if they tell."""
 
     # -- one at a time
 
     def act(self, context: Any) -> Decision:
         """Draw an action for a context, with the probability (density) with which it was drawn."""
-        decision: Decision = (self._engine or self._begin(context)).decide(context)
-        return decision
+        return (self._engine or self._begin(context)).decide(context)
 
     def update(self, context: Any, action: Any, reward: float, propensity: float) -> Self:
         """Learn from one interaction; the propensity is that of the `Decision`, however long ago it was made."""
@@ -87,39 +89,59 @@ class BanditEstimator(Parameters, ABC):
             self._checked([context], [action], [reward], [propensity])
             engine = self._begin(context)
         low, high, first, limit, top = self._bounds
-        if not (low <= reward <= high and first <= action < limit and 0 < propensity <= top):
-            self._checked([context], [action], [reward], [propensity])  # says what is wrong
-        engine.append(context, action, (low - reward) / (high - low), propensity)
+        fine = low <= reward <= high and first <= action < limit and 0 < propensity <= top
+        if not fine or type(action) is not self._action_type:
+            action = self._checked([context], [action], [reward], [propensity]).actions[0]  # or says what is wrong
+        engine.append(context, action, reward, propensity)
         return self
 
-    def _begin(self, context: Any) -> Any:
-        rows, _ = self._check_columns([context], None)
-        self._adopt(self._make_engine(self._width(rows), None))
-        return self._engine
+    def _begin(self, context: Any) -> Engine:
+        with _BEGINNING:
+            if self._engine is None:
+                rows = self._reader.rows([context])
+                self._adopt(self._make_engine(n_inputs(rows), None))
+            return self._begun()
 
-    def _adopt(self, engine: Any) -> None:
-        self._range = check_reward_range(self.reward_range)
-        self._bounds = (*self._range, *self._action_bounds(), sys.float_info.max if self._density else 1.0)
+    def _adopt(self, engine: Engine) -> None:
+        ends = check_reward_range(self.reward_range)
+        self._bounds = (*ends, *self._action_bounds(), sys.float_info.max if self._density else 1.0)
         self._engine = engine
 
-    @staticmethod
-    def _width(contexts: Any) -> int:
-        if isinstance(contexts, SparseRows):
-            return contexts.width
-        return int(getattr(contexts, "values", contexts).shape[1])
+    @property
+    def _reader(self) -> ContextReader:
+        return self._new_reader(None) if self._engine is None else self._engine.reader
 
     # -- many at a time
 
-    def _checked(self, contexts: Any, actions: Any, rewards: Any, propensities: Any) -> Interactions:
-        rows, checked = self._check_columns(contexts, actions)
-        return check_batch(rows, checked, rewards, propensities, check_reward_range(self.reward_range), self._density)
+    def _checked(
+        self, contexts: Any, actions: Any = None, rewards: Any = None, propensities: Any = None
+    ) -> Interactions:
+        """One log, or four columns, as a log of this learner's range."""
+        given = log_or_columns(contexts, actions, rewards, propensities)
+        n_actions = None
+        if isinstance(given, Interactions):
+            n_actions = given.n_actions
+            if given.continuous != self._density:
+                kinds = ("whole numbers", "real numbers (continuous=True)")
+                raise InvalidInput(
+                    f"log: found actions that are {kinds[not self._density]}, expected {kinds[self._density]}"
+                    f" for {type(self).__name__}"
+                )
+        contexts, actions, rewards, propensities = given
+        rows = self._reader.rows(contexts)
+        checked = self._check_actions(rows, actions)
+        ends = check_reward_range(self.reward_range)
+        return Interactions(rows, checked, rewards, propensities, ends, n_actions, self._density)
 
-    def partial_fit(self, contexts: Any, actions: Any, rewards: Any, propensities: Any) -> Self:
-        """Add a batch to the log, from whatever logger, and learn from the whole log."""
+    def partial_fit(self, contexts: Any, actions: Any = None, rewards: Any = None, propensities: Any = None) -> Self:
+        """Add a batch to the log, from whatever logger, and learn from the whole log.
+
+        The batch is four columns, or one log: `Interactions` or a `Log`.
+        """
         batch = self._checked(contexts, actions, rewards, propensities)
         if not len(batch):
             return self
-        engine = self._engine or self._make_engine(self._width(batch.contexts), self._most(batch.actions))
+        engine = self._engine or self._make_engine(n_inputs(batch.contexts), batch.n_actions)
         engine.extend(batch)
         if len(engine.log) == len(batch):
             engine.imitate()
@@ -127,30 +149,30 @@ class BanditEstimator(Parameters, ABC):
         self._adopt(engine)
         return self
 
-    def fit(self, contexts: Any, actions: Any, rewards: Any, propensities: Any) -> Self:
-        """Offline: forget what was learned, and solve to convergence on this log."""
+    def fit(self, contexts: Any, actions: Any = None, rewards: Any = None, propensities: Any = None) -> Self:
+        """Offline: forget what was learned, and solve to convergence on this log.
+
+        The log is four columns, or one object: `Interactions` (such as `read_log` returns) or a `Log`.
+        """
         before, self._engine = self._engine, None
         try:
             batch = self._checked(contexts, actions, rewards, propensities)
             if not len(batch):
                 raise InvalidInput("fit: found no rows, expected at least one")
-            engine = self._make_engine(self._width(batch.contexts), self._most(batch.actions))
+            engine = self._make_engine(n_inputs(batch.contexts), batch.n_actions)
             # Members of a union are weighed on rows they have not learned from: the second half, then learned from too.
-            half = len(batch) // 2 if len(getattr(engine, "members", ())) > 1 else 0
+            half = len(batch) // 2 if len(engine.members) > 1 else 0
             for rows in (batch[:half], batch[half:]):
                 if len(rows):
                     engine.extend(rows)
                     if len(engine.log) == len(rows):
                         engine.imitate()
-                    engine.learn(OFFLINE)
+                    engine.learn(oracle=OFFLINE)
         except ValueError:
             self._engine = before
             raise
         self._adopt(engine)
         return self
-
-    def _most(self, actions: Array) -> int | None:
-        return None
 
     def run(self, world: Any, rounds: int | None = None, *, seed: Any = None) -> Run:
         """A whole simulation, with exactly the decisions that `act` and `update` called every round would have made.
@@ -165,67 +187,71 @@ class BanditEstimator(Parameters, ABC):
             contexts, rewards = stretch.contexts, stretch.rewards
         else:
             contexts, rewards = world
-        contexts = self._check_rows(contexts, self._engine.log.width if self._engine else None)[:rounds]
-        losses = self._losses(contexts, rewards)
+        contexts = self._reader.rows(contexts)[:rounds]
+        paid, n_actions = self._rewards(len(contexts), rewards)
         if self._engine is None:
-            self._adopt(self._make_engine(self._width(contexts), getattr(losses, "n_actions", None)))
-        done: Interactions = self._engine.run(contexts, losses)
-        return Run(done.actions, to_reward(done.losses, self._range), done.propensities)
+            self._adopt(self._make_engine(n_inputs(contexts), n_actions))
+        done = self._begun().run(contexts, paid)
+        return Run(done.actions, done.rewards, done.propensities)
 
     # -- what has been learned
 
     @property
     def log_(self) -> Interactions:
         """The interactions so far."""
-        columns: Interactions = self._begun().log.columns
-        return columns
+        return self._begun().log.columns
 
     @property
     def effort_(self) -> tuple[int, int]:
-        """Solves so far, and evaluations of the objective in them; none where replay or a finite class learns."""
-        solves, evaluations = getattr(self._begun(), "effort", (0, 0))
-        return solves, evaluations
+        """Solves so far, and evaluations of the objective in them."""
+        return self._begun().effort
 
     @property
     def n_features_in_(self) -> int:
-        return int(self._begun().log.width)
+        return self._begun().log.width
 
-    def _begun(self) -> Any:
+    def snapshot(self) -> Decider:
+        """The acting policy of this moment, without the log. It decides, never changes, and threads may share it."""
+        return self._begun().snapshot()
+
+    def _begun(self) -> Engine:
         if self._engine is None:
             raise AttributeError(f"this {type(self).__name__} has seen no data: call act, update, partial_fit or fit")
         return self._engine
 
-    def score(self, contexts: Any, actions: Any, rewards: Any, propensities: Any) -> float:
-        """Estimated mean reward of the acting policy on a log: Σ w r / Σ w with w = π(a|x)/q (self-normalised)."""
+    def score(self, contexts: Any, actions: Any = None, rewards: Any = None, propensities: Any = None) -> float:
+        """Estimated mean reward of the acting policy on a log: Σ w r / Σ w with w = π(a|x)/q (self-normalised).
+
+        The log is given as to `fit`.
+        """
         self._begun()
         batch = self._checked(contexts, actions, rewards, propensities)
+        if not len(batch):
+            raise InvalidInput("score: found no rows, expected at least one")
         weights = self._likelihoods(batch.contexts, batch.actions) / batch.propensities
-        return float(np.average(to_reward(batch.losses, self._range), weights=weights))
+        return float(np.average(batch.rewards, weights=weights))
 
     def safe_to_deploy(self, baseline: Any = "logged", delta: float = 0.05, *, fresh: Any = None) -> bool:
         """Whether, with probability ≥ 1 - δ, the policy is better than `baseline`: "logged", "uniform" or a learner.
 
-        `fresh`: contexts, actions, rewards and propensities that have not been learned from; the answer is then for the
-        acting policy. Without, the learner is its own judge: one like it learns from the first half of the log, and the
-        answer is for that one, from the second half. Loggers may have learned; and of a policy that stays as it is, one
-        may ask again with every `fresh` row that comes.
+        `fresh`: a log that has not been learned from, `Interactions` or a tuple of contexts, actions, rewards and
+        propensities; the answer is then for the acting policy. Without, the learner is its own judge: one like it
+        learns from the first half of the log, and the answer is for that one, from the second half. Loggers may have
+        learned; and of a policy that stays as it is, one may ask again with every `fresh` row that comes.
         """
         if fresh is not None:
             self._begun()
-            return improvement_bound(self, self._checked(*fresh), baseline, delta) > 0
+            return improvement_bound(self, self._checked(fresh), baseline, delta) > 0
         log = self.log_
         half = len(log) // 2
         if half == 0:
             raise InvalidInput(f"log: found {len(log)} rows, expected at least two, or `fresh` ones")
-        first = log[:half]
-        trial = type(self)(**self.get_params())
-        rewards = np.clip(to_reward(first.losses, self._range), *self._range)  # rounding may carry an end outside
-        trial.fit(first.contexts, first.actions, rewards, first.propensities)
+        trial = type(self)(**self.get_params()).fit(log[:half])
         return improvement_bound(trial, log[half:], baseline, delta) > 0
 
-    @abstractmethod
     def _likelihoods(self, contexts: Any, actions: Array) -> Floats:
-        """π(a|x) of the acting policy, [n]."""
+        """π(a|x) of the acting policy, of checked rows, [n]."""
+        return self._begun().decider.likelihoods(contexts, actions)
 
     # -- files
 
@@ -243,12 +269,14 @@ class BanditEstimator(Parameters, ABC):
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """A learner as it was saved."""
+    """A learner as it was saved, or a `Decider`."""
     header, arrays = read(path)
     known = BanditEstimator._classes
-    if header.get("class") not in known:
-        raise UnreadableFile(f"{path}: found a {header.get('class')!r}, expected one of {sorted(known)}")
+    if header.get("class") not in (*known, "Decider"):
+        raise UnreadableFile(f"{path}: found a {header.get('class')!r}, expected one of {sorted((*known, 'Decider'))}")
     try:
+        if header["class"] == "Decider":
+            return Decider.restore(header, arrays)
         learner = known[header["class"]](**{n: decode(v) for n, v in header["params"].items()})
         if "engine" in header:
             engine = learner._make_engine(header["width"], header["n_actions"])
@@ -257,18 +285,3 @@ def load(path: str | os.PathLike[str]) -> Any:
     except (KeyError, TypeError) as error:
         raise UnreadableFile(f"{path}: damaged ({error!r})") from error
     return learner
-
-
-class LossTable:
-    """The losses of all actions, made of the rewards where they are asked for."""
-
-    def __init__(self, rewards: Floats, reward_range: RewardRange) -> None:
-        self._rewards, self._range = rewards, reward_range  # [T, K]
-        self.n_actions = rewards.shape[1]
-
-    def __call__(self, rows: Ints, actions: Ints) -> Floats:
-        return np.asarray(to_loss(self._rewards[rows, actions], self._range))
-
-    def __getitem__(self, rows: slice) -> Floats:
-        """Of all actions in these rounds, [m, K]."""
-        return np.asarray(to_loss(self._rewards[rows], self._range))

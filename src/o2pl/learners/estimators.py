@@ -7,34 +7,25 @@ from typing import Any, Self
 
 import numpy as np
 
+from o2pl.contexts import ContextReader, make_reader
 from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Fourier, Hashed, Intercept, Standardise
-from o2pl.features.hashing import Reader
-from o2pl.interactions import Log
-from o2pl.learners.base import BanditEstimator, LossTable
-from o2pl.learners.finite import FiniteOnline
+from o2pl.learners.base import BanditEstimator
+from o2pl.learners.engine import Engine, Parts, Rewards
 from o2pl.learners.incumbent import SafeImprovement, Verdict
-from o2pl.learners.members import LINEAR, QUADRATIC, Member
-from o2pl.learners.online import Online
-from o2pl.learners.replay import ReplaySoftmax, is_flat
-from o2pl.learners.schedules import Replay, as_schedule
-from o2pl.learners.settings import Settings
-from o2pl.learners.sparse import SparseOnline
+from o2pl.learners.member import LINEAR, QUADRATIC, Member
+from o2pl.learners.schedules import Replay, Schedule, as_schedule
 from o2pl.learners.stream import UniformStream
-from o2pl.policies import ActionWise, Softmax, UniformMixture
-from o2pl.policies.finite import FinitePolicies
-from o2pl.protocols import Array, FeatureMap, Floats
+from o2pl.log import Log
+from o2pl.objectives.pessimistic import Pessimistic
+from o2pl.policies import ActionWise, Softmax, SparseSoftmax, UniformMixture
+from o2pl.policies.finite import FiniteClass, FinitePolicies
+from o2pl.policies.sampling import UniformExploration
+from o2pl.protocols import Array, Exploration, FeatureMap, Floats, Policy
 from o2pl.rows import ActionSets
-from o2pl.validation import (
-    check_action_sets,
-    check_actions,
-    check_contexts,
-    check_count,
-    check_number,
-    check_reward_range,
-    check_rewards,
-    to_loss,
-)
+from o2pl.validation import check_actions, check_count, check_number, check_reward_range, check_rewards, to_loss
+
+CONTROL = 5.0  # the ridge of the control variate where there is one
 
 _CLASSES: dict[str, tuple[Member, ...]] = {
     "union": (Member(LINEAR), Member(QUADRATIC, joins=100)),
@@ -43,6 +34,7 @@ _CLASSES: dict[str, tuple[Member, ...]] = {
     "fourier": (Member(Chain((Standardise(), Fourier(), Intercept()))),),
     "actionwise": (Member(Standardise(), ActionWise()),),
     "hashed": (Member(Hashed()),),
+    "hashed actionwise": (Member(Hashed(), ActionWise()),),
 }
 
 
@@ -58,8 +50,8 @@ class O2PL(BanditEstimator):
     policy
         "union" (linear and quadratic softmax on one log), "linear", "quadratic", "fourier", "actionwise" (action sets
         that vary: a context is a matrix of one feature row per action), "hashed" (a context is a dictionary of words
-        and numbers; `Hashed(...)` for its settings), a policy such as `ThresholdClass(...)`, a `Member`, or a sequence
-        of members.
+        and numbers; `Hashed(...)` for its settings), "hashed actionwise" (a context is a list of dictionaries, one per
+        action), a policy such as `ThresholdClass(...)`, a `Member`, or a sequence of members.
     schedule
         When to re-learn: "geometric", "near-exact" (more often, to the minimum), "exact" (every round), "replay", or
         one of these with its own settings, such as `Geometric(growth=1.1)`.
@@ -73,13 +65,14 @@ class O2PL(BanditEstimator):
         b in (min(w, α) - 1)(y - b): "mean" of the losses so far, a loss in [-1, 0], or None (0, as in the paper).
     control
         The ridge of a control variate (one linear model per action that takes out variance and never acts), or None.
+        "auto": 5 where actions are fixed and the schedule solves, None for action sets, finite classes and replay.
     l2
-        Weight decay: l2 |W|² / (2n) is added to the objective.
+        Weight decay: l2 |W|² / (2n) is added to the objective; finite classes have no weights.
     sharpness
-        Decisions are drawn from logits times this; the propensities are the sharpened ones. Members of a finite class
-        act as they are.
+        Decisions are drawn from π^sharpness, normalised: logits times this. The propensities are the sharpened ones.
     exploration
-        ε: decisions are mixed with the uniform policy; every action keeps at least ε/K.
+        ε: decisions are mixed with the uniform policy; every action keeps at least ε/K. Or a rule with a method `at`,
+        such as `UniformExploration(0.05)`.
     p, beta, delta
         The theory's entropy exponent, error-bound exponent and confidence; they enter the clip and the penalty.
     random_state
@@ -107,10 +100,10 @@ class O2PL(BanditEstimator):
         penalty: float = 0.1,
         clip: float | str | None = "theory",
         baseline: float | str | None = "mean",
-        control: float | None = 5.0,
+        control: float | str | None = "auto",
         l2: float = 0.1,
         sharpness: float = 5.0,
-        exploration: float = 0.0,
+        exploration: float | Exploration = 0.0,
         p: float = 0.0,
         beta: float = 1.0,
         delta: float = 0.05,
@@ -153,9 +146,9 @@ class O2PL(BanditEstimator):
     def from_incumbent(
         cls,
         contexts: Any,
-        actions: Any,
-        rewards: Any,
-        propensities: Any,
+        actions: Any = None,
+        rewards: Any = None,
+        propensities: Any = None,
         *,
         incumbent: Any = None,
         n_actions: int | None = None,
@@ -167,6 +160,7 @@ class O2PL(BanditEstimator):
     ) -> Self:
         """From the log of a policy in production (and, if known, its probabilities of all actions, [n, K]).
 
+        The log is four columns, or one object: `Interactions` or a `Log`.
         Where the log supports an improvement with this confidence, the learner acts by the improved policy; where it
         does not, by a clone of the incumbent. `improvement_` says which (`deploy`) and why; see `SafeImprovement`.
         From there it goes on learning like any other.
@@ -174,7 +168,7 @@ class O2PL(BanditEstimator):
         found = SafeImprovement(n_actions, confidence=confidence, reward_range=reward_range, random_state=random_state)
         found.fit(contexts, actions, rewards, propensities, incumbent)
         learner = cls(
-            len(found.params_) // LINEAR.width(np.shape(contexts)[1]),
+            found.n_actions_,
             policy="linear",
             schedule=schedule,
             reward_range=reward_range,
@@ -187,7 +181,7 @@ class O2PL(BanditEstimator):
             random_state=random_state,
         )
         rows = learner._checked(contexts, actions, rewards, propensities)
-        engine = learner._make_engine(learner._width(rows.contexts), None)
+        engine = learner._make_engine(rows.contexts.shape[1], None)
         engine.begin_at(rows, found.params_)
         learner._adopt(engine)
         learner.improvement_ = found.verdict_
@@ -197,25 +191,17 @@ class O2PL(BanditEstimator):
 
     def predict_proba(self, contexts: Any) -> Floats:
         """The acting policy, [n, K]; for action sets one probability per (context, action), set after set."""
-        engine = self._begun()
-        rows, _ = self._check_columns(contexts, None)
-        return np.asarray(engine.probabilities(rows))
+        return self._begun().decider.probabilities(self._reader.rows(contexts))
 
     def predict(self, contexts: Any) -> Array:
         """The likeliest action of each context, [n]."""
-        rows, _ = self._check_columns(contexts, None)
-        probabilities = self.predict_proba(rows)
+        rows = self._reader.rows(contexts)
+        probabilities = self._begun().decider.probabilities(rows)
         if isinstance(rows, ActionSets):
             return np.array([int(np.argmax(one)) for one in np.split(probabilities, rows.offsets[1:-1])])
         return np.asarray(probabilities.argmax(axis=1))
 
-    def _likelihoods(self, contexts: Any, actions: Array) -> Floats:
-        probabilities = self.predict_proba(contexts)
-        if isinstance(contexts, ActionSets):
-            return np.asarray(probabilities[contexts.offsets[:-1] + actions])
-        return np.asarray(probabilities[np.arange(len(actions)), actions])
-
-    # -- how an engine is made
+    # -- how an engine is put together
 
     def _members(self) -> tuple[Member, ...]:
         if isinstance(self.policy, str) and self.policy in _CLASSES:
@@ -232,104 +218,121 @@ class O2PL(BanditEstimator):
             f"policy: found {self.policy!r}, expected one of {sorted(_CLASSES)}, a policy, a Member or several Members"
         )
 
-    def _settings(self, control: bool) -> Settings:
-        ridge = self.control if control else None
-        return Settings(
-            self.penalty, self.clip, self.baseline, ridge, self.l2, p=self.p, beta=self.beta, delta=self.delta
-        )
-
     @property
-    def _takes_action_sets(self) -> bool:
-        return any(_is_actionwise(member.policy) for member in self._members())
+    def _action_sets(self) -> bool:
+        """Whether contexts are action sets; refuses members that disagree."""
+        sets = {m.policy is not None and isinstance(_innermost(m.policy), ActionWise) for m in self._members()}
+        if len(sets) > 1:
+            raise InvalidInput("policy: found members with and without action sets, expected one kind of context")
+        return sets.pop()
 
     @property
     def _hashed(self) -> Hashed | None:
-        """The features, where contexts are dictionaries."""
-        members = self._members()
-        if not any(isinstance(member.features, Hashed) for member in members):
-            return None
-        if len(members) > 1 or members[0].policy is not None:
-            raise InvalidInput("policy: found Hashed features among others, expected them alone and with policy=None")
-        return members[0].features  # type: ignore[return-value]  # the only member's, which are
+        """The features, where contexts are dictionaries; refuses members that disagree."""
+        features = [member.features for member in self._members()]
+        hashed = [each for each in features if isinstance(each, Hashed)]
+        if hashed and (len(hashed) < len(features) or any(each != hashed[0] for each in hashed)):
+            raise InvalidInput("policy: found Hashed features among others, expected the same for all members")
+        return hashed[0] if hashed else None
 
-    def _make_engine(self, width: int, n_actions: int | None) -> Any:
+    @property
+    def _numbered(self) -> int | None:
+        """Contexts that the tables of finite classes know; None where no table is looked up by the context itself."""
+        raw = [_innermost(member.policy) for member in self._members() if member.features == Chain(())]
+        return min((policy.table.shape[1] for policy in raw if isinstance(policy, FiniteClass)), default=None)
+
+    def _new_reader(self, width: int | None) -> ContextReader:
+        hashed = self._hashed
+        settings = None if hashed is None else (hashed.bits, hashed.signed, hashed.interactions)
+        return make_reader(width, self._action_sets, settings, self._numbered)
+
+    def _make_engine(self, width: int, n_actions: int | None) -> Engine:
         members, schedule = self._members(), as_schedule(self.schedule)
-        check_number("sharpness", self.sharpness, 0, open_low=True)
-        check_number("exploration", self.exploration, 0, 1)
-        sets, hashed = self._takes_action_sets, self._hashed is not None
-        log, stream = Log(width, action_sets=sets, sparse=hashed), UniformStream(self.random_state)
-        acting = (self.sharpness, self.exploration)
+        sets, sparse = self._action_sets, self._hashed is not None
+        if not sets:
+            own = next((int(m.policy.n_actions) for m in members if m.policy is not None), None)  # type: ignore[attr-defined]
+            self.n_actions_ = n_actions = _agreed(own, self.n_actions, n_actions)
+        else:
+            n_actions = None
+        policies = [_policy_of(member, n_actions) for member in members]
+        objective = Pessimistic(
+            self.penalty, self.clip, self.baseline, self.l2, p=self.p, beta=self.beta, delta=self.delta
+        )
+        parts = Parts(
+            members, policies, objective, schedule, self._ridge(policies, schedule, sets),
+            check_number("sharpness", self.sharpness, 0, open_low=True), as_exploration(self.exploration),
+        )  # fmt: skip
+        ends = check_reward_range(self.reward_range)
+        log = Log(width, action_sets=sets, sparse=sparse, n_actions=n_actions, reward_range=ends)
+        return Engine(parts, self._new_reader(width), log, UniformStream(self.random_state))
+
+    def _ridge(self, policies: list[Policy], schedule: Schedule, sets: bool) -> float | None:
+        finite = any(isinstance(policy, FinitePolicies) for policy in policies)
+        if self.control == "auto":
+            return None if sets or finite or isinstance(schedule, Replay) else CONTROL
+        if self.control is None:
+            return None
+        ridge = check_number("control", self.control, 0, open_low=True, instead="'auto', None or ")
         if sets:
-            policies = [member.policy for member in members]
-            return Online(members, policies, self._settings(control=False), schedule, log, stream, *acting)
-        own = next((int(m.policy.n_actions) for m in members if m.policy is not None), None)
-        self.n_actions_ = _agreed(own, self.n_actions, n_actions)
-        if hashed:
-            settings = self._settings(control=not isinstance(schedule, Replay))
-            return SparseOnline(members[0], self.n_actions_, settings, schedule, log, stream, *acting)
-        if isinstance(members[0].policy, FinitePolicies):
-            settings = self._settings(control=False)
-            return FiniteOnline(members[0].policy, settings, schedule.warm_start, log, stream, self.exploration)
-        if isinstance(schedule, Replay) and len(members) == 1 and members[0].policy is None and is_flat(members[0]):
-            settings = self._settings(control=False)
-            return ReplaySoftmax(members[0], self.n_actions_, settings, schedule, log, stream, *acting)
-        policies = [Softmax(self.n_actions_) if m.policy is None else m.policy for m in members]
-        settings = self._settings(control=not isinstance(schedule, Replay))
-        return Online(members, policies, settings, schedule, log, stream, *acting)
+            raise InvalidInput(
+                f"control: found {ridge:g} with action sets, which have no control variate; expected None or 'auto'"
+            )
+        return ridge
 
     # -- what comes in
 
-    def _check_columns(self, contexts: Any, actions: Any) -> tuple[Any, Array]:
-        width = self._engine.log.width if self._engine else None
-        if self._takes_action_sets:
-            rows: Any = check_action_sets(contexts, width)
-            limit: Any = rows.sizes
-        else:
-            rows = self._check_rows(contexts, width)
-            limit = self.n_actions_ if self._engine else self._given_actions()
-        if actions is None:
-            return rows, np.empty(0, np.int64)
+    def _check_actions(self, rows: Any, actions: Any) -> Array:
         if len(np.atleast_1d(actions)) != len(rows):
             raise InvalidInput(
                 f"actions: found {len(np.atleast_1d(actions))}, expected one for each of {len(rows)} contexts"
             )
-        return rows, check_actions(actions, limit)
+        return check_actions(actions, rows.sizes if isinstance(rows, ActionSets) else self._known_actions())
 
-    def _check_rows(self, contexts: Any, width: int | None) -> Any:
-        hashed = self._hashed
-        if hashed is None:
-            return check_contexts(contexts, width)
-        return (self._engine.reader if self._engine else Reader(hashed)).rows(contexts)
-
-    def _given_actions(self) -> int | None:
+    def _known_actions(self) -> int | None:
+        if self._engine is not None:
+            return self.n_actions_
         return None if self.n_actions is None else check_count("n_actions", self.n_actions)
 
-    def _most(self, actions: Array) -> int | None:
-        return int(actions.max()) + 1
-
     def _action_bounds(self) -> tuple[float, float]:
-        return 0, math.inf if self._takes_action_sets else self.n_actions_  # sets differ: the engine looks
+        return 0, math.inf if self._action_sets else self.n_actions_  # sets differ: the engine looks
 
-    def _losses(self, contexts: Floats, rewards: Any) -> LossTable:
-        reward_range = check_reward_range(self.reward_range)
+    def _rewards(self, rounds: int, rewards: Any) -> tuple[Rewards, int | None]:
         if callable(rewards):
             known = self.n_actions_ if self._engine else self.n_actions
             if known is None:
                 raise InvalidInput("n_actions: found None, expected a number, to run in an environment")
-            rows = np.arange(len(contexts))
-            rewards = np.stack([rewards(rows, np.full(len(rows), a)) for a in range(known)], axis=1)
-        table = np.asarray(rewards, np.float64)[: len(contexts)]
-        if table.ndim != 2 or len(table) != len(contexts):
-            raise InvalidInput(f"rewards: found shape {table.shape}, expected ({len(contexts)}, number of actions)")
-        expected = self.n_actions_ if self._engine else self._given_actions()
+            rows = np.arange(rounds)
+            rewards = np.stack([rewards(rows, np.full(rounds, a)) for a in range(known)], axis=1)
+        table = np.asarray(rewards, np.float64)[:rounds]
+        if table.ndim != 2 or len(table) != rounds:
+            raise InvalidInput(f"rewards: found shape {table.shape}, expected ({rounds}, number of actions)")
+        expected = self._known_actions()
         if expected is not None and table.shape[1] != expected:
             raise InvalidInput(f"rewards: found {table.shape[1]} actions, expected {expected}")
-        check_rewards(table.reshape(-1), reward_range)
-        return LossTable(table, reward_range)
+        check_rewards(table.reshape(-1), check_reward_range(self.reward_range))
+        return Rewards(lambda rows, actions: table[rows, actions], table), table.shape[1]
 
 
-def _is_actionwise(policy: Any) -> bool:
-    return isinstance(_innermost(policy), ActionWise)
+def as_exploration(given: Any) -> Exploration:
+    """ε of the uniform policy, or a rule as it is."""
+    if hasattr(given, "at"):
+        rule: Exploration = given
+        return rule
+    return UniformExploration(check_number("exploration", given, 0, 1, instead="a rule with a method `at`, or "))
+
+
+def _policy_of(member: Member, n_actions: int | None) -> Policy:
+    """The member's own, or a linear softmax; refuses one that cannot read the features."""
+    sparse = isinstance(member.features, Hashed)
+    if member.policy is None:
+        return (SparseSoftmax if sparse else Softmax)(n_actions or 0)
+    if member.policy.continuous:
+        raise InvalidInput(f"policy: found {member.policy!r}, whose actions are real numbers; expected GaussianO2PL")
+    if sparse and not isinstance(_innermost(member.policy), SparseSoftmax | ActionWise):
+        raise InvalidInput(
+            f"policy: found {type(member.policy).__name__} with Hashed features, expected SparseSoftmax or ActionWise"
+        )
+    return member.policy
 
 
 def _innermost(policy: Any) -> Any:
@@ -340,7 +343,7 @@ def _features_for(policy: Any) -> FeatureMap:
     """A constant says nothing where weights are shared by all actions; finite classes read contexts as given."""
     if isinstance(_innermost(policy), FinitePolicies):
         return Chain(())
-    return Standardise() if _is_actionwise(policy) else LINEAR
+    return Standardise() if isinstance(_innermost(policy), ActionWise) else LINEAR
 
 
 def _agreed(of_policy: int | None, given: int | None, seen: int | None) -> int:

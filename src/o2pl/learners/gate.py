@@ -13,7 +13,7 @@ from o2pl.objectives.weights import policy_weights
 from o2pl.protocols import Floats
 from o2pl.rows import ActionSets
 from o2pl.theory.betting import betting_lower
-from o2pl.validation import check_number, to_reward
+from o2pl.validation import check_number
 
 
 def improvement_bound(learner: Any, rows: Interactions, baseline: Any, delta: float) -> float:
@@ -27,7 +27,7 @@ def improvement_bound(learner: Any, rows: Interactions, baseline: Any, delta: fl
     low, high = learner.reward_range
     n_actions = getattr(learner, "n_actions_", None)
     own, other = _weights(learner, rows, n_actions), _weights(baseline, rows, n_actions)
-    values = improvement_values(own, other, to_reward(rows.losses, (low, high)), low, high)
+    values = improvement_values(own, other, rows.rewards, low, high)
     bounds = 2 * betting_lower((1 + values) / 2, delta, not isinstance(baseline, str) or baseline != "logged") - 1
     return float(bounds[-1] * (high - low))
 

@@ -8,24 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from o2pl.contexts import ContextReader, DenseReader
 from o2pl.errors import InvalidInput
-from o2pl.interactions import Log
 from o2pl.learners.base import BanditEstimator
-from o2pl.learners.members import LINEAR, Member
-from o2pl.learners.online import Online
+from o2pl.learners.engine import Engine, Parts, Rewards
+from o2pl.learners.member import LINEAR, Member
 from o2pl.learners.schedules import as_schedule
-from o2pl.learners.settings import Settings
 from o2pl.learners.stream import UniformStream
+from o2pl.log import Log
+from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.policies import Gaussian
+from o2pl.policies.sampling import UniformExploration
 from o2pl.protocols import Array, FeatureMap, Floats
-from o2pl.validation import (
-    check_contexts,
-    check_continuous_actions,
-    check_number,
-    check_reward_range,
-    check_rewards,
-    to_loss,
-)
+from o2pl.validation import check_continuous_actions, check_number, check_reward_range, check_rewards
 
 
 class GaussianO2PL(BanditEstimator):
@@ -82,53 +77,49 @@ class GaussianO2PL(BanditEstimator):
 
     def predict(self, contexts: Any) -> Floats:
         """The mean action of each context, [n]."""
-        rows, _ = self._check_columns(contexts, None)
-        member = self._begun().members[0]
-        return np.asarray(member.policy.mean(member.params, member.featurise(rows)))
+        return self._begun().decider.means(self._reader.rows(contexts))
 
     def predict_density(self, contexts: Any, actions: Any) -> Floats:
         """The density of each action under the acting policy, [n]."""
-        rows, checked = self._check_columns(contexts, actions)
-        return self._likelihoods(rows, checked)
+        rows = self._reader.rows(contexts)
+        return self._likelihoods(rows, self._check_actions(rows, actions))
 
     @property
     def scale_(self) -> float:
         """The deviation with which it acts now."""
-        member = self._begun().members[0]
-        return float(np.exp(member.params[-1])) if self.learn_scale else self.scale
+        params = self._begun().members[0].params
+        return float(np.exp(params[-1])) if self.learn_scale else self.scale
 
-    def _likelihoods(self, contexts: Any, actions: Array) -> Floats:
-        member = self._begun().members[0]
-        return np.asarray(member.policy.density(member.params, member.featurise(contexts), actions))
+    _action_type = float
+    _density = True
 
-    def _make_engine(self, width: int, n_actions: int | None) -> Online:
+    def _new_reader(self, width: int | None) -> ContextReader:
+        return DenseReader(width)
+
+    def _make_engine(self, width: int, n_actions: int | None) -> Engine:
         check_number("centre", self.centre)
         check_number("scale", self.scale, 0, open_low=True)
-        settings = Settings(
-            self.penalty, self.clip, self.baseline, self.control, self.l2, p=self.p, beta=self.beta, delta=self.delta
+        if self.control is not None:
+            check_number("control", self.control, 0, open_low=True, instead="None or ")
+        objective = Pessimistic(
+            self.penalty, self.clip, self.baseline, self.l2, p=self.p, beta=self.beta, delta=self.delta
         )
-        policy = Gaussian(self.centre, self.scale, self.learn_scale)
-        log, stream = Log(width, np.float64), UniformStream(self.random_state)
-        return Online([Member(self.features)], [policy], settings, as_schedule(self.schedule), log, stream)
+        policy, schedule = Gaussian(self.centre, self.scale, self.learn_scale), as_schedule(self.schedule)
+        parts = Parts([Member(self.features)], [policy], objective, schedule, self.control, 1.0, UniformExploration())
+        log = Log(width, continuous=True, reward_range=check_reward_range(self.reward_range))
+        return Engine(parts, self._new_reader(width), log, UniformStream(self.random_state))
 
-    @property
-    def _density(self) -> bool:
-        return True
-
-    def _check_columns(self, contexts: Any, actions: Any) -> tuple[Floats, Array]:
-        rows = check_contexts(contexts, self._engine.log.width if self._engine else None)
-        if actions is None:
-            return rows, np.empty(0)
+    def _check_actions(self, rows: Any, actions: Any) -> Array:
         checked = check_continuous_actions(actions)
         if len(checked) != len(rows):
             raise InvalidInput(f"actions: found {len(checked)}, expected one for each of {len(rows)} contexts")
-        return rows, checked
+        return checked
 
     def _action_bounds(self) -> tuple[float, float]:
         return -sys.float_info.max, math.inf
 
-    def _losses(self, contexts: Floats, rewards: Any) -> Any:
+    def _rewards(self, rounds: int, rewards: Any) -> tuple[Rewards, int | None]:
         if not callable(rewards):
             raise InvalidInput(f"rewards: found {type(rewards).__name__}, expected a function of rows and actions")
-        reward_range = check_reward_range(self.reward_range)
-        return lambda rows, actions: to_loss(check_rewards(rewards(rows, actions), reward_range), reward_range)
+        ends = check_reward_range(self.reward_range)
+        return Rewards(lambda rows, actions: check_rewards(rewards(rows, actions), ends)), None

@@ -22,22 +22,21 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from o2pl.errors import InvalidInput
-from o2pl.interactions import Interactions
-from o2pl.learners.members import LINEAR
+from o2pl.interactions import Interactions, log_or_columns
+from o2pl.learners.member import LINEAR
 from o2pl.learners.params import Parameters
-from o2pl.learners.settings import Settings
-from o2pl.objectives.pessimistic import policy_value
-from o2pl.objectives.weights import policy_weights
+from o2pl.objectives.pessimistic import Pessimistic, PolicyValue
+from o2pl.objectives.weights import clip_weights, policy_weights
 from o2pl.oracles.lbfgs import LBFGS
-from o2pl.policies import Softmax
+from o2pl.policies import Softmax, log_likelihood, log_probabilities
+from o2pl.policies.sampling import log_softmax
 from o2pl.protocols import FeatureMap, Floats, Ints, Policy, State
 from o2pl.validation import (
-    check_actions,
-    check_batch,
     check_contexts,
     check_count,
     check_number,
     check_reward_range,
+    to_reward,
 )
 
 _SOLVER = LBFGS(iterations=200, tolerance=1e-5)
@@ -60,7 +59,11 @@ def clone(policy: Any, features: Floats, actions: Ints, probabilities: Floats | 
     weights: Floats = np.full(n, -1 / n) if probabilities is None else -probabilities / n
 
     def function(params: Floats) -> tuple[float, Floats]:
-        log_prob, pullback = policy.forward(params, features, actions if probabilities is None else None)
+        log_prob, pullback = (
+            log_likelihood(policy, params, features, actions)
+            if probabilities is None
+            else log_probabilities(policy, params, features)
+        )
         value = float((weights * log_prob).sum()) + 0.5 * _CLONE_L2 / n * float(params @ params)
         return value, pullback(weights) + _CLONE_L2 / n * params
 
@@ -68,10 +71,10 @@ def clone(policy: Any, features: Floats, actions: Ints, probabilities: Floats | 
 
 
 def improved(
-    policy: Policy, features: Floats, rows: Interactions, settings: Settings, start: Floats, control: Any = None
+    policy: Policy, features: Floats, rows: Interactions, objective: Pessimistic, start: Floats, control: Any = None
 ) -> Floats:
     """The parameters of the lowest pessimistic objective, searched for from `start`."""
-    return _SOLVER(policy_value(policy, features, settings.objective(rows, control), settings.l2), start).params
+    return _SOLVER(PolicyValue(policy, features, objective.prepare(rows, control)), start).params
 
 
 def gains(likelihoods: Floats, rows: Interactions, alpha: float, baseline: float) -> Floats:
@@ -80,7 +83,7 @@ def gains(likelihoods: Floats, rows: Interactions, alpha: float, baseline: float
     What clipping cuts off is counted at b. [n]
     """
     weights = policy_weights(likelihoods, rows.propensities)
-    return np.asarray((np.minimum(weights, alpha) - 1) * (baseline - rows.losses))
+    return np.asarray((clip_weights(weights, alpha) - 1) * (baseline - rows.losses))
 
 
 def held_out_gains(learn: Learn, rows: Interactions, folds: int, alpha: float, seed: Any = None) -> Floats:
@@ -88,12 +91,12 @@ def held_out_gains(learn: Learn, rows: Interactions, folds: int, alpha: float, s
 
     `learn(places)` learns from those rows, and returns the candidates as functions of contexts.
     """
-    n = len(rows)
+    n, losses = len(rows), rows.losses
     fold = np.random.default_rng(seed).permutation(n) % folds
     parts = []
     for left_out in range(folds):
         own, rest = np.flatnonzero(fold == left_out), np.flatnonzero(fold != left_out)
-        test, baseline = rows_at(rows, own), random_loss(rows.losses[rest], rows.propensities[rest])
+        test, baseline = rows[own], random_loss(losses[rest], rows.propensities[rest])
         played = [policy(test.contexts)[np.arange(len(own)), test.actions] for policy in learn(rest)]
         parts.append((own, np.stack([gains(each, test, alpha, baseline) for each in played])))
     held = np.empty((len(parts[0][1]), n))
@@ -106,10 +109,6 @@ def lower_bound(values: Floats, confidence: float) -> float:
     """Of the mean of these values, by the normal approximation: mean - z √(Var / n)."""
     deviation = float(values.std(ddof=1)) / math.sqrt(len(values))
     return float(values.mean()) - NormalDist().inv_cdf(confidence) * deviation
-
-
-def rows_at(rows: Interactions, places: Ints) -> Interactions:
-    return Interactions(rows.contexts[places], rows.actions[places], rows.losses[places], rows.propensities[places])
 
 
 class Verdict(NamedTuple):
@@ -144,7 +143,8 @@ class Learned:
     params: Floats
 
     def probabilities(self, contexts: Floats, sharpness: float = 1.0) -> Floats:
-        return self.policy.probabilities(self.params, self.features.transform(self.seen, contexts), sharpness)
+        scores = self.policy.scores(self.params, self.features.transform(self.seen, contexts))
+        return np.exp(log_softmax(sharpness * scores))
 
 
 # -- the object users hold
@@ -186,12 +186,15 @@ class SafeImprovement(Parameters):
         Those of all candidates, in the order of `penalties`.
     baseline_
         b as a reward: what an action drawn at random would have earned.
+    n_actions_
+        K, as given or as the log shows.
     """
 
     deploy_: bool
     verdict_: Verdict
     verdicts_: tuple[Verdict, ...]
     baseline_: float
+    n_actions_: int
     _chosen: Learned | None = None
     _width: int
 
@@ -218,25 +221,36 @@ class SafeImprovement(Parameters):
         self.reward_range = reward_range
         self.random_state = random_state
 
-    def fit(self, contexts: Any, actions: Any, rewards: Any, propensities: Any, incumbent: Any = None) -> Self:
-        """Learn from the incumbent's log. `incumbent`: its probabilities of all actions, [n, K], if they are known."""
+    def fit(
+        self,
+        contexts: Any,
+        actions: Any = None,
+        rewards: Any = None,
+        propensities: Any = None,
+        incumbent: Any = None,
+    ) -> Self:
+        """Learn from the incumbent's log: four columns, or one object, `Interactions` or a `Log`.
+
+        `incumbent`: its probabilities of all actions, [n, K], if they are known.
+        """
         rows = self._checked(contexts, actions, rewards, propensities)
-        policy = Softmax(self.n_actions if self.n_actions is not None else int(rows.actions.max()) + 1)
+        policy = Softmax(check_count("n_actions", rows.n_actions if self.n_actions is None else self.n_actions))
         known = None if incumbent is None else _check_probabilities(incumbent, (len(rows), policy.n_actions))
-        alpha = self._settings(0.0, 0.0).alpha(len(rows))
+        alpha = self._objective(0.0, 0.0).alpha(len(rows))
 
         def learn(places: Ints) -> list[Probabilities]:
             known_there = None if known is None else known[places]
-            _, *candidates = self._learn(policy, rows_at(rows, places), known_there, self.penalties)
+            _, *candidates = self._learn(policy, rows[places], known_there, self.penalties)
             return [partial(each.probabilities, sharpness=self.sharpness) for each in candidates]
 
         held = held_out_gains(learn, rows, self.folds, alpha, self.random_state)
-        low, high = check_reward_range(self.reward_range)
+        low, high = ends = check_reward_range(self.reward_range)
         found = verdicts(held, self.penalties, self.confidence, high - low)
         best = max(found, key=lambda verdict: verdict.lower)
         *_, self._chosen = self._learn(policy, rows, known, [best.penalty] if best.deploy else [])
         self.verdicts_, self.verdict_, self.deploy_ = found, best, best.deploy
-        self.baseline_ = low - (high - low) * random_loss(rows.losses, rows.propensities)
+        self.baseline_ = float(to_reward(random_loss(rows.losses, rows.propensities), ends))
+        self.n_actions_ = policy.n_actions
         self._width = rows.contexts.shape[1]
         return self
 
@@ -249,11 +263,12 @@ class SafeImprovement(Parameters):
         if not len(np.atleast_1d(self.penalties)):
             raise InvalidInput("penalties: found none, expected at least one")
         for penalty in self.penalties:
-            Settings(penalty, l2=self.l2)  # says what is wrong with them
-        checked = check_actions(actions, self.n_actions)
-        rows = check_batch(
-            check_contexts(contexts), checked, rewards, propensities, check_reward_range(self.reward_range)
-        )
+            Pessimistic(penalty, l2=self.l2)  # says what is wrong with them
+        given = log_or_columns(contexts, actions, rewards, propensities)
+        known = given.n_actions if self.n_actions is None and isinstance(given, Interactions) else self.n_actions
+        contexts, actions, rewards, propensities = given
+        ends = check_reward_range(self.reward_range)
+        rows = Interactions(check_contexts(contexts), actions, rewards, propensities, ends, known, False)
         if len(rows) < 2 * self.folds:
             raise InvalidInput(f"fit: found {len(rows)} rows, expected at least two for each of {self.folds} folds")
         return rows
@@ -268,11 +283,11 @@ class SafeImprovement(Parameters):
         yield Learned(policy, self.features, seen, start)
         baseline = random_loss(rows.losses, rows.propensities)
         for penalty in penalties:
-            params = improved(policy, X, rows, self._settings(penalty, baseline), start)
+            params = improved(policy, X, rows, self._objective(penalty, baseline), start)
             yield Learned(policy, self.features, seen, params)
 
-    def _settings(self, penalty: float, baseline: float) -> Settings:
-        return Settings(penalty, "theory", baseline, None, self.l2)
+    def _objective(self, penalty: float, baseline: float) -> Pessimistic:
+        return Pessimistic(penalty, "theory", baseline, self.l2)
 
     @property
     def params_(self) -> Floats:

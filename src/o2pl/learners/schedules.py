@@ -1,4 +1,4 @@
-"""When a learner re-learns, and how hard it tries. Between two checkpoints its policy stands still."""
+"""When a member learns, from which rows, and how hard it tries. Between two checkpoints its policy stands still."""
 
 from __future__ import annotations
 
@@ -6,9 +6,16 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from o2pl.errors import InvalidInput
+from o2pl.oracles.adam import Adam
 from o2pl.oracles.lbfgs import LBFGS
+from o2pl.protocols import Floats
 from o2pl.storage import storable
+from o2pl.validation import check_count, check_number
+
+_FORGOTTEN = 10  # half-lives after which a row is left out
 
 
 @storable
@@ -17,30 +24,63 @@ class Exact:
     """Algorithm 1 as written: solve on the whole history after every round. Costs O(T²)."""
 
     warm_start: int = 0
-    oracle: LBFGS = LBFGS(iterations=100, tolerance=1e-5)
+    oracle: LBFGS | None = LBFGS(iterations=100, tolerance=1e-5)
 
     def after(self, n: int) -> int:
         return max(n + 1, self.warm_start)
+
+    def start(self, n: int) -> int:
+        return 0
+
+    def weights(self, n: int) -> Floats | None:
+        return None
 
 
 @storable
 @dataclass(frozen=True)
 class Geometric:
-    """Solve on the whole history whenever it has grown by `growth`: about log T solves, near-linear cost.
+    """Solve whenever the history has grown by `growth`: about log T solves, near-linear cost.
 
     Rounds are cheap while the history is short, and matter most: below about `ease` rows the wait is shorter, by the
     factor n / (n + ease), and nearly every round is learned from at once. Without an `oracle` of its own a solve takes
     a few steps of L-BFGS: the one before has done most of the work.
+
+    `window`: learn from the last so many rows only. `half_life`: a row counts half as much as one so many rows later.
+    For worlds that change. Both bound the wait: the schedule is that of a history of the rows that count.
     """
 
     growth: float = 1.15
     ease: float = 200.0
     warm_start: int = 0
     oracle: LBFGS | None = None
+    window: int | None = None
+    half_life: float | None = None
+
+    def __post_init__(self) -> None:
+        check_number("growth", self.growth, 1)
+        if self.window is not None:
+            check_count("window", self.window)
+        if self.half_life is not None:
+            check_number("half_life", self.half_life, 0, open_low=True)
 
     def after(self, n: int) -> int:
-        wait = (self.growth - 1) * n * n / (n + self.ease) if n else 0.0
+        rows = min(n, self._reach)
+        wait = (self.growth - 1) * rows * rows / (rows + self.ease) if rows else 0.0
         return max(n + max(1, math.ceil(wait)), self.warm_start)
+
+    @property
+    def _reach(self) -> float:
+        """Rows that count."""
+        forgotten = math.inf if self.half_life is None else _FORGOTTEN * self.half_life
+        return min(math.inf if self.window is None else self.window, math.ceil(min(forgotten, 2**62)))
+
+    def start(self, n: int) -> int:
+        return max(0, n - int(min(self._reach, n)))
+
+    def weights(self, n: int) -> Floats | None:
+        if self.half_life is None:
+            return None
+        return np.asarray(0.5 ** (np.arange(n - self.start(n))[::-1] / self.half_life))
 
 
 @storable
@@ -56,6 +96,16 @@ class Replay:
 
     def after(self, n: int) -> int:
         return max(n + self.every, self.warm_start)
+
+    def start(self, n: int) -> int:
+        return max(0, n - self.window)
+
+    def weights(self, n: int) -> Floats | None:
+        return None
+
+    @property
+    def oracle(self) -> Adam:
+        return Adam(self.steps, self.step_size)
 
 
 Schedule = Exact | Geometric | Replay

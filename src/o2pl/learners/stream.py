@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,7 @@ AHEAD = 1024  # numbers drawn ahead: one at a time would cost ten times as much
 
 
 class UniformStream:
-    """`next()` and `take(n)` walk along one sequence, that of the seed's generator.
-
-    A kernel may read `numbers` itself, from `place[0]` on, and raise that by one each time; at AHEAD it must `refill`.
-    """
+    """`next()` and `take(n)` walk along one sequence, that of the seed's generator. Threads may share it."""
 
     def __init__(self, seed: Any) -> None:
         if seed is not None and not isinstance(seed, _OWN):
@@ -25,46 +23,60 @@ class UniformStream:
             # learner would draw with the very numbers that contexts and rewards were made of.
             seed = np.random.SeedSequence(seed, spawn_key=(_DOMAIN,))
         self._generator = np.random.default_rng(seed)  # a Generator is taken over as it stands
-        self._before = self._generator.bit_generator.state  # as it was when the numbers were drawn
-        self._drawn = False
-        self.numbers: Floats = np.empty(AHEAD)
-        self.place = np.array([AHEAD])
-
-    def refill(self) -> None:
-        self._before, self._drawn = self._generator.bit_generator.state, True
-        self._generator.random(out=self.numbers)
-        self.place[0] = 0
+        self._before = self._generator.bit_generator.state  # as it was when the numbers ahead were drawn
+        self._ahead: list[float] = []  # in reverse: to pop or to append one is atomic
+        self._lock = threading.Lock()
 
     def next(self) -> float:
-        at = int(self.place[0])
-        if at == AHEAD:
-            self.refill()
-            at = 0
-        self.place[0] = at + 1
-        return float(self.numbers[at])
+        while True:
+            try:
+                return self._ahead.pop()
+            except IndexError:
+                with self._lock:
+                    if not self._ahead:
+                        self._refill()
+
+    def give_back(self, number: float) -> None:
+        """The last number was not used after all."""
+        self._ahead.append(number)
 
     def take(self, n: int) -> Floats:
         """The next n numbers: the same as n times `next`."""
-        out, done = np.empty(n), 0
-        while done < n:
-            if self.place[0] == AHEAD:
-                self.refill()
-            at = self.place[0]
-            part = self.numbers[at : at + n - done]
-            out[done : done + len(part)] = part
-            self.place[0] += len(part)
-            done += len(part)
-        return out
+        return np.array([self.next() for _ in range(n)]) if n < AHEAD else self._many(n)
+
+    def _many(self, n: int) -> Floats:
+        with self._lock:
+            parts, missing = list[Floats](), n
+            while missing:
+                if not self._ahead:
+                    self._refill()
+                ahead = self._ahead[-missing:][::-1]
+                del self._ahead[-missing:]
+                parts.append(np.array(ahead))
+                missing -= len(ahead)
+            return np.concatenate(parts)
+
+    def _refill(self) -> None:
+        self._before = self._generator.bit_generator.state
+        self._ahead = self._generator.random(AHEAD)[::-1].tolist()
 
     def state(self) -> dict[str, Any]:
-        return {"before": self._before, "at": int(self.place[0]), "drawn": self._drawn}
+        """The same for the same place in the sequence, whether or not the numbers after it have been drawn."""
+        left = len(self._ahead)
+        return {"before": self._before if left else self._generator.bit_generator.state, "used": -left % AHEAD}
 
     @classmethod
     def restore(cls, state: dict[str, Any]) -> UniformStream:
         bits = getattr(np.random, state["before"]["bit_generator"])()
         bits.state = state["before"]
         stream = cls(np.random.Generator(bits))
-        if state["drawn"]:
-            stream.refill()
-            stream.place[0] = state["at"]
+        if state["used"]:
+            stream._refill()
+            del stream._ahead[AHEAD - state["used"] :]
         return stream
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.state()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(UniformStream.restore(state).__dict__)

@@ -1,21 +1,22 @@
 """How good a policy looks from the log: clipped weights, the penalty for what the log does not support, the sum."""
 
-from o2pl.objectives.control import RidgeControl, ridge_control
+from o2pl.objectives.control import Control, ridge_control
 from o2pl.objectives.improvement import improvement_values
 from o2pl.objectives.penalty import Phi, Tangent, phi
-from o2pl.objectives.pessimistic import Pessimistic, policy_value
+from o2pl.objectives.pessimistic import Pessimistic, PessimisticLog, PolicyValue
 from o2pl.objectives.weights import clipped_moments, importance_weights, weight_cotangent
 
 __all__ = [
+    "Control",
     "Pessimistic",
+    "PessimisticLog",
     "Phi",
-    "RidgeControl",
+    "PolicyValue",
     "Tangent",
     "clipped_moments",
     "importance_weights",
     "improvement_values",
     "phi",
-    "policy_value",
     "ridge_control",
     "weight_cotangent",
 ]

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from o2pl.objectives.weights import clip_weights
 from o2pl.protocols import Floats
 
 _LARGEST = 1e15  # a weight that was too large for a number; times a reward of 0 it must be 0
@@ -22,4 +23,4 @@ def improvement_values(
     """
     share = (rewards - low) / (high - low)
     level = min(clip, _LARGEST)
-    return np.asarray(np.minimum(weights, level) * share + np.minimum(against, level) * (1 - share) - 1)
+    return np.asarray(clip_weights(weights, level) * share + clip_weights(against, level) * (1 - share) - 1)

@@ -3,39 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from o2pl.compiled import compiled
 
 _TINY = 1e-9  # σ below this is 0: the penalty has a kink there, and its slope is only ever multiplied by w - 1 = 0
 
 
-@compiled
-def phi(variance: float, alpha: float, t: float, log_inv_delta: float, p: float, scale: float) -> tuple[float, float]:
-    """scale * Φ_p(σ, α, t, δ) and its slope in v = σ².
+class Phi(NamedTuple):
+    """λ Φ_p at round t. λ = `scale` is 1 in the paper; α = ∞ (no clipping) leaves out the terms that α enters.
 
-    Φ_p = (α/t)^{2/(2+p)} + σ^{1-p/2}/√t + σ √(log(1/δ)/t) + α log(1/δ)/t.
-
-    For p = 0 the paper reads σ^{1-p/2} as σ polylog(e/σ) and its complexity bound has σ √log(e/σ), which is not defined
-    for σ > e. We take σ √log(e + e/σ): smooth, never below that bound, and equal to it as σ -> 0.
+    Kernels take it as it is.
     """
-    sigma = max(math.sqrt(variance), _TINY)
-    if p == 0:
-        root = math.sqrt(1.0 + math.log1p(1.0 / sigma))
-        local, local_slope = sigma * root, root - 0.5 / (root * (1.0 + sigma))
-        floor = alpha / t
-    else:
-        local, local_slope = sigma ** (1 - p / 2), (1 - p / 2) * sigma ** (-p / 2)
-        floor = (alpha / t) ** (2 / (2 + p))
-    root_t, root_log = math.sqrt(t), math.sqrt(log_inv_delta)
-    value = floor + (local + sigma * root_log) / root_t + alpha * log_inv_delta / t
-    slope = (local_slope + root_log) / root_t / (2 * sigma)  # dΦ/dv = dΦ/dσ / (2σ)
-    return scale * value, scale * slope
-
-
-@dataclass(frozen=True)
-class Phi:
-    """λ Φ_p at round t. λ = `scale` is 1 in the paper; α = ∞ (no clipping) leaves out the terms that α enters."""
 
     alpha: float
     t: float
@@ -44,21 +23,40 @@ class Phi:
     scale: float = 1.0
 
     def __call__(self, variance: float) -> tuple[float, float]:
-        alpha = self.alpha if math.isfinite(self.alpha) else 0.0
-        return phi(variance, alpha, self.t, self.log_inv_delta, self.p, self.scale)
+        return phi(variance, Phi(*map(float, self)))
 
 
-@dataclass(frozen=True)
-class Tangent:
+@compiled
+def phi(variance: float, penalty: Any) -> tuple[float, float]:
+    """scale * Φ_p(σ, α, t, δ) and its slope in v = σ². penalty: a `Phi` of floats
+
+    Φ_p = (α/t)^{2/(2+p)} + σ^{1-p/2}/√t + σ √(log(1/δ)/t) + α log(1/δ)/t.
+
+    For p = 0 the paper reads σ^{1-p/2} as σ polylog(e/σ) and its complexity bound has σ √log(e/σ), which is not defined
+    for σ > e. We take σ √log(e + e/σ): smooth, never below that bound, and equal to it as σ -> 0.
+    """
+    t, p = penalty.t, penalty.p
+    alpha = penalty.alpha if penalty.alpha < math.inf else 0.0
+    sigma = max(math.sqrt(variance), _TINY)
+    if p == 0:
+        root = math.sqrt(1.0 + math.log1p(1.0 / sigma))
+        local, local_slope = sigma * root, root - 0.5 / (root * (1.0 + sigma))
+        floor = alpha / t
+    else:
+        local, local_slope = sigma ** (1 - p / 2), (1 - p / 2) * sigma ** (-p / 2)
+        floor = (alpha / t) ** (2 / (2 + p))
+    root_t, root_log = math.sqrt(t), math.sqrt(penalty.log_inv_delta)
+    value = floor + (local + sigma * root_log) / root_t + alpha * penalty.log_inv_delta / t
+    slope = (local_slope + root_log) / root_t / (2 * sigma)  # dΦ/dv = dΦ/dσ / (2σ)
+    return penalty.scale * value, penalty.scale * slope
+
+
+class Tangent(NamedTuple):
     """The line that touches a penalty at one variance. Φ_p is concave in v, so the line lies above it everywhere."""
 
     at: float
     value: float
     slope: float
-
-    @classmethod
-    def of(cls, penalty: Phi, at: float) -> Tangent:
-        return cls(at, *penalty(at))
 
     def __call__(self, variance: float) -> tuple[float, float]:
         return self.value + self.slope * (variance - self.at), self.slope

@@ -1,29 +1,101 @@
-"""The objective O2PL minimises: clipped centred risk, plus the penalty for what the log does not support."""
+"""The objective O2PL minimises: clipped centred risk, plus the penalty for what the log does not support.
+
+    R̂ = mean (min(w, α) - 1)(y - b),  σ̂² = mean (min(w, α) - 1)²,  V = R̂ + Φ(σ̂²) + l2 |θ|²/2n,   w = π(a|x)/q
+
+With a control variate m(x, a) in place of the constant b, V gains mean Σ_a π(a|x) (m(x, a) - b).
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from o2pl.objectives.control import RidgeControl
-from o2pl.objectives.weights import clipped_moments, importance_weights, weight_cotangent
-from o2pl.protocols import Array, Floats, Penalty, Policy, ValueAndGradient
+from o2pl.interactions import Interactions
+from o2pl.objectives.control import Control
+from o2pl.objectives.penalty import Phi, Tangent
+from o2pl.objectives.terms import baseline_at, clip_at, penalty_at
+from o2pl.objectives.weights import clip_weights, clipped_sums, importance_weights, split_cotangent
+from o2pl.policies.finite import FinitePolicies
+from o2pl.policies.sampling import log_softmax
+from o2pl.protocols import Array, Floats, Ints, Penalty, Policy
+from o2pl.rows import ActionSets
+from o2pl.storage import storable
+from o2pl.validation import check_number
+
+RISK, VARIANCE, MODELLED = range(3)  # places of the sums over rows
+_NONE = 1e-9  # a variance that is rounding
 
 
-class Moments(NamedTuple):
-    risk: float
-    variance: float
-
-
+@storable
 @dataclass(frozen=True)
 class Pessimistic:
-    """V = R̂ + Φ(σ̂²) of the log-probabilities that a policy gives to a log's actions.
+    """The settings, as the constructor of `O2PL` explains them."""
 
-    `baseline` is b of (min(w, α) - 1)(y - b), 0 in the paper; it may differ from row to row, [n], as long as it depends
-    neither on the row's action nor on its loss, since E[w - 1 | x] = 0. With a `control` variate m(x, a) in its place,
-    V gains mean Σ_a π(a|x) (m(x, a) - b), wants all K log-probabilities of a row, and returns a cotangent [n, K].
+    penalty: float = 1.0
+    clip: Any = "theory"
+    baseline: Any = None
+    l2: float = 0.0
+    p: float = 0.0
+    beta: float = 1.0
+    delta: float = 0.05
+
+    def __post_init__(self) -> None:
+        check_number("penalty", self.penalty, 0)
+        check_number("l2", self.l2, 0)
+        check_number("beta", self.beta, 0, 1, open_low=True)
+        check_number("p", self.p, 0, below=2)
+        check_number("delta", self.delta, 0, below=1, open_low=True)
+        if self.clip not in (None, "theory"):
+            check_number("clip", self.clip, 1, instead="'theory', None or ")
+        if self.baseline not in (None, "mean"):
+            check_number("baseline", self.baseline, -1, 0, instead="'mean', None or ")
+
+    @cached_property
+    def numbers(self) -> Floats:
+        """The settings as kernels read them; `terms` names the places."""
+        clip = math.nan if self.clip == "theory" else math.inf if self.clip is None else float(self.clip)
+        baseline = math.nan if self.baseline == "mean" else float(self.baseline or 0.0)
+        return np.array([clip, self.beta, self.p, self.delta, self.penalty, baseline, self.l2])
+
+    def alpha(self, t: float) -> float:
+        """The clipping level for a log of t rows."""
+        return clip_at(self.numbers, float(t))
+
+    def phi(self, t: float) -> Phi:
+        return Phi(*penalty_at(self.numbers, float(t)))
+
+    def level(self, losses: Floats, weights: Floats | None = None) -> float:
+        """The baseline b of rows with these losses."""
+        if weights is None:
+            return baseline_at(self.numbers, float(losses.sum()), float(len(losses)))
+        return baseline_at(self.numbers, float(weights @ losses), float(weights.sum()))
+
+    def prepare(
+        self, rows: Interactions, control: Control | Floats | None = None, weights: Floats | None = None
+    ) -> PessimisticLog:
+        """Of these rows. `control`: a control variate, or a baseline for each row, [n]. `weights`: of the rows, [n]"""
+        losses, n = rows.losses, float(len(rows) if weights is None else weights.sum())
+        baseline: Any = self.level(losses, weights)
+        if isinstance(control, np.ndarray):
+            baseline, control = control, None
+        offsets = rows.contexts.offsets if isinstance(rows.contexts, ActionSets) else None
+        return PessimisticLog(
+            rows.actions, losses, rows.propensities, self.alpha(n), self.phi(n), baseline, control, self.l2, offsets,
+            weights,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class PessimisticLog:
+    """A log, and all of the objective that stays fixed while the policy changes.
+
+    `baseline` is b, 0 in the paper; it may differ from row to row, [n], as long as it depends neither on the row's
+    action nor on its loss, since E[w - 1 | x] = 0.
     """
 
     actions: Array
@@ -32,49 +104,129 @@ class Pessimistic:
     alpha: float
     penalty: Penalty
     baseline: float | Floats = 0.0
-    control: RidgeControl | None = None
+    control: Control | None = None
+    l2: float = 0.0
+    offsets: Ints | None = None  # of action sets
+    weights: Floats | None = None  # of the rows; None: all alike
 
-    @property
+    @cached_property
+    def size(self) -> float:
+        """What sums over rows are divided by to be means."""
+        return float(len(self.actions) if self.weights is None else self.weights.sum())
+
+    @cached_property
     def residuals(self) -> Floats:
-        return self.losses - (self.baseline if self.control is None else self.control.played)
+        return np.asarray(self.losses - (self.baseline if self.control is None else self.control.played))
 
-    def moments(self, log_prob: Floats) -> Moments:
-        """R̂ (without the control's own part) and σ̂²."""
-        return Moments(*clipped_moments(self._weights(log_prob), self.residuals, self.alpha))
+    def partial(self, scores: Floats, rows: slice = slice(None)) -> tuple[Floats, list[Floats]]:
+        """Sums of risk, variance and the control's part, and ∂/∂scores: of risk and control, and of variance.
 
-    def _weights(self, log_prob: Floats) -> Floats:
-        played = log_prob if self.control is None else log_prob[np.arange(len(self.actions)), self.actions]
-        return importance_weights(played.astype(np.float64), self.propensities)
+        ∂V/∂log π_s = 1{w < α} w [(y - b) + 2 Φ'(σ̂²)(w - 1)] / n: Φ' is known when all rows have been seen.
+        """
+        weigh: Any = 1.0 if self.weights is None else self.weights[rows]
+        log_pi, played, own = self._likelihoods(scores, rows)
+        ratios = importance_weights(own, self.propensities[rows])
+        residuals, cotangents = self.residuals[rows], [np.empty(len(own)), np.empty(len(own))]
+        split_cotangent(ratios, residuals, self.alpha, 1, *cotangents)
+        sums = np.zeros(3)
+        if self.weights is None:
+            sums[:2] = clipped_sums(ratios, residuals, self.alpha)
+        else:
+            centred = clip_weights(ratios, self.alpha) - 1
+            sums[:2] = weigh @ (centred * residuals), weigh @ centred**2
+        of_risk, of_variance = (weigh * each for each in cotangents)
+        if log_pi is None:
+            return sums, [of_risk, of_variance]
+        pulled = np.zeros((2, *log_pi.shape))  # cotangents of all log-probabilities
+        if self.control is not None:
+            pulled[0] = np.exp(log_pi) * (self.control.of_rows(rows) - self.baseline)
+            pulled[0] *= weigh if self.weights is None else weigh[:, None]
+            sums[MODELLED] = pulled[0].sum()
+        pulled[0][played] += of_risk
+        pulled[1][played] += of_variance
+        return sums, [self._to_scores(log_pi, each, rows) for each in pulled]
 
-    def __call__(self, log_prob: Floats) -> tuple[float, Floats]:
-        """V and ∂V/∂ log π, in one pass over the weights."""
-        weights, residuals = self._weights(log_prob), self.residuals
-        risk, variance = clipped_moments(weights, residuals, self.alpha)
-        pessimism, slope = self.penalty(variance)
-        cotangent = weights
-        weight_cotangent(cotangent, residuals, self.alpha, slope, len(weights))
-        if self.control is None:
-            return risk + pessimism, cotangent
-        n = len(weights)
-        pulled = np.exp(log_prob.astype(np.float64)) * (self.control.all_actions - self.baseline) / n  # [n, K]
-        value = risk + float(pulled.sum()) + pessimism
-        pulled[np.arange(n), self.actions] += cotangent
-        return value, pulled
+    def _likelihoods(self, scores: Floats, rows: slice) -> tuple[Floats | None, Any, Floats]:
+        """All log-probabilities (None where actions are real numbers), where the logged actions' are, and those."""
+        actions = self.actions[rows]
+        if np.issubdtype(actions.dtype, np.floating):
+            return None, None, scores.astype(np.float64)
+        log_pi = log_softmax(scores, None if self.offsets is None else self._offsets(rows))
+        played: Any = (np.arange(len(actions)), actions)
+        if self.offsets is not None:
+            played = self._offsets(rows)[:-1] + actions
+        return log_pi, played, log_pi[played]
 
-    def with_penalty(self, penalty: Penalty) -> Pessimistic:
-        return replace(self, penalty=penalty)
+    def _offsets(self, rows: slice) -> Ints:
+        assert self.offsets is not None
+        start, stop, _ = rows.indices(len(self.actions))
+        return np.asarray(self.offsets[start : stop + 1] - self.offsets[start])
+
+    def _to_scores(self, log_pi: Floats, cotangent: Floats, rows: slice) -> Floats:
+        """Of log π = scores - log Σ exp scores: c - π Σ_a c_a."""
+        if self.offsets is None:
+            return np.asarray(cotangent - np.exp(log_pi) * cotangent.sum(axis=1, keepdims=True))
+        offsets = self._offsets(rows)
+        totals = np.repeat(np.add.reduceat(cotangent, offsets[:-1]), np.diff(offsets))
+        return np.asarray(cotangent - np.exp(log_pi) * totals)
+
+    def combine(self, params: Floats, sums: Floats, gradients: Sequence[Floats]) -> tuple[float, Floats]:
+        pessimism, slope = self.penalty(float(sums[VARIANCE]) / self.size)
+        shrink = self.l2 / self.size
+        value = float(sums[RISK] + sums[MODELLED]) / self.size + pessimism + 0.5 * shrink * float(params @ params)
+        return value, (gradients[0] + slope * gradients[1]) / self.size + shrink * params
+
+    def value(self, sums: Floats) -> float:
+        """The objective alone, without weight decay."""
+        return float(sums[RISK] + sums[MODELLED]) / self.size + self.penalty(float(sums[VARIANCE]) / self.size)[0]
+
+    def touching(self, sums: Floats) -> PessimisticLog:
+        """With the penalty's tangent at the variance of these sums in place of the penalty.
+
+        At variance 0, of the logger's own policy, the tangent is vertical and would let nothing leave it. The one at
+        the variance that a single row makes is an upper bound too.
+        """
+        total = float(sums[VARIANCE])
+        variance = (total if total > _NONE else 1.0) / self.size
+        return replace(self, penalty=Tangent(variance, *self.penalty(variance)))
 
 
-def policy_value(policy: Policy, features: Any, objective: Pessimistic, l2: float = 0.0) -> ValueAndGradient:
-    """θ -> V(π_θ) + l2 |θ|² / (2n) and its gradient: the policy's pullback of the objective's cotangent."""
-    actions = objective.actions if objective.control is None else None
-    shrink = l2 / len(objective.actions)
+@dataclass(frozen=True, eq=False)
+class PolicyValue:
+    """θ -> V(π_θ) and its gradient: the plain composition of a policy and an objective, for an oracle.
 
-    def value_and_gradient(params: Floats) -> tuple[float, Floats]:
-        log_prob, pullback = policy.forward(params, features, actions)
-        if objective.control is not None and actions is None and log_prob.ndim == 1:
-            raise TypeError("a control variate needs a policy with the same actions in every row")
-        value, cotangent = objective(log_prob)
-        return value + 0.5 * shrink * float(params @ params), pullback(cotangent) + shrink * params
+    `features` are those of the log's rows; they are gone through in stretches of `stretch` rows.
+    """
 
-    return value_and_gradient
+    policy: Policy
+    features: Any
+    log: PessimisticLog
+    stretch: int = 2**14
+    incremental = False
+
+    def __call__(self, params: Floats) -> tuple[float, Floats]:
+        sums, gradients = self._sums(params)
+        return self.log.combine(params, sums, gradients)
+
+    def _sums(self, params: Floats, with_gradients: bool = True) -> tuple[Floats, list[Floats]]:
+        sums: Floats = np.zeros(3)
+        gradients: list[Floats] = [np.zeros(len(params)) for _ in range(2)]
+        for first in range(0, len(self.log.actions), self.stretch):
+            rows = slice(first, first + self.stretch)
+            scores, pullback = self.policy.forward(params, self.features[rows], self.log.actions[rows])
+            more, cotangents = self.log.partial(scores, rows)
+            sums += more
+            if with_gradients:
+                for gradient, cotangent in zip(gradients, cotangents, strict=True):
+                    gradient += pullback(cotangent)
+        return sums, gradients
+
+    def values(self) -> Floats:
+        """The objective of every member of a finite class, [J]."""
+        assert isinstance(self.policy, FinitePolicies)
+        vertices = [self.policy.vertex(j) for j in range(self.policy.size)]
+        return np.array([self.log.value(self._sums(vertex, with_gradients=False)[0]) for vertex in vertices])
+
+    def majorant(self, params: Floats) -> PolicyValue:
+        """An upper bound that touches the objective at these parameters: Φ is concave in the variance."""
+        return replace(self, log=self.log.touching(self._sums(params)[0]))

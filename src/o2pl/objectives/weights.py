@@ -8,9 +8,34 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba.extending import overload
 
 from o2pl.compiled import compiled
 from o2pl.protocols import Floats
+
+
+def weight_of(likelihood: Any, propensity: Any) -> Any:
+    """w = π(a|x) / q, of one row or of arrays."""
+    return likelihood / propensity
+
+
+def clip_weights(weights: Any, alpha: float) -> Any:
+    """min(w, α), of one weight or of an array; in kernels, of one weight at a time."""
+    return np.minimum(weights, alpha)
+
+
+def _clip_one(weights: Any, alpha: Any) -> Any:
+    return min(weights, alpha)
+
+
+@overload(weight_of, inline="always")
+def _weight_in_kernels(likelihood: Any, propensity: Any) -> Any:
+    return weight_of
+
+
+@overload(clip_weights, inline="always")
+def _clip_in_kernels(weights: Any, alpha: Any) -> Any:
+    return _clip_one
 
 
 def importance_weights(log_prob: Floats, propensities: Floats) -> Floats:
@@ -33,18 +58,18 @@ def clipped_moments(weights: Floats, residuals: Floats, alpha: float) -> tuple[f
 
 
 @compiled
-def clipped_sums(weights: Floats, residuals: Floats, alpha: float) -> tuple[float, float]:
+def clipped_sums(weights: Floats, residuals: Floats, alpha: Any) -> tuple[float, float]:
     """n R̂ and n σ̂²."""
     risk, variance = 0.0, 0.0
     for s in range(len(weights)):
-        centred = min(weights[s], alpha) - 1.0
+        centred = clip_weights(weights[s], alpha) - 1.0
         risk += centred * residuals[s]
         variance += centred * centred
     return risk, variance
 
 
 @compiled
-def weight_cotangent(weights: Floats, residuals: Floats, alpha: float, slope: float, n: int) -> None:
+def weight_cotangent(weights: Floats, residuals: Floats, alpha: Any, slope: float, n: int) -> None:
     """In place, w becomes ∂(R̂ + Φ)/∂ log π_s = 1{w < α} w (e + 2 Φ'(σ̂²) (w - 1)) / n: no gradient where clipped.
 
     n is the length of the log, of which these rows may be a part.

@@ -1,8 +1,8 @@
-"""Minimisers. Each returns a `Solution`: parameters, value, whether it converged, evaluations."""
+"""Minimisers. Each has `init` and `step`, which keeps what it learned in a state; called, it solves once."""
 
 from o2pl.oracles.adam import Adam
-from o2pl.oracles.exhaustive import ClassSums, exhaustive
+from o2pl.oracles.exhaustive import Exhaustive
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.oracles.majorise import MajoriseMinimise
 
-__all__ = ["LBFGS", "Adam", "ClassSums", "MajoriseMinimise", "exhaustive"]
+__all__ = ["LBFGS", "Adam", "Exhaustive", "MajoriseMinimise"]

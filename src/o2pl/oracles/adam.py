@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from o2pl.compiled import compiled
-from o2pl.protocols import Floats, Solution, ValueAndGradient
+from o2pl.protocols import Floats, Solution, State, ValueAndGradient
 from o2pl.storage import storable
 
 FIRST, SECOND, FLOOR = 0.9, 0.999, 1e-8  # the usual decay of both moments, and the denominator's floor
@@ -16,9 +16,8 @@ FIRST, SECOND, FLOOR = 0.9, 0.999, 1e-8  # the usual decay of both moments, and 
 @compiled
 def adam_step(params: Floats, gradient: Floats, first: Floats, second: Floats, step: int, step_size: float) -> None:
     """One step, in place; `step` counts from 1. All arrays are flat and of one length."""
-    rate = params.dtype.type(
-        step_size / (1 - FIRST**step)
-    )  # in the parameters' own precision: float32 is twice as fast
+    # in the parameters' own precision: float32 is twice as fast
+    rate = params.dtype.type(step_size / (1 - FIRST**step))
     correction = params.dtype.type(1 / (1 - SECOND**step))
     decay1, decay2 = params.dtype.type(FIRST), params.dtype.type(SECOND)
     rest1, rest2, floor = params.dtype.type(1 - FIRST), params.dtype.type(1 - SECOND), params.dtype.type(FLOOR)
@@ -32,18 +31,33 @@ def adam_step(params: Floats, gradient: Floats, first: Floats, second: Floats, s
 @storable
 @dataclass(frozen=True)
 class Adam:
-    """A fixed number of steps from `start` with fresh moments; converged when the last gradient is below tolerance."""
+    """A fixed number of steps; converged when the last gradient is below tolerance."""
 
     steps: int = 500
     step_size: float = 0.02
     tolerance: float = 1e-4
+    plain = False
+
+    def init(self, n_params: int) -> State:
+        return {"first": np.zeros(n_params), "second": np.zeros(n_params), "steps": np.zeros(1, np.int64)}
+
+    def step(self, function: ValueAndGradient, params: Floats, state: State) -> tuple[Solution, State]:
+        """`steps` steps, with the moments that earlier ones have left."""
+        params, kept = np.array(params, np.float64), {name: array.copy() for name, array in state.items()}
+        grown = len(params) - len(kept["first"])
+        if grown:
+            kept |= {name: np.append(kept[name], np.zeros(grown)) for name in ("first", "second")}
+        value, gradient = np.nan, params
+        for _ in range(self.steps):
+            value, gradient = function(params)
+            kept["steps"][0] += 1
+            adam_step(params, gradient, kept["first"], kept["second"], int(kept["steps"][0]), self.step_size)
+        converged = bool(np.abs(gradient).max(initial=0.0) <= self.tolerance)
+        return Solution(params, value, converged, self.steps), kept
 
     def __call__(self, function: ValueAndGradient, start: Floats) -> Solution:
-        params = np.array(start, np.float64)
-        first, second = np.zeros_like(params), np.zeros_like(params)
-        for step in range(1, self.steps + 1):
-            _, gradient = function(params)
-            adam_step(params, gradient, first, second, step, self.step_size)
-        value, gradient = function(params)
+        """From `start` with fresh moments."""
+        found, _ = self.step(function, start, self.init(len(start)))
+        value, gradient = function(found.params)
         converged = bool(np.abs(gradient).max(initial=0.0) <= self.tolerance)
-        return Solution(params, value, converged, self.steps + 1)
+        return Solution(found.params, value, converged, self.steps + 1)

@@ -1,4 +1,9 @@
-"""L-BFGS, as SciPy has it."""
+"""L-BFGS. A solve that goes on from another keeps what is known of the curvature; one that stands alone is SciPy's.
+
+A learner that solves again after every few rounds has most of the work done already: with the curvature kept, a few
+iterations are enough. SciPy's forgets between calls and costs about 40 µs for each evaluation, more than the objective
+of a short log.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from o2pl.protocols import Floats, Solution, ValueAndGradient
+from o2pl.oracles.quasi_newton import descend, no_pairs
+from o2pl.protocols import Floats, Solution, State, ValueAndGradient
 from o2pl.storage import storable
 
 
@@ -18,6 +24,19 @@ class LBFGS:
     iterations: int = 200
     tolerance: float = 1e-6
     memory: int = 10
+    plain = False
+
+    def init(self, n_params: int) -> State:
+        return no_pairs(self.memory, n_params)
+
+    def step(self, function: ValueAndGradient, params: Floats, state: State) -> tuple[Solution, State]:
+        """From params, with the curvature that earlier steps have left."""
+        pairs = no_pairs(self.memory, len(params))
+        if state and len(state["inner"]) == self.memory:  # of parameters that are new nothing is known
+            known = state["steps"].shape[1]
+            pairs["steps"][:, :known], pairs["changes"][:, :known] = state["steps"], state["changes"]
+            pairs["inner"][:], pairs["at"][:] = state["inner"], state["at"]
+        return descend(function, params, pairs, self.iterations, self.tolerance), pairs
 
     def __call__(self, function: ValueAndGradient, start: Floats) -> Solution:
         from scipy.optimize import minimize  # here: scipy would double the time `import o2pl` takes

@@ -8,12 +8,10 @@ rises.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
-from o2pl.objectives.penalty import Phi, Tangent
-from o2pl.objectives.pessimistic import Pessimistic, policy_value
+from o2pl.objectives.pessimistic import PolicyValue
 from o2pl.oracles.lbfgs import LBFGS
-from o2pl.protocols import Floats, Oracle, Policy, Solution
+from o2pl.protocols import Floats, Solution, State
 from o2pl.storage import storable
 
 
@@ -24,18 +22,20 @@ class MajoriseMinimise:
 
     rounds: int = 20
     tolerance: float = 1e-8
-    inner: Oracle = field(default_factory=LBFGS)
+    inner: LBFGS = field(default_factory=LBFGS)
+    plain = True  # it asks the function for its majorant
 
-    def __call__(
-        self, policy: Policy, features: Any, objective: Pessimistic, penalty: Phi, start: Floats, l2: float = 0.0
-    ) -> Solution:
-        exact = policy_value(policy, features, objective.with_penalty(penalty), l2)
-        params, value, evaluations = start, exact(start)[0], 1
+    def init(self, n_params: int) -> State:
+        return {}
+
+    def step(self, function: PolicyValue, params: Floats, state: State) -> tuple[Solution, State]:
+        return self(function, params), state
+
+    def __call__(self, function: PolicyValue, start: Floats) -> Solution:
+        params, value, evaluations = start, function(start)[0], 1
         for _ in range(self.rounds):
-            log_prob, _ = policy.forward(params, features, None if objective.control else objective.actions)
-            touching = Tangent.of(penalty, objective.moments(log_prob).variance)
-            found = self.inner(policy_value(policy, features, objective.with_penalty(touching), l2), params)
-            lower = exact(found.params)[0]
+            found = self.inner(function.majorant(params), params)
+            lower = function(found.params)[0]
             evaluations += found.evaluations + 2
             if lower > value - self.tolerance:
                 return Solution(params, value, True, evaluations)

@@ -1,9 +1,22 @@
-"""Policy classes: how likely an action is, and how that depends on the parameters."""
+"""Policy classes: the scores of actions, and how they depend on the parameters."""
 
 from o2pl.policies.actionwise import ActionWise
 from o2pl.policies.finite import FiniteClass, ThresholdClass
 from o2pl.policies.gaussian import Gaussian
+from o2pl.policies.likelihood import log_likelihood, log_probabilities, probabilities
 from o2pl.policies.mixture import UniformMixture
 from o2pl.policies.softmax import Softmax
+from o2pl.policies.sparse import SparseSoftmax
 
-__all__ = ["ActionWise", "FiniteClass", "Gaussian", "Softmax", "ThresholdClass", "UniformMixture"]
+__all__ = [
+    "ActionWise",
+    "FiniteClass",
+    "Gaussian",
+    "Softmax",
+    "SparseSoftmax",
+    "ThresholdClass",
+    "UniformMixture",
+    "log_likelihood",
+    "log_probabilities",
+    "probabilities",
+]

@@ -1,7 +1,7 @@
 """Finite policy classes: a table of policies, and floored thresholds.
 
 The parameters of a finite class are logarithms of the weights of a mixture of its J members (its convex hull, with
-`log_prob` and `pullback` like any other policy); the class itself is the hull's vertices, where `vertex(j)` is member
+scores and pullback like any other policy); the class itself is the hull's vertices, where `vertex(j)` is member
 j alone. The exhaustive oracle searches the vertices.
 """
 
@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from o2pl.features.basic import project
-from o2pl.policies.sampling import draw_rows, sharpen
 from o2pl.protocols import Array, Floats, Ints, Pullback
 from o2pl.storage import storable
 
@@ -22,6 +21,7 @@ class FinitePolicies(ABC):
     """What the two classes share; each says only how likely its members make an action."""
 
     n_actions: int
+    continuous = False
 
     @property
     @abstractmethod
@@ -35,7 +35,7 @@ class FinitePolicies(ABC):
     def n_params(self, n_features: int) -> int:
         return self.size
 
-    def init(self, n_features: int) -> Floats:
+    def init(self, n_features: int, generator: np.random.Generator | None = None) -> Floats:
         return np.zeros(self.size)
 
     def vertex(self, member: int) -> Floats:
@@ -43,35 +43,39 @@ class FinitePolicies(ABC):
         params[member] = 0
         return params
 
-    def choices(self, features: Floats, actions: Array | None = None) -> float:
-        return float(self.n_actions)
-
     def all_likelihoods(self, features: Floats) -> Floats:
         """π_j(a|x_s) of every action under every member, [n, K, J]."""
         n = len(features)
         columns = [self.likelihoods(features, np.full(n, a)) for a in range(self.n_actions)]
         return np.stack(columns, axis=1)
 
-    def forward(self, params: Floats, features: Floats, actions: Array | None = None) -> tuple[Floats, Pullback]:
-        L = self.all_likelihoods(features) if actions is None else self.likelihoods(features, actions)
-        weights = _mixture_weights(params)
-        mixed: Floats = L @ weights  # [n] or [n, K]
+    def forward(self, params: Floats, features: Floats, actions: Array) -> tuple[Floats, Pullback]:
+        L, weights = self.all_likelihoods(features), _mixture_weights(params)
+        mixed: Floats = L @ weights  # [n, K]
 
         def pullback(cotangent: Floats) -> Floats:
             # ∂ log Σ_j ω_j L_j / ∂ log-weight_j = ω_j (L_j / mixed - 1)
-            shares = np.tensordot(cotangent / mixed, L, axes=mixed.ndim)
+            shares = np.tensordot(cotangent / mixed, L, axes=2)
             return np.asarray(weights * (shares - cotangent.sum()))
 
-        return np.log(mixed), pullback
+        return _log(mixed), pullback
 
-    def probabilities(self, params: Floats, features: Floats, sharpness: float = 1.0) -> Floats:
-        weights = _mixture_weights(params)
+    def scores(self, params: Floats, features: Floats) -> Floats:
+        likely = params > -np.inf
+        if likely.sum() == 1:  # one member alone
+            return _log(self.member(features, int(np.argmax(likely))))
         L = self.all_likelihoods(features)
-        mixed = project(L.reshape(-1, self.size), weights[None], np.zeros(1))
-        return sharpen(mixed.reshape(len(L), self.n_actions), sharpness)
+        mixed = project(L.reshape(-1, self.size), _mixture_weights(params)[None], np.zeros(1))
+        return _log(mixed.reshape(len(L), self.n_actions))
 
-    def sample(self, params: Floats, features: Floats, uniforms: Floats) -> tuple[Ints, Floats]:
-        return draw_rows(self.probabilities(params, features), uniforms)
+    def member(self, features: Floats, j: int) -> Floats:
+        """π_j(a|x_s) of every action under one member, [n, K]."""
+        return np.asarray(self.all_likelihoods(features)[:, :, j])
+
+
+def _log(probabilities: Floats) -> Floats:
+    with np.errstate(divide="ignore"):  # log 0 = -∞ is an action that is never taken
+        return np.log(probabilities)
 
 
 def _mixture_weights(params: Floats) -> Floats:
@@ -132,3 +136,7 @@ class ThresholdClass(FinitePolicies):
         above = features[:, :1] > np.asarray(self.thresholds)[None]
         agrees = above == (np.asarray(actions)[:, None] == 1)
         return np.where(agrees, 1 - self.floor, self.floor)
+
+    def member(self, features: Floats, j: int) -> Floats:
+        second = np.where(features[:, 0] > self.thresholds[j], 1 - self.floor, self.floor)
+        return np.stack([np.where(features[:, 0] > self.thresholds[j], self.floor, 1 - self.floor), second], axis=1)

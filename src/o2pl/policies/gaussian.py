@@ -12,6 +12,7 @@ from o2pl.protocols import Array, Floats, Pullback
 from o2pl.storage import storable
 
 LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
+_FARTHEST = 300.0  # |log scale|: a line search may ask for more than a number can hold
 
 
 @storable
@@ -22,11 +23,12 @@ class Gaussian:
     centre: float = 0.0
     scale: float = 1.0
     learn_scale: bool = False
+    continuous = True
 
     def n_params(self, n_features: int) -> int:
         return n_features + self.learn_scale
 
-    def init(self, n_features: int) -> Floats:
+    def init(self, n_features: int, generator: np.random.Generator | None = None) -> Floats:
         start = np.zeros(self.n_params(n_features))
         if self.learn_scale:
             start[-1] = math.log(self.scale)
@@ -34,16 +36,16 @@ class Gaussian:
 
     def split(self, params: Floats) -> tuple[Floats, float]:
         """θ and the scale."""
-        return (params[:-1], math.exp(params[-1])) if self.learn_scale else (params, self.scale)
+        if not self.learn_scale:
+            return params, self.scale
+        return params[:-1], math.exp(min(max(params[-1], -_FARTHEST), _FARTHEST))
 
-    def mean(self, params: Floats, features: Floats) -> Floats:
-        """The mean action of each row, [n]; a row's result is its own alone."""
+    def scores(self, params: Floats, features: Floats) -> Floats:
+        """The mean action of each row, less the centre, [n]; a row's result is its own alone."""
         theta, _ = self.split(params)
-        return project(features.astype(np.float64), theta[None], np.array([self.centre]))[:, 0]
+        return project(features.astype(np.float64), theta[None], np.zeros(1))[:, 0]
 
-    def forward(self, params: Floats, features: Floats, actions: Array | None = None) -> tuple[Floats, Pullback]:
-        if actions is None:
-            raise TypeError("a continuous policy has no list of all its actions: give the actions")
+    def forward(self, params: Floats, features: Floats, actions: Array) -> tuple[Floats, Pullback]:
         theta, scale = self.split(params)
         z = (actions - self.centre - features @ theta) / scale
 
@@ -66,14 +68,18 @@ class Gaussian:
         spread = np.std(actions - self.centre - X @ theta)
         return np.append(theta, math.log(spread) if spread > 0 else math.log(self.scale))
 
-    def density(self, params: Floats, features: Floats, actions: Floats) -> Floats:
-        _, scale = self.split(params)
-        z = (actions - self.mean(params, features)) / scale
-        return np.exp(-0.5 * z**2) / (scale * math.sqrt(2 * math.pi))
+    def mean(self, scores: Floats) -> Floats:
+        return self.centre + scores
 
-    def sample(self, params: Floats, features: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
+    def density(self, scores: Floats, params: Floats, actions: Floats) -> Floats:
+        _, scale = self.split(params)
+        z = (actions - self.mean(scores)) / scale
+        return np.exp(-0.5 * (z * z)) / (scale * math.sqrt(2 * math.pi))
+
+    def sample(self, scores: Floats, params: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
+        """One action for each score from one uniform number each, and its density; plain numbers will do."""
         from scipy.special import ndtri  # here: scipy would double the time `import o2pl` takes
 
         _, scale = self.split(params)
-        actions = self.mean(params, features) + scale * ndtri(np.clip(uniforms, 1e-16, 1 - 1e-16))
-        return actions, self.density(params, features, actions)
+        actions = self.mean(scores) + scale * ndtri(np.maximum(uniforms, 1e-16))
+        return actions, self.density(scores, params, actions)

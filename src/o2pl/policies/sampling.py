@@ -1,16 +1,125 @@
-"""Drawing actions: the only place where chance enters."""
+"""From scores to decisions: mixture, sharpen, explore, and the draw, the only place where chance enters.
+
+    p = (1 - ε) softmax(sharpness (log Σ_m ρ_m π_m + bonus)) + ε share,      π_m = softmax(scores_m)
+
+Everything is done number by number, so a row's result is the same alone and in a batch.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numba.extending import overload
 
-from o2pl.compiled import compiled
-from o2pl.protocols import Floats, Ints
+from o2pl.compiled import compiled_in_order
+from o2pl.protocols import Explored, Floats, Ints
+from o2pl.storage import storable
+from o2pl.validation import check_number
+
+_NONE = np.empty(0)
 
 
-@compiled
+@storable
+@dataclass(frozen=True)
+class UniformExploration:
+    """Mixes in the uniform policy: every action keeps at least ε/K."""
+
+    epsilon: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_number("exploration", self.epsilon, 0, 1)
+
+    @cached_property
+    def _explored(self) -> Explored:
+        return Explored(self.epsilon, _NONE, _NONE)
+
+    def at(self, plays: Ints) -> Explored:
+        return self._explored
+
+
+def acting_numbers(shares: Floats, sharpness: float, explored: Explored) -> Floats:
+    """How members' scores become the acting policy, as kernels read it: one array, since each costs 0.2 µs a call.
+
+    shares: ρ of the members, [M], summing to 1.
+    """
+    head = [sharpness, explored.epsilon, len(explored.bonus), len(explored.share)]
+    return np.concatenate([head, shares, explored.bonus, explored.share]).astype(np.float64)
+
+
+_SHARPNESS, _EPSILON, _BONUS, _SHARE, _HEAD = range(5)  # places in these numbers
+
+
+@compiled_in_order
+def softmax_in_place(scores: Floats, sharpness: float) -> None:
+    """Scores become the probabilities of softmax(sharpness · scores). [K]"""
+    top = -math.inf
+    for k in range(len(scores)):
+        top = max(top, scores[k])
+    total = 0.0
+    for k in range(len(scores)):
+        scores[k] = math.exp(sharpness * (scores[k] - top))
+        total += scores[k]
+    for k in range(len(scores)):
+        scores[k] /= total
+
+
+def mix_uniform(probabilities: Any, epsilon: float, share: Any) -> Any:
+    """(1 - ε) p + ε share, of one probability or of arrays; share: 1/K where each of K actions has as much of it.
+
+    Rounding may carry a sure action a hair above 1: never more than 1. In kernels, of one probability at a time.
+    """
+    return np.minimum((1 - epsilon) * probabilities + epsilon * share, 1.0)
+
+
+def _mix_one(probabilities: Any, epsilon: Any, share: Any) -> Any:
+    return min((1 - epsilon) * probabilities + epsilon * share, 1.0)
+
+
+@overload(mix_uniform, inline="always")
+def _mix_in_kernels(probabilities: Any, epsilon: Any, share: Any) -> Any:
+    return _mix_one
+
+
+@compiled_in_order
+def acting_row(scores: Floats, acting: Floats, out: Floats) -> None:
+    """The acting policy of one row, to `out` [K]. scores [M, K], which are written over; acting: `acting_numbers`"""
+    M, K = scores.shape
+    if M == 1:
+        for k in range(K):
+            out[k] = scores[0, k]
+    else:
+        for k in range(K):
+            out[k] = 0.0
+        for m in range(M):
+            softmax_in_place(scores[m], 1.0)
+            for k in range(K):
+                out[k] += acting[_HEAD + m] * scores[m, k]
+        for k in range(K):
+            out[k] = math.log(out[k]) if out[k] > 0 else -math.inf
+    first = _HEAD + M
+    if acting[_BONUS] > 0:
+        for k in range(K):
+            out[k] += acting[first + k]
+        first += K
+    softmax_in_place(out, acting[_SHARPNESS])
+    for k in range(K):
+        share = acting[first + k] if acting[_SHARE] > 0 else 1.0 / K
+        out[k] = mix_uniform(out[k], acting[_EPSILON], share)
+
+
+@compiled_in_order
+def acting_rows(scores: Floats, offsets: Ints, acting: Floats, out: Floats) -> None:
+    """`acting_row` of each set offsets[s] : offsets[s + 1]. scores [M, total], out [total]"""
+    for s in range(len(offsets) - 1):
+        own = slice(offsets[s], offsets[s + 1])
+        acting_row(scores[:, own].copy(), acting, out[own])
+
+
+@compiled_in_order
 def draw_one(probabilities: Floats, uniform: float) -> int:
     """One action, by inversion. [K]"""
     below = 0.0
@@ -24,7 +133,7 @@ def draw_one(probabilities: Floats, uniform: float) -> int:
     return chosen
 
 
-@compiled
+@compiled_in_order
 def draw(probabilities: Floats, offsets: Ints, uniforms: Floats) -> tuple[Ints, Floats]:
     """From each set `probabilities[offsets[s]:offsets[s + 1]]` one action and its probability."""
     n = len(uniforms)
@@ -35,35 +144,28 @@ def draw(probabilities: Floats, offsets: Ints, uniforms: Floats) -> tuple[Ints, 
     return actions, propensities
 
 
+def equal_sets(n: int, k: int) -> Ints:
+    """The offsets of n sets of k."""
+    return np.arange(0, n * k + 1, k)
+
+
 def draw_rows(probabilities: Floats, uniforms: Floats) -> tuple[Ints, Floats]:
     """`draw` for a matrix [n, K]."""
-    n, k = probabilities.shape
-    return draw(np.ascontiguousarray(probabilities).reshape(-1), np.arange(0, n * k + 1, k), uniforms)
-
-
-@compiled
-def normalise(logits: Floats, offsets: Ints, sharpness: float) -> Floats:
-    """Softmax of sharpness * logits within each set, in double precision. [total]"""
-    out = np.empty(len(logits))
-    for s in range(len(offsets) - 1):
-        first, last = offsets[s], offsets[s + 1]
-        top = -math.inf
-        for k in range(first, last):
-            top = max(top, sharpness * logits[k])
-        total = 0.0
-        for k in range(first, last):
-            out[k] = math.exp(sharpness * logits[k] - top)
-            total += out[k]
-        for k in range(first, last):
-            out[k] /= total
-    return out
+    return draw(np.ascontiguousarray(probabilities).reshape(-1), equal_sets(*probabilities.shape), uniforms)
 
 
 def sharpen(probabilities: Floats, sharpness: float) -> Floats:
-    """π^s, normalised: the policy whose logits are s times those of π. [n, K]"""
-    if sharpness == 1:
-        return probabilities
-    n, k = probabilities.shape
+    """π^s, normalised: the policy whose scores are s times those of π. [n, K]"""
     with np.errstate(divide="ignore"):  # log 0 = -∞ is an action that is never taken
-        logits = np.log(probabilities).reshape(-1)
-    return normalise(logits, np.arange(0, n * k + 1, k), sharpness).reshape(n, k)
+        return np.exp(log_softmax(sharpness * np.log(probabilities)))
+
+
+def log_softmax(scores: Floats, offsets: Ints | None = None) -> Floats:
+    """Log-probabilities in double precision: of each row [n, K], or of each set of flat scores [total]."""
+    values = scores.astype(np.float64)
+    if offsets is None:
+        values -= values.max(axis=1, keepdims=True)
+        return np.asarray(values - np.log(np.exp(values).sum(axis=1, keepdims=True)))
+    sizes, starts = np.diff(offsets), offsets[:-1]
+    values -= np.repeat(np.maximum.reduceat(values, starts), sizes)
+    return np.asarray(values - np.repeat(np.log(np.add.reduceat(np.exp(values), starts)), sizes))

@@ -1,130 +1,68 @@
-"""Linear softmax on sparse rows: π(a|x) ∝ exp(w_a0 + Σ_j x_j w_aj), the sum over the features that the row has.
-
-All weights of a feature lie side by side, W [slots, K]; slot 0 is the constant. A *slot* is a feature that has weights:
-those of 2^bits that never occurred have none. To solve, rows are padded to whole groups of lanes: W [slots, L].
-"""
+"""Linear softmax on sparse rows: π(a|x) ∝ exp(Σ_j x_j w_ja), the sum over the features that the row has."""
 
 from __future__ import annotations
 
-import math
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from o2pl.compiled import compiled, exp
-from o2pl.lanes import LANES, add8, load8, store8
-from o2pl.protocols import Floats, Ints
-
-_NEVER = np.float32(-1e30)  # the logit of an action that is padding
-
-
-@compiled
-def acting_sparse(
-    indices: Ints, values: Floats, first: int, last: int, slot_of: Ints, scale: Floats, clip: Any, W: Floats,
-    sharpness: float, exploration: float, out: Floats,
-) -> None:  # fmt: skip
-    """out = π(·|x) of entries first to last, logits times `sharpness`, mixed with the uniform policy. out [K], double.
-
-    slot_of [2^bits]: the slot of a feature, 0 where it has none. scale [slots, 2]: x becomes (x - shift) * scale.
-    """
-    K = len(out)
-    for k in range(K):
-        out[k] = W[0, k]
-    for j in range(first, last):
-        slot = slot_of[indices[j]]
-        if slot:
-            x = scaled(values[j], scale, slot, clip)
-            for k in range(K):
-                out[k] += x * W[slot, k]
-    top = -math.inf
-    for k in range(K):
-        top = max(top, out[k])
-    total = 0.0
-    for k in range(K):
-        out[k] = math.exp(sharpness * (out[k] - top))
-        total += out[k]
-    for k in range(K):
-        out[k] = min((1 - exploration) * out[k] / total + exploration / K, 1.0)
+from o2pl.compiled import compiled
+from o2pl.protocols import Array, Floats, Ints, Pullback
+from o2pl.rows import SparseRows
+from o2pl.storage import storable
 
 
-@compiled
-def scaled(value: Any, scale: Floats, slot: int, clip: Any) -> Any:
-    return min(max((value - scale[slot, 0]) * scale[slot, 1], -clip), clip)
+@storable
+@dataclass(frozen=True)
+class SparseSoftmax:
+    """Parameters: W [d, K], flattened: all weights of a feature side by side, so features can be added at the end."""
+
+    n_actions: int
+    continuous = False
+
+    def n_params(self, n_features: int) -> int:
+        return self.n_actions * n_features
+
+    def init(self, n_features: int, generator: np.random.Generator | None = None) -> Floats:
+        return np.zeros(self.n_params(n_features))
+
+    def forward(self, params: Floats, features: SparseRows, actions: Array) -> tuple[Floats, Pullback]:
+        def pullback(cotangent: Floats) -> Floats:
+            return sparse_sums(features, cotangent, len(params) // self.n_actions).reshape(-1)
+
+        return self.scores(params, features), pullback
+
+    def scores(self, params: Floats, features: SparseRows) -> Floats:
+        return sparse_scores(features, params.reshape(-1, self.n_actions))
 
 
-@compiled
-def pad_weights(params: Floats, W: Floats) -> None:
-    """W [slots, L] from params [slots, K]."""
-    slots, K = params.shape
-    for i in range(slots):
-        for k in range(K):
-            W[i, k] = params[i, k]
-    W[0, K:] = _NEVER
+def sparse_scores(rows: SparseRows, W: Floats) -> Floats:
+    """Rows · W; entries at features that W does not have count nothing. W [d, K] -> [n, K]"""
+    out = np.zeros((len(rows), W.shape[1]))
+    _scores(rows.indices, rows.values, rows.offsets, W, out)
+    return out
+
+
+def sparse_sums(rows: SparseRows, cotangent: Floats, width: int) -> Floats:
+    """Rowsᵀ · cotangent: the pullback of `sparse_scores`. cotangent [n, K] -> [width, K]"""
+    out = np.zeros((width, cotangent.shape[1]))
+    _sums(rows.indices, rows.values, rows.offsets, np.ascontiguousarray(cotangent), out)
+    return out
 
 
 @compiled
-def sparse_softmax(W: Floats, K: int, L: int, slots: Ints, values: Floats, offsets: Ints, P: Floats) -> None:
-    """P = softmax of every row's logits. W [slots · L] as `pad_weights` made it, P [n · L]; L a multiple of LANES."""
+def _scores(indices: Ints, values: Floats, offsets: Ints, W: Floats, out: Floats) -> None:
     for r in range(len(offsets) - 1):
-        for b in range(0, L, LANES):
-            z = load8(W, b)
-            for j in range(offsets[r], offsets[r + 1]):
-                z = add8(z, values[j], load8(W, slots[j] * L + b))
-            store8(P, r * L + b, z)
-        row = P[r * L : (r + 1) * L]
-        top = row[0]
-        for k in range(1, L):
-            top = max(top, row[k])
-        total = np.float32(0)
-        for b in range(L // LANES):
-            for k in range(LANES):  # a known number of turns: vectorised
-                e = exp(row[LANES * b + k] - top)
-                row[LANES * b + k] = e
-                total += e
-        share = np.float32(1) / total
-        for k in range(K):
-            row[k] *= share
-        row[K:] = 0  # near 0 as they are, they would be denormal, and slow
+        for j in range(offsets[r], offsets[r + 1]):
+            if indices[j] < len(W):
+                for k in range(W.shape[1]):
+                    out[r, k] += values[j] * W[indices[j], k]
 
 
 @compiled
-def pull_to_sparse(
-    P: Floats, L: int, actions: Ints, cotangent: Floats, control: Floats, slots: Ints, values: Floats, offsets: Ints,
-    G: Floats,
-) -> float:  # fmt: skip
-    """G [slots · L] = Σ_s c_s ∇ log π(a_s|x_s) + ∇ mean_s Σ_a π m, and that mean. control: m [n, K], or empty.
-
-    P [n · L], which holds π, becomes c_s (1{a = a_s} - π) + π (m - Σ_a π m) / n: ∂/∂logits. Without control, rows whose
-    cotangent is 0, as of all clipped ones, cost nothing.
-    """
-    G[:] = 0
-    n, controlled = len(offsets) - 1, control.size > 0
-    constant, modelled = np.zeros(L), 0.0  # every row adds to them: too many for single precision
-    share = np.float32(1 / n)
-    for r in range(n):
-        c = cotangent[r]
-        row = P[r * L : (r + 1) * L]
-        if controlled:
-            mean = np.float32(0)
-            for k in range(control.shape[1]):
-                mean += row[k] * control[r, k]
-            modelled += float(mean)
-            for k in range(control.shape[1]):
-                row[k] *= (control[r, k] - mean) * share - c
-        elif c == 0:
-            continue
-        else:
-            for b in range(L // LANES):
-                for k in range(LANES):
-                    row[LANES * b + k] *= -c
-        row[actions[r]] += c
-        for k in range(L):
-            constant[k] += row[k]
-        for b in range(0, L, LANES):
-            d = load8(P, r * L + b)
-            for j in range(offsets[r], offsets[r + 1]):
-                at = slots[j] * L + b
-                store8(G, at, add8(load8(G, at), values[j], d))
-    for k in range(L):
-        G[k] = constant[k]
-    return modelled / n
+def _sums(indices: Ints, values: Floats, offsets: Ints, cotangent: Floats, out: Floats) -> None:
+    for r in range(len(offsets) - 1):
+        for j in range(offsets[r], offsets[r + 1]):
+            if indices[j] < len(out):
+                for k in range(out.shape[1]):
+                    out[indices[j], k] += values[j] * cotangent[r, k]

@@ -12,7 +12,7 @@ from o2pl.theory.entropy import (
     ENTROPY_EXPONENTS,
     finite_entropy,
     gaussian_entropy,
-    holder_exponent,
+    smooth_entropy_exponent,
     softmax_entropy,
 )
 from o2pl.theory.heb import ErrorBound, error_bound, error_bound_of_sample
@@ -51,7 +51,6 @@ __all__ = [
     "finite_entropy",
     "finite_family_maximum",
     "gaussian_entropy",
-    "holder_exponent",
     "log_inverse_confidence",
     "maximal_deviation",
     "overlap_clip",
@@ -64,5 +63,6 @@ __all__ = [
     "self_normalised_bound",
     "sharp_clipping_bias_bound",
     "sharper_crossing_bound",
+    "smooth_entropy_exponent",
     "softmax_entropy",
 ]

@@ -17,6 +17,7 @@ ENTROPY_EXPONENTS: dict[str, float] = {
     "FiniteClass": 0.0,
     "ThresholdClass": 0.0,
     "Softmax": 0.0,
+    "SparseSoftmax": 0.0,
     "ActionWise": 0.0,
     "Gaussian": 0.0,
 }
@@ -49,7 +50,7 @@ def gaussian_entropy(
     return _ball_entropy(eps, n_params, F * (A + F * params) / _positive("scale", scale) ** 2, params)
 
 
-def holder_exponent(dimensions: int, smoothness: float) -> float:
+def smooth_entropy_exponent(dimensions: int, smoothness: float) -> float:
     """p = d/s of logits in a ball of C^s([0, 1]^d); the theory asks for p < 2."""
     p = _positive("dimensions", dimensions) / _positive("smoothness", smoothness)
     if p >= 2:

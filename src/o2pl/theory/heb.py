@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Floats
@@ -33,7 +33,7 @@ class ErrorBound:
         return min(1.0, self.slope)
 
 
-def error_bound(excess: Any, variance: Any, *, bins: int = 12, level: float = 0.95) -> ErrorBound:
+def error_bound(excess: ArrayLike, variance: ArrayLike, *, bins: int = 12, level: float = 0.95) -> ErrorBound:
     """From exact pairs (excess risk, importance-weight variance) of policies, [J] each; zeros are left out.
 
     The error is the regression's: it tells how straight the edge is, and knows nothing of noise in the pairs.
@@ -50,8 +50,8 @@ def error_bound(excess: Any, variance: Any, *, bins: int = 12, level: float = 0.
 
 
 def error_bound_of_sample(
-    excess: Any,
-    variance: Any,
+    excess: ArrayLike,
+    variance: ArrayLike,
     generator: np.random.Generator,
     *,
     bins: int = 12,

@@ -11,29 +11,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from o2pl.compiled import compiled
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Floats
 
 
-def crossing_bound(u: Any, v: Any, bound: float) -> Floats:
+def crossing_bound(u: ArrayLike, v: ArrayLike, bound: float) -> Floats:
     """Prop. B.1 as it is stated: exp(-u² / (4 (v + B u)))."""
     u, v = _checked(u, v, bound)
     return np.asarray(np.exp(-(u**2) / (4 * (v + bound * u))))
 
 
-def sharper_crossing_bound(u: Any, v: Any, bound: float) -> Floats:
+def sharper_crossing_bound(u: ArrayLike, v: ArrayLike, bound: float) -> Floats:
     """What its proof gives before the last step: the minimum of exp(-λu + λ²v) over 0 < λ ≤ 1/(2B)."""
     u, v = _checked(u, v, bound)
     slope = np.minimum(u / (2 * v), 1 / (2 * bound))
     return np.asarray(np.exp(-slope * u + slope**2 * v))
 
 
-def deviation(v: Any, bound: float, delta: float) -> Floats:
+def deviation(v: ArrayLike, bound: float, delta: float) -> Floats:
     """The u at which Prop. B.1's bound is δ: u² = 4 L (v + B u), L = log(1/δ)."""
     if not 0 < delta < 1:
         raise InvalidInput(f"delta: found {delta}, expected a probability in (0, 1)")
@@ -61,25 +61,26 @@ def peeled_deviation(v: float, bound: float, delta: float) -> float:
     return lowest
 
 
-def _checked(u: Any, v: Any, bound: float) -> tuple[Floats, Floats]:
+def _checked(u: ArrayLike, v: ArrayLike, bound: float) -> tuple[Floats, Floats]:
     for name, value in (("u", u), ("v", v), ("bound", bound)):
         if not np.all(np.asarray(value) > 0):
             raise InvalidInput(f"{name}: found {value}, expected a number > 0")
     return np.asarray(u, np.float64), np.asarray(v, np.float64)
 
 
-def clipping_bias_bound(variance: Any, alpha: Any) -> Floats:
+def clipping_bias_bound(variance: ArrayLike, alpha: ArrayLike) -> Floats:
     """The paper's clipping lemma: E (w - α)₊ ≤ σ²/(α - 1) for E w = 1, σ² = E (w - 1)², α > 1.
 
     With losses y in [-1, 0] it bounds E[(min(w, α) - 1) y] - E[(w - 1) y] from above; the difference is never negative.
     For losses of either sign neither holds.
     """
-    if not np.all(np.asarray(alpha) > 1):
-        raise InvalidInput(f"alpha: found {alpha}, expected a clipping level > 1")
-    return np.asarray(np.asarray(variance) / (np.asarray(alpha) - 1))
+    level = np.asarray(alpha)
+    if not np.all(level > 1):
+        raise InvalidInput(f"alpha: found {level}, expected a clipping level > 1")
+    return np.asarray(np.asarray(variance) / (level - 1))
 
 
-def sharp_clipping_bias_bound(variance: Any, alpha: Any) -> Floats:
+def sharp_clipping_bias_bound(variance: ArrayLike, alpha: ArrayLike) -> Floats:
     """σ²/(4 (α - 1)), since (w - α)₊ ≤ (w - 1)²/(4 (α - 1)) for every w, with equality at w = 2α - 1.
 
     (It is ((w - 1) - 2 (α - 1))² ≥ 0.) No smaller constant will do: a weight of 2α - 1 with a small probability, and

@@ -7,92 +7,22 @@ import math
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from tests.learners.rivals.slow_risk import slow_risk
 
 from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Intercept
-from o2pl.learners.rivals.counterfactual import CounterfactualRisk, a_posteriori, risk_value, solve
+from o2pl.learners.rivals.counterfactual import CounterfactualRisk, solve
 from o2pl.learners.rivals.crm import CRM, SCRM
-from o2pl.policies import Gaussian, Softmax
+from o2pl.policies import Gaussian, Softmax, log_likelihood
 
 WITH_ONE = Chain((Intercept(),))
-
-
-def slow_risk(probabilities, losses, propensities, penalty, clip, tau):
-    """Row by row, with SCRM's own form of the weights where nothing is clipped."""
-    terms = []
-    for p, loss, q in zip(probabilities, losses, propensities, strict=True):
-        weight = p / (q + tau * p) if p / q < clip else clip / (1 + tau * clip)
-        terms.append(weight * loss)
-    n = len(terms)
-    mean = sum(terms) / n
-    variance = sum((term - mean) ** 2 for term in terms) / (n - 1)
-    return mean + penalty * math.sqrt(variance / n)
-
-
-SETTINGS = [(0.7, 2.0, 0.0), (0.7, math.inf, 0.05), (2.0, 2.5, 0.3), (0.0, math.inf, 0.0)]  # λ, M, τ
-
-
-def some_rows(seed=0, n=40):
-    rng = np.random.default_rng(seed)
-    return rng.uniform(-4, 0, n), rng.normal(size=n), rng.uniform(0.1, 1, n)  # log π, losses of both signs, q
-
-
-@pytest.mark.parametrize(("penalty", "clip", "tau"), SETTINGS)
-def test_the_risk_equals_a_loop_and_its_slope_differences(penalty, clip, tau):
-    log_prob, losses, propensities = some_rows()
-    risk = CounterfactualRisk(losses, propensities, penalty, clip, tau)
-    value, cotangent = risk(log_prob)
-    assert value == pytest.approx(slow_risk(np.exp(log_prob), losses, propensities, penalty, clip, tau), abs=1e-12)
-    for s in range(len(losses)):
-        step = np.zeros_like(log_prob)
-        step[s] = 1e-6
-        slope = (risk(log_prob + step)[0] - risk(log_prob - step)[0]) / 2e-6
-        assert cotangent[s] == pytest.approx(slope, abs=1e-7)
-    clipped = np.exp(log_prob) / propensities > clip
-    assert np.array_equal(cotangent[clipped], np.zeros(clipped.sum()))
-    assert clipped.any() == math.isfinite(clip)
-
-
-def test_the_risk_of_a_log_without_variation_or_with_endless_weights_is_a_number():
-    value, cotangent = CounterfactualRisk(np.zeros(3), np.ones(3), 1.0)(np.zeros(3))
-    assert value == 0
-    assert np.array_equal(cotangent, np.zeros(3))
-    value, cotangent = CounterfactualRisk(-np.ones(2), np.full(2, 1e-300), 1.0, tau=0.01)(np.full(2, 600.0))
-    assert value == pytest.approx(-100)
-    assert np.isfinite(cotangent).all()
-
-
-def random_problem(policy, seed=1, n=60):
-    rng = np.random.default_rng(seed)
-    features = np.hstack([np.ones((n, 1)), rng.normal(size=(n, 2))]).astype(np.float32)
-    discrete = isinstance(policy, Softmax)
-    actions = rng.integers(0, policy.n_actions, n) if discrete else rng.normal(size=n)
-    propensities = rng.uniform(0.2, 1, n)
-    return features, actions, -rng.random(n), propensities, 0.5 * rng.normal(size=policy.n_params(3))
-
-
-@pytest.mark.parametrize("policy", [Softmax(3), Gaussian(0.2, 0.8), Gaussian(0.2, 0.8, learn_scale=True)])
-@pytest.mark.parametrize(("penalty", "clip", "tau"), SETTINGS)
-def test_gradients_through_policies_equal_differences(policy, penalty, clip, tau):
-    features, actions, losses, propensities, params = random_problem(policy)
-    function = risk_value(policy, features, actions, CounterfactualRisk(losses, propensities, penalty, clip, tau), 0.4)
-    value, gradient = function(params)
-    log_prob, _ = policy.forward(params, features, actions)
-    slow = slow_risk(np.exp(log_prob.astype(float)), losses, propensities, penalty, clip, tau)
-    assert value == pytest.approx(slow + 0.4 * params @ params / (2 * 60), abs=1e-6)
-    h = 3e-3 if isinstance(policy, Softmax) else 1e-5  # softmax computes in float32
-    for i in range(len(params)):
-        step = np.zeros_like(params)
-        step[i] = h
-        slope = (function(params + step)[0] - function(params - step)[0]) / (2 * h)
-        assert gradient[i] == pytest.approx(slope, abs=3e-4 if isinstance(policy, Softmax) else 1e-6)
 
 
 def direct_minimum(policy, features, actions, losses, propensities, penalty, clip, tau, l2, start):
     """Minimise the slow objective by differences, for policies whose parameters are few."""
 
     def value(params):
-        log_prob, _ = policy.forward(params, features, actions)
+        log_prob, _ = log_likelihood(policy, params, features, actions)
         slow = slow_risk(np.exp(log_prob.astype(float)), losses, propensities, penalty, clip, tau)
         return slow + l2 * params @ params / (2 * len(actions))
 
@@ -104,7 +34,7 @@ def continuous_log(n, seed, policy, params):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 1)).astype(np.float32)
     features = np.hstack([np.ones((n, 1), np.float32), X])
-    actions, densities = policy.sample(params, features, rng.random(n))
+    actions, densities = policy.sample(policy.scores(params, features), params, rng.random(n))
     rewards = np.maximum(3 - (actions - X[:, 0]) ** 2, 0)
     return X, features, actions, rewards, densities
 
@@ -194,18 +124,13 @@ def test_of_several_penalties_the_one_with_the_lowest_loss_on_held_out_rows_is_u
     for penalty in penalties:
         inside = CounterfactualRisk(-rewards[kept], propensities[kept], penalty, tau=0.01)
         params = solve(policy, features[kept], actions[kept], inside, [penalty], np.zeros(9), 0.1).params
-        log_prob, _ = policy.forward(params, features[held], actions[held])
+        log_prob, _ = log_likelihood(policy, params, features[held], actions[held])
         outside.append(slow_risk(np.exp(log_prob), -rewards[held], propensities[held], 0.0, math.inf, 0.01))
     assert len({round(value, 4) for value in outside}) == 3
     found = solve(policy, features, actions, risk, penalties, np.zeros(9), 0.1, held)
     assert found.penalty == penalties[int(np.argmin(outside))]
     learner = CRM(policy, penalty=penalties, random_state=3).fit(X, actions, rewards, propensities)
     assert learner.penalty_ in penalties
-
-
-def test_the_penalty_in_hindsight_is_that_of_the_best_run():
-    losses = {0.1: 3.0, 1.0: -2.0, 10.0: 0.0}
-    assert a_posteriori(losses, lambda penalty: losses[penalty], float) == (1.0, -2.0)
 
 
 @pytest.mark.parametrize(

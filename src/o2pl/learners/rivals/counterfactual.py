@@ -18,19 +18,23 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from o2pl.errors import InvalidInput
 from o2pl.interactions import Interactions
 from o2pl.learners.params import Parameters
 from o2pl.learners.stream import UniformStream
-from o2pl.objectives.weights import importance_weights
+from o2pl.objectives.weights import clip_weights, importance_weights
 from o2pl.oracles.lbfgs import LBFGS
-from o2pl.protocols import Array, FeatureMap, Floats, Ints, Policy, State, ValueAndGradient
+from o2pl.policies.likelihood import log_likelihood, probabilities
+from o2pl.policies.sampling import draw_rows
+from o2pl.protocols import Array, FeatureMap, Floats, Ints, Policy, Seed, State, ValueAndGradient
 from o2pl.validation import (
     check_actions,
     check_contexts,
     check_continuous_actions,
     check_count,
+    check_lengths,
     check_number,
     check_pair,
     check_propensities,
@@ -55,7 +59,7 @@ class CounterfactualRisk:
 
     def __call__(self, log_prob: Floats) -> tuple[float, Floats]:
         ratios = importance_weights(log_prob.astype(np.float64), self.propensities)
-        cut = np.minimum(ratios, min(self.clip, _LARGEST))
+        cut = clip_weights(ratios, min(self.clip, _LARGEST))
         weights = cut / (1 + self.tau * cut)
         slopes = np.where(ratios < self.clip, weights * (1 - self.tau * weights), 0.0)  # ∂w/∂ log π
         terms, n = weights * self.losses, len(weights)
@@ -73,7 +77,7 @@ def risk_value(
     shrink = l2 / len(actions)
 
     def value_and_gradient(params: Floats) -> tuple[float, Floats]:
-        log_prob, pullback = policy.forward(params, features, actions)
+        log_prob, pullback = log_likelihood(policy, params, features, actions)
         value, cotangent = risk(log_prob)
         return value + 0.5 * shrink * float(params @ params), pullback(cotangent) + shrink * params
 
@@ -106,7 +110,7 @@ def solve(
         for penalty in penalties:
             train = replace(_rows(risk, kept), penalty=penalty)
             found = _SOLVER(risk_value(policy, features[kept], actions[kept], train, l2), start)
-            log_prob, _ = policy.forward(found.params, features[held], actions[held])
+            log_prob, _ = log_likelihood(policy, found.params, features[held], actions[held])
             risks.append(replace(_rows(risk, held), penalty=0.0)(log_prob)[0])
         best = penalties[int(np.argmin(risks))]
     found = _SOLVER(risk_value(policy, features, actions, replace(risk, penalty=best), l2), start)
@@ -138,8 +142,8 @@ class CounterfactualLearner(Parameters, ABC):
     features: FeatureMap
     reward_range: tuple[float, float] | None
     loss_range: tuple[float, float]
-    start: Any
-    random_state: Any
+    start: ArrayLike | None
+    random_state: Seed
     _seen: State | None = None
     _width: int | None = None
     _params: Floats
@@ -190,19 +194,18 @@ class CounterfactualLearner(Parameters, ABC):
         self._stream = UniformStream(self.random_state)
         self._seen, self._width = self.features.init(width), width
 
-    def _checked(self, contexts: Any, actions: Any, rewards: Any, propensities: Any) -> Interactions:
+    def _checked(
+        self, contexts: ArrayLike, actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike
+    ) -> Interactions:
         rows = check_contexts(contexts, self._width)
         checked = check_actions(actions, self.policy.n_actions) if self._discrete else check_continuous_actions(actions)
         losses = self._losses(rewards)
         probabilities = check_propensities(propensities, density=not self._discrete)
-        if len({len(rows), len(checked), len(losses), len(probabilities)}) != 1:
-            lengths = [len(rows), len(checked), len(losses), len(probabilities)]
-            raise InvalidInput(
-                f"columns differ in length: contexts, actions, rewards, propensities have {lengths} rows"
-            )
-        return Interactions(rows, checked, losses, probabilities)
+        check_lengths(contexts=rows, actions=checked, rewards=losses, propensities=probabilities)
+        # Losses of this encoding: the rewards are minus them, and of no range.
+        return Interactions.trusted(rows, checked, -losses, probabilities, continuous=not self._discrete)
 
-    def _losses(self, rewards: Any) -> Floats:
+    def _losses(self, rewards: ArrayLike) -> Floats:
         if self.reward_range is None:
             return -check_rewards(rewards, (-sys.float_info.max, sys.float_info.max))
         low, high = check_reward_range(self.reward_range)
@@ -219,24 +222,27 @@ class CounterfactualLearner(Parameters, ABC):
             self.policy, features, rows.actions, risk, self._penalties, self._params, self.l2, held
         )
 
-    def _featurise(self, contexts: Any) -> Floats:
+    def _featurise(self, contexts: ArrayLike) -> Floats:
         seen = self._begun()
-        return self.features.transform(seen, check_contexts(contexts, self._width))
+        return np.asarray(self.features.transform(seen, check_contexts(contexts, self._width)))
 
-    def sample(self, contexts: Any) -> tuple[Array, Floats]:
+    def sample(self, contexts: ArrayLike) -> tuple[Array, Floats]:
         """An action for each context, drawn from the policy as it stands, and their propensities (densities)."""
         features = self._featurise(contexts)
-        actions, propensities = self.policy.sample(self._params, features, self._stream.take(len(features)))
-        return actions, propensities
+        uniforms = self._stream.take(len(features))
+        if self._discrete:
+            return draw_rows(probabilities(self.policy, self._params, features), uniforms)
+        actions, densities = self.policy.sample(self.policy.scores(self._params, features), self._params, uniforms)
+        return actions, densities
 
-    def predict(self, contexts: Any) -> Array:
+    def predict(self, contexts: ArrayLike) -> Array:
         """The likeliest action of each context; for continuous actions the mean. [n]"""
         if not self._discrete:
-            return np.asarray(self.policy.mean(self.params_, self._featurise(contexts)))
+            return np.asarray(self.policy.mean(self.policy.scores(self.params_, self._featurise(contexts))))
         return np.asarray(self.predict_proba(contexts).argmax(axis=1))
 
-    def predict_proba(self, contexts: Any) -> Floats:
+    def predict_proba(self, contexts: ArrayLike) -> Floats:
         """π(·|x), [n, K]."""
         if not self._discrete:
             raise InvalidInput("predict_proba: found a continuous policy, expected a discrete one")
-        return np.asarray(self.policy.probabilities(self.params_, self._featurise(contexts)))
+        return probabilities(self.policy, self.params_, self._featurise(contexts))

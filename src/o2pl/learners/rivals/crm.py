@@ -9,13 +9,14 @@ import math
 from collections.abc import Sequence
 from typing import Any, Literal, Self
 
-import numpy as np
+from numpy.typing import ArrayLike
 
 from o2pl.errors import InvalidInput
-from o2pl.interactions import Decision, Log
-from o2pl.learners.members import LINEAR
+from o2pl.interactions import Decision
+from o2pl.learners.member import LINEAR
 from o2pl.learners.rivals.counterfactual import CounterfactualLearner
-from o2pl.protocols import FeatureMap
+from o2pl.log import Log
+from o2pl.protocols import FeatureMap, Seed
 from o2pl.validation import check_contexts, check_count, check_number
 
 
@@ -60,8 +61,8 @@ class CRM(CounterfactualLearner):
         features: FeatureMap = LINEAR,
         reward_range: tuple[float, float] | None = (0.0, 1.0),
         loss_range: tuple[float, float] = (-1.0, 0.0),
-        start: Any = None,
-        random_state: Any = None,
+        start: ArrayLike | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.policy = policy
         self.penalty = penalty
@@ -75,7 +76,7 @@ class CRM(CounterfactualLearner):
         self.start = start
         self.random_state = random_state
 
-    def fit(self, contexts: Any, actions: Any, rewards: Any, propensities: Any) -> Self:
+    def fit(self, contexts: ArrayLike, actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike) -> Self:
         """Forget what was learned, and solve on this log."""
         self._width = None
         batch = self._checked(contexts, actions, rewards, propensities)
@@ -122,8 +123,8 @@ class SCRM(CounterfactualLearner):
         features: FeatureMap = LINEAR,
         reward_range: tuple[float, float] | None = (0.0, 1.0),
         loss_range: tuple[float, float] = (-1.0, 0.0),
-        start: Any = None,
-        random_state: Any = None,
+        start: ArrayLike | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.policy = policy
         self.batch = batch
@@ -146,10 +147,10 @@ class SCRM(CounterfactualLearner):
         if self.memory not in ("last", "all"):
             raise InvalidInput(f"memory: found {self.memory!r}, expected 'last' or 'all'")
         super()._begin(width)
-        self._log = Log(width, np.int64 if self._discrete else np.float64)
+        self._log = Log(width, continuous=not self._discrete, reward_range=None)
         self._batches, self._learned = 0, 0
 
-    def act(self, context: Any) -> Decision:
+    def act(self, context: ArrayLike) -> Decision:
         """Draw an action for a context, with the probability (density) with which it was drawn."""
         rows = check_contexts([context], self._width)
         if self._width is None:
@@ -157,14 +158,14 @@ class SCRM(CounterfactualLearner):
         actions, propensities = self.sample(rows)
         return Decision(actions[0].item(), float(propensities[0]))
 
-    def update(self, context: Any, action: Any, reward: float, propensity: float) -> Self:
+    def update(self, context: ArrayLike, action: Any, reward: float, propensity: float) -> Self:
         """Add one interaction to the current batch; when that is full, learn."""
         rows = self._append([context], [action], [reward], [propensity])
         if len(self._log) - self._learned >= math.ceil(self.batch * self.growth**self._batches):
             self._learn()
         return rows
 
-    def partial_fit(self, contexts: Any, actions: Any, rewards: Any, propensities: Any) -> Self:
+    def partial_fit(self, contexts: ArrayLike, actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike) -> Self:
         """Take these rows, from whatever logger, as (the rest of) a batch, and learn."""
         self._append(contexts, actions, rewards, propensities)
         if len(self._log) > self._learned:

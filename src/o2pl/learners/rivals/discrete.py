@@ -7,11 +7,12 @@ from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from o2pl.interactions import Decision
 from o2pl.learners.params import Parameters
 from o2pl.learners.stream import UniformStream
-from o2pl.protocols import FeatureMap, Floats, State
+from o2pl.protocols import FeatureMap, Floats, Seed, State
 from o2pl.validation import check_actions, check_context, check_count, check_number, check_propensities
 
 
@@ -23,7 +24,7 @@ class DiscreteLearner(Parameters, ABC):
 
     n_actions: int
     features: FeatureMap
-    random_state: Any
+    random_state: Seed
     _width: int | None = None
     _seen: State
     _stream: UniformStream
@@ -43,12 +44,12 @@ class DiscreteLearner(Parameters, ABC):
     def _check_reward(self, reward: Any) -> None:
         check_number("reward", reward, -math.inf)
 
-    def act(self, context: Any) -> Decision:
+    def act(self, context: ArrayLike) -> Decision:
         """The action for a context, with the probability with which it was chosen: 1 where nothing is drawn."""
         row = self._door(context)
         return self._decide(self._transform(row))
 
-    def update(self, context: Any, action: Any, reward: float, propensity: float) -> Self:
+    def update(self, context: ArrayLike, action: Any, reward: float, propensity: float) -> Self:
         """Learn from one interaction, at once or later."""
         row = self._door(context)
         if not (isinstance(action, int | np.integer) and 0 <= action < self.n_actions):
@@ -59,7 +60,7 @@ class DiscreteLearner(Parameters, ABC):
         self._learn(row, int(action), float(reward), float(propensity))
         return self
 
-    def _door(self, context: Any) -> Floats:
+    def _door(self, context: ArrayLike) -> Floats:
         row = check_context(context, self._width)[None]
         if self._width is None:
             self._start(row.shape[1])

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from o2pl.features import Chain
-from o2pl.interactions import Decision, Interactions, Log
-from o2pl.learners.members import LINEAR
+from o2pl.interactions import Decision
+from o2pl.learners.member import LINEAR
 from o2pl.learners.rivals.discrete import DiscreteLearner
 from o2pl.learners.rivals.models import Link, check_link, fit_per_action, predict_per_action
-from o2pl.learners.settings import PRIOR_ROWS
-from o2pl.protocols import FeatureMap, Floats
-from o2pl.validation import check_number, check_reward, check_reward_range, to_loss
+from o2pl.log import Log
+from o2pl.objectives.terms import PRIOR_ROWS
+from o2pl.policies.sampling import mix_uniform
+from o2pl.protocols import FeatureMap, Floats, Seed
+from o2pl.validation import check_number, check_reward, check_reward_range
 
 
 class Uniform(DiscreteLearner):
@@ -22,7 +24,7 @@ class Uniform(DiscreteLearner):
 
     features: FeatureMap = Chain()
 
-    def __init__(self, n_actions: int, *, random_state: Any = None) -> None:
+    def __init__(self, n_actions: int, *, random_state: Seed = None) -> None:
         self.n_actions = n_actions
         self.random_state = random_state
 
@@ -74,7 +76,7 @@ class EpsilonGreedy(DiscreteLearner):
         features: FeatureMap = LINEAR,
         growth: float = 1.05,
         reward_range: tuple[float, float] = (0.0, 1.0),
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_actions = n_actions
         self.epsilon = epsilon
@@ -91,7 +93,7 @@ class EpsilonGreedy(DiscreteLearner):
         check_number("l2", self.l2, 0, open_low=True)
         check_number("growth", self.growth, 1)
         self._range = check_reward_range(self.reward_range)
-        self._log = Log(width)
+        self._log = Log(width, n_actions=self.n_actions, reward_range=self._range)
         self._weights: Floats = np.zeros((self.n_actions, n_features))  # [K, d]
         self._level, self._next_fit, self._fitted = 1.0, 1, 0
 
@@ -103,14 +105,13 @@ class EpsilonGreedy(DiscreteLearner):
         uniform = self._stream.next()
         action = int(uniform / share) if uniform < self.epsilon else best
         action = min(action, self.n_actions - 1)
-        return Decision(action, share + (1 - self.epsilon if action == best else 0.0))
+        return Decision(action, float(mix_uniform(float(action == best), self.epsilon, 1 / self.n_actions)))
 
     def _check_reward(self, reward: Any) -> None:
         check_reward(reward, self._range)
 
     def _learn(self, row: Floats, action: int, reward: float, propensity: float) -> None:
-        loss = to_loss(reward, self._range)
-        self._log.extend(Interactions(row, np.array([action]), np.array([loss]), np.array([propensity])))
+        self._log.append(row[0], action, reward, propensity)
         if len(self._log) >= self._next_fit:
             self._fit()
 

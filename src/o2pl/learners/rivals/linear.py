@@ -7,15 +7,14 @@ s_k = √(φᵀ A_k⁻¹ φ) says how far that may be off; an action never taken
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from o2pl.compiled import compiled
 from o2pl.interactions import Decision
-from o2pl.learners.members import LINEAR
+from o2pl.learners.member import LINEAR
 from o2pl.learners.rivals.discrete import DiscreteLearner
-from o2pl.protocols import FeatureMap, Floats
+from o2pl.protocols import FeatureMap, Floats, Seed
 from o2pl.validation import check_number
 
 
@@ -65,7 +64,7 @@ class LinUCB(_Ridges):
         alpha: float = 0.2,
         ridge: float = 1.0,
         features: FeatureMap = LINEAR,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_actions = n_actions
         self.alpha = alpha
@@ -103,7 +102,7 @@ class LinTS(_Ridges):
         scale: float = 0.05,
         ridge: float = 1.0,
         features: FeatureMap = LINEAR,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_actions = n_actions
         self.scale = scale

@@ -5,19 +5,21 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from o2pl.interactions import Interactions
-from o2pl.learners.incumbent import Verdict, clone, held_out_gains, rows_at, verdicts
-from o2pl.learners.members import LINEAR
+from o2pl.learners.incumbent import Verdict, clone, held_out_gains, verdicts
+from o2pl.learners.member import LINEAR
 from o2pl.learners.params import Parameters
 from o2pl.learners.rivals.models import ridge_weights
 from o2pl.learners.rivals.reductions import LinearScores, OfflineLearner
 from o2pl.objectives.weights import importance_weights
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.policies import Softmax
-from o2pl.protocols import FeatureMap, Floats, Ints
+from o2pl.policies.likelihood import log_likelihood
+from o2pl.protocols import FeatureMap, Floats, Ints, Seed
 from o2pl.theory.schedules import clip_level
-from o2pl.validation import check_number, check_reward_range, to_reward
+from o2pl.validation import check_number, check_reward_range
 
 _SOLVER = LBFGS(iterations=200, tolerance=1e-5)
 
@@ -94,7 +96,7 @@ class GuardedLowerBound(Parameters):
         l2: float = 30.0,
         features: FeatureMap = LINEAR,
         reward_range: tuple[float, float] = (0.0, 1.0),
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_actions = n_actions
         self.widths = widths
@@ -113,11 +115,9 @@ class GuardedLowerBound(Parameters):
             "features": self.features,
             "reward_range": self.reward_range,
         }
-        learner = LowerBound(self.n_actions, width=width, **settings)
-        rewards = to_reward(rows.losses, check_reward_range(self.reward_range))
-        return learner.fit(rows.contexts, rows.actions, rewards, rows.propensities)
+        return LowerBound(self.n_actions, width=width, **settings).fit(*rows)
 
-    def fit(self, contexts: Any, actions: Any, rewards: Any, propensities: Any) -> Self:
+    def fit(self, contexts: ArrayLike, actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike) -> Self:
         check_number("folds", self.folds, 2)
         check_number("confidence", self.confidence, 0, below=1, open_low=True)
         rows = LowerBound(self.n_actions, reward_range=self.reward_range)._checked(
@@ -125,7 +125,7 @@ class GuardedLowerBound(Parameters):
         )
 
         def learn(places: Ints) -> list[Any]:
-            return [self._candidate(width, rows_at(rows, places)).predict_proba for width in self.widths]
+            return [self._candidate(width, rows[places]).predict_proba for width in self.widths]
 
         alpha = clip_level(float(len(rows)))
         held = held_out_gains(learn, rows, self.folds, alpha, self.random_state)
@@ -135,11 +135,11 @@ class GuardedLowerBound(Parameters):
         self.deploy_ = self.verdict_.deploy
         return self
 
-    def predict_proba(self, contexts: Any) -> Floats:
+    def predict_proba(self, contexts: ArrayLike) -> Floats:
         """The chosen policy, [n, K]; `deploy_` says whether the log supports it."""
         return self._learner.predict_proba(contexts)
 
-    def predict(self, contexts: Any) -> Ints:
+    def predict(self, contexts: ArrayLike) -> Ints:
         return self._learner.predict(contexts)
 
 
@@ -169,7 +169,7 @@ class SelfNormalised(LinearScores):
         policy, n = Softmax(self.n_actions), len(actions)
 
         def function(params: Floats) -> tuple[float, Floats]:
-            log_prob, pullback = policy.forward(params, features, actions)
+            log_prob, pullback = log_likelihood(policy, params, features, actions)
             weights = importance_weights(log_prob.astype(np.float64), propensities)
             total = max(float(weights.sum()), 1e-300)
             value = float(weights @ rewards) / total

@@ -6,10 +6,11 @@ from abc import ABC, abstractmethod
 from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from o2pl.errors import InvalidInput
 from o2pl.interactions import Interactions
-from o2pl.learners.members import LINEAR
+from o2pl.learners.member import LINEAR
 from o2pl.learners.params import Parameters
 from o2pl.learners.rivals.models import (
     Link,
@@ -19,10 +20,12 @@ from o2pl.learners.rivals.models import (
     predict_additive,
     predict_per_action,
 )
+from o2pl.objectives.weights import clip_weights, weight_of
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.policies import Softmax
-from o2pl.protocols import FeatureMap, Floats, Ints, State
-from o2pl.validation import check_actions, check_batch, check_contexts, check_count, check_number, check_reward_range
+from o2pl.policies.likelihood import log_likelihood, log_probabilities
+from o2pl.protocols import FeatureMap, Floats, Ints, Seed, State
+from o2pl.validation import check_contexts, check_count, check_number, check_reward_range
 
 _SOLVER = LBFGS(iterations=500, tolerance=1e-6)
 
@@ -45,7 +48,7 @@ class OfflineLearner(Parameters, ABC):
     def _scores(self, features: Floats) -> Floats:
         """How good each action looks, [n, K]."""
 
-    def fit(self, contexts: Any, actions: Any, rewards: Any, propensities: Any) -> Self:
+    def fit(self, contexts: ArrayLike, actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike) -> Self:
         check_count("n_actions", self.n_actions)
         check_number("l2", self.l2, 0, open_low=True)
         batch = self._checked(contexts, actions, rewards, propensities)
@@ -58,23 +61,25 @@ class OfflineLearner(Parameters, ABC):
         self._seen, self._width = seen, width
         return self
 
-    def _checked(self, contexts: Any, actions: Any, rewards: Any, propensities: Any) -> Interactions:
-        rows = check_contexts(contexts)
-        reward_range = check_reward_range(self.reward_range)
-        return check_batch(rows, check_actions(actions, self.n_actions), rewards, propensities, reward_range)
+    def _checked(
+        self, contexts: ArrayLike, actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike
+    ) -> Interactions:
+        rows, ends = check_contexts(contexts), check_reward_range(self.reward_range)
+        columns: tuple[Any, Any, Any] = actions, rewards, propensities  # which Interactions makes arrays of
+        return Interactions(rows, *columns, ends, self.n_actions, False)
 
-    def scores(self, contexts: Any) -> Floats:
+    def scores(self, contexts: ArrayLike) -> Floats:
         """What the decision is made on, [n, K]: logits (IPW-CSC, DR) or shares of the reward range (DM)."""
         if self._seen is None:
             raise AttributeError(f"this {type(self).__name__} has seen no data: call fit")
         rows = check_contexts(contexts, self._width)
         return self._scores(self.features.transform(self._seen, rows))
 
-    def predict(self, contexts: Any) -> Ints:
+    def predict(self, contexts: ArrayLike) -> Ints:
         """The action of each context, [n]."""
         return np.asarray(self.scores(contexts).argmax(axis=1))
 
-    def predict_proba(self, contexts: Any) -> Floats:
+    def predict_proba(self, contexts: ArrayLike) -> Floats:
         """The deployed policy, [n, K]: all probability on the predicted action."""
         return np.eye(self.n_actions)[self.predict(contexts)]
 
@@ -125,7 +130,7 @@ class IPWClassifier(LinearScores):
         total = max(float(weights.sum()), 1.0)  # the solver's tolerance is for values around 1
 
         def function(params: Floats) -> tuple[float, Floats]:
-            log_prob, pullback = policy.forward(params, X, played)
+            log_prob, pullback = log_likelihood(policy, params, X, played)
             value = -float(weights @ log_prob) + 0.5 * self.l2 * float(params @ params)
             return value / total, (pullback(-weights) + self.l2 * params) / total
 
@@ -214,7 +219,7 @@ class DoublyRobust(LinearScores):
         l2: float = 0.1,
         features: FeatureMap = LINEAR,
         reward_range: tuple[float, float] = (0.0, 1.0),
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_actions = n_actions
         self.link = link
@@ -236,7 +241,7 @@ class DoublyRobust(LinearScores):
         gains = self._gains(features, actions, rewards, propensities)
 
         def function(params: Floats) -> tuple[float, Floats]:
-            log_prob, pullback = policy.forward(params, features)
+            log_prob, pullback = log_probabilities(policy, params, features)
             pulled = -np.exp(log_prob) * gains / n  # ∂/∂ log π of -mean Σ π Γ, [n, K]
             value = float(pulled.sum()) + 0.5 * self.l2 / n * float(params @ params)
             return value, pullback(pulled) + self.l2 / n * params
@@ -257,6 +262,7 @@ class DoublyRobust(LinearScores):
             )
             gains[own] = predict_per_action(self.link, fitted, features[own], level)
         rows = np.arange(n)
-        inverse = 1 / propensities if self.clip is None else np.minimum(1 / propensities, self.clip)
+        inverse = weight_of(1.0, propensities)  # of a policy that is sure of the logged action
+        inverse = inverse if self.clip is None else clip_weights(inverse, self.clip)
         gains[rows, actions] += inverse * (rewards - gains[rows, actions])
         return gains

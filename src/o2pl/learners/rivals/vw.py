@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from o2pl.errors import InvalidInput
+from o2pl.extras import extra
 from o2pl.features import Standardise
 from o2pl.interactions import Decision
 from o2pl.learners.rivals.discrete import DiscreteLearner
 from o2pl.policies.sampling import draw_rows
-from o2pl.protocols import FeatureMap, Floats
+from o2pl.protocols import FeatureMap, Floats, Seed
 from o2pl.validation import check_number, check_pair, check_reward, check_reward_range
 
 STANDARDISED = Standardise()
@@ -73,7 +74,7 @@ class VowpalWabbit(DiscreteLearner):
         learning_rate: float = 0.5,
         options: str = "",
         reward_range: tuple[float, float] = (0.0, 1.0),
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_actions = n_actions
         self.algorithm = algorithm
@@ -133,10 +134,8 @@ class _Examples:
     """A VW workspace and the examples it is asked about."""
 
     def __init__(self, arguments: str, n_actions: int, n_features: int) -> None:
-        try:
+        with extra("vw", "Vowpal Wabbit as a rival"):
             import vowpalwabbit
-        except ImportError as error:
-            raise ImportError("Vowpal Wabbit is an extra: pip install 'o2pl[vw]'") from error
         self._package = vowpalwabbit
         self._vw = vowpalwabbit.Workspace(f"{arguments} --quiet")
         self._spaces = {name: self._vw.hash_space(name) for name in "ax"}

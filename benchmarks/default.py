@@ -1,0 +1,14 @@
+"""The learner that users get: all rows of the bench that are said to be the default's are this class, as it comes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from o2pl import O2PL
+
+DEFAULT = O2PL
+NAME = f"`{DEFAULT.__name__}(K)`"
+
+
+def learner(n_actions: int, seed: int) -> Any:
+    return DEFAULT(n_actions, random_state=seed)

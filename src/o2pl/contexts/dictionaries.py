@@ -1,0 +1,341 @@
+"""Nested dictionaries of words and numbers to sparse rows, without a vocabulary to keep.
+
+The name of a feature is its path, `user.age`, and for a word its path and the word, `user.id=u17`. Its hash is
+
+    mix(crc32(name in UTF-8)),    mix: the finaliser of MurmurHash3 for 32 bits,
+
+the same in every process, version and machine; the feature's index is the hash's last `bits`. The last bits of CRC-32
+alone depend on how names differ (numbered names fill some indices and leave others out); mixed, they collide as often
+as chance would. It is in Python's library, as fast as scikit-learn's murmurhash, and free of the second that importing
+that takes.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from o2pl.compiled import compiled
+from o2pl.errors import InvalidInput
+from o2pl.protocols import Array, Floats, Ints
+from o2pl.rows import SparseRows
+from o2pl.validation import check_sparse_rows
+
+_LARGEST = float(np.finfo(np.float32).max)
+_ENTRY = struct.Struct("=If")  # hash and value of one feature, as the kernels read them
+_PLAIN = frozenset((str, int, float, bool, type(None)))  # values that cannot change while a dictionary holds them
+_WORDS = 2**18  # names that a reader keeps; beyond, it starts afresh
+
+# Hashes, values, how many, segments of the namespaces; pairs of namespaces, mask of the index, signed: see `expand`.
+Row = tuple[Array, Floats, int, Ints, Ints, Any, bool]
+
+
+def name_hash(name: str) -> int:
+    """The 32-bit hash of a feature's name."""
+    h = zlib.crc32(name.encode("utf-8", "surrogatepass"))
+    h = (h ^ (h >> 16)) * 0x85EBCA6B & 0xFFFFFFFF
+    h = (h ^ (h >> 13)) * 0xC2B2AE35 & 0xFFFFFFFF
+    return h ^ (h >> 16)
+
+
+@compiled
+def crossed_hash(first: Any, second: Any) -> Any:
+    """Of the product of two features, from their hashes; the order matters. All uint32."""
+    h = np.uint32(np.uint32(first * np.uint32(0x9E3779B1)) ^ second)
+    h = np.uint32((h ^ (h >> np.uint32(16))) * np.uint32(0x85EBCA6B))
+    h = np.uint32((h ^ (h >> np.uint32(13))) * np.uint32(0xC2B2AE35))
+    return np.uint32(h ^ (h >> np.uint32(16)))
+
+
+class _Node:
+    """A key of the dictionaries, at its place: what it is called, and what has been seen below it."""
+
+    __slots__ = ("children", "entries", "hash", "mixed", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.hash = name_hash(name)
+        self.mixed = False  # whether there was anything but words
+        self.entries: dict[Any, bytes] = {}  # (key, word) of a dictionary, word of a list or alone -> its entry
+        self.children: dict[Any, _Node] = {}
+
+
+class DictionaryReader:
+    """Dictionaries to `SparseRows` of 2^bits features; a name that has been read is not hashed again.
+
+    signed: half of the features, by their hash, count negatively. interactions: pairs of top-level keys to multiply.
+    """
+
+    def __init__(self, bits: int, signed: bool = False, interactions: Sequence[tuple[str, str]] = ()) -> None:
+        self.width, self.settings = 1 << bits, (bits, signed, tuple(interactions))
+        spaces = sorted({key for pair in interactions for key in pair})
+        self._spaces = {key: place for place, key in enumerate(spaces)}
+        pairs = [[self._spaces[key] for key in pair] for pair in interactions]
+        self._pairs: Ints = np.array(pairs, np.int64).reshape(-1, 2)  # places of the pairs' namespaces
+        self._no_segments: Ints = np.zeros((max(len(spaces), 1), 2), np.int64)  # where they begin and end in a row
+        self._crossing: tuple[Ints, Any, bool] = (self._pairs, np.uint32(self.width - 1), signed)  # for `expand`
+        self._root, self._kept = _Node(""), 0
+        self._last: tuple[Any, Any, Row] | None = None  # the last context, a copy of it, and its entry
+
+    # -- one context, for kernels
+
+    def entry(self, context: Any) -> Row:
+        """A context as `expand` asks for it, which makes a row of it where it is needed.
+
+        A decision and its reward come with the same dictionary: it is read once, unless it was changed in between.
+        """
+        last = self._last
+        if last is not None and context is last[0] and context == last[1]:
+            return last[2]
+        parts: list[bytes] = []
+        segments = self._no_segments if not self._spaces else np.zeros_like(self._no_segments)
+        try:
+            self._context(context, parts, segments)
+        except InvalidInput as error:
+            raise InvalidInput(f"context{error}") from None
+        hashes = _entries(parts)
+        row = (hashes, hashes.view(np.float32), len(parts), segments, *self._crossing)
+        if (copy := _copied(context)) is not None:
+            self._last = context, copy, row
+        return row
+
+    def row(self, context: Any) -> SparseRows:
+        """A context as a row of its own."""
+        return self.rows([context])
+
+    # -- many
+
+    def rows(self, contexts: Any) -> SparseRows:
+        """Of a sequence of dictionaries; `SparseRows` of the right width pass."""
+        if isinstance(contexts, SparseRows):
+            return check_sparse_rows(contexts, self.width)
+        if isinstance(contexts, str | Mapping) or not isinstance(contexts, Sequence | np.ndarray):
+            raise InvalidInput(f"contexts: found {_said(contexts)}, expected a sequence of dictionaries")
+        n = len(contexts)
+        parts: list[bytes] = []
+        ends = np.zeros(n + 1, np.int64)
+        segments = np.zeros((n, *self._no_segments.shape), np.int64)
+        for row in range(n):
+            try:
+                self._context(contexts[row], parts, segments[row])
+            except InvalidInput as error:
+                raise InvalidInput(f"context, row {row}{error}") from None
+            ends[row + 1] = len(parts)
+        hashes = _entries(parts)
+        offsets = np.zeros(n + 1, np.int64)
+        expanded_sizes(ends, segments, self._pairs, offsets)
+        indices, values = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.float32)
+        expand_rows(hashes, hashes.view(np.float32), ends, segments, *self._crossing, offsets, indices, values)
+        return SparseRows(indices, values, offsets, self.width)
+
+    # -- reading
+
+    def _context(self, context: Any, parts: list[bytes], segments: Ints) -> None:
+        if type(context) is not dict and not isinstance(context, Mapping):
+            raise InvalidInput(f": found {_said(context)}, expected a dictionary of features")
+        if self._kept > _WORDS:
+            self._root, self._kept = _Node(""), 0
+        if not self._spaces:
+            self._read(self._root, context, parts)
+            return
+        segments[:] = 0
+        first = len(parts)
+        for key, value in context.items():
+            begin = len(parts)
+            self._read(self._root, {key: value}, parts)
+            place = self._spaces.get(key)
+            if place is not None:
+                segments[place, 0], segments[place, 1] = begin - first, len(parts) - first
+
+    def _read(self, node: _Node, mapping: Mapping[Any, Any], parts: list[bytes]) -> None:
+        entries, children = node.entries, node.children
+        if not node.mixed:
+            try:
+                found = list(map(entries.get, mapping.items()))  # no Python in between where all are known words
+            except TypeError:  # what cannot be hashed is no word
+                node.mixed = True
+            else:
+                if None not in found:
+                    parts += found  # type: ignore[arg-type]  # none is None
+                    return
+        for key, value in mapping.items():
+            kind = type(value)
+            if kind is str:
+                part = entries.get((key, value))
+                if part is None:
+                    part = entries[key, value] = self._word(self._child(node, key), value)
+                parts.append(part)
+                continue
+            node.mixed = True
+            child = children.get(key)
+            if child is None:
+                child = self._child(node, key)
+            if kind is float or kind is int:
+                if not -_LARGEST <= value <= _LARGEST:
+                    raise _not_finite(child, value)
+                parts.append(_ENTRY.pack(child.hash, value))
+            elif kind is dict:
+                self._read(child, value, parts)
+            else:
+                self._other(child, value, parts)
+
+    def _other(self, node: _Node, value: Any, parts: list[bytes]) -> None:
+        if value is None:
+            return
+        if isinstance(value, bool | np.bool_):
+            value = "true" if value else "false"
+        if isinstance(value, np.ndarray) and value.ndim == 1:
+            value = value.tolist()
+        if isinstance(value, str):
+            parts.append(self._word(node, value))
+        elif isinstance(value, int | float | np.integer | np.floating):
+            if not -_LARGEST <= value <= _LARGEST:
+                raise _not_finite(node, value)
+            parts.append(_ENTRY.pack(node.hash, float(value)))
+        elif isinstance(value, Mapping):
+            self._read(node, value, parts)
+        elif isinstance(value, list | tuple | set | frozenset):
+            self._list(node, value, parts)
+        else:
+            raise InvalidInput(
+                f", {node.name}: found {_said(value)}, expected a string, number, bool, list, dictionary or None"
+            )
+
+    def _list(self, node: _Node, values: Any, parts: list[bytes]) -> None:
+        for place, value in enumerate(sorted(values) if isinstance(values, set | frozenset) else values):
+            if type(value) is str:
+                parts.append(self._word(node, value))
+                continue
+            child = node.children.get(place)
+            if child is None:
+                child = node.children[place] = _Node(f"{node.name}[{place}]")
+                self._kept += 1
+            if not (value is None or isinstance(value, str | bool | int | float | np.number)):
+                raise InvalidInput(f", {child.name}: found {_said(value)}, expected a string, number or None in a list")
+            self._other(node if isinstance(value, str | bool) else child, value, parts)
+
+    def _word(self, node: _Node, word: str) -> bytes:
+        entry = node.entries.get(word)
+        if entry is None:
+            entry = node.entries[word] = _ENTRY.pack(name_hash(f"{node.name}={word}"), 1.0)
+            self._kept += 1
+        return entry
+
+    def _child(self, node: _Node, key: Any) -> _Node:
+        child = node.children.get(key)
+        if child is not None:
+            return child
+        if not isinstance(key, str):
+            where = f", {node.name}" if node.name else ""
+            raise InvalidInput(f"{where}: found the key {key!r} of type {type(key).__name__}, expected strings as keys")
+        child = node.children[key] = _Node(f"{node.name}.{key}" if node.name else key)
+        self._kept += 1
+        return child
+
+
+def _copied(context: Any) -> dict[Any, Any] | None:
+    """A copy that a change of the dictionary, or of those within it, does not reach; None where there is more in it."""
+    if type(context) is not dict:
+        return None
+    copy = context.copy()
+    for key, value in context.items():
+        if type(value) is dict:
+            copy[key] = inner = _copied(value)
+            if inner is None:
+                return None
+        elif type(value) not in _PLAIN:
+            return None
+    return copy
+
+
+def _entries(parts: list[bytes]) -> Array:
+    """Hashes and, seen as float32, values of features: [n, 2], of which the kernels may read the first n rows."""
+    return np.frombuffer(b"".join(parts) or bytes(_ENTRY.size), np.uint32).reshape(-1, 2)
+
+
+def _said(value: Any) -> str:
+    text = repr(value)
+    return f"{text if len(text) <= 60 else text[:57] + '...'} of type {type(value).__name__}"
+
+
+def _not_finite(node: _Node, value: Any) -> InvalidInput:
+    return InvalidInput(
+        f", {node.name}: found {value}, expected a finite number (of magnitude below 3e38, the range of float32)"
+    )
+
+
+# -- kernels: a row's own features and their products, as indices and values
+
+
+@compiled
+def expanded_size(n: int, segments: Ints, pairs: Ints) -> int:
+    """Entries of a row of n features with all its products. segments [spaces, 2], pairs [m, 2]"""
+    total = n
+    for p in range(len(pairs)):
+        a, b = pairs[p]
+        size = segments[a, 1] - segments[a, 0]
+        total += size * (size - 1) // 2 if a == b else size * (segments[b, 1] - segments[b, 0])
+    return total
+
+
+@compiled
+def expand(
+    hashes: Array, values: Floats, n: int, segments: Ints, pairs: Ints, mask: Any, signed: bool,
+    at: int, out_indices: Ints, out_values: Floats,
+) -> int:  # fmt: skip
+    """Write n features, and their products, to the outputs from `at` on; where they end.
+
+    hashes and values [≥ n, 2] are two readings of one memory: column 0 of the one, column 1 of the other. segments
+    [spaces, 2]: where a namespace's features begin and end; pairs [m, 2] of namespaces are multiplied.
+    """
+    for i in range(n):
+        at = _put(hashes[i, 0], values[i, 1], mask, signed, at, out_indices, out_values)
+    for p in range(len(pairs)):
+        a, b = pairs[p]
+        for i in range(segments[a, 0], segments[a, 1]):
+            begin = i + 1 if a == b else segments[b, 0]  # within one namespace each pair once
+            for j in range(begin, segments[b, 1]):
+                product = min(max(np.float64(values[i, 1]) * np.float64(values[j, 1]), -_LARGEST), _LARGEST)
+                h = crossed_hash(hashes[i, 0], hashes[j, 0])
+                at = _put(h, np.float32(product), mask, signed, at, out_indices, out_values)
+    return at
+
+
+@compiled
+def _put(h: Any, value: Any, mask: Any, signed: bool, at: int, out_indices: Ints, out_values: Floats) -> int:
+    out_indices[at] = h & mask
+    out_values[at] = -value if signed and h >> np.uint32(31) else value  # the first bit: no index reaches it
+    return at + 1
+
+
+@compiled
+def expanded_sizes(ends: Ints, segments: Ints, pairs: Ints, offsets: Ints) -> None:
+    for r in range(len(ends) - 1):
+        offsets[r + 1] = offsets[r] + expanded_size(ends[r + 1] - ends[r], segments[r], pairs)
+
+
+@compiled
+def expand_rows(
+    hashes: Array, values: Floats, ends: Ints, segments: Ints, pairs: Ints, mask: Any, signed: bool,
+    offsets: Ints, out_indices: Ints, out_values: Floats,
+) -> None:  # fmt: skip
+    """`expand` for many rows, into places that `expanded_sizes` made."""
+    for r in range(len(ends) - 1):
+        own, n = slice(ends[r], ends[r + 1]), ends[r + 1] - ends[r]
+        expand(hashes[own], values[own], n, segments[r], pairs, mask, signed, offsets[r], out_indices, out_values)
+
+
+@compiled
+def write_row(
+    hashes: Array, values: Floats, n: int, segments: Ints, pairs: Ints, mask: Any, signed: bool,
+    row: int, offsets: Ints, out_indices: Ints, out_values: Floats,
+) -> bool:  # fmt: skip
+    """Row `row` of sparse columns; False, and nothing written, if there is no room."""
+    if row + 1 >= len(offsets) or offsets[row] + expanded_size(n, segments, pairs) > len(out_values):
+        return False
+    offsets[row + 1] = expand(hashes, values, n, segments, pairs, mask, signed, offsets[row], out_indices, out_values)
+    return True

@@ -1,0 +1,28 @@
+"""Matplotlib, once: an empty figure, and the file of one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from o2pl.extras import extra
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def new_figure(width: float, height: float, *, wspace: float | None = None, hspace: float | None = None) -> Figure:
+    """An empty figure of so many inches, whose parts make room for each other, with more space between on request."""
+    with extra("plots", "drawing figures"):
+        from matplotlib.figure import Figure
+        from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    return Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(wspace=wspace, hspace=hspace))
+
+
+def write_figure(figure: Figure, path: Path) -> None:
+    """As the name's ending says, such as PNG or SVG; the same figure makes the same bytes."""
+    import matplotlib as mpl
+
+    with mpl.rc_context({"svg.hashsalt": "o2pl", "svg.fonttype": "none"}):
+        figure.savefig(path, dpi=160, metadata={"Date": None} if path.suffix == ".svg" else None)

@@ -1,0 +1,43 @@
+"""Learners and worlds as data: plain JSON values, from which a unit can be run again.
+
+A description holds every parameter there is, so that a default that changes is a setting that changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from o2pl.learners import O2PL, GaussianO2PL
+from o2pl.learners.params import Parameters
+from o2pl.learners.rivals.crm import SCRM
+from o2pl.learners.rivals.greedy import EpsilonGreedy, Uniform
+from o2pl.learners.rivals.linear import LinTS, LinUCB
+from o2pl.learners.rivals.vw import VowpalWabbit
+from o2pl.storage import decode, encode
+
+Description = Mapping[str, Any]  # plain JSON values; "name" is what the command line and the results call it
+OF_THE_RUN = ("n_actions", "reward_range", "random_state")  # parameters that the world and the seed decide
+_CLASSES: dict[str, type] = {
+    each.__name__: each for each in (O2PL, GaussianO2PL, SCRM, VowpalWabbit, EpsilonGreedy, LinUCB, LinTS, Uniform)
+}
+
+
+def described(name: str, learner: Parameters, left_out: Collection[str] = ("random_state",)) -> Description:
+    """A learner with every parameter it has, but for those `left_out`: they are given when it is built."""
+    params = {key: encode(value) for key, value in learner.get_params().items() if key not in left_out}
+    return {"name": name, "class": type(learner).__name__, "params": params}
+
+
+def built(description: Description, **of_the_run: Any) -> Any:
+    """The learner that is described, with the parameters that only the run knows."""
+    return _CLASSES[description["class"]](**decoded(description["params"]), **of_the_run)
+
+
+def decoded(params: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: decode(value) for key, value in params.items()}
+
+
+def needed_extra(learner: object) -> str | None:
+    """The extra that the learner needs."""
+    return "vw" if isinstance(learner, VowpalWabbit) else None

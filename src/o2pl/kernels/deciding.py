@@ -1,0 +1,190 @@
+"""Decisions in one compiled call: contexts to features to scores to the acting policy to an action.
+
+All that a decision needs of the members is packed into two arrays, since a call pays for every array it is handed. Sums
+are taken in the order they are written, in double precision: a decision is the same alone and in a batch, to the bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from o2pl.compiled import compiled_in_order, compiled_within
+from o2pl.contexts.readers import all_finite
+from o2pl.features.plan import FeaturePlan
+from o2pl.policies.sampling import acting_row, draw_one
+from o2pl.protocols import Floats, Ints
+
+LANES = 8  # weights of so many actions are read at a time, so rows of weights are padded to a multiple of it
+_INPUTS, _MEMBERS, _ACTIONS, _WIDEST = range(4)  # places in the layout; then those of each member:
+_AT, _FACTORS, _PROJECTED, _PRODUCTS, _INTERCEPT = range(5)
+_HEAD, _EACH = 4, 5
+UNUSABLE = -1  # in place of an action: the context has another length, or an entry that is not finite
+
+
+class Packed:
+    """Members whose scores are linear in planned features. Weights [K, width]; K = 1 for sets and real actions."""
+
+    def __init__(self, plans: Sequence[FeaturePlan], weights: Sequence[Floats]) -> None:
+        K, layout, at = len(weights[0]), [len(plans[0].shift), len(plans), len(weights[0]), 0], 0
+        for plan in plans:
+            d, m = plan.directions.shape
+            layout += [at, m or d, int(m > 0), len(plan.product_shift), plan.intercept]
+            layout[_WIDEST] = max(layout[_WIDEST], plan.width)
+            at += 1 + 2 * d + d * _padded(m) + 2 * len(plan.product_shift) + plan.width * _padded(K)
+        self.layout: Ints = np.array(layout)
+        self.numbers: Floats = np.zeros(at)
+        for place, plan, W in zip(layout[_HEAD + _AT :: _EACH], plans, weights, strict=True):
+            self._write(place, plan, W)
+
+    def _write(self, at: int, plan: FeaturePlan, W: Floats) -> None:
+        (d, m), p, numbers = plan.directions.shape, len(plan.product_shift), self.numbers
+        numbers[at], at = plan.clip, at + 1
+        numbers[at : at + d], numbers[at + d : at + 2 * d] = plan.shift, plan.scale
+        at += 2 * d
+        if p:
+            numbers[at : at + d * _padded(m)].reshape(d, _padded(m))[:, :m] = plan.directions
+            at += d * _padded(m)
+            numbers[at : at + p], numbers[at + p : at + 2 * p] = plan.product_shift, plan.product_scale
+            at += 2 * p
+        numbers[at : at + plan.width * _padded(len(W))].reshape(plan.width, -1)[:, : len(W)] = W.T
+
+    def scores(self, contexts: Floats) -> Floats:
+        """[M, n, K]"""
+        out = np.empty((self.layout[_MEMBERS], len(contexts), self.layout[_ACTIONS]))
+        scores_of_rows(contexts, self.layout, self.numbers, out)
+        return out
+
+
+def _padded(columns: int) -> int:
+    """Up to a multiple of LANES."""
+    return -(-columns // LANES) * LANES
+
+
+@compiled_within
+def _single(context: Floats) -> Floats:
+    """In single precision, as a log keeps it: so one form of what follows is compiled."""
+    out = np.empty(len(context), np.float32)
+    for i in range(len(context)):
+        out[i] = context[i]
+    return out
+
+
+@compiled_within
+def _products(row: Floats, M: Floats, out: Floats) -> None:
+    """out = row · M. row [m], M [m, groups, LANES], out [groups, LANES]"""
+    for g in range(M.shape[1]):
+        s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
+        for i in range(len(row)):
+            x, w = row[i], M[i, g]
+            s0 += x * w[0]
+            s1 += x * w[1]
+            s2 += x * w[2]
+            s3 += x * w[3]
+            s4 += x * w[4]
+            s5 += x * w[5]
+            s6 += x * w[6]
+            s7 += x * w[7]
+        to = out[g]
+        to[0], to[1], to[2], to[3], to[4], to[5], to[6], to[7] = s0, s1, s2, s3, s4, s5, s6, s7
+
+
+@compiled_within
+def _scores_of_row(context: Floats, layout: Ints, numbers: Floats, row: Floats, room: Floats, out: Floats) -> None:
+    """Scores of all members, out [M, K]. row [widest], room [≥ padded] are to work in."""
+    d, K = layout[_INPUTS], layout[_ACTIONS]
+    for m in range(layout[_MEMBERS]):
+        own = _HEAD + _EACH * m
+        at, factors, products = layout[own + _AT], layout[own + _FACTORS], layout[own + _PRODUCTS]
+        first = layout[own + _INTERCEPT]
+        clip, shift, scale = numbers[at], numbers[at + 1 : at + 1 + d], numbers[at + 1 + d : at + 1 + 2 * d]
+        at += 1 + 2 * d
+        row[0] = 1.0  # where there is no intercept, the loop writes over it
+        for i in range(d):
+            x = (np.float64(context[i]) - shift[i]) * scale[i]
+            row[first + i] = min(max(x, -clip), clip)
+        width = first + d
+        if products:
+            multiplied = row[first:width]
+            if layout[own + _PROJECTED]:
+                groups = (factors + LANES - 1) // LANES
+                size = d * groups * LANES
+                directions = numbers[at : at + size].reshape(d, groups, LANES)
+                _products(multiplied, directions, room[: groups * LANES].reshape(groups, LANES))
+                at += size
+                multiplied = room[:factors]
+            made, place = row[width : width + products], 0
+            less, times = numbers[at : at + products], numbers[at + products : at + 2 * products]
+            for i in range(factors):
+                x = multiplied[i]
+                for j in range(i, factors):
+                    made[place] = (x * multiplied[j] - less[place]) * times[place]
+                    place += 1
+            width += products
+            at += 2 * products
+        groups = (K + LANES - 1) // LANES
+        W = numbers[at : at + width * groups * LANES].reshape(width, groups, LANES)
+        _products(row[:width], W, room[: groups * LANES].reshape(groups, LANES))
+        for k in range(K):
+            out[m, k] = room[k]
+
+
+@compiled_within
+def _room(layout: Ints) -> int:
+    most = layout[_ACTIONS]
+    for m in range(layout[_MEMBERS]):
+        most = max(most, layout[_HEAD + _EACH * m + _FACTORS])
+    return int(most) + LANES
+
+
+@compiled_in_order
+def scores_of_rows(contexts: Floats, layout: Ints, numbers: Floats, out: Floats) -> None:
+    """contexts [n, d], out [M, n, K]"""
+    M, n, K = out.shape
+    row, room, scores = np.empty(layout[_WIDEST]), np.empty(_room(layout)), np.empty((M, K))
+    for r in range(n):
+        _scores_of_row(contexts[r], layout, numbers, row, room, scores)
+        for m in range(M):
+            for k in range(K):
+                out[m, r, k] = scores[m, k]
+
+
+@compiled_in_order
+def decide_row(context: Floats, layout: Ints, numbers: Floats, acting: Floats, uniform: float) -> tuple[int, float]:
+    """An action for a row [d] and its probability; UNUSABLE as the action if the context cannot be used."""
+    if len(context) != layout[_INPUTS] or not all_finite(context):
+        return UNUSABLE, 0.0
+    row, room = np.empty(layout[_WIDEST]), np.empty(_room(layout))
+    scores, pi = np.empty((layout[_MEMBERS], layout[_ACTIONS])), np.empty(layout[_ACTIONS])
+    _scores_of_row(_single(context), layout, numbers, row, room, scores)
+    acting_row(scores, acting, pi)
+    action = draw_one(pi, uniform)
+    return action, pi[action]
+
+
+@compiled_in_order
+def decide_set(context: Floats, layout: Ints, numbers: Floats, acting: Floats, uniform: float) -> tuple[int, float]:
+    """The same for an action set [K, d]."""
+    M, K = layout[_MEMBERS], len(context)
+    if K == 0 or context.shape[1] != layout[_INPUTS] or not all_finite(context.reshape(-1)):
+        return UNUSABLE, 0.0
+    row, room = np.empty(layout[_WIDEST]), np.empty(_room(layout))
+    one, scores, pi = np.empty((M, 1)), np.empty((M, K)), np.empty(K)
+    for k in range(K):
+        _scores_of_row(_single(context[k]), layout, numbers, row, room, one)
+        for m in range(M):
+            scores[m, k] = one[m, 0]
+    acting_row(scores, acting, pi)
+    action = draw_one(pi, uniform)
+    return action, pi[action]
+
+
+@compiled_in_order
+def score_row(context: Floats, layout: Ints, numbers: Floats) -> float:
+    """The score of a row [d] where there is one member and K = 1; NaN if the context cannot be used."""
+    if len(context) != layout[_INPUTS] or not all_finite(context):
+        return np.nan
+    out = np.empty((1, 1))
+    _scores_of_row(_single(context), layout, numbers, np.empty(layout[_WIDEST]), np.empty(_room(layout)), out)
+    return float(out[0, 0])

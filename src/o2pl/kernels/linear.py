@@ -1,0 +1,129 @@
+"""The pessimistic objective and its gradient in one pass over the rows, for policies linear in their features.
+
+Rows come in blocks: BLAS makes the scores of a block and pulls their cotangents back, a kernel does what lies between.
+Φ' is known only when all rows have been seen, so a gradient is summed in two parts, of the risk and of the variance:
+see `PessimisticLog.partial`. The sums of a panel of blocks are one term: the result is the same however many threads
+the panels are shared between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from o2pl.compiled import compiled
+from o2pl.compiled.threads import side_by_side
+from o2pl.objectives.penalty import Phi, phi
+from o2pl.objectives.pessimistic import MODELLED, RISK, VARIANCE, PessimisticLog
+from o2pl.protocols import Floats, Ints
+
+BLOCK = 2**18  # features of a block: 1 MiB in single precision
+PANEL = 8  # blocks whose sums are one term
+HELD = 32 * 2**20  # bytes of features that are kept from one evaluation to the next
+LARGEST = {np.dtype(kind): np.finfo(kind).max for kind in (np.float32, np.float64)}  # for ∞, which times 0 is no number
+
+Features = Callable[[slice | Ints], Floats]  # of the log's rows, [m, width]
+# (scores [K, m], rows of the log, parameters, cotangents [2K, m], sums): writes the cotangents, adds to the sums
+Partial = Callable[[Floats, slice, Floats, Floats, Floats], None]
+
+
+class LinearValue:
+    """θ -> V(π_θ) and its gradient. θ is a matrix [K, width], flattened, then `extra` ones that `partial` knows."""
+
+    incremental = False
+
+    def __init__(
+        self, log: PessimisticLog, bounds: Sequence[int], features: Features, partial: Partial, shape: tuple[int, int],
+        extra: int = 0, dtype: Any = np.float32,
+    ) -> None:  # fmt: skip
+        self._log, self._features, self._partial, self._shape, self._dtype = log, features, partial, shape, dtype
+        self._blocks = [slice(first, last) for first, last in pairwise(bounds)]
+        self._held: dict[int, Floats] = {}
+        K, width = shape
+        self._kept = HELD // max(np.dtype(dtype).itemsize * width * (bounds[1] - bounds[0]), 1)  # blocks
+        self._penalty = Phi(*map(float, log.penalty))  # type: ignore[call-overload]  # a Phi in every fused objective
+        panels, alone = -(-len(self._blocks) // PANEL), len(self._blocks) == 1
+        self._W: Floats = np.zeros((_in_fours(K), width), dtype)
+        self._sums = np.zeros((panels, 3 + 2 * extra))
+        self._gradients: Floats = np.zeros((panels, _in_fours(2 * K), width), dtype if alone else np.float64)
+        self._cotangents: Floats = np.empty((0, 0), dtype)  # of a log of one block
+
+    def __call__(self, params: Floats) -> tuple[float, Floats]:
+        (K, width), panels = self._shape, len(self._sums)
+        self._W[:K] = params[: K * width].reshape(K, width)
+        self._sums[:] = 0
+        if panels == 1:
+            self._panel(0, params)
+        else:
+            side_by_side(lambda panel: self._panel(panel, params), panels)
+        gradient, log = np.empty(len(params)), self._log
+        parts = self._gradients.reshape(panels, -1)
+        value = combine(params, self._sums, parts, K * width, log.size, self._penalty, log.l2, gradient)
+        return value, gradient
+
+    def _panel(self, panel: int, params: Floats) -> None:
+        K, sums, gradients = self._shape[0], self._sums[panel], self._gradients[panel]
+        if len(self._blocks) == 1:
+            X = self._block(0)
+            if self._cotangents.shape[1] != len(X):
+                self._cotangents = np.zeros((len(gradients), len(X)), self._dtype)
+            self._partial(np.dot(self._W, X.T)[:K], self._blocks[0], params, self._cotangents[: 2 * K], sums)
+            np.dot(self._cotangents, X, out=gradients)
+            return
+        gradients[:] = 0
+        for b in range(panel * PANEL, min((panel + 1) * PANEL, len(self._blocks))):
+            X = self._block(b)
+            cotangents = np.zeros((len(gradients), len(X)), self._dtype)
+            self._partial(np.dot(self._W, X.T)[:K], self._blocks[b], params, cotangents[: 2 * K], sums)
+            gradients += cotangents @ X
+
+    def _block(self, b: int) -> Floats:
+        X = self._held.get(b)
+        if X is None:
+            X = np.asarray(self._features(self._blocks[b]), self._dtype)
+            if b < self._kept:
+                self._held[b] = X
+        return X
+
+
+def _in_fours(rows: int) -> int:
+    """BLAS takes rows of the smaller matrix four at a time: 5 cost as much as 8, or more."""
+    return -(-rows // 4) * 4 if rows > 1 else rows
+
+
+def block_bounds(n: int, width: int) -> list[int]:
+    """Of the rows of n that are one block each."""
+    rows = max(256, BLOCK // max(width, 1))
+    return [*range(0, n, rows), n]
+
+
+def inverse_propensities(log: PessimisticLog, dtype: Any) -> Floats:
+    with np.errstate(over="ignore"):
+        return np.minimum(1 / log.propensities, LARGEST[np.dtype(dtype)]).astype(dtype)
+
+
+@compiled
+def combine(
+    params: Floats, sums: Floats, gradients: Floats, own: int, size: float, penalty: Phi, l2: float, gradient: Floats
+) -> float:
+    """V and its gradient from the sums of all panels. sums [panels, 3 + 2 extra], gradients [panels, ≥ 2 own]"""
+    extra, total = len(params) - own, np.zeros(sums.shape[1])
+    for panel in range(len(sums)):
+        for i in range(len(total)):
+            total[i] += sums[panel, i]
+    pessimism, slope = phi(total[VARIANCE] / size, penalty)
+    shrink, squares = l2 / size, 0.0
+    for i in range(len(params)):
+        of_risk, of_variance = 0.0, 0.0
+        if i < own:
+            for panel in range(len(sums)):
+                of_risk += gradients[panel, i]
+                of_variance += gradients[panel, own + i]
+        else:
+            of_risk, of_variance = total[3 + i - own], total[3 + extra + i - own]
+        gradient[i] = (of_risk + slope * of_variance) / size + shrink * params[i]
+        squares += params[i] * params[i]
+    return float((total[RISK] + total[MODELLED]) / size + pessimism + 0.5 * shrink * squares)

@@ -1,0 +1,75 @@
+"""Which combinations of parts have a faster version. The engine asks here; where there is none, parts are composed.
+
+A fused value is found by (policy, objective, kind of rows). It must equal `PolicyValue` of the same parts:
+`tests/test_kernel_contracts.py` runs every one that is registered against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from o2pl.interactions import Interactions
+from o2pl.objectives.pessimistic import Pessimistic, PessimisticLog
+from o2pl.protocols import FeatureMap, Function, Policy, State
+from o2pl.rows import ActionSets, SparseRows
+
+
+class Problem(NamedTuple):
+    """What a member learns from, and with which parts."""
+
+    policy: Policy
+    objective: Pessimistic
+    features: FeatureMap
+    seen: State
+    rows: Interactions
+    start: int  # of the rows, in the whole log
+    log: PessimisticLog  # the rows as the objective prepared them
+    previous: Any = None  # the function of the last solve, for values that are kept up to date as rows arrive
+
+    def featurise(self, rows: slice = slice(None)) -> Any:
+        return featurise(self.features, self.seen, self.rows.contexts[rows])
+
+    @property
+    def width(self) -> int:
+        return self.features.width(n_inputs(self.rows.contexts), self.seen)
+
+
+Make = Callable[[Problem], Function | None]  # None: not for this one
+VALUES: dict[tuple[type, type, str], Make] = {}
+
+
+def fused_value(policy: type, objective: type, kind: str) -> Callable[[Make], Make]:
+    """Decorator: this makes the value of a policy and an objective on rows of a kind."""
+
+    def register(make: Make) -> Make:
+        VALUES[policy, objective, kind] = make
+        return make
+
+    return register
+
+
+def find_value(problem: Problem) -> Function | None:
+    key = type(problem.policy), type(problem.objective), kind_of(problem.rows.contexts)
+    make = VALUES.get(key)
+    return None if make is None or problem.log.weights is not None else make(problem)
+
+
+def kind_of(contexts: Any) -> str:
+    """Of rows: "dense", "sparse", "sets" or "sparse sets"."""
+    if isinstance(contexts, ActionSets):
+        return "sparse sets" if isinstance(contexts.values, SparseRows) else "sets"
+    return "sparse" if isinstance(contexts, SparseRows) else "dense"
+
+
+def n_inputs(contexts: Any) -> int:
+    """Numbers of a row."""
+    rows = contexts.values if isinstance(contexts, ActionSets) else contexts
+    return int(rows.width if isinstance(rows, SparseRows) else rows.shape[1])
+
+
+def featurise(features: FeatureMap, seen: State, contexts: Any) -> Any:
+    """Features of rows, or of each action of a set."""
+    if isinstance(contexts, ActionSets):
+        return ActionSets(features.transform(seen, contexts.values), contexts.offsets)
+    return features.transform(seen, contexts)

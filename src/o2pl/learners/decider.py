@@ -1,0 +1,236 @@
+"""The acting policy as a value: it decides, threads share it, it can be published. It has no log and never changes."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from o2pl.compiled import compiled_in_order
+from o2pl.contexts import ContextReader, DenseReader, DictionaryReader, SetsReader, make_reader
+from o2pl.contexts.dictionaries import Row
+from o2pl.contexts.readers import plain
+from o2pl.features.hashing import Hashed
+from o2pl.features.plan import FeaturePlan, feature_plan
+from o2pl.interactions import Decision
+from o2pl.kernels.deciding import Packed, decide_row, decide_set, score_row
+from o2pl.kernels.registry import featurise
+from o2pl.kernels.sparse import decide_dictionary
+from o2pl.policies.actionwise import ActionWise
+from o2pl.policies.gaussian import Gaussian
+from o2pl.policies.sampling import acting_rows, draw, equal_sets, softmax_in_place
+from o2pl.policies.softmax import Softmax
+from o2pl.policies.sparse import SparseSoftmax
+from o2pl.protocols import Array, Floats, Ints, State
+from o2pl.rows import ActionSets
+from o2pl.storage import decode, encode, write
+
+_STRETCH = 2**14  # rows whose scores are made at a time
+
+
+class ActingMember(NamedTuple):
+    """All that a member needs to act."""
+
+    features: Any  # a FeatureMap
+    seen: State
+    policy: Any  # a DiscretePolicy, or the only member's ContinuousPolicy
+    params: Floats
+    plan: FeaturePlan | None  # of the features, where there is one
+
+
+class Decider:
+    """Members' scores → mixture → sharpen → explore → draw. `acting`: `acting_numbers`."""
+
+    def __init__(
+        self, members: Sequence[ActingMember], acting: Floats, sharpness: float, reader: ContextReader
+    ) -> None:
+        self.members, self.sharpness, self.reader = tuple(members), sharpness, reader
+        self._acting = acting
+        self._packed = _pack(self.members, reader)
+        self._numbers: tuple[Ints, Floats] = (np.empty(0, np.int64), np.empty(0))
+        if self._packed is not None:
+            self._numbers = self._packed.layout, self._packed.numbers
+        self.continuous = bool(self.members[0].policy.continuous)
+        self._one = self._single()
+
+    # -- one decision
+
+    def decide(self, context: Any, uniform: float) -> Decision:
+        """An action for a context, drawn with a number from [0, 1), and the probability (density) it was drawn with."""
+        if self._one is not None:
+            drawn: Decision | None = self._one(context, uniform)
+            if drawn is not None:
+                return drawn
+        actions, propensities = self.sample(self.reader.row(context), np.array([uniform]))
+        return Decision(actions[0].item(), float(propensities[0]))
+
+    def _single(self) -> Any:
+        """What decides without the arrays of a batch; None, and None from it, where only the batch's path can."""
+        policy = self.members[0].policy
+        if self._packed is not None:
+            kinds = {Softmax: self._row, ActionWise: self._set, Gaussian: self._number}
+            return kinds[type(policy)]
+        if len(self.members) == 1 and type(policy) is SparseSoftmax and isinstance(self.reader, DictionaryReader):
+            member = self.members[0]
+            W = member.params.reshape(-1, policy.n_actions)
+            self._slots: tuple[Ints, Floats, Floats] = (member.features.slot_of(member.seen), member.seen["scale"], W)
+            return self._dictionary
+        return None
+
+    def _row(self, context: Any, uniform: float) -> Decision | None:
+        if not plain(context, 1):
+            return None
+        drawn = decide_row(context, *self._numbers, self._acting, uniform)
+        return _decision(Decision, drawn) if drawn[0] >= 0 else None
+
+    def _set(self, context: Any, uniform: float) -> Decision | None:
+        if not plain(context, 2):
+            return None
+        drawn = decide_set(context, *self._numbers, self._acting, uniform)
+        return _decision(Decision, drawn) if drawn[0] >= 0 else None
+
+    def _number(self, context: Any, uniform: float) -> Decision | None:
+        if not plain(context, 1):
+            return None
+        score = score_row(context, *self._numbers)
+        if score != score:
+            return None
+        member = self.members[0]
+        action, density = member.policy.sample(score, member.params, uniform)
+        return Decision(float(action), float(density))
+
+    def _dictionary(self, context: Any, uniform: float) -> Decision:
+        row: Row = self.reader.entry(context)
+        return _decision(Decision, decide_dictionary(*row, *self._slots, self._acting, uniform))
+
+    def act(self, context: Any) -> Decision:
+        """`decide`, with a number of its own."""
+        return self.decide(context, random.random())
+
+    # -- many rows, checked
+
+    def scores(self, rows: Any) -> Floats:
+        """Of all members, flat: [M, n K], or [M, total] for action sets."""
+        if self._packed is not None:
+            values = rows.values if isinstance(rows, ActionSets) else rows
+            return self._packed.scores(values).reshape(len(self.members), -1)
+        made = [m.policy.scores(m.params, featurise(m.features, m.seen, rows)).reshape(-1) for m in self.members]
+        return np.stack(made)
+
+    def probabilities(self, rows: Any) -> Floats:
+        """The acting policy: [n, K]; flat, [total], for action sets."""
+        parts = [self._probabilities(rows[start : start + _STRETCH]) for start in range(0, len(rows), _STRETCH)]
+        if len(parts) == 1:
+            return parts[0]
+        return np.concatenate(parts) if parts else np.empty((0, self.n_actions or 0))
+
+    def _probabilities(self, rows: Any) -> Floats:
+        scores = self.scores(rows)
+        out = np.empty(scores.shape[1])
+        acting_rows(scores, _offsets(rows, scores), self._acting, out)
+        return out if isinstance(rows, ActionSets) else out.reshape(len(rows), -1)
+
+    @property
+    def n_actions(self) -> int | None:
+        return getattr(self.members[0].policy, "n_actions", None)
+
+    def sample(self, rows: Any, uniforms: Floats) -> tuple[Array, Floats]:
+        """One action for each row from one uniform number each, and its probability (density)."""
+        if self.continuous:
+            member = self.members[0]
+            actions, densities = member.policy.sample(self.scores(rows)[0], member.params, uniforms)
+            return actions, densities
+        pi = self.probabilities(rows)
+        offsets = rows.offsets if isinstance(rows, ActionSets) else equal_sets(*pi.shape)
+        return draw(np.ascontiguousarray(pi).reshape(-1), offsets, uniforms)
+
+    def means(self, rows: Any) -> Floats:
+        """The mean of real-valued actions, [n]."""
+        return np.asarray(self.members[0].policy.mean(self.scores(rows)[0]))
+
+    def likelihoods(self, rows: Any, actions: Array) -> Floats:
+        """π(a_s|x_s) of the acting policy, [n]."""
+        if self.continuous:
+            member = self.members[0]
+            return np.asarray(member.policy.density(self.scores(rows)[0], member.params, actions))
+        pi = self.probabilities(rows).reshape(-1)
+        starts = rows.offsets if isinstance(rows, ActionSets) else equal_sets(len(rows), len(pi) // max(len(rows), 1))
+        return np.asarray(pi[starts[:-1] + actions])
+
+    def member_likelihoods(self, rows: Any, actions: Ints) -> Floats:
+        """π_m(a_s|x_s) of every member as it would act alone, without exploration. [M, n]"""
+        out = np.empty((len(self.members), len(rows)))
+        for start in range(0, len(rows), _STRETCH):
+            own = slice(start, start + _STRETCH)
+            scores = self.scores(rows[own])
+            for m, each in enumerate(scores):
+                played_probabilities(each, _offsets(rows[own], scores), actions[own], self.sharpness, out[m, own])
+        return out
+
+    # -- files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """To one file that `o2pl.load` reads. Without the log: what it decided from stays where it is."""
+        inner = self.reader.inner if isinstance(self.reader, SetsReader) else self.reader
+        dictionaries = inner.settings if isinstance(inner, DictionaryReader) else None
+        numbered = inner.numbered if isinstance(inner, DenseReader) else None
+        header = {
+            "class": "Decider",
+            "sharpness": self.sharpness,
+            "reader": encode((self.reader.width, isinstance(self.reader, SetsReader), dictionaries, numbered)),
+            "members": [[encode(member.features), encode(member.policy)] for member in self.members],
+        }
+        arrays: dict[str, Array] = {"acting": self._acting}
+        for k, member in enumerate(self.members):
+            seen = {f"seen.{name}": array for name, array in member.seen.items() if not name.startswith("_")}
+            arrays |= {f"member{k}.{name}": array for name, array in ({"params": member.params} | seen).items()}
+        write(path, header, arrays)
+
+    @classmethod
+    def restore(cls, header: dict[str, Any], arrays: dict[str, Array]) -> Decider:
+        """Of what `save` wrote."""
+        reader, members = make_reader(*decode(header["reader"])), []
+        for k, (features, policy) in enumerate((decode(f), decode(p)) for f, p in header["members"]):
+            kept = {n.split(".", 2)[2]: a for n, a in arrays.items() if n.startswith(f"member{k}.seen.")}
+            seen = restored(features, kept)
+            plan = None if isinstance(features, Hashed) else feature_plan(features, seen, reader.width or 0)
+            members.append(ActingMember(features, seen, policy, arrays[f"member{k}.params"], plan))
+        return cls(members, arrays["acting"], header["sharpness"], reader)
+
+
+def restored(features: Any, kept: State) -> State:
+    """What features have seen, with what files leave out."""
+    return {**kept, "_slot_of": features.slot_of(kept)} if isinstance(features, Hashed) else kept
+
+
+def _offsets(rows: Any, scores: Floats) -> Ints:
+    if isinstance(rows, ActionSets):
+        return rows.offsets
+    return equal_sets(len(rows), scores.shape[1] // max(len(rows), 1))
+
+
+@compiled_in_order
+def played_probabilities(scores: Floats, offsets: Ints, actions: Ints, sharpness: float, out: Floats) -> None:
+    """π(a_s) of softmax(sharpness · scores) within each set. scores [total], which are written over"""
+    for s in range(len(out)):
+        own = scores[offsets[s] : offsets[s + 1]]
+        softmax_in_place(own, sharpness)
+        out[s] = own[actions[s]]
+
+
+def _pack(members: Sequence[ActingMember], reader: ContextReader) -> Packed | None:
+    """The members' parts in the form that the kernels read; None where one is of another kind."""
+    kinds = {type(member.policy) for member in members}
+    if len(kinds) != 1 or kinds.pop() not in (Softmax, ActionWise, Gaussian) or isinstance(reader, DictionaryReader):
+        return None
+    plans = [member.plan for member in members if member.plan is not None]
+    if len(plans) < len(members):
+        return None
+    weights = [m.params[: len(m.params) // p.width * p.width] for m, p in zip(members, plans, strict=True)]
+    return Packed(plans, [W.reshape(-1, plan.width) for W, plan in zip(weights, plans, strict=True)])
+
+
+_decision = tuple.__new__  # the constructor of a named tuple, without its argument handling

@@ -1,0 +1,323 @@
+"""The engine: members on one log, re-learned at checkpoints, acting as one mixture in between.
+
+Everything that differs between learners is a part (`protocols.py`). Between two checkpoints nothing that decisions
+depend on changes, so a stretch of rounds can be decided as one batch with exactly the decisions of one call per round.
+Appending and learning are serialised; deciding reads the current `Decider`, which is replaced as a whole.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from o2pl.compiled.threads import one_blas_thread
+from o2pl.contexts import ContextReader
+from o2pl.errors import InvalidInput
+from o2pl.interactions import Decision, Interactions
+from o2pl.kernels import values as _registered  # noqa: F401  # importing it registers the fused values
+from o2pl.kernels.registry import Problem
+from o2pl.kernels.values import rows_of_features
+from o2pl.learners.decider import ActingMember, Decider, restored
+from o2pl.learners.finite_run import run_finite
+from o2pl.learners.member import LINEAR, STRETCH, Member, MemberState, Seen
+from o2pl.learners.schedules import Schedule
+from o2pl.learners.stream import UniformStream
+from o2pl.learners.union import progressive_gains, shares
+from o2pl.log import Log
+from o2pl.objectives.control import ridge_baseline, ridge_control
+from o2pl.objectives.pessimistic import Pessimistic
+from o2pl.objectives.running_control import RunningControl
+from o2pl.oracles.lbfgs import LBFGS
+from o2pl.policies.sampling import acting_numbers
+from o2pl.protocols import Array, Exploration, Explored, FeatureMap, Floats, Ints, Oracle, Policy, State
+from o2pl.rows import ActionSets
+from o2pl.validation import check_actions, check_number
+
+OFFLINE = LBFGS(iterations=500, tolerance=1e-6)
+
+
+class Rewards(NamedTuple):
+    """What actions bring in the rounds of a simulation."""
+
+    of: Callable[[Ints, Array], Floats]  # `actions` in rounds `rows`
+    table: Floats | None = None  # of all actions, [T, K]
+
+
+class Parts(NamedTuple):
+    """What an engine is put together from."""
+
+    members: Sequence[Member]
+    policies: Sequence[Policy]  # of the members
+    objective: Pessimistic
+    schedule: Schedule  # of members without one of their own
+    control: float | None  # the ridge of the control variate
+    sharpness: float
+    exploration: Exploration
+
+
+class Engine:
+    """What is inside `O2PL` and `GaussianO2PL`."""
+
+    def __init__(self, parts: Parts, reader: ContextReader, log: Log, stream: UniformStream) -> None:
+        self.parts, self.reader, self.log, self.stream = parts, reader, log, stream
+        self.lock = threading.RLock()
+        joins = [member.joins for member in parts.members]
+        if joins[0] or any(later < earlier for earlier, later in pairwise(joins)):
+            raise InvalidInput(f"policy: found members that join after {joins} rows, expected 0 first, then ascending")
+        self.seen: list[Seen] = []
+        self.members: list[MemberState] = []
+        for member, policy in zip(parts.members, parts.policies, strict=True):
+            seen = self._seen(member.features, member.schedule or parts.schedule)
+            self.members.append(MemberState.start(member, policy, parts.objective, seen, log.width))
+        self.running: State | None = None  # of the control variate of sparse rows
+        if parts.control is not None and log.sparse:
+            self.running = RunningControl(parts.control, log.n_actions or 0).init()
+        self.gains = np.zeros(sum(not join for join in joins))  # of the members that have joined
+        self.learned = 0  # rows that the members' gains know of
+        self.checkpoint = min(member.checkpoint for member in self.present)
+        self._acting: tuple[Any, Any, Floats] = (None, None, np.empty(0))  # shares, exploration, both as numbers
+        self.decider = self._decider()
+
+    def _seen(self, features: FeatureMap, schedule: Schedule) -> Seen:
+        """What these features have seen; one for all members that see the same rows through them."""
+        for seen in self.seen:
+            if seen.features == features and seen.schedule == schedule:
+                return seen
+        self.seen.append(Seen(features, schedule, features.init(self.log.width)))
+        return self.seen[-1]
+
+    @property
+    def present(self) -> list[MemberState]:
+        """The members that have joined, as of the last time they learned; at least one."""
+        return self.members[: len(self.gains)]
+
+    @property
+    def effort(self) -> tuple[int, int]:
+        """Solves so far, of all members, and evaluations of the objective in them."""
+        solves, evaluations = np.sum([member.effort for member in self.members], axis=0)
+        return int(solves), int(evaluations)
+
+    # -- acting
+
+    def decide(self, context: Any) -> Decision:
+        uniform = self.stream.next()
+        try:
+            return self.decider.decide(context, uniform)
+        except ValueError:
+            self.stream.give_back(uniform)
+            raise
+
+    @property
+    def acting(self) -> Floats:
+        """How scores become the acting policy: `acting_numbers`."""
+        return self._acting[2]
+
+    def snapshot(self) -> Decider:
+        """The acting policy of this moment, without the log; it does not change when the engine learns on."""
+        return self.decider
+
+    def _decider(self) -> Decider:
+        log, parts = self.log, self.parts
+        acting = []
+        for m in self.present:
+            plan = None if log.sparse else m.seen.plan(log.width)
+            acting.append(ActingMember(m.seen.features, m.seen.state, m.policy, m.params, plan))
+        explored, weights = parts.exploration.at(log.plays(self.learned)), shares(self.gains)
+        if self._acting[0] is not weights or self._acting[1] is not explored:
+            numbers = acting_numbers(weights, parts.sharpness, _checked(explored, log.n_actions))
+            self._acting = weights, explored, numbers
+        return Decider(acting, self._acting[2], parts.sharpness, self.reader)
+
+    def run(self, contexts: Any, rewards: Rewards) -> Interactions:
+        """Rounds on given contexts, decided in stretches between checkpoints."""
+        with self.lock, one_blas_thread(math.inf):
+            start, done = len(self.log), 0
+            self.log.reserve(len(contexts))
+            if run_finite(self, contexts, rewards.table):
+                return self.log[start:]
+            while done < len(contexts):
+                some = min(len(contexts) - done, self.checkpoint - len(self.log), STRETCH)
+                stretch = contexts[done : done + some]
+                actions, propensities = self.decider.sample(stretch, self.stream.take(some))
+                self.log.extend_columns(
+                    stretch, actions, rewards.of(np.arange(done, done + some), actions), propensities
+                )
+                done += some
+                self.learn_if_due()
+            return self.log[start:]
+
+    # -- learning
+
+    def append(self, context: Any, action: Any, reward: float, propensity: float) -> None:
+        """One interaction; all but the context has been checked."""
+        entry = self.reader.entry(context)
+        if self.log.action_sets and action >= entry.offsets[1]:
+            check_actions([action], entry.sizes)  # says what is wrong
+        with self.lock:
+            self.log.append(entry, action, reward, propensity)
+            if self.log.n >= self.checkpoint:
+                self.learn_if_due()
+
+    def extend(self, rows: Interactions) -> None:
+        """Many interactions, checked; they are learned from when `learn` is called."""
+        with self.lock:
+            self.log.extend(rows)
+
+    def begin_at(self, rows: Interactions, params: Floats) -> None:
+        """Take over a log that has been learned from elsewhere, with what the only member learned from it."""
+        (member,) = self.members
+        self.log.extend(rows)
+        member.seen.observe(self.log.columns)
+        member.params = params
+        self.settle(len(rows), self.members)
+
+    def imitate(self) -> None:
+        """Start from the logger where a policy can: far from it all weights are 0, and so is the gradient."""
+        rows = self.log.columns
+        for member in self.members:
+            if member.policy.continuous:
+                policy: Any = member.policy
+                state = member.seen.features.observe(member.seen.state, rows.contexts)
+                member.params = policy.imitate(member.seen.features.transform(state, rows.contexts), rows.actions)
+
+    def learn_if_due(self) -> None:
+        n = len(self.log)
+        if n >= self.checkpoint:
+            self.learn([member for member in self.members if member.joins <= n and member.checkpoint <= n])
+
+    def learn(self, due: Sequence[MemberState] | None = None, oracle: Oracle | None = None) -> None:
+        """Learn now: the members that are due, or all; with `oracle`, solve with it on the whole log."""
+        with self.lock:
+            rows = self.log.columns
+            self._weigh(rows)
+            joined = [member for member in self.members if member.joins <= len(rows)]
+            # A newcomer has the whole log to learn from: it starts with the gains of the best.
+            self.gains = np.concatenate([self.gains, np.full(len(joined) - len(self.gains), self.gains.max())])
+            due = joined if due is None else due
+            for seen in self.seen:
+                if any(member.seen is seen for member in due):
+                    seen.observe(rows)
+            starts = {m.schedule.start(len(rows)) if oracle is None else 0 for m in due}
+            with one_blas_thread(max((len(m.params) for m in due), default=0) * (len(rows) - min(starts, default=0))):
+                self._observe_control(rows)
+                for start in sorted(starts):
+                    window = rows[start:] if start else rows
+                    own = [m for m in due if oracle is not None or m.schedule.start(len(rows)) == start]
+                    control = self._control(window, start, own[0].schedule.weights(len(rows)) if not oracle else None)
+                    for member in own:
+                        member.learn(window, start, control, oracle)
+            self.settle(len(rows), due)
+
+    def settle(self, n: int, due: Sequence[MemberState]) -> None:
+        for member in due:
+            member.checkpoint = member.schedule.after(n)
+        self.learned = n
+        self.checkpoint = min(member.checkpoint for member in self.present)
+        self.decider = self._decider()
+
+    def _weigh(self, rows: Interactions) -> None:
+        """How well each member, as it stood, would have done on rows it has not learned from."""
+        if len(self.gains) == 1 or self.learned == len(rows):
+            return
+        new = rows[self.learned :]
+        objective = self.parts.objective
+        alpha, baseline = objective.alpha(len(rows)), objective.level(rows.losses)
+        likelihoods = self.decider.member_likelihoods(new.contexts, new.actions)
+        self.gains = self.gains + progressive_gains(likelihoods, new, alpha, baseline)
+
+    # -- the control variate, one for all members that learn from the same rows
+
+    def _observe_control(self, rows: Interactions) -> None:
+        if self.running is None or self.parts.control is None:
+            return
+        known, member = len(self.running["predicted"]), self.members[0]
+        new = rows[known:]
+        control = RunningControl(self.parts.control, self.log.n_actions or 0)
+        features = member.seen.features.transform(member.seen.state, new.contexts)
+        self.running = control.observe(self.running, features, new.actions, new.losses, member.objective.numbers)
+
+    def _control(self, rows: Interactions, start: int, weights: Floats | None) -> Any:
+        ridge = self.parts.control
+        if ridge is None or isinstance(rows.contexts, ActionSets):
+            return None
+        objective = self.parts.objective
+        losses, baseline = rows.losses, objective.level(rows.losses, weights)
+        if self.running is not None:
+            control = RunningControl(ridge, self.log.n_actions or 0)
+            return control.control(self.running, slice(start, start + len(rows)), rows.actions, baseline)
+        seen = self._seen(LINEAR, self.members[0].schedule)
+        seen.observe(self.log.columns)
+        policy, log = self.members[0].policy, objective.prepare(rows)
+        features = rows_of_features(Problem(policy, objective, LINEAR, seen.state, rows, start, log))
+        if self.log.n_actions is None:
+            return ridge_baseline(features, losses, baseline, ridge)
+        return ridge_control(features, rows.actions, losses, self.log.n_actions, baseline, ridge)
+
+    # -- saving
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        with self.lock:
+            header = {
+                "learned": self.learned,
+                "checkpoints": [member.checkpoint for member in self.members],
+                "seen": [seen.rows for seen in self.seen],
+                "stream": self.stream.state(),
+            }
+            arrays: dict[str, Array] = {"gains": self.gains, **self.log.state()}
+            for k, seen in enumerate(self.seen):
+                kept = {name: array for name, array in seen.state.items() if not name.startswith("_")}
+                arrays |= {f"seen{k}.{name}": array for name, array in kept.items()}
+            for k, member in enumerate(self.members):
+                arrays |= {f"member{k}.{name}": array for name, array in member.arrays().items()}
+            if self.running is not None:
+                arrays |= {f"control.{name}": array for name, array in self.running.items()}
+            return header, arrays
+
+    def restore(self, header: dict[str, Any], arrays: dict[str, Array]) -> None:
+        self.stream = UniformStream.restore(header["stream"])
+        self.gains, self.learned = arrays["gains"], header["learned"]
+        self.log.restore(arrays)
+        if len(header["seen"]) > len(self.seen):  # the control variate's features, where no member has the same
+            self._seen(LINEAR, self.members[0].schedule)
+        for k, (seen, rows) in enumerate(zip(self.seen, header["seen"], strict=True)):
+            seen.state, seen.rows = restored(seen.features, _named(arrays, f"seen{k}.")), rows
+        for k, (member, checkpoint) in enumerate(zip(self.members, header["checkpoints"], strict=True)):
+            member.restore(_named(arrays, f"member{k}."))
+            member.checkpoint = checkpoint
+        if self.running is not None:
+            self.running = _named(arrays, "control.")
+        self.checkpoint = min(member.checkpoint for member in self.present)
+        self.decider = self._decider()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A pickle or a copy is what a file would be; its log is in memory and its lock its own."""
+        return {"parts": self.parts, "reader": self.reader, "log": self.log.empty(), "saved": self.state()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["parts"], state["reader"], state["log"], UniformStream(None))  # type: ignore[misc]
+        self.restore(*state["saved"])
+
+
+def _checked(explored: Explored, n_actions: int | None) -> Explored:
+    """What an exploration rule says; kernels would read beyond arrays that are too short."""
+    check_number("epsilon of the exploration rule", explored.epsilon, 0, 1)
+    for name, values in (("bonus", explored.bonus), ("share", explored.share)):
+        if len(values) not in (0, n_actions):
+            expected = "none, since the number of actions varies" if n_actions is None else f"none or {n_actions}"
+            raise InvalidInput(f"{name} of the exploration rule: found {len(values)} numbers, expected {expected}")
+        if not np.isfinite(values).all():
+            raise InvalidInput(f"{name} of the exploration rule: found {values}, expected finite numbers")
+    if len(explored.share) and not (min(explored.share) >= 0 and abs(sum(explored.share) - 1) < 1e-9):
+        raise InvalidInput(
+            f"share of the exploration rule: found {explored.share}, expected probabilities that sum to 1"
+        )
+    return explored
+
+
+def _named(arrays: dict[str, Array], prefix: str) -> dict[str, Array]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -1,0 +1,246 @@
+"""The append-only log: columns by kind, in doubling buffers, in memory or in memory-mapped files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from o2pl.contexts.dictionaries import Row, write_row
+from o2pl.interactions import Interactions
+from o2pl.protocols import Array, Floats, Ints
+from o2pl.rows import ActionSets, Contexts, SparseRows
+from o2pl.validation import RewardRange
+
+_FIRST = 16  # rows that a new buffer has room for
+
+
+class Buffers:
+    """Makes arrays that can grow: in memory or, with a folder, as memory-mapped files, one for each name."""
+
+    def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
+        self.folder = None if folder is None else Path(folder)
+        if self.folder is not None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+
+    def make(self, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
+        if self.folder is None:
+            return np.empty(shape, dtype)
+        return np.memmap(self.folder / f"{name}.bin", dtype, "w+", shape=shape)
+
+    def grown(self, name: str, array: Array, size: int) -> Array:
+        """The array with room for `size` rows, at least twice as many as before: n appends cost O(n)."""
+        if size <= len(array):
+            return array
+        shape = (max(size, 2 * len(array)), *array.shape[1:])
+        if self.folder is not None:
+            return np.memmap(self.folder / f"{name}.bin", array.dtype, "r+", shape=shape)  # the file is made longer
+        wider = np.empty(shape, array.dtype)
+        wider[: len(array)] = array
+        return wider
+
+
+class Column(Protocol):
+    """The contexts of n rows, with room for more."""
+
+    def append(self, n: int, entry: Any) -> None: ...  # row n, as its reader's `entry` left it
+    def extend(self, n: int, rows: Any) -> None: ...  # rows n … n + len(rows)
+    def view(self, n: int) -> Contexts: ...
+    def arrays(self, n: int) -> dict[str, Array]: ...  # that `rows_of` makes the view of again
+    def rows_of(self, arrays: dict[str, Array]) -> Contexts: ...
+
+
+class DenseColumn:
+    """Rows of `width` numbers."""
+
+    def __init__(self, width: int, buffers: Buffers) -> None:
+        self._buffers = buffers
+        self.values: Floats = buffers.make("values", (_FIRST, width), np.float32)
+
+    def extend(self, n: int, rows: Floats) -> None:
+        self.values = self._buffers.grown("values", self.values, n + len(rows))
+        self.values[n : n + len(rows)] = rows
+
+    def append(self, n: int, entry: Floats) -> None:
+        if n == len(self.values):
+            self.values = self._buffers.grown("values", self.values, n + 1)
+        self.values[n] = entry
+
+    def view(self, n: int) -> Floats:
+        return self.values[:n]
+
+    def arrays(self, n: int) -> dict[str, Array]:
+        return {"values": self.view(n)}
+
+    def rows_of(self, arrays: dict[str, Array]) -> Floats:
+        return arrays["values"]
+
+
+class SparseColumn:
+    """`SparseRows`."""
+
+    def __init__(self, width: int, buffers: Buffers) -> None:
+        self.width, self._buffers = width, buffers
+        self.indices: Array = buffers.make("indices", (_FIRST * _FIRST,), np.int32)
+        self.values: Floats = buffers.make("values", (_FIRST * _FIRST,), np.float32)
+        self.offsets = np.zeros(_FIRST + 1, np.int64)
+
+    def append(self, n: int, entry: Row) -> None:
+        """Row n, as `DictionaryReader.entry` left it."""
+        while not write_row(*entry, n, self.offsets, self.indices, self.values):
+            self.make_room(n + 1, int(self.offsets[n]) + max(len(self.values), 1))
+
+    def extend(self, n: int, rows: SparseRows) -> None:
+        end = n + len(rows)
+        first, last = int(self.offsets[n]), int(self.offsets[n]) + len(rows.indices)
+        self.make_room(end, last)
+        self.offsets[n + 1 : end + 1] = first + rows.offsets[1:]
+        self.indices[first:last], self.values[first:last] = rows.indices, rows.values
+
+    def make_room(self, rows: int, entries: int) -> None:
+        """For so many rows and entries in all."""
+        if rows >= len(self.offsets):
+            self.offsets = Buffers().grown("", self.offsets, rows + 1)
+        self.indices = self._buffers.grown("indices", self.indices, entries)
+        self.values = self._buffers.grown("values", self.values, entries)
+
+    def view(self, n: int) -> SparseRows:
+        filled = self.offsets[n]
+        return SparseRows(self.indices[:filled], self.values[:filled], self.offsets[: n + 1], self.width)
+
+    def arrays(self, n: int) -> dict[str, Array]:
+        rows = self.view(n)
+        return {"indices": rows.indices, "values": rows.values, "offsets": rows.offsets}
+
+    def rows_of(self, arrays: dict[str, Array]) -> SparseRows:
+        return SparseRows(arrays["indices"], arrays["values"], arrays["offsets"], self.width)
+
+
+class SetsColumn:
+    """`ActionSets` of rows of another kind."""
+
+    def __init__(self, inner: DenseColumn | SparseColumn) -> None:
+        self.inner, self.sets = inner, np.zeros(_FIRST + 1, np.int64)
+
+    def append(self, n: int, entry: ActionSets) -> None:
+        self.extend(n, entry)
+
+    def extend(self, n: int, rows: ActionSets) -> None:
+        total = int(self.sets[n])
+        self.sets = Buffers().grown("", self.sets, n + len(rows) + 1)
+        self.inner.extend(total, rows.values)
+        self.sets[n + 1 : n + len(rows) + 1] = total + rows.offsets[1:]
+
+    def view(self, n: int) -> ActionSets:
+        return ActionSets(self.inner.view(int(self.sets[n])), self.sets[: n + 1])
+
+    def arrays(self, n: int) -> dict[str, Array]:
+        return {"sets": self.sets[: n + 1], **self.inner.arrays(int(self.sets[n]))}
+
+    def rows_of(self, arrays: dict[str, Array]) -> ActionSets:
+        return ActionSets(self.inner.rows_of(arrays), arrays["sets"])
+
+
+class Log:
+    """Interactions so far. A view of the columns copies nothing; rows are appended and never changed.
+
+    `folder`: where the buffers lie as memory-mapped files, for logs larger than memory; None: in memory.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        *,
+        action_sets: bool = False,
+        sparse: bool = False,
+        continuous: bool = False,
+        n_actions: int | None = None,
+        reward_range: RewardRange | None = (0.0, 1.0),
+        folder: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self.width, self.continuous, self.n_actions, self.reward_range = width, continuous, n_actions, reward_range
+        self.action_sets, self.sparse = action_sets, sparse
+        self._buffers = Buffers(folder)
+        rows = (SparseColumn if sparse else DenseColumn)(width, self._buffers)
+        self.contexts: Any = SetsColumn(rows) if action_sets else rows
+        self._actions = self._buffers.make("actions", (_FIRST,), np.float64 if continuous else np.int64)
+        self._rewards = self._buffers.make("rewards", (_FIRST,), np.float64)
+        self._propensities = self._buffers.make("propensities", (_FIRST,), np.float64)
+        self.n = 0
+        self._plays: Ints = np.zeros(n_actions or 0, np.int64)
+        self._counted = 0  # rows that `_plays` has counted
+
+    def __len__(self) -> int:
+        return self.n
+
+    def empty(self) -> Log:
+        """One of the same kind without rows, in memory."""
+        return Log(
+            self.width, action_sets=self.action_sets, sparse=self.sparse, continuous=self.continuous,
+            n_actions=self.n_actions, reward_range=self.reward_range,
+        )  # fmt: skip
+
+    def reserve(self, more: int) -> None:
+        """Room for `more` rows at once: growing step by step may leave buffers half empty."""
+        need = self.n + more
+        if need > len(self._actions):
+            self._actions = self._buffers.grown("actions", self._actions, need)
+            self._rewards = self._buffers.grown("rewards", self._rewards, need)
+            self._propensities = self._buffers.grown("propensities", self._propensities, need)
+
+    def append(self, entry: Any, action: Any, reward: float, propensity: float) -> None:
+        """One row that has been checked; its context as its reader's `entry` left it."""
+        n = self.n
+        if n == len(self._actions):
+            self.reserve(1)
+        self.contexts.append(n, entry)
+        self._actions[n], self._rewards[n], self._propensities[n] = action, reward, propensity
+        self.n = n + 1  # last: a reader in another thread sees whole rows
+
+    def extend(self, rows: Interactions) -> None:
+        """Rows that have been checked."""
+        self.extend_columns(rows.contexts, rows.actions, rows.rewards, rows.propensities)
+
+    def extend_columns(self, contexts: Any, actions: Array, rewards: Floats, propensities: Floats) -> None:
+        n, end = self.n, self.n + len(actions)
+        self.reserve(len(actions))
+        self.contexts.extend(n, contexts)
+        self._actions[n:end], self._rewards[n:end], self._propensities[n:end] = actions, rewards, propensities
+        self.n = end
+
+    def plays(self, rows: int) -> Ints:
+        """Of each action in the first so many rows, [K]; empty where there is no fixed number of actions."""
+        if self.n_actions is None:
+            return self._plays
+        if rows < self._counted:
+            self._plays, self._counted = np.zeros(self.n_actions, np.int64), 0
+        new = self._actions[self._counted : rows]
+        if len(new):
+            self._plays, self._counted = self._plays + np.bincount(new, minlength=self.n_actions), rows
+        return self._plays
+
+    @property
+    def columns(self) -> Interactions:
+        return self[: self.n]
+
+    def __getitem__(self, rows: slice) -> Interactions:
+        n = self.n
+        whole = Interactions.trusted(
+            self.contexts.view(n), self._actions[:n], self._rewards[:n], self._propensities[:n],
+            self.reward_range, self.n_actions, self.continuous,
+        )  # fmt: skip
+        return whole if rows == slice(None, n, None) else whole[rows]
+
+    def state(self) -> dict[str, Array]:
+        """Arrays that `restore` makes the same log of."""
+        rows = self.columns
+        arrays = {"actions": rows.actions, "rewards": rows.rewards, "propensities": rows.propensities}
+        return {f"log.{name}": array for name, array in (arrays | self.contexts.arrays(self.n)).items()}
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """Into an empty log."""
+        arrays = {name.removeprefix("log."): array for name, array in state.items() if name.startswith("log.")}
+        rows = arrays["actions"], arrays["rewards"], arrays["propensities"]
+        self.extend_columns(self.contexts.rows_of(arrays), *rows)

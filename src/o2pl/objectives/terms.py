@@ -1,0 +1,35 @@
+"""What the pessimistic objective is made of: α, Φ and b of so many rows. Defined here for Python and kernels alike."""
+
+from __future__ import annotations
+
+import math
+
+from o2pl.compiled import compiled
+from o2pl.objectives.penalty import Phi
+from o2pl.protocols import Floats
+from o2pl.theory.schedules import clip_level, log_inverse_confidence
+
+# An optimistic start of the baseline: as if this many best rewards had been seen. It makes a learner that has met only
+# failures move off the action that failed.
+PRIOR_ROWS = 3.0
+
+
+# Places in `Pessimistic.numbers`. NaN: by the theory's schedule (CLIP), the mean of the losses (BASELINE).
+CLIP, BETA, P, DELTA, PENALTY, BASELINE, L2 = range(7)
+
+
+@compiled
+def clip_at(numbers: Floats, t: float) -> float:
+    return clip_level(max(t, 1.0), numbers[BETA], numbers[P]) if math.isnan(numbers[CLIP]) else numbers[CLIP]
+
+
+@compiled
+def penalty_at(numbers: Floats, t: float) -> Phi:
+    t = max(t, 1.0)
+    return Phi(clip_at(numbers, t), t, log_inverse_confidence(t, numbers[DELTA]), numbers[P], numbers[PENALTY])
+
+
+@compiled
+def baseline_at(numbers: Floats, total_loss: float, rows: float) -> float:
+    mean = (total_loss - PRIOR_ROWS) / (rows + PRIOR_ROWS)
+    return mean if math.isnan(numbers[BASELINE]) else numbers[BASELINE]

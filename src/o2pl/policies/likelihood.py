@@ -1,0 +1,55 @@
+"""Log-probabilities of any policy, with their gradients: for those who need π itself and not its scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from o2pl.policies.sampling import log_softmax
+from o2pl.protocols import Array, Floats, Policy, Pullback
+from o2pl.rows import ActionSets
+
+
+def log_likelihood(policy: Policy, params: Floats, features: Any, actions: Array) -> tuple[Floats, Pullback]:
+    """Log π(a_s|x_s), [n], and its pullback."""
+    scores, pull_scores = policy.forward(params, features, actions)
+    if policy.continuous:
+        return scores, pull_scores
+    log_pi, pull = _log_probabilities(scores, features)
+    played: Any = (np.arange(len(actions)), actions)
+    if isinstance(features, ActionSets):
+        played = features.offsets[:-1] + actions
+
+    def pullback(cotangent: Floats) -> Floats:
+        every = np.zeros_like(log_pi)
+        every[played] = cotangent
+        return pull_scores(pull(every))
+
+    return log_pi[played], pullback
+
+
+def log_probabilities(policy: Policy, params: Floats, features: Any) -> tuple[Floats, Pullback]:
+    """Log π(·|x_s) of a discrete policy, [n, K] or flat, and its pullback."""
+    scores, pull_scores = policy.forward(params, features, np.empty(0, np.int64))
+    log_pi, pull = _log_probabilities(scores, features)
+    return log_pi, lambda cotangent: pull_scores(pull(cotangent))
+
+
+def probabilities(policy: Policy, params: Floats, features: Any) -> Floats:
+    """π(·|x_s) of a discrete policy, [n, K] or flat; a row's result does not depend on the rows beside it."""
+    return np.exp(_log_probabilities(policy.scores(params, features), features)[0])
+
+
+def _log_probabilities(scores: Floats, features: Any) -> tuple[Floats, Pullback]:
+    sets = features.offsets if isinstance(features, ActionSets) else None
+    log_pi = log_softmax(scores, sets)
+
+    def pull(cotangent: Floats) -> Floats:
+        """Log π = scores - log Σ exp scores: c - π Σ_a c_a."""
+        if sets is None:
+            return np.asarray(cotangent - np.exp(log_pi) * cotangent.sum(axis=1, keepdims=True))
+        totals = np.repeat(np.add.reduceat(cotangent, sets[:-1]), np.diff(sets))
+        return np.asarray(cotangent - np.exp(log_pi) * totals)
+
+    return log_pi, pull

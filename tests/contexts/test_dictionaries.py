@@ -1,0 +1,211 @@
+"""Dictionaries to rows: names and hashes by a plain reference, collisions by chance, products, and what is refused."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import subprocess
+import sys
+import zlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+from o2pl import InvalidInput
+from o2pl.contexts import DictionaryReader
+from o2pl.contexts.dictionaries import expand, expanded_size, name_hash, write_row
+from o2pl.rows import SparseRows
+
+CONTEXT: dict[str, Any] = {
+    "user": {"id": "u17", "age": 31, "vip": True, "email": None},
+    "tags": ["a", "b", "a"],
+    "hour": 7,
+    "embedding": [0.5, -2.0],
+}
+# by hand from the rules
+NAMES = [
+    ("user.id=u17", 1.0),
+    ("user.age", 31.0),
+    ("user.vip=true", 1.0),
+    ("tags=a", 1.0),
+    ("tags=b", 1.0),
+    ("tags=a", 1.0),
+    ("hour", 7.0),
+    ("embedding[0]", 0.5),
+    ("embedding[1]", -2.0),
+]
+
+
+def murmur_finaliser(h: int) -> int:
+    """MurmurHash3's last mixing of 32 bits, on numbers without end."""
+    h ^= h >> 16
+    h = h * 0x85EBCA6B % 2**32
+    h ^= h >> 13
+    h = h * 0xC2B2AE35 % 2**32
+    return h ^ h >> 16
+
+
+def entries(rows: SparseRows, row: int = 0) -> list[tuple[int, float]]:
+    own = slice(rows.offsets[row], rows.offsets[row + 1])
+    return list(zip(rows.indices[own].tolist(), rows.values[own].tolist(), strict=True))
+
+
+@pytest.mark.parametrize("bits", [4, 18, 26])
+@pytest.mark.parametrize("signed", [False, True])
+def test_rows_are_those_of_the_rules(bits: int, signed: bool) -> None:
+    rows = DictionaryReader(bits, signed).rows([{}, CONTEXT, CONTEXT])
+    hashes = [murmur_finaliser(zlib.crc32(name.encode())) for name, _ in NAMES]
+    signs = [-1 if signed and h >= 2**31 else 1 for h in hashes]
+    expected = [(h % 2**bits, sign * v) for h, sign, (_, v) in zip(hashes, signs, NAMES, strict=True)]
+    assert entries(rows, 0) == []
+    assert entries(rows, 1) == entries(rows, 2) == expected
+    assert len(set(signs)) == 1 + signed
+    assert (rows.width, len(rows), rows.indices.dtype, rows.values.dtype) == (2**bits, 3, np.int32, np.float32)
+
+
+def test_hashes_stay_what_they_are() -> None:
+    known = {"user.id=u17": 4116097828, "user.age": 4000801328, "": 0, "città=Ærø": 3612434409}
+    assert {name: name_hash(name) for name in known} == known
+    elsewhere = "from o2pl.contexts.dictionaries import name_hash; print(name_hash('user.id=u17'))"
+    environment = {**os.environ, "PYTHONHASHSEED": "7"}
+    found = subprocess.run(
+        [sys.executable, "-c", elsewhere], capture_output=True, text=True, check=True, env=environment
+    )
+    assert int(found.stdout) == known["user.id=u17"]
+
+
+@pytest.mark.parametrize("pattern", ["id=u{}", "id={:06d}", "a.{}", "{}=x"])
+def test_collisions_are_those_of_chance(pattern: str) -> None:
+    """The number of indices in use: normal by the occupancy problem; each within 4.5 deviations, level 7e-6."""
+    n, width = 30_000, 2**16
+    used = len({name_hash(pattern.format(i)) % width for i in range(n)})
+    empty = math.exp(-n / width)
+    deviation = math.sqrt(width * (empty - (1 + n / width) * empty**2))
+    assert abs(used - width * (1 - empty)) < 4.5 * deviation
+
+
+def test_products_of_namespaces() -> None:
+    context = {"hour": 7.0, "user": {"id": "u", "age": 3.0}, "item": ["x", "y", "z"], "other": "o"}
+    plain = entries(DictionaryReader(18).rows([context]))
+    pairs = (("user", "item"), ("hour", "user"), ("item", "item"), ("no", "hour"))
+    rows = DictionaryReader(18, interactions=pairs).rows([context, dict(reversed(context.items())), {"hour": 1.0}])
+    assert entries(rows)[: len(plain)] == plain
+    user, item, hour = [1.0, 3.0], [1.0] * 3, [7.0]
+    products = [a * b for a, b in itertools.chain(itertools.product(user, item), itertools.product(hour, user))]
+    products += [a * b for a, b in itertools.combinations(item, 2)]
+    crossed = entries(rows)[len(plain) :]
+    assert [value for _, value in crossed] == products
+    assert len({index for index, _ in crossed} | {index for index, _ in plain}) == len(plain) + len(products)
+    assert sorted(entries(rows, 1)) == sorted(entries(rows))  # the order of the keys does not matter
+    assert len(entries(rows, 2)) == 1
+
+
+def test_products_hash_by_what_they_are_made_of() -> None:
+    pairs = [{"a": f"w{i}", "b": f"w{j}"} for i in range(40) for j in range(40)]
+    rows = DictionaryReader(26, interactions=(("a", "b"),)).rows(pairs)
+    assert len(set(rows.indices[2::3].tolist())) >= 1600 - 1  # as many as there are, but for a chance in fifty of one
+
+
+def test_one_at_a_time_and_many_agree() -> None:
+    reader = DictionaryReader(18, True, (("user", "tags"),))
+    long = {"user": {f"k{i}": f"v{i}" for i in range(200)}, "tags": ["a", "b"]}  # more than there was room for
+    for context in (CONTEXT, {}, long, CONTEXT):
+        hashes, values, n, segments, pairs, mask, signed = reader.entry(context)
+        size = expanded_size(n, segments, pairs)
+        indices, numbers = np.empty(size, np.int32), np.empty(size, np.float32)
+        assert expand(hashes, values, n, segments, pairs, mask, signed, 0, indices, numbers) == size
+        assert entries(reader.rows([context])) == list(zip(indices.tolist(), numbers.tolist(), strict=True))
+        assert entries(reader.row(context)) == entries(reader.rows([context]))
+
+
+def test_a_row_is_written_where_there_is_room_and_nowhere_else() -> None:
+    entry = DictionaryReader(18).entry(CONTEXT)
+    for room, rows in ((8, 3), (9, 1)):
+        offsets, indices, values = np.zeros(rows, np.int64), np.full(room, -1, np.int32), np.zeros(room, np.float32)
+        assert not write_row(*entry, 0, offsets, indices, values)
+        assert (indices == -1).all()
+    offsets, indices, values = np.zeros(2, np.int64), np.empty(9, np.int32), np.empty(9, np.float32)
+    assert write_row(*entry, 0, offsets, indices, values)
+    assert offsets.tolist() == [0, 9]
+
+
+def test_numpy_values_and_forgotten_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    same = {
+        "user": {"id": np.str_("u17"), "age": np.int64(31), "vip": np.bool_(True)},
+        "tags": ("a", "b", "a"),
+        "hour": np.float32(7),
+        "embedding": np.array([0.5, -2.0]),
+    }
+    reader = DictionaryReader(18)
+    assert entries(reader.rows([same])) == entries(reader.rows([CONTEXT]))
+    assert entries(reader.rows([{"tags": {"b", "a"}}])) == entries(reader.rows([{"tags": ["a", "b"]}]))
+    assert (
+        entries(reader.rows([{"x": True}]))
+        == entries(reader.rows([{"x": "true"}]))
+        == entries(reader.rows([{"x": [True]}]))
+    )
+    monkeypatch.setattr("o2pl.contexts.dictionaries._WORDS", 3)
+    small = DictionaryReader(18)
+    for _ in range(3):
+        assert entries(small.rows([CONTEXT])) == entries(reader.rows([CONTEXT]))
+
+
+@pytest.mark.parametrize(
+    ("context", "said"),
+    [
+        ({"user": {"age": math.nan}}, "context, row 1, user.age: found nan, expected a finite number"),
+        ({"user": {"age": np.float64("inf")}}, "user.age: found inf"),
+        ({"x": 10**60}, "x: found 1000"),
+        ({"x": 1e39}, "x: found 1e+39"),
+        ({"tags": ["a", {"b": 1}]}, "context, row 1, tags[1]: found {'b': 1} of type dict, expected a string, number"),
+        ({"tags": ["a", math.inf]}, "tags[1]: found inf"),
+        ({"a": {"when": object}}, "a.when: found <class 'object'> of type type, expected a string, number, bool, list"),
+        ({"a": {3: 1}}, "context, row 1, a: found the key 3 of type int, expected strings as keys"),
+        ({3: 1}, "context, row 1: found the key 3"),
+        ("user", "context, row 1: found 'user' of type str, expected a dictionary"),
+        ([1.0, 2.0], "context, row 1: found [1.0, 2.0] of type list"),
+        ({"m": np.zeros((2, 2))}, "m: found array"),
+        ({"z": 1j}, "z: found 1j of type complex"),
+    ],
+)
+def test_what_is_wrong_and_where(context: Any, said: str) -> None:
+    reader = DictionaryReader(18)
+    with pytest.raises(InvalidInput) as error:
+        reader.rows([CONTEXT, context])
+    assert said in str(error.value)
+    with pytest.raises(InvalidInput, match=r"^context[,:]"):
+        reader.entry(context)
+    assert entries(reader.rows([CONTEXT])) == entries(DictionaryReader(18).rows([CONTEXT]))
+
+
+@pytest.mark.parametrize("contexts", [CONTEXT, "text", 3, None])
+def test_a_batch_is_a_sequence(contexts: Any) -> None:
+    with pytest.raises(InvalidInput, match="expected a sequence of dictionaries"):
+        DictionaryReader(18).rows(contexts)
+
+
+def test_sparse_rows_are_checked() -> None:
+    reader = DictionaryReader(4)
+    fine = reader.rows([CONTEXT, {"x": 1.0}])
+    assert reader.rows(fine) is fine
+    with pytest.raises(InvalidInput, match="width 16, expected 32"):
+        DictionaryReader(5).rows(fine)
+    for bad in (np.nan, np.inf):
+        values = fine.values.copy()
+        values[-1] = bad
+        with pytest.raises(InvalidInput, match=f"row 1: found the value {bad}"):
+            reader.rows(SparseRows(fine.indices, values, fine.offsets, 16))
+    for bad_index in (-1, 16):
+        with pytest.raises(InvalidInput, match=f"at feature {bad_index}"):
+            reader.rows(SparseRows(np.full_like(fine.indices, bad_index), fine.values, fine.offsets, 16))
+
+
+def test_sparse_rows_slice_and_densify() -> None:
+    rows = DictionaryReader(6).rows([CONTEXT, {}, {"tags": ["a", "a"]}, {"hour": 3}])
+    dense = rows.dense()
+    assert dense.shape == (4, 64)
+    assert dense[2, name_hash("tags=a") % 64] == 2
+    for cut in (slice(1, 3), slice(0, 0), slice(3, 1), slice(-1, None), slice(None)):
+        np.testing.assert_array_equal(rows[cut].dense(), dense[cut])

@@ -1,0 +1,115 @@
+"""A script: what must work, and what must be said, where only the core is installed. `test_core.py` runs it."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import o2pl
+from o2pl import environments
+from o2pl.cli import app
+from o2pl.environments.logged import logistic_logger
+from o2pl.experiments import EXPERIMENTS, STUDIES, Ray, report, results, run
+from o2pl.learners.rivals import VowpalWabbit
+
+GENERATOR = np.random.default_rng(0)
+
+
+def acts_and_learns() -> None:
+    learner = o2pl.O2PL(n_actions=3, random_state=0)
+    for context in GENERATOR.normal(size=(40, 3)):
+        action, propensity = learner.act(context)
+        learner.update(context, action, float(action == context.argmax()), propensity)
+    contexts, actions = GENERATOR.normal(size=(300, 3)), GENERATOR.integers(3, size=300)
+    log = (contexts, actions, (actions == contexts.argmax(axis=1)).astype(float), np.full(300, 1 / 3))
+    learner.fit(*log)
+    learner.save("model.o2pl")
+    same = o2pl.load("model.o2pl")
+    np.testing.assert_array_equal(same.predict(contexts), learner.predict(contexts))
+    assert "estimator" in str(o2pl.evaluate(o2pl.Interactions(*log), learner, baseline="uniform"))
+    assert len(o2pl.read_log("model.o2pl")) == 300
+
+
+def every_command_has_its_help() -> None:
+    names = list(typer.main.get_group(app).commands)  # type: ignore[attr-defined]
+    assert {"run", "evaluate", "demo"} <= set(names)
+    for arguments in (["--help"], ["--version"], ["list"], *([name, "--help"] for name in names)):
+        done = CliRunner().invoke(app, arguments)
+        assert done.exit_code == 0, (arguments, done.output, done.exception)
+
+
+EVERYTHING = "matplotlib, pyarrow and scikit-learn"
+EXPERIMENTS_EXTRA = f"needs {EVERYTHING}: pip install 'o2pl[experiments]'"
+SCIKIT_LEARN = "needs scikit-learn: pip install 'o2pl[experiments]'"
+PYARROW = "needs pyarrow: pip install 'o2pl[experiments]'"
+MATPLOTLIB = "needs matplotlib: pip install 'o2pl[plots]'"
+LOGS = "reading Parquet and CSV needs pyarrow: pip install 'o2pl[logs]'"
+RAY = "the engine 'ray' needs ray: pip install 'o2pl[ray]'"
+
+COIN = environments.make_dataset([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1])
+DOORS: list[tuple[Callable[[], object], str]] = [
+    (lambda: o2pl.read_log("log.csv"), LOGS),
+    (lambda: o2pl.evaluate(o2pl.read_log("model.o2pl"), "uniform").figure(), f"drawing figures {MATPLOTLIB}"),
+    (environments.Embedded("digits").load, "the data set 'digits' " + SCIKIT_LEARN),
+    (environments.Synthetic().load, SCIKIT_LEARN),
+    (environments.OpenML(61).load, SCIKIT_LEARN),
+    (environments.ParquetSet(1, ".").load, PYARROW),
+    (lambda: environments.Advertising().sample(5, GENERATOR), SCIKIT_LEARN),
+    (lambda: logistic_logger(COIN, np.arange(4)), SCIKIT_LEARN),
+    (lambda: VowpalWabbit(2).act([1.0]), "needs vowpalwabbit: pip install 'o2pl[vw]'"),
+    (Ray, RAY),
+    (lambda: run(EXPERIMENTS["wheel"], out="out"), f"running experiments {EXPERIMENTS_EXTRA}"),
+    (lambda: results("out", "wheel"), PYARROW),
+    (lambda: report.build("out", STUDIES), EXPERIMENTS_EXTRA),
+]
+
+
+def every_door_names_its_extra() -> None:
+    for door, message in DOORS:
+        with pytest.raises(o2pl.MissingExtra, match=f"{re.escape(message)}$"):
+            door()
+
+
+COMMANDS: dict[str, str] = {
+    "evaluate log.csv --policy uniform": LOGS,
+    "evaluate model.o2pl --policy uniform --figure course.svg": f"drawing figures {MATPLOTLIB}",
+    "run wheel": f"running experiments {EXPERIMENTS_EXTRA}",
+    "run wheel/0": f"running experiments {EXPERIMENTS_EXTRA}",
+    "run wheel --engine ray": RAY,
+    "demo": f"running experiments {EXPERIMENTS_EXTRA}",
+    "reproduce": f"running experiments {EXPERIMENTS_EXTRA}",
+    "report .": f"making the report {EXPERIMENTS_EXTRA}",
+}
+
+
+def commands_say_it_in_one_line() -> None:
+    for command, message in COMMANDS.items():
+        done = CliRunner().invoke(app, command.split())
+        assert done.exit_code == 2, (command, done.output, done.exception)
+        assert done.stdout == "", (command, done.stdout)
+        assert done.stderr == f"o2pl: {message}\n", (command, done.stderr)
+
+
+def evaluate_does_without_a_picture_that_nobody_asked_for() -> None:
+    done = CliRunner().invoke(app, ["evaluate", "model.o2pl", "--policy", "uniform"])
+    assert done.exit_code == 0, done.output
+    assert "figure: not drawn; to draw it: pip install 'o2pl[plots]'" in done.stdout
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        Path("log.csv").write_text("x,action,reward,propensity\n1,0,1,0.5\n")
+        Path("1_coin.parquet").write_bytes(b"never read")
+        acts_and_learns()
+        every_command_has_its_help()
+        every_door_names_its_extra()
+        commands_say_it_in_one_line()
+        evaluate_does_without_a_picture_that_nobody_asked_for()

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import numpy as np
+from tests.evaluation.cases import log_of, policy
+
+from o2pl.evaluation.evaluate import evaluate
+
+
+def test_wrong_propensities_forbid_an_answer() -> None:
+    log = log_of(propensities=np.full(2000, 1 / 3))
+    result = evaluate(log, policy, baseline="logged")
+    assert any("do not match the actions" in warning for warning in result.warnings)
+    assert not result.safe_to_deploy()
+    sure = evaluate(log_of(propensities=np.ones(2000)), policy, baseline="logged")
+    assert any("100% of the rows say that their action was certain" in warning for warning in sure.warnings)
+    assert sure.doubt == "every propensity is 1, yet the log holds several actions"
+
+
+def test_heavy_weights_and_few_useful_rows_are_said() -> None:
+    log = log_of(5000)
+    rare = evaluate(
+        log,
+        np.where(np.arange(5000) < 20, 1.0, 1e-9)[:, None] * [0, 0, 1.0]
+        + [[1, 0, 0]] * 5000
+        - np.where(np.arange(5000) < 20, 1.0, 1e-9)[:, None] * [1.0, 0, 0],
+    )
+    assert rare.diagnostics.effective > 30
+    one = np.full(5000, 1e-9)
+    one[7] = 1.0
+    result = evaluate(log, one)
+    assert any("are worth 1 for this policy" in warning for warning in result.warnings)
+    assert any(warning.startswith("One row carries") for warning in result.warnings)

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.evaluation.cases import POLICY, log_of, policy
+
+import o2pl
+from o2pl import ActionSets, InvalidInput
+from o2pl.evaluation.evaluate import evaluate
+from o2pl.evaluation.targets import as_target
+from o2pl.interactions import Interactions
+
+
+def test_a_policy_is_the_same_however_it_is_given() -> None:
+    log, rows = log_of(50), slice(10, 30)
+    table = np.tile(POLICY, (50, 1))
+    for target in (as_target(policy, log), as_target(table, log)):
+        np.testing.assert_array_equal(target.all_actions(rows), table[rows])
+        np.testing.assert_array_equal(target.played(rows), POLICY[log.actions[rows]])
+        assert target.nodes(rows) is None
+    alone = as_target(POLICY[log.actions], log)  # of the logged actions only
+    np.testing.assert_array_equal(alone.played(rows), POLICY[log.actions[rows]])
+    assert alone.all_actions(rows) is None
+    np.testing.assert_array_equal(as_target("logged", log).played(rows), log.propensities[rows])
+    np.testing.assert_array_equal(as_target("uniform", log).played(rows), 1 / 3)
+
+
+def test_the_uniform_policy_of_action_sets_follows_their_sizes() -> None:
+    sets = ActionSets.of([np.zeros((k, 2)) for k in (1, 2, 4)])
+    log = Interactions(sets, [0, 1, 3], np.ones(3), [1.0, 0.5, 0.25])
+    np.testing.assert_array_equal(as_target("uniform", log).played(slice(0, 3)), [1, 1 / 2, 1 / 4])
+
+
+def test_bad_policies() -> None:
+    log = log_of(20)
+    for given, message in (
+        ("best", "policy: found 'best'"),
+        (np.ones(3), r"policy: found shape \(3,\) for a log of 20 rows"),
+        (np.ones((20, 3)), "policy, row 0: found probabilities that sum to 3"),
+        (np.tile([1.5, -0.5, 0], (20, 1)), "a negative one"),
+        (np.ones((20, 2)) / 2, r"found shape \(20, 2\), expected \(20, 3\)"),
+        (np.full(20, 2.0), "policy, row 0: found 2.0, expected a probability"),
+        (o2pl.GaussianO2PL(), "continuous actions"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            evaluate(log, given)

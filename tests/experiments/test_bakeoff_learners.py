@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from o2pl import O2PL
+from o2pl.experiments.bakeoff_learners import (
+    ENTRANTS,
+    FROZEN,
+    TRIED,
+    candidate_learners,
+    frozen_learners,
+    read_frozen,
+)
+from o2pl.experiments.description import built
+from o2pl.learners.estimators import CONTROL
+from o2pl.storage import decode
+
+
+def test_everyone_who_is_tuned_has_as_many_settings():
+    assert {len(entrant.candidates) for entrant in ENTRANTS.values()} == {0, TRIED, TRIED + 4}
+    params = [json.dumps([each.description["family"], each.description["params"]]) for each in candidate_learners()]
+    assert len(set(params)) == len(params)
+    assert {each.description["name"] for each in frozen_learners()} == set(ENTRANTS)
+
+
+def test_settings_make_the_learner_they_describe():
+    for each in (*frozen_learners(), *candidate_learners()):
+        settings = json.loads(json.dumps(each.description))
+        learner: Any = built(settings, n_actions=4, random_state=11)
+        made = learner.get_params()
+        assert (made.pop("n_actions"), made.pop("random_state")) == (4, 11)
+        assert made.pop("reward_range", (0.0, 1.0)) == (0.0, 1.0)
+        assert made == {name: decode(value) for name, value in settings["params"].items()}
+        assert each.needs == ("vw" if settings["class"] == "VowpalWabbit" else None)
+
+
+def test_the_default_constructor_is_what_takes_part_and_what_was_frozen():
+    params = {each.description["name"]: each.description["params"] for each in frozen_learners()}
+    default = O2PL().get_params()
+    assert {name: decode(value) for name, value in params["o2pl"].items()}.items() <= default.items()
+    frozen = {name: decode(value) for name, value in read_frozen()["o2pl"]["settings"].items()}
+    assert default["control"] == "auto"  # CONTROL for the worlds of the bake-off, which have fixed actions
+    assert O2PL(**frozen).get_params() == default | {"control": CONTROL}
+
+
+def test_the_published_protocol_is_vw_off_the_shelf():
+    for each in frozen_learners():
+        if each.description["protocol"] == "published":
+            learner: Any = built(each.description, n_actions=3, random_state=0)
+            assert learner.features.maps == ()
+            assert (learner.constant, learner.costs, learner.learning_rate) == (False, (0.0, 1.0), 0.5)
+
+
+def test_the_settings_in_the_documents_are_those_that_play():
+    shown = Path(__file__).parents[2] / "docs/reproduction/bakeoff/settings.json"
+    assert shown.read_bytes() == FROZEN.read_bytes()

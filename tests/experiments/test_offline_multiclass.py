@@ -1,0 +1,17 @@
+from __future__ import annotations
+
+from offline_rows import rows_of, verdicts
+
+from o2pl.experiments.offline_multiclass import OFFLINE_MULTICLASS
+
+
+def test_verdicts_of_the_multiclass_study_follow_the_rows():
+    good = verdicts(OFFLINE_MULTICLASS, rows_of(OFFLINE_MULTICLASS, {"o2pl": 0.9}))
+    assert good.pop("one-setting") is False
+    assert all(good.values())
+    lost = verdicts(OFFLINE_MULTICLASS, rows_of(OFFLINE_MULTICLASS, {"o2pl": 0.9, "ipw-csc@iris": 0.95}))
+    assert lost["beats-ipw-csc"]
+    assert not lost["level-with-the-best"]
+    same = verdicts(OFFLINE_MULTICLASS, rows_of(OFFLINE_MULTICLASS, {"o2pl-synthetic": 0.9}))
+    assert same["one-setting"]
+    assert not same["beats-dr"]

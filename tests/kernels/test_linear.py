@@ -1,0 +1,85 @@
+"""Values of policies linear in their features: any number of blocks and panels, features kept or not, any threads."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+from o2pl.features.plan import feature_plan, planned_features
+from o2pl.kernels import linear
+from o2pl.kernels.linear import PANEL, block_bounds, inverse_propensities
+from o2pl.kernels.softmax import softmax_value
+from o2pl.learners.member import QUADRATIC
+from o2pl.objectives import PessimisticLog, Phi, PolicyValue, ridge_control
+from o2pl.oracles import LBFGS
+from o2pl.policies import Softmax
+
+K, ROWS = 3, 256  # the fewest rows of a block
+
+
+def problem(n: int, with_control: bool, d: int = 4) -> tuple[Any, Any, Any, int]:
+    """Features of rows, all features, and a log whose weights are clipped here and there."""
+    generator = np.random.default_rng(n)
+    x = generator.normal(size=(n, d)).astype(np.float32)
+    seen = QUADRATIC.observe(QUADRATIC.init(d), x)
+    plan = feature_plan(QUADRATIC, seen, d)
+    assert plan is not None
+    actions, losses = generator.integers(K, size=n), -generator.random(n)
+    features = planned_features(plan, x)
+    control = ridge_control(features, actions, losses, K, -0.4, 2.0) if with_control else None
+    phi = Phi(3.0, n, 5.0, 0.5, 0.7)
+    log = PessimisticLog(actions, losses, generator.uniform(0.1, 1, n), 3.0, phi, -0.4, control, 0.2)
+    return lambda rows: planned_features(plan, x[rows]), features, log, plan.width
+
+
+@pytest.mark.parametrize("with_control", [False, True])
+@pytest.mark.parametrize("n", [1, 7, ROWS - 1, ROWS, ROWS + 1, 3 * ROWS + 5, (PANEL + 1) * ROWS + 1])
+@pytest.mark.parametrize("held", [0, linear.HELD])
+def test_any_number_of_blocks_is_the_general_objective(
+    n: int, with_control: bool, held: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(linear, "HELD", held)
+    monkeypatch.setattr(linear, "BLOCK", 1)
+    rows, features, log, width = problem(n, with_control)
+    fast, general = softmax_value(log, rows, width, K), PolicyValue(Softmax(K), features, log)
+    assert len(fast._blocks) == -(-n // ROWS)
+    for seed in range(2):  # the second time features may be those that were kept
+        params = np.random.default_rng(seed).normal(size=K * width)
+        found, expected = fast(params), general(params)
+        assert found[0] == pytest.approx(expected[0], rel=2e-5, abs=1e-6)
+        np.testing.assert_allclose(found[1], expected[1], atol=2e-5)
+
+
+def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linear, "BLOCK", 1)
+    rows, _, log, width = problem(3 * PANEL * ROWS + 100, True)
+    start, oracle = np.random.default_rng(0).normal(size=K * width), LBFGS(iterations=4, memory=4)
+
+    def solved(threads: int) -> tuple[Any, Any]:
+        with threadpool_limits(threads, user_api="blas"):
+            function = softmax_value(log, rows, width, K)
+            found, _ = oracle.step(function, start, oracle.init(len(start)))
+            return (found.value, found.evaluations), np.append(found.params, function(start)[1])
+
+    alone, together = solved(1), solved(3)
+    assert alone[0] == together[0]
+    np.testing.assert_array_equal(alone[1], together[1])
+
+
+def test_blocks_hold_every_row_once() -> None:
+    for n, width in ((1, 3), (1000, 10**6), (10**6, 20), (0, 4)):
+        bounds = block_bounds(n, width)
+        assert (bounds[0], bounds[-1]) == (0, n)
+        assert all(a < b for a, b in pairwise(bounds)) or n == 0
+
+
+def test_tiny_propensities_are_finite_numbers() -> None:
+    log = PessimisticLog(np.zeros(2, int), np.zeros(2), np.array([1e-320, 0.5]), 3.0, Phi(3.0, 2, 1.0))
+    for kind in (np.float32, np.float64):
+        found = inverse_propensities(log, kind)
+        assert np.isfinite(found).all()
+        assert found[1] == 2

@@ -1,0 +1,47 @@
+"""The kernel of sparse rows beside the dense softmax on the same rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from o2pl.interactions import Interactions
+from o2pl.kernels.sparse import SparseValue
+from o2pl.objectives import Control, Pessimistic, PolicyValue
+from o2pl.policies import Softmax
+from o2pl.rows import SparseRows
+
+
+def sparse_matrix(n: int, d: int, seed: int) -> SparseRows:
+    """Rows of some features, some twice in a row, some rows empty."""
+    generator = np.random.default_rng(seed)
+    sizes = generator.integers(0, 6, size=n)
+    total = int(sizes.sum())
+    indices = generator.integers(0, d, size=total).astype(np.int32)
+    return SparseRows(indices, generator.normal(size=total).astype(np.float32), np.cumsum([0, *sizes]), d)
+
+
+@pytest.mark.parametrize("n_actions", [2, 5, 8, 11])
+@pytest.mark.parametrize("controlled", [False, True])
+@pytest.mark.parametrize("objective", [Pessimistic(0.3, "theory", "mean", 2.0), Pessimistic(1.0, 1.5, None, p=0.5)])
+def test_objective_and_gradient_are_the_dense_ones(n_actions: int, controlled: bool, objective: Pessimistic) -> None:
+    n, d = 300, 40
+    generator, rows = np.random.default_rng(n_actions), sparse_matrix(n, d, n_actions)
+    actions, rewards = generator.integers(n_actions, size=n), generator.random(n)
+    log = Interactions(rows, actions, rewards, generator.uniform(0.1, 1.0, size=n), (0, 1), n_actions)
+    model = -generator.random((n_actions, n)).astype(np.float32)
+    control = Control(model, model[actions, np.arange(n)].astype(float)) if controlled else None
+    prepared = objective.prepare(log, control)
+    dense = PolicyValue(Softmax(n_actions), rows.dense().astype(np.float64), prepared)
+    sparse = SparseValue(prepared, rows, n_actions)
+    params = 0.5 * generator.normal(size=(d, n_actions))  # all weights of a feature side by side
+    value, gradient = sparse(params.reshape(-1))
+    expected, its_gradient = dense(params.T.reshape(-1))
+    assert value == pytest.approx(expected, rel=2e-6, abs=1e-7)
+    np.testing.assert_allclose(gradient.reshape(d, -1).T.reshape(-1), its_gradient, atol=2e-7 + 2e-6 * abs(value))
+    assert np.abs(gradient).max() > 1e-3
+    for _ in range(3):  # and by differences of the value itself, along random directions
+        direction = generator.normal(size=params.size)
+        direction *= 5e-3 / np.linalg.norm(direction)  # short: past few kinks, where rows begin to be clipped
+        ends = [sparse(params.reshape(-1) + sign * direction)[0] for sign in (1, -1)]
+        assert (ends[0] - ends[1]) / 2 == pytest.approx(float(gradient @ direction), rel=0.02, abs=1e-6)

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from o2pl.objectives import ridge_control
+
+
+def slow_control(x: Any, actions: Any, losses: Any, k: int, b: float, ridge: float) -> tuple[Any, Any]:
+    """Every row left out by fitting again without it."""
+
+    def fit(keep: Any, a: int) -> Any:
+        mine = keep & (actions == a)
+        gram = x[mine].T @ x[mine] + ridge * np.eye(x.shape[1])
+        return np.linalg.solve(gram, x[mine].T @ (losses[mine] - b))
+
+    everything = np.full(len(x), True)
+    predicted = np.stack([b + x @ fit(everything, a) for a in range(k)], axis=1)
+    played = np.array([b + x[s] @ fit(np.arange(len(x)) != s, actions[s]) for s in range(len(x))])
+    return np.clip(predicted, -1, 0), np.clip(played, -1, 0)
+
+
+@pytest.mark.parametrize("n", [5, 60])  # fewer rows than features per action, and more
+def test_control_variate_equals_refitting_without_each_row(n: int) -> None:
+    generator = np.random.default_rng(0)
+    x, actions = generator.normal(size=(n, 6)), generator.integers(3, size=n)
+    losses = -generator.random(n)
+    found = ridge_control(x, actions, losses, 4, -0.4, 1.5)  # action 3 is never played
+    predicted, played = slow_control(x, actions, losses, 4, -0.4, 1.5)
+    np.testing.assert_allclose(found.by_action.T, predicted, atol=1e-6)  # single precision
+    np.testing.assert_allclose(found.played, played, atol=1e-6)
+    np.testing.assert_array_equal(found.by_action[3], np.float32(-0.4))

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from o2pl.compiled import compiled
+from o2pl.errors import InvalidInput
+from o2pl.policies.sampling import (
+    UniformExploration,
+    acting_numbers,
+    acting_row,
+    acting_rows,
+    draw,
+    draw_one,
+    draw_rows,
+    equal_sets,
+    log_softmax,
+    mix_uniform,
+    sharpen,
+    softmax_in_place,
+)
+from o2pl.protocols import Explored
+
+
+@compiled
+def _mixed_in_a_kernel(probabilities: np.ndarray, epsilon: float, share: float, out: np.ndarray) -> None:
+    for k in range(len(probabilities)):
+        out[k] = mix_uniform(probabilities[k], epsilon, share)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0])
+def test_mixing_is_the_same_for_numbers_arrays_and_kernels(epsilon: float) -> None:
+    probabilities = np.array([0.7, 0.3, 0.0])
+    slow = [(1 - epsilon) * p + epsilon / 3 for p in (0.7, 0.3, 0.0)]
+    np.testing.assert_allclose(mix_uniform(probabilities, epsilon, 1 / 3), slow, rtol=1e-15)
+    np.testing.assert_allclose([mix_uniform(p, epsilon, 1 / 3) for p in probabilities], slow, rtol=1e-15)
+    inside = np.empty(3)
+    _mixed_in_a_kernel(probabilities, epsilon, 1 / 3, inside)
+    np.testing.assert_allclose(inside, slow, rtol=1e-15)
+    np.testing.assert_allclose(mix_uniform(probabilities, epsilon, 1 / np.array([1, 2, 4]))[2], epsilon / 4)
+
+
+def test_a_mixture_is_never_above_1() -> None:
+    above = np.nextafter(1.0, 2.0)
+    assert mix_uniform(above, 0.0, 1.0) == 1
+    out = np.empty(1)
+    _mixed_in_a_kernel(np.array([above]), 0.0, 1.0, out)
+    assert out[0] == 1
+
+
+def test_inversion_skips_what_is_impossible_and_gives_the_rest_to_the_last() -> None:
+    probabilities = np.array([0.0, 0.25, 0.0, 0.75 - 1e-9, 0.0])
+    for uniform, action in ((0.0, 1), (0.2499, 1), (0.25, 3), (1 - 1e-12, 3)):
+        assert draw_one(probabilities, uniform) == action
+
+
+def test_sets_and_rows_are_drawn_alike() -> None:
+    generator = np.random.default_rng(0)
+    probabilities, uniforms = generator.dirichlet(np.ones(3), size=200), generator.random(200)
+    actions, propensities = draw_rows(probabilities, uniforms)
+    slow = (probabilities.cumsum(axis=1) <= uniforms[:, None]).sum(axis=1)
+    np.testing.assert_array_equal(actions, slow)
+    np.testing.assert_array_equal(propensities, probabilities[np.arange(200), slow])
+    sets = draw(probabilities.reshape(-1), np.arange(0, 601, 3), uniforms)
+    np.testing.assert_array_equal(sets[0], actions)
+    np.testing.assert_array_equal(sets[1], propensities)
+
+
+def test_softmax_within_sets_and_sharpening() -> None:
+    scores, offsets = np.array([1.0, 3.0, -800.0, 800.0, 0.0]), np.array([0, 2, 5])
+    found = np.exp(log_softmax(scores, offsets))
+    assert found[0] == pytest.approx(1 / (1 + np.exp(2)))
+    np.testing.assert_allclose(found[2:], [0, 1, 0], atol=1e-300)
+    np.testing.assert_allclose(log_softmax(scores[None, :2])[0], np.log(found[:2]))
+    softmax_in_place(scores[:2], 2.0)
+    assert scores[0] == pytest.approx(1 / (1 + np.exp(4)))
+    pi = np.array([[0.2, 0.8], [0.0, 1.0]])
+    np.testing.assert_allclose(sharpen(pi, 1.0), pi)
+    np.testing.assert_allclose(sharpen(pi, 3.0), [[0.008 / 0.52, 0.512 / 0.52], [0, 1]])
+
+
+NONE = np.empty(0)
+EXPLORED = {
+    "nothing": Explored(0.0, NONE, NONE),
+    "uniform": Explored(0.2, NONE, NONE),
+    "a bonus": Explored(0.0, np.array([0.5, 0.0, -1.0]), NONE),
+    "a share": Explored(0.3, NONE, np.array([0.7, 0.2, 0.1])),
+    "both": Explored(0.3, np.array([0.5, 0.0, -1.0]), np.array([0.7, 0.2, 0.1])),
+}
+
+
+@pytest.mark.parametrize("name", EXPLORED)
+@pytest.mark.parametrize("shares", [(1.0,), (0.6, 0.4)])
+def test_acting_is_mixture_then_sharpening_then_exploring(name: str, shares: tuple[float, ...]) -> None:
+    explored, sharpness = EXPLORED[name], 1.7
+    scores = np.random.default_rng(0).normal(size=(len(shares), 4, 3))
+    numbers = acting_numbers(np.array(shares), sharpness, explored)
+    flat, out = scores.reshape(len(shares), -1), np.empty(12)
+    acting_rows(flat, equal_sets(4, 3), numbers, out)
+    np.testing.assert_array_equal(flat, scores.reshape(len(shares), -1))
+    for s in range(4):
+        members = np.exp(scores[:, s]) / np.exp(scores[:, s]).sum(axis=1, keepdims=True)
+        logits = sharpness * (np.log(np.array(shares) @ members) + (explored.bonus if len(explored.bonus) else 0))
+        pi = np.exp(logits) / np.exp(logits).sum()
+        share = explored.share if len(explored.share) else 1 / 3
+        expected = (1 - explored.epsilon) * pi + explored.epsilon * share
+        np.testing.assert_allclose(out[3 * s : 3 * s + 3], expected, rtol=1e-12)
+        alone = np.empty(3)
+        acting_row(scores[:, s].copy(), numbers, alone)
+        np.testing.assert_array_equal(alone, out[3 * s : 3 * s + 3])
+
+
+def test_uniform_exploration_is_a_share_of_every_action() -> None:
+    assert UniformExploration(0.2).at(np.array([5, 0])).epsilon == 0.2
+    with pytest.raises(InvalidInput, match="exploration"):
+        UniformExploration(1.5)

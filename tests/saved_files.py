@@ -1,0 +1,80 @@
+"""Learners that are kept as files, one of each kind: every later version of o2pl must read them.
+
+`python tests/saved_files.py` writes those of the present version, for a change of the format; older ones stay.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import o2pl
+from o2pl.policies import ThresholdClass
+from o2pl.storage import VERSION
+
+FOLDER = Path(__file__).parent / "data" / "saved"
+ROUNDS = 60
+
+
+def row(generator: Any) -> Any:
+    return generator.normal(size=2)
+
+
+def number(generator: Any) -> Any:
+    return generator.normal(size=1)
+
+
+def items(generator: Any) -> Any:
+    return generator.normal(size=(int(generator.integers(2, 5)), 2))
+
+
+def words(generator: Any) -> Any:
+    return {"user": f"u{generator.integers(4)}", "hour": float(generator.integers(24))}
+
+
+def lists_of_words(generator: Any) -> Any:
+    return [words(generator) for _ in range(int(generator.integers(2, 4)))]
+
+
+KINDS: dict[str, tuple[Any, Any]] = {
+    "union": (lambda: o2pl.O2PL(3, random_state=1), row),
+    "exploring": (lambda: o2pl.O2PL(3, policy="linear", exploration=0.1, random_state=1), row),
+    "replay": (lambda: o2pl.O2PL.paper_replay(3, random_state=1), row),
+    "actionwise": (lambda: o2pl.O2PL(policy="actionwise", random_state=1), items),
+    "hashed": (lambda: o2pl.O2PL(3, policy="hashed", random_state=1), words),
+    "hashed-actionwise": (lambda: o2pl.O2PL(policy="hashed actionwise", random_state=1), lists_of_words),
+    "thresholds": (lambda: o2pl.O2PL.paper(policy=ThresholdClass((-1.0, 0.0, 1.0), 0.1), random_state=1), number),
+    "gaussian": (lambda: o2pl.GaussianO2PL(learn_scale=True, random_state=1), row),
+}
+
+
+def play(learner: Any, context: Any, generator: Any, rounds: int) -> list[tuple[float, float]]:
+    """Rounds with rewards of chance; the decisions."""
+    decisions = []
+    for _ in range(rounds):
+        given = context(generator)
+        action, propensity = learner.act(given)
+        learner.update(given, action, float(generator.random() < 0.5), propensity)
+        decisions.append((float(action), float(propensity)))
+    return decisions
+
+
+def main() -> None:
+    """Files of the present version, and what their learners decide next."""
+    folder = FOLDER / f"v{VERSION}"
+    folder.mkdir(parents=True, exist_ok=True)
+    following = {}
+    for name, (make, context) in KINDS.items():
+        learner, generator = make(), np.random.default_rng(0)
+        play(learner, context, generator, ROUNDS)
+        learner.save(folder / f"{name}.o2pl")
+        learner.snapshot().save(folder / f"{name}-decider.o2pl")
+        following[name] = play(learner, context, generator, 20)
+    (folder / "decisions.json").write_text(json.dumps(following, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""The tests mirror the source tree: the tests of `src/o2pl/a/b.py` are in `tests/a/test_b.py`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SOURCE, TESTS = ROOT / "src" / "o2pl", ROOT / "tests"
+
+ELSEWHERE = {  # module: where it is tested, or why it is not
+    "errors.py": "a name",
+    "protocols.py": "signatures",
+    "version.py": "a number",
+    "kernels/values.py": "every registration runs in test_kernel_contracts",
+    "learners/gaussian.py": "beside O2PL in learners/test_estimators",
+    "learners/member.py": "through the engine",
+    "learners/params.py": "through the learners: clone, get_params, set_params in learners/test_estimators",
+    "learners/rivals/discrete.py": "in learners/rivals/test_rivals",
+    "extras.py": "in test_core",
+    "ahead.py": "test_cli runs the command, test_compiled what it compiles",
+    "experiments/bakeoff_figures.py": "drawn in test_bakeoff_study",
+    "experiments/demo.py": "run by test_cli, drawn in test_figures",
+    "experiments/studies.py": "a list",
+}
+ACROSS = {  # tests of more than one module
+    "test_benchmarks.py": "the bench, outside the package",
+    "test_peers.py": "the bench, outside the package",
+    "test_compiled.py": "the package `compiled` itself",
+    "test_core.py": "the extras, and the core without them",
+    "test_contracts.py": "every policy and every feature map",
+    "test_docs.py": "the documents",
+    "test_guarantees.py": "what the whole promises",
+    "test_layout.py": "this",
+    "test_kernel_contracts.py": "every kernel",
+    "test_saved_files.py": "every kind of learner",
+    "learners/test_hashed.py": "learners on dictionaries, end to end",
+    "learners/rivals/test_rivals.py": "every rival",
+    "environments/test_contract.py": "every world",
+}
+
+
+def logic() -> set[str]:
+    """The modules that hold more than names of others."""
+    modules = (path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py") if path.name != "__init__.py")
+    return set(modules)
+
+
+def test_every_module_has_a_test_of_its_name() -> None:
+    untested = {module for module in logic() if not (TESTS / module).with_name(f"test_{Path(module).name}").exists()}
+    assert untested == set(ELSEWHERE)
+
+
+def test_every_test_has_the_name_of_a_module() -> None:
+    tests = (path.relative_to(TESTS) for path in TESTS.rglob("test_*.py"))
+    strays = {test.as_posix() for test in tests if test.with_name(test.name[5:]).as_posix() not in logic()}
+    assert strays == set(ACROSS)

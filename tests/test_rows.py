@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from o2pl.contexts import DictionaryReader
+from o2pl.contexts.dictionaries import name_hash
+from o2pl.errors import InvalidInput
+from o2pl.rows import ActionSets
+
+CONTEXT: dict[str, Any] = {
+    "user": {"id": "u17", "age": 31, "vip": True, "email": None},
+    "tags": ["a", "b", "a"],
+    "hour": 7,
+    "embedding": [0.5, -2.0],
+}
+
+
+def test_sparse_rows_slice_and_densify() -> None:
+    rows = DictionaryReader(bits=6).rows([CONTEXT, {}, {"tags": ["a", "a"]}, {"hour": 3}])
+    dense = rows.dense()
+    assert dense.shape == (4, 64)
+    assert dense[2, name_hash("tags=a") % 64] == 2
+    for cut in (slice(1, 3), slice(0, 0), slice(3, 1), slice(-1, None), slice(None)):
+        np.testing.assert_array_equal(rows[cut].dense(), dense[cut])
+
+
+def test_action_sets_of_unlike_width_are_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"action set 1: found shape \(2, 3\), expected \(number of actions, 2\)"):
+        ActionSets.of([np.zeros((4, 2)), np.zeros((2, 3))])

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from o2pl import InvalidInput
+from o2pl.policies import Softmax, UniformMixture
+from o2pl.storage import UnreadableFile, decode, encode, read, write
+
+
+def test_a_file_brings_back_what_was_written_and_is_the_same_each_time(tmp_path: Path) -> None:
+    arrays = {"theta": np.arange(6.0).reshape(2, 3), "none": np.empty((0, 2), np.float32)}
+    for name in ("a", "b"):
+        write(tmp_path / name, {"kind": "toy"}, arrays)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    header, found = read(tmp_path / "a")
+    assert header["kind"] == "toy"
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(found[name], array)
+        assert found[name].dtype == array.dtype
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+
+
+def test_harmed_files_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write(path, {}, {"x": np.arange(100)})
+    whole = path.read_bytes()
+    for harmed in (b"", b"something else", whole[:-40], whole.replace(b'"version": 2', b'"version": 7')):
+        path.write_bytes(harmed)
+        with pytest.raises(UnreadableFile, match="file"):
+            read(path)
+
+
+@pytest.mark.parametrize(
+    "value", [None, True, 3, 0.5, "x", (1, (2.0, "y")), [1, (2,)], UniformMixture(Softmax(3), 0.2)], ids=repr
+)
+def test_settings_come_back_as_they_were(value: Any) -> None:
+    assert decode(encode(value)) == value
+
+
+def test_arrays_keep_their_type_and_strangers_are_refused() -> None:
+    array = np.array([[1, 2]], np.float32)
+    back = decode(encode(array))
+    np.testing.assert_array_equal(back, array)
+    assert back.dtype == np.float32
+    with pytest.raises(InvalidInput, match="cannot be saved"):
+        encode(object())
+    with pytest.raises(UnreadableFile, match="does not have"):
+        decode({"object": "Nobody", "fields": {}})
