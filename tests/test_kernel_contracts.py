@@ -31,6 +31,7 @@ from o2pl.learners import decider, member
 from o2pl.learners.member import LINEAR, QUADRATIC
 from o2pl.objectives import Pessimistic, PolicyValue
 from o2pl.objectives.control import ridge_baseline, ridge_control
+from o2pl.objectives.outcome import Outcome
 from o2pl.objectives.running_control import RunningControl
 from o2pl.oracles import Adam
 from o2pl.policies import ActionWise, FiniteClass, Gaussian, Softmax, SparseSoftmax, ThresholdClass
@@ -91,6 +92,7 @@ OBJECTIVES: dict[str, Sequence[Any]] = {
     "penalty": (0.1, 1.0),
     "p": (0.0, 0.5),
 }
+OUTCOMES: dict[str, Sequence[Any]] = {"competing": (True, False), "l2": (0.0, 1.0, 30.0), "level_l2": (0.0, 10.0)}
 LEARNERS: dict[str, Sequence[Any]] = {
     "baseline": ("mean", None, -0.4),
     "clip": ("theory", 2.0, None),
@@ -113,11 +115,18 @@ class Case:
     maps: tuple[Any, ...]
     contexts: str
     controls: bool = True  # whether there can be a control variate
+    objective: Any = Pessimistic
+
+    @property
+    def factors(self) -> dict[str, Sequence[Any]]:
+        """Settings of the objective."""
+        return OBJECTIVES if self.objective is Pessimistic else OUTCOMES
 
 
 DENSE = (LINEAR, QUADRATIC, Chain(()), Chain((Standardise(), Fourier(7), Intercept())))
 CASES = {
     (Softmax, Pessimistic, "dense"): Case(Softmax(K), DENSE, "rows"),
+    (Softmax, Outcome, "dense"): Case(Softmax(K), DENSE, "rows", controls=False, objective=Outcome),
     (Gaussian, Pessimistic, "dense"): Case(Gaussian(0.3, 0.8, learn_scale=True), DENSE, "rows"),
     (ActionWise, Pessimistic, "sets"): Case(
         ActionWise(), (Standardise(), Chain(()), Chain((Standardise(), Quadratic()))), "sets", controls=False
@@ -130,7 +139,7 @@ CASES = {
     ),
     (ThresholdClass, Pessimistic, "dense"): Case(ThresholdClass((-1.1, -0.2, 0.4, 1.3)), (Chain(()),), "rows"),
 }
-NAMES = {key: f"{key[0].__name__} {key[2]}" for key in CASES}
+NAMES = {key: f"{key[0].__name__} {key[1].__name__} {key[2]}" for key in CASES}
 each_case = pytest.mark.parametrize("case", CASES.values(), ids=NAMES.values())
 
 
@@ -168,6 +177,11 @@ def learner_of(case: Case, features: Any, **settings: Any) -> Any:
         # Without a clip a density of any scale may pile up on one row: there is no minimum.
         kept |= {"learn_scale": kept.get("clip", "theory") is not None, "centre": 0.3, "scale": 0.8}
         return o2pl.GaussianO2PL(features=features, random_state=0, **kept)
+    if case.objective is Outcome:
+        kept = {name: v for name, v in settings.items() if name in ("schedule", "exploration", "sharpness")}
+        competing = settings.get("baseline") is None  # which it does not have: so that both kinds meet all settings
+        objective = Outcome(competing, settings.get("l2", 1.0))
+        return o2pl.Bandit(policy=Member(features, case.policy, objective=objective), random_state=0, **kept)
     if case.contexts == "sets" and settings.get("control") is not None:
         settings["control"] = "auto"  # a number is refused
     return o2pl.O2PL(policy=Member(features, case.policy), random_state=0, **settings)
@@ -192,7 +206,7 @@ def problem_of(case: Case, features: Any, control: bool, n: int, start: int = 0,
     reader = learner_of(case, features)._new_reader(None)
     contexts, actions, rewards, propensities = raw_log(case, n, drift=True)
     rows = Interactions(reader.rows(contexts), actions, rewards, propensities, (0, 1))
-    objective = Pessimistic(**settings)
+    objective = case.objective(**settings)
     seen = features.init(n_inputs(rows.contexts))
     seen = features.observe(seen, rows.contexts.values if isinstance(rows.contexts, ActionSets) else rows.contexts)
     window = rows[start:]
@@ -213,19 +227,19 @@ def problem_of(case: Case, features: Any, control: bool, n: int, start: int = 0,
 
 
 def random_params(problem: Problem, seed: int) -> Any:
-    size = problem.policy.n_params(problem.width)
+    size = problem.policy.n_params(problem.width) + problem.objective.extra
     return 0.6 * np.random.default_rng(seed).normal(size=size)
 
 
 def assert_same_function(problem: Problem, fused: Any) -> None:
-    plain = PolicyValue(problem.policy, problem.featurise(), problem.log)
+    plain = PolicyValue(problem.policy, problem.featurise(), problem.log, problem.objective.extra)
     if isinstance(problem.policy, FinitePolicies):
         np.testing.assert_allclose(fused.values(), plain.values(), rtol=1e-9, atol=1e-11)
         return
     for seed in range(3):
         params = random_params(problem, seed)
         (value, gradient), (expected, slow) = fused(params.copy()), plain(params)
-        scale = 1 + np.abs(slow).max() + problem.log.losses.std()
+        scale = 1 + np.abs(slow).max() + problem.rows.losses.std()
         assert value == pytest.approx(expected, rel=1e-5, abs=1e-6)
         np.testing.assert_allclose(gradient, slow, rtol=1e-4, atol=2e-6 * scale)
 
@@ -239,7 +253,7 @@ def in_blocks(monkeypatch: pytest.MonkeyPatch, several: bool) -> None:
 @each_case
 def test_value_and_gradient_are_those_of_the_parts(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = ((1, False), (2, False), (40, False), (700, False), (700, True))  # rows, and whether in several blocks
-    factors = OBJECTIVES | {"features": case.maps, "control": (False, True), "size": sizes}
+    factors = case.factors | {"features": case.maps, "control": (False, True), "size": sizes}
     found = 0
     for settings in settings_of(factors, seed=1):
         settings["n"], several = settings.pop("size")

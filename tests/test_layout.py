@@ -13,7 +13,6 @@ ELSEWHERE = {  # module: where it is tested, or why it is not
     "version.py": "a number",
     "kernels/values.py": "every registration runs in test_kernel_contracts",
     "learners/gaussian.py": "beside O2PL in learners/test_estimators",
-    "learners/member.py": "through the engine",
     "learners/params.py": "through the learners: clone, get_params, set_params in learners/test_estimators",
     "learners/rivals/discrete.py": "in learners/rivals/test_rivals",
     "extras.py": "in test_core",

@@ -7,7 +7,7 @@ The path of the data, and of the folders:
             → objective (clipped weights + pessimistic penalty) → oracle → new parameters
             → evaluation (value with confidence)
 
-`O2PL` (discrete actions) and `GaussianO2PL` (a real-valued one) are the objects to hold: `act`, `update`,
+`Bandit` and `O2PL` (discrete actions) and `GaussianO2PL` (a real-valued one) are the objects to hold: `act`, `update`,
 `partial_fit`, `fit`, `predict`, `run`, `save`; `load` brings one back. A log is `Interactions`; `read_log` reads one.
 `evaluate` says what a policy is worth on a log, `confidence_sequence` how sure one may be at any time,
 `SafeImprovement` whether a log supports a better policy.
@@ -20,16 +20,30 @@ from o2pl.evaluation.sequences import ConfidenceSequence, confidence_sequence
 from o2pl.features import Hashed
 from o2pl.formats import read_log
 from o2pl.interactions import Decision, Interactions
-from o2pl.learners import O2PL, Decider, Exact, GaussianO2PL, Geometric, Member, Replay, Run, SafeImprovement, load
+from o2pl.learners import (
+    O2PL,
+    Bandit,
+    Decider,
+    Exact,
+    GaussianO2PL,
+    Geometric,
+    Member,
+    Replay,
+    Run,
+    SafeImprovement,
+    load,
+)
 from o2pl.log import Log
-from o2pl.policies.sampling import UniformExploration
+from o2pl.policies.sampling import CountBonus, UniformExploration
 from o2pl.rows import ActionSets, SparseRows
 from o2pl.version import __version__
 
 __all__ = [
     "O2PL",
     "ActionSets",
+    "Bandit",
     "ConfidenceSequence",
+    "CountBonus",
     "Decider",
     "Decision",
     "Evaluation",

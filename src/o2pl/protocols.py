@@ -65,8 +65,9 @@ class Objective(Protocol):
     """How good a policy is on a log."""
 
     @property
-    def l2(self) -> float: ...
-    def prepare(self, rows: Any, control: Any = None, weights: Floats | None = None) -> PreparedLog: ...
+    def extra(self) -> int: ...  # parameters of its own, after the policy's
+    def rate(self, n: int) -> float: ...  # of the weights of a union's members, after n rows
+    def prepare(self, rows: Any, control: Any = None, weights: Floats | None = None) -> Any: ...  # a PreparedLog
 
 
 class PreparedLog(Protocol):
@@ -74,7 +75,8 @@ class PreparedLog(Protocol):
 
     @property
     def actions(self) -> Array: ...
-    def partial(self, scores: Floats, rows: slice = ...) -> tuple[Floats, Sequence[Floats]]:
+    def started(self, params: Floats) -> Floats: ...  # to solve from
+    def partial(self, scores: Floats, rows: slice, extra: Floats) -> tuple[Floats, Sequence[Floats]]:
         """Sums over these rows, and the cotangents of the scores whose pullbacks `combine` wants."""
 
     def combine(self, params: Floats, sums: Floats, gradients: Sequence[Floats]) -> tuple[float, Floats]:

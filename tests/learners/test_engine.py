@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import o2pl
-from o2pl import O2PL, Exact, Geometric, Member
+from o2pl import O2PL, Bandit, Exact, Geometric, Member
 from o2pl.features import Hashed
 from o2pl.learners.member import QUADRATIC
 from o2pl.oracles import LBFGS, MajoriseMinimise
@@ -63,8 +63,15 @@ LEARNERS: dict[str, Any] = {
     "majorise": lambda: O2PL(K, policy=MEMBERS["majorise"], random_state=1),
     "hashed mixture": lambda: O2PL(K, policy=MEMBERS["sparse mixture"], random_state=1),
     "hashed actionwise mixture": lambda: O2PL(policy=MEMBERS["sparse sets mixture"], random_state=1),
+    "bandit": lambda: Bandit(K, random_state=1),
+    "bandit exploring": lambda: Bandit(K, exploration=0.1, random_state=1),
+    "bandit half life": lambda: Bandit(K, schedule=Geometric(half_life=200.0), random_state=1),
+    "actionwise bandit": lambda: Bandit(policy="actionwise", random_state=1),
+    "hashed bandit": lambda: Bandit(K, policy="hashed", sharpness=2.0, random_state=1),  # not yet sure after 140 rounds
+    "hashed actionwise bandit": lambda: Bandit(policy="hashed actionwise", random_state=1),
     "rule": lambda: O2PL(K, policy="linear", exploration=Favour(), random_state=1),
 }
+BANDITS = [name for name in LEARNERS if "bandit" in name]
 each_learner = pytest.mark.parametrize("name", LEARNERS)
 
 
@@ -77,7 +84,7 @@ def context_of(name: str, generator: Any) -> Any:
         return {"side": f"s{int(x.argmax())}", "x": float(x[0])}
     if name.startswith("numbers"):
         return np.array([x[0] > 0], np.float32)
-    return x[:, None] if name in ("actionwise", "sets half life") else x
+    return x[:, None] if name.startswith(("actionwise", "sets")) else x
 
 
 def reward_of(name: str, context: Any, action: Any) -> float:
@@ -204,24 +211,29 @@ def eager_switches() -> Iterator[None]:
 
 def tagged(name: str, generator: Any, tag: float) -> Any:
     context = context_of(name, generator)
+    if name.startswith("hashed actionwise"):
+        return [{**each, "tag": tag} for each in context]
     if name.startswith("hashed"):
         return {**context, "tag": tag}
-    if name == "actionwise":
+    if name.startswith("actionwise"):
         return np.hstack([context, np.full((len(context), 1), tag, np.float32)])
     return np.append(context, np.float32(tag))
 
 
 def tags_of(name: str, learner: Any) -> Any:
     contexts = learner.log_.contexts
+    if name.startswith("hashed actionwise"):
+        tag, rows = learner._engine.reader.row([{"tag": 1.0}]).values.indices[0], contexts.values
+        return rows.values[rows.indices == tag][contexts.offsets[:-1]]
     if name.startswith("hashed"):
         tag = learner._engine.reader.row({"tag": 1.0}).indices[0]
         return contexts.values[contexts.indices == tag]
-    if name == "actionwise":
+    if name.startswith("actionwise"):
         return contexts.values[contexts.offsets[:-1], -1]
     return contexts[:, -1]
 
 
-@pytest.mark.parametrize("name", ["union", "actionwise", "hashed", "gaussian", "replay"])
+@pytest.mark.parametrize("name", ["union", "actionwise", "hashed", "gaussian", "replay", *BANDITS])
 def test_threads_share_a_learner(name: str, eager_switches: None) -> None:
     """Every row is in the log once, with the propensity of its decision; and nothing breaks."""
     learner, rounds, workers = LEARNERS[name](), 100, 8

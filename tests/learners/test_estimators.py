@@ -54,6 +54,11 @@ LEARNERS: dict[str, Any] = {
     # The floor makes weights of 7.09, which the rising clip level passes only just after the last round.
     "thresholds": lambda: o2pl.O2PL(policy=ThresholdClass((-1.0, 0.0, 1.0), 0.1236), random_state=1),
     "thresholds, hull": lambda: o2pl.O2PL(policy=UniformMixture(ThresholdClass((-1.0, 0.0, 1.0))), random_state=1),
+    "bandit": lambda: o2pl.Bandit(K, random_state=1),
+    "bandit, linear": lambda: o2pl.Bandit(K, policy="linear", random_state=1),
+    "bandit, exploring": lambda: o2pl.Bandit(K, exploration=0.1, random_state=1),
+    "bandit, exact": lambda: o2pl.Bandit(K, policy="linear", schedule="exact", random_state=1),
+    "bandit, half-life": lambda: o2pl.Bandit(K, schedule=o2pl.Geometric(half_life=200), random_state=1),
     "gaussian": lambda: o2pl.GaussianO2PL(centre=1.2, scale=0.5, random_state=1),
     "gaussian, scale learned": lambda: o2pl.GaussianO2PL(learn_scale=True, scale=0.5, random_state=3),
 }
@@ -133,7 +138,9 @@ def test_it_learns(name: str) -> None:
     assert LEARNERS[name]().run((x, rewards)).rewards[-300:].mean() > still.mean_reward + 0.15
 
 
-@pytest.mark.parametrize("name", ["union", "linear", "replay", "mixture class", "gaussian"])
+@pytest.mark.parametrize(
+    "name", ["union", "linear", "replay", "mixture class", "bandit", "bandit, half-life", "gaussian"]
+)
 def test_a_log_can_be_learned_from_in_batches_and_offline(name: str) -> None:
     x, rewards = world_of(name, 600)
     logger = LEARNERS[name]()

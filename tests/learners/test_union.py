@@ -1,12 +1,20 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import o2pl
 from o2pl.interactions import Interactions
 from o2pl.learners.member import QUADRATIC
-from o2pl.learners.union import RATE, progressive_gains, shares
+from o2pl.learners.union import progressive_gains, shares
+
+
+def weights_of(learner: Any) -> Any:
+    """Those that the union acts with."""
+    engine = learner._engine
+    return shares(engine.gains, engine.parts.objective.rate(engine.learned))
 
 
 def test_gains_are_clipped_importance_weighted_and_centred() -> None:
@@ -22,8 +30,10 @@ def test_gains_are_clipped_importance_weighted_and_centred() -> None:
 
 
 def test_shares_are_exponential_weights() -> None:
-    np.testing.assert_allclose(shares(np.array([0.0, 2.0])), [1 / (1 + np.exp(2 * RATE)), 1 / (1 + np.exp(-2 * RATE))])
-    np.testing.assert_allclose(shares(np.array([-1e4, 1e4])), [0, 1])
+    for rate in (0.1, 1.0):
+        expected = [1 / (1 + np.exp(2 * rate)), 1 / (1 + np.exp(-2 * rate))]
+        np.testing.assert_allclose(shares(np.array([0.0, 2.0]), rate), expected)
+    np.testing.assert_allclose(shares(np.array([-1e4, 1e4]), 1.0), [0, 1])
 
 
 def test_the_member_that_can_tell_the_actions_apart_takes_over() -> None:
@@ -32,7 +42,7 @@ def test_the_member_that_can_tell_the_actions_apart_takes_over() -> None:
     rewards = np.stack([x[:, 0] * x[:, 1] > 0, x[:, 0] * x[:, 1] <= 0], axis=1).astype(float)
     learner = o2pl.O2PL(2, random_state=0)
     run = learner.run((x, rewards))
-    _, quadratic = shares(learner._engine.gains)
+    _, quadratic = weights_of(learner)
     assert quadratic > 0.99
     assert run.rewards[-200:].mean() > 0.8
 
@@ -42,7 +52,7 @@ def test_offline_too_members_are_weighed_on_rows_they_have_not_learned_from() ->
     better = (x[:, 0] * x[:, 1] <= 0).astype(int)
     actions = np.random.default_rng(3).integers(2, size=800)
     learner = o2pl.O2PL(2).fit(x, actions, (actions == better).astype(float), np.full(800, 0.5))
-    _, quadratic = shares(learner._engine.gains)
+    _, quadratic = weights_of(learner)
     assert quadratic > 0.99
     assert np.mean(learner.predict(x) == better) > 0.9
 
@@ -54,12 +64,12 @@ def test_a_member_joins_when_the_log_is_long_enough() -> None:
     late, alone = (o2pl.O2PL(3, policy=policy, schedule="exact", random_state=0) for policy in (members, "linear"))
     np.testing.assert_array_equal(late.run((x[:50], rewards[:50])).actions, alone.run((x[:50], rewards[:50])).actions)
     assert len(late._engine.gains) == 2  # it has learned from the first 50 and now takes part
-    np.testing.assert_array_equal(shares(late._engine.gains), 0.5)
+    np.testing.assert_array_equal(weights_of(late), 0.5)
     assert {int(member.seen.state["0.count"][0]) for member in late._engine.members} == {
         50
     }  # its features know all rows
     late.run((x[50:], rewards[50:]))
-    linear, quadratic = shares(late._engine.gains)
+    linear, quadratic = weights_of(late)
     assert linear != quadratic
 
 

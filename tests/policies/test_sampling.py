@@ -6,6 +6,7 @@ import pytest
 from o2pl.compiled import compiled
 from o2pl.errors import InvalidInput
 from o2pl.policies.sampling import (
+    CountBonus,
     UniformExploration,
     acting_numbers,
     acting_row,
@@ -114,3 +115,15 @@ def test_uniform_exploration_is_a_share_of_every_action() -> None:
     assert UniformExploration(0.2).at(np.array([5, 0])).epsilon == 0.2
     with pytest.raises(InvalidInput, match="exploration"):
         UniformExploration(1.5)
+
+
+def test_a_count_bonus_is_for_actions_that_were_hardly_played() -> None:
+    plays = np.array([0, 3, 8, 10_000, 1])
+    found = CountBonus(2.0, 0.1).at(plays)
+    np.testing.assert_allclose(found.bonus, [2 * 5**0.75 * (1 - 2 / 5) / (n + 1) ** 0.5 for n in plays])
+    assert (found.epsilon, len(found.share)) == (0.1, 0)
+    for few in ([4], [0, 7]):
+        assert not CountBonus().at(np.array(few)).bonus.any()
+    for setting in ("strength", "epsilon"):
+        with pytest.raises(InvalidInput, match=f"{setting}: found -1"):
+            CountBonus(**{setting: -1})

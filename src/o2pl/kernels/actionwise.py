@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from o2pl.compiled import compiled
-from o2pl.kernels.linear import BLOCK, LinearValue, inverse_propensities
+from o2pl.kernels.linear import BLOCK, LinearValue, inverse_propensities, pessimistic_combine
 from o2pl.objectives.pessimistic import RISK, VARIANCE, PessimisticLog
 from o2pl.objectives.weights import clipped_sums, split_cotangent
 from o2pl.protocols import Floats, Ints
@@ -30,7 +30,8 @@ def actionwise_value(log: PessimisticLog, features: ActionSets) -> LinearValue:
         )
 
     bounds = [0, *blocks_of_sets(offsets, max(256, BLOCK // width))]
-    return LinearValue(log, bounds, of_sets, partial, (1, width), dtype=np.float64)
+    combine = pessimistic_combine(log, width)
+    return LinearValue(bounds, of_sets, partial, (1, width), combine, parts=2, sums=3, dtype=np.float64)
 
 
 def blocks_of_sets(offsets: Ints, most: int) -> list[int]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from o2pl.compiled import compiled
 from o2pl.compiled.exponential import exp_any
-from o2pl.kernels.linear import Features, LinearValue, block_bounds
+from o2pl.kernels.linear import Features, LinearValue, block_bounds, pessimistic_combine
 from o2pl.objectives.pessimistic import RISK, VARIANCE, PessimisticLog
 from o2pl.objectives.weights import clipped_sums, split_cotangent
 from o2pl.policies.gaussian import LOG_SQRT_2PI, Gaussian
@@ -28,8 +28,9 @@ def gaussian_value(log: PessimisticLog, features: Features, width: int, policy: 
             scores[0], centred[rows], residuals[rows], log_propensities[rows], log.alpha, scale, cotangents, sums
         )
 
-    bounds, extra = block_bounds(len(log.actions), width), int(policy.learn_scale)
-    return LinearValue(log, bounds, features, partial, (1, width), extra, np.float64)
+    bounds, sums = block_bounds(len(log.actions), width), 3 + 2 * policy.learn_scale
+    combine = pessimistic_combine(log, width)
+    return LinearValue(bounds, features, partial, (1, width), combine, parts=2, sums=sums, dtype=np.float64)
 
 
 @compiled

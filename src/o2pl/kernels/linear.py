@@ -1,9 +1,8 @@
-"""The pessimistic objective and its gradient in one pass over the rows, for policies linear in their features.
+"""An objective and its gradient in one pass over the rows, for policies linear in their features.
 
 Rows come in blocks: BLAS makes the scores of a block and pulls their cotangents back, a kernel does what lies between.
-Φ' is known only when all rows have been seen, so a gradient is summed in two parts, of the risk and of the variance:
-see `PessimisticLog.partial`. The sums of a panel of blocks are one term: the result is the same however many threads
-the panels are shared between.
+Some objectives want the gradient in parts: Φ' is known only when all rows have been seen, see `PessimisticLog.partial`.
+The sums of a panel of blocks are one term: the result is the same however many threads the panels are shared between.
 """
 
 from __future__ import annotations
@@ -26,29 +25,31 @@ HELD = 32 * 2**20  # bytes of features that are kept from one evaluation to the 
 LARGEST = {np.dtype(kind): np.finfo(kind).max for kind in (np.float32, np.float64)}  # for ∞, which times 0 is no number
 
 Features = Callable[[slice | Ints], Floats]  # of the log's rows, [m, width]
-# (scores [K, m], rows of the log, parameters, cotangents [2K, m], sums): writes the cotangents, adds to the sums
+# (scores [K, m], rows of the log, parameters, cotangents [parts K, m], sums): writes cotangents, adds to the sums
 Partial = Callable[[Floats, slice, Floats, Floats, Floats], None]
+# (parameters, sums [panels, ·], gradients [panels, ≥ parts K width]) -> value and gradient
+Combine = Callable[[Floats, Floats, Floats], tuple[float, Floats]]
 
 
 class LinearValue:
-    """θ -> V(π_θ) and its gradient. θ is a matrix [K, width], flattened, then `extra` ones that `partial` knows."""
+    """θ -> V(π_θ) and its gradient. θ is a matrix [K, width], flattened, then what `partial` and `combine` know."""
 
     incremental = False
 
     def __init__(
-        self, log: PessimisticLog, bounds: Sequence[int], features: Features, partial: Partial, shape: tuple[int, int],
-        extra: int = 0, dtype: Any = np.float32,
+        self, bounds: Sequence[int], features: Features, partial: Partial, shape: tuple[int, int], combine: Combine,
+        parts: int, sums: int, dtype: Any = np.float32,
     ) -> None:  # fmt: skip
-        self._log, self._features, self._partial, self._shape, self._dtype = log, features, partial, shape, dtype
+        self._features, self._partial, self._shape, self._combine = features, partial, shape, combine
+        self._parts, self._dtype = parts, dtype
         self._blocks = [slice(first, last) for first, last in pairwise(bounds)]
         self._held: dict[int, Floats] = {}
         K, width = shape
         self._kept = HELD // max(np.dtype(dtype).itemsize * width * (bounds[1] - bounds[0]), 1)  # blocks
-        self._penalty = Phi(*map(float, log.penalty))  # type: ignore[call-overload]  # a Phi in every fused objective
         panels, alone = -(-len(self._blocks) // PANEL), len(self._blocks) == 1
         self._W: Floats = np.zeros((_in_fours(K), width), dtype)
-        self._sums = np.zeros((panels, 3 + 2 * extra))
-        self._gradients: Floats = np.zeros((panels, _in_fours(2 * K), width), dtype if alone else np.float64)
+        self._sums = np.zeros((panels, sums))
+        self._gradients: Floats = np.zeros((panels, _in_fours(parts * K), width), dtype if alone else np.float64)
         self._cotangents: Floats = np.empty((0, 0), dtype)  # of a log of one block
 
     def __call__(self, params: Floats) -> tuple[float, Floats]:
@@ -59,25 +60,23 @@ class LinearValue:
             self._panel(0, params)
         else:
             side_by_side(lambda panel: self._panel(panel, params), panels)
-        gradient, log = np.empty(len(params)), self._log
-        parts = self._gradients.reshape(panels, -1)
-        value = combine(params, self._sums, parts, K * width, log.size, self._penalty, log.l2, gradient)
-        return value, gradient
+        return self._combine(params, self._sums, self._gradients.reshape(panels, -1))
 
     def _panel(self, panel: int, params: Floats) -> None:
         K, sums, gradients = self._shape[0], self._sums[panel], self._gradients[panel]
+        used = self._parts * K
         if len(self._blocks) == 1:
             X = self._block(0)
             if self._cotangents.shape[1] != len(X):
                 self._cotangents = np.zeros((len(gradients), len(X)), self._dtype)
-            self._partial(np.dot(self._W, X.T)[:K], self._blocks[0], params, self._cotangents[: 2 * K], sums)
+            self._partial(np.dot(self._W, X.T)[:K], self._blocks[0], params, self._cotangents[:used], sums)
             np.dot(self._cotangents, X, out=gradients)
             return
         gradients[:] = 0
         for b in range(panel * PANEL, min((panel + 1) * PANEL, len(self._blocks))):
             X = self._block(b)
             cotangents = np.zeros((len(gradients), len(X)), self._dtype)
-            self._partial(np.dot(self._W, X.T)[:K], self._blocks[b], params, cotangents[: 2 * K], sums)
+            self._partial(np.dot(self._W, X.T)[:K], self._blocks[b], params, cotangents[:used], sums)
             gradients += cotangents @ X
 
     def _block(self, b: int) -> Floats:
@@ -103,6 +102,17 @@ def block_bounds(n: int, width: int) -> list[int]:
 def inverse_propensities(log: PessimisticLog, dtype: Any) -> Floats:
     with np.errstate(over="ignore"):
         return np.minimum(1 / log.propensities, LARGEST[np.dtype(dtype)]).astype(dtype)
+
+
+def pessimistic_combine(log: PessimisticLog, size: int) -> Combine:
+    """`PessimisticLog.combine`, compiled; `size`: of the matrix of weights. Other parameters have sums of their own."""
+    penalty = Phi(*map(float, log.penalty))  # type: ignore[call-overload]  # a Phi in every fused objective
+
+    def put_together(params: Floats, sums: Floats, gradients: Floats) -> tuple[float, Floats]:
+        gradient = np.empty(len(params))
+        return combine(params, sums, gradients, size, log.size, penalty, log.l2, gradient), gradient
+
+    return put_together
 
 
 @compiled

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from o2pl.interactions import Interactions
-from o2pl.objectives.pessimistic import Pessimistic, PessimisticLog
 from o2pl.protocols import FeatureMap, Function, Policy, State
 from o2pl.rows import ActionSets, SparseRows
 
@@ -19,12 +18,12 @@ class Problem(NamedTuple):
     """What a member learns from, and with which parts."""
 
     policy: Policy
-    objective: Pessimistic
+    objective: Any  # an Objective
     features: FeatureMap
     seen: State
     rows: Interactions
     start: int  # of the rows, in the whole log
-    log: PessimisticLog  # the rows as the objective prepared them
+    log: Any  # the rows as the objective prepared them
     previous: Any = None  # the function of the last solve, for values that are kept up to date as rows arrive
 
     def featurise(self, rows: slice = slice(None)) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 
 from o2pl.compiled import compiled_for_threads
 from o2pl.compiled.exponential import exp
-from o2pl.kernels.linear import Features, LinearValue, block_bounds, inverse_propensities
+from o2pl.kernels.linear import Features, LinearValue, block_bounds, inverse_propensities, pessimistic_combine
 from o2pl.objectives.pessimistic import MODELLED, RISK, VARIANCE, PessimisticLog
 from o2pl.objectives.weights import clipped_sums, split_cotangent
 from o2pl.protocols import Floats, Ints
@@ -18,7 +18,9 @@ _NO_CONTROL = np.empty((0, 0), np.float32)
 
 def softmax_value(log: PessimisticLog, features: Features, width: int, n_actions: int) -> LinearValue:
     """`PolicyValue` of `Softmax`."""
-    return LinearValue(log, block_bounds(len(log.actions), width), features, softmax_rows(log), (n_actions, width))
+    bounds, shape = block_bounds(len(log.actions), width), (n_actions, width)
+    combine = pessimistic_combine(log, n_actions * width)
+    return LinearValue(bounds, features, softmax_rows(log), shape, combine, parts=2, sums=3)
 
 
 def softmax_rows(log: PessimisticLog) -> Any:

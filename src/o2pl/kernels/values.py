@@ -11,9 +11,11 @@ from o2pl.kernels.actionwise import actionwise_value
 from o2pl.kernels.finite import FiniteValue
 from o2pl.kernels.gaussian import gaussian_value
 from o2pl.kernels.linear import Features
+from o2pl.kernels.outcome import outcome_value
 from o2pl.kernels.registry import Problem, fused_value
 from o2pl.kernels.softmax import softmax_value
 from o2pl.kernels.sparse import SparseValue
+from o2pl.objectives.outcome import Outcome, OutcomeLog
 from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.policies.actionwise import ActionWise
 from o2pl.policies.finite import FiniteClass, ThresholdClass
@@ -40,6 +42,13 @@ def rows_of_features(problem: Problem) -> Features:
 def _softmax(problem: Problem) -> Any:
     assert isinstance(problem.policy, Softmax)
     return softmax_value(problem.log, rows_of_features(problem), problem.width, problem.policy.n_actions)
+
+
+@fused_value(Softmax, Outcome, "dense")
+def _outcome(problem: Problem) -> Any:
+    assert isinstance(problem.policy, Softmax)
+    assert isinstance(problem.log, OutcomeLog)
+    return outcome_value(problem.log, rows_of_features(problem), problem.width, problem.policy.n_actions)
 
 
 @fused_value(Gaussian, Pessimistic, "dense")

@@ -1,5 +1,6 @@
 """What decides and learns: Algorithm 1 and its schedules, unions of classes, and the objects users hold."""
 
+from o2pl.learners.bandit import Bandit
 from o2pl.learners.base import Run, load
 from o2pl.learners.decider import Decider
 from o2pl.learners.estimators import O2PL
@@ -10,6 +11,7 @@ from o2pl.learners.schedules import Exact, Geometric, Replay
 
 __all__ = [
     "O2PL",
+    "Bandit",
     "Decider",
     "Exact",
     "GaussianO2PL",

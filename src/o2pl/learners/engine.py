@@ -27,10 +27,10 @@ from o2pl.learners.finite_run import run_finite
 from o2pl.learners.member import LINEAR, STRETCH, Member, MemberState, Seen
 from o2pl.learners.schedules import Schedule
 from o2pl.learners.stream import UniformStream
-from o2pl.learners.union import progressive_gains, shares
+from o2pl.learners.union import progressive_evidence, progressive_gains, shares
 from o2pl.log import Log
 from o2pl.objectives.control import ridge_baseline, ridge_control
-from o2pl.objectives.pessimistic import Pessimistic
+from o2pl.objectives.outcome import Outcome
 from o2pl.objectives.running_control import RunningControl
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.policies.sampling import acting_numbers
@@ -53,7 +53,7 @@ class Parts(NamedTuple):
 
     members: Sequence[Member]
     policies: Sequence[Policy]  # of the members
-    objective: Pessimistic
+    objective: Any  # an Objective
     schedule: Schedule  # of members without one of their own
     control: float | None  # the ridge of the control variate
     sharpness: float
@@ -77,7 +77,7 @@ class Engine:
         self.running: State | None = None  # of the control variate of sparse rows
         if parts.control is not None and log.sparse:
             self.running = RunningControl(parts.control, log.n_actions or 0).init()
-        self.gains = np.zeros(sum(not join for join in joins))  # of the members that have joined
+        self.gains = np.array([member.prior for member in parts.members if not member.joins])  # of those that joined
         self.learned = 0  # rows that the members' gains know of
         self.checkpoint = min(member.checkpoint for member in self.present)
         self._acting: tuple[Any, Any, Floats] = (None, None, np.empty(0))  # shares, exploration, both as numbers
@@ -126,8 +126,9 @@ class Engine:
         acting = []
         for m in self.present:
             plan = None if log.sparse else m.seen.plan(log.width)
-            acting.append(ActingMember(m.seen.features, m.seen.state, m.policy, m.params, plan))
-        explored, weights = parts.exploration.at(log.plays(self.learned)), shares(self.gains)
+            acting.append(ActingMember(m.seen.features, m.seen.state, m.policy, m.own_params, plan))
+        explored = parts.exploration.at(log.plays(self.learned))
+        weights = shares(self.gains, parts.objective.rate(self.learned))
         if self._acting[0] is not weights or self._acting[1] is not explored:
             numbers = acting_numbers(weights, parts.sharpness, _checked(explored, log.n_actions))
             self._acting = weights, explored, numbers
@@ -197,7 +198,8 @@ class Engine:
             self._weigh(rows)
             joined = [member for member in self.members if member.joins <= len(rows)]
             # A newcomer has the whole log to learn from: it starts with the gains of the best.
-            self.gains = np.concatenate([self.gains, np.full(len(joined) - len(self.gains), self.gains.max())])
+            priors = [member.prior for member in self.parts.members[len(self.gains) : len(joined)]]
+            self.gains = np.concatenate([self.gains, self.gains.max() + np.array(priors)])
             due = joined if due is None else due
             for seen in self.seen:
                 if any(member.seen is seen for member in due):
@@ -224,8 +226,10 @@ class Engine:
         """How well each member, as it stood, would have done on rows it has not learned from."""
         if len(self.gains) == 1 or self.learned == len(rows):
             return
-        new = rows[self.learned :]
-        objective = self.parts.objective
+        new, objective = rows[self.learned :], self.parts.objective
+        if isinstance(objective, Outcome):
+            self.gains = self.gains + progressive_evidence(self.present, self.decider, new)
+            return
         alpha, baseline = objective.alpha(len(rows)), objective.level(rows.losses)
         likelihoods = self.decider.member_likelihoods(new.contexts, new.actions)
         self.gains = self.gains + progressive_gains(likelihoods, new, alpha, baseline)

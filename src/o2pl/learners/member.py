@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Intercept, Quadratic, Standardise
 from o2pl.features.plan import FeaturePlan, feature_plan
 from o2pl.interactions import Interactions
 from o2pl.kernels.registry import Problem, find_value, n_inputs
 from o2pl.kernels.replay import adam_on_a_window
 from o2pl.learners.schedules import Schedule
+from o2pl.objectives.outcome import Outcome
 from o2pl.objectives.pessimistic import Pessimistic, PolicyValue
 from o2pl.oracles.adam import Adam
 from o2pl.oracles.exhaustive import Exhaustive
@@ -23,6 +25,7 @@ from o2pl.policies.sparse import SparseSoftmax
 from o2pl.protocols import Array, FeatureMap, Floats, Ints, Oracle, Policy, State
 from o2pl.rows import ActionSets
 from o2pl.storage import storable
+from o2pl.validation import check_number
 
 STRETCH = 2**14  # rows that are gone through at a time
 LINEAR = Chain((Standardise(), Intercept()))
@@ -46,6 +49,19 @@ class Member:
     joins: int = 0
     schedule: Schedule | None = None
     oracle: Any = None
+    objective: Any = None
+    prior: float = 0.0  # of the logarithm of its weight among the members
+
+    def __post_init__(self) -> None:
+        check_number("prior", self.prior)
+        for name in ("penalty", "l2"):
+            if self.objective is not None and getattr(self, name) is not None:
+                raise InvalidInput(f"{name}: found {getattr(self, name)} beside an objective, expected it in that one")
+        if isinstance(self.objective, Outcome) and isinstance(self.policy, FinitePolicies):
+            raise InvalidInput(
+                f"objective: found Outcome with {type(self.policy).__name__}, which is searched by the pessimistic one;"
+                " expected None"
+            )
 
 
 @dataclass
@@ -79,7 +95,7 @@ class MemberState:
     """A member at work."""
 
     policy: Policy
-    objective: Pessimistic
+    objective: Any  # an Objective
     schedule: Schedule
     oracle: Oracle
     seen: Seen
@@ -92,24 +108,34 @@ class MemberState:
 
     @classmethod
     def start(
-        cls, member: Member, policy: Policy, objective: Pessimistic, seen: Seen, width: int, generator: Any = None
+        cls, member: Member, policy: Policy, shared: Any, seen: Seen, width: int, generator: Any = None
     ) -> MemberState:
         schedule = seen.schedule
+        objective = member.objective or own_objective(member, shared)
         params = policy.init(seen.features.width(width, seen.state), generator)
+        params = np.append(params, np.zeros(objective.extra)) if objective.extra else params
         oracle = member.oracle or oracle_for(policy, schedule)
-        return cls(
-            policy, own_objective(member, objective), schedule, oracle, seen, member.joins, params, schedule.after(0),
-            oracle.init(len(params)),
-        )  # fmt: skip
+        kept = oracle.init(len(params))
+        return cls(policy, objective, schedule, oracle, seen, member.joins, params, schedule.after(0), kept)
+
+    @property
+    def own_params(self) -> Floats:
+        """The policy's, without those of the objective."""
+        return self.params[: len(self.params) - self.objective.extra]
 
     def learn(self, rows: Interactions, start: int, control: Any, oracle: Oracle | None = None) -> None:
         """From the log's rows, which begin at `start`; with another `oracle`, that one from scratch."""
         n = start + len(rows)
         width = self.seen.features.width(n_inputs(rows.contexts), self.seen.state)
-        if (size := self.policy.n_params(width)) > len(self.params):  # features that are new come last
-            self.params = np.append(self.params, np.zeros(size - len(self.params)))
+        size, extra = self.policy.n_params(width) + self.objective.extra, self.objective.extra
+        if size > len(self.params):  # features that are new come last, before what is the objective's
+            more = np.zeros(size - len(self.params))
+            self.params = np.concatenate([self.own_params, more, self.params[len(self.params) - extra :]])
+            if extra:
+                self.kept = self.oracle.init(size)  # what was known is of parameters that have moved
         weights = self.schedule.weights(n) if oracle is None else None
-        if oracle is None and isinstance(self.oracle, Adam) and control is None and weights is None:
+        fused = isinstance(self.oracle, Adam) and type(self.objective) is Pessimistic
+        if oracle is None and fused and isinstance(self.oracle, Adam) and control is None and weights is None:
             dense = isinstance(rows.contexts, np.ndarray)
             plan = self.seen.plan(rows.contexts.shape[1]) if dense else None
             moved = adam_on_a_window(self.policy, self.objective, plan, self.oracle, rows, self.params, self.kept)
@@ -124,9 +150,10 @@ class MemberState:
         with_oracle = oracle or self.oracle
         function: Any = None if with_oracle.plain else find_value(problem)
         if function is None:
-            function = PolicyValue(self.policy, problem.featurise(), log)
+            function = PolicyValue(self.policy, problem.featurise(), log, extra)
         self.function = function if function.incremental else None  # the others hold features
-        found, kept = with_oracle.step(function, self.params, self.kept if oracle is None else with_oracle.init(size))
+        before = self.kept if oracle is None else with_oracle.init(size)
+        found, kept = with_oracle.step(function, log.started(self.params), before)
         if oracle is None:
             self.kept = kept
         self.params = found.params
@@ -140,7 +167,8 @@ class MemberState:
         self.kept = {name.removeprefix("kept."): a for name, a in arrays.items() if name.startswith("kept.")}
 
 
-def own_objective(member: Member, shared: Pessimistic) -> Pessimistic:
+def own_objective(member: Member, shared: Any) -> Any:
+    """The learner's, with the member's own penalty or l2."""
     own = {name: value for name in ("penalty", "l2") if (value := getattr(member, name)) is not None}
     return replace(shared, **own)
 

@@ -1,14 +1,20 @@
-"""Several members on one log: each is weighed by what it would have gained before it learned from a row."""
+"""Several members on one log: each is weighed by how well it did on rows before it learned from them."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from o2pl.interactions import Interactions
+from o2pl.learners.decider import Decider
+from o2pl.learners.member import STRETCH, MemberState
+from o2pl.objectives.outcome import Outcome
 from o2pl.objectives.weights import clipped_sums, policy_weights
 from o2pl.protocols import Floats
+from o2pl.rows import ActionSets
 
-RATE = 0.5  # of the exponential weights
 _ALONE = np.ones(1)
 
 
@@ -18,9 +24,23 @@ def progressive_gains(likelihoods: Floats, rows: Interactions, alpha: float, bas
     return np.array([-clipped_sums(policy_weights(own, rows.propensities), residuals, alpha)[0] for own in likelihoods])
 
 
-def shares(gains: Floats) -> Floats:
+def progressive_evidence(members: Sequence[MemberState], decider: Decider, rows: Interactions) -> Floats:
+    """Σ log-likelihood of the rewards of these rows, of each member as it stood. [M]"""
+    total = np.zeros(len(members))
+    for start in range(0, len(rows), STRETCH):
+        some = rows[start : start + STRETCH]
+        offsets: Any = some.contexts.offsets if isinstance(some.contexts, ActionSets) else None
+        scores, rewards = decider.scores(some.contexts), -some.losses
+        for k, member in enumerate(members):
+            own = scores[k] if offsets is not None else scores[k].reshape(len(some), -1)
+            assert isinstance(member.objective, Outcome)
+            total[k] += member.objective.evidence(own, some.actions, rewards, offsets, float(member.params[-1])).sum()
+    return total
+
+
+def shares(gains: Floats, rate: float) -> Floats:
     """Exponential weights, in [0, 1], summing to 1."""
     if len(gains) == 1:
         return _ALONE
-    powers = np.exp(RATE * (gains - gains.max()))
+    powers = np.exp(rate * (gains - gains.max()))
     return np.asarray(powers / powers.sum())

@@ -2,12 +2,15 @@
 
 from o2pl.objectives.control import Control, ridge_control
 from o2pl.objectives.improvement import improvement_values
+from o2pl.objectives.outcome import Outcome, OutcomeLog
 from o2pl.objectives.penalty import Phi, Tangent, phi
 from o2pl.objectives.pessimistic import Pessimistic, PessimisticLog, PolicyValue
 from o2pl.objectives.weights import clipped_moments, importance_weights, weight_cotangent
 
 __all__ = [
     "Control",
+    "Outcome",
+    "OutcomeLog",
     "Pessimistic",
     "PessimisticLog",
     "Phi",

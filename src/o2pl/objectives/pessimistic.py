@@ -43,6 +43,7 @@ class Pessimistic:
     p: float = 0.0
     beta: float = 1.0
     delta: float = 0.05
+    extra = 0
 
     def __post_init__(self) -> None:
         check_number("penalty", self.penalty, 0)
@@ -74,6 +75,10 @@ class Pessimistic:
         if weights is None:
             return baseline_at(self.numbers, float(losses.sum()), float(len(losses)))
         return baseline_at(self.numbers, float(weights @ losses), float(weights.sum()))
+
+    def rate(self, n: int) -> float:
+        """Of the exponential weights of a union."""
+        return 0.5
 
     def prepare(
         self, rows: Interactions, control: Control | Floats | None = None, weights: Floats | None = None
@@ -118,7 +123,12 @@ class PessimisticLog:
     def residuals(self) -> Floats:
         return np.asarray(self.losses - (self.baseline if self.control is None else self.control.played))
 
-    def partial(self, scores: Floats, rows: slice = slice(None)) -> tuple[Floats, list[Floats]]:
+    def started(self, params: Floats) -> Floats:
+        return params
+
+    def partial(
+        self, scores: Floats, rows: slice = slice(None), extra: Floats | None = None
+    ) -> tuple[Floats, list[Floats]]:
         """Sums of risk, variance and the control's part, and ∂/∂scores: of risk and control, and of variance.
 
         ∂V/∂log π_s = 1{w < α} w [(y - b) + 2 Φ'(σ̂²)(w - 1)] / n: Φ' is known when all rows have been seen.
@@ -200,25 +210,28 @@ class PolicyValue:
 
     policy: Policy
     features: Any
-    log: PessimisticLog
+    log: Any  # a PreparedLog
+    extra: int = 0  # parameters that are the objective's own; they come last
     stretch: int = 2**14
     incremental = False
 
     def __call__(self, params: Floats) -> tuple[float, Floats]:
         sums, gradients = self._sums(params)
-        return self.log.combine(params, sums, gradients)
+        value, gradient = self.log.combine(params, sums, gradients)
+        return value, gradient
 
     def _sums(self, params: Floats, with_gradients: bool = True) -> tuple[Floats, list[Floats]]:
-        sums: Floats = np.zeros(3)
-        gradients: list[Floats] = [np.zeros(len(params)) for _ in range(2)]
+        own, extra = params[: len(params) - self.extra], params[len(params) - self.extra :]
+        sums: Any = 0.0
+        gradients: list[Floats] = []
         for first in range(0, len(self.log.actions), self.stretch):
             rows = slice(first, first + self.stretch)
-            scores, pullback = self.policy.forward(params, self.features[rows], self.log.actions[rows])
-            more, cotangents = self.log.partial(scores, rows)
-            sums += more
+            scores, pullback = self.policy.forward(own, self.features[rows], self.log.actions[rows])
+            more, cotangents = self.log.partial(scores, rows, extra)
+            sums = sums + more
             if with_gradients:
-                for gradient, cotangent in zip(gradients, cotangents, strict=True):
-                    gradient += pullback(cotangent)
+                pulled = [pullback(cotangent) for cotangent in cotangents]
+                gradients = [a + b for a, b in zip(gradients, pulled, strict=True)] if gradients else pulled
         return sums, gradients
 
     def values(self) -> Floats:

@@ -41,6 +41,27 @@ class UniformExploration:
         return self._explored
 
 
+@storable
+@dataclass(frozen=True)
+class CountBonus:
+    """Tries actions that were hardly played: log π(a|x) gains K^¾ (1 - 2/K) strength / √(plays of a + 1).
+
+    With `epsilon`, the uniform policy is mixed in too.
+    """
+
+    strength: float = 1.0
+    epsilon: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_number("strength", self.strength, 0)
+        check_number("epsilon", self.epsilon, 0, 1)
+
+    def at(self, plays: Ints) -> Explored:
+        K = len(plays)
+        scale = self.strength * K**0.75 * (1 - 2 / K) if K > 2 else 0.0
+        return Explored(self.epsilon, scale / np.sqrt(plays + 1.0), _NONE)
+
+
 def acting_numbers(shares: Floats, sharpness: float, explored: Explored) -> Floats:
     """How members' scores become the acting policy, as kernels read it: one array, since each costs 0.2 µs a call.
 

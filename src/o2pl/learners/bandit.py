@@ -1,0 +1,106 @@
+"""`Bandit`, the learner to begin with: members that explain rewards, weighed by how well they do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from o2pl.errors import InvalidInput
+from o2pl.features import Hashed, Standardise
+from o2pl.learners.discrete import DiscreteEstimator, as_exploration
+from o2pl.learners.member import LINEAR, QUADRATIC, Member
+from o2pl.objectives.outcome import Outcome
+from o2pl.oracles.lbfgs import LBFGS
+from o2pl.policies import ActionWise
+from o2pl.policies.sampling import CountBonus, UniformExploration
+from o2pl.protocols import Exploration, FeatureMap
+
+_COMPETING = LBFGS(iterations=10, tolerance=1e-5, memory=6)
+_INDEPENDENT = LBFGS(iterations=5, tolerance=1e-5, memory=6)
+_LATE = -3.0  # prior of members with independent actions: they need more rows to be right
+
+
+def _pair(features: FeatureMap, l2: float, joins: int = 0) -> tuple[Member, Member]:
+    """One member with competing actions, one with independent ones."""
+    return (
+        Member(features, oracle=_COMPETING, objective=Outcome(True), joins=joins),
+        Member(features, oracle=_INDEPENDENT, objective=Outcome(False, l2), joins=joins, prior=_LATE),
+    )
+
+
+_CLASSES: dict[str, tuple[Member, ...]] = {
+    "union": (*_pair(LINEAR, 3.0), *_pair(QUADRATIC, 30.0, joins=100)),
+    "linear": _pair(LINEAR, 3.0),
+    "quadratic": _pair(QUADRATIC, 30.0),
+    "actionwise": (Member(Standardise(), ActionWise(), oracle=_COMPETING, objective=Outcome(False)),),
+    "hashed": _pair(Hashed(), 3.0),
+    "hashed actionwise": (Member(Hashed(), ActionWise(), oracle=_COMPETING, objective=Outcome(False)),),
+}
+
+
+class Bandit(DiscreteEstimator):
+    """A contextual bandit for discrete actions: the learner to begin with.
+
+    Its members fit the reward of the action played, by a logistic likelihood, and act by a softmax. They are weighed by
+    how well they predicted rewards before they learned from them. Propensities are exact. `O2PL` has the paper's
+    objective, which needs no model of the rewards: take it to improve on the policy that made a log.
+
+    Parameters
+    ----------
+    n_actions
+        K. None: as many as the first batch of data shows; not used by policies that bring their own actions.
+    policy
+        "union" (competing and independent actions, linear and quadratic), "linear", "quadratic", "actionwise" (action
+        sets that vary: a context is a matrix of one feature row per action), "hashed" (a context is a dictionary),
+        "hashed actionwise" (a list of dictionaries, one per action), or one or more `Member(objective=Outcome(...))`.
+    schedule
+        When to re-learn, as for `O2PL`.
+    reward_range
+        The lowest and the highest reward there can be; rewards in between count as shares.
+    sharpness
+        Decisions are drawn from π^sharpness, normalised. The propensities are the sharpened ones.
+    exploration
+        "auto": actions that were hardly played are tried (`CountBonus`; not with action sets, where actions have no
+        names, nor with two actions). ε: the uniform policy is mixed in too, so that every action keeps at least ε/K.
+        Or a rule with a method `at`.
+    random_state
+        Seed, numpy Generator or None.
+    """
+
+    _classes_of_policies = _CLASSES
+
+    def __init__(
+        self,
+        n_actions: int | None = None,
+        *,
+        policy: Any = "union",
+        schedule: Any = "geometric",
+        reward_range: tuple[float, float] = (0.0, 1.0),
+        sharpness: float = 30.0,
+        exploration: float | str | Exploration = "auto",
+        random_state: Any = None,
+    ) -> None:
+        self.n_actions = n_actions
+        self.policy = policy
+        self.schedule = schedule
+        self.reward_range = reward_range
+        self.sharpness = sharpness
+        self.exploration = exploration
+        self.random_state = random_state
+
+    def _members(self) -> tuple[Member, ...]:
+        members = super()._members()
+        if any(not isinstance(member.objective, Outcome) for member in members):
+            raise InvalidInput(
+                "policy: found a member without an outcome objective, expected Member(objective=Outcome())"
+            )
+        return members
+
+    def _objective(self) -> Outcome:
+        return Outcome()
+
+    def _exploration(self) -> Exploration:
+        given = 0.0 if isinstance(self.exploration, str) and self.exploration == "auto" else self.exploration
+        rule = as_exploration(given, instead='"auto", ')
+        if isinstance(rule, UniformExploration) and rule is not given and not self._action_sets:
+            return CountBonus(epsilon=rule.epsilon)
+        return rule

@@ -1,0 +1,215 @@
+"""What the learners with discrete actions share: contexts of every kind, members, and how an engine is put together."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from o2pl.contexts import ContextReader, make_reader
+from o2pl.errors import InvalidInput
+from o2pl.features import Chain, Hashed, Standardise
+from o2pl.learners.base import BanditEstimator
+from o2pl.learners.engine import Engine, Parts, Rewards
+from o2pl.learners.member import LINEAR, Member
+from o2pl.learners.schedules import Schedule, as_schedule
+from o2pl.learners.stream import UniformStream
+from o2pl.log import Log
+from o2pl.policies import ActionWise, Softmax, SparseSoftmax, UniformMixture
+from o2pl.policies.finite import FiniteClass, FinitePolicies
+from o2pl.policies.sampling import UniformExploration
+from o2pl.protocols import Array, Exploration, FeatureMap, Floats, Policy
+from o2pl.rows import ActionSets
+from o2pl.validation import check_actions, check_count, check_number, check_reward_range, check_rewards
+
+
+class DiscreteEstimator(BanditEstimator):
+    """A learner of which action to take. Subclasses choose the parts."""
+
+    n_actions: int | None
+    n_actions_: int
+    policy: Any
+    schedule: Any
+    sharpness: float
+    exploration: Any
+    _classes_of_policies: ClassVar[dict[str, tuple[Member, ...]]]
+
+    @abstractmethod
+    def _objective(self) -> Any:
+        """Of members without one of their own; its rate is that of the union."""
+
+    def _ridge(self, policies: list[Policy], schedule: Schedule, sets: bool) -> float | None:
+        """Of the control variate; None: there is none."""
+        return None
+
+    def _exploration(self) -> Exploration:
+        return as_exploration(self.exploration)
+
+    # -- the acting policy
+
+    def predict_proba(self, contexts: Any) -> Floats:
+        """The acting policy, [n, K]; for action sets one probability per (context, action), set after set."""
+        return self._begun().decider.probabilities(self._reader.rows(contexts))
+
+    def predict(self, contexts: Any) -> Array:
+        """The likeliest action of each context, [n]."""
+        rows = self._reader.rows(contexts)
+        probabilities = self._begun().decider.probabilities(rows)
+        if isinstance(rows, ActionSets):
+            return np.array([int(np.argmax(one)) for one in np.split(probabilities, rows.offsets[1:-1])])
+        return np.asarray(probabilities.argmax(axis=1))
+
+    # -- how an engine is put together
+
+    def _members(self) -> tuple[Member, ...]:
+        """The members that `policy` names or is."""
+        if isinstance(self.policy, str) and self.policy in self._classes_of_policies:
+            return self._classes_of_policies[self.policy]
+        if isinstance(self.policy, Member):
+            return (self.policy,)
+        if isinstance(self.policy, Hashed):
+            return (Member(self.policy),)
+        if hasattr(self.policy, "forward"):
+            return (Member(_features_for(self.policy), self.policy),)
+        if isinstance(self.policy, list | tuple) and self.policy and all(isinstance(m, Member) for m in self.policy):
+            return tuple(self.policy)
+        known = sorted(self._classes_of_policies)
+        raise InvalidInput(
+            f"policy: found {self.policy!r}, expected one of {known}, a policy, a Member or several Members"
+        )
+
+    @property
+    def _action_sets(self) -> bool:
+        """Whether contexts are action sets; refuses members that disagree."""
+        sets = {m.policy is not None and isinstance(_innermost(m.policy), ActionWise) for m in self._members()}
+        if len(sets) > 1:
+            raise InvalidInput("policy: found members with and without action sets, expected one kind of context")
+        return sets.pop()
+
+    @property
+    def _hashed(self) -> Hashed | None:
+        """The features, where contexts are dictionaries; refuses members that disagree."""
+        features = [member.features for member in self._members()]
+        hashed = [each for each in features if isinstance(each, Hashed)]
+        if hashed and (len(hashed) < len(features) or any(each != hashed[0] for each in hashed)):
+            raise InvalidInput("policy: found Hashed features among others, expected the same for all members")
+        return hashed[0] if hashed else None
+
+    @property
+    def _numbered(self) -> int | None:
+        """Contexts that the tables of finite classes know; None where no table is looked up by the context itself."""
+        raw = [_innermost(member.policy) for member in self._members() if member.features == Chain(())]
+        return min((policy.table.shape[1] for policy in raw if isinstance(policy, FiniteClass)), default=None)
+
+    def _new_reader(self, width: int | None) -> ContextReader:
+        hashed = self._hashed
+        settings = None if hashed is None else (hashed.bits, hashed.signed, hashed.interactions)
+        return make_reader(width, self._action_sets, settings, self._numbered)
+
+    def _make_engine(self, width: int, n_actions: int | None) -> Engine:
+        members, schedule = self._members(), as_schedule(self.schedule)
+        sets, sparse = self._action_sets, self._hashed is not None
+        for member in members:
+            _check_policy(member)
+        if not sets:
+            own = {int(m.policy.n_actions) for m in members if m.policy is not None}  # type: ignore[attr-defined]
+            if len(own) > 1:
+                raise InvalidInput(f"policy: found members with {sorted(own)} actions, expected one number of actions")
+            self.n_actions_ = n_actions = _agreed(next(iter(own), None), self.n_actions, n_actions)
+        else:
+            n_actions = None
+        policies = [_policy_of(member, n_actions) for member in members]
+        parts = Parts(
+            members, policies, self._objective(), schedule, self._ridge(policies, schedule, sets),
+            check_number("sharpness", self.sharpness, 0, open_low=True), self._exploration(),
+        )  # fmt: skip
+        ends = check_reward_range(self.reward_range)
+        log = Log(width, action_sets=sets, sparse=sparse, n_actions=n_actions, reward_range=ends)
+        return Engine(parts, self._new_reader(width), log, UniformStream(self.random_state))
+
+    # -- what comes in
+
+    def _check_actions(self, rows: Any, actions: Any) -> Array:
+        if len(np.atleast_1d(actions)) != len(rows):
+            raise InvalidInput(
+                f"actions: found {len(np.atleast_1d(actions))}, expected one for each of {len(rows)} contexts"
+            )
+        return check_actions(actions, rows.sizes if isinstance(rows, ActionSets) else self._known_actions())
+
+    def _known_actions(self) -> int | None:
+        if self._engine is not None:
+            return self.n_actions_
+        return None if self.n_actions is None else check_count("n_actions", self.n_actions)
+
+    def _action_bounds(self) -> tuple[float, float]:
+        return 0, math.inf if self._action_sets else self.n_actions_  # sets differ: the engine looks
+
+    def _rewards(self, rounds: int, rewards: Any) -> tuple[Rewards, int | None]:
+        if callable(rewards):
+            known = self.n_actions_ if self._engine else self.n_actions
+            if known is None:
+                raise InvalidInput("n_actions: found None, expected a number, to run in an environment")
+            rows = np.arange(rounds)
+            rewards = np.stack([rewards(rows, np.full(rounds, a)) for a in range(known)], axis=1)
+        table = np.asarray(rewards, np.float64)[:rounds]
+        if table.ndim != 2 or len(table) != rounds:
+            raise InvalidInput(f"rewards: found shape {table.shape}, expected ({rounds}, number of actions)")
+        expected = self._known_actions()
+        if expected is not None and table.shape[1] != expected:
+            raise InvalidInput(f"rewards: found {table.shape[1]} actions, expected {expected}")
+        check_rewards(table.reshape(-1), check_reward_range(self.reward_range))
+        return Rewards(lambda rows, actions: table[rows, actions], table), table.shape[1]
+
+
+def as_exploration(given: Any, instead: str = "") -> Exploration:
+    """ε of the uniform policy, or a rule as it is; `instead`: what else would do."""
+    if hasattr(given, "at"):
+        rule: Exploration = given
+        return rule
+    return UniformExploration(
+        check_number("exploration", given, 0, 1, instead=f"{instead}a rule with a method `at`, or ")
+    )
+
+
+def _policy_of(member: Member, n_actions: int | None) -> Policy:
+    """The member's own, or a linear softmax."""
+    if member.policy is not None:
+        return member.policy
+    return (SparseSoftmax if isinstance(member.features, Hashed) else Softmax)(n_actions or 0)
+
+
+def _check_policy(member: Member) -> None:
+    """Refuses one that is not for discrete actions, or cannot read the features."""
+    if member.policy is None:
+        return
+    if member.policy.continuous:
+        raise InvalidInput(f"policy: found {member.policy!r}, whose actions are real numbers; expected GaussianO2PL")
+    if isinstance(member.features, Hashed) and not isinstance(_innermost(member.policy), SparseSoftmax | ActionWise):
+        raise InvalidInput(
+            f"policy: found {type(member.policy).__name__} with Hashed features, expected SparseSoftmax or ActionWise"
+        )
+
+
+def _innermost(policy: Any) -> Any:
+    return policy.policy if isinstance(policy, UniformMixture) else policy
+
+
+def _features_for(policy: Any) -> FeatureMap:
+    """A constant says nothing where weights are shared by all actions; finite classes read contexts as given."""
+    if isinstance(_innermost(policy), FinitePolicies):
+        return Chain(())
+    return Standardise() if isinstance(_innermost(policy), ActionWise) else LINEAR
+
+
+def _agreed(of_policy: int | None, given: int | None, seen: int | None) -> int:
+    """The number of actions: what the policy brings, what the constructor was told, what the data showed."""
+    known = of_policy if of_policy is not None else given
+    if known is None:
+        known = seen
+    if known is None:
+        raise InvalidInput("n_actions: found None, expected a number (or data before the first decision)")
+    if given is not None and given != known:
+        raise InvalidInput(f"n_actions: found {given}, expected {known}, the number of actions of the policy")
+    return check_count("n_actions", known)

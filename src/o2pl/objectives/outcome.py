@@ -1,0 +1,157 @@
+"""The second kind of objective: fit the policy through a likelihood of the rewards that were seen.
+
+Importance weights starve a policy of what it hardly plays: where π(a|x) is near 0 a softmax has no gradient. Here the
+scores f explain the reward r ∈ [0, 1] of the action played, and the gradient is bounded and does not vanish:
+
+    m(x, a) = σ(z),  z = f_a - log Σ_{b≠a} exp f_b - τ  competing actions: logit π(a|x), less a level τ that is learned
+                     z = f_a + τ                        independent actions: logistic models, τ the log-odds of b
+    V = mean [-r log m - (1 - r) log(1 - m)] + l2 |θ|²/2n + level_l2 τ²/2n,   b = (Σ r + 3)/(n + 3)
+
+With c = m - r: ∂V/∂f_a = c/n, ∂V/∂f_b = -c π_b/(1 - π_a)/n (competing), ∂V/∂τ = ∓c/n. Propensities do not enter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from o2pl.interactions import Interactions
+from o2pl.objectives.terms import PRIOR_ROWS
+from o2pl.protocols import Array, Floats, Ints
+from o2pl.rows import ActionSets
+from o2pl.storage import storable
+from o2pl.validation import check_number
+
+_SURE = 1e-4  # predictions are held this far from 0 and 1 when members are weighed
+_ENDS = 0.01  # and b from both ends
+_MANY = 8  # actions; with more, each has fewer rows, and l2 falls as 1/K
+
+
+@storable
+@dataclass(frozen=True)
+class Outcome:
+    """`competing`: one action's gain is another's loss. l2: of the weights, at K ≤ 8; it falls as 8/K beyond."""
+
+    competing: bool = True
+    l2: float = 1.0
+    level_l2: float = 10.0
+    extra = 1  # τ
+
+    def __post_init__(self) -> None:
+        check_number("l2", self.l2, 0)
+        check_number("level_l2", self.level_l2, 0)
+
+    def rate(self, n: int) -> float:
+        """Of the exponential weights of a union: tempered, so that no kind of member is given up too early."""
+        return min(1.0, 3 / math.sqrt(n + 1))
+
+    def prepare(self, rows: Interactions, control: Any = None, weights: Floats | None = None) -> OutcomeLog:
+        sets = isinstance(rows.contexts, ActionSets)
+        n_actions = max(2.0, float(np.mean(rows.contexts.sizes))) if sets else float(rows.n_actions or 2)
+        return OutcomeLog(
+            rows.actions, -rows.losses, self.competing, self.l2 * min(1.0, _MANY / n_actions), self.level_l2,
+            rows.contexts.offsets if sets else None, weights,
+        )  # fmt: skip
+
+    def evidence(self, scores: Floats, actions: Ints, rewards: Floats, offsets: Ints | None, tau: float) -> Floats:
+        """Log-likelihoods of rewards that have not been learned from, [n]."""
+        z, _ = logits(scores, actions, offsets, self.competing, tau)
+        m = np.clip(expit(z), _SURE, 1 - _SURE)
+        return np.asarray(rewards * np.log(m) + (1 - rewards) * np.log1p(-m))
+
+
+@dataclass(frozen=True, eq=False)
+class OutcomeLog:
+    """A log, and all of the objective that stays fixed while the policy changes."""
+
+    actions: Array
+    rewards: Floats  # shares of their range, in [0, 1]
+    competing: bool
+    l2: float
+    level_l2: float
+    offsets: Ints | None = None  # of action sets
+    weights: Floats | None = None  # of the rows; None: all alike
+
+    @cached_property
+    def size(self) -> float:
+        return float(len(self.actions) if self.weights is None else self.weights.sum())
+
+    @cached_property
+    def level(self) -> float:
+        """The log-odds of b."""
+        total = float(self.rewards.sum() if self.weights is None else self.weights @ self.rewards)
+        b = min(max((total + PRIOR_ROWS) / (self.size + PRIOR_ROWS), _ENDS), 1 - _ENDS)
+        return math.log(b / (1 - b))
+
+    def started(self, params: Floats) -> Floats:
+        """Parameters to solve from: τ of independent actions is the log-odds of b."""
+        if self.competing:
+            return params
+        params = params.copy()
+        params[-1] = self.level
+        return params
+
+    def partial(self, scores: Floats, rows: slice, extra: Floats) -> tuple[Floats, list[Floats]]:
+        """Σ losses and Σ c, and c pulled to the scores. extra: τ"""
+        weigh: Any = 1.0 if self.weights is None else self.weights[rows]
+        actions, rewards = self.actions[rows], self.rewards[rows]
+        offsets = None
+        if self.offsets is not None:
+            start, stop, _ = rows.indices(len(self.actions))
+            offsets = self.offsets[start : stop + 1] - self.offsets[start]
+        z, rivals = logits(scores, actions, offsets, self.competing, float(extra[0]))
+        losses = np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z))) - rewards * z
+        c = weigh * (expit(z) - rewards)
+        if offsets is None:
+            pulled = -rivals * c[:, None]
+            pulled[np.arange(len(c)), actions] = c
+        else:
+            pulled = -rivals * np.repeat(c, np.diff(offsets))
+            pulled[offsets[:-1] + actions] = c
+        return np.array([np.sum(weigh * losses), c.sum()]), [pulled]
+
+    def combine(self, params: Floats, sums: Floats, gradients: Sequence[Floats]) -> tuple[float, Floats]:
+        """params: weights, then τ."""
+        (theta, tau), shrink = (params[:-1], params[-1]), self.l2 / self.size
+        value = float(sums[0]) / self.size + 0.5 * shrink * float(theta @ theta)
+        of_tau = 0.0
+        if self.competing:
+            value += 0.5 * self.level_l2 * tau**2 / self.size
+            of_tau = (-float(sums[1]) + self.level_l2 * tau) / self.size
+        return value, np.append(gradients[0] / self.size + shrink * theta, of_tau)
+
+
+def logits(scores: Floats, actions: Ints, offsets: Ints | None, competing: bool, tau: float) -> tuple[Floats, Floats]:
+    """z of the played actions, [n], and π_b/(1 - π_a) of their rivals (0 for the played one, and without competition).
+
+    Sums are over the rivals alone: 1 - π would lose what is left of a nearly sure action.
+    """
+    f = scores.astype(np.float64)
+    if offsets is None:
+        played: Any = (np.arange(len(actions)), actions)
+        own = f[played]
+        if not competing or f.shape[1] == 1:
+            return own + (tau if not competing else -tau), np.zeros_like(f)
+        others = f.copy()
+        others[played] = -np.inf
+        top = others.max(axis=1, keepdims=True)
+        powers = np.exp(others - top)
+        total = powers.sum(axis=1, keepdims=True)
+        return own - (top + np.log(total))[:, 0] - tau, powers / total
+    played, sizes = offsets[:-1] + actions, np.diff(offsets)
+    own = f[played]
+    if not competing:
+        return own + tau, np.zeros_like(f)
+    others = f.copy()
+    others[played] = -1e300  # a set of one has no rivals: their sum is that of one with score 0
+    top = np.where(sizes > 1, np.maximum.reduceat(others, offsets[:-1]), 0.0)
+    powers = np.exp(others - np.repeat(top, sizes))
+    total = np.add.reduceat(powers, offsets[:-1])
+    total = np.where(sizes > 1, total, 1.0)
+    return own - (top + np.log(total)) - tau, powers / np.repeat(total, sizes)
