@@ -18,7 +18,7 @@ from o2pl.objectives.outcome import Outcome
 from o2pl.objectives.pessimistic import Pessimistic, PolicyValue
 from o2pl.oracles.adam import Adam
 from o2pl.oracles.exhaustive import Exhaustive
-from o2pl.oracles.lbfgs import LBFGS
+from o2pl.oracles.lbfgs import LBFGS, Alone
 from o2pl.policies.finite import FinitePolicies
 from o2pl.policies.softmax import Softmax
 from o2pl.policies.sparse import SparseSoftmax
@@ -32,6 +32,7 @@ LINEAR = Chain((Standardise(), Intercept()))
 QUADRATIC = Chain((Standardise(), Quadratic(), Intercept()))
 _FEW_STEPS = LBFGS(iterations=5, tolerance=1e-4, memory=6)  # the solve before has done most of the work
 _STEPS = LBFGS(iterations=15, tolerance=1e-4, memory=6)
+_LINEAR_SOFTMAX = (Softmax, SparseSoftmax)
 
 
 @storable
@@ -147,7 +148,7 @@ class MemberState:
         problem = Problem(
             self.policy, self.objective, self.seen.features, self.seen.state, rows, start, log, self.function
         )
-        with_oracle = oracle or self.oracle
+        with_oracle = self.oracle if oracle is None else solving(self.policy, oracle)
         function: Any = None if with_oracle.plain else find_value(problem)
         if function is None:
             function = PolicyValue(self.policy, problem.featurise(), log, extra)
@@ -178,5 +179,12 @@ def oracle_for(policy: Policy, schedule: Schedule) -> Oracle:
     if isinstance(policy, FinitePolicies):
         return Exhaustive()
     if schedule.oracle is not None:
-        return schedule.oracle
-    return _FEW_STEPS if isinstance(policy, Softmax | SparseSoftmax) else _STEPS
+        return solving(policy, schedule.oracle)
+    return _FEW_STEPS if isinstance(policy, _LINEAR_SOFTMAX) else _STEPS
+
+
+def solving(policy: Policy, oracle: Oracle) -> Oracle:
+    """An oracle that was asked for. Of a linear softmax it keeps the curvature; of other policies each solve is alone."""
+    if isinstance(oracle, LBFGS) and not isinstance(policy, _LINEAR_SOFTMAX):
+        return Alone(oracle)
+    return oracle

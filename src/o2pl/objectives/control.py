@@ -15,6 +15,7 @@ from o2pl.protocols import Floats, Ints
 
 Rows = Callable[[Ints | slice], Floats]  # the features of the rows at these places, [m, d], single precision
 _STRETCH = 2**12  # rows whose features are made at a time
+_SHORT, _SMALL = 1000, 2**17  # rows, and numbers of all actions' rows, that are taken at once
 
 
 class Control(NamedTuple):
@@ -34,6 +35,10 @@ def ridge_control(
     """One ridge regression per action on its own rows, of y - b on the features; an action never played predicts b."""
     rows = features if callable(features) else features.__getitem__
     n = len(actions)
+    if n <= _SHORT:
+        X = rows(slice(0, n))
+        if X.size * (n_actions + X.shape[1]) <= _SMALL:
+            return _short_control(X, actions, losses - baseline, n_actions, baseline, ridge)
     played, coefficients = np.empty(n), []
     order = np.argsort(actions, kind="stable")
     ends = np.cumsum(np.bincount(actions, minlength=n_actions))
@@ -48,6 +53,19 @@ def ridge_control(
         own_rows = slice(start, min(start + _STRETCH, n))
         by_action[:, own_rows] = W @ rows(own_rows).T
     return Control(np.clip(by_action + np.float32(baseline), -1, 0), np.clip(played + baseline, -1, 0))
+
+
+def _short_control(X: Floats, actions: Ints, targets: Floats, n_actions: int, baseline: float, ridge: float) -> Control:
+    """The same for a short log, all actions at once: what an action costs alone would be most of the work."""
+    X = X.astype(np.float64)
+    own = (actions[:, None] == np.arange(n_actions)).T[:, :, None] * X  # [K, n, d]: its rows of each action
+    inverses = np.linalg.inv(own.transpose(0, 2, 1) @ X + ridge * np.eye(X.shape[1]))  # [K, d, d]
+    coefficients = np.einsum("kij,knj,n->ki", inverses, own, targets)
+    leverage = np.einsum("si,sij,sj->s", X, inverses[actions], X)
+    fitted = coefficients @ X.T  # [K, n]
+    played = (fitted[actions, np.arange(len(actions))] - leverage * targets) / (1 - leverage)
+    by_action = np.clip(fitted + baseline, -1, 0).astype(np.float32)
+    return Control(by_action, np.clip(played + baseline, -1, 0))
 
 
 def ridge_baseline(features: Floats | Rows, losses: Floats, baseline: float, ridge: float) -> Floats:

@@ -46,3 +46,18 @@ class LBFGS:
         # SciPy calls a line search that finds no lower point a failure; on a kink that is where the minimum lies.
         converged = bool(found.success) or bool(np.abs(found.jac).max(initial=0.0) <= self.tolerance)
         return Solution(np.asarray(found.x), float(found.fun), converged, int(found.nfev))
+
+
+@storable
+@dataclass(frozen=True)
+class Alone:
+    """Solves that keep nothing. SciPy's line search is the more careful one where weights may vanish far from a log."""
+
+    oracle: LBFGS
+    plain = False
+
+    def init(self, n_params: int) -> State:
+        return {}
+
+    def step(self, function: ValueAndGradient, params: Floats, state: State) -> tuple[Solution, State]:
+        return self.oracle(function, params), {}

@@ -16,6 +16,7 @@ TRIALS = 20  # of one step in all
 STANDSTILL = 3  # steps in a row that bring no more than rounding
 TINY = 1e-6  # (|step| / |parameters|)² of a step that may be a kink's or rounding's,
 KINK = 10.0  # if its curvature is so many times the largest known
+REACH = 10.0  # a step is at most so many times as long as the parameters, or as 1
 
 
 def no_pairs(memory: int, n_params: int) -> dict[str, Array]:
@@ -43,6 +44,8 @@ def descend(
         length = 1.0
         if pairs["at"][1] == 0 or slope >= 0:
             length, slope = _straight_down(gradient, pairs, direction)
+        farthest = REACH * (1 + float(np.linalg.norm(params)))
+        length *= min(1.0, farthest / max(length * float(np.linalg.norm(direction)), 1e-300))
         for trial in range(1, TRIALS + 1):
             there = params + length * direction
             found, gradient_there = function(there)
