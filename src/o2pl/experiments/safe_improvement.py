@@ -11,6 +11,7 @@ positions and seeds from 1000; odd positions and seeds from 0 are the confirmati
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from typing import Any, Literal
 
@@ -62,32 +63,22 @@ EMBEDDED_SETS = {"breast-cancer": Embedded("breast_cancer"), "digits": Embedded(
 # -- learners
 
 
+@dataclass(eq=False, repr=False)
 class FromClone(LinearScores):
     """O2PL's objective with fixed settings, searched for from a clone of the logger; deploys its likeliest action.
 
     With a `control` variate and no penalty it is DR, with models that leave the row out.
     """
 
-    def __init__(
-        self,
-        n_actions: int,
-        *,
-        penalty: float = 1.0,
-        clip: str | None = "theory",
-        baseline: Literal["random", "mean", "half", "zero"] = "random",
-        control: float | None = None,
-        l2: float = 1.0,
-        features: FeatureMap = LINEAR,
-        reward_range: tuple[float, float] = (0.0, 1.0),
-    ) -> None:
-        self.n_actions = n_actions
-        self.penalty = penalty
-        self.clip = clip
-        self.baseline = baseline
-        self.control = control
-        self.l2 = l2
-        self.features = features
-        self.reward_range = reward_range
+    n_actions: int
+    _: KW_ONLY
+    penalty: float = 1.0
+    clip: str | None = "theory"
+    baseline: Literal["random", "mean", "half", "zero"] = "random"
+    control: float | None = None
+    l2: float = 1.0
+    features: FeatureMap = LINEAR
+    reward_range: tuple[float, float] = (0.0, 1.0)
 
     def _solve(self, features: Floats, actions: Ints, rewards: Floats, propensities: Floats) -> None:
         mean = -float(rewards.mean())
@@ -103,21 +94,15 @@ class FromClone(LinearScores):
         self._weights = params.reshape(self.n_actions, -1)
 
 
+@dataclass(eq=False, repr=False)
 class Clone(LinearScores):
     """The likeliest action of a clone of the logger: nothing is learned from rewards."""
 
-    def __init__(
-        self,
-        n_actions: int,
-        *,
-        l2: float = 1.0,
-        features: FeatureMap = LINEAR,
-        reward_range: tuple[float, float] = (0.0, 1.0),
-    ) -> None:
-        self.n_actions = n_actions
-        self.l2 = l2
-        self.features = features
-        self.reward_range = reward_range
+    n_actions: int
+    _: KW_ONLY
+    l2: float = 1.0
+    features: FeatureMap = LINEAR
+    reward_range: tuple[float, float] = (0.0, 1.0)
 
     def _solve(self, features: Floats, actions: Ints, rewards: Floats, propensities: Floats) -> None:
         self._weights = clone(Softmax(self.n_actions), features, actions).reshape(self.n_actions, -1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -31,6 +32,7 @@ _CLASSES: dict[str, tuple[Member, ...]] = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class O2PL(DiscreteEstimator):
     """Online pessimistic policy learning for discrete actions.
 
@@ -81,43 +83,24 @@ class O2PL(DiscreteEstimator):
         Seen at the first use.
     """
 
-    improvement_: Verdict  # of `from_incumbent`
+    n_actions: int | None = None
+    _: KW_ONLY
+    policy: Any = "union"
+    schedule: Any = "geometric"
+    reward_range: tuple[float, float] = (0.0, 1.0)
+    penalty: float = 0.1
+    clip: float | str | None = "theory"
+    baseline: float | str | None = "mean"
+    control: float | str | None = "auto"
+    l2: float = 0.1
+    sharpness: float = 5.0
+    exploration: float | Exploration = 0.0
+    p: float = 0.0
+    beta: float = 1.0
+    delta: float = 0.05
+    random_state: Any = None
+    improvement_: Verdict = field(init=False)  # of `from_incumbent`
     _classes_of_policies = _CLASSES
-
-    def __init__(
-        self,
-        n_actions: int | None = None,
-        *,
-        policy: Any = "union",
-        schedule: Any = "geometric",
-        reward_range: tuple[float, float] = (0.0, 1.0),
-        penalty: float = 0.1,
-        clip: float | str | None = "theory",
-        baseline: float | str | None = "mean",
-        control: float | str | None = "auto",
-        l2: float = 0.1,
-        sharpness: float = 5.0,
-        exploration: float | Exploration = 0.0,
-        p: float = 0.0,
-        beta: float = 1.0,
-        delta: float = 0.05,
-        random_state: Any = None,
-    ) -> None:
-        self.n_actions = n_actions
-        self.policy = policy
-        self.schedule = schedule
-        self.reward_range = reward_range
-        self.penalty = penalty
-        self.clip = clip
-        self.baseline = baseline
-        self.control = control
-        self.l2 = l2
-        self.sharpness = sharpness
-        self.exploration = exploration
-        self.p = p
-        self.beta = beta
-        self.delta = delta
-        self.random_state = random_state
 
     @classmethod
     def paper(

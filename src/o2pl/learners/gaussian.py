@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from o2pl.protocols import Array, FeatureMap, Floats
 from o2pl.validation import check_continuous_actions, check_number, check_reward_range, check_rewards
 
 
+@dataclass(eq=False, repr=False)
 class GaussianO2PL(BanditEstimator):
     """Online pessimistic policy learning for a real-valued action: a ~ N(centre + θ·φ(x), scale²).
 
@@ -40,40 +42,22 @@ class GaussianO2PL(BanditEstimator):
         As for `O2PL`.
     """
 
-    def __init__(
-        self,
-        *,
-        centre: float = 0.0,
-        scale: float = 1.0,
-        learn_scale: bool = False,
-        features: FeatureMap = LINEAR,
-        schedule: Any = "geometric",
-        reward_range: tuple[float, float] = (0.0, 1.0),
-        penalty: float = 0.1,
-        clip: float | str | None = "theory",
-        baseline: float | str | None = "mean",
-        control: float | None = 15.0,
-        l2: float = 0.1,
-        p: float = 0.0,
-        beta: float = 1.0,
-        delta: float = 0.05,
-        random_state: Any = None,
-    ) -> None:
-        self.centre = centre
-        self.scale = scale
-        self.learn_scale = learn_scale
-        self.features = features
-        self.schedule = schedule
-        self.reward_range = reward_range
-        self.penalty = penalty
-        self.clip = clip
-        self.baseline = baseline
-        self.control = control
-        self.l2 = l2
-        self.p = p
-        self.beta = beta
-        self.delta = delta
-        self.random_state = random_state
+    _: KW_ONLY
+    centre: float = 0.0
+    scale: float = 1.0
+    learn_scale: bool = False
+    features: FeatureMap = LINEAR
+    schedule: Any = "geometric"
+    reward_range: tuple[float, float] = (0.0, 1.0)
+    penalty: float = 0.1
+    clip: float | str | None = "theory"
+    baseline: float | str | None = "mean"
+    control: float | None = 15.0
+    l2: float = 0.1
+    p: float = 0.0
+    beta: float = 1.0
+    delta: float = 0.05
+    random_state: Any = None
 
     def predict(self, contexts: Any) -> Floats:
         """The mean action of each context, [n]."""

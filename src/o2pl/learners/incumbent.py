@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from statistics import NormalDist
 from typing import Any, NamedTuple, Self
@@ -150,6 +150,7 @@ class Learned:
 # -- the object users hold
 
 
+@dataclass(eq=False, repr=False)
 class SafeImprovement(Parameters):
     """For "I have a policy in production and its log": a better policy, or the finding that the log supports none.
 
@@ -190,36 +191,17 @@ class SafeImprovement(Parameters):
         K, as given or as the log shows.
     """
 
-    deploy_: bool
-    verdict_: Verdict
-    verdicts_: tuple[Verdict, ...]
-    baseline_: float
-    n_actions_: int
-    _chosen: Learned | None = None
-    _width: int
-
-    def __init__(
-        self,
-        n_actions: int | None = None,
-        *,
-        confidence: float = 0.9,
-        penalties: Sequence[float] = (0.3, 1.0, 3.0),
-        l2: float = 1.0,
-        sharpness: float = 20.0,
-        folds: int = 3,
-        features: FeatureMap = LINEAR,
-        reward_range: tuple[float, float] = (0.0, 1.0),
-        random_state: Any = None,
-    ) -> None:
-        self.n_actions = n_actions
-        self.confidence = confidence
-        self.penalties = penalties
-        self.l2 = l2
-        self.sharpness = sharpness
-        self.folds = folds
-        self.features = features
-        self.reward_range = reward_range
-        self.random_state = random_state
+    n_actions: int | None = None
+    _: KW_ONLY
+    confidence: float = 0.9
+    penalties: Sequence[float] = (0.3, 1.0, 3.0)
+    l2: float = 1.0
+    sharpness: float = 20.0
+    folds: int = 3
+    features: FeatureMap = LINEAR
+    reward_range: tuple[float, float] = (0.0, 1.0)
+    random_state: Any = None
+    _chosen: Learned | None = field(default=None, init=False)
 
     def fit(
         self,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 from numpy.typing import ArrayLike
@@ -20,6 +21,7 @@ from o2pl.protocols import FeatureMap, Seed
 from o2pl.validation import check_contexts, check_count, check_number
 
 
+@dataclass(eq=False, repr=False)
 class CRM(CounterfactualLearner):
     """POEM: clipped importance weights and a penalty on the empirical variance, minimised over one log.
 
@@ -49,32 +51,18 @@ class CRM(CounterfactualLearner):
         Seed, numpy Generator or None.
     """
 
-    def __init__(
-        self,
-        policy: Any,
-        *,
-        penalty: float | Sequence[float] = 0.1,
-        clip: float | None = 100.0,
-        tau: float = 0.0,
-        l2: float = 0.1,
-        validation: float = 0.25,
-        features: FeatureMap = LINEAR,
-        reward_range: tuple[float, float] | None = (0.0, 1.0),
-        loss_range: tuple[float, float] = (-1.0, 0.0),
-        start: ArrayLike | None = None,
-        random_state: Seed = None,
-    ) -> None:
-        self.policy = policy
-        self.penalty = penalty
-        self.clip = clip
-        self.tau = tau
-        self.l2 = l2
-        self.validation = validation
-        self.features = features
-        self.reward_range = reward_range
-        self.loss_range = loss_range
-        self.start = start
-        self.random_state = random_state
+    policy: Any
+    _: KW_ONLY
+    penalty: float | Sequence[float] = 0.1
+    clip: float | None = 100.0
+    tau: float = 0.0
+    l2: float = 0.1
+    validation: float = 0.25
+    features: FeatureMap = LINEAR
+    reward_range: tuple[float, float] | None = (0.0, 1.0)
+    loss_range: tuple[float, float] = (-1.0, 0.0)
+    start: ArrayLike | None = None
+    random_state: Seed = None
 
     def fit(self, contexts: ArrayLike, actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike) -> Self:
         """Forget what was learned, and solve on this log."""
@@ -88,6 +76,7 @@ class CRM(CounterfactualLearner):
         return self
 
 
+@dataclass(eq=False, repr=False)
 class SCRM(CounterfactualLearner):
     """Sequential CRM: act with the policy for a batch, then solve on that batch from where the parameters are.
 
@@ -104,42 +93,21 @@ class SCRM(CounterfactualLearner):
         As for `CRM`; several penalties are chosen among anew after each batch.
     """
 
-    _log: Log
-    _batches: int
-    _learned: int
-
-    def __init__(
-        self,
-        policy: Any,
-        *,
-        batch: int = 100,
-        growth: float = 2.0,
-        memory: Literal["last", "all"] = "last",
-        penalty: float | Sequence[float] = 0.1,
-        clip: float | None = None,
-        tau: float = 0.001,
-        l2: float = 0.1,
-        validation: float = 0.25,
-        features: FeatureMap = LINEAR,
-        reward_range: tuple[float, float] | None = (0.0, 1.0),
-        loss_range: tuple[float, float] = (-1.0, 0.0),
-        start: ArrayLike | None = None,
-        random_state: Seed = None,
-    ) -> None:
-        self.policy = policy
-        self.batch = batch
-        self.growth = growth
-        self.memory = memory
-        self.penalty = penalty
-        self.clip = clip
-        self.tau = tau
-        self.l2 = l2
-        self.validation = validation
-        self.features = features
-        self.reward_range = reward_range
-        self.loss_range = loss_range
-        self.start = start
-        self.random_state = random_state
+    policy: Any
+    _: KW_ONLY
+    batch: int = 100
+    growth: float = 2.0
+    memory: Literal["last", "all"] = "last"
+    penalty: float | Sequence[float] = 0.1
+    clip: float | None = None
+    tau: float = 0.001
+    l2: float = 0.1
+    validation: float = 0.25
+    features: FeatureMap = LINEAR
+    reward_range: tuple[float, float] | None = (0.0, 1.0)
+    loss_range: tuple[float, float] = (-1.0, 0.0)
+    start: ArrayLike | None = None
+    random_state: Seed = None
 
     def _begin(self, width: int) -> None:
         check_count("batch", self.batch)

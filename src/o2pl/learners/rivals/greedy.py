@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ class Uniform(DiscreteLearner):
         pass
 
 
+@dataclass(eq=False, repr=False)
 class EpsilonGreedy(DiscreteLearner):
     """The best action by one model per action, or with probability ε any action. Ties go to the first.
 
@@ -66,26 +68,15 @@ class EpsilonGreedy(DiscreteLearner):
         Seed, numpy Generator or None.
     """
 
-    def __init__(
-        self,
-        n_actions: int,
-        *,
-        epsilon: float = 0.0,
-        model: Link = "ridge",
-        l2: float = 1.0,
-        features: FeatureMap = LINEAR,
-        growth: float = 1.05,
-        reward_range: tuple[float, float] = (0.0, 1.0),
-        random_state: Seed = None,
-    ) -> None:
-        self.n_actions = n_actions
-        self.epsilon = epsilon
-        self.model = model
-        self.l2 = l2
-        self.features = features
-        self.growth = growth
-        self.reward_range = reward_range
-        self.random_state = random_state
+    n_actions: int
+    _: KW_ONLY
+    epsilon: float = 0.0
+    model: Link = "ridge"
+    l2: float = 1.0
+    features: FeatureMap = LINEAR
+    growth: float = 1.05
+    reward_range: tuple[float, float] = (0.0, 1.0)
+    random_state: Seed = None
 
     def _begin(self, width: int, n_features: int) -> None:
         check_link("model", self.model)

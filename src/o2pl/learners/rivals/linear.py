@@ -7,6 +7,7 @@ s_k = √(φᵀ A_k⁻¹ φ) says how far that may be off; an action never taken
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
@@ -40,6 +41,7 @@ class _Ridges(DiscreteLearner):
         return linear_scores(self._inverses, self._weights, features.astype(np.float64))
 
 
+@dataclass(eq=False, repr=False)
 class LinUCB(_Ridges):
     """The action of the highest φ·θ_k + α s_k (Li et al. 2010, disjoint models). Ties go to the first.
 
@@ -57,20 +59,12 @@ class LinUCB(_Ridges):
         Not used: nothing is drawn. Here so that all learners are made alike.
     """
 
-    def __init__(
-        self,
-        n_actions: int,
-        *,
-        alpha: float = 0.2,
-        ridge: float = 1.0,
-        features: FeatureMap = LINEAR,
-        random_state: Seed = None,
-    ) -> None:
-        self.n_actions = n_actions
-        self.alpha = alpha
-        self.ridge = ridge
-        self.features = features
-        self.random_state = random_state
+    n_actions: int
+    _: KW_ONLY
+    alpha: float = 0.2
+    ridge: float = 1.0
+    features: FeatureMap = LINEAR
+    random_state: Seed = None
 
     def _begin(self, width: int, n_features: int) -> None:
         check_number("alpha", self.alpha, 0)
@@ -81,6 +75,7 @@ class LinUCB(_Ridges):
         return Decision(int(np.argmax(means + self.alpha * deviations)), 1.0)
 
 
+@dataclass(eq=False, repr=False)
 class LinTS(_Ridges):
     """Thompson sampling: draw θ̃_k ~ N(θ_k, v² A_k⁻¹) for each action, take the best φ·θ̃_k (Agrawal & Goyal 2013).
 
@@ -95,20 +90,12 @@ class LinTS(_Ridges):
         As for `LinUCB`; the random state draws.
     """
 
-    def __init__(
-        self,
-        n_actions: int,
-        *,
-        scale: float = 0.05,
-        ridge: float = 1.0,
-        features: FeatureMap = LINEAR,
-        random_state: Seed = None,
-    ) -> None:
-        self.n_actions = n_actions
-        self.scale = scale
-        self.ridge = ridge
-        self.features = features
-        self.random_state = random_state
+    n_actions: int
+    _: KW_ONLY
+    scale: float = 0.05
+    ridge: float = 1.0
+    features: FeatureMap = LINEAR
+    random_state: Seed = None
 
     def _begin(self, width: int, n_features: int) -> None:
         check_number("scale", self.scale, 0)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from o2pl.interactions import Interactions
-from o2pl.learners.incumbent import Verdict, clone, held_out_gains, verdicts
+from o2pl.learners.incumbent import clone, held_out_gains, verdicts
 from o2pl.learners.member import LINEAR
 from o2pl.learners.params import Parameters
 from o2pl.learners.rivals.models import ridge_weights
@@ -24,6 +25,7 @@ from o2pl.validation import check_number, check_reward_range
 _SOLVER = LBFGS(iterations=200, tolerance=1e-5)
 
 
+@dataclass(eq=False, repr=False)
 class LowerBound(OfflineLearner):
     """LCB: the action of the highest θ_a·φ + level - width √(φᵀ A_a⁻¹ φ), A_a = Σ φφᵀ + l2 I over the action's rows.
 
@@ -37,22 +39,13 @@ class LowerBound(OfflineLearner):
         As for `IPWClassifier`.
     """
 
-    def __init__(
-        self,
-        n_actions: int,
-        *,
-        width: float = 1.0,
-        level: float = 0.0,
-        l2: float = 30.0,
-        features: FeatureMap = LINEAR,
-        reward_range: tuple[float, float] = (0.0, 1.0),
-    ) -> None:
-        self.n_actions = n_actions
-        self.width = width
-        self.level = level
-        self.l2 = l2
-        self.features = features
-        self.reward_range = reward_range
+    n_actions: int
+    _: KW_ONLY
+    width: float = 1.0
+    level: float = 0.0
+    l2: float = 30.0
+    features: FeatureMap = LINEAR
+    reward_range: tuple[float, float] = (0.0, 1.0)
 
     def _solve(self, features: Floats, actions: Ints, rewards: Floats, propensities: Floats) -> None:
         check_number("width", self.width, 0)
@@ -69,6 +62,7 @@ class LowerBound(OfflineLearner):
         return np.asarray(self.level + X @ self._weights.T - self.width * np.sqrt(np.maximum(squares, 0)))
 
 
+@dataclass(eq=False, repr=False)
 class GuardedLowerBound(Parameters):
     """LCB of several widths, chosen and held against the incumbent just as `SafeImprovement` does with its candidates.
 
@@ -82,31 +76,16 @@ class GuardedLowerBound(Parameters):
         As for `LowerBound`.
     """
 
-    deploy_: bool
-    verdict_: Verdict
-
-    def __init__(
-        self,
-        n_actions: int,
-        *,
-        widths: tuple[float, ...] = (0.0, 2.0, 8.0),
-        confidence: float = 0.9,
-        folds: int = 3,
-        level: float = 0.0,
-        l2: float = 30.0,
-        features: FeatureMap = LINEAR,
-        reward_range: tuple[float, float] = (0.0, 1.0),
-        random_state: Seed = None,
-    ) -> None:
-        self.n_actions = n_actions
-        self.widths = widths
-        self.confidence = confidence
-        self.folds = folds
-        self.level = level
-        self.l2 = l2
-        self.features = features
-        self.reward_range = reward_range
-        self.random_state = random_state
+    n_actions: int
+    _: KW_ONLY
+    widths: tuple[float, ...] = (0.0, 2.0, 8.0)
+    confidence: float = 0.9
+    folds: int = 3
+    level: float = 0.0
+    l2: float = 30.0
+    features: FeatureMap = LINEAR
+    reward_range: tuple[float, float] = (0.0, 1.0)
+    random_state: Seed = None
 
     def _candidate(self, width: float, rows: Interactions) -> LowerBound:
         settings: dict[str, Any] = {
@@ -143,6 +122,7 @@ class GuardedLowerBound(Parameters):
         return self._learner.predict(contexts)
 
 
+@dataclass(eq=False, repr=False)
 class SelfNormalised(LinearScores):
     """SNIPS: the linear softmax of the highest Σ w r / Σ w - l2 |W|² / (2n), searched for from a clone of the logger.
 
@@ -152,18 +132,11 @@ class SelfNormalised(LinearScores):
         As for `IPWClassifier`.
     """
 
-    def __init__(
-        self,
-        n_actions: int,
-        *,
-        l2: float = 1.0,
-        features: FeatureMap = LINEAR,
-        reward_range: tuple[float, float] = (0.0, 1.0),
-    ) -> None:
-        self.n_actions = n_actions
-        self.l2 = l2
-        self.features = features
-        self.reward_range = reward_range
+    n_actions: int
+    _: KW_ONLY
+    l2: float = 1.0
+    features: FeatureMap = LINEAR
+    reward_range: tuple[float, float] = (0.0, 1.0)
 
     def _solve(self, features: Floats, actions: Ints, rewards: Floats, propensities: Floats) -> None:
         policy, n = Softmax(self.n_actions), len(actions)

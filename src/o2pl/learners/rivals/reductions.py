@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -93,6 +94,7 @@ class LinearScores(OfflineLearner):
         return np.asarray(features @ self._weights.T)
 
 
+@dataclass(eq=False, repr=False)
 class IPWClassifier(LinearScores):
     """IPW-CSC: cost-sensitive classification by a logistic regression of the actions, weighted by reward / propensity.
 
@@ -110,18 +112,11 @@ class IPWClassifier(LinearScores):
         The lowest and the highest reward there can be.
     """
 
-    def __init__(
-        self,
-        n_actions: int,
-        *,
-        l2: float = 1.0,
-        features: FeatureMap = LINEAR,
-        reward_range: tuple[float, float] = (0.0, 1.0),
-    ) -> None:
-        self.n_actions = n_actions
-        self.l2 = l2
-        self.features = features
-        self.reward_range = reward_range
+    n_actions: int
+    _: KW_ONLY
+    l2: float = 1.0
+    features: FeatureMap = LINEAR
+    reward_range: tuple[float, float] = (0.0, 1.0)
 
     def _solve(self, features: Floats, actions: Ints, rewards: Floats, propensities: Floats) -> None:
         policy = Softmax(self.n_actions)
@@ -138,6 +133,7 @@ class IPWClassifier(LinearScores):
         self._weights = found.params.reshape(self.n_actions, -1)
 
 
+@dataclass(eq=False, repr=False)
 class DirectMethod(OfflineLearner):
     """DM: model the reward, take the action of the highest prediction.
 
@@ -155,24 +151,14 @@ class DirectMethod(OfflineLearner):
         As for `IPWClassifier`.
     """
 
-    def __init__(
-        self,
-        n_actions: int,
-        *,
-        model: Literal["arms", "additive"] = "arms",
-        link: Link = "ridge",
-        level: float | str = "mean",
-        l2: float = 1.0,
-        features: FeatureMap = LINEAR,
-        reward_range: tuple[float, float] = (0.0, 1.0),
-    ) -> None:
-        self.n_actions = n_actions
-        self.model = model
-        self.link = link
-        self.level = level
-        self.l2 = l2
-        self.features = features
-        self.reward_range = reward_range
+    n_actions: int
+    _: KW_ONLY
+    model: Literal["arms", "additive"] = "arms"
+    link: Link = "ridge"
+    level: float | str = "mean"
+    l2: float = 1.0
+    features: FeatureMap = LINEAR
+    reward_range: tuple[float, float] = (0.0, 1.0)
 
     def _solve(self, features: Floats, actions: Ints, rewards: Floats, propensities: Floats) -> None:
         if self.model not in ("arms", "additive"):
@@ -188,6 +174,7 @@ class DirectMethod(OfflineLearner):
         return predict_additive(self.link, self._weights, features, self.n_actions, self._level)
 
 
+@dataclass(eq=False, repr=False)
 class DoublyRobust(LinearScores):
     """DR: the linear softmax of the highest doubly robust value, with models from the other folds (cross-fitting).
 
@@ -208,28 +195,16 @@ class DoublyRobust(LinearScores):
         As for `IPWClassifier`.
     """
 
-    def __init__(
-        self,
-        n_actions: int,
-        *,
-        link: Link = "ridge",
-        model_l2: float = 1.0,
-        folds: int = 5,
-        clip: float | None = None,
-        l2: float = 0.1,
-        features: FeatureMap = LINEAR,
-        reward_range: tuple[float, float] = (0.0, 1.0),
-        random_state: Seed = None,
-    ) -> None:
-        self.n_actions = n_actions
-        self.link = link
-        self.model_l2 = model_l2
-        self.folds = folds
-        self.clip = clip
-        self.l2 = l2
-        self.features = features
-        self.reward_range = reward_range
-        self.random_state = random_state
+    n_actions: int
+    _: KW_ONLY
+    link: Link = "ridge"
+    model_l2: float = 1.0
+    folds: int = 5
+    clip: float | None = None
+    l2: float = 0.1
+    features: FeatureMap = LINEAR
+    reward_range: tuple[float, float] = (0.0, 1.0)
+    random_state: Seed = None
 
     def _solve(self, features: Floats, actions: Ints, rewards: Floats, propensities: Floats) -> None:
         check_link("link", self.link)

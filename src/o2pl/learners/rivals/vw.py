@@ -9,6 +9,7 @@ to four times as long.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ ALGORITHMS = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class VowpalWabbit(DiscreteLearner):
     """VW decides on a probability for each action; the action is drawn from those here, with our own seeded numbers.
 
@@ -62,30 +64,17 @@ class VowpalWabbit(DiscreteLearner):
         Seed, numpy Generator or None; draws the actions and VW's own seed.
     """
 
-    def __init__(
-        self,
-        n_actions: int,
-        algorithm: str = "greedy",
-        *,
-        features: FeatureMap = STANDARDISED,
-        interactions: str = "ax",
-        constant: bool = True,
-        costs: tuple[float, float] = (0.0, 1.0),
-        learning_rate: float = 0.5,
-        options: str = "",
-        reward_range: tuple[float, float] = (0.0, 1.0),
-        random_state: Seed = None,
-    ) -> None:
-        self.n_actions = n_actions
-        self.algorithm = algorithm
-        self.features = features
-        self.interactions = interactions
-        self.constant = constant
-        self.costs = costs
-        self.learning_rate = learning_rate
-        self.options = options
-        self.reward_range = reward_range
-        self.random_state = random_state
+    n_actions: int
+    algorithm: str = "greedy"
+    _: KW_ONLY
+    features: FeatureMap = STANDARDISED
+    interactions: str = "ax"
+    constant: bool = True
+    costs: tuple[float, float] = (0.0, 1.0)
+    learning_rate: float = 0.5
+    options: str = ""
+    reward_range: tuple[float, float] = (0.0, 1.0)
+    random_state: Seed = None
 
     def arguments(self) -> str:
         """The command line VW is given, without its seed."""
