@@ -1,13 +1,14 @@
-"""Matplotlib, once: an empty figure, and the file of one."""
+"""Matplotlib, once: an empty figure, the look of its axes, and its file."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from o2pl.extras import extra
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -18,6 +19,12 @@ def new_figure(width: float, height: float, *, wspace: float | None = None, hspa
         from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     return Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(wspace=wspace, hspace=hspace))
+
+
+def tidy(axes: Axes, grid: Literal["both", "x", "y"] = "both") -> None:
+    """A faint grid, and no frame above and to the right."""
+    axes.grid(axis=grid, alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
 
 
 def write_figure(figure: Figure, path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from o2pl.drawing import new_figure
+from o2pl.drawing import new_figure, tidy
 from o2pl.experiments.bakeoff_statistics import above_chance, by_sign_test, by_z_test
 from o2pl.experiments.summary import percentile_interval
 from o2pl.protocols import Floats, Ints
@@ -73,8 +73,7 @@ def gaps_figure(ours: Floats, theirs: Floats, names: Sequence[str], rival: str) 
     title = f"O2PL minus {rival}, by set\nmean over seeds, line from lowest to highest"
     axes.set_title(title, loc="left", fontsize=10)
     axes.set_xlabel("gap in mean reward")
-    axes.grid(axis="x", alpha=0.25)
-    axes.spines[["top", "right"]].set_visible(False)
+    tidy(axes, "x")
     _legend(figure)
     return figure
 
@@ -96,8 +95,7 @@ def means_figure(rewards: Mapping[str, Floats], labels: Mapping[str, str]) -> Fi
     sets = len(next(iter(means.values())))
     axes.set_title(f"Mean reward over {sets} sets, 95 % bootstrap interval over sets", loc="left", fontsize=10)
     axes.set_xlabel("mean reward")
-    axes.grid(axis="x", alpha=0.25)
-    axes.spines[["top", "right"]].set_visible(False)
+    tidy(axes, "x")
     return figure
 
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from o2pl.drawing import new_figure
+from o2pl.drawing import new_figure, tidy
 from o2pl.environments import SELECTION_TASKS, DependentArms
 from o2pl.experiments.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.experiments.figures import STYLES
@@ -211,8 +211,7 @@ def figures(rows: Table) -> Mapping[str, Figure]:
         axes.set_xticks(n, [str(each) for each in n])
         axes.minorticks_off()
         axes.set_xlabel("observations of each arm, n")
-        axes.grid(alpha=0.25)
-        axes.spines[["top", "right"]].set_visible(False)
+        tidy(axes)
         axes.set_ylim(bottom=0)
     left.set_title("Excess risk of the chosen arm (mean ± 2 standard errors)", loc="left", fontsize=11)
     left.legend(frameon=False)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from o2pl.compiled import compiled
-from o2pl.drawing import new_figure
+from o2pl.drawing import new_figure, tidy
 from o2pl.environments import Margin
 from o2pl.experiments.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.experiments.figures import STYLES
@@ -265,8 +265,7 @@ def figures(rows: Table) -> Mapping[str, Figure]:
     right.set_ylabel("measured exponent")
     right.set_title("Exponent of regret (± 2 standard errors)", loc="left", fontsize=11)
     for axes in (left, right):
-        axes.grid(alpha=0.25)
-        axes.spines[["top", "right"]].set_visible(False)
+        tidy(axes)
     return {"exponent": figure}
 
 

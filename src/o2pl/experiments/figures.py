@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from o2pl.drawing import new_figure, write_figure
+from o2pl.drawing import new_figure, tidy, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,8 +59,7 @@ def curves(rows: Table, column: str, labels: Mapping[str, str], *, title: str, y
     axes.set_title(title, loc="left", fontsize=11)
     axes.set_xlabel("round")
     axes.set_ylabel(ylabel)
-    axes.grid(alpha=0.25)
-    axes.spines[["top", "right"]].set_visible(False)
+    tidy(axes)
     return figure
 
 
@@ -81,8 +80,7 @@ def label_axes(axes: Axes, title: str, xlabel: str, ylabel: str, scale: str) -> 
     axes.set_xlabel(xlabel)
     axes.set_ylabel(ylabel)
     axes.legend(frameon=False, fontsize=8)
-    axes.grid(alpha=0.25)
-    axes.spines[["top", "right"]].set_visible(False)
+    tidy(axes)
 
 
 def save_figure(figure: Figure, stem: Path) -> list[Path]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from o2pl.drawing import new_figure
+from o2pl.drawing import new_figure, tidy
 from o2pl.environments import GaussianExample
 from o2pl.experiments.batches import best_scrm, gaussian, mean_and_deviation, rollouts
 from o2pl.experiments.description import Description, built, described
@@ -184,8 +184,7 @@ def figures(rows: Table) -> Mapping[str, Figure]:
     axes[0, 0].set_ylabel("expected loss (dashed: optimum)")
     axes[1, 0].set_ylabel("θ (dashed: θ*)")
     for each in axes.flat:
-        each.grid(alpha=0.25)
-        each.spines[["top", "right"]].set_visible(False)
+        tidy(each)
     return {"gaussian": figure}
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from o2pl.drawing import new_figure
+from o2pl.drawing import new_figure, tidy
 from o2pl.errors import InvalidInput
 from o2pl.experiments.description import OF_THE_RUN, described
 from o2pl.experiments.experiment import Cell, Columns, Unit
@@ -268,8 +268,7 @@ def dots(rows: Table, title: str) -> Figure:
         panel.set_title(world, loc="left", fontsize=11)
         panel.set_ylim(len(names) - 0.5, -1.2)
         panel.set_yticks(range(len(names)), [LABELS[name] for name in names])
-        panel.grid(axis="x", alpha=0.25)
-        panel.spines[["top", "right"]].set_visible(False)
+        tidy(panel, "x")
         panel.set_xlabel("exact value (mean reward)")
     for panel in panels[len(worlds) :]:
         panel.set_visible(False)

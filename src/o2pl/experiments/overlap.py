@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from o2pl.drawing import new_figure
+from o2pl.drawing import new_figure, tidy
 from o2pl.environments import BernoulliTask, SoftmaxLogger, SyntheticLog
 from o2pl.experiments import offline
 from o2pl.experiments.experiment import Cell, Columns, Experiment, Size, Unit
@@ -156,8 +156,7 @@ def _floor_axis(axes: Axes) -> None:
     axes.set_xticks(FLOORS, [f"{floor:g}" for floor in FLOORS], rotation=45)
     axes.minorticks_off()
     axes.set_xlabel("guaranteed floor ε/K")
-    axes.grid(alpha=0.25)
-    axes.spines[["top", "right"]].set_visible(False)
+    tidy(axes)
 
 
 def _end_labels(axes: Axes, ends: Mapping[str, tuple[float, str]], gap: float) -> None:

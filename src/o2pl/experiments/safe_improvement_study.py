@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from o2pl.drawing import new_figure
+from o2pl.drawing import new_figure, tidy
 from o2pl.errors import InvalidInput
 from o2pl.experiments.figures import STYLES
 from o2pl.experiments.safe_improvement import EXPERIMENT, LABELS, LOG_SIZES, LOGGERS
@@ -191,8 +191,7 @@ def _curves(table: ResultRows) -> Figure:
         below.set_xticks(x, [f"{n:,}" for n in table.sizes])
         below.set_xlabel("logged rows")
         for panel in (above, below):
-            panel.grid(alpha=0.25)
-            panel.spines[["top", "right"]].set_visible(False)
+            tidy(panel)
     panels[0, 0].set_ylabel("value over the incumbent")
     panels[1, 0].set_ylabel(f"harm: more than {HARM:g} below")
     for panel in panels[1]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from o2pl.drawing import new_figure
+from o2pl.drawing import new_figure, tidy
 from o2pl.environments import WORLDS, BernoulliTask
 from o2pl.evaluation.loop import play
 from o2pl.experiments.comparison import COLUMNS, compare, crossed, o2pl, world_of
@@ -162,8 +162,7 @@ def figures(rows: Table) -> Mapping[str, Figure]:
         axes.set_title(world, loc="left", fontsize=11)
         axes.set_xlabel("round")
         axes.set_xlim(0, at[-1])
-        axes.grid(alpha=0.25)
-        axes.spines[["top", "right"]].set_visible(False)
+        tidy(axes)
     figure.axes[0].set_ylabel("regret above that of solving every round")
     figure.axes[0].legend(frameon=False, fontsize=9, loc="upper left")
     figure.suptitle("Mean over seeds ± 2 standard errors, on the same rounds", x=0.01, ha="left", fontsize=10)
@@ -296,8 +295,7 @@ def cost_figures(rows: Table) -> Mapping[str, Figure]:
             axes.set_ylim(bottom=0)
         axes.set_title(title, loc="left", fontsize=11)
         axes.set_xlabel("rounds T")
-        axes.grid(alpha=0.25)
-        axes.spines[["top", "right"]].set_visible(False)
+        tidy(axes)
         axes.legend(frameon=False, fontsize=9, loc="upper left")
     return {"costs": figure}
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from o2pl.drawing import new_figure
+from o2pl.drawing import new_figure, tidy
 from o2pl.environments import Advertising, ContinuousRounds, ContinuousWorld, Pricing, Synthetic, TableRounds, Toy
 from o2pl.environments.classification import class_rewards
 from o2pl.experiments.batches import batch_sizes, best_scrm, categorical, gaussian, mean_and_deviation, rollouts
@@ -323,8 +323,7 @@ def _dots(finals: Finals, stems: Sequence[str]) -> Figure:
         axes.locator_params(axis="x", nbins=4)
         axes.set_title(_LABELS[name] + _LOSSES[encoding], loc="left", fontsize=11)
         axes.set_xlabel("final loss" if encoding is None else "final 0-1 loss")
-        axes.grid(axis="x", alpha=0.25)
-        axes.spines[["top", "right"]].set_visible(False)
+        tidy(axes, "x")
     note = "large dot and bar: mean ± deviation over seeds; small dots: seeds; diamond: the paper's mean"
     figure.supxlabel(note, fontsize=10)
     return figure
@@ -339,8 +338,7 @@ def _curves(rows: Table, finals: Finals, stems: Sequence[str]) -> Figure:
         stem, scheme = stems[column], list(SCHEMES)[row]
         world = f"{stem}-{scheme}"
         axes.set_title(f"{_LABELS[stem]}, {scheme}", loc="left", fontsize=11)
-        axes.grid(alpha=0.25)
-        axes.spines[["top", "right"]].set_visible(False)
+        tidy(axes)
         if world not in _worlds(finals):
             continue
         for (label, (learner, colour)), (_, line) in zip(_methods(finals, world).items(), STYLES, strict=False):

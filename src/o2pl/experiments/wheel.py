@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from o2pl.drawing import new_figure
+from o2pl.drawing import new_figure, tidy
 from o2pl.environments import Wheel
 from o2pl.errors import InvalidInput
 from o2pl.experiments.comparison import COLUMNS, compare, crossed, o2pl, world_of
@@ -258,8 +258,7 @@ def _by_features(regrets: Mapping[str, Floats]) -> Figure:
     axes.set_title("Wheel, δ = 0.95: all methods tuned on the same features; a dot is a seed", loc="left", fontsize=11)
     axes.set_xlabel("features")
     axes.set_ylabel("cumulative regret at the end")
-    axes.grid(axis="y", alpha=0.25)
-    axes.spines[["top", "right"]].set_visible(False)
+    tidy(axes, "y")
     return figure
 
 
