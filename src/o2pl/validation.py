@@ -16,13 +16,7 @@ _AT_A_TIME = 2**14  # rows looked at: what a comparison makes of them should sta
 
 
 def check_reward_range(reward_range: Any) -> RewardRange:
-    try:
-        low, high = (float(end) for end in reward_range)
-    except (TypeError, ValueError):
-        raise InvalidInput(f"reward_range: found {reward_range!r}, expected a pair (lowest, highest)") from None
-    if not (np.isfinite(low) and np.isfinite(high) and low < high):
-        raise InvalidInput(f"reward_range: found {reward_range!r}, expected finite lowest < highest")
-    return low, high
+    return check_pair("reward_range", reward_range, "lowest", "highest")
 
 
 def to_loss(reward: Any, reward_range: RewardRange) -> Any:
@@ -248,12 +242,12 @@ def check_number(
     return float(value)
 
 
-def check_pair(name: str, pair: Any) -> tuple[float, float]:
-    """The value that the best reward gets, and the worst: finite, in this order."""
+def check_pair(name: str, pair: Any, first: str = "best", second: str = "worst") -> tuple[float, float]:
+    """Two finite numbers in rising order; by default the values that the best reward gets, and the worst."""
     try:
-        best, worst = (float(value) for value in pair)
+        low, high = (float(value) for value in pair)
     except (TypeError, ValueError):
-        raise InvalidInput(f"{name}: found {pair!r}, expected a pair (best, worst)") from None
-    if not (math.isfinite(best) and math.isfinite(worst) and best < worst):
-        raise InvalidInput(f"{name}: found {pair!r}, expected finite best < worst")
-    return best, worst
+        raise InvalidInput(f"{name}: found {pair!r}, expected a pair ({first}, {second})") from None
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise InvalidInput(f"{name}: found {pair!r}, expected finite {first} < {second}")
+    return low, high

@@ -65,18 +65,12 @@ def seedless(learner: Callable[..., L_co], **settings: Any) -> MakeLearner[L_co]
     return make
 
 
-def _linucb(**settings: Any) -> MakeLearner[Learner]:
-    def make(n_actions: int, seed: int | None, reward_range: Range = UNIT) -> LinUCB:
+def _scaled(learner: Callable[..., L_co], name: str, share: float, **settings: Any) -> MakeLearner[L_co]:
+    """Makes a learner one setting of which, called `name`, is this share of the reward range."""
+
+    def make(n_actions: int, seed: int | None, reward_range: Range = UNIT) -> L_co:
         width = reward_range[1] - reward_range[0]
-        return LinUCB(n_actions, random_state=seed, alpha=0.2 * width, **settings)
-
-    return make
-
-
-def _lints(**settings: Any) -> MakeLearner[Learner]:
-    def make(n_actions: int, seed: int | None, reward_range: Range = UNIT) -> LinTS:
-        width = reward_range[1] - reward_range[0]
-        return LinTS(n_actions, random_state=seed, scale=0.05 * width, **settings)
+        return learner(n_actions, random_state=seed, **{name: share * width}, **settings)
 
     return make
 
@@ -97,10 +91,10 @@ def _uniform(n_actions: int, seed: int | None, reward_range: Range = UNIT) -> Un
 RIVALS: MappingProxyType[str, MakeLearner[Learner]] = MappingProxyType(
     {
         "uniform": _uniform,
-        "linucb": _linucb(),
-        "linucb-no-intercept": _linucb(features=PLAIN),
-        "lints": _lints(),
-        "lints-no-intercept": _lints(features=PLAIN),
+        "linucb": _scaled(LinUCB, "alpha", 0.2),
+        "linucb-no-intercept": _scaled(LinUCB, "alpha", 0.2, features=PLAIN),
+        "lints": _scaled(LinTS, "scale", 0.05),
+        "lints-no-intercept": _scaled(LinTS, "scale", 0.05, features=PLAIN),
         "greedy-ridge": seeded(EpsilonGreedy),
         "greedy-ridge-quadratic": seeded(EpsilonGreedy, features=QUADRATIC, l2=10.0),
         "greedy-logistic": seeded(EpsilonGreedy, model="logistic"),
