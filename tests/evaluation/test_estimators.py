@@ -22,7 +22,6 @@ from o2pl.evaluation.estimators import (
     estimate,
     estimator_input,
     row_values,
-    tuned_settings,
 )
 from o2pl.interactions import BLOCK
 from o2pl.objectives import Control, PessimisticLog, Phi
@@ -221,18 +220,6 @@ def test_intervals_cover_and_estimates_are_centred(name: str) -> None:
 def test_a_fair_model_takes_out_noise() -> None:
     columns = draw(2000, 0)
     assert estimate("dr", columns).error < 0.9 * estimate("ips", columns).error
-
-
-def test_tuning_keeps_weights_where_they_help_and_cuts_them_where_they_hurt() -> None:
-    columns = draw(2000, 0)
-    assert estimate("switch-dr", columns, tuned_settings(columns, EstimatorSettings())).value == pytest.approx(
-        0.7, abs=0.05
-    )
-    heavy = columns._replace(weights=np.where(np.arange(2000) < 3, 500.0, columns.weights))
-    found = tuned_settings(heavy, EstimatorSettings())
-    assert found.switch < 500
-    assert found.shrinkage < 500**2
-    assert replace(found, switch=math.inf, shrinkage=math.inf) == EstimatorSettings()
 
 
 # -- bad input

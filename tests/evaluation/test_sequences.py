@@ -14,7 +14,6 @@ from o2pl.evaluation.sequences import (
     SEQUENCE_METHODS,
     clipping_bias,
     confidence_sequence,
-    improvement_sequence,
     weighted_sequence,
 )
 
@@ -136,16 +135,6 @@ def test_candidates_share_the_level() -> None:
     several = weighted_sequence(w, r, DELTA, candidates=4)
     alone = weighted_sequence(w, r, DELTA / 4)
     np.testing.assert_array_equal(several.lower, alone.lower)
-
-
-def test_improvement_is_a_sequence_of_its_own_rows() -> None:
-    generator = np.random.default_rng(8)
-    w, r = generator.exponential(1, 100), generator.random(100) * 2
-    found = improvement_sequence(w, r, DELTA, (0.0, 2.0), clip=3.0)
-    c, share = np.minimum(w, 3), r / 2
-    low, high = (slow_betting((1 + (c - 1) * x) / 2, DELTA / 2) for x in (share, 1 - share))
-    np.testing.assert_allclose(found.lower, 2 * (2 * low - 1), atol=1e-7)
-    np.testing.assert_allclose(found.upper, 2 * (1 - 2 * high), atol=1e-7)
 
 
 def test_weights_too_large_for_a_number() -> None:

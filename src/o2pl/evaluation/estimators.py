@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -290,28 +290,3 @@ def row_values(name: str, columns: EstimatorInput, settings: EstimatorSettings |
     value, slope = stream.estimator.combine(stream.means, stream.settings)
     blocks = [slope @ (stream._parts(block) - stream.means[:, None]) for block in columns.blocks()]
     return np.asarray(value + np.concatenate(blocks))
-
-
-def tuned_settings(columns: EstimatorInput, settings: EstimatorSettings, candidates: int = 12) -> EstimatorSettings:
-    """`switch` and `shrinkage` of least estimated squared error: variance of the mean + squared bias by what was cut.
-
-    Candidates are quantiles of the weights (their squares, for the shrinkage), and ∞, which cuts nothing. The choice
-    is made on the data that it is used for; its own noise is not in the standard error.
-    """
-    finite = columns.weights[np.isfinite(columns.weights)]
-    levels = np.unique(np.quantile(finite, np.linspace(0.5, 1.0, candidates))) if len(finite) else np.ones(1)
-    levels = levels[levels > 0]
-    base = row_values("dr", columns, settings)
-
-    def loss(name: str, changed: EstimatorSettings) -> float:
-        values = row_values(name, columns, changed)
-        cut, n = values - base, len(values)
-        squared_bias = float(cut.mean()) ** 2 - float(cut.var(ddof=1)) / n  # of a mean that is itself noisy
-        return float(values.var(ddof=1)) / n + max(0.0, squared_bias)
-
-    switches = [replace(settings, switch=float(level)) for level in (*levels, math.inf)]
-    shrinkages = [replace(settings, shrinkage=float(level) ** 2) for level in (*levels, math.inf)]
-    switch = min(switches, key=lambda one: loss("switch-dr", one)).switch
-    return replace(
-        settings, switch=switch, shrinkage=min(shrinkages, key=lambda one: loss("dr-shrinkage", one)).shrinkage
-    )

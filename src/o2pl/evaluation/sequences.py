@@ -85,30 +85,6 @@ def weighted_sequence(
     return ConfidenceSequence(lowest + scale * low, highest - scale * high)
 
 
-def improvement_sequence(
-    weights: ArrayLike,
-    rewards: ArrayLike,
-    delta: float = 0.05,
-    reward_range: tuple[float, float] = (0.0, 1.0),
-    *,
-    clip: float = math.inf,
-    method: SequenceMethod = "betting",
-    candidates: int = 1,
-) -> ConfidenceSequence:
-    """For V(π) - the mean of V(q_s), s ≤ t: how much better the policy is than the policies that logged the rows.
-
-    Each row gives (min(w, α) - 1)(r - lowest), whose mean is at most the difference; and for the upper end
-    (min(w, α) - 1)(highest - r). Loggers may change from row to row, hence not intersected; "plugin" is refused.
-    """
-    w, share, (lowest, highest) = _weights_and_shares(weights, rewards, reward_range, clip)
-    level = check_delta(delta) / (2 * check_count("candidates", candidates))
-    scale = highest - lowest
-    # (1 + (w - 1) share) / 2 ≥ 0, of mean (1 + difference) / 2 ≤ 1
-    low = _lower((1 + (w - 1) * share) / 2, level, method, common=False)
-    high = _lower((1 + (w - 1) * (1 - share)) / 2, level, method, common=False)
-    return ConfidenceSequence(scale * np.maximum(2 * low - 1, -1.0), scale * np.minimum(1 - 2 * high, 1.0))
-
-
 def clipping_bias(
     weights: ArrayLike, clip: float, delta: float = 0.05, *, method: SequenceMethod = "betting"
 ) -> Floats:

@@ -25,14 +25,13 @@ from o2pl.experiments.description import OF_THE_RUN, Description, described
 from o2pl.experiments.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.interactions import Interactions
 from o2pl.learners.incumbent import SafeImprovement, clone, improved, random_loss
-from o2pl.learners.member import LINEAR
 from o2pl.learners.rivals import MakeLearner, seeded, seedless
 from o2pl.learners.rivals.lower_bound import GuardedLowerBound, LowerBound, SelfNormalised
 from o2pl.learners.rivals.reductions import DirectMethod, LinearScores
 from o2pl.objectives.control import ridge_control
 from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.policies import Softmax
-from o2pl.protocols import FeatureMap, Floats, Ints
+from o2pl.protocols import Floats, Ints
 from o2pl.storage import encode
 
 COLUMNS = {
@@ -70,15 +69,11 @@ class FromClone(LinearScores):
     With a `control` variate and no penalty it is DR, with models that leave the row out.
     """
 
-    n_actions: int
     _: KW_ONLY
     penalty: float = 1.0
     clip: str | None = "theory"
     baseline: Literal["random", "mean", "half", "zero"] = "random"
     control: float | None = None
-    l2: float = 1.0
-    features: FeatureMap = LINEAR
-    reward_range: tuple[float, float] = (0.0, 1.0)
 
     def _solve(self, features: Floats, actions: Ints, rewards: Floats, propensities: Floats) -> None:
         mean = -float(rewards.mean())
@@ -94,15 +89,8 @@ class FromClone(LinearScores):
         self._weights = params.reshape(self.n_actions, -1)
 
 
-@dataclass(eq=False, repr=False)
 class Clone(LinearScores):
     """The likeliest action of a clone of the logger: nothing is learned from rewards."""
-
-    n_actions: int
-    _: KW_ONLY
-    l2: float = 1.0
-    features: FeatureMap = LINEAR
-    reward_range: tuple[float, float] = (0.0, 1.0)
 
     def _solve(self, features: Floats, actions: Ints, rewards: Floats, propensities: Floats) -> None:
         self._weights = clone(Softmax(self.n_actions), features, actions).reshape(self.n_actions, -1)

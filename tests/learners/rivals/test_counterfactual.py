@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.learners.rivals.slow_risk import slow_risk
 
-from o2pl.learners.rivals.counterfactual import CounterfactualRisk, a_posteriori, risk_value
+from o2pl.learners.rivals.counterfactual import CounterfactualRisk, risk_value
 from o2pl.policies import Gaussian, Softmax, log_likelihood
 
 SETTINGS = [(0.7, 2.0, 0.0), (0.7, math.inf, 0.05), (2.0, 2.5, 0.3), (0.0, math.inf, 0.0)]  # λ, M, τ
@@ -66,8 +66,3 @@ def test_gradients_through_policies_equal_differences(policy, penalty, clip, tau
         step[i] = h
         slope = (function(params + step)[0] - function(params - step)[0]) / (2 * h)
         assert gradient[i] == pytest.approx(slope, abs=3e-4 if isinstance(policy, Softmax) else 1e-6)
-
-
-def test_the_penalty_in_hindsight_is_that_of_the_best_run():
-    losses = {0.1: 3.0, 1.0: -2.0, 10.0: 0.0}
-    assert a_posteriori(losses, lambda penalty: losses[penalty], float) == (1.0, -2.0)

@@ -13,15 +13,16 @@ from __future__ import annotations
 import math
 import sys
 from abc import ABC
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from o2pl.errors import InvalidInput
 from o2pl.interactions import Interactions
+from o2pl.learners.member import LINEAR
 from o2pl.learners.params import Parameters
 from o2pl.learners.stream import UniformStream
 from o2pl.objectives.weights import clip_weights, importance_weights
@@ -121,33 +122,24 @@ def _rows(risk: CounterfactualRisk, rows: Array) -> CounterfactualRisk:
     return replace(risk, losses=risk.losses[rows], propensities=risk.propensities[rows])
 
 
-R = TypeVar("R")
-
-
-def a_posteriori(penalties: Iterable[float], run: Callable[[float], R], loss: Callable[[R], float]) -> tuple[float, R]:
-    """λ̂, the penalty whose whole run turned out best, and that run: hindsight that no user has, as SCRM's tables do."""
-    runs = [(penalty, run(penalty)) for penalty in penalties]
-    return min(runs, key=lambda pair: loss(pair[1]))
-
-
+@dataclass(eq=False, repr=False)
 class CounterfactualLearner(Parameters, ABC):
     """What CRM and SCRM share: settings, the door, and the policy as it stands."""
 
     policy: Any
-    penalty: float | Sequence[float]
-    clip: float | None
-    tau: float
-    l2: float
-    validation: float
-    features: FeatureMap
-    reward_range: tuple[float, float] | None
-    loss_range: tuple[float, float]
-    start: ArrayLike | None
-    random_state: Seed
-    _seen: State | None = None
-    _width: int | None = None
-    _params: Floats
-    _penalty: float
+    _: KW_ONLY
+    penalty: float | Sequence[float] = 0.1
+    clip: float | None = 100.0
+    tau: float = 0.0
+    l2: float = 0.1
+    validation: float = 0.25
+    features: FeatureMap = LINEAR
+    reward_range: tuple[float, float] | None = (0.0, 1.0)
+    loss_range: tuple[float, float] = (-1.0, 0.0)
+    start: ArrayLike | None = None
+    random_state: Seed = None
+    _seen: State | None = field(default=None, init=False)
+    _width: int | None = field(default=None, init=False)
 
     @property
     def _discrete(self) -> bool:
@@ -184,13 +176,13 @@ class CounterfactualLearner(Parameters, ABC):
         clip = math.inf if self.clip is None else check_number("clip", self.clip, 0, open_low=True)
         self._weighing = CounterfactualRisk(np.empty(0), np.empty(0), 0.0, clip, self.tau)
         n_features = self.features.width(width)
-        self._params = self.policy.init(n_features)
+        self._params: Floats = self.policy.init(n_features)
         if self.start is not None:
             given = np.asarray(self.start, np.float64).reshape(-1)
             if given.shape != self._params.shape or not np.isfinite(given).all():
                 raise InvalidInput(f"start: found {self.start!r}, expected {len(self._params)} finite numbers")
             self._params = given
-        self._penalty = self._penalties[0]
+        self._penalty: float = self._penalties[0]
         self._stream = UniformStream(self.random_state)
         self._seen, self._width = self.features.init(width), width
 

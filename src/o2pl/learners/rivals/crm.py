@@ -6,7 +6,6 @@ Swaminathan & Joachims 2015; Zenati et al. 2023. Their objective, and what they 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
@@ -14,14 +13,11 @@ from numpy.typing import ArrayLike
 
 from o2pl.errors import InvalidInput
 from o2pl.interactions import Decision
-from o2pl.learners.member import LINEAR
 from o2pl.learners.rivals.counterfactual import CounterfactualLearner
 from o2pl.log import Log
-from o2pl.protocols import FeatureMap, Seed
 from o2pl.validation import check_contexts, check_count, check_number
 
 
-@dataclass(eq=False, repr=False)
 class CRM(CounterfactualLearner):
     """POEM: clipped importance weights and a penalty on the empirical variance, minimised over one log.
 
@@ -50,19 +46,6 @@ class CRM(CounterfactualLearner):
     random_state
         Seed, numpy Generator or None.
     """
-
-    policy: Any
-    _: KW_ONLY
-    penalty: float | Sequence[float] = 0.1
-    clip: float | None = 100.0
-    tau: float = 0.0
-    l2: float = 0.1
-    validation: float = 0.25
-    features: FeatureMap = LINEAR
-    reward_range: tuple[float, float] | None = (0.0, 1.0)
-    loss_range: tuple[float, float] = (-1.0, 0.0)
-    start: ArrayLike | None = None
-    random_state: Seed = None
 
     def fit(self, contexts: ArrayLike, actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike) -> Self:
         """Forget what was learned, and solve on this log."""
@@ -93,21 +76,12 @@ class SCRM(CounterfactualLearner):
         As for `CRM`; several penalties are chosen among anew after each batch.
     """
 
-    policy: Any
     _: KW_ONLY
     batch: int = 100
     growth: float = 2.0
     memory: Literal["last", "all"] = "last"
-    penalty: float | Sequence[float] = 0.1
     clip: float | None = None
     tau: float = 0.001
-    l2: float = 0.1
-    validation: float = 0.25
-    features: FeatureMap = LINEAR
-    reward_range: tuple[float, float] | None = (0.0, 1.0)
-    loss_range: tuple[float, float] = (-1.0, 0.0)
-    start: ArrayLike | None = None
-    random_state: Seed = None
 
     def _begin(self, width: int) -> None:
         check_count("batch", self.batch)

@@ -19,17 +19,20 @@ from o2pl.protocols import FeatureMap, Floats, Seed
 from o2pl.validation import check_number
 
 
+@dataclass(eq=False, repr=False)
 class _Ridges(DiscreteLearner):
     """What LinUCB and LinTS share."""
 
-    ridge: float
-    _inverses: Floats  # A⁻¹, [K, d, d]
-    _weights: Floats  # θ, [K, d]
+    n_actions: int
+    _: KW_ONLY
+    ridge: float = 1.0
+    features: FeatureMap = LINEAR
+    random_state: Seed = None
 
     def _begin(self, width: int, n_features: int) -> None:
         ridge = check_number("ridge", self.ridge, 0, open_low=True)
-        self._inverses = np.tile(np.eye(n_features) / ridge, (self.n_actions, 1, 1))
-        self._weights = np.zeros((self.n_actions, n_features))
+        self._inverses = np.tile(np.eye(n_features) / ridge, (self.n_actions, 1, 1))  # A⁻¹, [K, d, d]
+        self._weights = np.zeros((self.n_actions, n_features))  # θ, [K, d]
 
     def _learn(self, row: Floats, action: int, reward: float, propensity: float) -> None:
         self._observe(row)
@@ -59,12 +62,8 @@ class LinUCB(_Ridges):
         Not used: nothing is drawn. Here so that all learners are made alike.
     """
 
-    n_actions: int
     _: KW_ONLY
     alpha: float = 0.2
-    ridge: float = 1.0
-    features: FeatureMap = LINEAR
-    random_state: Seed = None
 
     def _begin(self, width: int, n_features: int) -> None:
         check_number("alpha", self.alpha, 0)
@@ -90,12 +89,8 @@ class LinTS(_Ridges):
         As for `LinUCB`; the random state draws.
     """
 
-    n_actions: int
     _: KW_ONLY
     scale: float = 0.05
-    ridge: float = 1.0
-    features: FeatureMap = LINEAR
-    random_state: Seed = None
 
     def _begin(self, width: int, n_features: int) -> None:
         check_number("scale", self.scale, 0)

@@ -39,13 +39,10 @@ class LowerBound(OfflineLearner):
         As for `IPWClassifier`.
     """
 
-    n_actions: int
     _: KW_ONLY
     width: float = 1.0
     level: float = 0.0
     l2: float = 30.0
-    features: FeatureMap = LINEAR
-    reward_range: tuple[float, float] = (0.0, 1.0)
 
     def _solve(self, features: Floats, actions: Ints, rewards: Floats, propensities: Floats) -> None:
         check_number("width", self.width, 0)
@@ -122,7 +119,6 @@ class GuardedLowerBound(Parameters):
         return self._learner.predict(contexts)
 
 
-@dataclass(eq=False, repr=False)
 class SelfNormalised(LinearScores):
     """SNIPS: the linear softmax of the highest Σ w r / Σ w - l2 |W|² / (2n), searched for from a clone of the logger.
 
@@ -131,12 +127,6 @@ class SelfNormalised(LinearScores):
     n_actions, l2, features, reward_range
         As for `IPWClassifier`.
     """
-
-    n_actions: int
-    _: KW_ONLY
-    l2: float = 1.0
-    features: FeatureMap = LINEAR
-    reward_range: tuple[float, float] = (0.0, 1.0)
 
     def _solve(self, features: Floats, actions: Ints, rewards: Floats, propensities: Floats) -> None:
         policy, n = Softmax(self.n_actions), len(actions)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -31,15 +31,16 @@ from o2pl.validation import check_contexts, check_count, check_number, check_rew
 _SOLVER = LBFGS(iterations=500, tolerance=1e-6)
 
 
+@dataclass(eq=False, repr=False)
 class OfflineLearner(Parameters, ABC):
     """`fit` on a log, then `predict`: the action of the highest score. Ties go to the first."""
 
     n_actions: int
-    features: FeatureMap
-    reward_range: tuple[float, float]
-    l2: float
-    _seen: State | None = None
-    _width: int
+    _: KW_ONLY
+    l2: float = 1.0
+    features: FeatureMap = LINEAR
+    reward_range: tuple[float, float] = (0.0, 1.0)
+    _seen: State | None = field(default=None, init=False)
 
     @abstractmethod
     def _solve(self, features: Floats, actions: Ints, rewards: Floats, propensities: Floats) -> None:
@@ -94,7 +95,6 @@ class LinearScores(OfflineLearner):
         return np.asarray(features @ self._weights.T)
 
 
-@dataclass(eq=False, repr=False)
 class IPWClassifier(LinearScores):
     """IPW-CSC: cost-sensitive classification by a logistic regression of the actions, weighted by reward / propensity.
 
@@ -111,12 +111,6 @@ class IPWClassifier(LinearScores):
     reward_range
         The lowest and the highest reward there can be.
     """
-
-    n_actions: int
-    _: KW_ONLY
-    l2: float = 1.0
-    features: FeatureMap = LINEAR
-    reward_range: tuple[float, float] = (0.0, 1.0)
 
     def _solve(self, features: Floats, actions: Ints, rewards: Floats, propensities: Floats) -> None:
         policy = Softmax(self.n_actions)
@@ -151,14 +145,10 @@ class DirectMethod(OfflineLearner):
         As for `IPWClassifier`.
     """
 
-    n_actions: int
     _: KW_ONLY
     model: Literal["arms", "additive"] = "arms"
     link: Link = "ridge"
     level: float | str = "mean"
-    l2: float = 1.0
-    features: FeatureMap = LINEAR
-    reward_range: tuple[float, float] = (0.0, 1.0)
 
     def _solve(self, features: Floats, actions: Ints, rewards: Floats, propensities: Floats) -> None:
         if self.model not in ("arms", "additive"):
@@ -195,15 +185,12 @@ class DoublyRobust(LinearScores):
         As for `IPWClassifier`.
     """
 
-    n_actions: int
     _: KW_ONLY
     link: Link = "ridge"
     model_l2: float = 1.0
     folds: int = 5
     clip: float | None = None
     l2: float = 0.1
-    features: FeatureMap = LINEAR
-    reward_range: tuple[float, float] = (0.0, 1.0)
     random_state: Seed = None
 
     def _solve(self, features: Floats, actions: Ints, rewards: Floats, propensities: Floats) -> None:
