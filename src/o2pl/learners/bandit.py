@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from o2pl.errors import InvalidInput
@@ -37,6 +38,7 @@ _CLASSES: dict[str, tuple[Member, ...]] = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class Bandit(DiscreteEstimator):
     """A contextual bandit for discrete actions: the learner to begin with.
 
@@ -66,26 +68,15 @@ class Bandit(DiscreteEstimator):
         Seed, numpy Generator or None.
     """
 
+    n_actions: int | None = None
+    _: KW_ONLY
+    policy: Any = "union"
+    schedule: Any = "geometric"
+    reward_range: tuple[float, float] = (0.0, 1.0)
+    sharpness: float = 30.0
+    exploration: float | str | Exploration = "auto"
+    random_state: Any = None
     _classes_of_policies = _CLASSES
-
-    def __init__(
-        self,
-        n_actions: int | None = None,
-        *,
-        policy: Any = "union",
-        schedule: Any = "geometric",
-        reward_range: tuple[float, float] = (0.0, 1.0),
-        sharpness: float = 30.0,
-        exploration: float | str | Exploration = "auto",
-        random_state: Any = None,
-    ) -> None:
-        self.n_actions = n_actions
-        self.policy = policy
-        self.schedule = schedule
-        self.reward_range = reward_range
-        self.sharpness = sharpness
-        self.exploration = exploration
-        self.random_state = random_state
 
     def _members(self) -> tuple[Member, ...]:
         members = super()._members()

@@ -184,7 +184,7 @@ def oracle_for(policy: Policy, schedule: Schedule) -> Oracle:
 
 
 def solving(policy: Policy, oracle: Oracle) -> Oracle:
-    """An oracle that was asked for. Of a linear softmax it keeps the curvature; of other policies each solve is alone."""
+    """An oracle that was asked for. Of a linear softmax it keeps the curvature; else each solve is alone."""
     if isinstance(oracle, LBFGS) and not isinstance(policy, _LINEAR_SOFTMAX):
         return Alone(oracle)
     return oracle
