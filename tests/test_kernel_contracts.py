@@ -336,7 +336,7 @@ def policy_on(learner: Any, contexts: Any) -> Any:
     return learner.predict_proba(contexts)
 
 
-def steady(policy: Any, schedule: Any) -> Any:
+def steady(policy: Any, schedule: Any, objective: Any = None) -> Any:
     """In place of L-BFGS, whose path through kinks and along flat valleys rounding decides: few steps of Adam."""
     if isinstance(policy, FinitePolicies) or isinstance(schedule, o2pl.Replay):
         return member.Exhaustive() if isinstance(policy, FinitePolicies) else schedule.oracle

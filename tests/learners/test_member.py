@@ -2,14 +2,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import o2pl
 from o2pl import Member
 from o2pl.features import Hashed
-from o2pl.learners.member import own_objective
+from o2pl.learners.member import oracle_for, own_objective, solving
 from o2pl.objectives import Outcome, Pessimistic
-from o2pl.policies import ThresholdClass
+from o2pl.oracles import LBFGS, Adam, Exhaustive
+from o2pl.oracles.lbfgs import Alone
+from o2pl.policies import Gaussian, Softmax, ThresholdClass
 
 
 @pytest.mark.parametrize("setting", ["l2", "penalty"])
@@ -34,3 +37,24 @@ def test_settings_of_a_member_go_before_those_of_the_learner() -> None:
     assert own_objective(Member(), shared) == shared
     assert own_objective(Member(l2=0.0), shared) == Pessimistic(penalty=0.3, l2=0.0)
     assert own_objective(Member(penalty=2.0), shared) == Pessimistic(penalty=2.0, l2=0.2)
+
+
+def test_an_oracle_that_is_asked_for_suits_the_policy() -> None:
+    asked = LBFGS(iterations=50)
+    assert solving(Softmax(3), asked) is asked
+    assert solving(Gaussian(), asked) == Alone(asked)
+    assert solving(ThresholdClass((0.0,)), asked) == Exhaustive()
+    for competing, steps in ((True, 10), (False, 5)):
+        found = oracle_for(Softmax(3), o2pl.Geometric(), Outcome(competing))
+        assert isinstance(found, LBFGS)
+        assert found.iterations == steps
+    assert oracle_for(Softmax(3), o2pl.Replay(steps=7), Outcome()) == Adam(7, o2pl.Replay().step_size)
+
+
+def test_a_finite_class_is_searched_offline_too() -> None:
+    generator = np.random.default_rng(0)
+    x, actions = generator.normal(size=(400, 1)), generator.integers(2, size=400)
+    rewards = (actions == (x[:, 0] > 0.5)).astype(float)
+    learner = o2pl.O2PL(policy=ThresholdClass((-1.0, 0.5, 1.0), 0.1), sharpness=1.0)
+    learner.fit(x, actions, rewards, np.full(400, 0.5))
+    np.testing.assert_allclose(learner.predict_proba([[0.0], [0.7]]), [[0.9, 0.1], [0.1, 0.9]])

@@ -10,21 +10,18 @@ from o2pl.features import Hashed, Standardise
 from o2pl.learners.discrete import DiscreteEstimator, as_exploration
 from o2pl.learners.member import LINEAR, QUADRATIC, Member
 from o2pl.objectives.outcome import Outcome
-from o2pl.oracles.lbfgs import LBFGS
 from o2pl.policies import ActionWise
 from o2pl.policies.sampling import CountBonus, UniformExploration
 from o2pl.protocols import Exploration, FeatureMap
 
-_COMPETING = LBFGS(iterations=10, tolerance=1e-5, memory=6)
-_INDEPENDENT = LBFGS(iterations=5, tolerance=1e-5, memory=6)
 _LATE = -3.0  # prior of members with independent actions: they need more rows to be right
 
 
 def _pair(features: FeatureMap, l2: float, joins: int = 0) -> tuple[Member, Member]:
     """One member with competing actions, one with independent ones."""
     return (
-        Member(features, oracle=_COMPETING, objective=Outcome(True), joins=joins),
-        Member(features, oracle=_INDEPENDENT, objective=Outcome(False, l2), joins=joins, prior=_LATE),
+        Member(features, objective=Outcome(True), joins=joins),
+        Member(features, objective=Outcome(False, l2), joins=joins, prior=_LATE),
     )
 
 
@@ -32,9 +29,9 @@ _CLASSES: dict[str, tuple[Member, ...]] = {
     "union": (*_pair(LINEAR, 3.0), *_pair(QUADRATIC, 30.0, joins=100)),
     "linear": _pair(LINEAR, 3.0),
     "quadratic": _pair(QUADRATIC, 30.0),
-    "actionwise": (Member(Standardise(), ActionWise(), oracle=_COMPETING, objective=Outcome(False)),),
+    "actionwise": (Member(Standardise(), ActionWise(), objective=Outcome(False)),),
     "hashed": _pair(Hashed(), 3.0),
-    "hashed actionwise": (Member(Hashed(), ActionWise(), oracle=_COMPETING, objective=Outcome(False)),),
+    "hashed actionwise": (Member(Hashed(), ActionWise(), objective=Outcome(False)),),
 }
 
 

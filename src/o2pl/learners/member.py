@@ -32,7 +32,9 @@ LINEAR = Chain((Standardise(), Intercept()))
 QUADRATIC = Chain((Standardise(), Quadratic(), Intercept()))
 _FEW_STEPS = LBFGS(iterations=5, tolerance=1e-4, memory=6)  # the solve before has done most of the work
 _STEPS = LBFGS(iterations=15, tolerance=1e-4, memory=6)
-_LINEAR_SOFTMAX = (Softmax, SparseSoftmax)
+_COMPETING = LBFGS(iterations=10, tolerance=1e-5, memory=6)
+_INDEPENDENT = LBFGS(iterations=5, tolerance=1e-5, memory=6)
+_LINEAR_SOFTMAX = Softmax | SparseSoftmax
 
 
 @storable
@@ -115,7 +117,7 @@ class MemberState:
         objective = member.objective or own_objective(member, shared)
         params = policy.init(seen.features.width(width, seen.state), generator)
         params = np.append(params, np.zeros(objective.extra)) if objective.extra else params
-        oracle = member.oracle or oracle_for(policy, schedule)
+        oracle = member.oracle or oracle_for(policy, schedule, objective)
         kept = oracle.init(len(params))
         return cls(policy, objective, schedule, oracle, seen, member.joins, params, schedule.after(0), kept)
 
@@ -174,17 +176,23 @@ def own_objective(member: Member, shared: Any) -> Any:
     return replace(shared, **own)
 
 
-def oracle_for(policy: Policy, schedule: Schedule) -> Oracle:
-    """The schedule's; a finite class is searched, and a linear softmax needs few steps."""
-    if isinstance(policy, FinitePolicies):
-        return Exhaustive()
+def oracle_for(policy: Policy, schedule: Schedule, objective: Any) -> Oracle:
+    """The schedule's; without one, so many steps as the policy and the objective need from one solve to the next."""
     if schedule.oracle is not None:
         return solving(policy, schedule.oracle)
-    return _FEW_STEPS if isinstance(policy, _LINEAR_SOFTMAX) else _STEPS
+    if isinstance(objective, Outcome):
+        return _COMPETING if objective.competing else _INDEPENDENT
+    few = isinstance(policy, FinitePolicies | Softmax | SparseSoftmax)
+    return solving(policy, _FEW_STEPS) if few else _STEPS
 
 
 def solving(policy: Policy, oracle: Oracle) -> Oracle:
-    """An oracle that was asked for. Of a linear softmax it keeps the curvature; else each solve is alone."""
+    """An oracle that was asked for, as the policy can use it.
+
+    Of a linear softmax L-BFGS keeps the curvature, of other policies each solve is alone; a finite class is searched.
+    """
+    if isinstance(policy, FinitePolicies):
+        return Exhaustive()
     if isinstance(oracle, LBFGS) and not isinstance(policy, _LINEAR_SOFTMAX):
         return Alone(oracle)
     return oracle
