@@ -61,7 +61,7 @@ class Parts(NamedTuple):
 
 
 class Engine:
-    """What is inside `O2PL` and `GaussianO2PL`."""
+    """What is inside `O2PL`, `Bandit` and `GaussianO2PL`."""
 
     def __init__(self, parts: Parts, reader: ContextReader, log: Log, stream: UniformStream) -> None:
         self.parts, self.reader, self.log, self.stream = parts, reader, log, stream

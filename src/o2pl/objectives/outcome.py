@@ -5,7 +5,7 @@ scores f explain the reward r ∈ [0, 1] of the action played, and the gradient 
 
     m(x, a) = σ(z),  z = f_a - log Σ_{b≠a} exp f_b - τ  competing actions: logit π(a|x), less a level τ that is learned
                      z = f_a + τ                        independent actions: logistic models, τ the log-odds of b
-    V = mean [-r log m - (1 - r) log(1 - m)] + l2 |θ|²/2n + level_l2 τ²/2n,   b = (Σ r + 3)/(n + 3)
+    V = mean [-r log m - (1 - r) log(1 - m)] + l2 |θ|²/2n (+ level_l2 τ²/2n, competing),  b = (Σ r + 3)/(n + 3)
 
 With c = m - r: ∂V/∂f_a = c/n, ∂V/∂f_b = -c π_b/(1 - π_a)/n (competing), ∂V/∂τ = ∓c/n. Propensities do not enter.
 """
