@@ -114,7 +114,7 @@ class DiscreteEstimator(BanditEstimator):
         for member in members:
             _check_policy(member)
         if not sets:
-            own = {int(m.policy.n_actions) for m in members if m.policy is not None}  # type: ignore[attr-defined]
+            own = {int(m.policy.n_actions) for m in members if m.policy is not None}  # type: ignore[attr-defined]  # they have it
             if len(own) > 1:
                 raise InvalidInput(f"policy: found members with {sorted(own)} actions, expected one number of actions")
             self.n_actions_ = n_actions = _agreed(next(iter(own), None), self.n_actions, n_actions)

@@ -19,9 +19,8 @@ from o2pl.compiled.threads import one_blas_thread
 from o2pl.contexts import ContextReader
 from o2pl.errors import InvalidInput
 from o2pl.interactions import Decision, Interactions
-from o2pl.kernels import values as _registered  # noqa: F401  # importing it registers the fused values
 from o2pl.kernels.registry import Problem
-from o2pl.kernels.values import rows_of_features
+from o2pl.kernels.values import rows_of_features  # importing it registers the fused values
 from o2pl.learners.decider import ActingMember, Decider, restored
 from o2pl.learners.finite_run import run_finite
 from o2pl.learners.member import LINEAR, STRETCH, Member, MemberState, Seen
@@ -303,7 +302,7 @@ class Engine:
         return {"parts": self.parts, "reader": self.reader, "log": self.log.empty(), "saved": self.state()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["parts"], state["reader"], state["log"], UniformStream(None))  # type: ignore[misc]
+        self.__init__(state["parts"], state["reader"], state["log"], UniformStream(None))  # type: ignore[misc]  # made anew
         self.restore(*state["saved"])
 
 
