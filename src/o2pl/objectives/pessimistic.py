@@ -21,7 +21,7 @@ from o2pl.objectives.penalty import Phi, Tangent
 from o2pl.objectives.terms import baseline_at, clip_at, penalty_at
 from o2pl.objectives.weights import clip_weights, clipped_sums, importance_weights, split_cotangent
 from o2pl.policies.finite import FinitePolicies
-from o2pl.policies.sampling import log_softmax
+from o2pl.policies.sampling import log_softmax, pull_to_scores
 from o2pl.protocols import Array, Floats, Ints, Penalty, Policy
 from o2pl.rows import ActionSets
 from o2pl.storage import storable
@@ -154,7 +154,8 @@ class PessimisticLog:
             sums[MODELLED] = pulled[0].sum()
         pulled[0][played] += of_risk
         pulled[1][played] += of_variance
-        return sums, [self._to_scores(log_pi, each, rows) for each in pulled]
+        offsets = None if self.offsets is None else self._offsets(rows)
+        return sums, [pull_to_scores(log_pi, each, offsets) for each in pulled]
 
     def _likelihoods(self, scores: Floats, rows: slice) -> tuple[Floats | None, Any, Floats]:
         """All log-probabilities (None where actions are real numbers), where the logged actions' are, and those."""
@@ -171,14 +172,6 @@ class PessimisticLog:
         assert self.offsets is not None
         start, stop, _ = rows.indices(len(self.actions))
         return np.asarray(self.offsets[start : stop + 1] - self.offsets[start])
-
-    def _to_scores(self, log_pi: Floats, cotangent: Floats, rows: slice) -> Floats:
-        """Of log π = scores - log Σ exp scores: c - π Σ_a c_a."""
-        if self.offsets is None:
-            return np.asarray(cotangent - np.exp(log_pi) * cotangent.sum(axis=1, keepdims=True))
-        offsets = self._offsets(rows)
-        totals = np.repeat(np.add.reduceat(cotangent, offsets[:-1]), np.diff(offsets))
-        return np.asarray(cotangent - np.exp(log_pi) * totals)
 
     def combine(self, params: Floats, sums: Floats, gradients: Sequence[Floats]) -> tuple[float, Floats]:
         pessimism, slope = self.penalty(float(sums[VARIANCE]) / self.size)

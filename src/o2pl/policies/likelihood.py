@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.policies.sampling import log_softmax
+from o2pl.policies.sampling import log_softmax, pull_to_scores
 from o2pl.protocols import Array, Floats, Policy, Pullback
 from o2pl.rows import ActionSets
 
@@ -44,12 +44,4 @@ def probabilities(policy: Policy, params: Floats, features: Any) -> Floats:
 def _log_probabilities(scores: Floats, features: Any) -> tuple[Floats, Pullback]:
     sets = features.offsets if isinstance(features, ActionSets) else None
     log_pi = log_softmax(scores, sets)
-
-    def pull(cotangent: Floats) -> Floats:
-        """Log π = scores - log Σ exp scores: c - π Σ_a c_a."""
-        if sets is None:
-            return np.asarray(cotangent - np.exp(log_pi) * cotangent.sum(axis=1, keepdims=True))
-        totals = np.repeat(np.add.reduceat(cotangent, sets[:-1]), np.diff(sets))
-        return np.asarray(cotangent - np.exp(log_pi) * totals)
-
-    return log_pi, pull
+    return log_pi, lambda cotangent: pull_to_scores(log_pi, cotangent, sets)

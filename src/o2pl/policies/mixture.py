@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.policies.sampling import log_softmax, mix_uniform
-from o2pl.protocols import Array, DiscretePolicy, Floats, Pullback
+from o2pl.policies.sampling import log_softmax, mix_uniform, pull_to_scores
+from o2pl.protocols import Array, DiscretePolicy, Floats, Ints, Pullback
 from o2pl.rows import ActionSets
 from o2pl.storage import storable
 
@@ -38,28 +38,28 @@ class UniformMixture:
 
     def forward(self, params: Floats, features: Any, actions: Array) -> tuple[Floats, Pullback]:
         inner, inner_pullback = self.policy.forward(params, features, actions)
-        mixed, own, pi, totals = self._mixed(inner, features)
+        log_pi, mixed = self._mixed(inner, features)
+        own = (1 - self.epsilon) * np.exp(log_pi)
 
         def pullback(cotangent: Floats) -> Floats:
-            c = cotangent * own / mixed  # ∂ log mixed / ∂ log π = own / mixed; ∂ log π / ∂ scores = 1{a = b} - π_b
-            return inner_pullback(c - pi * totals(c))
+            # ∂ log mixed / ∂ log π = own / mixed
+            return inner_pullback(pull_to_scores(log_pi, cotangent * own / mixed, _offsets(features)))
 
         return _log(mixed), pullback
 
     def scores(self, params: Floats, features: Any) -> Floats:
-        return _log(self._mixed(self.policy.scores(params, features), features)[0])
+        return _log(self._mixed(self.policy.scores(params, features), features)[1])
 
-    def _mixed(self, inner: Floats, features: Any) -> tuple[Floats, Floats, Floats, Any]:
-        """Mixed probabilities, the policy's part of them, its own probabilities, and sums over the actions of a row."""
-        if not isinstance(features, ActionSets):
-            pi, choices = np.exp(log_softmax(inner)), inner.shape[1]
-            return self._of(pi, choices, lambda c: c.sum(axis=1, keepdims=True))
-        offsets, sizes = features.offsets, features.sizes
-        pi = np.exp(log_softmax(inner, offsets))
-        return self._of(pi, np.repeat(sizes, sizes), lambda c: np.repeat(np.add.reduceat(c, offsets[:-1]), sizes))
+    def _mixed(self, inner: Floats, features: Any) -> tuple[Floats, Floats]:
+        """The policy's own log-probabilities, and the mixed probabilities."""
+        log_pi = log_softmax(inner, _offsets(features))
+        sets = isinstance(features, ActionSets)
+        choices = np.repeat(features.sizes, features.sizes) if sets else inner.shape[1]
+        return log_pi, mix_uniform(np.exp(log_pi), self.epsilon, 1 / choices)
 
-    def _of(self, pi: Floats, choices: Any, totals: Any) -> tuple[Floats, Floats, Floats, Any]:
-        return mix_uniform(pi, self.epsilon, 1 / choices), (1 - self.epsilon) * pi, pi, totals
+
+def _offsets(features: Any) -> Ints | None:
+    return features.offsets if isinstance(features, ActionSets) else None
 
 
 def _log(probabilities: Floats) -> Floats:

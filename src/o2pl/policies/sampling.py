@@ -190,3 +190,11 @@ def log_softmax(scores: Floats, offsets: Ints | None = None) -> Floats:
     sizes, starts = np.diff(offsets), offsets[:-1]
     values -= np.repeat(np.maximum.reduceat(values, starts), sizes)
     return np.asarray(values - np.repeat(np.log(np.add.reduceat(np.exp(values), starts)), sizes))
+
+
+def pull_to_scores(log_pi: Floats, cotangent: Floats, offsets: Ints | None = None) -> Floats:
+    """The pullback of `log_softmax`: log π = scores - log Σ exp scores, so c becomes c - π Σ_a c_a."""
+    if offsets is None:
+        return np.asarray(cotangent - np.exp(log_pi) * cotangent.sum(axis=1, keepdims=True))
+    totals = np.repeat(np.add.reduceat(cotangent, offsets[:-1]), np.diff(offsets))
+    return np.asarray(cotangent - np.exp(log_pi) * totals)
