@@ -97,7 +97,7 @@ LEARNERS: dict[str, Sequence[Any]] = {
     "baseline": ("mean", None, -0.4),
     "clip": ("theory", 2.0, None),
     "control": ("auto", None, 5.0),
-    "schedule": ("geometric", "near-exact", "exact", "replay", Geometric(window=60)),
+    "schedule": ("geometric", "near-exact", "exact", "replay", Geometric(window=60), Geometric(half_life=60.0)),
     "exploration": (0.0, 0.1),
     "sharpness": (1.0, 5.0),
     "l2": (0.0, 0.1, 2.0),
@@ -201,7 +201,9 @@ def test_a_covering_array_covers_all_pairs(factors: dict[str, Sequence[Any]]) ->
 # -- functions
 
 
-def problem_of(case: Case, features: Any, control: bool, n: int, start: int = 0, **settings: Any) -> Problem:
+def problem_of(
+    case: Case, features: Any, control: bool, n: int, start: int = 0, weighed: bool = False, **settings: Any
+) -> Problem:
     """As the engine would make it of the rows from `start` on."""
     reader = learner_of(case, features)._new_reader(None)
     contexts, actions, rewards, propensities = raw_log(case, n, drift=True)
@@ -222,7 +224,8 @@ def problem_of(case: Case, features: Any, control: bool, n: int, start: int = 0,
         else:
             n_actions = case.policy.n_actions
             variate = ridge_control(made, window.actions, window.losses, n_actions, level, 5.0)
-    log = objective.prepare(window, variate)
+    weights = np.random.default_rng(2).uniform(0.01, 1, size=len(window)) if weighed else None
+    log = objective.prepare(window, variate, weights)
     return Problem(case.policy, objective, features, seen, window, start, log)
 
 
@@ -253,7 +256,7 @@ def in_blocks(monkeypatch: pytest.MonkeyPatch, several: bool) -> None:
 @each_case
 def test_value_and_gradient_are_those_of_the_parts(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = ((1, False), (2, False), (40, False), (700, False), (700, True))  # rows, and whether in several blocks
-    factors = case.factors | {"features": case.maps, "control": (False, True), "size": sizes}
+    factors = case.factors | {"features": case.maps, "control": (False, True), "size": sizes, "weighed": (False, True)}
     found = 0
     for settings in settings_of(factors, seed=1):
         settings["n"], several = settings.pop("size")
@@ -279,11 +282,11 @@ def test_a_finite_class_that_is_kept_up_to_date_is_one_made_anew(name: Any, clip
         assert_same_function(part, previous)
 
 
-def test_rows_with_weights_have_no_kernel() -> None:
-    for case in CASES.values():
-        problem = problem_of(case, case.maps[0], False, 30)
-        weighed = problem.objective.prepare(problem.rows, None, np.linspace(0.1, 1, 30))
-        assert find_value(problem._replace(log=weighed)) is None
+def test_rows_with_weights_have_a_kernel_only_where_it_knows_them() -> None:
+    for key, case in CASES.items():
+        problem = problem_of(case, case.maps[0], False, 30, weighed=True)
+        assert (find_value(problem) is not None) == (key in registry.WEIGHED)
+    assert registry.WEIGHED
 
 
 def test_a_replay_in_one_call_is_that_of_adam_on_the_parts() -> None:

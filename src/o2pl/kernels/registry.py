@@ -35,14 +35,18 @@ class Problem(NamedTuple):
 
 
 Make = Callable[[Problem], Function | None]  # None: not for this one
-VALUES: dict[tuple[type, type, str], Make] = {}
+Key = tuple[type, type, str]
+VALUES: dict[Key, Make] = {}
+WEIGHED: set[Key] = set()  # of values that know weights of rows
 
 
-def fused_value(policy: type, objective: type, kind: str) -> Callable[[Make], Make]:
-    """Decorator: this makes the value of a policy and an objective on rows of a kind."""
+def fused_value(policy: type, objective: type, kind: str, *, weighed: bool = False) -> Callable[[Make], Make]:
+    """Decorator: this makes the value of a policy and an objective on rows of a kind, which may have weights or not."""
 
     def register(make: Make) -> Make:
         VALUES[policy, objective, kind] = make
+        if weighed:
+            WEIGHED.add((policy, objective, kind))
         return make
 
     return register
@@ -51,7 +55,7 @@ def fused_value(policy: type, objective: type, kind: str) -> Callable[[Make], Ma
 def find_value(problem: Problem) -> Function | None:
     key = type(problem.policy), type(problem.objective), kind_of(problem.rows.contexts)
     make = VALUES.get(key)
-    return None if make is None or problem.log.weights is not None else make(problem)
+    return None if make is None or (problem.log.weights is not None and key not in WEIGHED) else make(problem)
 
 
 def kind_of(contexts: Any) -> str:

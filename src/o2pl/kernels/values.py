@@ -44,7 +44,7 @@ def _softmax(problem: Problem) -> Any:
     return softmax_value(problem.log, rows_of_features(problem), problem.width, problem.policy.n_actions)
 
 
-@fused_value(Softmax, Outcome, "dense")
+@fused_value(Softmax, Outcome, "dense", weighed=True)
 def _outcome(problem: Problem) -> Any:
     assert isinstance(problem.policy, Softmax)
     assert isinstance(problem.log, OutcomeLog)
