@@ -226,7 +226,7 @@ def problem_of(
             variate = ridge_control(made, window.actions, window.losses, n_actions, level, 5.0)
     weights = np.random.default_rng(2).uniform(0.01, 1, size=len(window)) if weighed else None
     log = objective.prepare(window, variate, weights)
-    return Problem(case.policy, objective, features, seen, window, start, log)
+    return Problem(case.policy, objective, features, seen, window, start, log, None, {})
 
 
 def random_params(problem: Problem, seed: int) -> Any:

@@ -75,6 +75,8 @@ class PreparedLog(Protocol):
 
     @property
     def actions(self) -> Array: ...
+    @property
+    def negligible(self) -> float: ...  # what a solve may leave of the value
     def started(self, params: Floats) -> Floats: ...  # to solve from
     def partial(self, scores: Floats, rows: slice, extra: Floats) -> tuple[Floats, Sequence[Floats]]:
         """Sums over these rows, and the cotangents of the scores whose pullbacks `combine` wants."""
@@ -106,7 +108,9 @@ class Oracle(Protocol):
     @property
     def plain(self) -> bool: ...  # True: it asks more of a function than value and gradient, which kernels do not offer
     def init(self, n_params: int) -> State: ...
-    def step(self, function: Any, params: Floats, state: State) -> tuple[Solution, State]: ...
+    def step(  # negligible: what more steps may leave of the value
+        self, function: Any, params: Floats, state: State, negligible: float = 0.0
+    ) -> tuple[Solution, State]: ...
 
 
 class Schedule(Protocol):

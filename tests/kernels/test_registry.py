@@ -44,7 +44,7 @@ def problem(policy: Any, features: Any, kind: str, start: int = 0) -> Problem:
     rows = Interactions(ROWS[kind], np.zeros(n, int), np.ones(n), np.full(n, 0.5), (0, 1))
     seen = features.observe(features.init(3), ROWS[kind].values if "sets" in kind else ROWS[kind])
     objective = Pessimistic()
-    return Problem(policy, objective, features, seen, rows, start, objective.prepare(rows))
+    return Problem(policy, objective, features, seen, rows, start, objective.prepare(rows), None, {})
 
 
 @pytest.mark.parametrize(

@@ -199,7 +199,7 @@ def test_what_is_solved_is_made_of_the_log() -> None:
     learner = O2PL(3, policy="hashed", control=0.5, random_state=0).partial_fit(*logged(400))
     engine, log = learner._engine, learner.log_
     b = (log.losses.sum() - 3) / 403  # as if three best rewards had been seen
-    control = engine._control(log, 0, None)
+    control = engine._control(log, 0, None, {})
     model = np.clip(b + engine.running["predicted"], -1, 0)
     np.testing.assert_allclose(control.by_action.T, model, atol=1e-6)
     np.testing.assert_allclose(control.played, model[np.arange(400), log.actions], atol=1e-6)

@@ -58,3 +58,19 @@ def test_a_finite_class_is_searched_offline_too() -> None:
     learner = o2pl.O2PL(policy=ThresholdClass((-1.0, 0.5, 1.0), 0.1), sharpness=1.0)
     learner.fit(x, actions, rewards, np.full(400, 0.5))
     np.testing.assert_allclose(learner.predict_proba([[0.0], [0.7]]), [[0.9, 0.1], [0.1, 0.9]])
+
+
+def test_a_member_that_hardly_acts_waits_until_the_rows_have_doubled() -> None:
+    learner = o2pl.Bandit(3, random_state=0)
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=(300, 4)).astype(np.float32)
+    learner.run((x, np.eye(3)[np.abs(x[:, :3]).argmax(axis=1)]))
+    engine = learner._engine
+    member = engine.members[0]
+    assert member.after(300, False) < 400
+    assert member.after(300, True) == 600
+    engine.gains = np.array([-1e6, 0.0, 0.0, 0.0])
+    engine.settle(300, engine.members)
+    assert [each.checkpoint for each in engine.members] == [600, *3 * [member.after(300, False)]]
+    member.schedule = o2pl.Exact()
+    assert member.after(300, True) == 301

@@ -31,7 +31,7 @@ def test_direction_is_that_of_the_dense_formula(n_pairs: int) -> None:
     pairs = no_pairs(5, 7)
     steps = [generator.normal(size=7) for _ in range(n_pairs)]
     for step in steps:
-        remember(np.zeros(7), step, hessian @ step, pairs)
+        remember(np.zeros(7), step, hessian @ step, **pairs)
     kept = steps[-5:]
     gradient, direction = generator.normal(size=7), np.empty(7)
     slope = lbfgs_direction(gradient, **pairs, out=direction)
@@ -42,8 +42,8 @@ def test_direction_is_that_of_the_dense_formula(n_pairs: int) -> None:
 
 def test_without_pairs_the_direction_is_downhill_and_bad_pairs_are_not_kept() -> None:
     pairs = no_pairs(3, 2)
-    remember(np.zeros(2), np.array([1.0, 0.0]), np.array([-1.0, 0.0]), pairs)
-    remember(np.ones(2), np.array([0.0, 1e-4]), np.array([0.0, 1.0]), pairs)  # a kink
+    remember(np.zeros(2), np.array([1.0, 0.0]), np.array([-1.0, 0.0]), **pairs)
+    remember(np.ones(2), np.array([0.0, 1e-4]), np.array([0.0, 1.0]), **pairs)  # a kink
     direction = np.empty(2)
     assert lbfgs_direction(np.array([1.0, -2.0]), **pairs, out=direction) == -5
     np.testing.assert_array_equal(direction, [-1, 2])
@@ -100,7 +100,7 @@ def test_pairs_of_quite_another_objective_do_no_harm() -> None:
     pairs, generator = no_pairs(10, 24), np.random.default_rng(0)
     for _ in range(10):
         step = generator.normal(size=24)
-        remember(np.zeros(24), step, step * np.exp(3 * generator.normal(size=24)), pairs)
+        remember(np.zeros(24), step, step * np.exp(3 * generator.normal(size=24)), **pairs)
     found = descend(function, np.zeros(24), pairs, 500, 1e-5)
     assert found.value <= oracle(function, np.zeros(24)).value + 1e-4
 
@@ -108,8 +108,8 @@ def test_pairs_of_quite_another_objective_do_no_harm() -> None:
 def test_a_tiny_step_is_believed_if_its_curvature_is_known() -> None:
     for size, curved, kept in ((1e-4, 9.0, 2), (1e-4, 11.0, 1), (1.0, 11.0, 2), (1e-4, -1.0, 1)):
         pairs, step = no_pairs(5, 2), size * np.array([1.0, 0.0])
-        remember(np.zeros(2), np.ones(2), np.ones(2), pairs)  # a curvature of 1
-        remember(np.ones(2), step, curved * step, pairs)
+        remember(np.zeros(2), np.ones(2), np.ones(2), **pairs)  # a curvature of 1
+        remember(np.ones(2), step, curved * step, **pairs)
         assert pairs["at"][1] == kept
 
 
@@ -117,7 +117,7 @@ def test_pairs_of_a_kink_do_not_stop_a_learner_for_good() -> None:
     generator = np.random.default_rng(0)
     function, start = value_of(1000, True), 2 * generator.normal(size=24)
     steep = no_pairs(10, 24)  # a pair of a kink: a curvature of 1e5 along every axis
-    remember(np.zeros(24), np.ones(24), np.full(24, 1e5), steep)
+    remember(np.zeros(24), np.ones(24), np.full(24, 1e5), **steep)
     found = descend(function, start, steep, 60, 1e-5)
     fresh = descend(function, start, no_pairs(10, 24), 60, 1e-5)
     assert fresh.value < function(start)[0] - 0.1
@@ -138,3 +138,16 @@ def test_a_learner_that_solves_every_round_is_not_held_up_by_kinks() -> None:
         for seed in range(4)
     ]
     assert min(late) > 0.7
+
+
+def test_steps_that_do_not_matter_are_not_made() -> None:
+    """It stops within what is negligible of where it would have gone, after fewer evaluations."""
+    function, start = value_of(1000, False), np.zeros(24)
+    whole = descend(function, start, no_pairs(6, 24), 500, 1e-7)
+    brief = descend(function, start, no_pairs(6, 24), 500, 1e-7, negligible=1e-4)
+    assert brief.converged
+    assert brief.evaluations < 0.7 * whole.evaluations
+    assert whole.value <= brief.value < whole.value + 2e-3
+    pairs = no_pairs(6, 24)
+    descend(function, start, pairs, 500, 1e-7)
+    assert descend(function, whole.params, pairs, 500, 0.0, negligible=1e-4).evaluations <= 2

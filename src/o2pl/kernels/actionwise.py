@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from o2pl.compiled import compiled
-from o2pl.kernels.linear import BLOCK, LinearValue, inverse_propensities, pessimistic_combine
+from o2pl.kernels.linear import BLOCK, HeldFeatures, LinearValue, inverse_propensities, pessimistic_combine
 from o2pl.objectives.pessimistic import RISK, VARIANCE, PessimisticLog
 from o2pl.objectives.weights import clipped_sums, split_cotangent
 from o2pl.protocols import Floats, Ints
@@ -23,6 +23,8 @@ def actionwise_value(log: PessimisticLog, features: ActionSets) -> LinearValue:
     def of_sets(sets: Any) -> Floats:
         return np.asarray(features.values[offsets[sets.start] : offsets[sets.stop]])
 
+    held = HeldFeatures(of_sets, np.float64)
+
     def partial(scores: Floats, sets: slice, params: Floats, cotangents: Floats, sums: Floats) -> None:
         own = slice(sets.start, sets.stop + 1)
         actionwise_partial(
@@ -31,7 +33,7 @@ def actionwise_value(log: PessimisticLog, features: ActionSets) -> LinearValue:
 
     bounds = [0, *blocks_of_sets(offsets, max(256, BLOCK // width))]
     combine = pessimistic_combine(log, width)
-    return LinearValue(bounds, of_sets, partial, (1, width), combine, parts=2, sums=3, dtype=np.float64)
+    return LinearValue(bounds, held, partial, (1, width), combine, parts=2, sums=3, dtype=np.float64)
 
 
 def blocks_of_sets(offsets: Ints, most: int) -> list[int]:

@@ -31,21 +31,39 @@ Partial = Callable[[Floats, slice, Floats, Floats, Floats], None]
 Combine = Callable[[Floats, Floats, Floats], tuple[float, Floats]]
 
 
+class HeldFeatures:
+    """Features of a log's rows. Those of a slice are kept, up to HELD bytes, for whoever asks for them again."""
+
+    def __init__(self, make: Features, dtype: Any) -> None:
+        self._make, self._dtype = make, dtype
+        self._held: dict[tuple[int, int], Floats] = {}
+        self._left = HELD
+
+    def __call__(self, rows: slice | Ints) -> Floats:
+        if not isinstance(rows, slice):
+            return np.asarray(self._make(rows), self._dtype)
+        X = self._held.get((rows.start, rows.stop))
+        if X is None:
+            X = np.asarray(self._make(rows), self._dtype)
+            if X.nbytes <= self._left:
+                self._held[rows.start, rows.stop] = X
+                self._left -= X.nbytes
+        return X
+
+
 class LinearValue:
     """θ -> V(π_θ) and its gradient. θ is a matrix [K, width], flattened, then what `partial` and `combine` know."""
 
     incremental = False
 
     def __init__(
-        self, bounds: Sequence[int], features: Features, partial: Partial, shape: tuple[int, int], combine: Combine,
+        self, bounds: Sequence[int], features: Features, partial: Any, shape: tuple[int, int], combine: Combine,
         parts: int, sums: int, dtype: Any = np.float32,
     ) -> None:  # fmt: skip
         self._features, self._partial, self._shape, self._combine = features, partial, shape, combine
-        self._parts, self._dtype = parts, dtype
+        self._used, self._dtype = parts * shape[0], dtype
         self._blocks = [slice(first, last) for first, last in pairwise(bounds)]
-        self._held: dict[int, Floats] = {}
         K, width = shape
-        self._kept = HELD // max(np.dtype(dtype).itemsize * width * (bounds[1] - bounds[0]), 1)  # blocks
         panels, alone = -(-len(self._blocks) // PANEL), len(self._blocks) == 1
         self._W: Floats = np.zeros((_in_fours(K), width), dtype)
         self._sums = np.zeros((panels, sums))
@@ -63,29 +81,26 @@ class LinearValue:
         return self._combine(params, self._sums, self._gradients.reshape(panels, -1))
 
     def _panel(self, panel: int, params: Floats) -> None:
-        K, sums, gradients = self._shape[0], self._sums[panel], self._gradients[panel]
-        used = self._parts * K
+        sums, gradients = self._sums[panel], self._gradients[panel]
         if len(self._blocks) == 1:
-            X = self._block(0)
+            X = self._features(self._blocks[0])
             if self._cotangents.shape[1] != len(X):
                 self._cotangents = np.zeros((len(gradients), len(X)), self._dtype)
-            self._partial(np.dot(self._W, X.T)[:K], self._blocks[0], params, self._cotangents[:used], sums)
-            np.dot(self._cotangents, X, out=gradients)
+            self._block(X, self._blocks[0], params, self._cotangents, sums, gradients)
             return
         gradients[:] = 0
-        for b in range(panel * PANEL, min((panel + 1) * PANEL, len(self._blocks))):
-            X = self._block(b)
-            cotangents = np.zeros((len(gradients), len(X)), self._dtype)
-            self._partial(np.dot(self._W, X.T)[:K], self._blocks[b], params, cotangents[:used], sums)
-            gradients += cotangents @ X
+        for rows in self._blocks[panel * PANEL : (panel + 1) * PANEL]:
+            X = self._features(rows)
+            own: Floats = np.empty(gradients.shape, self._dtype)
+            self._block(X, rows, params, np.zeros((len(gradients), len(X)), self._dtype), sums, own)
+            gradients += own
 
-    def _block(self, b: int) -> Floats:
-        X = self._held.get(b)
-        if X is None:
-            X = np.asarray(self._features(self._blocks[b]), self._dtype)
-            if b < self._kept:
-                self._held[b] = X
-        return X
+    def _block(
+        self, X: Floats, rows: slice, params: Floats, cotangents: Floats, sums: Floats, gradients: Floats
+    ) -> None:
+        """Adds to the sums, writes the gradients. X [m, width], cotangents [≥ parts K, m]"""
+        self._partial(np.dot(self._W, X.T)[: self._shape[0]], rows, params, cotangents[: self._used], sums)
+        np.dot(cotangents, X, out=gradients)
 
 
 def _in_fours(rows: int) -> int:

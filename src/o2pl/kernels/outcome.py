@@ -1,4 +1,8 @@
-"""The outcome likelihood's part of `LinearValue`, for a linear softmax."""
+"""The outcome likelihood's part of `LinearValue`, for a linear softmax.
+
+With u = exp(-z) the loss of a reward is log(1 + u) - (1 - r) log u, m = 1/(1 + u): rewards of 0 and 1 need a product of
+1 + u or of 1 + 1/u, whose logarithm is taken once in a while. What is left vectorises.
+"""
 
 from __future__ import annotations
 
@@ -6,33 +10,76 @@ import math
 
 import numpy as np
 
-from o2pl.compiled import compiled_for_threads
+from o2pl.compiled import compiled, compiled_for_threads, compiled_within
 from o2pl.compiled.exponential import exp
 from o2pl.kernels.linear import Features, LinearValue, block_bounds
 from o2pl.objectives.outcome import OutcomeLog
 from o2pl.protocols import Floats, Ints
 
+_STEEP = np.float32(60)  # e^60 K² is a number in single precision; beyond, the loss is |z|
+_LARGE = 1e200  # a product of factors up to e^60 K² does not overflow before it is looked at
+
 
 def outcome_value(log: OutcomeLog, features: Features, width: int, n_actions: int) -> LinearValue:
     """`PolicyValue` of `Softmax`."""
     actions, rewards = log.actions.astype(np.int32), log.rewards.astype(np.float32)
-    weights = np.empty(0) if log.weights is None else np.asarray(log.weights, np.float64)
+    weights = np.empty(0, np.float32) if log.weights is None else np.asarray(log.weights, np.float32)
+    level_l2 = log.level_l2 if log.competing else -1.0
 
     def partial(scores: Floats, rows: slice, params: Floats, cotangents: Floats, sums: Floats) -> None:
-        tau, weigh = float(params[-1]), weights[rows] if len(weights) else weights
-        outcome_partial(scores, actions[rows], rewards[rows], weigh, tau, log.competing, cotangents, sums)
+        weigh = weights[rows] if len(weights) else weights
+        competing_partial(scores, actions[rows], rewards[rows], weigh, float(params[-1]), cotangents, sums)
 
     def combine(params: Floats, sums: Floats, gradients: Floats) -> tuple[float, Floats]:
-        size = n_actions * width
-        return log.combine(params, sums.sum(axis=0), [gradients[:, :size].sum(axis=0, dtype=np.float64)])
+        gradient = np.empty(len(params))
+        return outcome_combine(params, sums, gradients, log.size, log.l2, level_l2, gradient), gradient
 
-    bounds = block_bounds(len(actions), width)
-    return LinearValue(bounds, features, partial, (n_actions, width), combine, parts=1, sums=2)
+    bounds, shape = block_bounds(len(actions), width), (n_actions, width)
+    if log.competing:
+        return LinearValue(bounds, features, partial, shape, combine, parts=1, sums=2)
+    return IndependentValue(bounds, features, (actions, rewards, weights), shape, combine, parts=1, sums=2)
+
+
+class IndependentValue(LinearValue):
+    """A row is one of the model of its action alone: the scores of the others are not needed."""
+
+    def _block(
+        self, X: Floats, rows: slice, params: Floats, cotangents: Floats, sums: Floats, gradients: Floats
+    ) -> None:
+        actions, rewards, weights = self._partial
+        weigh = weights[rows] if len(weights) else weights
+        independent_rows(X, actions[rows], rewards[rows], weigh, float(params[-1]), self._W, sums, gradients)
+
+
+@compiled_within
+def _power(exponent: float) -> float:
+    """e^exponent, up to `_STEEP`."""
+    return exp(min(max(exponent, -_STEEP), _STEEP))  # type: ignore[no-any-return]
+
+
+@compiled_within
+def _losses(exponents: Floats, u: Floats, rewards: Floats, weights: Floats) -> float:
+    """Σ weight [log(1 + u) - (1 - r) log u]. u [n], which knows exponents [n] up to `_STEEP`"""
+    loss, product = 0.0, 1.0
+    for r in range(len(u)):
+        once = len(weights) == 0 and abs(exponents[r]) < _STEEP
+        if once and rewards[r] == 1:
+            product *= 1.0 + u[r]
+        elif once and rewards[r] == 0:
+            product *= 1.0 + 1.0 / u[r]
+        else:
+            minus_z = math.log(u[r]) + exponents[r] - min(max(exponents[r], -_STEEP), _STEEP)
+            own = max(minus_z, 0.0) + math.log1p(math.exp(-abs(minus_z))) - (1 - rewards[r]) * minus_z
+            loss += own * (weights[r] if len(weights) else 1.0)
+        if product > _LARGE:
+            loss += math.log(product)
+            product = 1.0
+    return loss + math.log(product)
 
 
 @compiled_for_threads
-def outcome_partial(
-    P: Floats, actions: Ints, rewards: Floats, weights: Floats, tau: float, competing: bool, D: Floats, sums: Floats
+def competing_partial(
+    P: Floats, actions: Ints, rewards: Floats, weights: Floats, tau: float, D: Floats, sums: Floats
 ) -> None:
     """Scores P [K, n], which are written over, to cotangents D [K, n]; loops run along the rows.
 
@@ -40,33 +87,83 @@ def outcome_partial(
     """
     K, n = P.shape
     own, top, total = np.zeros(n, P.dtype), np.full(n, np.float32(-1e30)), np.zeros(n, P.dtype)
-    c, scale = np.empty(n, P.dtype), np.zeros(n, P.dtype)
     for k in range(K):
         for r in range(n):
             own[r] += P[k, r] if actions[r] == k else np.float32(0)
-    rivals, weighed = competing and K > 1, len(weights) > 0
-    if rivals:
-        for k in range(K):
-            for r in range(n):
-                top[r] = max(top[r], P[k, r] if actions[r] != k else np.float32(-1e30))
-        for k in range(K):
-            for r in range(n):
-                power = exp(min(P[k, r] - top[r], np.float32(0)))
-                P[k, r] = power if actions[r] != k else np.float32(0)
-                total[r] += P[k, r]
-    loss, pulled = 0.0, 0.0
-    for r in range(n):
-        z = np.float64(own[r]) + (-tau if competing else tau)
-        if rivals:
-            z -= np.float64(top[r]) + math.log(total[r])
-        e, weight = math.exp(-abs(z)), weights[r] if weighed else 1.0
-        loss += weight * (max(z, 0.0) + math.log1p(e) - rewards[r] * z)
-        m = 1 / (1 + e) if z >= 0 else e / (1 + e)
-        c[r] = weight * (m - rewards[r])
-        pulled += c[r]
-        scale[r] = -c[r] / total[r] if rivals else 0
-    sums[0] += loss
-    sums[1] += pulled
+            top[r] = max(top[r], P[k, r] if actions[r] != k else np.float32(-1e30))
     for k in range(K):
         for r in range(n):
-            D[k, r] = c[r] if actions[r] == k else (scale[r] * P[k, r] if rivals else np.float32(0))
+            power = exp(min(P[k, r] - top[r], np.float32(0)))
+            P[k, r] = power if actions[r] != k else np.float32(0)
+            total[r] += P[k, r]
+    if K == 1:  # no rivals: their sum is that of one with score 0
+        for r in range(n):
+            top[r], total[r] = 0, 1
+    exponents, u, level = np.empty(n, P.dtype), np.empty(n, P.dtype), np.float32(tau)
+    for r in range(n):
+        exponents[r] = top[r] + level - own[r]
+        u[r] = total[r] * _power(exponents[r])
+    for r in range(n):  # own: now c = m - r
+        own[r] = np.float32(1) / (np.float32(1) + u[r]) - rewards[r]
+    for r in range(len(weights)):
+        own[r] *= weights[r]
+    pulled = 0.0
+    for r in range(n):
+        pulled += own[r]
+        top[r] = -own[r] / total[r]
+    for k in range(K):
+        for r in range(n):
+            D[k, r] = own[r] if actions[r] == k else top[r] * P[k, r]
+    sums[0] += _losses(exponents, u, rewards, weights)
+    sums[1] += pulled
+
+
+@compiled_for_threads
+def independent_rows(
+    X: Floats, actions: Ints, rewards: Floats, weights: Floats, tau: float, W: Floats, sums: Floats, G: Floats
+) -> None:
+    """Sums and gradient G [≥ K, width] of rows X [n, width]; weights as above."""
+    n, width = X.shape
+    exponents, u = np.empty(n, X.dtype), np.empty(n, X.dtype)
+    level, pulled = np.float32(tau), 0.0
+    for k in range(len(G)):
+        for i in range(width):
+            G[k, i] = 0
+    for r in range(n):
+        x, w, g, score = X[r], W[actions[r]], G[actions[r]], np.float32(0)
+        for i in range(width):
+            score += w[i] * x[i]
+        exponents[r] = -(score + level)
+        u[r] = _power(exponents[r])
+        c = np.float32(1) / (np.float32(1) + u[r]) - rewards[r]
+        if len(weights):
+            c *= weights[r]
+        pulled += c
+        for i in range(width):
+            g[i] += c * x[i]
+    sums[0] += _losses(exponents, u, rewards, weights)
+    sums[1] += pulled
+
+
+@compiled
+def outcome_combine(
+    params: Floats, sums: Floats, gradients: Floats, size: float, l2: float, level_l2: float, gradient: Floats
+) -> float:
+    """`OutcomeLog.combine` of the sums of all panels; level_l2 < 0: τ is not learned. gradients [panels, ≥ K width]"""
+    shrink, squares, last = l2 / size, 0.0, len(params) - 1
+    for i in range(last):
+        total = 0.0
+        for panel in range(len(gradients)):
+            total += gradients[panel, i]
+        gradient[i] = total / size + shrink * params[i]
+        squares += params[i] * params[i]
+    loss, pulled = 0.0, 0.0
+    for panel in range(len(sums)):
+        loss += sums[panel, 0]
+        pulled += sums[panel, 1]
+    value, tau = loss / size + 0.5 * shrink * squares, params[last]
+    gradient[last] = 0
+    if level_l2 >= 0:
+        value += 0.5 * level_l2 * tau * tau / size
+        gradient[last] = (level_l2 * tau - pulled) / size
+    return value

@@ -24,7 +24,8 @@ class Problem(NamedTuple):
     rows: Interactions
     start: int  # of the rows, in the whole log
     log: Any  # the rows as the objective prepared them
-    previous: Any = None  # the function of the last solve, for values that are kept up to date as rows arrive
+    previous: Any  # the function of the last solve, for values that are kept up to date as rows arrive
+    shared: dict[Any, Any]  # what members that learn at the same time have in common
 
     def featurise(self, rows: slice = slice(None)) -> Any:
         return featurise(self.features, self.seen, self.rows.contexts[rows])

@@ -10,7 +10,7 @@ from o2pl.features.plan import feature_plan, planned_features
 from o2pl.kernels.actionwise import actionwise_value
 from o2pl.kernels.finite import FiniteValue
 from o2pl.kernels.gaussian import gaussian_value
-from o2pl.kernels.linear import Features
+from o2pl.kernels.linear import Features, HeldFeatures
 from o2pl.kernels.outcome import outcome_value
 from o2pl.kernels.registry import Problem, fused_value
 from o2pl.kernels.softmax import softmax_value
@@ -25,8 +25,15 @@ from o2pl.policies.sparse import SparseSoftmax
 from o2pl.protocols import Floats
 
 
-def rows_of_features(problem: Problem) -> Features:
-    """Features of some rows, made when they are asked for; in one pass where the maps are of the shipped kinds."""
+def rows_of_features(problem: Problem, dtype: Any = np.float32) -> Features:
+    """Features of some rows, made when they are asked for; in one pass where the maps are of the shipped kinds.
+
+    Members that see the same rows through the same map have them in common.
+    """
+    key = (id(problem.seen), problem.start, np.dtype(dtype))
+    known: Features | None = problem.shared.get(key)
+    if known is not None:
+        return known
     contexts = problem.rows.contexts
     plan = feature_plan(problem.features, problem.seen, contexts.shape[1])
 
@@ -35,7 +42,8 @@ def rows_of_features(problem: Problem) -> Features:
             return np.asarray(problem.featurise(rows))
         return planned_features(plan, contexts[rows])
 
-    return features
+    held = problem.shared[key] = HeldFeatures(features, dtype)
+    return held
 
 
 @fused_value(Softmax, Pessimistic, "dense")
@@ -54,7 +62,7 @@ def _outcome(problem: Problem) -> Any:
 @fused_value(Gaussian, Pessimistic, "dense")
 def _gaussian(problem: Problem) -> Any:
     assert isinstance(problem.policy, Gaussian)
-    return gaussian_value(problem.log, rows_of_features(problem), problem.width, problem.policy)
+    return gaussian_value(problem.log, rows_of_features(problem, np.float64), problem.width, problem.policy)
 
 
 @fused_value(ActionWise, Pessimistic, "sets")

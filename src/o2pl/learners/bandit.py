@@ -6,14 +6,15 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from o2pl.errors import InvalidInput
-from o2pl.features import Hashed, Standardise
+from o2pl.features import Chain, Hashed, Intercept, Quadratic, Standardise
 from o2pl.learners.discrete import DiscreteEstimator, as_exploration
-from o2pl.learners.member import LINEAR, QUADRATIC, Member
+from o2pl.learners.member import LINEAR, Member
 from o2pl.objectives.outcome import Outcome
 from o2pl.policies import ActionWise
 from o2pl.policies.sampling import CountBonus, UniformExploration
 from o2pl.protocols import Exploration, FeatureMap
 
+_PRODUCTS = Chain((Standardise(), Quadratic(share=0.5), Intercept()))  # less is believed of products
 _LATE = -3.0  # prior of members with independent actions: they need more rows to be right
 
 
@@ -26,9 +27,9 @@ def _pair(features: FeatureMap, l2: float, joins: int = 0) -> tuple[Member, Memb
 
 
 _CLASSES: dict[str, tuple[Member, ...]] = {
-    "union": (*_pair(LINEAR, 3.0), *_pair(QUADRATIC, 30.0, joins=100)),
+    "union": (*_pair(LINEAR, 3.0), *_pair(_PRODUCTS, 6.0, joins=100)),
     "linear": _pair(LINEAR, 3.0),
-    "quadratic": _pair(QUADRATIC, 30.0),
+    "quadratic": _pair(_PRODUCTS, 6.0),
     "actionwise": (Member(Standardise(), ActionWise(), objective=Outcome(False)),),
     "hashed": _pair(Hashed(), 3.0),
     "hashed actionwise": (Member(Hashed(), ActionWise(), objective=Outcome(False)),),

@@ -37,6 +37,7 @@ from o2pl.protocols import Array, Exploration, Explored, FeatureMap, Floats, Int
 from o2pl.rows import ActionSets
 from o2pl.validation import check_actions, check_number
 
+_FAINT = 1e-4  # the weight of a member that hardly acts
 OFFLINE = LBFGS(iterations=500, tolerance=1e-6)
 
 
@@ -96,6 +97,11 @@ class Engine:
         return self.members[: len(self.gains)]
 
     @property
+    def weights(self) -> Floats:
+        """Of the members that have joined, among each other."""
+        return shares(self.gains, self.parts.objective.rate(self.learned))
+
+    @property
     def effort(self) -> tuple[int, int]:
         """Solves so far, of all members, and evaluations of the objective in them."""
         solves, evaluations = np.sum([member.effort for member in self.members], axis=0)
@@ -127,7 +133,7 @@ class Engine:
             plan = None if log.sparse else m.seen.plan(log.width)
             acting.append(ActingMember(m.seen.features, m.seen.state, m.policy, m.own_params, plan))
         explored = parts.exploration.at(log.plays(self.learned))
-        weights = shares(self.gains, parts.objective.rate(self.learned))
+        weights = self.weights
         if self._acting[0] is not weights or self._acting[1] is not explored:
             numbers = acting_numbers(weights, parts.sharpness, _checked(explored, log.n_actions))
             self._acting = weights, explored, numbers
@@ -206,18 +212,22 @@ class Engine:
             starts = {m.schedule.start(len(rows)) if oracle is None else 0 for m in due}
             with one_blas_thread(max((len(m.params) for m in due), default=0) * (len(rows) - min(starts, default=0))):
                 self._observe_control(rows)
+                shared: dict[Any, Any] = {}
                 for start in sorted(starts):
                     window = rows[start:] if start else rows
                     own = [m for m in due if oracle is not None or m.schedule.start(len(rows)) == start]
-                    control = self._control(window, start, own[0].schedule.weights(len(rows)) if not oracle else None)
+                    weights = own[0].schedule.weights(len(rows)) if not oracle else None
+                    control = self._control(window, start, weights, shared)
                     for member in own:
-                        member.learn(window, start, control, oracle)
+                        member.learn(window, start, control, shared, oracle)
             self.settle(len(rows), due)
 
     def settle(self, n: int, due: Sequence[MemberState]) -> None:
-        for member in due:
-            member.checkpoint = member.schedule.after(n)
         self.learned = n
+        acting = zip(self.present, self.weights, strict=True)
+        faint = {id(member) for member, weight in acting if weight < _FAINT}
+        for member in due:
+            member.checkpoint = member.after(n, id(member) in faint)
         self.checkpoint = min(member.checkpoint for member in self.present)
         self.decider = self._decider()
 
@@ -244,7 +254,7 @@ class Engine:
         features = member.seen.features.transform(member.seen.state, new.contexts)
         self.running = control.observe(self.running, features, new.actions, new.losses, member.objective.numbers)
 
-    def _control(self, rows: Interactions, start: int, weights: Floats | None) -> Any:
+    def _control(self, rows: Interactions, start: int, weights: Floats | None, shared: dict[Any, Any]) -> Any:
         ridge = self.parts.control
         if ridge is None or isinstance(rows.contexts, ActionSets):
             return None
@@ -256,7 +266,7 @@ class Engine:
         seen = self._seen(LINEAR, self.members[0].schedule)
         seen.observe(self.log.columns)
         policy, log = self.members[0].policy, objective.prepare(rows)
-        features = rows_of_features(Problem(policy, objective, LINEAR, seen.state, rows, start, log))
+        features = rows_of_features(Problem(policy, objective, LINEAR, seen.state, rows, start, log, None, shared))
         if self.log.n_actions is None:
             return ridge_baseline(features, losses, baseline, ridge)
         return ridge_control(features, rows.actions, losses, self.log.n_actions, baseline, ridge)

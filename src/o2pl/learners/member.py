@@ -13,7 +13,7 @@ from o2pl.features.plan import FeaturePlan, feature_plan
 from o2pl.interactions import Interactions
 from o2pl.kernels.registry import Problem, find_value, n_inputs
 from o2pl.kernels.replay import adam_on_a_window
-from o2pl.learners.schedules import Schedule
+from o2pl.learners.schedules import Geometric, Schedule
 from o2pl.objectives.outcome import Outcome
 from o2pl.objectives.pessimistic import Pessimistic, PolicyValue
 from o2pl.oracles.adam import Adam
@@ -121,13 +121,23 @@ class MemberState:
         kept = oracle.init(len(params))
         return cls(policy, objective, schedule, oracle, seen, member.joins, params, schedule.after(0), kept)
 
+    def after(self, n: int, faint: bool) -> int:
+        """The number of rows at which it learns next; one that hardly acts (`faint`) waits until they have doubled."""
+        after = self.schedule.after(n)
+        return max(after, 2 * n) if faint and isinstance(self.schedule, Geometric) else after
+
     @property
     def own_params(self) -> Floats:
         """The policy's, without those of the objective."""
         return self.params[: len(self.params) - self.objective.extra]
 
-    def learn(self, rows: Interactions, start: int, control: Any, oracle: Oracle | None = None) -> None:
-        """From the log's rows, which begin at `start`; with another `oracle`, that one from scratch."""
+    def learn(
+        self, rows: Interactions, start: int, control: Any, shared: dict[Any, Any], oracle: Oracle | None = None
+    ) -> None:
+        """From the log's rows, which begin at `start`; with another `oracle`, that one from scratch.
+
+        shared: what the members that learn now have in common, by name.
+        """
         n = start + len(rows)
         width = self.seen.features.width(n_inputs(rows.contexts), self.seen.state)
         size, extra = self.policy.n_params(width) + self.objective.extra, self.objective.extra
@@ -148,7 +158,7 @@ class MemberState:
                 return
         log = self.objective.prepare(rows, control, weights)
         problem = Problem(
-            self.policy, self.objective, self.seen.features, self.seen.state, rows, start, log, self.function
+            self.policy, self.objective, self.seen.features, self.seen.state, rows, start, log, self.function, shared
         )
         with_oracle = self.oracle if oracle is None else solving(self.policy, oracle)
         function: Any = None if with_oracle.plain else find_value(problem)
@@ -156,7 +166,9 @@ class MemberState:
             function = PolicyValue(self.policy, problem.featurise(), log, extra)
         self.function = function if function.incremental else None  # the others hold features
         before = self.kept if oracle is None else with_oracle.init(size)
-        found, kept = with_oracle.step(function, log.started(self.params), before)
+        found, kept = with_oracle.step(
+            function, log.started(self.params), before, log.negligible if oracle is None else 0.0
+        )
         if oracle is None:
             self.kept = kept
         self.params = found.params

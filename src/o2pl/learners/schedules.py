@@ -42,8 +42,10 @@ class Geometric:
     """Solve whenever the history has grown by `growth`: about log T solves, near-linear cost.
 
     Rounds are cheap while the history is short, and matter most: below about `ease` rows the wait is shorter, by the
-    factor n / (n + ease), and nearly every round is learned from at once. Without an `oracle` of its own a solve takes
-    a few steps of L-BFGS: the one before has done most of the work.
+    factor n / (n + ease), and nearly every round is learned from at once. A long history changes little when it grows:
+    the wait is longer by the factor 1 + n / `later`, up to a growth of `longest`.
+
+    Without an `oracle` of its own a solve takes a few steps of L-BFGS: the one before has done most of the work.
 
     `window`: learn from the last so many rows only. `half_life`: a row counts half as much as one so many rows later.
     For worlds that change. Both bound the wait: the schedule is that of a history of the rows that count.
@@ -51,6 +53,8 @@ class Geometric:
 
     growth: float = 1.15
     ease: float = 200.0
+    later: float = 2000.0
+    longest: float = 1.6
     warm_start: int = 0
     oracle: LBFGS | None = None
     window: int | None = None
@@ -58,6 +62,8 @@ class Geometric:
 
     def __post_init__(self) -> None:
         check_number("growth", self.growth, 1)
+        check_number("longest", self.longest, 1)
+        check_number("later", self.later, 0, open_low=True)
         if self.window is not None:
             check_count("window", self.window)
         if self.half_life is not None:
@@ -65,7 +71,8 @@ class Geometric:
 
     def after(self, n: int) -> int:
         rows = min(n, self._reach)
-        wait = (self.growth - 1) * rows * rows / (rows + self.ease) if rows else 0.0
+        share = max(self.growth - 1, min((self.growth - 1) * (1 + rows / self.later), self.longest - 1))
+        wait = share * rows * rows / (rows + self.ease) if rows else 0.0
         return max(n + max(1, math.ceil(wait)), self.warm_start)
 
     @property
@@ -112,7 +119,7 @@ Schedule = Exact | Geometric | Replay
 
 # Within .005 of solving every round at near-linear cost (experiment `schedules`): every round up to about 150, then
 # when the history has grown by 1 % (at 250 rows) to 5 %, and nearer to the minimum than a few steps come.
-NEAR_EXACT = Geometric(growth=1.05, ease=1000.0, oracle=LBFGS(iterations=15, tolerance=1e-4))
+NEAR_EXACT = Geometric(growth=1.05, ease=1000.0, longest=1.0, oracle=LBFGS(iterations=15, tolerance=1e-4))
 _NAMED: dict[str, Schedule] = {
     "exact": Exact(),
     "near-exact": NEAR_EXACT,

@@ -30,6 +30,7 @@ from o2pl.validation import check_number
 
 _SURE = 1e-4  # predictions are held this far from 0 and 1 when members are weighed
 _ENDS = 0.01  # and b from both ends
+_NEGLIGIBLE = 0.03  # a log-likelihood of the whole log that does not tell two policies apart
 _MANY = 8  # actions; with more, each has fewer rows, and l2 falls as 1/K
 
 
@@ -81,6 +82,11 @@ class OutcomeLog:
     @cached_property
     def size(self) -> float:
         return float(len(self.actions) if self.weights is None else self.weights.sum())
+
+    @property
+    def negligible(self) -> float:
+        """What a solve may leave of the value, a mean over the rows."""
+        return _NEGLIGIBLE / self.size
 
     @cached_property
     def level(self) -> float:

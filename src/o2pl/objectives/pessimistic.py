@@ -113,6 +113,7 @@ class PessimisticLog:
     l2: float = 0.0
     offsets: Ints | None = None  # of action sets
     weights: Floats | None = None  # of the rows; None: all alike
+    negligible = 0.0
 
     @cached_property
     def size(self) -> float:

@@ -41,7 +41,9 @@ class Adam:
     def init(self, n_params: int) -> State:
         return {"first": np.zeros(n_params), "second": np.zeros(n_params), "steps": np.zeros(1, np.int64)}
 
-    def step(self, function: ValueAndGradient, params: Floats, state: State) -> tuple[Solution, State]:
+    def step(
+        self, function: ValueAndGradient, params: Floats, state: State, negligible: float = 0.0
+    ) -> tuple[Solution, State]:
         """`steps` steps, with the moments that earlier ones have left."""
         params, kept = np.array(params, np.float64), {name: array.copy() for name, array in state.items()}
         grown = len(params) - len(kept["first"])

@@ -27,7 +27,9 @@ class Exhaustive:
     def init(self, n_params: int) -> State:
         return {}
 
-    def step(self, function: Enumerable, params: Floats, state: State) -> tuple[Solution, State]:
+    def step(
+        self, function: Enumerable, params: Floats, state: State, negligible: float = 0.0
+    ) -> tuple[Solution, State]:
         return self(function), state
 
     def __call__(self, function: Enumerable) -> Solution:

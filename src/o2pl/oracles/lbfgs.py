@@ -29,14 +29,16 @@ class LBFGS:
     def init(self, n_params: int) -> State:
         return no_pairs(self.memory, n_params)
 
-    def step(self, function: ValueAndGradient, params: Floats, state: State) -> tuple[Solution, State]:
+    def step(
+        self, function: ValueAndGradient, params: Floats, state: State, negligible: float = 0.0
+    ) -> tuple[Solution, State]:
         """From params, with the curvature that earlier steps have left."""
         pairs = no_pairs(self.memory, len(params))
         if state and len(state["inner"]) == self.memory:  # of parameters that are new nothing is known
             known = state["steps"].shape[1]
             pairs["steps"][:, :known], pairs["changes"][:, :known] = state["steps"], state["changes"]
             pairs["inner"][:], pairs["at"][:] = state["inner"], state["at"]
-        return descend(function, params, pairs, self.iterations, self.tolerance), pairs
+        return descend(function, params, pairs, self.iterations, self.tolerance, negligible), pairs
 
     def __call__(self, function: ValueAndGradient, start: Floats) -> Solution:
         from scipy.optimize import minimize  # here: scipy would double the time `import o2pl` takes
@@ -59,5 +61,7 @@ class Alone:
     def init(self, n_params: int) -> State:
         return {}
 
-    def step(self, function: ValueAndGradient, params: Floats, state: State) -> tuple[Solution, State]:
+    def step(
+        self, function: ValueAndGradient, params: Floats, state: State, negligible: float = 0.0
+    ) -> tuple[Solution, State]:
         return self.oracle(function, params), {}

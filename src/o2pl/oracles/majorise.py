@@ -28,7 +28,9 @@ class MajoriseMinimise:
     def init(self, n_params: int) -> State:
         return {}
 
-    def step(self, function: PolicyValue, params: Floats, state: State) -> tuple[Solution, State]:
+    def step(
+        self, function: PolicyValue, params: Floats, state: State, negligible: float = 0.0
+    ) -> tuple[Solution, State]:
         return self(function, params), state
 
     def __call__(self, function: PolicyValue, start: Floats) -> Solution:

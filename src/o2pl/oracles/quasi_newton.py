@@ -30,22 +30,22 @@ def no_pairs(memory: int, n_params: int) -> dict[str, Array]:
 
 
 def descend(
-    function: ValueAndGradient, params: Floats, pairs: dict[str, Array], iterations: int, tolerance: float
-) -> Solution:
-    """Minimise from params; the pairs are used and renewed. Stops when no entry of the gradient is above tolerance."""
+    function: ValueAndGradient, params: Floats, pairs: dict[str, Array], iterations: int, tolerance: float,
+    negligible: float = 0.0,
+) -> Solution:  # fmt: skip
+    """Minimise from params; the pairs are used and renewed.
+
+    Stops when no entry of the gradient is above tolerance, or when a step brings or promises no more than `negligible`.
+    """
     value, gradient = function(params)
     evaluations, steps, idle = 1, 0, 0
-    direction = np.empty(len(params))
+    direction, kept = np.empty(len(params)), (pairs["steps"], pairs["changes"], pairs["inner"], pairs["at"])
     while True:
-        converged = bool(np.abs(gradient).max(initial=0.0) <= tolerance)
+        largest, slope, length = search(params, gradient, *kept, direction)
+        promise = 0.5 * length * abs(slope) if pairs["at"][1] else math.inf  # of a first step nothing is known
+        converged = largest <= tolerance or promise <= negligible
         if converged or steps == iterations or idle == STANDSTILL:
             return Solution(params, value, converged, evaluations)
-        slope = lbfgs_direction(gradient, pairs["steps"], pairs["changes"], pairs["inner"], pairs["at"], direction)
-        length = 1.0
-        if pairs["at"][1] == 0 or slope >= 0:
-            length, slope = _straight_down(gradient, pairs, direction)
-        farthest = REACH * (1 + float(np.linalg.norm(params)))
-        length *= min(1.0, farthest / max(length * float(np.linalg.norm(direction)), 1e-300))
         for trial in range(1, TRIALS + 1):
             there = params + length * direction
             found, gradient_there = function(there)
@@ -57,39 +57,74 @@ def descend(
             shrinkage = -0.5 * promised / (found - value - promised) if math.isfinite(found) else 0.1
             length *= min(max(shrinkage, 0.1), 0.5)
             if trial == PATIENCE and pairs["at"][1]:
-                length, slope = _straight_down(gradient, pairs, direction)
+                pairs["at"][1] = 0
+                _, slope, length = search(params, gradient, *kept, direction)
         else:
             return Solution(params, value, False, evaluations)
-        remember(params, there - params, gradient_there - gradient, pairs)
-        idle = idle + 1 if value - found <= ROUNDING * abs(value) else 0
+        remember(params, there - params, gradient_there - gradient, *kept)
+        gained = value - found
+        idle = idle + 1 if gained <= ROUNDING * abs(value) else 0
         steps += 1
         params, value, gradient = there, found, gradient_there
+        if negligible and gained <= negligible:
+            return Solution(params, value, True, evaluations)
 
 
-def _straight_down(gradient: Floats, pairs: dict[str, Array], direction: Floats) -> tuple[float, float]:
-    """How far to try, and the slope; all pairs are forgotten: of an objective that moved on they may lead nowhere."""
-    pairs["at"][1] = 0
-    direction[:] = -gradient
-    size = float(gradient @ gradient)
-    return 1.0 / math.sqrt(size), -size
+@compiled
+def search(
+    params: Floats, gradient: Floats, steps: Floats, changes: Floats, inner: Floats, at: Ints, out: Floats
+) -> tuple[float, float, float]:
+    """The largest entry of the gradient, the slope along a direction, which is written to `out`, how far to try.
+
+    Straight down where the pairs lead up; they are then forgotten: of an objective that moved on they may lead nowhere.
+    """
+    slope, length, largest, size, far, long = 0.0, 1.0, 0.0, 0.0, 0.0, 0.0
+    if at[1]:
+        slope = lbfgs_direction(gradient, steps, changes, inner, at, out)
+    for i in range(len(gradient)):
+        largest = max(largest, abs(gradient[i]))
+        size += gradient[i] * gradient[i]
+        far += params[i] * params[i]
+    if slope >= 0:
+        at[1] = 0
+        for i in range(len(gradient)):
+            out[i] = -gradient[i]
+        slope, length = -size, 1.0 / math.sqrt(max(size, 1e-300))
+    for i in range(len(gradient)):
+        long += out[i] * out[i]
+    farthest = REACH * (1 + math.sqrt(far))
+    return largest, slope, length * min(1.0, farthest / max(length * math.sqrt(long), 1e-300))
 
 
-def remember(start: Floats, step: Floats, change: Floats, pairs: dict[str, Array]) -> None:
+@compiled
+def remember(
+    start: Floats, step: Floats, change: Floats, steps: Floats, changes: Floats, inner: Floats, at: Ints
+) -> None:
     """Keep (step, change of gradient) if it tells of a curvature.
 
     Across a kink, where a row begins to be clipped, a tiny step changes the gradient by much; so does rounding. Were
     such a pair kept, the next steps would be tiny too. A tiny step is believed if its curvature is one that is known.
     """
-    product, size = float(step @ change), float(step @ step)
+    product, size, far = 0.0, 0.0, 0.0
+    for i in range(len(step)):
+        product += step[i] * change[i]
+        size += step[i] * step[i]
+        far += start[i] * start[i]
     if product <= 0.0:
         return
-    steps, inner, at = pairs["steps"], pairs["inner"], pairs["at"]
-    if size < TINY * (1 + float(start @ start)):
-        known = max((inner[j] / float(steps[j] @ steps[j]) for j in range(at[1])), default=0.0)
+    if size < TINY * (1 + far):
+        known = 0.0
+        for j in range(at[1]):
+            squares = 0.0
+            for i in range(len(step)):
+                squares += np.float64(steps[j, i]) * np.float64(steps[j, i])
+            known = max(known, inner[j] / squares)
         if product > KINK * known * size:
             return
-    k = int(at[0])
-    steps[k], pairs["changes"][k], inner[k] = step, change, product
+    k = at[0]
+    for i in range(len(step)):
+        steps[k, i], changes[k, i] = step[i], change[i]
+    inner[k] = product
     at[0], at[1] = (k + 1) % len(inner), min(at[1] + 1, len(inner))
 
 
