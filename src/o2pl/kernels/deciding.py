@@ -16,29 +16,38 @@ from o2pl.features.plan import FeaturePlan
 from o2pl.policies.sampling import acting_row, draw_one
 from o2pl.protocols import Floats, Ints
 
-LANES = 8  # weights of so many actions are read at a time, so rows of weights are padded to a multiple of it
-_INPUTS, _MEMBERS, _ACTIONS, _WIDEST = range(4)  # places in the layout; then those of each member:
-_AT, _FACTORS, _PROJECTED, _PRODUCTS, _INTERCEPT = range(5)
-_HEAD, _EACH = 4, 5
+LANES = 8  # weights of so many scores are read at a time, so rows of weights are padded to a multiple of it
+_INPUTS, _MEMBERS, _ACTIONS, _WIDEST, _GROUPS = range(5)  # places in the layout; then the members, group after group;
+_AT, _FACTORS, _PROJECTED, _PRODUCTS, _INTERCEPT, _OWN = range(6)  # then those of each group, of `_OWN` members
+_HEAD, _EACH = 5, 6
 UNUSABLE = -1  # in place of an action: the context has another length, or an entry that is not finite
 
 
 class Packed:
-    """Members whose scores are linear in planned features. Weights [K, width]; K = 1 for sets and real actions."""
+    """Members whose scores are linear in planned features. Weights [K, width]; K = 1 for sets and real actions.
+
+    Members with the same plan are a group: their features are made once, their weights stand side by side.
+    """
 
     def __init__(self, plans: Sequence[FeaturePlan], weights: Sequence[Floats]) -> None:
-        K, layout, at = len(weights[0]), [len(plans[0].shift), len(plans), len(weights[0]), 0], 0
-        for plan in plans:
+        groups: dict[int, list[int]] = {}
+        for member, plan in enumerate(plans):
+            groups.setdefault(id(plan), []).append(member)
+        K, at, wide = len(weights[0]), 0, max(plan.width for plan in plans)
+        layout = [len(plans[0].shift), len(plans), K, wide, len(groups), *(m for own in groups.values() for m in own)]
+        places = list[int]()
+        for own in groups.values():
+            plan = plans[own[0]]
             d, m = plan.directions.shape
-            layout += [at, m or d, int(m > 0), len(plan.product_shift), plan.intercept]
-            layout[_WIDEST] = max(layout[_WIDEST], plan.width)
-            at += 1 + 2 * d + d * _padded(m) + 2 * len(plan.product_shift) + plan.width * _padded(K)
+            layout += [at, m or d, int(m > 0), len(plan.product_shift), plan.intercept, len(own)]
+            places.append(at)
+            at += 1 + 2 * d + d * _padded(m) + 2 * len(plan.product_shift) + plan.width * _padded(K * len(own))
         self.layout: Ints = np.array(layout)
         self.numbers: Floats = np.zeros(at)
-        for place, plan, W in zip(layout[_HEAD + _AT :: _EACH], plans, weights, strict=True):
-            self._write(place, plan, W)
+        for place, own in zip(places, groups.values(), strict=True):
+            self._write(place, plans[own[0]], [weights[m] for m in own])
 
-    def _write(self, at: int, plan: FeaturePlan, W: Floats) -> None:
+    def _write(self, at: int, plan: FeaturePlan, weights: Sequence[Floats]) -> None:
         (d, m), p, numbers = plan.directions.shape, len(plan.product_shift), self.numbers
         numbers[at], at = plan.clip, at + 1
         numbers[at : at + d], numbers[at + d : at + 2 * d] = plan.shift, plan.scale
@@ -48,7 +57,10 @@ class Packed:
             at += d * _padded(m)
             numbers[at : at + p], numbers[at + p : at + 2 * p] = plan.product_shift, plan.product_scale
             at += 2 * p
-        numbers[at : at + plan.width * _padded(len(W))].reshape(plan.width, -1)[:, : len(W)] = W.T
+        K = len(weights[0])
+        columns = numbers[at : at + plan.width * _padded(K * len(weights))].reshape(plan.width, -1)
+        for k, W in enumerate(weights):
+            columns[:, k * K : (k + 1) * K] = W.T
 
     def scores(self, contexts: Floats) -> Floats:
         """[M, n, K]"""
@@ -93,9 +105,9 @@ def _products(row: Floats, M: Floats, out: Floats) -> None:
 @compiled_within
 def _scores_of_row(context: Floats, layout: Ints, numbers: Floats, row: Floats, room: Floats, out: Floats) -> None:
     """Scores of all members, out [M, K]. row [widest], room [≥ padded] are to work in."""
-    d, K = layout[_INPUTS], layout[_ACTIONS]
-    for m in range(layout[_MEMBERS]):
-        own = _HEAD + _EACH * m
+    d, K, done, first_group = layout[_INPUTS], layout[_ACTIONS], 0, _HEAD + layout[_MEMBERS]
+    for group in range(layout[_GROUPS]):
+        own = first_group + _EACH * group
         at, factors, products = layout[own + _AT], layout[own + _FACTORS], layout[own + _PRODUCTS]
         first = layout[own + _INTERCEPT]
         clip, shift, scale = numbers[at], numbers[at + 1 : at + 1 + d], numbers[at + 1 + d : at + 1 + 2 * d]
@@ -123,18 +135,21 @@ def _scores_of_row(context: Floats, layout: Ints, numbers: Floats, row: Floats, 
                     place += 1
             width += products
             at += 2 * products
-        groups = (K + LANES - 1) // LANES
+        groups = (K * layout[own + _OWN] + LANES - 1) // LANES
         W = numbers[at : at + width * groups * LANES].reshape(width, groups, LANES)
         _products(row[:width], W, room[: groups * LANES].reshape(groups, LANES))
-        for k in range(K):
-            out[m, k] = room[k]
+        for m in range(layout[own + _OWN]):
+            to = out[layout[_HEAD + done]]
+            for k in range(K):
+                to[k] = room[m * K + k]
+            done += 1
 
 
 @compiled_within
 def _room(layout: Ints) -> int:
-    most = layout[_ACTIONS]
-    for m in range(layout[_MEMBERS]):
-        most = max(most, layout[_HEAD + _EACH * m + _FACTORS])
+    most, first_group = layout[_ACTIONS] * layout[_MEMBERS], _HEAD + layout[_MEMBERS]
+    for group in range(layout[_GROUPS]):
+        most = max(most, layout[first_group + _EACH * group + _FACTORS])
     return int(most) + LANES
 
 

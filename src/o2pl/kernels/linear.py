@@ -64,11 +64,11 @@ class LinearValue:
         self._used, self._dtype = parts * shape[0], dtype
         self._blocks = [slice(first, last) for first, last in pairwise(bounds)]
         K, width = shape
-        panels, alone = -(-len(self._blocks) // PANEL), len(self._blocks) == 1
+        panels = -(-len(self._blocks) // PANEL)
         self._W: Floats = np.zeros((_in_fours(K), width), dtype)
         self._sums = np.zeros((panels, sums))
-        self._gradients: Floats = np.zeros((panels, _in_fours(parts * K), width), dtype if alone else np.float64)
-        self._cotangents: Floats = np.empty((0, 0), dtype)  # of a log of one block
+        self._gradients: Floats = np.zeros((panels, _in_fours(parts * K), width))
+        self._room: tuple[Floats, Floats] | None = None  # cotangents and gradients of a log of one block
 
     def __call__(self, params: Floats) -> tuple[float, Floats]:
         (K, width), panels = self._shape, len(self._sums)
@@ -82,18 +82,17 @@ class LinearValue:
 
     def _panel(self, panel: int, params: Floats) -> None:
         sums, gradients = self._sums[panel], self._gradients[panel]
-        if len(self._blocks) == 1:
-            X = self._features(self._blocks[0])
-            if self._cotangents.shape[1] != len(X):
-                self._cotangents = np.zeros((len(gradients), len(X)), self._dtype)
-            self._block(X, self._blocks[0], params, self._cotangents, sums, gradients)
-            return
         gradients[:] = 0
         for rows in self._blocks[panel * PANEL : (panel + 1) * PANEL]:
             X = self._features(rows)
-            own: Floats = np.empty(gradients.shape, self._dtype)
-            self._block(X, rows, params, np.zeros((len(gradients), len(X)), self._dtype), sums, own)
-            gradients += own
+            room = self._room or (
+                np.zeros((len(gradients), len(X)), self._dtype),
+                np.empty(gradients.shape, self._dtype),
+            )
+            if len(self._blocks) == 1:
+                self._room = room
+            self._block(X, rows, params, room[0], sums, room[1])
+            gradients += room[1]
 
     def _block(
         self, X: Floats, rows: slice, params: Floats, cotangents: Floats, sums: Floats, gradients: Floats

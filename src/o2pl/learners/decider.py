@@ -192,11 +192,14 @@ class Decider:
     @classmethod
     def restore(cls, header: dict[str, Any], arrays: dict[str, Array]) -> Decider:
         """Of what `save` wrote."""
-        reader, members = make_reader(*decode(header["reader"])), []
+        reader, members = make_reader(*decode(header["reader"])), list[ActingMember]()
         for k, (features, policy) in enumerate((decode(f), decode(p)) for f, p in header["members"]):
             kept = {n.split(".", 2)[2]: a for n, a in arrays.items() if n.startswith(f"member{k}.seen.")}
             seen = restored(features, kept)
             plan = None if isinstance(features, Hashed) else feature_plan(features, seen, reader.width or 0)
+            for known in members:  # the same features are made once
+                if known.features == features and all(np.array_equal(kept[n], known.seen[n]) for n in kept):
+                    seen, plan = known.seen, known.plan
             members.append(ActingMember(features, seen, policy, arrays[f"member{k}.params"], plan))
         return cls(members, arrays["acting"], header["sharpness"], reader)
 
