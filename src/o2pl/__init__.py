@@ -23,6 +23,7 @@ from o2pl.interactions import Decision, Interactions
 from o2pl.learners import (
     O2PL,
     Bandit,
+    Change,
     Decider,
     Exact,
     GaussianO2PL,
@@ -42,6 +43,7 @@ __all__ = [
     "O2PL",
     "ActionSets",
     "Bandit",
+    "Change",
     "ConfidenceSequence",
     "CountBonus",
     "Decider",

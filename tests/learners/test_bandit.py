@@ -107,8 +107,8 @@ def test_members_begin_at_their_priors_and_gain_by_what_they_foretold() -> None:
     engine = learner._engine
     np.testing.assert_allclose(engine.gains, np.array([0, -3]) + expected)
     learner.run((x, rewards[:, :3]))
-    assert len(engine.gains) == 4
-    assert engine.acting[4:8].sum() == pytest.approx(1)
+    assert len(engine.gains) == 5  # with the quadratic ones, and the one that watches for changes
+    assert engine.acting[4:9].sum() == pytest.approx(1)
 
 
 def test_a_newcomer_begins_at_the_best_and_its_prior() -> None:

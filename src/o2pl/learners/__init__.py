@@ -2,6 +2,7 @@
 
 from o2pl.learners.bandit import Bandit
 from o2pl.learners.base import Run, load
+from o2pl.learners.changes import Change
 from o2pl.learners.decider import Decider
 from o2pl.learners.estimators import O2PL
 from o2pl.learners.gaussian import GaussianO2PL
@@ -12,6 +13,7 @@ from o2pl.learners.schedules import Exact, Geometric, Replay
 __all__ = [
     "O2PL",
     "Bandit",
+    "Change",
     "Decider",
     "Exact",
     "GaussianO2PL",

@@ -7,8 +7,10 @@ from typing import Any
 
 from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Hashed, Intercept, Quadratic, Standardise
+from o2pl.learners.changes import Change
 from o2pl.learners.discrete import DiscreteEstimator, as_exploration
 from o2pl.learners.member import LINEAR, Member
+from o2pl.learners.schedules import as_schedule
 from o2pl.objectives.outcome import Outcome
 from o2pl.policies import ActionWise
 from o2pl.policies.sampling import CountBonus, UniformExploration
@@ -62,6 +64,12 @@ class Bandit(DiscreteEstimator):
         "auto": actions that were hardly played are tried (`CountBonus`; not with action sets, where actions have no
         names, nor with two actions). ε: the uniform policy is mixed in too, so that every action keeps at least ε/K.
         Or a rule with a method `at`.
+    changes
+        "auto": a member with a short memory notices when the world changes, and the others begin anew (`changes_` says
+        when). Not with a `schedule` that forgets, such as `Geometric(half_life=500)` or `Geometric(window=1000)`: that
+        is for those who know their world. A `Change` sets how it is noticed, None switches it off. Rows are taken in
+        the order they are told; a batch of `partial_fit` is watched with the members as they were before it, so a
+        change within it shows in the next; `fit` takes its log as one world.
     random_state
         Seed, numpy Generator or None.
     """
@@ -73,8 +81,10 @@ class Bandit(DiscreteEstimator):
     reward_range: tuple[float, float] = (0.0, 1.0)
     sharpness: float = 30.0
     exploration: float | str | Exploration = "auto"
+    changes: str | Change | None = "auto"
     random_state: Any = None
     _classes_of_policies = _CLASSES
+    _earlier = {"changes": None}  # noqa: RUF012
 
     def _members(self) -> tuple[Member, ...]:
         members = super()._members()
@@ -86,6 +96,15 @@ class Bandit(DiscreteEstimator):
 
     def _objective(self) -> Outcome:
         return Outcome()
+
+    def _change(self) -> Change | None:
+        if self.changes is None or isinstance(self.changes, Change):
+            return self.changes
+        if not isinstance(self.changes, str) or self.changes != "auto":
+            raise InvalidInput(f'changes: found {self.changes!r}, expected "auto", a Change or None')
+        shared = as_schedule(self.schedule)
+        forgetful = any((member.schedule or shared).start(10**9) > 0 for member in self._members())
+        return None if forgetful else Change()
 
     def _exploration(self) -> Exploration:
         given = 0.0 if isinstance(self.exploration, str) and self.exploration == "auto" else self.exploration

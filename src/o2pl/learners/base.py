@@ -15,6 +15,7 @@ from o2pl.contexts import ContextReader
 from o2pl.errors import InvalidInput
 from o2pl.interactions import Decision, Interactions, log_or_columns
 from o2pl.kernels.registry import n_inputs
+from o2pl.learners.changes import Changed
 from o2pl.learners.decider import Decider
 from o2pl.learners.engine import OFFLINE, Engine, Rewards
 from o2pl.learners.gate import improvement_bound
@@ -53,6 +54,7 @@ class BanditEstimator(Parameters, ABC):
 
     # -- what the two kinds of action differ in
 
+    _earlier: ClassVar[dict[str, Any]] = {}  # parameters that older files do not name, and what they meant then
     _action_type: ClassVar[type] = int
     _density: ClassVar[bool] = False
 
@@ -207,6 +209,11 @@ class BanditEstimator(Parameters, ABC):
         return self._begun().effort
 
     @property
+    def changes_(self) -> list[Changed]:
+        """Changes of the world that were noticed: at which row, the row that is learned from since, the evidence."""
+        return self._begun().changes
+
+    @property
     def n_features_in_(self) -> int:
         return self._begun().log.width
 
@@ -277,7 +284,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     try:
         if header["class"] == "Decider":
             return Decider.restore(header, arrays)
-        learner = known[header["class"]](**{n: decode(v) for n, v in header["params"].items()})
+        kind = known[header["class"]]
+        learner = kind(**{**kind._earlier, **{n: decode(v) for n, v in header["params"].items()}})
         if "engine" in header:
             engine = learner._make_engine(header["width"], header["n_actions"])
             engine.restore(header["engine"], arrays)

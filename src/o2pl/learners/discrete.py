@@ -12,6 +12,7 @@ from o2pl.contexts import ContextReader, make_reader
 from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Hashed, Standardise
 from o2pl.learners.base import BanditEstimator
+from o2pl.learners.changes import Change
 from o2pl.learners.engine import Engine, Parts, Rewards
 from o2pl.learners.member import LINEAR, Member
 from o2pl.learners.schedules import Schedule, as_schedule
@@ -46,6 +47,10 @@ class DiscreteEstimator(BanditEstimator):
 
     def _exploration(self) -> Exploration:
         return as_exploration(self.exploration)
+
+    def _change(self) -> Change | None:
+        """What notices changes; None: nothing."""
+        return None
 
     # -- the acting policy
 
@@ -120,10 +125,14 @@ class DiscreteEstimator(BanditEstimator):
             self.n_actions_ = n_actions = _agreed(next(iter(own), None), self.n_actions, n_actions)
         else:
             n_actions = None
+        watch, change = None, self._change()
+        if change is not None:
+            members, place = change.watch(members, sets)
+            watch = change, place
         policies = [_policy_of(member, n_actions) for member in members]
         parts = Parts(
             members, policies, self._objective(), schedule, self._ridge(policies, schedule, sets),
-            check_number("sharpness", self.sharpness, 0, open_low=True), self._exploration(),
+            check_number("sharpness", self.sharpness, 0, open_low=True), self._exploration(), watch,
         )  # fmt: skip
         ends = check_reward_range(self.reward_range)
         log = Log(width, action_sets=sets, sparse=sparse, n_actions=n_actions, reward_range=ends)

@@ -21,15 +21,16 @@ from o2pl.errors import InvalidInput
 from o2pl.interactions import Decision, Interactions
 from o2pl.kernels.registry import Problem
 from o2pl.kernels.values import rows_of_features  # importing it registers the fused values
+from o2pl.learners.changes import Change, Changed, Watch
 from o2pl.learners.decider import ActingMember, Decider, restored
 from o2pl.learners.finite_run import run_finite
 from o2pl.learners.member import LINEAR, STRETCH, Member, MemberState, Seen
 from o2pl.learners.schedules import Schedule
 from o2pl.learners.stream import UniformStream
-from o2pl.learners.union import progressive_evidence, progressive_gains, shares
+from o2pl.learners.union import foretold, progressive_evidence, progressive_gains, shares
 from o2pl.log import Log
 from o2pl.objectives.control import ridge_baseline, ridge_control
-from o2pl.objectives.outcome import Outcome
+from o2pl.objectives.outcome import Outcome, log_likelihoods
 from o2pl.objectives.running_control import RunningControl
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.policies.sampling import acting_numbers
@@ -58,6 +59,7 @@ class Parts(NamedTuple):
     control: float | None  # the ridge of the control variate
     sharpness: float
     exploration: Exploration
+    watch: tuple[Change, int] | None = None  # what is a change, and the place of the member that notices it
 
 
 class Engine:
@@ -77,8 +79,13 @@ class Engine:
         self.running: State | None = None  # of the control variate of sparse rows
         if parts.control is not None and log.sparse:
             self.running = RunningControl(parts.control, log.n_actions or 0).init()
+        self.watch = None
+        if parts.watch is not None:
+            self.watch = Watch(*parts.watch)
+            self.members[self.watch.place].watches = True
         self.gains = np.array([member.prior for member in parts.members if not member.joins])  # of those that joined
         self.learned = 0  # rows that the members' gains know of
+        self._forgotten: Any = 0  # plays of the actions before the base
         self.checkpoint = min(member.checkpoint for member in self.present)
         self._acting: tuple[Any, Any, Floats] = (None, None, np.empty(0))  # shares, exploration, both as numbers
         self.decider = self._decider()
@@ -99,7 +106,17 @@ class Engine:
     @property
     def weights(self) -> Floats:
         """Of the members that have joined, among each other."""
-        return shares(self.gains, self.parts.objective.rate(self.learned))
+        return shares(self.gains, self.parts.objective.rate(self.learned - self.base))
+
+    @property
+    def base(self) -> int:
+        """The row of the log that the members' history begins at; a change moves it."""
+        return 0 if self.watch is None else self.watch.base
+
+    @property
+    def changes(self) -> list[Changed]:
+        """That were noticed."""
+        return [] if self.watch is None else list(self.watch.found)
 
     @property
     def effort(self) -> tuple[int, int]:
@@ -132,7 +149,7 @@ class Engine:
         for m in self.present:
             plan = None if log.sparse else m.seen.plan(log.width)
             acting.append(ActingMember(m.seen.features, m.seen.state, m.policy, m.own_params, plan))
-        explored = parts.exploration.at(log.plays(self.learned))
+        explored = parts.exploration.at(log.plays(self.learned) - self._forgotten)
         weights = self.weights
         if self._acting[0] is not weights or self._acting[1] is not explored:
             numbers = acting_numbers(weights, parts.sharpness, _checked(explored, log.n_actions))
@@ -194,14 +211,15 @@ class Engine:
     def learn_if_due(self) -> None:
         n = len(self.log)
         if n >= self.checkpoint:
-            self.learn([member for member in self.members if member.joins <= n and member.checkpoint <= n])
+            self.learn([m for m in self.members if m.joins <= n - self.base and m.checkpoint <= n])
 
     def learn(self, due: Sequence[MemberState] | None = None, oracle: Oracle | None = None) -> None:
         """Learn now: the members that are due, or all; with `oracle`, solve with it on the whole log."""
         with self.lock:
             rows = self.log.columns
-            self._weigh(rows)
-            joined = [member for member in self.members if member.joins <= len(rows)]
+            if self._weigh(rows, oracle is None):
+                due = self._restart(len(rows))
+            joined = [member for member in self.members if member.joins <= len(rows) - self.base]
             # A newcomer has the whole log to learn from: it starts with the gains of the best.
             priors = [member.prior for member in self.parts.members[len(self.gains) : len(joined)]]
             self.gains = np.concatenate([self.gains, self.gains.max() + np.array(priors)])
@@ -209,17 +227,20 @@ class Engine:
             for seen in self.seen:
                 if any(member.seen is seen for member in due):
                     seen.observe(rows)
-            starts = {m.schedule.start(len(rows)) if oracle is None else 0 for m in due}
+            first = {id(m): m.first(len(rows)) if oracle is None or m.watches else m.base for m in due}
+            starts = set(first.values())
+            many = self.watch is not None and len(rows) - self.learned > self.watch.change.memory
             with one_blas_thread(max((len(m.params) for m in due), default=0) * (len(rows) - min(starts, default=0))):
                 self._observe_control(rows)
                 shared: dict[Any, Any] = {}
                 for start in sorted(starts):
                     window = rows[start:] if start else rows
-                    own = [m for m in due if oracle is not None or m.schedule.start(len(rows)) == start]
-                    weights = own[0].schedule.weights(len(rows)) if not oracle else None
+                    own = [m for m in due if first[id(m)] == start]
+                    weights = own[0].weights(len(rows)) if not oracle else None
                     control = self._control(window, start, weights, shared)
                     for member in own:
-                        member.learn(window, start, control, shared, oracle)
+                        with_oracle = OFFLINE if member.watches and many else oracle
+                        member.learn(window, start, control, shared, with_oracle)
             self.settle(len(rows), due)
 
     def settle(self, n: int, due: Sequence[MemberState]) -> None:
@@ -231,17 +252,43 @@ class Engine:
         self.checkpoint = min(member.checkpoint for member in self.present)
         self.decider = self._decider()
 
-    def _weigh(self, rows: Interactions) -> None:
-        """How well each member, as it stood, would have done on rows it has not learned from."""
+    def _weigh(self, rows: Interactions, watching: bool) -> bool:
+        """How well each member, as it stood, foretold rows it has not learned from; whether they tell of a change."""
         if len(self.gains) == 1 or self.learned == len(rows):
-            return
-        new, objective = rows[self.learned :], self.parts.objective
+            return False
+        objective = self.parts.objective
         if isinstance(objective, Outcome):
-            self.gains = self.gains + progressive_evidence(self.present, self.decider, new)
-            return
+            if self.watch is not None and watching:
+                return self._weigh_and_watch(rows, self.watch)
+            self.gains = self.gains + progressive_evidence(self.present, self.decider, rows[self.learned :])
+            return False
+        new = rows[self.learned :]
         alpha, baseline = objective.alpha(len(rows)), objective.level(rows.losses)
         likelihoods = self.decider.member_likelihoods(new.contexts, new.actions)
         self.gains = self.gains + progressive_gains(likelihoods, new, alpha, baseline)
+        return False
+
+    def _weigh_and_watch(self, rows: Interactions, watch: Watch) -> bool:
+        for start in range(self.learned, len(rows), STRETCH):
+            new = rows[start : start + STRETCH]
+            z, rewards = foretold(self.present, self.decider, new), -new.losses
+            self.gains = self.gains + log_likelihoods(z, rewards).sum(axis=1)
+            if watch.observe_blocks(z, rewards, start):
+                return True
+        return False
+
+    def _restart(self, n: int) -> list[MemberState]:
+        """All but the monitor begin anew at the base; those that have joined are due."""
+        self._count_forgotten()
+        for member in self.members:
+            if not member.watches:
+                member.restart(self.base, self.log.width)
+        self.gains = np.array([member.prior for member in self.parts.members if member.joins <= n - self.base])
+        return self.present
+
+    def _count_forgotten(self) -> None:
+        if self.base and self.log.n_actions is not None:
+            self._forgotten = np.bincount(self.log[: self.base].actions, minlength=self.log.n_actions)
 
     # -- the control variate, one for all members that learn from the same rows
 
@@ -282,6 +329,8 @@ class Engine:
                 "stream": self.stream.state(),
             }
             arrays: dict[str, Array] = {"gains": self.gains, **self.log.state()}
+            if self.watch is not None:
+                header["changes"], arrays["evidence"] = self.watch.state(), self.watch.seen
             for k, seen in enumerate(self.seen):
                 kept = {name: array for name, array in seen.state.items() if not name.startswith("_")}
                 arrays |= {f"seen{k}.{name}": array for name, array in kept.items()}
@@ -302,6 +351,11 @@ class Engine:
         for k, (member, checkpoint) in enumerate(zip(self.members, header["checkpoints"], strict=True)):
             member.restore(_named(arrays, f"member{k}."))
             member.checkpoint = checkpoint
+        if self.watch is not None:
+            self.watch.restore(header["changes"], arrays["evidence"])
+            for member in self.members:
+                member.base = 0 if member.watches else self.base
+            self._count_forgotten()
         if self.running is not None:
             self.running = _named(arrays, "control.")
         self.checkpoint = min(member.checkpoint for member in self.present)

@@ -108,6 +108,8 @@ class MemberState:
     kept: State = field(default_factory=dict)  # what the oracle keeps from one step to the next
     effort: Ints = field(default_factory=lambda: np.zeros(2, np.int64))  # solves, evaluations of the objective
     function: Any = None  # that of the last solve, where it is brought up to date
+    base: int = 0  # the row of the log that its history begins at
+    watches: bool = False  # the monitor: it forgets as its schedule says, offline too
 
     @classmethod
     def start(
@@ -121,10 +123,24 @@ class MemberState:
         kept = oracle.init(len(params))
         return cls(policy, objective, schedule, oracle, seen, member.joins, params, schedule.after(0), kept)
 
+    def restart(self, base: int, width: int) -> None:
+        """Forget what was learned, and begin at a row of the log; the features keep what they have seen."""
+        features = self.seen.features.width(width, self.seen.state)
+        self.params = np.append(self.policy.init(features), np.zeros(self.objective.extra))
+        self.kept, self.function, self.base = self.oracle.init(len(self.params)), None, base
+
+    def first(self, n: int) -> int:
+        """The first of n rows that it learns from."""
+        return self.base + self.schedule.start(n - self.base)
+
     def after(self, n: int, faint: bool) -> int:
         """The number of rows at which it learns next; one that hardly acts (`faint`) waits until they have doubled."""
-        after = self.schedule.after(n)
-        return max(after, 2 * n) if faint and isinstance(self.schedule, Geometric) else after
+        since = n - self.base
+        after = self.schedule.after(since)
+        return self.base + (max(after, 2 * since) if faint and isinstance(self.schedule, Geometric) else after)
+
+    def weights(self, n: int) -> Floats | None:
+        return self.schedule.weights(n - self.base)
 
     @property
     def own_params(self) -> Floats:
@@ -146,7 +162,7 @@ class MemberState:
             self.params = np.concatenate([self.own_params, more, self.params[len(self.params) - extra :]])
             if extra:
                 self.kept = self.oracle.init(size)  # what was known is of parameters that have moved
-        weights = self.schedule.weights(n) if oracle is None else None
+        weights = self.weights(n) if oracle is None or self.watches else None
         fused = isinstance(self.oracle, Adam) and type(self.objective) is Pessimistic
         if oracle is None and fused and isinstance(self.oracle, Adam) and control is None and weights is None:
             dense = isinstance(rows.contexts, np.ndarray)

@@ -85,9 +85,36 @@ class Geometric:
         return max(0, n - int(min(self._reach, n)))
 
     def weights(self, n: int) -> Floats | None:
-        if self.half_life is None:
-            return None
-        return np.asarray(0.5 ** (np.arange(n - self.start(n))[::-1] / self.half_life))
+        return None if self.half_life is None else fading(n - self.start(n), self.half_life)
+
+
+def fading(rows: int, half_life: float) -> Floats:
+    """Weights of rows: 1 for the last, half as much for one `half_life` rows earlier."""
+    return np.asarray(0.5 ** (np.arange(rows)[::-1] / half_life))
+
+
+@storable
+@dataclass(frozen=True)
+class Recent:
+    """Every `every` rows, from the last `window`, which fade by `half_life`: what watches for changes.
+
+    On a long log the waits grow to three times as many rows: what has stood for long may be looked at less often.
+    """
+
+    every: int
+    window: int
+    half_life: float
+    oracle: LBFGS | None = None
+    warm_start = 0
+
+    def after(self, n: int) -> int:
+        return n + min(max(self.every, n // 50), 3 * self.every)
+
+    def start(self, n: int) -> int:
+        return max(0, n - self.window)
+
+    def weights(self, n: int) -> Floats | None:
+        return fading(n - self.start(n), self.half_life)
 
 
 @storable
@@ -115,7 +142,7 @@ class Replay:
         return Adam(self.steps, self.step_size)
 
 
-Schedule = Exact | Geometric | Replay
+Schedule = Exact | Geometric | Replay | Recent
 
 # Within .005 of solving every round at near-linear cost (experiment `schedules`): every round up to about 150, then
 # when the history has grown by 1 % (at 250 rows) to 5 %, and nearer to the minimum than a few steps come.

@@ -10,7 +10,7 @@ import numpy as np
 from o2pl.interactions import Interactions
 from o2pl.learners.decider import Decider
 from o2pl.learners.member import STRETCH, MemberState
-from o2pl.objectives.outcome import Outcome
+from o2pl.objectives.outcome import Outcome, log_likelihoods
 from o2pl.objectives.weights import clipped_sums, policy_weights
 from o2pl.protocols import Floats
 from o2pl.rows import ActionSets
@@ -29,13 +29,19 @@ def progressive_evidence(members: Sequence[MemberState], decider: Decider, rows:
     total = np.zeros(len(members))
     for start in range(0, len(rows), STRETCH):
         some = rows[start : start + STRETCH]
-        offsets: Any = some.contexts.offsets if isinstance(some.contexts, ActionSets) else None
-        scores, rewards = decider.scores(some.contexts), -some.losses
-        for k, member in enumerate(members):
-            own = scores[k] if offsets is not None else scores[k].reshape(len(some), -1)
-            assert isinstance(member.objective, Outcome)
-            total[k] += member.objective.evidence(own, some.actions, rewards, offsets, float(member.params[-1])).sum()
+        total += log_likelihoods(foretold(members, decider, some), -some.losses).sum(axis=1)
     return total
+
+
+def foretold(members: Sequence[MemberState], decider: Decider, rows: Interactions) -> Floats:
+    """The log-odds of the rewards of these rows, as each member saw them. [M, n]"""
+    offsets: Any = rows.contexts.offsets if isinstance(rows.contexts, ActionSets) else None
+    scores, out = decider.scores(rows.contexts), np.empty((len(members), len(rows)))
+    for k, member in enumerate(members):
+        own = scores[k] if offsets is not None else scores[k].reshape(len(rows), -1)
+        assert isinstance(member.objective, Outcome)
+        out[k] = member.objective.foretold(own, rows.actions, offsets, float(member.params[-1]))
+    return out
 
 
 def shares(gains: Floats, rate: float) -> Floats:

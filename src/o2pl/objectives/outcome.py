@@ -62,9 +62,11 @@ class Outcome:
 
     def evidence(self, scores: Floats, actions: Ints, rewards: Floats, offsets: Ints | None, tau: float) -> Floats:
         """Log-likelihoods of rewards that have not been learned from, [n]."""
-        z, _ = logits(scores, actions, offsets, self.competing, tau)
-        m = np.clip(expit(z), _SURE, 1 - _SURE)
-        return np.asarray(rewards * np.log(m) + (1 - rewards) * np.log1p(-m))
+        return log_likelihoods(self.foretold(scores, actions, offsets, tau), rewards)
+
+    def foretold(self, scores: Floats, actions: Ints, offsets: Ints | None, tau: float) -> Floats:
+        """z of the played actions, [n]."""
+        return logits(scores, actions, offsets, self.competing, tau)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +133,12 @@ class OutcomeLog:
             value += 0.5 * self.level_l2 * tau**2 / self.size
             of_tau = (-float(sums[1]) + self.level_l2 * tau) / self.size
         return value, np.append(gradients[0] / self.size + shrink * theta, of_tau)
+
+
+def log_likelihoods(z: Floats, rewards: Floats) -> Floats:
+    """Of rewards, given the log-odds that were foretold."""
+    m = np.clip(expit(z), _SURE, 1 - _SURE)
+    return np.asarray(rewards * np.log(m) + (1 - rewards) * np.log1p(-m))
 
 
 def logits(scores: Floats, actions: Ints, offsets: Ints | None, competing: bool, tau: float) -> tuple[Floats, Floats]:
