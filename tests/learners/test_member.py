@@ -61,7 +61,7 @@ def test_a_finite_class_is_searched_offline_too() -> None:
 
 
 def test_a_member_that_hardly_acts_waits_until_the_rows_have_doubled() -> None:
-    learner = o2pl.Bandit(3, random_state=0)
+    learner = o2pl.Bandit(3, changes=None, random_state=0)
     generator = np.random.default_rng(0)
     x = generator.normal(size=(300, 4)).astype(np.float32)
     learner.run((x, np.eye(3)[np.abs(x[:, :3]).argmax(axis=1)]))

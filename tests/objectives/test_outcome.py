@@ -10,7 +10,7 @@ import pytest
 import o2pl
 from o2pl.interactions import Interactions
 from o2pl.objectives import PolicyValue
-from o2pl.objectives.outcome import Outcome, OutcomeLog
+from o2pl.objectives.outcome import Outcome, OutcomeLog, foretold_sums, played_log_odds
 from o2pl.oracles import LBFGS
 from o2pl.policies import ActionWise, Softmax
 from o2pl.policies.likelihood import probabilities
@@ -20,6 +20,12 @@ N, D, TAU = 40, 3, 0.7
 each_kind = pytest.mark.parametrize("competing", [True, False])
 each_case = pytest.mark.parametrize("case", [1, 2, 5, "sets"])
 each_weights = pytest.mark.parametrize("weights", [None, np.linspace(0.1, 2, N)], ids=["alike", "weighed"])
+
+
+def log_odds(scores: Any, offsets: Any, actions: Any, competing: bool) -> Any:
+    out = np.empty((1, len(actions)))
+    played_log_odds(scores[None].astype(float), offsets, actions, np.array([competing]), np.array([TAU]), out)
+    return out[0]
 
 
 def rows_of(case: Any) -> tuple[Any, Interactions]:
@@ -93,11 +99,9 @@ def test_the_gradient_equals_differences(case: Any, competing: bool, weights: An
 def test_competing_actions_are_explained_by_the_log_odds_of_the_policy() -> None:
     function, params = function_of(5, True)
     pi = probabilities(Softmax(5), params[:-1], function.features)[np.arange(N), function.log.actions]
-    evidence = Outcome().evidence(
-        function.features @ params[:-1].reshape(5, D).T, function.log.actions, np.ones(N), None, TAU
-    )
-    m = 1 / (1 + np.exp(TAU) * (1 - pi) / pi)
-    np.testing.assert_allclose(evidence, np.log(m), rtol=1e-5)
+    scores = function.features @ params[:-1].reshape(5, D).T
+    z = log_odds(scores.reshape(-1), np.arange(0, 5 * N + 1, 5), function.log.actions, True)
+    np.testing.assert_allclose(z, np.log(pi / (1 - pi)) - TAU, rtol=1e-5)
 
 
 @pytest.mark.parametrize("weights", [None, np.linspace(0.1, 2, N)], ids=["alike", "weighed"])
@@ -139,12 +143,17 @@ def test_evidence_is_the_log_likelihood_of_predictions_held_from_the_ends(compet
     actions, rewards = np.array([0, 1, 1, 2]), np.array([1.0, 0.0, 1.0, 0.3])
     own, others = [3.0, 900.0, -900.0, 0.0], [math.log(math.exp(1) + math.exp(-0.5)), math.log(2), math.log(2)]
     others.append(math.log(math.exp(0.2) + math.exp(0.1)))
-    for s, found in enumerate(Outcome(competing).evidence(scores, actions, rewards, None, TAU)):
-        z = own[s] - others[s] - TAU if competing else own[s] + TAU
-        m = min(max(1 / (1 + math.exp(-max(z, -700))), 1e-4), 1 - 1e-4)
-        assert found == pytest.approx(rewards[s] * math.log(m) + (1 - rewards[s]) * math.log(1 - m))
-    flat = Outcome(competing).evidence(scores.reshape(-1), actions, rewards, np.arange(0, 13, 3), TAU)
-    np.testing.assert_allclose(flat, Outcome(competing).evidence(scores, actions, rewards, None, TAU))
+    z, level = log_odds(scores.reshape(-1), np.arange(0, 13, 3), actions, competing), 0.2
+    likelihood, pulled, curvature = 0.0, 0.0, 0.0
+    for s, found in enumerate(z):
+        assert found == pytest.approx(own[s] - others[s] - TAU if competing else own[s] + TAU)
+        m = 1 / (1 + math.exp(-max(found + level, -700)))
+        pulled, curvature = pulled + rewards[s] - m, curvature + m * (1 - m)
+        m = min(max(m, 1e-4), 1 - 1e-4)
+        likelihood += rewards[s] * math.log(m) + (1 - rewards[s]) * math.log(1 - m)
+    sums = np.empty((3, 1))
+    foretold_sums(z[None], rewards, np.array([level]), sums)
+    np.testing.assert_allclose(sums[:, 0], [likelihood, pulled, curvature])
 
 
 @each_kind

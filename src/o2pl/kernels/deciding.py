@@ -24,16 +24,18 @@ UNUSABLE = -1  # in place of an action: the context has another length, or an en
 
 
 class Packed:
-    """Members whose scores are linear in planned features. Weights [K, width]; K = 1 for sets and real actions.
+    """Members whose scores are linear in planned features. Weights [K width]; K = 1 for sets and real actions.
 
     Members with the same plan are a group: their features are made once, their weights stand side by side.
     """
 
-    def __init__(self, plans: Sequence[FeaturePlan], weights: Sequence[Floats]) -> None:
+    def __init__(self, plans: Sequence[FeaturePlan], weights: Sequence[Floats], before: Packed | None = None) -> None:
+        """before: of these members at an earlier time; what has not changed since is copied."""
+        self._made_of = list(plans), list(weights)
         groups: dict[int, list[int]] = {}
         for member, plan in enumerate(plans):
             groups.setdefault(id(plan), []).append(member)
-        K, at, wide = len(weights[0]), 0, max(plan.width for plan in plans)
+        K, at, wide = len(weights[0]) // plans[0].width, 0, max(plan.width for plan in plans)
         layout = [len(plans[0].shift), len(plans), K, wide, len(groups), *(m for own in groups.values() for m in own)]
         places = list[int]()
         for own in groups.values():
@@ -43,11 +45,16 @@ class Packed:
             places.append(at)
             at += 1 + 2 * d + d * _padded(m) + 2 * len(plan.product_shift) + plan.width * _padded(K * len(own))
         self.layout: Ints = np.array(layout)
-        self.numbers: Floats = np.zeros(at)
+        known = before is not None and np.array_equal(before.layout, self.layout)
+        self.numbers: Floats = before.numbers.copy() if before is not None and known else np.zeros(at)
         for place, own in zip(places, groups.values(), strict=True):
-            self._write(place, plans[own[0]], [weights[m] for m in own])
+            if before is None or not known or any(self._changed(m, before) for m in own):
+                self._write(place, plans[own[0]], K, [weights[m] for m in own])
 
-    def _write(self, at: int, plan: FeaturePlan, weights: Sequence[Floats]) -> None:
+    def _changed(self, member: int, before: Packed) -> bool:
+        return any(now[member] is not then[member] for now, then in zip(self._made_of, before._made_of, strict=True))
+
+    def _write(self, at: int, plan: FeaturePlan, K: int, weights: Sequence[Floats]) -> None:
         (d, m), p, numbers = plan.directions.shape, len(plan.product_shift), self.numbers
         numbers[at], at = plan.clip, at + 1
         numbers[at : at + d], numbers[at + d : at + 2 * d] = plan.shift, plan.scale
@@ -57,10 +64,9 @@ class Packed:
             at += d * _padded(m)
             numbers[at : at + p], numbers[at + p : at + 2 * p] = plan.product_shift, plan.product_scale
             at += 2 * p
-        K = len(weights[0])
         columns = numbers[at : at + plan.width * _padded(K * len(weights))].reshape(plan.width, -1)
         for k, W in enumerate(weights):
-            columns[:, k * K : (k + 1) * K] = W.T
+            columns[:, k * K : (k + 1) * K] = W[: K * plan.width].reshape(K, plan.width).T
 
     def scores(self, contexts: Floats) -> Floats:
         """[M, n, K]"""

@@ -68,8 +68,10 @@ def _losses(exponents: Floats, u: Floats, rewards: Floats, weights: Floats) -> f
         elif once and rewards[r] == 0:
             product *= 1.0 + 1.0 / u[r]
         else:
-            minus_z = math.log(u[r]) + exponents[r] - min(max(exponents[r], -_STEEP), _STEEP)
-            own = max(minus_z, 0.0) + math.log1p(math.exp(-abs(minus_z))) - (1 - rewards[r]) * minus_z
+            beyond = exponents[r] - min(max(exponents[r], -_STEEP), _STEEP)
+            own = math.log(1.0 + u[r]) + max(beyond, np.float32(0))
+            if rewards[r] < 1:
+                own -= (1 - rewards[r]) * (math.log(u[r]) + beyond)
             loss += own * (weights[r] if len(weights) else 1.0)
         if product > _LARGE:
             loss += math.log(product)

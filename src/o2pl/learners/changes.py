@@ -22,12 +22,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from o2pl.features import Hashed, Standardise
 from o2pl.learners.member import LINEAR, Member
 from o2pl.learners.schedules import Recent
-from o2pl.objectives.outcome import Outcome, log_likelihoods
+from o2pl.objectives.outcome import Outcome, foretold_sums
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.policies.actionwise import ActionWise
 from o2pl.protocols import Floats
@@ -86,12 +85,13 @@ class Change:
 
     def observe(self, state: Floats, z: Floats, rewards: Floats) -> Floats:
         """D, c and H after a block of rows. state [3, M], z: log-odds that were foretold, [M, n]"""
-        kept, (evidence, level, curvature) = math.exp(-len(rewards) / self.memory), state
-        z = z + level[:, None]
-        m = expit(z)
-        curvature = math.exp(-len(rewards) / self.block) * curvature + (m * (1 - m)).sum(axis=1)
-        step = np.clip((rewards - m).sum(axis=1) / (curvature + 1), -1, 1)
-        return np.stack([kept * evidence + log_likelihoods(z, rewards).sum(axis=1), level + step, curvature])
+        rows, sums = len(rewards), np.empty(state.shape)
+        foretold_sums(z, rewards, state[1], sums)
+        fade = [[math.exp(-rows / self.memory)], [1.0], [math.exp(-rows / self.block)]]
+        pulled, sums[1] = sums[1].copy(), 0
+        state = fade * state + sums
+        state[1] += np.clip(pulled / (state[2] + 1), -1, 1)
+        return state
 
 
 class Changed(NamedTuple):

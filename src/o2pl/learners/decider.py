@@ -45,11 +45,13 @@ class Decider:
     """Members' scores → mixture → sharpen → explore → draw. `acting`: `acting_numbers`."""
 
     def __init__(
-        self, members: Sequence[ActingMember], acting: Floats, sharpness: float, reader: ContextReader
-    ) -> None:
+        self, members: Sequence[ActingMember], acting: Floats, sharpness: float, reader: ContextReader,
+        before: Decider | None = None,
+    ) -> None:  # fmt: skip
+        """before: of these members at an earlier time; what has not changed since need not be put together again."""
         self.members, self.sharpness, self.reader = tuple(members), sharpness, reader
         self._acting = acting
-        self._packed = _pack(self.members, reader)
+        self._packed = _pack(self.members, reader, None if before is None else before._packed)
         self._numbers: tuple[Ints, Floats] = (np.empty(0, np.int64), np.empty(0))
         if self._packed is not None:
             self._numbers = self._packed.layout, self._packed.numbers
@@ -224,7 +226,7 @@ def played_probabilities(scores: Floats, offsets: Ints, actions: Ints, sharpness
         out[s] = own[actions[s]]
 
 
-def _pack(members: Sequence[ActingMember], reader: ContextReader) -> Packed | None:
+def _pack(members: Sequence[ActingMember], reader: ContextReader, before: Packed | None) -> Packed | None:
     """The members' parts in the form that the kernels read; None where one is of another kind."""
     kinds = {type(member.policy) for member in members}
     if len(kinds) != 1 or kinds.pop() not in (Softmax, ActionWise, Gaussian) or isinstance(reader, DictionaryReader):
@@ -232,8 +234,7 @@ def _pack(members: Sequence[ActingMember], reader: ContextReader) -> Packed | No
     plans = [member.plan for member in members if member.plan is not None]
     if len(plans) < len(members):
         return None
-    weights = [m.params[: len(m.params) // p.width * p.width] for m, p in zip(members, plans, strict=True)]
-    return Packed(plans, [W.reshape(-1, plan.width) for W, plan in zip(weights, plans, strict=True)])
+    return Packed(plans, [member.params for member in members], before)
 
 
 _decision = tuple.__new__  # the constructor of a named tuple, without its argument handling

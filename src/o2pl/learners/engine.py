@@ -27,10 +27,10 @@ from o2pl.learners.finite_run import run_finite
 from o2pl.learners.member import LINEAR, STRETCH, Member, MemberState, Seen
 from o2pl.learners.schedules import Schedule
 from o2pl.learners.stream import UniformStream
-from o2pl.learners.union import foretold, progressive_evidence, progressive_gains, shares
+from o2pl.learners.union import evidence, foretold, progressive_evidence, progressive_gains, shares
 from o2pl.log import Log
 from o2pl.objectives.control import ridge_baseline, ridge_control
-from o2pl.objectives.outcome import Outcome, log_likelihoods
+from o2pl.objectives.outcome import Outcome
 from o2pl.objectives.running_control import RunningControl
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.policies.sampling import acting_numbers
@@ -154,7 +154,7 @@ class Engine:
         if self._acting[0] is not weights or self._acting[1] is not explored:
             numbers = acting_numbers(weights, parts.sharpness, _checked(explored, log.n_actions))
             self._acting = weights, explored, numbers
-        return Decider(acting, self._acting[2], parts.sharpness, self.reader)
+        return Decider(acting, self._acting[2], parts.sharpness, self.reader, getattr(self, "decider", None))
 
     def run(self, contexts: Any, rewards: Rewards) -> Interactions:
         """Rounds on given contexts, decided in stretches between checkpoints."""
@@ -272,7 +272,7 @@ class Engine:
         for start in range(self.learned, len(rows), STRETCH):
             new = rows[start : start + STRETCH]
             z, rewards = foretold(self.present, self.decider, new), -new.losses
-            self.gains = self.gains + log_likelihoods(z, rewards).sum(axis=1)
+            self.gains = self.gains + evidence(z, rewards)
             if watch.observe_blocks(z, rewards, start):
                 return True
         return False

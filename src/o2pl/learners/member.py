@@ -110,6 +110,7 @@ class MemberState:
     function: Any = None  # that of the last solve, where it is brought up to date
     base: int = 0  # the row of the log that its history begins at
     watches: bool = False  # the monitor: it forgets as its schedule says, offline too
+    _own: tuple[Floats, Floats] | None = None
 
     @classmethod
     def start(
@@ -144,8 +145,10 @@ class MemberState:
 
     @property
     def own_params(self) -> Floats:
-        """The policy's, without those of the objective."""
-        return self.params[: len(self.params) - self.objective.extra]
+        """The policy's, without those of the objective; the same array as long as nothing was learned."""
+        if self._own is None or self._own[0] is not self.params:
+            self._own = self.params, self.params[: len(self.params) - self.objective.extra]
+        return self._own[1]
 
     def learn(
         self, rows: Interactions, start: int, control: Any, shared: dict[Any, Any], oracle: Oracle | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -88,9 +89,12 @@ class Geometric:
         return None if self.half_life is None else fading(n - self.start(n), self.half_life)
 
 
+@lru_cache(maxsize=4)
 def fading(rows: int, half_life: float) -> Floats:
     """Weights of rows: 1 for the last, half as much for one `half_life` rows earlier."""
-    return np.asarray(0.5 ** (np.arange(rows)[::-1] / half_life))
+    weights = np.asarray(0.5 ** (np.arange(rows)[::-1] / half_life))
+    weights.flags.writeable = False  # it is kept for the next time
+    return weights
 
 
 @storable

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from o2pl.interactions import Interactions
 from o2pl.learners.decider import Decider
 from o2pl.learners.member import STRETCH, MemberState
-from o2pl.objectives.outcome import Outcome, log_likelihoods
+from o2pl.objectives.outcome import foretold_sums, played_log_odds
 from o2pl.objectives.weights import clipped_sums, policy_weights
+from o2pl.policies.sampling import equal_sets
 from o2pl.protocols import Floats
 from o2pl.rows import ActionSets
 
@@ -29,19 +29,26 @@ def progressive_evidence(members: Sequence[MemberState], decider: Decider, rows:
     total = np.zeros(len(members))
     for start in range(0, len(rows), STRETCH):
         some = rows[start : start + STRETCH]
-        total += log_likelihoods(foretold(members, decider, some), -some.losses).sum(axis=1)
+        total += evidence(foretold(members, decider, some), -some.losses)
     return total
 
 
 def foretold(members: Sequence[MemberState], decider: Decider, rows: Interactions) -> Floats:
     """The log-odds of the rewards of these rows, as each member saw them. [M, n]"""
-    offsets: Any = rows.contexts.offsets if isinstance(rows.contexts, ActionSets) else None
     scores, out = decider.scores(rows.contexts), np.empty((len(members), len(rows)))
-    for k, member in enumerate(members):
-        own = scores[k] if offsets is not None else scores[k].reshape(len(rows), -1)
-        assert isinstance(member.objective, Outcome)
-        out[k] = member.objective.foretold(own, rows.actions, offsets, float(member.params[-1]))
+    sets = isinstance(rows.contexts, ActionSets)
+    offsets = rows.contexts.offsets if sets else equal_sets(len(rows), scores.shape[1] // max(len(rows), 1))
+    competing = np.array([member.objective.competing for member in members])
+    tau = np.array([member.params[-1] for member in members])
+    played_log_odds(scores, offsets, rows.actions, competing, tau, out)
     return out
+
+
+def evidence(z: Floats, rewards: Floats) -> Floats:
+    """Σ log-likelihood of rewards, given the log-odds that members foretold. z [M, n]"""
+    sums = np.empty((3, len(z)))
+    foretold_sums(z, rewards, np.zeros(len(z)), sums)
+    return sums[0]
 
 
 def shares(gains: Floats, rate: float) -> Floats:

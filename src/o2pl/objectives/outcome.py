@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from o2pl.compiled import compiled_in_order
 from o2pl.interactions import Interactions
 from o2pl.objectives.terms import PRIOR_ROWS
 from o2pl.protocols import Array, Floats, Ints
@@ -59,14 +60,6 @@ class Outcome:
             rows.actions, -rows.losses, self.competing, self.l2 * min(1.0, _MANY / n_actions), self.level_l2,
             rows.contexts.offsets if sets else None, weights,
         )  # fmt: skip
-
-    def evidence(self, scores: Floats, actions: Ints, rewards: Floats, offsets: Ints | None, tau: float) -> Floats:
-        """Log-likelihoods of rewards that have not been learned from, [n]."""
-        return log_likelihoods(self.foretold(scores, actions, offsets, tau), rewards)
-
-    def foretold(self, scores: Floats, actions: Ints, offsets: Ints | None, tau: float) -> Floats:
-        """z of the played actions, [n]."""
-        return logits(scores, actions, offsets, self.competing, tau)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,10 +128,43 @@ class OutcomeLog:
         return value, np.append(gradients[0] / self.size + shrink * theta, of_tau)
 
 
-def log_likelihoods(z: Floats, rewards: Floats) -> Floats:
-    """Of rewards, given the log-odds that were foretold."""
-    m = np.clip(expit(z), _SURE, 1 - _SURE)
-    return np.asarray(rewards * np.log(m) + (1 - rewards) * np.log1p(-m))
+@compiled_in_order
+def played_log_odds(scores: Floats, offsets: Ints, actions: Ints, competing: Array, tau: Floats, out: Floats) -> None:
+    """z of the played actions, as each of M members foretold them. scores [M, total], out [M, n]"""
+    for m in range(len(scores)):
+        for s in range(len(actions)):
+            own = scores[m, offsets[s] : offsets[s + 1]]
+            z = own[actions[s]] + (-tau[m] if competing[m] else tau[m])
+            if competing[m] and len(own) > 1:
+                top, total = -math.inf, 0.0
+                for k in range(len(own)):
+                    if k != actions[s]:
+                        top = max(top, own[k])
+                for k in range(len(own)):
+                    if k != actions[s]:
+                        total += math.exp(own[k] - top)
+                z -= top + math.log(total)
+            out[m, s] = z
+
+
+@compiled_in_order
+def foretold_sums(z: Floats, rewards: Floats, level: Floats, out: Floats) -> None:
+    """Σ log-likelihood of rewards, Σ (r - m) and Σ m (1 - m) of members, m = σ(z + level). z [M, n], out [3, M]"""
+    for k in range(len(z)):
+        likelihood, pulled, curvature = 0.0, 0.0, 0.0
+        for s in range(len(rewards)):
+            u = math.exp(min(-(z[k, s] + level[k]), 700.0))
+            m, r = 1 / (1 + u), rewards[s]
+            pulled += r - m
+            curvature += m * (1 - m)
+            m = min(max(m, _SURE), 1 - _SURE)
+            if r == 1:
+                likelihood += math.log(m)
+            elif r == 0:
+                likelihood += math.log1p(-m)
+            else:
+                likelihood += r * math.log(m) + (1 - r) * math.log1p(-m)
+        out[0, k], out[1, k], out[2, k] = likelihood, pulled, curvature
 
 
 def logits(scores: Floats, actions: Ints, offsets: Ints | None, competing: bool, tau: float) -> tuple[Floats, Floats]:
