@@ -18,7 +18,7 @@ from o2pl import environments
 from o2pl.cli import app
 from o2pl.environments.logged import logistic_logger
 from o2pl.experiments import EXPERIMENTS, STUDIES, Ray, report, results, run
-from o2pl.learners.rivals import VowpalWabbit
+from o2pl.learners.rivals import BoostedTrees, VowpalWabbit
 
 GENERATOR = np.random.default_rng(0)
 
@@ -65,6 +65,7 @@ DOORS: list[tuple[Callable[[], object], str]] = [
     (lambda: environments.Advertising().sample(5, GENERATOR), SCIKIT_LEARN),
     (lambda: logistic_logger(COIN, np.arange(4)), SCIKIT_LEARN),
     (lambda: VowpalWabbit(2).act([1.0]), "needs vowpalwabbit: pip install 'o2pl[vw]'"),
+    (lambda: BoostedTrees(2).act([1.0]), "boosted trees as a rival " + SCIKIT_LEARN),
     (Ray, RAY),
     (lambda: run(EXPERIMENTS["wheel"], out="out"), f"running experiments {EXPERIMENTS_EXTRA}"),
     (lambda: results("out", "wheel"), PYARROW),

@@ -19,6 +19,7 @@ ELSEWHERE = {  # module: where it is tested, or why it is not
     "ahead.py": "test_cli runs the command, test_compiled what it compiles",
     "experiments/bakeoff_figures.py": "drawn in test_bakeoff_study",
     "experiments/demo.py": "run by test_cli, drawn in test_figures",
+    "experiments/structures_figures.py": "drawn in test_structures_study",
     "experiments/studies.py": "a list",
 }
 ACROSS = {  # tests of more than one module

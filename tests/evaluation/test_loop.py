@@ -55,6 +55,18 @@ def test_each_round_is_one_decision_and_one_update():
     assert len(play(Alternating(), rounds).actions) == 60
 
 
+def test_it_can_be_called_every_round_all_the_same():
+    class Running(Alternating):
+        def run(self, world, rounds):
+            raise AssertionError("run: found a call, expected act and update")
+
+    learner = Running()
+    play(learner, Rounds(), 7, every_round=True)
+    assert len(learner.told) == 7
+    with pytest.raises(AssertionError, match="run"):
+        play(learner, Rounds(), 7)
+
+
 def test_a_learner_with_a_run_of_its_own_makes_the_same_decisions():
     class Plain:
         """The same learner without its `run`."""

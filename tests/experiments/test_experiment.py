@@ -89,6 +89,15 @@ def test_a_learner_whose_extra_is_missing_is_left_out_without_renumbering(monkey
     assert [unit.number for unit in experiment.units(Options("full", learners=["rare"]))] == [0, 2]
 
 
+def test_a_cell_may_have_fewer_seeds_without_renumbering():
+    def cells(data: str | None) -> list[Cell]:
+        return [Cell({"name": "sun"}, {"name": "slow"}, seeds=1), Cell({"name": "sun"}, {"name": "fast"})]
+
+    experiment = replace(TOY, cells=cells)
+    assert [unit.number for unit in experiment.units(FULL)] == [0, 1, 3]
+    assert [unit.number for unit in experiment.units(Options("full", seeds=[1]))] == [2, 3]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -31,6 +31,7 @@ from o2pl.environments.logged import (
 from o2pl.environments.margin import Margin
 from o2pl.environments.rounds import TableRounds
 from o2pl.environments.single import SingleContext
+from o2pl.environments.structured import Drifting, Structured
 from o2pl.environments.wheel import Wheel
 from o2pl.protocols import Environment
 
@@ -51,6 +52,9 @@ WORLDS: dict[str, Environment] = {
     "logistic": BernoulliTask("logistic"),
     "linear-bernoulli": BernoulliTask("linear"),
     "misspecified": BernoulliTask("misspecified"),
+    **{f"digits-{name}": Structured(Embedded("digits"), name) for name in ("noisy", "several", "graded", "costs")},
+    "digits-reversal": Drifting(Embedded("digits"), "reversal"),
+    "digits-gradual": Drifting(Embedded("digits"), "gradual"),
 }
 
 LOGGED_TASKS: dict[str, SyntheticLog | MulticlassLog] = {
@@ -80,6 +84,7 @@ __all__ = [
     "Dataset",
     "DependentArms",
     "DependentSample",
+    "Drifting",
     "Embedded",
     "GaussianExample",
     "Logged",
@@ -92,6 +97,7 @@ __all__ = [
     "SingleContext",
     "SoftmaxLogger",
     "Source",
+    "Structured",
     "Synthetic",
     "SyntheticLog",
     "TableRounds",

@@ -11,16 +11,17 @@ from o2pl.learners.base import Run
 from o2pl.protocols import Floats, Learner, Rounds
 
 
-def play(learner: Learner, rounds: Rounds, n: int | None = None) -> Run:
+def play(learner: Learner, rounds: Rounds, n: int | None = None, *, every_round: bool = False) -> Run:
     """The first n rounds (all of them without n), one decision and one update each.
 
-    A learner with a `run` of its own makes the same decisions there, faster.
+    A learner with a `run` of its own makes the same decisions there, faster. With `every_round` it is called as often
+    as the others are: for comparing the time they take.
     """
     contexts = rounds.contexts
     total = len(contexts) if n is None else n
     if not 0 < total <= len(contexts):
         raise InvalidInput(f"n: found {n}, expected a number of rounds from 1 to {len(contexts)}")
-    if hasattr(learner, "run"):
+    if hasattr(learner, "run") and not every_round:
         done: Run = learner.run((contexts, rounds.rewards), total)
         return done
     actions: list[Any] = []

@@ -14,10 +14,12 @@ from o2pl.experiments.engines import Local, Ray
 from o2pl.experiments.experiment import Cell, Experiment, Options, Size, Unit
 from o2pl.experiments.runner import Report, run
 from o2pl.experiments.store import results, seconds
+from o2pl.experiments.structures import STRUCTURES_TUNING
 from o2pl.experiments.studies import STUDIES
 
 EXPERIMENTS: dict[str, Experiment] = {
-    each.name: each for each in (CLASSIFICATION, BAKEOFF_TUNING, *(study.experiment for study in STUDIES))
+    each.name: each
+    for each in (CLASSIFICATION, BAKEOFF_TUNING, STRUCTURES_TUNING, *(study.experiment for study in STUDIES))
 }
 
 __all__ = [

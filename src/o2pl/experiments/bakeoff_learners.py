@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 from o2pl.experiments.description import OF_THE_RUN, Description, decoded, described, needed_extra
@@ -48,7 +49,7 @@ class Entrant:
         return make
 
 
-def _grid(**values: Sequence[Any]) -> tuple[Given, ...]:
+def grid(**values: Sequence[Any]) -> tuple[Given, ...]:
     return tuple(dict(zip(values, point, strict=True)) for point in product(*values.values()))
 
 
@@ -80,7 +81,7 @@ def _published(algorithm: str) -> Entrant:
 
 
 def _greedy(model: str, l2: Sequence[float], **fixed: Any) -> Entrant:
-    return Entrant(EpsilonGreedy, "fair", {"model": model, **fixed}, _grid(l2=l2))
+    return Entrant(EpsilonGreedy, "fair", {"model": model, **fixed}, grid(l2=l2))
 
 
 ENTRANTS: dict[str, Entrant] = {
@@ -90,23 +91,23 @@ ENTRANTS: dict[str, Entrant] = {
         O2PL.paper_replay,
         "both",
         {},
-        _grid(penalty=(0.1, 0.0), schedule=[Replay(step_size=size) for size in (0.005, 0.02, 0.05, 0.1)]),
+        grid(penalty=(0.1, 0.0), schedule=[Replay(step_size=size) for size in (0.005, 0.02, 0.05, 0.1)]),
     ),
     "o2pl-book": Entrant(partial(O2PL.paper, schedule=Geometric()), "both"),  # b = 0, λ = 1, the theory's schedules
-    "vw-greedy": _vw("greedy", *_grid(learning_rate=RATES)),
+    "vw-greedy": _vw("greedy", *grid(learning_rate=RATES)),
     "vw-cover": _vw(
         "cover",
-        *_grid(learning_rate=FEW_RATES, options=("", "--psi 0.1")),
-        *_grid(learning_rate=(0.05, 0.1), options=("--psi 0.1", "--psi 0.01")),
+        *grid(learning_rate=FEW_RATES, options=("", "--psi 0.1")),
+        *grid(learning_rate=(0.05, 0.1), options=("--psi 0.1", "--psi 0.01")),
     ),
-    "vw-bag": _vw("bag", *_grid(learning_rate=RATES)),
+    "vw-bag": _vw("bag", *grid(learning_rate=RATES)),
     "vw-regcb": _vw(
         "regcb",
-        *_grid(learning_rate=FEW_RATES, options=("", "--mellowness 0.01")),
-        *_grid(learning_rate=(0.05, 0.1), options=("--mellowness 0.01", "--mellowness 0.001")),
+        *grid(learning_rate=FEW_RATES, options=("", "--mellowness 0.01")),
+        *grid(learning_rate=(0.05, 0.1), options=("--mellowness 0.01", "--mellowness 0.001")),
     ),
     "vw-greedy-quadratic": Entrant(
-        VowpalWabbit, "fair", {"algorithm": "greedy", "features": PRODUCTS}, _grid(learning_rate=RATES)
+        VowpalWabbit, "fair", {"algorithm": "greedy", "features": PRODUCTS}, grid(learning_rate=RATES)
     ),
     "vw-greedy-published": _published("greedy"),
     "vw-cover-published": _published("cover"),
@@ -120,13 +121,13 @@ ENTRANTS: dict[str, Entrant] = {
         LinUCB,
         "fair",
         {},
-        _grid(alpha=(0.05, 0.1, 0.2, 0.5), ridge=(1.0, 10.0)) + _grid(alpha=(0.05, 0.1, 0.2, 0.5), ridge=(0.3,)),
+        grid(alpha=(0.05, 0.1, 0.2, 0.5), ridge=(1.0, 10.0)) + grid(alpha=(0.05, 0.1, 0.2, 0.5), ridge=(0.3,)),
     ),
     "lints": Entrant(
         LinTS,
         "fair",
         {},
-        _grid(scale=(0.02, 0.05, 0.1, 0.2), ridge=(1.0, 10.0)) + _grid(scale=(0.005, 0.01), ridge=(0.3, 1.0)),
+        grid(scale=(0.02, 0.05, 0.1, 0.2), ridge=(1.0, 10.0)) + grid(scale=(0.005, 0.01), ridge=(0.3, 1.0)),
     ),
     "uniform": Entrant(Uniform, "both"),
 }
@@ -140,24 +141,25 @@ class Participant:
     needs: str | None
 
 
-def _participant(name: str, make: MakeLearner[Any], **more: Any) -> Participant:
+def participant(name: str, make: MakeLearner[Any], **more: Any) -> Participant:
     learner = make(2, None)
     return Participant({**described(name, learner, OF_THE_RUN), **more}, needed_extra(learner))
 
 
-def frozen_learners(path: Path = FROZEN) -> list[Participant]:
-    """All that take part, with the settings frozen in the file; O2PL as its constructor makes it."""
-    chosen = {name: entry["settings"] for name, entry in read_frozen(path).items() if name != "o2pl"}
+def participants_of(
+    entrants: Mapping[str, Entrant], chosen: Mapping[str, Given] = MappingProxyType({})
+) -> list[Participant]:
+    """All of them, with the settings chosen for each; what is not chosen is as the entrant has it."""
     return [
-        _participant(name, entrant.maker(decoded(chosen.get(name, {}))), protocol=entrant.protocol)
-        for name, entrant in ENTRANTS.items()
+        participant(name, entrant.maker(decoded(chosen.get(name, {}))), protocol=entrant.protocol)
+        for name, entrant in entrants.items()
     ]
 
 
-def candidate_learners() -> list[Participant]:
+def candidates_of(entrants: Mapping[str, Entrant]) -> list[Participant]:
     """Every candidate setting of every learner that is tuned, as `vw-greedy:0`, `vw-greedy:1`, ..."""
     return [
-        _participant(
+        participant(
             f"{family}:{number}",
             entrant.maker(candidate),
             protocol=entrant.protocol,
@@ -165,9 +167,19 @@ def candidate_learners() -> list[Participant]:
             candidate=number,
             given={key: encode(value) for key, value in candidate.items()},
         )
-        for family, entrant in ENTRANTS.items()
+        for family, entrant in entrants.items()
         for number, candidate in enumerate(entrant.candidates)
     ]
+
+
+def frozen_learners(path: Path = FROZEN, entrants: Mapping[str, Entrant] = ENTRANTS) -> list[Participant]:
+    """All that take part, with the settings frozen in the file; O2PL as its constructor makes it."""
+    chosen = {name: entry["settings"] for name, entry in read_frozen(path).items() if name != "o2pl"}
+    return participants_of(entrants, chosen)
+
+
+def candidate_learners() -> list[Participant]:
+    return candidates_of(ENTRANTS)
 
 
 def read_frozen(path: Path = FROZEN) -> dict[str, Any]:

@@ -5,21 +5,39 @@ A description holds every parameter there is, so that a default that changes is 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from o2pl.learners import O2PL, GaussianO2PL
+from o2pl.learners import O2PL, Bandit, GaussianO2PL
 from o2pl.learners.params import Parameters
+from o2pl.learners.rivals.bootstrap import BootstrapEnsemble
 from o2pl.learners.rivals.crm import SCRM
 from o2pl.learners.rivals.greedy import EpsilonGreedy, Uniform
+from o2pl.learners.rivals.inverse_gap import InverseGap
 from o2pl.learners.rivals.linear import LinTS, LinUCB
+from o2pl.learners.rivals.trees import BoostedTrees
 from o2pl.learners.rivals.vw import VowpalWabbit
 from o2pl.storage import decode, encode
 
 Description = Mapping[str, Any]  # plain JSON values; "name" is what the command line and the results call it
 OF_THE_RUN = ("n_actions", "reward_range", "random_state")  # parameters that the world and the seed decide
-_CLASSES: dict[str, type] = {
-    each.__name__: each for each in (O2PL, GaussianO2PL, SCRM, VowpalWabbit, EpsilonGreedy, LinUCB, LinTS, Uniform)
+_CLASSES: dict[str, type[Parameters]] = {
+    each.__name__: each
+    for each in (
+        Bandit,
+        O2PL,
+        GaussianO2PL,
+        SCRM,
+        VowpalWabbit,
+        EpsilonGreedy,
+        InverseGap,
+        BootstrapEnsemble,
+        BoostedTrees,
+        LinUCB,
+        LinTS,
+        Uniform,
+    )
 }
 
 
@@ -30,8 +48,10 @@ def described(name: str, learner: Parameters, left_out: Collection[str] = ("rand
 
 
 def built(description: Description, **of_the_run: Any) -> Any:
-    """The learner that is described, with the parameters that only the run knows."""
-    return _CLASSES[description["class"]](**decoded(description["params"]), **of_the_run)
+    """The learner that is described, with those parameters that only the run knows and that it has."""
+    kind = _CLASSES[description["class"]]
+    known = {name: value for name, value in of_the_run.items() if name in inspect.signature(kind).parameters}
+    return kind(**decoded(description["params"]), **known)
 
 
 def decoded(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -40,4 +60,6 @@ def decoded(params: Mapping[str, Any]) -> dict[str, Any]:
 
 def needed_extra(learner: object) -> str | None:
     """The extra that the learner needs."""
-    return "vw" if isinstance(learner, VowpalWabbit) else None
+    if isinstance(learner, VowpalWabbit):
+        return "vw"
+    return "experiments" if isinstance(learner, BoostedTrees) else None

@@ -27,11 +27,15 @@ Columns = Mapping[str, Any]  # column name -> one value per row
 
 @dataclass(frozen=True)
 class Cell:
-    """A world and a learner, described; `needs` names an extra of o2pl."""
+    """A world and a learner, described; `needs` names an extra of o2pl.
+
+    `seeds`: no more than the first so many of the size's seeds, for what takes long; others only where asked for.
+    """
 
     world: Description
     learner: Description
     needs: str | None = None
+    seeds: int | None = None
 
     @property
     def available(self) -> bool:
@@ -129,6 +133,7 @@ class Experiment:
             for place, cell in enumerate(cells)
             if cell.learner["name"] in learners and cell.world["name"] in datasets
             if cell.available or options.learners is not None
+            if cell.seeds is None or seed < cell.seeds or options.seeds is not None
         ]
         return [self._unit(number, cells, options) for number in numbers]
 

@@ -46,14 +46,7 @@ def curves(rows: Table, column: str, labels: Mapping[str, str], *, title: str, y
         axes.fill_between(x, y.min(axis=1), y.max(axis=1), color=colour, alpha=0.18, linewidth=0)
         axes.plot(x, y.mean(axis=1), color=colour, linestyle=line, linewidth=2)
         ends[label] = (float(y[-1].mean()), colour)
-    heights = _apart([value for value, _ in ends.values()], 0.055 * top)
-    for (label, (_, colour)), height in zip(ends.items(), heights, strict=True):
-        place: dict[str, Any] = {
-            "xycoords": ("axes fraction", "data"),
-            "textcoords": "offset points",
-            "annotation_clip": False,
-        }
-        axes.annotate(label, (1.0, height), (6, 0), color=colour, va="center", fontweight="bold", **place)
+    spread_labels(axes, ends, 0.055 * top)
     axes.set_xlim(0, rounds.max())
     axes.set_ylim(0, top)
     axes.set_title(title, loc="left", fontsize=11)
@@ -61,6 +54,18 @@ def curves(rows: Table, column: str, labels: Mapping[str, str], *, title: str, y
     axes.set_ylabel(ylabel)
     tidy(axes)
     return figure
+
+
+def spread_labels(axes: Axes, ends: Mapping[str, tuple[float, str]], gap: float) -> None:
+    """Label -> (height, colour): right of the axes at these heights, at least `gap` apart."""
+    heights = _apart([value for value, _ in ends.values()], gap)
+    for (label, (_, colour)), height in zip(ends.items(), heights, strict=True):
+        place: dict[str, Any] = {
+            "xycoords": ("axes fraction", "data"),
+            "textcoords": "offset points",
+            "annotation_clip": False,
+        }
+        axes.annotate(label, (1.0, height), (6, 0), color=colour, va="center", fontweight="bold", **place)
 
 
 def _apart(heights: list[float], gap: float) -> list[float]:

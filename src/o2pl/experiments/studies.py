@@ -1,4 +1,4 @@
-"""The studies of the paper, in the order of its pages."""
+"""The studies of the paper, in the order of its pages, and then our own."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from o2pl.experiments.overlap import OVERLAP
 from o2pl.experiments.safe_improvement_study import SAFE_IMPROVEMENT
 from o2pl.experiments.schedules import COSTS_STUDY, SCHEDULES_STUDY
 from o2pl.experiments.scrm_table import SCRM_TABLE
+from o2pl.experiments.structures_study import STRUCTURES_STUDY
 from o2pl.experiments.study import Study
 from o2pl.experiments.theory_study import THEORY
 from o2pl.experiments.wheel import WHEEL_STUDY
@@ -30,4 +31,5 @@ STUDIES: tuple[Study, ...] = (
     SAFE_IMPROVEMENT,
     SCHEDULES_STUDY,
     COSTS_STUDY,
+    STRUCTURES_STUDY,
 )

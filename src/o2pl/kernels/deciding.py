@@ -52,7 +52,8 @@ class Packed:
                 self._write(place, plans[own[0]], K, [weights[m] for m in own])
 
     def _changed(self, member: int, before: Packed) -> bool:
-        return any(now[member] is not then[member] for now, then in zip(self._made_of, before._made_of, strict=True))
+        (plans, weights), (known, of) = self._made_of, before._made_of
+        return plans[member] is not known[member] or weights[member] is not of[member]
 
     def _write(self, at: int, plan: FeaturePlan, K: int, weights: Sequence[Floats]) -> None:
         (d, m), p, numbers = plan.directions.shape, len(plan.product_shift), self.numbers

@@ -51,7 +51,7 @@ class Decider:
         """before: of these members at an earlier time; what has not changed since need not be put together again."""
         self.members, self.sharpness, self.reader = tuple(members), sharpness, reader
         self._acting = acting
-        self._packed = _pack(self.members, reader, None if before is None else before._packed)
+        self._packed: Packed | None = _pack(self.members, reader, None if before is None else before._packed)
         self._numbers: tuple[Ints, Floats] = (np.empty(0, np.int64), np.empty(0))
         if self._packed is not None:
             self._numbers = self._packed.layout, self._packed.numbers

@@ -48,7 +48,7 @@ def evidence(z: Floats, rewards: Floats) -> Floats:
     """Σ log-likelihood of rewards, given the log-odds that members foretold. z [M, n]"""
     sums = np.empty((3, len(z)))
     foretold_sums(z, rewards, np.zeros(len(z)), sums)
-    return sums[0]
+    return np.asarray(sums[0])
 
 
 def shares(gains: Floats, rate: float) -> Floats:

@@ -14,11 +14,14 @@ from numpy.typing import ArrayLike
 
 from o2pl.features import Chain, Standardise
 from o2pl.learners.member import QUADRATIC
+from o2pl.learners.rivals.bootstrap import BootstrapEnsemble
 from o2pl.learners.rivals.crm import CRM, SCRM
 from o2pl.learners.rivals.greedy import EpsilonGreedy, Uniform
+from o2pl.learners.rivals.inverse_gap import InverseGap
 from o2pl.learners.rivals.linear import LinTS, LinUCB
 from o2pl.learners.rivals.lower_bound import GuardedLowerBound, LowerBound, SelfNormalised
 from o2pl.learners.rivals.reductions import DirectMethod, DoublyRobust, IPWClassifier
+from o2pl.learners.rivals.trees import BoostedTrees
 from o2pl.learners.rivals.vw import VowpalWabbit
 from o2pl.policies import Softmax
 from o2pl.protocols import Array, Floats, Learner
@@ -101,6 +104,10 @@ RIVALS: MappingProxyType[str, MakeLearner[Learner]] = MappingProxyType(
         "greedy-logistic-quadratic": seeded(EpsilonGreedy, model="logistic", features=QUADRATIC),
         "epsilon-greedy-ridge": seeded(EpsilonGreedy, epsilon=0.05),
         "epsilon-greedy-logistic": seeded(EpsilonGreedy, epsilon=0.05, model="logistic"),
+        "squarecb": seeded(InverseGap),
+        "fastcb": seeded(InverseGap, rule="fast"),
+        "bootstrap": seeded(BootstrapEnsemble),
+        "boosted-trees": seeded(BoostedTrees),
         "scrm-doubling": _softmax(SCRM, batch=25, growth=2.0),
         "scrm-uniform": _softmax(SCRM, batch=100, growth=1.0),
         "scrm-all-grid": _softmax(SCRM, batch=25, growth=2.0, memory="all", penalty=PENALTY_GRID),

@@ -1,19 +1,32 @@
-"""What the discrete rivals share: checks at the door, features that never see the future, and one seeded stream."""
+"""What the discrete rivals share: checks at the door, features that never see the future, a stream, a history."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from o2pl.interactions import Decision
+from o2pl.learners.member import LINEAR
 from o2pl.learners.params import Parameters
 from o2pl.learners.stream import UniformStream
-from o2pl.protocols import FeatureMap, Floats, Seed, State
-from o2pl.validation import check_actions, check_context, check_count, check_number, check_propensities
+from o2pl.log import Log
+from o2pl.objectives.terms import PRIOR_ROWS
+from o2pl.policies.sampling import draw_rows, mix_uniform
+from o2pl.protocols import FeatureMap, Floats, Ints, Seed, State
+from o2pl.validation import (
+    check_actions,
+    check_context,
+    check_count,
+    check_number,
+    check_propensities,
+    check_reward,
+    check_reward_range,
+)
 
 
 class DiscreteLearner(Parameters, ABC):
@@ -79,3 +92,56 @@ class DiscreteLearner(Parameters, ABC):
     def _transform(self, row: Floats) -> Floats:
         out: Floats = self.features.transform(self._seen, row)[0]
         return out
+
+    def _drawn(self, probabilities: Floats) -> Decision:
+        """An action drawn from these probabilities, [K]."""
+        actions, propensities = draw_rows(probabilities[None], np.array([self._stream.next()]))
+        return Decision(int(actions[0]), float(propensities[0]))
+
+    def _mostly(self, best: int, epsilon: float) -> Decision:
+        """The best action, or with probability ε any action."""
+        if epsilon == 0:
+            return Decision(best, 1.0)
+        share = epsilon / self.n_actions
+        uniform = self._stream.next()
+        action = int(uniform / share) if uniform < epsilon else best
+        action = min(action, self.n_actions - 1)
+        return Decision(action, float(mix_uniform(float(action == best), epsilon, 1 / self.n_actions)))
+
+
+@dataclass(eq=False, repr=False)
+class HistoryLearner(DiscreteLearner):
+    """Keeps all rows, and fits anew, on the features' statistics of that moment, when they have grown by `growth`."""
+
+    n_actions: int
+    _: KW_ONLY
+    features: FeatureMap = LINEAR
+    growth: float = 1.05
+    reward_range: tuple[float, float] = (0.0, 1.0)
+    random_state: Seed = None
+
+    @abstractmethod
+    def _fit_to(self, features: Floats, actions: Ints, shares: Floats) -> None:
+        """Fit to all rows; shares are rewards as shares of their range. `_level` is already up to date."""
+
+    def _begin(self, width: int, n_features: int) -> None:
+        check_number("growth", self.growth, 1)
+        self._range = check_reward_range(self.reward_range)
+        self._log = Log(width, n_actions=self.n_actions, reward_range=self._range)
+        self._level, self._next_fit, self._fitted = 1.0, 1, 0
+
+    def _check_reward(self, reward: Any) -> None:
+        check_reward(reward, self._range)
+
+    def _learn(self, row: Floats, action: int, reward: float, propensity: float) -> None:
+        self._log.append(row[0], action, reward, propensity)
+        if len(self._log) >= self._next_fit:
+            self._fit()
+
+    def _fit(self) -> None:
+        rows = self._log.columns
+        n, shares = len(rows), -rows.losses  # rewards as shares of their range, [0, 1]
+        self._observe(rows.contexts[self._fitted :])
+        self._level = (float(shares.sum()) + PRIOR_ROWS) / (n + PRIOR_ROWS)  # that of an action never tried
+        self._fit_to(self.features.transform(self._seen, rows.contexts), rows.actions, shares)
+        self._fitted, self._next_fit = n, max(n + 1, math.ceil(self.growth * n))

@@ -38,13 +38,13 @@ def fit_per_action(
     X = np.asarray(features, np.float64)
     if link == "ridge":
         return ridge_weights(X, actions, targets - level, n_actions, l2)
-    return logistic_weights(X, actions, targets, n_actions, l2, _logit(level), start)
+    return logistic_weights(X, actions, targets, n_actions, l2, logit(level), start)
 
 
 def predict_per_action(link: Link, weights: Floats, features: Floats, level: float = 0.0) -> Floats:
     """The predicted reward of every action, [n, K]."""
     linear = np.asarray(features, np.float64) @ weights.T
-    return level + linear if link == "ridge" else _sigmoid(_logit(level) + linear)
+    return level + linear if link == "ridge" else _sigmoid(logit(level) + linear)
 
 
 def with_action(features: Floats, actions: Ints, n_actions: int) -> Floats:
@@ -66,7 +66,7 @@ def predict_additive(link: Link, weights: Floats, features: Floats, n_actions: i
     """The predicted reward of every action, [n, K]."""
     d = len(weights) - n_actions
     linear = (np.asarray(features, np.float64) @ weights[:d])[:, None] + weights[d:]
-    return level + linear if link == "ridge" else _sigmoid(_logit(level) + linear)
+    return level + linear if link == "ridge" else _sigmoid(logit(level) + linear)
 
 
 def ridge_weights(X: Floats, actions: Ints, targets: Floats, n_actions: int, l2: float) -> Floats:
@@ -83,15 +83,26 @@ def ridge_weights(X: Floats, actions: Ints, targets: Floats, n_actions: int, l2:
 
 
 def logistic_weights(
-    X: Floats, actions: Ints, targets: Floats, n_actions: int, l2: float, offset: float, start: Floats | None = None
+    X: Floats,
+    actions: Ints,
+    targets: Floats,
+    n_actions: int,
+    l2: float,
+    offset: float,
+    start: Floats | None = None,
+    importance: Floats | None = None,
 ) -> Floats:
-    """argmin Σ_s log(1 + e^{z_s}) - y_s z_s + l2/2 |θ|², z_s = offset + θ_{a_s}·φ_s; y in [0, 1]. [K, d]"""
+    """argmin Σ_s v_s (log(1 + e^{z_s}) - y_s z_s) + l2/2 |θ|², z_s = offset + θ_{a_s}·φ_s; y in [0, 1]. [K, d]
+
+    v is the rows' importance; 1 where none is given.
+    """
     n, d = X.shape
     if not n:
         return np.zeros((n_actions, d))
     order = np.argsort(actions, kind="stable")  # each action's rows side by side
     ends = np.searchsorted(actions[order], np.arange(n_actions + 1))
     X, y = X[order], targets[order]
+    v = np.ones(n) if importance is None else importance[order]
     slices = [(k, slice(ends[k], ends[k + 1])) for k in range(n_actions) if ends[k] < ends[k + 1]]
     z, gradient = np.empty(n), np.zeros((n_actions, d))
 
@@ -101,17 +112,17 @@ def logistic_weights(
             z[rows] = X[rows] @ weights[k]
         shifted = z + offset
         softplus = np.logaddexp(0.0, shifted)
-        residuals = np.exp(shifted - softplus) - y
+        residuals = v * (np.exp(shifted - softplus) - y)
         for k, rows in slices:
             gradient[k] = residuals[rows] @ X[rows]
-        value = float(np.sum(softplus - y * shifted)) + 0.5 * l2 * float(flat @ flat)
+        value = float(v @ (softplus - y * shifted)) + 0.5 * l2 * float(flat @ flat)
         return value / n, (gradient.reshape(-1) + l2 * flat) / n
 
     begin = np.zeros(n_actions * d) if start is None else start.reshape(-1)
     return _SOLVER(function, begin).params.reshape(n_actions, d)
 
 
-def _logit(level: float) -> float:
+def logit(level: float) -> float:
     p = min(max(level, _NEVER), 1 - _NEVER)
     return float(np.log(p / (1 - p)))
 

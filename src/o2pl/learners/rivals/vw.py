@@ -19,7 +19,6 @@ from o2pl.extras import extra
 from o2pl.features import Standardise
 from o2pl.interactions import Decision
 from o2pl.learners.rivals.discrete import DiscreteLearner
-from o2pl.policies.sampling import draw_rows
 from o2pl.protocols import FeatureMap, Floats, Seed
 from o2pl.validation import check_number, check_pair, check_reward, check_reward_range
 
@@ -109,8 +108,7 @@ class VowpalWabbit(DiscreteLearner):
         return self._examples.predict(features)
 
     def _decide(self, features: Floats) -> Decision:
-        actions, propensities = draw_rows(self.probabilities(features)[None], np.array([self._stream.next()]))
-        return Decision(int(actions[0]), float(propensities[0]))
+        return self._drawn(self.probabilities(features))
 
     def _learn(self, row: Floats, action: int, reward: float, propensity: float) -> None:
         self._observe(row)

@@ -1,0 +1,196 @@
+"""Classification sets whose classes pay in other ways than 1 for the right one, and sets whose classes change.
+
+A *structure* says what each action is worth when the class is c: a table m(c, a) of expected rewards, [K, K], fixed for
+a data set, and how rewards are drawn around it.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+
+import numpy as np
+
+from o2pl.environments.classification import class_rewards
+from o2pl.environments.datasets import Dataset, Source
+from o2pl.environments.rounds import TableRounds, bernoulli_rounds, check_rounds, require
+from o2pl.protocols import Floats, Ints
+from o2pl.storage import storable
+
+Seeded = np.random.Generator
+
+
+@dataclass(frozen=True)
+class Structure:
+    """m(c, a) of K classes, with a generator that the set seeds; and rewards with these means."""
+
+    means: Callable[[int, Seeded], Floats]  # [K, K]
+    draw: Callable[[Floats, Floats, Seeded], TableRounds]  # contexts [n, d], means [n, K]
+
+
+# -- what actions are worth
+
+
+def right_and_wrong(right: float, wrong: float, n_actions: int, _: Seeded) -> Floats:
+    """m(c, a) = right for a = c, wrong for all others."""
+    return np.asarray(wrong + (right - wrong) * np.eye(n_actions))
+
+
+def several_good(n_actions: int, generator: Seeded) -> Floats:
+    """m(c, a) = 1 for a = c and for the max(1, ⌊K/4⌋) actions after c in a cyclic order drawn once; 0 for the rest.
+
+    So every action is good for as many classes as any other.
+    """
+    order, means = generator.permutation(n_actions), np.zeros((n_actions, n_actions))
+    for step in range(1 + max(1, n_actions // 4)):
+        means[order, np.roll(order, -step)] = 1.0
+    return means
+
+
+def graded(n_actions: int, _: Seeded) -> Floats:
+    """m(c, a) = .5 · .6^δ, δ the distance of a and c on the circle of classes: .5, .3, .18, ..."""
+    places = np.arange(n_actions)
+    apart = np.abs(places[:, None] - places)
+    return np.asarray(0.5 * 0.6 ** np.minimum(apart, n_actions - apart))
+
+
+def skewed_costs(n_actions: int, generator: Seeded) -> Floats:
+    """m(c, a) = 1 - cost(c, a) / the largest cost; cost(c, c) = 0, the others log-normal, exp of N(0, 1)."""
+    costs = np.exp(generator.standard_normal((n_actions, n_actions)))
+    np.fill_diagonal(costs, 0.0)
+    return np.asarray(1 - costs / costs.max())
+
+
+# -- what is paid
+
+
+def _exactly(contexts: Floats, means: Floats, _: Seeded) -> TableRounds:
+    """The mean itself."""
+    return TableRounds(contexts, means, means)
+
+
+def _uniformly(contexts: Floats, means: Floats, generator: Seeded) -> TableRounds:
+    """Uniform on [0, 2m]."""
+    return TableRounds(contexts, 2 * means * generator.random(means.shape), means)
+
+
+STRUCTURES: Mapping[str, Structure] = MappingProxyType(
+    {
+        "one-hot": Structure(partial(right_and_wrong, 1.0, 0.0), _exactly),
+        "noisy": Structure(partial(right_and_wrong, 0.5, 0.1), bernoulli_rounds),
+        "rare": Structure(partial(right_and_wrong, 0.1, 0.01), bernoulli_rounds),
+        "several": Structure(several_good, _exactly),
+        "graded": Structure(graded, _uniformly),
+        "costs": Structure(skewed_costs, _exactly),
+    }
+)
+
+
+@storable
+@dataclass(frozen=True)
+class Structured:
+    """The rows of a data set in random order, with rewards of one of six structures. m(c, a) is the expected reward.
+
+    "one-hot": 1 for the class, else 0.
+    "noisy": 1 with probability .5 for the class, with probability .1 for any other action, else 0.
+    "rare": 1 with probability .1 for the class, with probability .01 for any other action, else 0.
+    "several": 1 for the class and for the max(1, ⌊K/4⌋) actions after it in a cyclic order that the set fixes; else 0.
+    "graded": uniform on [0, 2m], m = .5 · .6^δ, δ the distance of action and class on the circle 0, ..., K - 1.
+    "costs": 1 - cost/(largest cost); no cost for the class, and for each pair of class and other action a log-normal
+    one, exp of N(0, 1), which the set fixes.
+
+    What the set fixes is drawn from a seed made of its name. There are as many rounds as asked for or as there are
+    rows, whichever is less.
+    """
+
+    source: Source
+    structure: str = "noisy"
+    reward_range = (0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        require(hasattr(self.source, "load"), "source", self.source, "a data set or a source such as Embedded('iris')")
+        require(self.structure in STRUCTURES, "structure", self.structure, f"one of {tuple(STRUCTURES)}")
+
+    @property
+    def dataset(self) -> Dataset:
+        loaded: Dataset = self.source.load()
+        return loaded
+
+    @property
+    def n_actions(self) -> int:
+        return len(self.dataset.classes)
+
+    @property
+    def means(self) -> Floats:
+        """m(c, a), [K, K]"""
+        seed = zlib.crc32(self.dataset.name.encode())
+        return STRUCTURES[self.structure].means(self.n_actions, np.random.default_rng(seed))
+
+    def sample(self, rounds: int, generator: np.random.Generator) -> TableRounds:
+        dataset = self.dataset
+        order = generator.permutation(len(dataset))[: check_rounds(rounds)]
+        means = self.means[dataset.labels[order]]
+        return STRUCTURES[self.structure].draw(dataset.contexts[order], means, generator)
+
+
+# -- worlds that change
+
+CHANGES = ("none", "reversal", "gradual")
+
+
+@storable
+@dataclass(frozen=True)
+class Drifting:
+    """The rows of a data set in random order, reward 1 for the right class and 0 for others; classes get other names.
+
+    The new name of class k is (k + ⌊K/2⌋) mod K, so that none keeps its own (of two classes, they are swapped). In
+    round t of T a row has its new name with probability s(t), independently of the other rounds:
+    "none": 0. "reversal": 1 from T/2 on. "gradual": 0 up to T/4, 1 from 3T/4 on, a straight line in between.
+    The expected reward of an action is its mean over the two names. T is the number of rounds asked for, or of rows.
+    """
+
+    source: Source
+    change: str = "reversal"
+    reward_range = (0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        require(hasattr(self.source, "load"), "source", self.source, "a data set or a source such as Embedded('iris')")
+        require(self.change in CHANGES, "change", self.change, f"one of {CHANGES}")
+
+    @property
+    def dataset(self) -> Dataset:
+        loaded: Dataset = self.source.load()
+        return loaded
+
+    @property
+    def n_actions(self) -> int:
+        return len(self.dataset.classes)
+
+    def sample(self, rounds: int, generator: np.random.Generator) -> TableRounds:
+        dataset = self.dataset
+        order = generator.permutation(len(dataset))[: check_rounds(rounds)]
+        old = dataset.labels[order]
+        new = renamed(old, self.n_actions)
+        share = new_share(self.change, len(order))
+        names = np.where(generator.random(len(order)) < share, new, old)
+        paid, before, after = (class_rewards(labels, self.n_actions, 0.0) for labels in (names, old, new))
+        means = (1 - share[:, None]) * before + share[:, None] * after
+        return TableRounds(dataset.contexts[order], paid, means)
+
+
+def renamed(labels: Ints, n_classes: int) -> Ints:
+    """(k + ⌊K/2⌋) mod K: no class keeps its name. [n]"""
+    return np.asarray((labels + n_classes // 2) % n_classes)
+
+
+def new_share(change: str, rounds: int) -> Floats:
+    """s(t), the probability of the new name in each round, [rounds]"""
+    time = np.arange(rounds) / rounds
+    if change == "none":
+        return np.zeros(rounds)
+    if change == "reversal":
+        return (time >= 0.5).astype(np.float64)
+    return np.clip(2 * (time - 0.25), 0.0, 1.0)
