@@ -14,8 +14,8 @@ from benchmarks.data import World
 from benchmarks.internals import Outcomes, sparse_value, terms
 from benchmarks.measure import Row, played, times
 from benchmarks.reference import at, build
-from benchmarks.rounds import our_loop, where
-from o2pl import O2PL
+from benchmarks.rounds import Make, our_loop, where
+from o2pl import O2PL, Bandit
 from o2pl.protocols import Floats, Ints, ValueAndGradient
 
 FIELDS = ((10, 1.0), (100, 1.0), (1_000, 1.2), (5_000, 1.2), (18_890, 1.2))  # words of a field, power of its Zipf law
@@ -52,11 +52,13 @@ def context_text(context: dict[str, dict[str, str]]) -> str:
     return "shared |s " + " ".join(words)
 
 
-def hashed(n_actions: int, schedule: str, seed: int = 0) -> O2PL:
-    return O2PL(n_actions, policy="hashed", schedule=schedule, random_state=seed)
+def hashed(n_actions: int, seed: int = 0, learner: type[Bandit | O2PL] = Bandit, schedule: str = "geometric") -> Any:
+    return learner(n_actions, policy="hashed", schedule=schedule, random_state=seed)
 
 
-def loop(schedule: str, text_ahead: bool = False, rounds: int = 5000, n_actions: int = 5, repeats: int = 7) -> Row:
+def loop(
+    make: Make = hashed, text_ahead: bool = False, rounds: int = 5000, n_actions: int = 5, repeats: int = 7
+) -> Row:
     """Act and update from Python. VW reads text; with `text_ahead` contexts are made text before the clock starts."""
 
     def world(seed: int) -> tuple[World, list[str]]:
@@ -69,13 +71,13 @@ def loop(schedule: str, text_ahead: bool = False, rounds: int = 5000, n_actions:
 
     row = played(
         world,
-        lambda given, seed: our_loop(hashed(n_actions, schedule, seed), given[0].contexts, given[0].rewards),
+        lambda given, seed: our_loop(make(n_actions, seed), given[0].contexts, given[0].rewards),
         theirs,
         rounds,
         repeats,
     )
     contexts, rewards, _ = world(0)[0]
-    return row._replace(note=where(hashed(n_actions, schedule), contexts, lambda t, action: rewards[t][action]))
+    return row._replace(note=where(make(n_actions, 0), contexts, lambda t, action: rewards[t][action]))
 
 
 # -- one objective

@@ -11,6 +11,7 @@ from benchmarks.bars import MORE
 from benchmarks.default import NAME, learner
 from benchmarks.measure import Bench
 from benchmarks.peers import DRIVERS, PEERS
+from o2pl import O2PL
 
 DEFAULT, SPECIAL, MORE_LOOPS = "The default learner", "Special settings", "More loops from Python"
 SIMULATIONS, BATCHES, HISTORIES = "Whole simulations", "Batches", "Long histories"
@@ -22,6 +23,7 @@ REPLAYS = ((4, 3, "≥ 10"), (20, 5, "≥ 8"), (64, 10, "≥ 8"))
 RUNS = ((20, 5, 100_000), (64, 10, 30_000))
 VW_LOOP, AHEAD = "VW, Python loop", "VW, Python loop, text made beforehand"
 ACT = "`act` and `update` every round"
+WORDS = "20 words of 100,000, K = 5, T = 5,000"
 TINY = {"rounds": 120, "repeats": 1}
 UNTAUGHT = {"learned": -1.0, **TINY}  # too few rounds to learn in
 FEW = {"rows": 2000, "repeats": 1}
@@ -60,17 +62,21 @@ def _default() -> Rows:
 
 def _special() -> Rows:
     """Learners for other kinds of actions and contexts, and the replay schedule."""
+    what = f'`Bandit(K, policy="hashed")`: {ACT}, {WORDS}'
+    yield "loop_sparse", Bench(SPECIAL, what, VW_LOOP, sparse.loop, "≥ 2" + MORE, TINY)
+    measure: Any = partial(sparse.loop, text_ahead=True)
+    yield "loop_sparse_text_ahead", Bench(MORE_LOOPS, what, AHEAD, measure, quick=TINY)
     for suffix, schedule, group in (("", "geometric", SPECIAL), ("_replay", "replay", MORE_LOOPS)):
         bars = {"gaussian": "≥ 1.5", "sparse": "≥ 2"} if group == SPECIAL else {}
         what = f"`GaussianO2PL()`: {ACT}, real-valued action, d = 20, T = 3,000, {schedule} schedule"
-        measure: Any = partial(policies.loop_gaussian, schedule)
+        measure = partial(policies.loop_gaussian, schedule)
         against = f"{VW_LOOP}, `--cats`"
         yield f"loop_gaussian{suffix}", Bench(group, what, against, measure, bars.get("gaussian", ""), TINY)
-        what = f'`O2PL(K, policy="hashed")`: {ACT}, 20 words of 100,000, K = 5, T = 5,000, {schedule} schedule'
-        measure = partial(sparse.loop, schedule)
-        yield f"loop_sparse{suffix}", Bench(group, what, VW_LOOP, measure, bars.get("sparse", ""), TINY)
-        measure = partial(sparse.loop, schedule, text_ahead=True)
-        yield f"loop_sparse{suffix}_text_ahead", Bench(MORE_LOOPS, what, AHEAD, measure, quick=TINY)
+        what = f'`O2PL(K, policy="hashed")`: {ACT}, {WORDS}, {schedule} schedule'
+        measure = partial(sparse.loop, partial(sparse.hashed, learner=O2PL, schedule=schedule))
+        name = f"loop_sparse{suffix or '_o2pl'}"
+        yield name, Bench(group, what, VW_LOOP, measure, bars.get("sparse", ""), TINY)
+        yield f"{name}_text_ahead", Bench(MORE_LOOPS, what, AHEAD, partial(measure, text_ahead=True), quick=TINY)
         what = f'`O2PL(policy="actionwise")`: {ACT}, sets of 5 to 20 actions, d = 20, T = 3,000, {schedule} schedule'
         measure = partial(policies.loop_actionwise, schedule)
         yield f"loop_actionwise{suffix}", Bench(group, what, VW_LOOP, measure, quick=TINY)

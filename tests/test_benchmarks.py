@@ -21,7 +21,7 @@ from benchmarks.reference import ReplayReference, both_objectives, library
 from benchmarks.startup import README, first_example, first_use
 from benchmarks.table import BENCH, DEFAULT, GROUPS
 
-from o2pl import O2PL
+from o2pl import O2PL, Bandit
 from o2pl.extras import missing
 
 
@@ -73,10 +73,11 @@ def test_the_sparse_reference_computes_our_objective(n: int, nonzeros: int, slot
     assert np.abs(gradient).max() > 1e-3
 
 
-def test_words_are_learned_from() -> None:
+@pytest.mark.parametrize("kind", [Bandit, O2PL])
+def test_words_are_learned_from(kind: Any) -> None:
     contexts, rewards, means = sparse.word_bandit(600, 5)
     assert sum(len(own) for own in contexts[0].values()) == 20
-    learner = sparse.hashed(5, "geometric")
+    learner = sparse.hashed(5, learner=kind)
     assert rounds.our_loop(learner, contexts, rewards.tolist()) > means.mean() + 0.03
 
 

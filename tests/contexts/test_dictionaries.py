@@ -152,6 +152,35 @@ def test_numpy_values_and_forgotten_words(monkeypatch: pytest.MonkeyPatch) -> No
         assert entries(small.rows([CONTEXT])) == entries(reader.rows([CONTEXT]))
 
 
+def test_what_has_been_read_before_changes_nothing() -> None:
+    """Words known and new, numbers, lists and dictionaries at the same key: as a reader reads them that is new."""
+    generator, used = np.random.default_rng(0), DictionaryReader(18)
+    values = ["w0", "w1", "w2", 0.5, 3, True, None, {"c": "w0"}, {"c": 2.0, "d": "w1"}, ["w0", "w1"], ["w0", 0.5]]
+    for t in range(300):
+        known = values if t > 100 else values[:3]  # words alone at first
+        context = {key: known[generator.integers(len(known))] for key in "abc"[: generator.integers(4)]}
+        context["deep"] = {key: f"w{generator.integers(t + 1)}" for key in "abc"}
+        new, read = DictionaryReader(18), used.entry(context)
+        assert entries(new.rows([context])) == entries(used.rows([context]))
+        np.testing.assert_array_equal(read[0], new.entry(context)[0])
+
+
+def test_a_context_that_was_changed_is_read_again() -> None:
+    reader = DictionaryReader(18)
+    for change in (
+        lambda context: context.update(hour=8),
+        lambda context: context.pop("hour"),
+        lambda context: context["user"].update(id="u18"),
+        lambda context: context["user"].pop("age"),
+    ):
+        context: dict[str, Any] = {"user": {"id": "u17", "age": 31}, "hour": 7}
+        before = reader.entry(context)
+        assert reader.entry(context) is before
+        change(context)
+        np.testing.assert_array_equal(reader.entry(context)[0], DictionaryReader(18).entry(context)[0])
+        assert reader.entry(context)[0].tolist() != before[0].tolist()
+
+
 @pytest.mark.parametrize(
     ("context", "said"),
     [

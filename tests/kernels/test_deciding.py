@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,6 +63,7 @@ KINDS = {
     "sets": Kind((Standardise(), Chain((Standardise(), Quadratic()))), ActionWise(), SetsReader(DenseReader(D)), a_set),
     "one set": Kind((LINEAR,), ActionWise(), SetsReader(DenseReader(D)), a_set),
     "dictionaries": Kind((Hashed(bits=7),), SparseSoftmax(3), DictionaryReader(7), words),
+    "hashed union": Kind((Hashed(bits=7), Hashed(bits=7)), SparseSoftmax(3), DictionaryReader(7), words),
     "products": Kind(
         (Hashed(bits=7, signed=True, interactions=(("a", "b"),)),),
         SparseSoftmax(3),
@@ -82,12 +84,15 @@ def decider_of(kind: Kind, sharpness: float, explored: Explored) -> Decider:
     """With random parameters, of features that have seen some contexts."""
     generator = np.random.default_rng(0)
     rows = kind.reader.rows([kind.context(generator) for _ in range(60)])
-    members = []
+    members: list[ActingMember] = []
     for features in kind.features:
         width = (rows.values if isinstance(rows, ActionSets) else rows).width if "Sparse" in str(type(rows)) else D
         seen = features.observe(features.init(width), rows.values if isinstance(rows, ActionSets) else rows)
+        seen = next((member.seen for member in members if member.features == features), seen)  # as in an engine
         size = kind.policy.n_params(features.width(width, seen))
         plan = None if isinstance(features, Hashed) else feature_plan(features, seen, width)
+        if isinstance(kind.policy, SparseSoftmax):
+            size -= 2 * kind.policy.n_actions * len(members)  # later ones have not learned of the newest features
         members.append(ActingMember(features, seen, kind.policy, 0.5 * generator.normal(size=size), plan))
     shares = generator.dirichlet(np.ones(len(members)))
     return Decider(members, acting_numbers(shares, sharpness, explored), sharpness, kind.reader)
@@ -123,12 +128,15 @@ def test_decisions_are_those_of_the_parts(name: str, sharpness: float, explored:
     np.testing.assert_array_equal(decider.likelihoods(rows, actions), propensities)
 
 
-@pytest.mark.parametrize("name", ["softmax", "union", "one set", "dictionaries"])
-def test_the_compiled_path_is_taken(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["softmax", "union", "one set", "dictionaries", "hashed union"])
+def test_the_compiled_path_is_taken(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Else the test above compares the plain path with itself."""
     decider = decider_of(KINDS[name], 1.0, EXPLORED["uniform"](0))
+    decider.save(tmp_path / "decider.o2pl")
+    saved = o2pl.load(tmp_path / "decider.o2pl")
     monkeypatch.setattr(Decider, "sample", None)
-    decider.decide(KINDS[name].context(np.random.default_rng(2)), 0.3)
+    for each in (decider, saved):
+        each.decide(KINDS[name].context(np.random.default_rng(2)), 0.3)
 
 
 @pytest.mark.parametrize("learn_scale", [False, True])

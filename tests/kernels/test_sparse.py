@@ -1,4 +1,4 @@
-"""The kernel of sparse rows beside the dense softmax on the same rows."""
+"""The kernels of sparse rows beside the dense softmax on the same rows."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from o2pl.interactions import Interactions
-from o2pl.kernels.sparse import SparseValue
+from o2pl.kernels.sparse import SparseOutcome, SparseValue
 from o2pl.objectives import Control, Pessimistic, PolicyValue
+from o2pl.objectives.outcome import OutcomeLog
 from o2pl.policies import Softmax
 from o2pl.rows import SparseRows
 
@@ -45,3 +46,21 @@ def test_objective_and_gradient_are_the_dense_ones(n_actions: int, controlled: b
         direction *= 5e-3 / np.linalg.norm(direction)  # short: past few kinks, where rows begin to be clipped
         ends = [sparse(params.reshape(-1) + sign * direction)[0] for sign in (1, -1)]
         assert (ends[0] - ends[1]) / 2 == pytest.approx(float(gradient @ direction), rel=0.02, abs=1e-6)
+
+
+@pytest.mark.parametrize("weighed", [False, True])
+@pytest.mark.parametrize("competing", [False, True])
+@pytest.mark.parametrize("n_actions", [1, 2, 5, 8, 11])
+def test_the_outcome_likelihood_is_the_dense_one(n_actions: int, competing: bool, weighed: bool) -> None:
+    n, d = 300, 40
+    generator, rows = np.random.default_rng(n_actions), sparse_matrix(n, d, n_actions)
+    weights = generator.uniform(0.01, 1, size=n) if weighed else None
+    log = OutcomeLog(generator.integers(n_actions, size=n), generator.random(n), competing, 2.0, 5.0, None, weights)
+    params = 0.5 * generator.normal(size=(d, n_actions))
+    value, gradient = SparseOutcome(log, rows, n_actions)(np.append(params, 0.3))
+    dense = PolicyValue(Softmax(n_actions), rows.dense().astype(np.float64), log, extra=1)
+    expected, its_gradient = dense(np.append(params.T, 0.3))
+    assert value == pytest.approx(expected, rel=2e-6)
+    np.testing.assert_allclose(gradient[:-1].reshape(d, -1).T.reshape(-1), its_gradient[:-1], atol=1e-6)
+    assert gradient[-1] == pytest.approx(its_gradient[-1], abs=1e-6)
+    assert np.abs(gradient).max() > 1e-3

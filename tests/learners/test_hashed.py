@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import o2pl
-from o2pl import O2PL, Geometric, InvalidInput, Member, Replay
+from o2pl import O2PL, Bandit, Geometric, InvalidInput, Member, Replay
 from o2pl.contexts import DictionaryReader
 from o2pl.features import Hashed
+from o2pl.objectives.outcome import Outcome
 from o2pl.oracles import LBFGS
 from o2pl.policies import Softmax
 
@@ -77,10 +78,17 @@ def test_learns_a_categorical_task(schedule: str, signed: bool) -> None:
 
 
 @pytest.mark.parametrize("schedule", ["geometric", "replay", "near-exact", Geometric(warm_start=40)])
-@pytest.mark.parametrize("policy", ["hashed", Member(Hashed(bits=9, interactions=(("user", "item"),)), l2=1.0)])
-def test_run_is_the_loop(schedule: Any, policy: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "policy"),
+    [
+        (O2PL, "hashed"),
+        (O2PL, Member(Hashed(bits=9, interactions=(("user", "item"),)), l2=1.0)),
+        (Bandit, "hashed"),
+    ],
+)
+def test_run_is_the_loop(schedule: Any, kind: Any, policy: Any, tmp_path: Path) -> None:
     rows, table = contexts(260), rewards_of(contexts(260))
-    looped, ran = (O2PL(3, policy=policy, schedule=schedule, exploration=0.05, random_state=1) for _ in range(2))
+    looped, ran = (kind(3, policy=policy, schedule=schedule, exploration=0.05, random_state=1) for _ in range(2))
     for t, (context, pay) in enumerate(zip(rows, table, strict=True)):
         if t == 130:  # from a file it goes on bit for bit
             looped.save(tmp_path / "half.o2pl")
@@ -227,6 +235,31 @@ def test_new_features_leave_what_is_known_of_the_curvature() -> None:
         assert not after[name][:, 4:].any()
     for name in ("inner", "at"):
         np.testing.assert_array_equal(after[name], before[name])
+
+
+def test_what_is_known_of_the_curvature_moves_with_the_level() -> None:
+    """The level τ of `Outcome` comes after the weights: new features come before it."""
+    features = Hashed()
+    of_pair = tuple(
+        Member(features, objective=Outcome(competing), oracle=LBFGS(2, 0.0, 6)) for competing in (True, False)
+    )
+    learner = Bandit(3, policy=of_pair, changes=None, random_state=0).partial_fit(*logged(100))
+    before = [(len(member.params), member.kept) for member in learner._engine.members]
+    assert [kept["at"][1] for _, kept in before] == [2, 2]
+    asked: list[Any] = []
+    step = LBFGS.step
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LBFGS, "step", lambda *given: asked.append(given[3]) or step(*given))
+        learner.partial_fit([{"new": ["words", "that", "were", "unknown"]}], [0], [1.0], [0.5])
+    for (known, old), new in zip(before, asked, strict=True):
+        for name in ("steps", "changes"):
+            np.testing.assert_array_equal(new[name][:, : known - 1], old[name][:, :-1])
+            np.testing.assert_array_equal(new[name][:, -1], old[name][:, -1])
+            assert new[name].shape[1] == known + 4 * 3
+            assert not new[name][:, known - 1 : -1].any()
+        np.testing.assert_array_equal(new["inner"], old["inner"])
+    assert before[0][1]["steps"][0, -1] != 0
+    assert [member.kept["at"][1] for member in learner._engine.members] == [4, 4]
 
 
 # -- bad input

@@ -159,16 +159,17 @@ class DictionaryReader:
             except TypeError:  # what cannot be hashed is no word
                 node.mixed = True
             else:
-                if None not in found:
+                if None in found:
+                    pairs = zip(found, mapping.items(), strict=True)
+                    found = [part or self._new_word(node, item) for part, item in pairs]
+                if not node.mixed:
                     parts += found  # type: ignore[arg-type]  # none is None
                     return
-        for key, value in mapping.items():
+        for item in mapping.items():
+            key, value = item
             kind = type(value)
             if kind is str:
-                part = entries.get((key, value))
-                if part is None:
-                    part = entries[key, value] = self._word(self._child(node, key), value)
-                parts.append(part)
+                parts.append(entries.get(item) or self._new_word(node, item))  # type: ignore[arg-type]  # it is a word
                 continue
             node.mixed = True
             child = children.get(key)
@@ -218,6 +219,17 @@ class DictionaryReader:
                 raise InvalidInput(f", {child.name}: found {_said(value)}, expected a string, number or None in a list")
             self._other(node if isinstance(value, str | bool) else child, value, parts)
 
+    def _new_word(self, node: _Node, item: tuple[Any, Any]) -> bytes | None:
+        """The entry of a key and its word, from now on a known one; None, and the node is mixed, if it is no word."""
+        key, word = item
+        if type(word) is not str:
+            node.mixed = True
+            return None
+        name = (node.children.get(key) or self._child(node, key)).name
+        entry = node.entries[item] = _ENTRY.pack(name_hash(f"{name}={word}"), 1.0)
+        self._kept += 1
+        return entry
+
     def _word(self, node: _Node, word: str) -> bytes:
         entry = node.entries.get(word)
         if entry is None:
@@ -242,13 +254,14 @@ def _copied(context: Any) -> dict[Any, Any] | None:
     if type(context) is not dict:
         return None
     copy = context.copy()
-    for key, value in context.items():
-        if type(value) is dict:
-            copy[key] = inner = _copied(value)
-            if inner is None:
+    if not _PLAIN.issuperset(map(type, context.values())):
+        for key, value in context.items():
+            if type(value) is dict:
+                copy[key] = inner = _copied(value)
+                if inner is None:
+                    return None
+            elif type(value) not in _PLAIN:
                 return None
-        elif type(value) not in _PLAIN:
-            return None
     return copy
 
 

@@ -20,6 +20,14 @@ from o2pl.storage import storable
 
 CLIP = np.float32(Standardise().clip)  # of standardised numbers
 _MOST_BITS = 26
+_SLOT: dict[str, Array] = {  # what is known of a slot at first
+    "feature": np.zeros(1, np.int32),  # the constant's is not used
+    "count": np.zeros(1),
+    "mean": np.zeros(1),
+    "squares": np.zeros(1),
+    "plain": np.ones(1, np.bool_),  # has held nothing but 0, 1 and -1: an indicator, left as it is
+    "scale": np.array([[0, 1]], np.float32),  # x becomes (x - scale[0]) scale[1]
+}
 
 
 @storable
@@ -63,15 +71,7 @@ class Hashed:
         return 1 if state is None else len(state["feature"])
 
     def init(self, n_inputs: int) -> State:
-        return {
-            "feature": np.zeros(1, np.int32),  # of each slot; the constant's is not used
-            "count": np.zeros(1),
-            "mean": np.zeros(1),
-            "squares": np.zeros(1),
-            "plain": np.ones(1, np.bool_),  # has held nothing but 0, 1 and -1: an indicator, left as it is
-            "scale": np.array([[0, 1]], np.float32),  # x becomes (x - scale[0]) scale[1]
-            "_slot_of": np.zeros(1 << self.bits, np.int32),
-        }
+        return {**_SLOT, "_slot_of": np.zeros(1 << self.bits, np.int32)}
 
     def observe(self, state: State, rows: SparseRows) -> State:
         """Features that are new get slots, and slots their running scale.
@@ -81,10 +81,8 @@ class Hashed:
         slot_of, known = self.slot_of(state), len(state["feature"])
         slots = number_features(rows.indices, slot_of, known)
         new: dict[str, Array] = {"_slot_of": slot_of}
-        for name, array in self.init(0).items():
-            if name != "_slot_of":
-                new[name] = np.repeat(array, slots, axis=0)
-                new[name][:known] = state[name]
+        for name, first in _SLOT.items():
+            new[name] = np.concatenate([state[name], np.repeat(first, slots - known, axis=0)])
         moments = (new[name] for name in ("feature", "count", "mean", "squares", "plain", "scale"))
         scale_features(rows.indices, rows.values, slot_of, *moments)
         return new

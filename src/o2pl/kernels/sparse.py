@@ -6,95 +6,194 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.compiled import compiled, compiled_in_order
+from o2pl.compiled import compiled, compiled_in_order, compiled_within
 from o2pl.contexts.dictionaries import expand, expanded_size
 from o2pl.features.hashing import scaled
-from o2pl.kernels.linear import combine
+from o2pl.kernels.outcome import competing_partial
 from o2pl.kernels.softmax import softmax_rows
-from o2pl.objectives.penalty import Phi
-from o2pl.objectives.pessimistic import PessimisticLog
+from o2pl.objectives.outcome import OutcomeLog
+from o2pl.objectives.pessimistic import VARIANCE, PessimisticLog
 from o2pl.policies.sampling import acting_row, draw_one
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.rows import SparseRows
 
 
 class SparseValue:
-    """`PolicyValue` of `SparseSoftmax`. Parameters [d, K], flattened."""
+    """`PolicyValue` of `SparseSoftmax` and the pessimistic objective. Parameters [d, K], flattened."""
 
     incremental = False
 
     def __init__(self, log: PessimisticLog, rows: SparseRows, n_actions: int) -> None:
-        self._log, self._rows, self._K, self._partial = log, rows, n_actions, softmax_rows(log)
-        self._penalty = Phi(*map(float, log.penalty))  # type: ignore[call-overload]  # a Phi in every fused objective
+        self._log, self._columns, self._partial = log, (rows.indices, rows.values, rows.offsets), softmax_rows(log)
+        self._scores: Floats = np.empty((n_actions, len(rows)), np.float32)
+        self._cotangents: Floats = np.empty((2, n_actions, len(rows)), np.float32)
 
     def __call__(self, params: Floats) -> tuple[float, Floats]:
-        rows, K = self._rows, self._K
-        W = params.reshape(-1, K).astype(np.float32)
-        scores, cotangents = np.empty((K, len(rows)), np.float32), np.empty((2 * K, len(rows)), np.float32)
-        sparse_scores(rows.indices, rows.values, rows.offsets, W, scores)
-        sums = np.zeros((1, 3))
-        self._partial(scores, slice(0, len(rows)), params, cotangents, sums[0])
-        parts = np.zeros((2, len(W), K))
-        sparse_pull(rows.indices, rows.values, rows.offsets, cotangents, parts)
-        gradient = np.empty(len(params))
-        log = self._log
-        value = combine(params, sums, parts.reshape(1, -1), len(params), log.size, self._penalty, log.l2, gradient)
-        return value, gradient
+        (K, n), log, sums, gradient = self._scores.shape, self._log, np.zeros(3), np.zeros(len(params))
+        sparse_scores(*self._columns, params.reshape(-1, K), self._scores)
+        of_risk, of_variance = self._cotangents
+        self._partial(self._scores, slice(0, n), params, self._cotangents.reshape(2 * K, n), sums)
+        of_risk += np.float32(log.penalty(float(sums[VARIANCE]) / log.size)[1]) * of_variance
+        sparse_pull(*self._columns, of_risk, gradient.reshape(-1, K))
+        shrink = log.l2 / log.size
+        return log.value(sums) + 0.5 * shrink * shrunk(params, log.size, shrink, gradient), gradient
+
+
+class SparseOutcome:
+    """`PolicyValue` of `SparseSoftmax` and the outcome objective. Parameters [d, K], flattened, then τ.
+
+    Of independent actions only the one played has a part in the likelihood: one that competes with none.
+    """
+
+    incremental = False
+
+    def __init__(self, log: OutcomeLog, rows: SparseRows, n_actions: int) -> None:
+        self._log, self._columns, self._K = log, (rows.indices, rows.values, rows.offsets), n_actions
+        actions = log.actions if log.competing else np.zeros_like(log.actions)  # among the scores that there are
+        weights = np.empty(0, np.float32) if log.weights is None else log.weights.astype(np.float32)
+        self._came = actions.astype(np.int32), log.rewards.astype(np.float32), weights
+        self._scores: Floats = np.empty((n_actions if log.competing else 1, len(rows)), np.float32)
+        self._cotangents = np.empty_like(self._scores)
+
+    def __call__(self, params: Floats) -> tuple[float, Floats]:
+        log, tau, sums, gradient = self._log, float(params[-1]), np.zeros(2), np.zeros(len(params))
+        W, G = params[:-1].reshape(-1, self._K), gradient[:-1].reshape(-1, self._K)
+        if log.competing:
+            sparse_scores(*self._columns, W, self._scores)
+        else:
+            played_scores(*self._columns, log.actions, W, self._scores[0])
+        competing_partial(self._scores, *self._came, tau if log.competing else -tau, self._cotangents, sums)
+        if log.competing:
+            sparse_pull(*self._columns, self._cotangents, G)
+        else:
+            played_pull(*self._columns, log.actions, self._cotangents[0], G)
+        shrink = log.l2 / log.size
+        squares = shrunk(params[:-1], log.size, shrink, gradient)
+        of_level, gradient[-1] = log.of_level(tau, float(sums[1]))
+        return float(sums[0]) / log.size + 0.5 * shrink * squares + of_level, gradient
+
+
+@compiled
+def shrunk(params: Floats, size: float, shrink: float, gradient: Floats) -> float:
+    """Sums of gradients become means and gain shrink · params; |params|²."""
+    squares = 0.0
+    for i in range(len(params)):
+        gradient[i] = gradient[i] / size + shrink * params[i]
+        squares += params[i] * params[i]
+    return squares
+
+
+@compiled_within
+def row_scores(indices: Ints, values: Floats, first: int, last: int, W: Floats, out: Floats) -> None:
+    """out [K] = Σ_j values_j W[indices_j], over the entries from first to last.
+
+    Four actions at a time are held in registers: a loop over K, which is not known when it is compiled, takes twice as
+    long.
+    """
+    K, k = W.shape[1], 0
+    while k + 4 <= K:
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0
+        for j in range(first, last):
+            x, i = np.float64(values[j]), np.uint32(indices[j])
+            a += x * W[i, k]
+            b += x * W[i, k + 1]
+            c += x * W[i, k + 2]
+            d += x * W[i, k + 3]
+        out[k], out[k + 1], out[k + 2], out[k + 3] = a, b, c, d
+        k += 4
+    while k < K:
+        a = 0.0
+        for j in range(first, last):
+            a += np.float64(values[j]) * W[np.uint32(indices[j]), k]
+        out[k] = a
+        k += 1
+
+
+@compiled_within
+def pull_row(indices: Ints, values: Floats, first: int, last: int, cotangent: Floats, G: Floats) -> None:
+    """G[indices_j] += values_j cotangent, the pullback of `row_scores`. cotangent [K]"""
+    K, k = G.shape[1], 0
+    while k + 4 <= K:
+        a, b, c, d = cotangent[k], cotangent[k + 1], cotangent[k + 2], cotangent[k + 3]
+        for j in range(first, last):
+            x, i = np.float64(values[j]), np.uint32(indices[j])
+            G[i, k] += x * a
+            G[i, k + 1] += x * b
+            G[i, k + 2] += x * c
+            G[i, k + 3] += x * d
+        k += 4
+    while k < K:
+        a = cotangent[k]
+        for j in range(first, last):
+            G[np.uint32(indices[j]), k] += np.float64(values[j]) * a
+        k += 1
 
 
 @compiled
 def sparse_scores(indices: Ints, values: Floats, offsets: Ints, W: Floats, out: Floats) -> None:
     """out [K, n] = (rows · W)ᵀ. W [d, K]"""
     K = W.shape[1]
-    row = np.empty(K, np.float32)
+    row = np.empty(K)
     for r in range(len(offsets) - 1):
-        for k in range(K):
-            row[k] = 0
-        for j in range(offsets[r], offsets[r + 1]):
-            x, weights = values[j], W[indices[j]]
-            for k in range(K):
-                row[k] += x * weights[k]
+        row_scores(indices, values, offsets[r], offsets[r + 1], W, row)
         for k in range(K):
             out[k, r] = row[k]
 
 
 @compiled
-def sparse_pull(indices: Ints, values: Floats, offsets: Ints, cotangents: Floats, out: Floats) -> None:
-    """Both parts of the gradient, out [2, d, K]; a row whose cotangents are 0, as of clipped ones, costs nothing."""
-    K = out.shape[2]
-    risk, variance = np.empty(K), np.empty(K)
+def sparse_pull(indices: Ints, values: Floats, offsets: Ints, cotangents: Floats, G: Floats) -> None:
+    """Rowsᵀ · cotangents, added to G [d, K]. cotangents [K, n]
+
+    A row whose cotangents are 0, as of clipped ones, costs nothing.
+    """
+    K = G.shape[1]
+    own = np.empty(K)
     for r in range(len(offsets) - 1):
         any_part = False
         for k in range(K):
-            risk[k], variance[k] = cotangents[k, r], cotangents[K + k, r]
-            any_part = any_part or risk[k] != 0 or variance[k] != 0
-        if not any_part:
-            continue
+            own[k] = cotangents[k, r]
+            any_part = any_part or own[k] != 0
+        if any_part:
+            pull_row(indices, values, offsets[r], offsets[r + 1], own, G)
+
+
+@compiled
+def played_scores(indices: Ints, values: Floats, offsets: Ints, actions: Ints, W: Floats, out: Floats) -> None:
+    """`sparse_scores` of the actions played alone. out [n]"""
+    for r in range(len(offsets) - 1):
+        k, total = np.uint32(actions[r]), 0.0
         for j in range(offsets[r], offsets[r + 1]):
-            x, of_risk, of_variance = values[j], out[0, indices[j]], out[1, indices[j]]
-            for k in range(K):
-                of_risk[k] += x * risk[k]
-                of_variance[k] += x * variance[k]
+            total += np.float64(values[j]) * W[np.uint32(indices[j]), k]
+        out[r] = total
+
+
+@compiled
+def played_pull(indices: Ints, values: Floats, offsets: Ints, actions: Ints, cotangents: Floats, G: Floats) -> None:
+    """The pullback of `played_scores`. Not in one loop with it: loads would wait for stores, for twice as long."""
+    for r in range(len(offsets) - 1):
+        k, c = np.uint32(actions[r]), np.float64(cotangents[r])
+        for j in range(offsets[r], offsets[r + 1]):
+            G[np.uint32(indices[j]), k] += np.float64(values[j]) * c
 
 
 @compiled_in_order
 def decide_dictionary(
     hashes: Array, values: Floats, n: int, segments: Ints, pairs: Ints, mask: Any, signed: bool,
-    slot_of: Ints, scale: Floats, W: Floats, acting: Floats, uniform: float,
+    slot_of: Ints, scale: Floats, W: Floats, members: int, acting: Floats, uniform: float,
 ) -> tuple[int, float]:  # fmt: skip
-    """An action for a context as `DictionaryReader.read` left it, and its probability. W [slots, K]"""
-    size, (slots, K) = expanded_size(n, segments, pairs), W.shape
+    """An action for a context as `DictionaryReader.entry` left it, and its probability. W [slots, members · K]"""
+    size, (slots, columns) = expanded_size(n, segments, pairs), W.shape
     indices, numbers = np.empty(size, np.int32), np.empty(size, np.float32)
     expand(hashes, values, n, segments, pairs, mask, signed, 0, indices, numbers)
-    scores, pi = np.empty((1, K)), np.empty(K)
-    for k in range(K):
-        scores[0, k] = W[0, k]
+    scores, pi = np.empty(columns), np.empty(columns // members)
+    for k in range(columns):
+        scores[k] = W[0, k]
     for j in range(size):
         slot = slot_of[indices[j]]
         if 0 < slot < slots:
             x = np.float64(scaled(numbers[j], scale, slot))
-            for k in range(K):
-                scores[0, k] += x * W[slot, k]
-    acting_row(scores, acting, pi)
+            for k in range(columns):
+                scores[k] += x * W[slot, k]
+    acting_row(scores.reshape(members, -1), acting, pi)
     action = draw_one(pi, uniform)
     return action, pi[action]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from o2pl.kernels.linear import Features, HeldFeatures
 from o2pl.kernels.outcome import outcome_value
 from o2pl.kernels.registry import Problem, fused_value
 from o2pl.kernels.softmax import softmax_value
-from o2pl.kernels.sparse import SparseValue
+from o2pl.kernels.sparse import SparseOutcome, SparseValue
 from o2pl.objectives.outcome import Outcome, OutcomeLog
 from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.policies.actionwise import ActionWise
@@ -23,6 +24,7 @@ from o2pl.policies.gaussian import Gaussian
 from o2pl.policies.softmax import Softmax
 from o2pl.policies.sparse import SparseSoftmax
 from o2pl.protocols import Floats
+from o2pl.rows import SparseRows
 
 
 def rows_of_features(problem: Problem, dtype: Any = np.float32) -> Features:
@@ -44,6 +46,15 @@ def rows_of_features(problem: Problem, dtype: Any = np.float32) -> Features:
 
     held = problem.shared[key] = HeldFeatures(features, dtype)
     return held
+
+
+def sparse_rows(problem: Problem) -> SparseRows:
+    """All sparse rows of features; members that see the same ones have them in common."""
+    key = (id(problem.seen), problem.start, "sparse")
+    known: SparseRows | None = problem.shared.get(key)
+    if known is None:
+        known = problem.shared[key] = problem.featurise()
+    return known
 
 
 @fused_value(Softmax, Pessimistic, "dense")
@@ -73,7 +84,30 @@ def _actionwise(problem: Problem) -> Any:
 @fused_value(SparseSoftmax, Pessimistic, "sparse")
 def _sparse(problem: Problem) -> Any:
     assert isinstance(problem.policy, SparseSoftmax)
-    return SparseValue(problem.log, problem.featurise(), problem.policy.n_actions)
+    return SparseValue(problem.log, sparse_rows(problem), problem.policy.n_actions)
+
+
+@fused_value(SparseSoftmax, Outcome, "sparse", weighed=True)
+def _sparse_outcome(problem: Problem) -> Any:
+    assert isinstance(problem.policy, SparseSoftmax)
+    assert isinstance(problem.log, OutcomeLog)
+    return SparseOutcome(problem.log, sparse_rows(problem), problem.policy.n_actions)
+
+
+@fused_value(ActionWise, Outcome, "sets", weighed=True)
+@fused_value(ActionWise, Outcome, "sparse sets", weighed=True)
+def _played(problem: Problem) -> Any:
+    """Of independent actions only the one played has a part in the likelihood: rows with a single action each."""
+    log, sets = problem.log, problem.rows.contexts
+    assert isinstance(log, OutcomeLog)
+    if log.competing:
+        return None
+    played = sets.values[sets.offsets[:-1] + log.actions]
+    alone = replace(log, actions=np.zeros_like(log.actions), offsets=None)
+    if isinstance(played, SparseRows):
+        return SparseOutcome(alone, problem.features.transform(problem.seen, played), 1)
+    features = HeldFeatures(lambda rows: problem.features.transform(problem.seen, played[rows]), np.float32)
+    return outcome_value(alone, features, problem.width, 1)
 
 
 @fused_value(FiniteClass, Pessimistic, "dense")

@@ -35,6 +35,7 @@ from o2pl.validation import check_count, check_number
 
 _PRIOR = -3.0  # of the monitor among the members: it acts too, once it has been right
 _STEPS = LBFGS(iterations=2, tolerance=1e-5, memory=6)  # more of them notice no earlier
+_SPARSE_STEPS = LBFGS(iterations=2, tolerance=2e-3, memory=2)  # of hashed features, which are many
 _WINDOW = 4  # memories from which it learns
 _NOTHING: Floats = np.zeros((3, 0))  # D, c and H of no members
 
@@ -73,9 +74,10 @@ class Change:
     def monitor(self, like: Member, sets: bool) -> Member:
         """A linear member for contexts as those of `like`: independent actions, a short memory."""
         features = like.features if isinstance(like.features, Hashed) else Standardise() if sets else LINEAR
+        oracle = _SPARSE_STEPS if isinstance(features, Hashed) else _STEPS
         return Member(
             features, ActionWise() if sets else None, objective=Outcome(False, 1.0 if sets else 3.0), joins=self.kept,
-            prior=_PRIOR, oracle=_STEPS, schedule=Recent(self.block, _WINDOW * self.memory, float(self.memory)),
+            prior=_PRIOR, oracle=oracle, schedule=Recent(self.block, _WINDOW * self.memory, float(self.memory)),
         )  # fmt: skip
 
     def watch(self, members: Sequence[Member], sets: bool) -> tuple[tuple[Member, ...], int]:

@@ -75,10 +75,11 @@ class Decider:
         if self._packed is not None:
             kinds = {Softmax: self._row, ActionWise: self._set, Gaussian: self._number}
             return kinds[type(policy)]
-        if len(self.members) == 1 and type(policy) is SparseSoftmax and isinstance(self.reader, DictionaryReader):
-            member = self.members[0]
-            W = member.params.reshape(-1, policy.n_actions)
-            self._slots: tuple[Ints, Floats, Floats] = (member.features.slot_of(member.seen), member.seen["scale"], W)
+        first, kinds_of = self.members[0], {type(member.policy) for member in self.members}
+        alike = kinds_of == {SparseSoftmax} and all(member.seen is first.seen for member in self.members)
+        if alike and isinstance(self.reader, DictionaryReader):
+            slots = first.features.slot_of(first.seen), first.seen["scale"]
+            self._slots: tuple[Ints, Floats, Floats] = (*slots, _side_by_side(self.members, policy.n_actions))
             return self._dictionary
         return None
 
@@ -106,7 +107,7 @@ class Decider:
 
     def _dictionary(self, context: Any, uniform: float) -> Decision:
         row: Row = self.reader.entry(context)
-        return _decision(Decision, decide_dictionary(*row, *self._slots, self._acting, uniform))
+        return _decision(Decision, decide_dictionary(*row, *self._slots, len(self.members), self._acting, uniform))
 
     def act(self, context: Any) -> Decision:
         """`decide`, with a number of its own."""
@@ -119,7 +120,12 @@ class Decider:
         if self._packed is not None:
             values = rows.values if isinstance(rows, ActionSets) else rows
             return self._packed.scores(values).reshape(len(self.members), -1)
-        made = [m.policy.scores(m.params, featurise(m.features, m.seen, rows)).reshape(-1) for m in self.members]
+        made: list[Floats] = []
+        features, of = None, None  # members that have seen the same share their features
+        for m in self.members:
+            if of is None or m.seen is not of.seen or m.features is not of.features:
+                features, of = featurise(m.features, m.seen, rows), m
+            made.append(m.policy.scores(m.params, features).reshape(-1))
         return np.stack(made)
 
     def probabilities(self, rows: Any) -> Floats:
@@ -209,6 +215,15 @@ class Decider:
 def restored(features: Any, kept: State) -> State:
     """What features have seen, with what files leave out."""
     return {**kept, "_slot_of": features.slot_of(kept)} if isinstance(features, Hashed) else kept
+
+
+def _side_by_side(members: Sequence[ActingMember], n_actions: int) -> Floats:
+    """Weights of all members [slots, M K]; one that has not learned of the newest slots has 0 there."""
+    W = np.zeros((max(len(member.params) for member in members) // n_actions, len(members), n_actions))
+    for m, member in enumerate(members):
+        own = member.params.reshape(-1, n_actions)
+        W[: len(own), m] = own
+    return W.reshape(len(W), -1)
 
 
 def _offsets(rows: Any, scores: Floats) -> Ints:

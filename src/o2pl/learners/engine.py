@@ -18,6 +18,7 @@ import numpy as np
 from o2pl.compiled.threads import one_blas_thread
 from o2pl.contexts import ContextReader
 from o2pl.errors import InvalidInput
+from o2pl.features import Hashed
 from o2pl.interactions import Decision, Interactions
 from o2pl.kernels.registry import Problem
 from o2pl.kernels.values import rows_of_features  # importing it registers the fused values
@@ -74,8 +75,9 @@ class Engine:
         self.seen: list[Seen] = []
         self.members: list[MemberState] = []
         for member, policy in zip(parts.members, parts.policies, strict=True):
-            seen = self._seen(member.features, member.schedule or parts.schedule)
-            self.members.append(MemberState.start(member, policy, parts.objective, seen, log.width))
+            schedule = member.schedule or parts.schedule
+            seen = self._seen(member.features, schedule)
+            self.members.append(MemberState.start(member, policy, parts.objective, seen, schedule, log.width))
         self.running: State | None = None  # of the control variate of sparse rows
         if parts.control is not None and log.sparse:
             self.running = RunningControl(parts.control, log.n_actions or 0).init()
@@ -91,9 +93,12 @@ class Engine:
         self.decider = self._decider()
 
     def _seen(self, features: FeatureMap, schedule: Schedule) -> Seen:
-        """What these features have seen; one for all members that see the same rows through them."""
+        """What these features have seen; one for all members that see the same rows through them.
+
+        Hashed features are numbered as they come, whoever learns from them: one for all schedules.
+        """
         for seen in self.seen:
-            if seen.features == features and seen.schedule == schedule:
+            if seen.features == features and (seen.schedule == schedule or isinstance(features, Hashed)):
                 return seen
         self.seen.append(Seen(features, schedule, features.init(self.log.width)))
         return self.seen[-1]

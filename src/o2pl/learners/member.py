@@ -34,6 +34,9 @@ _FEW_STEPS = LBFGS(iterations=5, tolerance=1e-4, memory=6)  # the solve before h
 _STEPS = LBFGS(iterations=15, tolerance=1e-4, memory=6)
 _COMPETING = LBFGS(iterations=10, tolerance=1e-5, memory=6)
 _INDEPENDENT = LBFGS(iterations=5, tolerance=1e-5, memory=6)
+# Of hashed features, most of which are rare: nearer to the minimum than this the reward does not grow.
+_SPARSE_COMPETING = LBFGS(iterations=2, tolerance=2e-3, memory=3)
+_SPARSE_INDEPENDENT = LBFGS(iterations=5, tolerance=2e-3, memory=3)
 _LINEAR_SOFTMAX = Softmax | SparseSoftmax
 
 
@@ -114,9 +117,9 @@ class MemberState:
 
     @classmethod
     def start(
-        cls, member: Member, policy: Policy, shared: Any, seen: Seen, width: int, generator: Any = None
-    ) -> MemberState:
-        schedule = seen.schedule
+        cls, member: Member, policy: Policy, shared: Any, seen: Seen, schedule: Schedule, width: int,
+        generator: Any = None,
+    ) -> MemberState:  # fmt: skip
         objective = member.objective or own_objective(member, shared)
         params = policy.init(seen.features.width(width, seen.state), generator)
         params = np.append(params, np.zeros(objective.extra)) if objective.extra else params
@@ -150,6 +153,12 @@ class MemberState:
             self._own = self.params, self.params[: len(self.params) - self.objective.extra]
         return self._own[1]
 
+    @property
+    def _by_parameter(self) -> set[str]:
+        """Names of what the oracle keeps of each parameter."""
+        of_one, of_two = self.oracle.init(1), self.oracle.init(2)
+        return {name for name, array in of_one.items() if array.shape != of_two[name].shape}
+
     def learn(
         self, rows: Interactions, start: int, control: Any, shared: dict[Any, Any], oracle: Oracle | None = None
     ) -> None:
@@ -161,10 +170,11 @@ class MemberState:
         width = self.seen.features.width(n_inputs(rows.contexts), self.seen.state)
         size, extra = self.policy.n_params(width) + self.objective.extra, self.objective.extra
         if size > len(self.params):  # features that are new come last, before what is the objective's
-            more = np.zeros(size - len(self.params))
-            self.params = np.concatenate([self.own_params, more, self.params[len(self.params) - extra :]])
-            if extra:
-                self.kept = self.oracle.init(size)  # what was known is of parameters that have moved
+            more = size - len(self.params)
+            self.params = _widened(self.params, more, extra)
+            if extra:  # else they come last, as oracles expect
+                own = self._by_parameter
+                self.kept = {n: _widened(a, more, extra) if n in own else a for n, a in self.kept.items()}
         weights = self.weights(n) if oracle is None or self.watches else None
         fused = isinstance(self.oracle, Adam) and type(self.objective) is Pessimistic
         if oracle is None and fused and isinstance(self.oracle, Adam) and control is None and weights is None:
@@ -201,6 +211,13 @@ class MemberState:
         self.kept = {name.removeprefix("kept."): a for name, a in arrays.items() if name.startswith("kept.")}
 
 
+def _widened(array: Array, more: int, extra: int) -> Array:
+    """With so many zeros, along the last axis, before its last `extra` entries."""
+    own = array.shape[-1] - extra
+    zeros = np.zeros((*array.shape[:-1], more), array.dtype)
+    return np.concatenate([array[..., :own], zeros, array[..., own:]], axis=-1)
+
+
 def own_objective(member: Member, shared: Any) -> Any:
     """The learner's, with the member's own penalty or l2."""
     own = {name: value for name in ("penalty", "l2") if (value := getattr(member, name)) is not None}
@@ -212,6 +229,8 @@ def oracle_for(policy: Policy, schedule: Schedule, objective: Any) -> Oracle:
     if schedule.oracle is not None:
         return solving(policy, schedule.oracle)
     if isinstance(objective, Outcome):
+        if isinstance(policy, SparseSoftmax):
+            return _SPARSE_COMPETING if objective.competing else _SPARSE_INDEPENDENT
         return _COMPETING if objective.competing else _INDEPENDENT
     few = isinstance(policy, FinitePolicies | Softmax | SparseSoftmax)
     return solving(policy, _FEW_STEPS) if few else _STEPS

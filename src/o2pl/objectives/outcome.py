@@ -119,13 +119,16 @@ class OutcomeLog:
 
     def combine(self, params: Floats, sums: Floats, gradients: Sequence[Floats]) -> tuple[float, Floats]:
         """params: weights, then τ."""
-        (theta, tau), shrink = (params[:-1], params[-1]), self.l2 / self.size
-        value = float(sums[0]) / self.size + 0.5 * shrink * float(theta @ theta)
-        of_tau = 0.0
-        if self.competing:
-            value += 0.5 * self.level_l2 * tau**2 / self.size
-            of_tau = (-float(sums[1]) + self.level_l2 * tau) / self.size
-        return value, np.append(gradients[0] / self.size + shrink * theta, of_tau)
+        theta, shrink = params[:-1], self.l2 / self.size
+        of_level, gradient_of_level = self.of_level(float(params[-1]), float(sums[1]))
+        value = float(sums[0]) / self.size + 0.5 * shrink * float(theta @ theta) + of_level
+        return value, np.append(gradients[0] / self.size + shrink * theta, gradient_of_level)
+
+    def of_level(self, tau: float, pulled: float) -> tuple[float, float]:
+        """What τ adds to the value, and ∂V/∂τ. pulled: Σ c"""
+        if not self.competing:
+            return 0.0, 0.0
+        return 0.5 * self.level_l2 * tau**2 / self.size, (-pulled + self.level_l2 * tau) / self.size
 
 
 @compiled_in_order
