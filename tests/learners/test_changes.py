@@ -274,7 +274,7 @@ def test_the_monitor_reads_the_contexts_of_the_members_and_joins_in_order() -> N
     assert (sets.features, sets.policy) == (Standardise(), ActionWise())
     schedule = members[1].schedule
     assert schedule is not None
-    assert [schedule.after(n) - n for n in (150, 4000, 7500, 10**6)] == [100, 100, 150, 300]
+    assert [schedule.after(n) - n for n in (150, 2500, 5000, 10**6)] == [100, 100, 200, 300]
     assert schedule.start(5000) == 3800
 
 

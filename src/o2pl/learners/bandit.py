@@ -103,8 +103,8 @@ class Bandit(DiscreteEstimator):
         if not isinstance(self.changes, str) or self.changes != "auto":
             raise InvalidInput(f'changes: found {self.changes!r}, expected "auto", a Change or None')
         shared = as_schedule(self.schedule)
-        forgetful = any((member.schedule or shared).start(10**9) > 0 for member in self._members())
-        return None if forgetful else Change()
+        schedules = [member.schedule or shared for member in self._members()]
+        return Change() if all(each.start(10**9) == 0 for each in schedules) else None
 
     def _exploration(self) -> Exploration:
         given = 0.0 if isinstance(self.exploration, str) and self.exploration == "auto" else self.exploration

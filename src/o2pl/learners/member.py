@@ -141,7 +141,8 @@ class MemberState:
         """The number of rows at which it learns next; one that hardly acts (`faint`) waits until they have doubled."""
         since = n - self.base
         after = self.schedule.after(since)
-        return self.base + (max(after, 2 * since) if faint and isinstance(self.schedule, Geometric) else after)
+        patient = faint and isinstance(self.schedule, Geometric) and not self.schedule.forgets
+        return self.base + (max(after, 2 * since) if patient else after)
 
     def weights(self, n: int) -> Floats | None:
         return self.schedule.weights(n - self.base)

@@ -71,14 +71,23 @@ class Geometric:
             check_number("half_life", self.half_life, 0, open_low=True)
 
     def after(self, n: int) -> int:
-        rows = min(n, self._reach)
+        rows = min(n, self._counting)
         share = max(self.growth - 1, min((self.growth - 1) * (1 + rows / self.later), self.longest - 1))
         wait = share * rows * rows / (rows + self.ease) if rows else 0.0
         return max(n + max(1, math.ceil(wait)), self.warm_start)
 
     @property
+    def forgets(self) -> bool:
+        return self.window is not None or self.half_life is not None
+
+    @property
+    def _counting(self) -> float:
+        """Rows that count, each by its weight: Σ 2^(-s/h) ≈ h/ln 2."""
+        return self._reach if self.half_life is None else min(self._reach, self.half_life / math.log(2))
+
+    @property
     def _reach(self) -> float:
-        """Rows that count."""
+        """Rows that are learned from."""
         forgotten = math.inf if self.half_life is None else _FORGOTTEN * self.half_life
         return min(math.inf if self.window is None else self.window, math.ceil(min(forgotten, 2**62)))
 
@@ -112,7 +121,7 @@ class Recent:
     warm_start = 0
 
     def after(self, n: int) -> int:
-        return n + min(max(self.every, n // 50), 3 * self.every)
+        return n + min(max(self.every, n // 25), 3 * self.every)
 
     def start(self, n: int) -> int:
         return max(0, n - self.window)
