@@ -143,17 +143,18 @@ def test_evidence_is_the_log_likelihood_of_predictions_held_from_the_ends(compet
     actions, rewards = np.array([0, 1, 1, 2]), np.array([1.0, 0.0, 1.0, 0.3])
     own, others = [3.0, 900.0, -900.0, 0.0], [math.log(math.exp(1) + math.exp(-0.5)), math.log(2), math.log(2)]
     others.append(math.log(math.exp(0.2) + math.exp(0.1)))
-    z, level = log_odds(scores.reshape(-1), np.arange(0, 13, 3), actions, competing), 0.2
-    likelihood, pulled, curvature = 0.0, 0.0, 0.0
+    z, level, slope = log_odds(scores.reshape(-1), np.arange(0, 13, 3), actions, competing), 0.2, 0.7
+    expected = np.zeros(6)
     for s, found in enumerate(z):
         assert found == pytest.approx(own[s] - others[s] - TAU if competing else own[s] + TAU)
-        m = 1 / (1 + math.exp(-max(found + level, -700)))
-        pulled, curvature = pulled + rewards[s] - m, curvature + m * (1 - m)
+        x = min(max(found, -math.log(9999)), math.log(9999))
+        m = 1 / (1 + math.exp(-(level + slope * x)))
+        expected[1:] += np.array([rewards[s] - m, (rewards[s] - m) * x, *(m * (1 - m) * np.array([1, x, x * x]))])
         m = min(max(m, 1e-4), 1 - 1e-4)
-        likelihood += rewards[s] * math.log(m) + (1 - rewards[s]) * math.log(1 - m)
-    sums = np.empty((3, 1))
-    foretold_sums(z[None], rewards, np.array([level]), sums)
-    np.testing.assert_allclose(sums[:, 0], [likelihood, pulled, curvature])
+        expected[0] += rewards[s] * math.log(m) + (1 - rewards[s]) * math.log(1 - m)
+    sums = np.empty((6, 1))
+    foretold_sums(z[None], rewards, np.array([level]), np.array([slope]), sums)
+    np.testing.assert_allclose(sums[:, 0], expected)
 
 
 @each_kind

@@ -46,7 +46,7 @@ def feature_plan(features: FeatureMap, seen: State, n_inputs: int) -> FeaturePla
         if isinstance(each, Standardise):
             shift, scale, clip = own["shift"], own["scale"], each.clip
         elif isinstance(each, Quadratic):
-            of_products = own["shift"], product_scale(own, n_inputs, each.share)
+            of_products = own["shift"], product_scale(own, n_inputs)
             if len(own["directions"]) < n_inputs:
                 directions = np.ascontiguousarray(own["directions"].T)
         else:

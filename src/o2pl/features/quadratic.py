@@ -21,14 +21,12 @@ _PRODUCTS = Standardise(clip=math.inf, keep_binary=False)
 class Quadratic:
     """x and the products x_i x_j, i ≤ j, standardised and scaled so that they weigh no more than x together.
 
-    With more than `most` inputs the products are those of `projected` random directions of x. With a `share` below 1
-    they weigh less: an l2 holds them back more.
+    With more than `most` inputs the products are those of `projected` random directions of x.
     """
 
     most: int = 25
     projected: int = 15
     seed: int = 0
-    share: float = 1.0
 
     def _factors(self, n_inputs: int) -> int:
         return n_inputs if n_inputs <= self.most else self.projected
@@ -53,7 +51,7 @@ class Quadratic:
         d, factors = rows.shape[1], _factors_of(state, rows)
         out = np.empty((len(rows), d + len(state["scale"])), rows.dtype)
         out[:, :d] = rows
-        _pairwise(factors, state["shift"], product_scale(state, d, self.share), out[:, d:])
+        _pairwise(factors, state["shift"], product_scale(state, d), out[:, d:])
         return out
 
     def _products(self, state: State, rows: Floats) -> Floats:
@@ -63,10 +61,10 @@ class Quadratic:
         return out
 
 
-def product_scale(state: State, n_inputs: int, share: float) -> Floats:
+def product_scale(state: State, n_inputs: int) -> Floats:
     """By which a product is multiplied once its mean is taken off: together they weigh no more than the inputs."""
     products = len(state["scale"])
-    return np.asarray(state["scale"] * np.float32(share * min(1.0, math.sqrt(n_inputs / products))))
+    return np.asarray(state["scale"] * np.float32(min(1.0, math.sqrt(n_inputs / products))))
 
 
 def _factors_of(state: State, rows: Floats) -> Floats:

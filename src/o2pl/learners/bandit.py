@@ -6,17 +6,17 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from o2pl.errors import InvalidInput
-from o2pl.features import Chain, Hashed, Intercept, Quadratic, Standardise
+from o2pl.features import Hashed, Standardise
 from o2pl.learners.changes import Change
 from o2pl.learners.discrete import DiscreteEstimator, as_exploration
-from o2pl.learners.member import LINEAR, Member
-from o2pl.learners.schedules import as_schedule
+from o2pl.learners.member import LINEAR, QUADRATIC, Member
+from o2pl.learners.schedules import Geometric, Schedule, as_schedule
 from o2pl.objectives.outcome import Outcome
 from o2pl.policies import ActionWise
 from o2pl.policies.sampling import CountBonus, UniformExploration
 from o2pl.protocols import Exploration, FeatureMap
 
-_PRODUCTS = Chain((Standardise(), Quadratic(share=0.5), Intercept()))  # less is believed of products
+_LATER = 1000.0  # rows of each action on which a log is long: see Geometric
 _LATE = -3.0  # prior of members with independent actions: they need more rows to be right
 
 
@@ -29,9 +29,9 @@ def _pair(features: FeatureMap, l2: float, joins: int = 0) -> tuple[Member, Memb
 
 
 _CLASSES: dict[str, tuple[Member, ...]] = {
-    "union": (*_pair(LINEAR, 3.0), *_pair(_PRODUCTS, 6.0, joins=100)),
+    "union": (*_pair(LINEAR, 3.0), *_pair(QUADRATIC, 10.0, joins=100)),
     "linear": _pair(LINEAR, 3.0),
-    "quadratic": _pair(_PRODUCTS, 6.0),
+    "quadratic": _pair(QUADRATIC, 10.0),
     "actionwise": (Member(Standardise(), ActionWise(), objective=Outcome(False)),),
     "hashed": _pair(Hashed(), 3.0),
     "hashed actionwise": (Member(Hashed(), ActionWise(), objective=Outcome(False)),),
@@ -105,6 +105,11 @@ class Bandit(DiscreteEstimator):
         shared = as_schedule(self.schedule)
         schedules = [member.schedule or shared for member in self._members()]
         return Change() if all(each.start(10**9) == 0 for each in schedules) else None
+
+    def _schedule(self, n_actions: int | None) -> Schedule:
+        if self.schedule == "geometric" and n_actions is not None:
+            return Geometric(later=_LATER * n_actions)
+        return as_schedule(self.schedule)
 
     def _exploration(self) -> Exploration:
         given = 0.0 if isinstance(self.exploration, str) and self.exploration == "auto" else self.exploration

@@ -8,10 +8,13 @@ While nothing changes the long memory knows more, and D_monitor lies below. Afte
 soon right. Then the engine moves its base, the row its history begins at, to just before now: the long members begin
 anew from there. Rows before the base stay in the log and are not learned from.
 
-Rewards that rise and fall for all actions alike, by day and by night, are no change: which action is best stays. So
-each member is heard with a level c_i that follows the last rewards, m = σ(z + c), one Newton step for each block:
+Rewards that rise and fall for all actions alike, by day and by night, are no change: which action is best stays. Nor is
+it one that a member with many weights is too sure of what it plays, and a short memory is not. So each member is
+heard with a level and a slope that follow the last rewards, m = σ(c + (1 + d) z), by a Newton step for each block:
 
-    H_i ← H_i e^(-rows/memory) + Σ m (1 - m),    c_i ← c_i + Σ (r - m)/(H_i + 1), by at most 1
+    H_i ← H_i e^(-rows/block) + Σ m (1 - m) (1, z)(1, z)ᵀ,    (c, d)_i ← (c, d)_i + (H_i + I)⁻¹ Σ (r - m) (1, z)
+
+c by at most 1 and d by at most 0.1, within ±1: who has been sure and is wrong all of a sudden shall be heard as that.
 """
 
 from __future__ import annotations
@@ -36,8 +39,9 @@ from o2pl.validation import check_count, check_number
 _PRIOR = -3.0  # of the monitor among the members: it acts too, once it has been right
 _STEPS = LBFGS(iterations=2, tolerance=1e-5, memory=6)  # more of them notice no earlier
 _SPARSE_STEPS = LBFGS(iterations=2, tolerance=2e-3, memory=2)  # of hashed features, which are many
+_TURN = 0.1  # of the slope, in a block
 _WINDOW = 4  # memories from which it learns
-_NOTHING: Floats = np.zeros((3, 0))  # D, c and H of no members
+_NOTHING: Floats = np.zeros((6, 0))  # D, c, d and the three entries of H, of no members
 
 
 @storable
@@ -86,13 +90,16 @@ class Change:
         return (*members[:place], self.monitor(members[0], sets), *members[place:]), place
 
     def observe(self, state: Floats, z: Floats, rewards: Floats) -> Floats:
-        """D, c and H after a block of rows. state [3, M], z: log-odds that were foretold, [M, n]"""
+        """What is known after a block of rows. state [6, M]: `_NOTHING`; z: log-odds that were foretold, [M, n]"""
         rows, sums = len(rewards), np.empty(state.shape)
-        foretold_sums(z, rewards, state[1], sums)
-        fade = [[math.exp(-rows / self.memory)], [1.0], [math.exp(-rows / self.block)]]
-        pulled, sums[1] = sums[1].copy(), 0
-        state = fade * state + sums
-        state[1] += np.clip(pulled / (state[2] + 1), -1, 1)
+        foretold_sums(z, rewards, state[1], 1 + state[2], sums)
+        by_level, by_slope = sums[1].copy(), sums[2].copy()
+        sums[1:3] = 0
+        state = np.exp(-rows * np.array([[1 / self.memory], [0], [0], *3 * [[1 / self.block]]])) * state + sums
+        h, hz, hzz = state[3] + 1, state[4], state[5] + 1
+        slope = np.clip((h * by_slope - hz * by_level) / (h * hzz - hz * hz), -_TURN, _TURN)
+        slope = np.clip(state[2] + slope, -1, 1) - state[2]
+        state[1:3] += np.clip((by_level - hz * slope) / h, -1, 1), slope
         return state
 
 
@@ -122,7 +129,7 @@ class Watch:
             return False
         long, known = np.arange(len(z)) != self.place, self.seen.shape[1]
         if known < len(z):  # newcomers begin with the best of the long members
-            new = np.zeros((3, len(z) - known))
+            new = np.zeros((len(_NOTHING), len(z) - known))
             new[0] = self.seen[0, long[:known]].max() if known else 0
             self.seen = np.concatenate([self.seen, new], axis=1)
         self.seen = self.change.observe(self.seen, z, rewards)

@@ -45,6 +45,9 @@ class DiscreteEstimator(BanditEstimator):
         """Of the control variate; None: there is none."""
         return None
 
+    def _schedule(self, n_actions: int | None) -> Schedule:
+        return as_schedule(self.schedule)
+
     def _exploration(self) -> Exploration:
         return as_exploration(self.exploration)
 
@@ -114,7 +117,7 @@ class DiscreteEstimator(BanditEstimator):
         return make_reader(width, self._action_sets, settings, self._numbered)
 
     def _make_engine(self, width: int, n_actions: int | None) -> Engine:
-        members, schedule = self._members(), as_schedule(self.schedule)
+        members = self._members()
         sets, sparse = self._action_sets, self._hashed is not None
         for member in members:
             _check_policy(member)
@@ -129,7 +132,7 @@ class DiscreteEstimator(BanditEstimator):
         if change is not None:
             members, place = change.watch(members, sets)
             watch = change, place
-        policies = [_policy_of(member, n_actions) for member in members]
+        policies, schedule = [_policy_of(member, n_actions) for member in members], self._schedule(n_actions)
         parts = Parts(
             members, policies, self._objective(), schedule, self._ridge(policies, schedule, sets),
             check_number("sharpness", self.sharpness, 0, open_low=True), self._exploration(), watch,

@@ -46,8 +46,8 @@ def foretold(members: Sequence[MemberState], decider: Decider, rows: Interaction
 
 def evidence(z: Floats, rewards: Floats) -> Floats:
     """Σ log-likelihood of rewards, given the log-odds that members foretold. z [M, n]"""
-    sums = np.empty((3, len(z)))
-    foretold_sums(z, rewards, np.zeros(len(z)), sums)
+    sums = np.empty((6, len(z)))
+    foretold_sums(z, rewards, np.zeros(len(z)), np.ones(len(z)), sums)
     return np.asarray(sums[0])
 
 

@@ -30,6 +30,7 @@ from o2pl.storage import storable
 from o2pl.validation import check_number
 
 _SURE = 1e-4  # predictions are held this far from 0 and 1 when members are weighed
+_FAR = math.log(1 / _SURE - 1)  # their log-odds
 _ENDS = 0.01  # and b from both ends
 _NEGLIGIBLE = 0.03  # a log-likelihood of the whole log that does not tell two policies apart
 _MANY = 8  # actions; with more, each has fewer rows, and l2 falls as 1/K
@@ -151,15 +152,22 @@ def played_log_odds(scores: Floats, offsets: Ints, actions: Ints, competing: Arr
 
 
 @compiled_in_order
-def foretold_sums(z: Floats, rewards: Floats, level: Floats, out: Floats) -> None:
-    """Σ log-likelihood of rewards, Σ (r - m) and Σ m (1 - m) of members, m = σ(z + level). z [M, n], out [3, M]"""
+def foretold_sums(z: Floats, rewards: Floats, level: Floats, slope: Floats, out: Floats) -> None:
+    """Of M members, heard as m = σ(level + slope z): Σ log-likelihood of rewards, and its derivatives.
+
+    z [M, n]. out [6, M]: the sums of log-likelihoods, of (r - m) and (r - m) z, of m (1 - m) times 1, z and z².
+    """
     for k in range(len(z)):
-        likelihood, pulled, curvature = 0.0, 0.0, 0.0
+        likelihood, by_level, by_slope, h, hz, hzz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         for s in range(len(rewards)):
-            u = math.exp(min(-(z[k, s] + level[k]), 700.0))
-            m, r = 1 / (1 + u), rewards[s]
-            pulled += r - m
-            curvature += m * (1 - m)
+            x, r = min(max(z[k, s], -_FAR), _FAR), rewards[s]
+            m = 1 / (1 + math.exp(-(level[k] + slope[k] * x)))
+            curvature = m * (1 - m)
+            by_level += r - m
+            by_slope += (r - m) * x
+            h += curvature
+            hz += curvature * x
+            hzz += curvature * x * x
             m = min(max(m, _SURE), 1 - _SURE)
             if r == 1:
                 likelihood += math.log(m)
@@ -167,7 +175,7 @@ def foretold_sums(z: Floats, rewards: Floats, level: Floats, out: Floats) -> Non
                 likelihood += math.log1p(-m)
             else:
                 likelihood += r * math.log(m) + (1 - r) * math.log1p(-m)
-        out[0, k], out[1, k], out[2, k] = likelihood, pulled, curvature
+        out[0, k], out[1, k], out[2, k], out[3, k], out[4, k], out[5, k] = likelihood, by_level, by_slope, h, hz, hzz
 
 
 def logits(scores: Floats, actions: Ints, offsets: Ints | None, competing: bool, tau: float) -> tuple[Floats, Floats]:
