@@ -315,7 +315,8 @@ def test_evidence_level_and_slope_are_those_of_the_equations() -> None:
     watch, (D, c, d), H = Watch(change, 1), np.zeros((3, 3)), np.zeros((3, 2, 2))
     for block in range(8):
         rows = int(generator.integers(1, 11))
-        z, rewards = generator.normal(size=(3, rows)) + [[1.0], [5.0], [-3.0]], generator.random(rows)
+        z = generator.normal(size=(3, rows)) + np.array([[1.0], [5.0], [-3.0]])
+        rewards = generator.random(rows)
         watch.observe(z, rewards, 10 * block)
         for i in range(3):
             inputs = np.stack([np.ones(rows), z[i]])

@@ -19,7 +19,6 @@ c by at most 1 and d by at most 0.1, within ±1: who has been sure and is wrong 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
