@@ -36,6 +36,9 @@ def acts_and_learns() -> None:
     np.testing.assert_array_equal(same.predict(contexts), learner.predict(contexts))
     assert "estimator" in str(o2pl.evaluate(o2pl.Interactions(*log), learner, baseline="uniform"))
     assert len(o2pl.read_log("model.o2pl")) == 300
+    named = o2pl.Bandit(2, random_state=0)
+    decision = named.act({"age": 31, "city": "Rome"})
+    named.update({"age": 31, "city": "Rome"}, decision.action, 1.0, decision.propensity)
 
 
 def every_command_has_its_help() -> None:
@@ -57,6 +60,8 @@ RAY = "the engine 'ray' needs ray: pip install 'o2pl[ray]'"
 COIN = environments.make_dataset([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1])
 DOORS: list[tuple[Callable[[], object], str]] = [
     (lambda: o2pl.read_log("log.csv"), LOGS),
+    (lambda: o2pl.read_log("log.dsjson"), "reading dsjson needs pyarrow: pip install 'o2pl[logs]'"),
+    (lambda: o2pl.read_log("log.vw"), "reading VW's text needs pyarrow: pip install 'o2pl[logs]'"),
     (lambda: o2pl.evaluate(o2pl.read_log("model.o2pl"), "uniform").figure(), f"drawing figures {MATPLOTLIB}"),
     (environments.Embedded("digits").load, "the data set 'digits' " + SCIKIT_LEARN),
     (environments.Synthetic().load, SCIKIT_LEARN),
@@ -81,6 +86,8 @@ def every_door_names_its_extra() -> None:
 
 COMMANDS: dict[str, str] = {
     "evaluate log.csv --policy uniform": LOGS,
+    "describe log.csv": LOGS,
+    "convert log.csv log.parquet": "writing Parquet and CSV needs pyarrow: pip install 'o2pl[logs]'",
     "evaluate model.o2pl --policy uniform --figure course.svg": f"drawing figures {MATPLOTLIB}",
     "run wheel": f"running experiments {EXPERIMENTS_EXTRA}",
     "run wheel/0": f"running experiments {EXPERIMENTS_EXTRA}",
@@ -108,6 +115,8 @@ def evaluate_does_without_a_picture_that_nobody_asked_for() -> None:
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         Path("log.csv").write_text("x,action,reward,propensity\n1,0,1,0.5\n")
+        Path("log.dsjson").write_text("{}\n")
+        Path("log.vw").write_text("|a x\n")
         Path("1_coin.parquet").write_bytes(b"never read")
         acts_and_learns()
         every_command_has_its_help()

@@ -304,5 +304,19 @@ def test_the_log_of_a_learner_of_real_actions_of_sets_and_of_dictionaries() -> N
     log = hashed.log_
     again = o2pl.O2PL(2, policy="hashed", random_state=0).fit(Interactions(*log, reward_range=(0, 1)))
     np.testing.assert_array_equal(again.predict_proba(words), hashed.predict_proba(words))
-    with pytest.raises(InvalidInput, match="contexts: found sparse rows"):
-        o2pl.evaluate(log, "uniform")
+    assert o2pl.evaluate(log, "logged").value == 0.5
+
+
+def test_frames_and_dictionaries_are_kept_as_they_are() -> None:
+    rest: Any = ([0, 1, 0], [0.0, 1.0, 1.0], [0.5] * 3)
+    frame = Interactions(pa.table({"age": [1.0, None, 3.0], "city": ["a", "b", None]}), *rest)
+    assert frame[1:].contexts["city"].tolist() == ["b", None]
+    words = Interactions([{"a": 1}, {"b": "x"}, {}], *rest)
+    assert words[np.array([1])].contexts[0] == {"b": "x"}
+    sets = Interactions([[{"a": 1}], ({}, [{}, {}]), {"_multi": [{}]}], *rest)
+    assert sets.n_actions is None
+    assert sets[:2].contexts.sizes.tolist() == [1, 2]
+    with pytest.raises(InvalidInput, match="action, row 1: found 1, expected a whole number from 0 to 0"):
+        Interactions([[{"a": 1}]] * 3, *rest)
+    with pytest.raises(InvalidInput, match="columns differ in length"):
+        Interactions(pa.table({"age": [1.0]}), *rest)

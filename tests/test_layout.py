@@ -8,6 +8,7 @@ ROOT = Path(__file__).parents[1]
 SOURCE, TESTS = ROOT / "src" / "o2pl", ROOT / "tests"
 
 ELSEWHERE = {  # module: where it is tested, or why it is not
+    "contexts/json_scan.py": "kernels within those of contexts/test_json_sets",
     "errors.py": "a name",
     "protocols.py": "signatures",
     "version.py": "a number",
@@ -33,6 +34,7 @@ ACROSS = {  # tests of more than one module
     "test_layout.py": "this",
     "test_kernel_contracts.py": "every kernel",
     "test_saved_files.py": "every kind of learner",
+    "learners/test_frames.py": "learners on frames and rows with names, end to end",
     "learners/test_hashed.py": "learners on dictionaries, end to end",
     "learners/rivals/test_rivals.py": "every rival",
     "environments/test_contract.py": "every world",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from o2pl.contexts import DictionaryReader
-from o2pl.contexts.dictionaries import name_hash
+from o2pl.contexts.names import name_hash
 from o2pl.errors import InvalidInput
 from o2pl.rows import ActionSets
 

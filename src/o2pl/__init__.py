@@ -18,7 +18,7 @@ from o2pl.errors import InvalidInput, MissingExtra
 from o2pl.evaluation.evaluate import Evaluation, evaluate
 from o2pl.evaluation.sequences import ConfidenceSequence, confidence_sequence
 from o2pl.features import Hashed
-from o2pl.formats import read_log
+from o2pl.formats import describe, read_log
 from o2pl.interactions import Decision, Interactions
 from o2pl.learners import (
     O2PL,
@@ -65,6 +65,7 @@ __all__ = [
     "UniformExploration",
     "__version__",
     "confidence_sequence",
+    "describe",
     "evaluate",
     "load",
     "read_log",

@@ -14,6 +14,7 @@ import typer
 
 from o2pl import __version__
 from o2pl.errors import InvalidInput, MissingExtra
+from o2pl.formats import command as log_commands
 
 if TYPE_CHECKING:
     from o2pl.experiments.engines import Engine
@@ -29,6 +30,16 @@ app = typer.Typer(
     help="Online pessimistic policy learning for contextual bandits: run experiments, see how learners compare.",
     epilog="Start with `o2pl demo`, then `o2pl list` and `o2pl run wheel`.",
 )
+
+
+@contextlib.contextmanager
+def _said_plainly() -> Iterator[None]:
+    """What a user can mend is one line, not a traceback."""
+    try:
+        yield
+    except (InvalidInput, MissingExtra) as error:
+        typer.echo(f"o2pl: {error}", err=True)
+        raise typer.Exit(MISUSED) from None
 
 
 def main() -> None:
@@ -232,12 +243,7 @@ made the log.
 """,
 )
 def evaluate_policy(
-    log: Annotated[
-        Path,
-        typer.Argument(
-            help="Parquet or CSV with columns `action`, `reward`, `propensity` and the context; or a saved learner."
-        ),
-    ],
+    log: log_commands.Log,
     policy: Annotated[str, typer.Option(help="A saved learner, `uniform` or `logged`.")],
     baseline: Annotated[
         str | None, typer.Option(help="What to compare with: `uniform`, `logged` or a saved learner.")
@@ -253,18 +259,26 @@ def evaluate_policy(
     figure: Annotated[
         Path | None, typer.Option(help="Where to draw the picture, PNG or SVG. [default: evaluation.png]")
     ] = None,
+    skip_bad: log_commands.SkipBad = 0,
 ) -> None:
     """Would this policy have been better, and how sure are we? A table, warnings in plain words, and a picture."""
     from rich.console import Console
 
     from o2pl.evaluation import command
-    from o2pl.formats import read_log
 
     with _said_plainly():
         ends = None if rewards is None else command.reward_range(rewards)
-        command.evaluate_files(
-            read_log(log, reward_range=ends), policy, baseline, at_any_time, delta, figure, Console()
-        )
+        found = log_commands.read_and_say(log, ends, skip_bad)
+        command.evaluate_files(found, policy, baseline, at_any_time, delta, figure, Console())
+
+
+app.command(
+    "convert",
+    epilog="`o2pl convert vw.dsjson log.parquet`, then `o2pl convert log.parquet again.dsjson`: VW learns the same.",
+)(_said_plainly()(log_commands.convert))
+app.command("describe", epilog="`o2pl describe log.parquet` says what to type next.")(
+    _said_plainly()(log_commands.describe_log)
+)
 
 
 @app.command("warm-up")
@@ -389,16 +403,6 @@ def _data_folder(given: Path | None) -> str | None:
 
 def _command() -> str:
     return shlex.join(["o2pl", *sys.argv[1:]])
-
-
-@contextlib.contextmanager
-def _said_plainly() -> Iterator[None]:
-    """What a user can mend is one line, not a traceback."""
-    try:
-        yield
-    except (InvalidInput, MissingExtra) as error:
-        typer.echo(f"o2pl: {error}", err=True)
-        raise typer.Exit(MISUSED) from None
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from o2pl.errors import MissingExtra
 
 # The modules of each extra that the package itself imports; pyproject.toml says the versions.
 EXTRAS: dict[str, tuple[str, ...]] = {
-    "logs": ("pyarrow",),
+    "logs": ("msgspec", "pyarrow"),
     "plots": ("matplotlib",),
     "experiments": ("matplotlib", "pyarrow", "sklearn"),
     "vw": ("vowpalwabbit",),

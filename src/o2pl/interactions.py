@@ -9,6 +9,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from o2pl.contexts.frames import as_frame, is_frame
+from o2pl.contexts.records import Records, are_records
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.rows import ActionSets, SparseRows
@@ -52,7 +54,9 @@ class Interactions:
     Parameters
     ----------
     contexts
-        Numbers [n, d], `ActionSets` (one feature row per action) or `SparseRows`.
+        Numbers [n, d], a frame (pandas, polars, Arrow), dictionaries, action sets of dictionaries, `ActionSets` (one
+        row of numbers per action) or `SparseRows`. Frames and dictionaries are kept as they are: every learner reads
+        them in its own way.
     actions
         Whole numbers from 0, or real ones if `continuous`. [n]
     rewards
@@ -90,7 +94,7 @@ class Interactions:
 
     def __post_init__(self) -> None:
         contexts = _check_any_contexts(self.contexts)
-        sets = isinstance(contexts, ActionSets)
+        sets = isinstance(contexts, ActionSets) or (isinstance(contexts, Records) and contexts.sizes is not None)
         actions = check_column("action", self.actions)
         continuous = not sets and is_real(actions) if self.continuous is None else bool(self.continuous)
         if continuous and sets:
@@ -181,6 +185,10 @@ _FIELDS = tuple(field.name for field in fields(Interactions))
 
 
 def _check_any_contexts(contexts: Any) -> Any:
+    if is_frame(contexts):
+        return as_frame(contexts)
+    if are_records(contexts):
+        return contexts if isinstance(contexts, Records) else Records.of(contexts)
     if isinstance(contexts, ActionSets):
         return check_action_sets(contexts)
     return check_sparse_rows(contexts) if isinstance(contexts, SparseRows) else check_contexts(contexts)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
-import subprocess
-import sys
 import zlib
 from typing import Any
 
@@ -15,7 +12,8 @@ import pytest
 
 from o2pl import InvalidInput
 from o2pl.contexts import DictionaryReader
-from o2pl.contexts.dictionaries import expand, expanded_size, name_hash, write_row
+from o2pl.contexts.dictionaries import expand, expanded_size, write_row
+from o2pl.contexts.names import name_hash
 from o2pl.rows import SparseRows
 
 CONTEXT: dict[str, Any] = {
@@ -65,25 +63,11 @@ def test_rows_are_those_of_the_rules(bits: int, signed: bool) -> None:
     assert (rows.width, len(rows), rows.indices.dtype, rows.values.dtype) == (2**bits, 3, np.int32, np.float32)
 
 
-def test_hashes_stay_what_they_are() -> None:
-    known = {"user.id=u17": 4116097828, "user.age": 4000801328, "": 0, "città=Ærø": 3612434409}
-    assert {name: name_hash(name) for name in known} == known
-    elsewhere = "from o2pl.contexts.dictionaries import name_hash; print(name_hash('user.id=u17'))"
-    environment = {**os.environ, "PYTHONHASHSEED": "7"}
-    found = subprocess.run(
-        [sys.executable, "-c", elsewhere], capture_output=True, text=True, check=True, env=environment
-    )
-    assert int(found.stdout) == known["user.id=u17"]
-
-
-@pytest.mark.parametrize("pattern", ["id=u{}", "id={:06d}", "a.{}", "{}=x"])
-def test_collisions_are_those_of_chance(pattern: str) -> None:
-    """The number of indices in use: normal by the occupancy problem; each within 4.5 deviations, level 7e-6."""
-    n, width = 30_000, 2**16
-    used = len({name_hash(pattern.format(i)) % width for i in range(n)})
-    empty = math.exp(-n / width)
-    deviation = math.sqrt(width * (empty - (1 + n / width) * empty**2))
-    assert abs(used - width * (1 - empty)) < 4.5 * deviation
+def test_dictionaries_in_a_list_are_read_under_its_name() -> None:
+    reader = DictionaryReader(18)
+    listed = reader.rows([{"user": ["x", {"age": 3, "tags": ["y"]}, {"age": 4}]}])
+    names = [("user=x", 1.0), ("user.age", 3.0), ("user.tags=y", 1.0), ("user.age", 4.0)]
+    assert entries(listed) == [(name_hash(name) % 2**18, value) for name, value in names]
 
 
 def test_products_of_namespaces() -> None:
@@ -188,7 +172,10 @@ def test_a_context_that_was_changed_is_read_again() -> None:
         ({"user": {"age": np.float64("inf")}}, "user.age: found inf"),
         ({"x": 10**60}, "x: found 1000"),
         ({"x": 1e39}, "x: found 1e+39"),
-        ({"tags": ["a", {"b": 1}]}, "context, row 1, tags[1]: found {'b': 1} of type dict, expected a string, number"),
+        (
+            {"tags": ["a", [1]]},
+            "context, row 1, tags[1]: found [1] of type list, expected a string, number, dictionary",
+        ),
         ({"tags": ["a", math.inf]}, "tags[1]: found inf"),
         ({"a": {"when": object}}, "a.when: found <class 'object'> of type type, expected a string, number, bool, list"),
         ({"a": {3: 1}}, "context, row 1, a: found the key 3 of type int, expected strings as keys"),

@@ -71,7 +71,7 @@ MISTAKES = {
     "not a learner": (("log.parquet", "--policy", "log.parquet"), "not a saved learner"),
     "other contexts": (
         ("log.parquet", "--policy", "narrow.o2pl"),
-        r"contexts: found shape (400, 2), expected (rows, 1)",
+        r"contexts: found Frame of 400 rows: x0 (number), x1 (number), expected rows of 1 numbers",
     ),
     "no range": (("log.parquet", "--policy", "model.o2pl", "--at-any-time"), "reward_range: found None"),
     "range in words": (("log.parquet", "--policy", "uniform", "--rewards", "zero"), "rewards: found 'zero'"),

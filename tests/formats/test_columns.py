@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from pyarrow import csv, parquet
 import o2pl
 from o2pl import InvalidInput
 from o2pl.formats import read_log
+from o2pl.formats.columns import bad_rows_of
 
 COLUMNS: dict[str, Any] = {
     "age": [30.0, 41.5, 22.0, 35.0],
@@ -34,7 +36,7 @@ def written(folder: Path, kind: str, **changes: Any) -> Path:
 def test_columns_by_their_names(kind: str, tmp_path: Path) -> None:
     log = read_log(written(tmp_path, kind), reward_range=(0, 1), n_actions=4)
     np.testing.assert_array_equal(log.contexts, np.array([[30, 1], [41.5, 0], [22, 1], [35, 1]], np.float32))
-    assert log.contexts.dtype == np.float32
+    assert list(log.contexts.columns) == ["age", "member"]
     assert log.actions.tolist() == [0, 2, 1, 0]
     assert log.rewards.tolist() == COLUMNS["reward"]
     assert log.propensities.tolist() == COLUMNS["propensity"]
@@ -91,13 +93,16 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"propensity": None},
         "found columns age, action, member, reward, expected one called 'propensity'",
     ),
-    "a missing propensity": ({"propensity": [0.5, None, 0.3, 0.5]}, "propensity, row 1: found nan"),
-    "propensity 0": ({"propensity": [0.5, 0.0, 0.3, 0.5]}, "propensity, row 1: found 0.0"),
-    "a missing action": ({"action": [0, None, 1, 0]}, "action"),
-    "a missing word": ({"action": ["a", None, "b", "a"]}, "action"),
-    "a missing reward": ({"reward": [0.0, 1.0, None, 1.0]}, "reward, row 2: found nan"),
-    "words in the context": ({"age": ["old", "young", "old", "old"]}, "column 'age': found values such as 'old'"),
-    "a missing context": ({"age": [1.0, None, 2.0, 3.0]}, "context, row 1, feature 0: found nan"),
+    "a missing propensity": ({"propensity": [0.5, None, 0.3, 0.5]}, "1: column 'propensity': found nan, expected a n"),
+    "propensity 0": (
+        {"propensity": [0.5, 0.0, 0.3, 0.5]},
+        "1: column 'propensity': found 0, expected a number above 0",
+    ),
+    "propensity 2": ({"propensity": [0.5, 2.0, 0.3, 0.5]}, r"propensity, row 1: found 2.0, expected a prob"),
+    "a missing action": ({"action": [0, None, 1, 0]}, "1: column 'action': found a missing value"),
+    "a missing word": ({"action": ["a", None, "b", "a"]}, "1: column 'action': found a missing value"),
+    "a missing reward": ({"reward": [0.0, 1.0, None, 1.0]}, "2: column 'reward': found nan, expected a finite number"),
+    "words for rewards": ({"reward": ["0", "1", "much", "1"]}, "2: column 'reward': found 'much', expected a finite n"),
     "no context": ({"age": None, "member": None}, "no context columns"),
 }
 
@@ -106,8 +111,73 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_bad_files(name: str, kind: str, tmp_path: Path) -> None:
     changes, message = BAD[name]
+    if message[0].isdecimal():  # a line of CSV, a row of Parquet
+        row = int(message[0])
+        message = (f"log.csv, line {row + 2}" if kind == "csv" else f"log.parquet, row {row}") + message[1:]
     with pytest.raises(InvalidInput, match=message):
         read_log(written(tmp_path, kind, **changes))
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_words_times_and_missing_values_in_the_context(kind: str, tmp_path: Path) -> None:
+    age: list[Any] = [1.0, None, 2.0, 3.0]
+    log = read_log(written(tmp_path, kind, age=age, city=["Rome", None, "Oslo", "Rome"]))
+    np.testing.assert_array_equal(log.contexts["age"], [1, np.nan, 2, 3])
+    assert log.contexts["city"].tolist() == ["Rome", None, "Oslo", "Rome"]
+    learner = o2pl.Bandit(policy="linear", random_state=0).fit(log)
+    assert learner.act({"age": 3, "city": "Rome", "member": True}).propensity > 0
+
+
+def test_frames_are_logs(tmp_path: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    log = read_log(pd.DataFrame(COLUMNS), reward_range=(0, 1))
+    np.testing.assert_array_equal(log.contexts, read_log(written(tmp_path, "csv")).contexts)
+    with pytest.raises(InvalidInput, match="frame, row 1: column 'reward': found nan"):
+        read_log(pd.DataFrame(COLUMNS | {"reward": [1.0, None, 0.0, 1.0]}))
+
+
+def test_some_bad_rows_may_be_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("x,action,reward,propensity\n1,0,1,0.5\n2,1\n3,1,much,0.5\n4,1,1,0\n5,1,0,.5\n")
+    bad = bad_rows_of(path, "csv", 3)
+    log = read_log(path, skip_bad=bad)
+    assert log.contexts["x"].tolist() == [1, 5]
+    assert log.rewards.tolist() == [1, 0]
+    assert bad.found == [
+        "log.csv, line 3: found 2 values, expected 4",
+        "log.csv, line 4: column 'reward': found 'much', expected a finite number",
+        "log.csv, line 5: column 'propensity': found 0, expected a number above 0",
+    ]
+    with pytest.raises(InvalidInput, match=r"log.csv, line 5: .* \(3 bad rows, expected at most 2\)"):
+        read_log(path, skip_bad=2)
+    with pytest.raises(InvalidInput, match=r"log.csv, line 3: found 2 values, expected 4$"):
+        read_log(path)
+    path.write_text("x,action,reward,propensity\n4,1,1,0\n")
+    with pytest.raises(InvalidInput, match="found no usable row"):
+        read_log(path, skip_bad=9)
+
+
+def test_features_of_each_action_beside_what_is_shared(tmp_path: Path) -> None:
+    items: list[Any] = [[{"kind": "a"}, {"kind": "b"}], [{"kind": "a"}, {"kind": None}, {"kind": "c"}]]
+    columns = {"user": ["u", "v"], "action": [1, 2], "reward": [0.0, 1.0], "propensity": [0.5, 0.3]}
+    for actions in (items, [json.dumps(one) for one in items]):
+        parquet.write_table(pa.table(columns | {"actions": actions}), tmp_path / "log.parquet")
+        log = read_log(tmp_path / "log.parquet")
+        assert log.contexts.sizes.tolist() == [2, 3]
+        assert log.contexts[0] == ({"user": "u"}, items[0])
+        assert log.n_actions is None
+        o2pl.Bandit(policy="hashed actionwise", random_state=0).fit(log)
+
+
+def test_a_folder_of_parquet_files(tmp_path: Path) -> None:
+    for part, rows in (("a", slice(0, 2)), ("b", slice(2, 4))):
+        (tmp_path / "log" / f"logger={part}").mkdir(parents=True)
+        columns = {name: values[rows] for name, values in COLUMNS.items()}
+        parquet.write_table(pa.table(columns), tmp_path / "log" / f"logger={part}" / "part.parquet")
+    log = read_log(tmp_path / "log")
+    assert log.logger_names == ("a", "b")
+    assert log.rewards.tolist() == COLUMNS["reward"]
+    assert list(log.contexts.columns) == ["age", "member"]
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
@@ -120,8 +190,8 @@ def test_what_is_no_log(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="found no file"):
         read_log(tmp_path / "nowhere.csv")
     (tmp_path / "noise").write_bytes(b"PAR1 but not really")
-    with pytest.raises(InvalidInput, match="noise: expected Parquet, CSV"):
+    with pytest.raises(InvalidInput, match="noise: expected Parquet, Arrow, CSV"):
         read_log(tmp_path / "noise")
     (tmp_path / "empty.csv").write_text("")
-    with pytest.raises(InvalidInput, match=r"empty\.csv: expected Parquet, CSV"):
+    with pytest.raises(InvalidInput, match=r"empty\.csv: found an empty file, expected Parquet"):
         read_log(tmp_path / "empty.csv")

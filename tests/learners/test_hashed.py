@@ -297,12 +297,6 @@ def test_bad_input_changes_nothing(begun: bool, call: Any, said: str, tmp_path: 
     assert (tmp_path / "before").read_bytes() == (tmp_path / "after").read_bytes()
 
 
-def test_evaluation_says_that_it_wants_numbers() -> None:
-    learner = O2PL(policy="hashed").fit(*logged(50))
-    with pytest.raises(InvalidInput, match="found sparse rows, expected rows of numbers"):
-        o2pl.evaluate(learner, learner)
-
-
 def test_hashed_features_stand_alone() -> None:
     with pytest.raises(InvalidInput, match="found Hashed features among others"):
         O2PL(3, policy=[Member(Hashed()), Member()]).act({"a": "b"})

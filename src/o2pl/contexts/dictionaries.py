@@ -1,25 +1,21 @@
 """Nested dictionaries of words and numbers to sparse rows, without a vocabulary to keep.
 
-The name of a feature is its path, `user.age`, and for a word its path and the word, `user.id=u17`. Its hash is
-
-    mix(crc32(name in UTF-8)),    mix: the finaliser of MurmurHash3 for 32 bits,
-
-the same in every process, version and machine; the feature's index is the hash's last `bits`. The last bits of CRC-32
-alone depend on how names differ (numbered names fill some indices and leave others out); mixed, they collide as often
-as chance would. It is in Python's library, as fast as scikit-learn's murmurhash, and free of the second that importing
-that takes.
+The name of a feature is its path, `user.age`, and for a word its path and the word, `user.id=u17`; its index is the
+last `bits` of `name_hash`.
 """
 
 from __future__ import annotations
 
 import struct
-import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from o2pl.compiled import compiled
+from o2pl.contexts.frames import as_frame, as_mapping, is_frame
+from o2pl.contexts.names import name_hash
+from o2pl.contexts.schema import Schema
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.rows import SparseRows
@@ -32,14 +28,6 @@ _WORDS = 2**18  # names that a reader keeps; beyond, it starts afresh
 
 # Hashes, values, how many, segments of the namespaces; pairs of namespaces, mask of the index, signed: see `expand`.
 Row = tuple[Array, Floats, int, Ints, Ints, Any, bool]
-
-
-def name_hash(name: str) -> int:
-    """The 32-bit hash of a feature's name."""
-    h = zlib.crc32(name.encode("utf-8", "surrogatepass"))
-    h = (h ^ (h >> 16)) * 0x85EBCA6B & 0xFFFFFFFF
-    h = (h ^ (h >> 13)) * 0xC2B2AE35 & 0xFFFFFFFF
-    return h ^ (h >> 16)
 
 
 @compiled
@@ -68,10 +56,16 @@ class DictionaryReader:
     """Dictionaries to `SparseRows` of 2^bits features; a name that has been read is not hashed again.
 
     signed: half of the features, by their hash, count negatively. interactions: pairs of top-level keys to multiply.
+    A frame is read as the dictionaries of its rows. A reader that began with a frame has its schema, and holds later
+    frames and rows to it.
     """
+
+    schema: Schema | None = None
+    fresh: bool = False  # whether a frame that comes now is the first batch
 
     def __init__(self, bits: int, signed: bool = False, interactions: Sequence[tuple[str, str]] = ()) -> None:
         self.width, self.settings = 1 << bits, (bits, signed, tuple(interactions))
+        self.signed, self.interactions = signed, tuple(interactions)
         spaces = sorted({key for pair in interactions for key in pair})
         self._spaces = {key: place for place, key in enumerate(spaces)}
         pairs = [[self._spaces[key] for key in pair] for pair in interactions]
@@ -94,10 +88,10 @@ class DictionaryReader:
         parts: list[bytes] = []
         segments = self._no_segments if not self._spaces else np.zeros_like(self._no_segments)
         try:
-            self._context(context, parts, segments)
+            self._context(context if self.schema is None else self._row_of_frame(context), parts, segments)
         except InvalidInput as error:
             raise InvalidInput(f"context{error}") from None
-        hashes = _entries(parts)
+        hashes = entries_of(parts)
         row = (hashes, hashes.view(np.float32), len(parts), segments, *self._crossing)
         if (copy := _copied(context)) is not None:
             self._last = context, copy, row
@@ -107,14 +101,25 @@ class DictionaryReader:
         """A context as a row of its own."""
         return self.rows([context])
 
+    def _row_of_frame(self, context: Any) -> Any:
+        assert self.schema is not None
+        return self.schema.dictionaries(self.schema.frame_of(context), rows=True)[0]
+
     # -- many
 
     def rows(self, contexts: Any) -> SparseRows:
-        """Of a sequence of dictionaries; `SparseRows` of the right width pass."""
+        """Of a sequence of dictionaries, or a frame; `SparseRows` of the right width pass."""
         if isinstance(contexts, SparseRows):
             return check_sparse_rows(contexts, self.width)
-        if isinstance(contexts, str | Mapping) or not isinstance(contexts, Sequence | np.ndarray):
+        if is_frame(contexts):
+            frame = as_frame(contexts)
+            if self.fresh and self.schema is None:
+                self.schema = Schema.learn(frame)
+            contexts = frame.dictionaries() if self.schema is None else self.schema.dictionaries(frame)
+        elif isinstance(contexts, str | Mapping) or not hasattr(contexts, "__getitem__"):
             raise InvalidInput(f"contexts: found {_said(contexts)}, expected a sequence of dictionaries")
+        elif self.schema is not None:
+            contexts = [self._row_of_frame(context) for context in contexts]
         n = len(contexts)
         parts: list[bytes] = []
         ends = np.zeros(n + 1, np.int64)
@@ -125,28 +130,73 @@ class DictionaryReader:
             except InvalidInput as error:
                 raise InvalidInput(f"context, row {row}{error}") from None
             ends[row + 1] = len(parts)
-        hashes = _entries(parts)
-        offsets = np.zeros(n + 1, np.int64)
-        expanded_sizes(ends, segments, self._pairs, offsets)
+        return self.expanded(entries_of(parts), ends, segments, self._pairs)
+
+    def expanded(self, hashes: Array, ends: Ints, segments: Ints, pairs: Ints) -> SparseRows:
+        """Rows of features, `hashes[ends[r]:ends[r + 1]]`, with the products of their namespaces."""
+        _, mask, signed = self._crossing
+        offsets = np.zeros(len(ends), np.int64)
+        expanded_sizes(ends, segments, pairs, offsets)
         indices, values = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.float32)
-        expand_rows(hashes, hashes.view(np.float32), ends, segments, *self._crossing, offsets, indices, values)
+        expand_rows(
+            hashes, hashes.view(np.float32), ends, segments, pairs, mask, signed, offsets, indices, values
+        )  # fmt: skip
         return SparseRows(indices, values, offsets, self.width)
+
+    def set_parts(self, shared: Any, actions: Any, parts: list[bytes], ends: list[int], segments: list[Ints]) -> None:
+        """The features of one action set: of each action its own, then those that all share, under `shared.`.
+
+        Without `interactions` all shared features are multiplied with all of the action's own: segment 0 is the
+        action's, segment 1 the shared ones.
+        """
+        if self._kept > _WORDS:
+            self._root, self._kept = _Node(""), 0
+        common: list[bytes] = []
+        of_shared = np.zeros_like(self._no_segments)
+        if shared:
+            self._features(self._child(self._root, "shared"), shared, common, of_shared, 0)
+        for place, action in enumerate(actions):
+            mapping = as_mapping(action)
+            if mapping is None:
+                raise InvalidInput(f", action {place}: found {_said(action)}, expected a dictionary of features")
+            first, own = len(parts), np.zeros_like(self._no_segments)
+            self._features(self._root, mapping, parts, own, first)
+            size = len(parts) - first
+            parts += common
+            if self._spaces:
+                segments.append(np.where(own.any(axis=1, keepdims=True), own, of_shared + size))
+            else:
+                segments.append(np.array([[0, size], [size, size + len(common)]]))
+            ends.append(len(parts))
+
+    @property
+    def set_pairs(self) -> Ints:
+        """Which segments of `set_parts` are multiplied."""
+        return self._pairs if self._spaces else np.array([[1, 0]])
 
     # -- reading
 
     def _context(self, context: Any, parts: list[bytes], segments: Ints) -> None:
-        if type(context) is not dict and not isinstance(context, Mapping):
-            raise InvalidInput(f": found {_said(context)}, expected a dictionary of features")
+        if type(context) is not dict:
+            mapping = as_mapping(context)
+            if mapping is None:
+                raise InvalidInput(f": found {_said(context)}, expected a dictionary of features")
+            context = mapping
         if self._kept > _WORDS:
             self._root, self._kept = _Node(""), 0
-        if not self._spaces:
-            self._read(self._root, context, parts)
-            return
         segments[:] = 0
-        first = len(parts)
-        for key, value in context.items():
+        self._features(self._root, context, parts, segments, len(parts))
+
+    def _features(
+        self, node: _Node, mapping: Mapping[Any, Any], parts: list[bytes], segments: Ints, first: int
+    ) -> None:
+        """All features of a mapping, and where those of the namespaces are, counted from part `first` on."""
+        if not self._spaces:
+            self._read(node, mapping, parts)
+            return
+        for key, value in mapping.items():
             begin = len(parts)
-            self._read(self._root, {key: value}, parts)
+            self._read(node, {key: value}, parts)
             place = self._spaces.get(key)
             if place is not None:
                 segments[place, 0], segments[place, 1] = begin - first, len(parts) - first
@@ -215,8 +265,13 @@ class DictionaryReader:
             if child is None:
                 child = node.children[place] = _Node(f"{node.name}[{place}]")
                 self._kept += 1
+            if isinstance(value, Mapping):  # under the name of the list
+                self._read(node, value, parts)
+                continue
             if not (value is None or isinstance(value, str | bool | int | float | np.number)):
-                raise InvalidInput(f", {child.name}: found {_said(value)}, expected a string, number or None in a list")
+                raise InvalidInput(
+                    f", {child.name}: found {_said(value)}, expected a string, number, dictionary or None in a list"
+                )
             self._other(node if isinstance(value, str | bool) else child, value, parts)
 
     def _new_word(self, node: _Node, item: tuple[Any, Any]) -> bytes | None:
@@ -265,7 +320,7 @@ def _copied(context: Any) -> dict[Any, Any] | None:
     return copy
 
 
-def _entries(parts: list[bytes]) -> Array:
+def entries_of(parts: list[bytes]) -> Array:
     """Hashes and, seen as float32, values of features: [n, 2], of which the kernels may read the first n rows."""
     return np.frombuffer(b"".join(parts) or bytes(_ENTRY.size), np.uint32).reshape(-1, 2)
 

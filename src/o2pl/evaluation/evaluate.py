@@ -33,7 +33,7 @@ from o2pl.evaluation.estimators import (
     row_values,
 )
 from o2pl.evaluation.intervals import SampleMoments, check_delta, normal_from_moments, normal_interval
-from o2pl.evaluation.logs import as_log
+from o2pl.evaluation.logs import as_log, with_numbers
 from o2pl.evaluation.reward_models import RewardModel, fit_rewards, predictions
 from o2pl.evaluation.sequences import ConfidenceSequence, confidence_sequence, weighted_sequence
 from o2pl.evaluation.targets import Target, as_target
@@ -166,9 +166,10 @@ def evaluate(
     Where the log does not show what the policy does, intervals are widened by what the missing part could be.
     """
     check_delta(delta)
-    rows = as_log(log, reward_range)
-    target = as_target(policy, rows)
-    against = None if baseline is None else as_target(baseline, rows, "baseline")
+    given = as_log(log, reward_range)
+    rows = with_numbers(given)
+    target = as_target(policy, rows, contexts=given.contexts)
+    against = None if baseline is None else as_target(baseline, rows, "baseline", contexts=given.contexts)
     if at_any_time and rows.reward_range is None:
         raise InvalidInput(
             "reward_range: found None, expected the lowest and highest reward there can be, for at_any_time"
@@ -233,8 +234,8 @@ def _columns(log: Interactions, target: Target, model: RewardModel | None) -> Es
 def _estimator_settings(policy: Any, log: Interactions) -> EstimatorSettings:
     """Of a learner its own clip, baseline and penalty; else the theory's clip and no pessimistic value."""
     plain = EstimatorSettings.theory(len(log))
-    if not isinstance(policy, BanditEstimator) or log.reward_range is None:
-        return plain
+    if not isinstance(policy, BanditEstimator) or not hasattr(policy, "penalty") or log.reward_range is None:
+        return plain  # `Bandit` has no penalty
     known = {name: getattr(policy, name) for name in ("penalty", "clip", "baseline", "l2", "p", "beta", "delta")}
     objective = Pessimistic(**known)
     n, low, high = len(log), *log.reward_range

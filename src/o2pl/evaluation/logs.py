@@ -5,11 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
+from o2pl.contexts import Frame, Records, Schema, make_reader
 from o2pl.errors import InvalidInput
 from o2pl.interactions import Interactions, log_in
 from o2pl.learners.base import BanditEstimator
-from o2pl.rows import SparseRows
+from o2pl.protocols import Floats
+from o2pl.rows import ActionSets, SparseRows
 from o2pl.validation import RewardRange, check_reward_range
+
+_BITS = 18
+_COMMON, _SHARED = 48, 16  # features of dictionaries with columns of their own, and columns for all others
 
 
 def as_log(log: Any, reward_range: RewardRange | None = None) -> Interactions:
@@ -25,13 +32,44 @@ def as_log(log: Any, reward_range: RewardRange | None = None) -> Interactions:
             f"log: found {_said(log)}, expected Interactions (such as read_log returns), a learner, a Log,"
             " or a tuple of four columns: contexts, actions, rewards, propensities"
         )
-    if isinstance(found.contexts, SparseRows):
-        raise InvalidInput("contexts: found sparse rows, expected rows of numbers or ActionSets to evaluate on")
     if not len(found):
         raise InvalidInput("log: found no rows, expected at least one")
     if reward_range is not None and check_reward_range(reward_range) != found.reward_range:
         found = replace(found, reward_range=reward_range)
     return found
+
+
+def with_numbers(log: Interactions) -> Interactions:
+    """The log with rows of numbers for contexts, for models and tests: policies read contexts in their own way."""
+    contexts = log.contexts
+    if isinstance(contexts, Frame):
+        return replace(log, contexts=Schema.learn(contexts).numbers(contexts))
+    if isinstance(contexts, Records):
+        reader = make_reader(None, contexts.sizes is not None, (_BITS, False, ()))
+        contexts = reader.rows(contexts)
+    if isinstance(contexts, SparseRows):
+        return replace(log, contexts=common_features(contexts))
+    if isinstance(contexts, ActionSets) and isinstance(contexts.values, SparseRows):
+        return replace(log, contexts=ActionSets(common_features(contexts.values), contexts.offsets))
+    return log
+
+
+def common_features(rows: SparseRows) -> Floats:
+    """The commonest features of sparse rows as columns of their own; all others share some, by their index.
+
+    [n, at most `_COMMON + _SHARED`]
+    """
+    counts = np.bincount(rows.indices, minlength=1)
+    common = np.argsort(-counts, kind="stable")[:_COMMON]
+    common = common[counts[common] > 0]
+    column = len(common) + np.arange(len(counts)) % _SHARED
+    column[common] = np.arange(len(common))
+    width = len(common) + _SHARED * (np.count_nonzero(counts) > len(common))
+    if width == 0:
+        return np.zeros((len(rows), 1), np.float32)
+    out = np.zeros((len(rows), width), np.float32)
+    np.add.at(out, (np.repeat(np.arange(len(rows)), np.diff(rows.offsets)), column[rows.indices]), rows.values)
+    return out
 
 
 def _said(log: Any) -> str:

@@ -73,31 +73,36 @@ class _Gaussian:
     name: str
     log: Interactions
     learner: GaussianO2PL
+    contexts: Any  # as the learner reads them
 
     def played(self, rows: slice) -> Floats:
-        return self.learner.predict_density(self.log.contexts[rows], self.log.actions[rows])
+        return self.learner.predict_density(self.contexts[rows], self.log.actions[rows])
 
     def all_actions(self, rows: slice) -> None:
         return None
 
     def nodes(self, rows: slice) -> tuple[Floats, Floats]:
         places, shares = np.polynomial.hermite_e.hermegauss(5)
-        means = self.learner.predict(self.log.contexts[rows])
+        means = self.learner.predict(self.contexts[rows])
         return means[:, None] + self.learner.scale_ * places, shares / shares.sum()
 
 
-def as_target(policy: Any, log: Interactions, name: str = "policy") -> Target:
-    """A learner; "uniform" or "logged"; π(·|x) as an array [n, K] or a function of contexts; π(a|x) as an array [n]."""
+def as_target(policy: Any, log: Interactions, name: str = "policy", contexts: Any = None) -> Target:
+    """A learner; "uniform" or "logged"; π(·|x) as an array [n, K] or a function of contexts; π(a|x) as an array [n].
+
+    `contexts`: as policies read them, where the log's own are numbers that were made of them.
+    """
+    given_contexts = log.contexts if contexts is None else contexts
     if isinstance(policy, str):
         return _by_name(policy, log)
     if isinstance(policy, GaussianO2PL):
         _require(bool(log.continuous), "continuous actions", log)
-        return _Gaussian(name, log, policy)
+        return _Gaussian(name, log, policy, given_contexts)
     if isinstance(policy, BanditEstimator):
         learner: Any = policy  # of discrete actions, as all but the Gaussian
-        return _Discrete(name, log, lambda rows: _checked(learner.predict_proba(log.contexts[rows]), log, rows))
+        return _Discrete(name, log, lambda rows: _checked(learner.predict_proba(given_contexts[rows]), log, rows))
     if callable(policy):
-        return _Discrete(name, log, lambda rows: _checked(policy(log.contexts[rows]), log, rows))
+        return _Discrete(name, log, lambda rows: _checked(policy(given_contexts[rows]), log, rows))
     given = np.asarray(policy, np.float64)
     if given.shape == (len(log),):
         return _PlayedOnly(name, _check_likelihoods(given, bool(log.continuous)))

@@ -36,9 +36,9 @@ class Hashed:
     """Features of dictionaries, hashed to 2^bits indices. `DictionaryReader` reads them.
 
     A word (string) is a feature of its own with value 1, `True` and `False` are words; a number is the value of the
-    feature that its key names; a list is its words and its numbers, the latter by place; a dictionary is nested; None
-    is left out. Numbers are standardised by the learner over the rows that have them; a number that names a category
-    should be a string.
+    feature that its key names; a list is its words and its numbers, the latter by place; a dictionary is nested, in a
+    list under the name of the list; None is left out. Numbers are standardised by the learner over the rows that have
+    them; a number that names a category should be a string.
 
     Parameters
     ----------

@@ -1,5 +1,7 @@
-"""Logs from files."""
+"""Logs from files and frames of any make, and to files."""
 
 from o2pl.formats.columns import read_log
+from o2pl.formats.describe import describe
+from o2pl.formats.obp import from_obp, to_obp
 
-__all__ = ["read_log"]
+__all__ = ["describe", "from_obp", "read_log", "to_obp"]

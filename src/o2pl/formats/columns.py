@@ -1,22 +1,38 @@
-"""Logs in Parquet or CSV, one row per decision; and the log inside a saved learner.
+"""Logs as tables, one row per decision: what the columns mean, and how they become `Interactions`.
 
-By default the columns `action`, `reward` and `propensity` are what they say, `logger` (if there) says who logged, a
-column `propensity_<logger>` for every logger says how likely that one would have made the decision, and all others, in
-the file's order, are the context.
+| column | holds |
+|---|---|
+| `action` | what was done: a whole number from 0, a word, or a real number |
+| `reward` | what came of it |
+| `propensity` | the probability (density, of real numbers) with which it was drawn |
+| `context` | features as JSON text; with action sets `_multi` is a list of the features of each action, as VW has it |
+| all others | features by their names, where there is no `context` |
+| `actions` | features of each action: a list of structures, or JSON text |
+| `slot` | the place of the decision, where one event has several; it counts as context |
+| `logger` | who decided; then `propensity_<logger>` may say how likely each logger was to do the same |
+| `event_id`, `time` | of the decision |
+| `ranking`, `probabilities` | all actions in the order they were ranked, and their probabilities |
+| `drop_probability`, `skip_learn`, `rest`, `slot_rest` | what VW's dsjson says besides; rows to skip are not read |
 """
 
 from __future__ import annotations
 
+import json
 import os
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from o2pl.contexts import Records, as_frame
+from o2pl.contexts.frames import arrow_table, is_frame
+from o2pl.contexts.records import parser
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
+from o2pl.formats.bad import BadRows
+from o2pl.formats.files import kind_of_file, read_table
+from o2pl.formats.nested import ROLES, with_lists
 from o2pl.interactions import Interactions
 from o2pl.learners.base import load
 from o2pl.protocols import Array, Floats
@@ -24,7 +40,7 @@ from o2pl.validation import RewardRange
 
 
 def read_log(
-    path: str | os.PathLike[str],
+    path: Any,
     *,
     context: Sequence[str] | None = None,
     action: str = "action",
@@ -34,89 +50,231 @@ def read_log(
     reward_range: RewardRange | None = None,
     n_actions: int | None = None,
     continuous: bool | None = None,
+    skip_bad: int | BadRows = 0,
 ) -> Interactions:
     """A log to hand to `fit` or `evaluate`.
 
-    Actions are whole numbers from 0, real numbers, or words; words are numbered in alphabetical order. `reward_range`
-    says the lowest and highest reward there can be (a saved learner knows its own).
+    `path` is a Parquet, Arrow or CSV file, a folder of Parquet files, VW's dsjson or text, a saved learner (its own
+    log), or a frame: pandas, polars, Arrow. Actions are whole numbers from 0, real numbers, or words; words are
+    numbered in alphabetical order. `reward_range` says the lowest and highest reward there can be (a saved learner
+    knows its own). Up to `skip_bad` rows that cannot be used are left out.
     """
-    file = Path(path)
-    if not file.is_file():
-        raise InvalidInput(f"log: found no file {str(file)!r}, expected a Parquet or CSV file or a saved learner")
-    if zipfile.is_zipfile(file):
-        log: Interactions = load(file).log_
-        return log
-    table = _table(file)
-    for name in (action, reward, propensity):
-        if name not in table.column_names:
-            raise InvalidInput(f"{file.name}: found columns {_named(table.column_names)}, expected one called {name!r}")
-    who = table.column(logger).to_numpy() if logger in table.column_names else None
-    names = [] if who is None else [str(one) for one in np.unique(who)]
-    under = [f"{propensity}_{name}" for name in names]
-    by_logger = _matrix(table, under, np.float64, file) if names and set(under) <= set(table.column_names) else None
-    taken = {action, reward, propensity, logger, *(under if by_logger is not None else ())}
-    chosen = [name for name in table.column_names if name not in taken] if context is None else list(context)
-    if not chosen:
-        raise InvalidInput(f"{file.name}: found no context columns, expected at least one (a constant one will do)")
-    actions, action_names = _actions(table.column(action).to_numpy(), file, action)
+    names = {"action": action, "reward": reward, "propensity": propensity, "logger": logger}
+    if is_frame(path):
+        with extra("logs", "reading frames"):
+            table = arrow_table(path)
+        bad = skip_bad if isinstance(skip_bad, BadRows) else BadRows("frame", skip_bad)
+    else:
+        file = Path(path)
+        kind = kind_of_file(file)
+        if kind == "learner":
+            log: Interactions = load(file).log_
+            return log
+        bad = skip_bad if isinstance(skip_bad, BadRows) else bad_rows_of(file, kind, skip_bad)
+        table = read_table(file, bad)
+    return log_of(
+        table, bad, names, context, reward_range=reward_range, n_actions=n_actions, continuous=continuous
+    )  # fmt: skip
+
+
+def bad_rows_of(path: str | os.PathLike[str], kind: str, limit: int) -> BadRows:
+    return BadRows(Path(path).name, limit, header=kind == "csv")
+
+
+def log_of(
+    table: Any,
+    bad: BadRows,
+    names: dict[str, str] | None = None,
+    context: Sequence[str] | None = None,
+    **known: Any,
+) -> Interactions:
+    """Of a log table. `names`: what its columns are called, where not as they should be."""
+    called = {role: role for role in ("action", "reward", "propensity", "logger")} | (names or {})
+    for role in ("action", "reward", "propensity"):
+        if called[role] not in table.column_names:
+            raise InvalidInput(
+                f"{bad.file}: found columns {_named(table.column_names)}, expected one called {called[role]!r}"
+            )
+    if "context" in table.column_names and context is None:
+        table = _with_rewards(table, called)
     if not len(table):
-        raise InvalidInput(f"{file.name}: found no rows, expected at least one")
+        raise InvalidInput(f"{bad.file}: found no rows, expected at least one")
+    table, numbers = _usable(table, called, bad)
+    who, by_logger, under = _loggers(table, called, bad)
+    actions, action_names = _actions(table.column(called["action"]), bad, called["action"])
+    if context is None and "context" in table.column_names and _has_slots(table):
+        contexts, actions = _slots(with_lists(table), actions)
+    else:
+        contexts = _contexts(table, [*called.values(), *under], context, bad)
     return Interactions(
-        _matrix(table, chosen, np.float32, file),
+        contexts,
         actions,
-        _numbers(table, reward, file),
-        _numbers(table, propensity, file),
-        reward_range=reward_range,
-        n_actions=n_actions,
-        continuous=continuous,
+        numbers[called["reward"]],
+        numbers[called["propensity"]],
         loggers=who,
         by_logger=by_logger,
         action_names=action_names,
+        **known,
     )
-
-
-def _table(file: Path) -> Any:
-    with extra("logs", "reading Parquet and CSV"):
-        import pyarrow as pa
-        from pyarrow import csv, parquet
-
-    try:
-        with file.open("rb") as opened:
-            is_parquet = opened.read(4) == b"PAR1"
-        if is_parquet:
-            return parquet.read_table(file)
-        return csv.read_csv(file, convert_options=csv.ConvertOptions(strings_can_be_null=True))
-    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{file.name}: expected Parquet, CSV with a header, or a saved learner ({error})") from None
 
 
 def _named(names: Sequence[str]) -> str:
     return ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
 
 
-def _numbers(table: Any, name: str, file: Path) -> Floats:
-    if name not in table.column_names:
-        raise InvalidInput(f"{file.name}: found columns {_named(table.column_names)}, expected one called {name!r}")
-    column = table.column(name).to_numpy()
-    if column.dtype == bool:
-        return np.asarray(column, np.float64)
-    if not np.issubdtype(column.dtype, np.number):
-        raise InvalidInput(f"{file.name}, column {name!r}: found values such as {column[0]!r}, expected numbers")
-    return np.asarray(column)
+def _with_rewards(table: Any, called: dict[str, str]) -> Any:
+    """Events without a reward, or to be skipped, say nothing."""
+    from pyarrow import compute
+
+    keep = compute.is_valid(table.column(called["reward"]))
+    if "skip_learn" in table.column_names:
+        keep = compute.and_(keep, compute.invert(compute.fill_null(table.column("skip_learn"), False)))
+    return table.filter(keep)
 
 
-def _matrix(table: Any, names: list[str], dtype: Any, file: Path) -> Floats:
-    matrix = np.empty((len(table), len(names)), dtype)
-    for place, name in enumerate(names):
-        with np.errstate(over="ignore"):  # too large for float32: infinite, which is refused by name
-            matrix[:, place] = _numbers(table, name, file)
-    return matrix
+# -- rows that cannot be used
 
 
-def _actions(column: Array, file: Path, name: str) -> tuple[Array, tuple[str, ...]]:
-    if np.issubdtype(column.dtype, np.number):
-        return column, ()
-    if not all(isinstance(one, str) for one in column.tolist()):
-        raise InvalidInput(f"{file.name}, column {name!r}: found a missing or mixed value, expected numbers or words")
-    found, numbers = np.unique(column.astype(str), return_inverse=True)
+def _usable(table: Any, called: dict[str, str], bad: BadRows) -> tuple[Any, dict[str, Floats]]:
+    """The rows with an action, a reward and a propensity; the last two as numbers. Others are added to `bad`."""
+    wrong: dict[int, str] = {}
+    numbers = {}
+    for role, expected in (("reward", "a finite number"), ("propensity", "a number above 0")):
+        name = called[role]
+        values, texts = _as_numbers(table.column(name))
+        numbers[name] = values
+        fine = np.isfinite(values) & ((values > 0) | (role != "propensity"))
+        for row in np.flatnonzero(~fine).tolist():
+            found = repr(texts[row]) if texts is not None else f"{values[row]:g}"
+            wrong.setdefault(row, f"column {name!r}: found {found}, expected {expected}")
+    missing = np.flatnonzero(~np.asarray(table.column(called["action"]).is_valid()))
+    for row in missing.tolist():
+        wrong.setdefault(row, f"column {called['action']!r}: found a missing value, expected a number or a word")
+    if not wrong:
+        return table, numbers
+    for row in sorted(wrong):
+        bad.row(row, wrong[row])
+    keep = np.ones(len(table), bool)
+    keep[list(wrong)] = False
+    if not keep.any():
+        raise InvalidInput(f"{bad.file}: found no usable row, expected at least one")
+    import pyarrow as pa
+
+    return table.filter(pa.array(keep)), {name: values[keep] for name, values in numbers.items()}
+
+
+def _as_numbers(column: Any) -> tuple[Floats, list[Any] | None]:
+    """NaN where there is no number; and the texts, where the column has them."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    kind = column.type
+    if types.is_boolean(kind):
+        column = column.cast(pa.int8())
+    if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        return np.array(column.cast(pa.float64(), safe=False).to_numpy()), None
+    if types.is_null(kind):
+        return np.full(len(column), np.nan), None
+    texts = column.to_pylist()
+    return np.array([_number(text) for text in texts], np.float64), texts
+
+
+def _number(text: Any) -> float:
+    try:
+        return float(text)
+    except (TypeError, ValueError):
+        return float("nan")
+
+
+# -- columns
+
+
+def _loggers(table: Any, called: dict[str, str], bad: BadRows) -> tuple[Any, Floats | None, list[str]]:
+    logger = called["logger"]
+    if logger not in table.column_names:
+        return None, None, []
+    who = np.asarray(table.column(logger).to_pylist())
+    under = [f"{called['propensity']}_{one}" for one in np.unique(who)]
+    if not set(under) <= set(table.column_names):
+        return who, None, []
+    return who, np.column_stack([_as_numbers(table.column(name))[0] for name in under]), under
+
+
+def _actions(column: Any, bad: BadRows, name: str) -> tuple[Array, tuple[str, ...]]:
+    import pyarrow as pa
+    from pyarrow import types
+
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if types.is_integer(column.type) or types.is_floating(column.type):
+        return np.asarray(column.to_numpy()), ()
+    if not (types.is_string(column.type) or types.is_large_string(column.type)):
+        raise InvalidInput(f"{bad.file}, column {name!r}: found {column.type}, expected numbers or words")
+    found, numbers = np.unique(np.array(column.cast(pa.string()).to_pylist()), return_inverse=True)
     return numbers.astype(np.int64), tuple(found.tolist())
+
+
+def _contexts(table: Any, taken: list[str], chosen: Sequence[str] | None, bad: BadRows) -> Any:
+    import pyarrow as pa
+
+    names = table.column_names
+    if chosen is not None:
+        for name in chosen:
+            if name not in names:
+                raise InvalidInput(f"{bad.file}: found columns {_named(names)}, expected one called {name!r}")
+    elif "context" in names:
+        return _texts(table.column("context").cast(pa.binary()).to_pylist(), bad)
+    else:
+        chosen = [name for name in names if name not in (*ROLES, *taken, "actions")]
+    if "actions" in names:
+        return _with_shared(table, list(chosen))
+    if not chosen:
+        raise InvalidInput(f"{bad.file}: found no context columns, expected at least one (a constant one will do)")
+    return as_frame(table.select(list(chosen)))
+
+
+def _texts(texts: list[bytes], bad: BadRows) -> Records:
+    values = np.empty(len(texts), object)
+    values[:] = texts
+    if b'"_multi"' not in texts[0]:
+        return Records(values)
+    with extra("logs", "reading dsjson"):
+        import msgspec
+    only = msgspec.defstruct("c", [("multi", list[msgspec.Raw], msgspec.field(name="_multi"))], gc=False)
+    decode: Any = msgspec.json.Decoder(only).decode
+    sizes = np.empty(len(texts), np.int64)
+    for row, text in enumerate(texts):
+        try:
+            sizes[row] = len(decode(text).multi)
+        except msgspec.MsgspecError as error:
+            raise InvalidInput(f"{bad.file}, context {row}: {error}") from None
+    return Records(values, sizes)
+
+
+def _has_slots(table: Any) -> bool:
+    return "slot" in table.column_names and table.column("slot").null_count < len(table)
+
+
+def _slots(table: Any, actions: Array) -> tuple[Records, Array]:
+    """Of events with several slots: the features of the slot are shared, and an action that is gone is left out.
+
+    Actions are numbered anew, among those that the slot could still choose.
+    """
+    parse = parser()
+    sets: list[Any] = []
+    places = np.empty(len(table), np.int64)
+    columns = (table.column(name).to_pylist() for name in ("context", "slot", "ranking"))
+    for row, (text, slot, ranking) in enumerate(zip(*columns, strict=True)):
+        event = parse(text)
+        shared = {key: value for key, value in event.items() if not key.startswith("_")}
+        shared["slot"] = event["_slots"][slot]
+        left = sorted(ranking)
+        sets.append((shared, [event["_multi"][k] for k in left]))
+        places[row] = left.index(int(actions[row]))
+    return Records.of(sets), places
+
+
+def _with_shared(table: Any, shared: list[str]) -> Records:
+    rows = as_frame(table.select(shared)).dictionaries() if shared else [{}] * len(table)
+    actions = [json.loads(each) if isinstance(each, str) else each for each in table.column("actions").to_pylist()]
+    return Records.of(list(zip(rows, actions, strict=True)))

@@ -100,9 +100,15 @@ class BanditEstimator(Parameters, ABC):
     def _begin(self, context: Any) -> Engine:
         with _BEGINNING:
             if self._engine is None:
-                rows = self._reader.rows([context])
-                self._adopt(self._make_engine(n_inputs(rows), None))
+                reader = self._reader
+                self._adopt(self._first_engine(reader, reader.rows([context]), None))
             return self._begun()
+
+    def _first_engine(self, reader: ContextReader, rows: Any, n_actions: int | None) -> Engine:
+        """An engine for rows that this reader read, and for what it has seen of their columns."""
+        engine = self._make_engine(n_inputs(rows), n_actions)
+        engine.reader.schema = reader.schema
+        return engine
 
     def _adopt(self, engine: Engine) -> None:
         ends = check_reward_range(self.reward_range)
@@ -116,7 +122,12 @@ class BanditEstimator(Parameters, ABC):
     # -- many at a time
 
     def _checked(
-        self, contexts: Any, actions: Any = None, rewards: Any = None, propensities: Any = None
+        self,
+        contexts: Any,
+        actions: Any = None,
+        rewards: Any = None,
+        propensities: Any = None,
+        reader: ContextReader | None = None,
     ) -> Interactions:
         """One log, or four columns, as a log of this learner's range."""
         given = log_or_columns(contexts, actions, rewards, propensities)
@@ -130,7 +141,7 @@ class BanditEstimator(Parameters, ABC):
                     f" for {type(self).__name__}"
                 )
         contexts, actions, rewards, propensities = given
-        rows = self._reader.rows(contexts)
+        rows = (reader or self._reader).rows(contexts)
         checked = self._check_actions(rows, actions)
         ends = check_reward_range(self.reward_range)
         return Interactions(rows, checked, rewards, propensities, ends, n_actions, self._density)
@@ -140,10 +151,11 @@ class BanditEstimator(Parameters, ABC):
 
         The batch is four columns, or one log: `Interactions` or a `Log`.
         """
-        batch = self._checked(contexts, actions, rewards, propensities)
+        reader = self._reader
+        batch = self._checked(contexts, actions, rewards, propensities, reader)
         if not len(batch):
             return self
-        engine = self._engine or self._make_engine(n_inputs(batch.contexts), batch.n_actions)
+        engine = self._engine or self._first_engine(reader, batch.contexts, batch.n_actions)
         engine.extend(batch)
         if len(engine.log) == len(batch):
             engine.imitate()
@@ -158,10 +170,11 @@ class BanditEstimator(Parameters, ABC):
         """
         before, self._engine = self._engine, None
         try:
-            batch = self._checked(contexts, actions, rewards, propensities)
+            reader = self._reader
+            batch = self._checked(contexts, actions, rewards, propensities, reader)
             if not len(batch):
                 raise InvalidInput("fit: found no rows, expected at least one")
-            engine = self._make_engine(n_inputs(batch.contexts), batch.n_actions)
+            engine = self._first_engine(reader, batch.contexts, batch.n_actions)
             # Members of a union are weighed on rows they have not learned from: the second half, then learned from too.
             half = len(batch) // 2 if len(engine.members) > 1 else 0
             for rows in (batch[:half], batch[half:]):
@@ -189,14 +202,21 @@ class BanditEstimator(Parameters, ABC):
             contexts, rewards = stretch.contexts, stretch.rewards
         else:
             contexts, rewards = world
-        contexts = self._reader.rows(contexts)[:rounds]
+        reader = self._reader
+        contexts = reader.rows(contexts)[:rounds]
         paid, n_actions = self._rewards(len(contexts), rewards)
         if self._engine is None:
-            self._adopt(self._make_engine(n_inputs(contexts), n_actions))
+            self._adopt(self._first_engine(reader, contexts, n_actions))
         done = self._begun().run(contexts, paid)
         return Run(done.actions, done.rewards, done.propensities)
 
     # -- what has been learned
+
+    @property
+    def feature_names_in_(self) -> tuple[str, ...]:
+        """Of the columns of frames, or the keys of rows, that it began with; none where contexts have no names."""
+        schema = self._begun().reader.schema
+        return () if schema is None else tuple(field.name for field in schema.fields)
 
     @property
     def log_(self) -> Interactions:
@@ -272,6 +292,8 @@ class BanditEstimator(Parameters, ABC):
         if self._engine is not None:
             state, arrays = self._engine.state()
             header |= {"engine": state, "width": self._engine.log.width, "n_actions": getattr(self, "n_actions_", None)}
+            if self._engine.reader.schema is not None:
+                header["schema"] = encode(self._engine.reader.schema)
         write(path, header, arrays)
 
 
@@ -288,6 +310,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         learner = kind(**{**kind._earlier, **{n: decode(v) for n, v in header["params"].items()}})
         if "engine" in header:
             engine = learner._make_engine(header["width"], header["n_actions"])
+            engine.reader.schema = decode(header.get("schema"))
             engine.restore(header["engine"], arrays)
             learner._adopt(engine)
     except (KeyError, TypeError) as error:

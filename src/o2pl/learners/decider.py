@@ -188,7 +188,9 @@ class Decider:
         header = {
             "class": "Decider",
             "sharpness": self.sharpness,
-            "reader": encode((self.reader.width, isinstance(self.reader, SetsReader), dictionaries, numbered)),
+            "reader": encode(
+                (self.reader.width, isinstance(self.reader, SetsReader), dictionaries, numbered, self.reader.schema)
+            ),
             "members": [[encode(member.features), encode(member.policy)] for member in self.members],
         }
         arrays: dict[str, Array] = {"acting": self._acting}

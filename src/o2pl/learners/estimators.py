@@ -157,8 +157,9 @@ class O2PL(DiscreteEstimator):
             exploration=exploration,
             random_state=random_state,
         )
-        rows = learner._checked(contexts, actions, rewards, propensities)
-        engine = learner._make_engine(rows.contexts.shape[1], None)
+        reader = learner._reader
+        rows = learner._checked(contexts, actions, rewards, propensities, reader)
+        engine = learner._first_engine(reader, rows.contexts, None)
         engine.begin_at(rows, found.params_)
         learner._adopt(engine)
         learner.improvement_ = found.verdict_

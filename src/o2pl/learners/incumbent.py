@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from o2pl.contexts import DenseReader
 from o2pl.errors import InvalidInput
 from o2pl.interactions import Interactions, log_or_columns
 from o2pl.learners.member import LINEAR
@@ -32,7 +33,6 @@ from o2pl.policies import Softmax, log_likelihood, log_probabilities
 from o2pl.policies.sampling import log_softmax
 from o2pl.protocols import FeatureMap, Floats, Ints, Policy, State
 from o2pl.validation import (
-    check_contexts,
     check_count,
     check_number,
     check_reward_range,
@@ -202,6 +202,7 @@ class SafeImprovement(Parameters):
     reward_range: tuple[float, float] = (0.0, 1.0)
     random_state: Any = None
     _chosen: Learned | None = field(default=None, init=False)
+    _reader: DenseReader = field(default_factory=DenseReader, init=False)
 
     def fit(
         self,
@@ -215,7 +216,8 @@ class SafeImprovement(Parameters):
 
         `incumbent`: its probabilities of all actions, [n, K], if they are known.
         """
-        rows = self._checked(contexts, actions, rewards, propensities)
+        reader = DenseReader()
+        rows = self._checked(reader, contexts, actions, rewards, propensities)
         policy = Softmax(check_count("n_actions", rows.n_actions if self.n_actions is None else self.n_actions))
         known = None if incumbent is None else _check_probabilities(incumbent, (len(rows), policy.n_actions))
         alpha = self._objective(0.0, 0.0).alpha(len(rows))
@@ -233,10 +235,13 @@ class SafeImprovement(Parameters):
         self.verdicts_, self.verdict_, self.deploy_ = found, best, best.deploy
         self.baseline_ = float(to_reward(random_loss(rows.losses, rows.propensities), ends))
         self.n_actions_ = policy.n_actions
-        self._width = rows.contexts.shape[1]
+        reader.width = rows.contexts.shape[1]
+        self._reader = reader
         return self
 
-    def _checked(self, contexts: Any, actions: Any, rewards: Any, propensities: Any) -> Interactions:
+    def _checked(
+        self, reader: DenseReader, contexts: Any, actions: Any, rewards: Any, propensities: Any
+    ) -> Interactions:
         if self.n_actions is not None:
             check_count("n_actions", self.n_actions)
         check_number("confidence", self.confidence, 0, below=1, open_low=True)
@@ -250,7 +255,7 @@ class SafeImprovement(Parameters):
         known = given.n_actions if self.n_actions is None and isinstance(given, Interactions) else self.n_actions
         contexts, actions, rewards, propensities = given
         ends = check_reward_range(self.reward_range)
-        rows = Interactions(check_contexts(contexts), actions, rewards, propensities, ends, known, False)
+        rows = Interactions(reader.rows(contexts), actions, rewards, propensities, ends, known, False)
         if len(rows) < 2 * self.folds:
             raise InvalidInput(f"fit: found {len(rows)} rows, expected at least two for each of {self.folds} folds")
         return rows
@@ -289,7 +294,7 @@ class SafeImprovement(Parameters):
     def predict_proba(self, contexts: Any) -> Floats:
         """The new policy as it would act, [n, K]; where the incumbent should stay, its clone."""
         chosen = self._fitted()
-        return chosen.probabilities(check_contexts(contexts, self._width), self.sharpness_)
+        return chosen.probabilities(self._reader.rows(contexts), self.sharpness_)
 
     def predict(self, contexts: Any) -> Ints:
         """The likeliest action of each context, [n]."""

@@ -1,0 +1,332 @@
+"""Columns with names: `Frame`, made from pandas, polars or Arrow tables, or from rows that are dictionaries.
+
+A column is of one kind: number, bool, word, time (seconds since 1970, UTC), nested (lists and dictionaries, which
+hashed features read) or empty (nothing but missing values). pandas, polars and whatever else hands out Arrow streams
+come through PyArrow, one path for all; without PyArrow their values are looked at one by one.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from o2pl.errors import InvalidInput
+from o2pl.protocols import Array, Ints
+
+KINDS = {
+    "number": "numbers",
+    "bool": "booleans",
+    "word": "words",
+    "time": "dates or times",
+    "nested": "lists or dictionaries",
+    "empty": "nothing but missing values",
+}
+
+
+class Column(NamedTuple):
+    """values [n]: float64 with NaN where missing; of words their numbers, -1 where missing; of nested ones objects."""
+
+    kind: str
+    values: Array
+    words: tuple[str, ...] = ()  # that the numbers stand for
+
+    def missing(self) -> Array:
+        """Where there is no value, [n]."""
+        if self.kind == "word":
+            return np.asarray(self.values < 0)
+        if self.kind == "nested":
+            return np.array([one is None for one in self.values], bool)
+        return np.isnan(self.values)
+
+    def objects(self) -> list[Any]:
+        """As Python's own values, None where there is none."""
+        if self.kind == "word":
+            named = (*self.words, None)  # -1 is the last
+            return [named[code] for code in self.values.tolist()]
+        if self.kind == "nested":
+            return list(self.values)
+        made: Any = {"bool": bool, "time": lambda seconds: datetime.fromtimestamp(seconds, UTC)}.get(self.kind, float)
+        return [None if value != value else made(value) for value in self.values.tolist()]
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Named columns of one length. `frame[:10]` and `frame[rows]` are some of the rows, `frame["age"]` a column."""
+
+    columns: dict[str, Column]
+    n: int
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __getitem__(self, rows: Any) -> Any:
+        if isinstance(rows, str):
+            column = self.columns[rows]
+            return np.array(column.objects(), object) if column.kind in ("word", "nested") else column.values
+        kept = {name: Column(kind, values[rows], words) for name, (kind, values, words) in self.columns.items()}
+        return Frame(kept, len(np.arange(self.n)[rows]))
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
+        """The matrix of a frame that is all numbers."""
+        matrix = self.numbers()
+        if matrix is None:
+            raise TypeError(f"{self!r} has words, times or missing values")
+        return matrix.astype(np.float32 if dtype is None else dtype)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n, len(self.columns)
+
+    def __repr__(self) -> str:
+        return f"Frame of {self.n} rows: " + ", ".join(f"{name} ({one.kind})" for name, one in self.columns.items())
+
+    def numbers(self) -> Array | None:
+        """The matrix [n, d] where all columns are numbers or booleans and none is missing, else None."""
+        if any(column.kind not in ("number", "bool") for column in self.columns.values()):
+            return None
+        matrix = np.column_stack([column.values for column in self.columns.values()])
+        return None if np.isnan(matrix).any() else matrix
+
+    def dictionaries(self, missing: str | None = None) -> list[dict[str, Any]]:
+        """Rows as hashed features read them: times as words and a number, `missing` in the place of what is not there.
+
+        None: what is missing is left out.
+        """
+        columns = {}
+        for name, column in self.columns.items():
+            if column.kind != "empty":
+                values = _calendar(column) if column.kind == "time" else column.objects()
+                columns[name] = [missing if value is None else value for value in values]
+        if not columns:
+            return [{} for _ in range(self.n)]
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _calendar(column: Column) -> list[dict[str, Any] | None]:
+    """The day as a number; hour and weekday as words."""
+    moments: list[datetime | None] = column.objects()
+    return [
+        None if m is None else {"day": m.timestamp() / 86400, "hour": f"{m.hour}", "weekday": f"{m.weekday()}"}
+        for m in moments
+    ]
+
+
+# -- what is a frame, and what a row of one
+
+
+def is_frame(given: Any) -> bool:
+    if isinstance(given, np.ndarray | list | tuple | dict):
+        return False
+    named = hasattr(given, "columns") or hasattr(given, "column_names")
+    return isinstance(given, Frame) or (
+        named and not isinstance(given, type) and (hasattr(given, "__arrow_c_stream__") or hasattr(given, "iloc"))
+    )
+
+
+def as_mapping(row: Any) -> Mapping[Any, Any] | None:
+    """A row with names as a mapping: a dictionary, a pandas Series, a named tuple; None of what has no names."""
+    if isinstance(row, Mapping):
+        return row
+    if hasattr(row, "_asdict"):
+        named: Mapping[Any, Any] = row._asdict()
+        return named
+    if hasattr(row, "to_dict") and hasattr(row, "index"):
+        of_series: Mapping[Any, Any] = row.to_dict()
+        return of_series
+    return None
+
+
+def has_names(contexts: Any) -> bool:
+    """Whether these are a frame, or a sequence of rows with names."""
+    if is_frame(contexts):
+        return True
+    sequence = isinstance(contexts, list | tuple) or (isinstance(contexts, np.ndarray) and contexts.dtype == object)
+    return bool(sequence and len(contexts) and as_mapping(contexts[0]) is not None)
+
+
+def as_frame(contexts: Any) -> Frame:
+    """Of a frame of any make, or a sequence of dictionaries."""
+    if isinstance(contexts, Frame):
+        return contexts
+    if not is_frame(contexts):
+        return frame_of_rows(contexts)
+    if importlib.util.find_spec("pyarrow") is not None:
+        return _from_arrow(arrow_table(contexts))
+    columns = {str(name): column_of(list(contexts[name]), str(name)) for name in contexts.columns}
+    return Frame(columns, len(contexts))
+
+
+# -- from Python's own values
+
+
+def frame_of_rows(rows: Sequence[Any]) -> Frame:
+    """Of dictionaries; a key that a row does not have is missing there."""
+    mappings = []
+    for place, row in enumerate(rows):
+        mapping = as_mapping(row)
+        if mapping is None:
+            raise InvalidInput(f"context, row {place}: found {type(row).__name__}, expected a dictionary as before")
+        mappings.append(mapping)
+    names = dict.fromkeys(name for mapping in mappings for name in mapping)
+    for name in names:
+        if not isinstance(name, str):
+            raise InvalidInput(
+                f"context: found the key {name!r} of type {type(name).__name__}, expected strings as keys"
+            )
+    return Frame({name: column_of([row.get(name) for row in mappings], name) for name in names}, len(mappings))
+
+
+def column_of(values: Sequence[Any], name: str) -> Column:
+    """Of values of one kind."""
+    kind, first, codes, out = "empty", 0, dict[str, int](), list[Any]()
+    for row, value in enumerate(values):
+        if type(value) is float or type(value) is int:  # most are
+            own, made = ("number", value) if value == value else ("empty", None)
+        else:
+            own, made = _kind_of(value)
+        if own == "unknown":
+            raise InvalidInput(
+                f"column {name!r}, row {row}: found {value!r} of type {type(value).__name__}, expected a number,"
+                " a word, a boolean, a date or time, or a missing value"
+            )
+        if own not in (kind, "empty"):
+            if kind == "empty":
+                kind, first = own, row
+            elif {kind, own} == {"number", "bool"}:
+                kind = "number"
+            else:
+                raise InvalidInput(
+                    f"column {name!r}, row {row}: found {value!r} of type {type(value).__name__}, expected"
+                    f" {KINDS[kind]} as in row {first}"
+                )
+        out.append(made)
+    if kind == "word":
+        numbers = np.array([-1 if word is None else codes.setdefault(word, len(codes)) for word in out], np.int64)
+        return Column(kind, numbers, tuple(codes))
+    if kind == "nested":
+        column = np.empty(len(out), object)
+        column[:] = out
+        return Column(kind, column)
+    return Column(kind, np.array([math.nan if value is None else value for value in out], np.float64))
+
+
+def _kind_of(value: Any) -> tuple[str, Any]:
+    """The kind of one value, and what a column keeps of it: None where it is missing."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return "empty", None
+    if isinstance(value, str):
+        return "word", value
+    if isinstance(value, bool | np.bool_):
+        return "bool", float(value)
+    if isinstance(value, int | float | np.integer | np.floating | Decimal):
+        return ("number", float(value)) if value == value else ("empty", None)
+    if isinstance(value, np.datetime64):
+        return (
+            ("empty", None)
+            if np.isnat(value)
+            else ("time", float(value.astype("datetime64[us]").astype(np.int64) / 1e6))
+        )
+    if isinstance(value, datetime):
+        return "time", (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
+    if isinstance(value, date):
+        return "time", datetime(value.year, value.month, value.day, tzinfo=UTC).timestamp()
+    if isinstance(value, timedelta):
+        return "number", value.total_seconds()
+    if isinstance(value, time):
+        return "number", value.hour * 3600 + value.minute * 60 + value.second + value.microsecond / 1e6
+    return ("nested", value) if isinstance(value, Mapping | list | tuple | set | np.ndarray) else ("unknown", None)
+
+
+# -- from Arrow
+
+
+def arrow_table(given: Any) -> Any:
+    """A PyArrow table of a frame of any make; pandas' index is left out."""
+    import pyarrow as pa
+
+    if isinstance(given, pa.Table):
+        return given
+    try:
+        if type(given).__module__.partition(".")[0] == "pandas":
+            return pa.Table.from_pandas(given, preserve_index=False)
+        return pa.table(given)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        for name in getattr(given, "columns", ()):  # says which row of which column is unlike the others
+            column_of(list(given[name]), str(name))
+        raise InvalidInput(f"frame: {error}") from None
+
+
+def _from_arrow(table: Any) -> Frame:
+    columns: dict[str, Column] = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if name in columns:
+            raise InvalidInput(f"column {name!r}: found twice, expected names that differ")
+        columns[name] = _arrow_column(column)
+    return Frame(columns, table.num_rows)
+
+
+def _arrow_column(column: Any) -> Column:
+    import pyarrow as pa
+    from pyarrow import types
+
+    kind = column.type
+    if types.is_dictionary(kind):
+        if not _is_text(kind.value_type):
+            return _arrow_column(column.cast(kind.value_type))
+        return _arrow_words(column.unify_dictionaries() if hasattr(column, "unify_dictionaries") else column)
+    if _is_text(kind):
+        return _arrow_words(column.cast(pa.large_string()).dictionary_encode())
+    if types.is_null(kind):
+        return Column("empty", np.full(len(column), math.nan))
+    if types.is_boolean(kind):
+        return Column("bool", _floats(column.cast(pa.int8())))
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        return Column("number", _floats(column))
+    if types.is_date(kind) or types.is_timestamp(kind):
+        moments = column.cast(pa.timestamp("us", tz=getattr(kind, "tz", None)), safe=False)
+        return Column("time", _floats(moments.cast(pa.int64())) / 1e6)
+    if types.is_duration(kind):
+        return Column("number", _floats(column.cast(pa.duration("us"), safe=False).cast(pa.int64())) / 1e6)
+    if types.is_time(kind):
+        return Column("number", _floats(column.cast(pa.time64("us"), safe=False).cast(pa.int64())) / 1e6)
+    values = np.empty(len(column), object)
+    values[:] = column.to_pylist()
+    return Column("nested", values)
+
+
+def _is_text(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def _floats(column: Any) -> Array:
+    import pyarrow as pa
+
+    values = column.cast(pa.float64(), safe=False)
+    return np.array(values.to_numpy() if isinstance(values, pa.ChunkedArray) else values.to_numpy(zero_copy_only=False))
+
+
+def _arrow_words(column: Any) -> Column:
+    """Of a dictionary-encoded column, all chunks with one dictionary."""
+    import pyarrow as pa
+
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    if not chunks:
+        return Column("word", np.empty(0, np.int64))
+    codes = [chunk.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False) for chunk in chunks]
+    words: Iterable[str] = chunks[-1].dictionary.to_pylist()
+    return Column("word", np.concatenate(codes), tuple(words))
+
+
+def word_codes(column: Column, vocabulary: Mapping[str, int], other: Any) -> Ints:
+    """The number of each row's word in a vocabulary; `other(word)` of words that it does not have; -1: missing."""
+    numbers = [vocabulary[word] if word in vocabulary else other(word) for word in column.words]
+    return np.array([*numbers, -1], np.int64)[column.values]

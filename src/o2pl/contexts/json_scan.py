@@ -1,0 +1,295 @@
+"""Kernels that go along JSON text and hash the features in it, as `DictionaryReader` hashes those of dictionaries.
+
+CRC-32 goes along with the letters, so a name is never built: the state after `user` goes on with `.age`, or with `=`
+and a word. Every place is checked against the end of the text; -1 is "malformed, or for the slow path".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from o2pl.compiled import compiled_apart, compiled_within
+from o2pl.protocols import Array, Floats
+
+_LARGEST = float(np.finfo(np.float32).max)
+_DEEPEST = 64
+
+
+def _crc_table() -> Array:
+    table = np.arange(256, dtype=np.uint32)
+    for _ in range(8):
+        table = np.where(table & 1, (table >> 1) ^ np.uint32(0xEDB88320), table >> 1).astype(np.uint32)
+    return table
+
+
+_CRC = _crc_table()
+_TENS = 10.0 ** np.arange(23)
+NO_NAME = np.uint32(0xFFFFFFFF)  # the state of an empty name
+
+
+# -- letters
+
+
+@compiled_within
+def crc(state: Any, byte: Any) -> Any:
+    return np.uint32(_CRC[(state ^ np.uint32(byte)) & np.uint32(0xFF)] ^ (state >> np.uint32(8)))
+
+
+@compiled_within
+def _mixed(state: Any) -> Any:
+    """`name_hash` of the name whose letters have been taken in."""
+    h = np.uint32(state ^ np.uint32(0xFFFFFFFF))
+    h = np.uint32((h ^ (h >> np.uint32(16))) * np.uint32(0x85EBCA6B))
+    h = np.uint32((h ^ (h >> np.uint32(13))) * np.uint32(0xC2B2AE35))
+    return np.uint32(h ^ (h >> np.uint32(16)))
+
+
+@compiled_within
+def after_space(data: Array, p: int, end: int) -> int:
+    while p < end and (data[p] == 32 or data[p] == 10 or data[p] == 13 or data[p] == 9):
+        p += 1
+    return p
+
+
+@compiled_within
+def _hex(byte: int) -> int:
+    if 48 <= byte <= 57:
+        return byte - 48
+    if 97 <= byte <= 102:
+        return byte - 87
+    return byte - 55 if 65 <= byte <= 70 else -1
+
+
+@compiled_within
+def _unicode(data: Array, p: int, end: int) -> int:
+    """The number in four hexadecimal digits, or -1."""
+    if p + 4 > end:
+        return -1
+    code = 0
+    for i in range(4):
+        digit = _hex(data[p + i])
+        if digit < 0:
+            return -1
+        code = code * 16 + digit
+    return code
+
+
+@compiled_apart
+def _text(data: Array, p: int, end: int, state: Any) -> tuple[int, Any]:
+    """From after the opening quote: the place after the closing one (-1: malformed), and the state with its letters."""
+    while p < end:
+        byte = data[p]
+        if byte == 34:
+            return p + 1, state
+        if byte != 92:
+            state = crc(state, byte)
+            p += 1
+            continue
+        if p + 1 >= end:
+            return -1, state
+        letter = data[p + 1]
+        p += 2
+        if letter == 34 or letter == 92 or letter == 47:
+            state = crc(state, letter)
+        elif letter == 98:
+            state = crc(state, 8)
+        elif letter == 102:
+            state = crc(state, 12)
+        elif letter == 110:
+            state = crc(state, 10)
+        elif letter == 114:
+            state = crc(state, 13)
+        elif letter == 116:
+            state = crc(state, 9)
+        elif letter == 117:
+            code = _unicode(data, p, end)
+            p += 4
+            if 0xD800 <= code < 0xDC00 and p + 6 <= end and data[p] == 92 and data[p + 1] == 117:
+                low = _unicode(data, p + 2, end)
+                if 0xDC00 <= low < 0xE000:
+                    code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00)
+                    p += 6
+            if code < 0 or 0xD800 <= code < 0xE000:
+                return -1, state
+            if code < 0x80:
+                state = crc(state, code)
+            elif code < 0x800:
+                state = crc(crc(state, 0xC0 | (code >> 6)), 0x80 | (code & 63))
+            elif code < 0x10000:
+                state = crc(crc(state, 0xE0 | (code >> 12)), 0x80 | ((code >> 6) & 63))
+                state = crc(state, 0x80 | (code & 63))
+            else:
+                state = crc(crc(state, 0xF0 | (code >> 18)), 0x80 | ((code >> 12) & 63))
+                state = crc(crc(state, 0x80 | ((code >> 6) & 63)), 0x80 | (code & 63))
+        else:
+            return -1, state
+    return -1, state
+
+
+@compiled_apart
+def _number(data: Array, p: int, end: int) -> tuple[int, float]:
+    """The place after a number (-1: for the slow path), and the number, correctly rounded."""
+    negative = data[p] == 45
+    if negative:
+        p += 1
+    mantissa, digits, exponent, first = np.int64(0), 0, 0, p
+    while p < end and 48 <= data[p] <= 57:
+        mantissa = mantissa * 10 + (data[p] - 48)
+        digits += mantissa > 0
+        p += 1
+        if digits > 15:
+            return -1, 0.0
+    if p == first:
+        return -1, 0.0
+    if p < end and data[p] == 46:
+        p += 1
+        while p < end and 48 <= data[p] <= 57:
+            mantissa = mantissa * 10 + (data[p] - 48)
+            digits += mantissa > 0
+            exponent -= 1
+            p += 1
+            if digits > 15:
+                return -1, 0.0
+    if p < end and (data[p] == 101 or data[p] == 69):
+        p += 1
+        below = p < end and data[p] == 45
+        if p < end and (data[p] == 45 or data[p] == 43):
+            p += 1
+        power, first = 0, p
+        while p < end and 48 <= data[p] <= 57 and power < 1000:
+            power = power * 10 + (data[p] - 48)
+            p += 1
+        if p == first:
+            return -1, 0.0
+        exponent += -power if below else power
+    if exponent < -22 or exponent > 22:
+        if mantissa != 0:
+            return -1, 0.0
+        exponent = 0
+    value = float(mantissa)
+    value = value * _TENS[exponent] if exponent >= 0 else value / _TENS[-exponent]
+    if value > _LARGEST:
+        return -1, 0.0
+    return p, -value if negative else value
+
+
+# -- values
+
+
+@compiled_apart
+def scan_value(data: Array, p: int, end: int, state: Any, hashes: Array, values: Floats, n: int) -> tuple[int, int]:
+    """The features of a value whose name has this state, written from n on: the place after it (-1: slow), and n."""
+    states, named, places = np.empty(_DEEPEST, np.uint32), np.empty(_DEEPEST, np.bool_), np.empty(_DEEPEST, np.int64)
+    depth = -1  # of the object (place -1) or list (place: that of the element) around
+    while True:
+        p = after_space(data, p, end)
+        if p >= end:
+            return -1, n
+        if depth >= 0:
+            byte = data[p]
+            if byte == 44:
+                if places[depth] >= 0:
+                    places[depth] += 1
+                p += 1
+                continue
+            if byte == (93 if places[depth] >= 0 else 125):
+                depth -= 1
+                p += 1
+                if depth < 0:
+                    return p, n
+                continue
+            state = states[depth]
+            if places[depth] < 0:
+                if byte != 34:
+                    return -1, n
+                p, state = _text(data, p + 1, end, crc(state, 46) if named[depth] else state)
+                if p < 0:
+                    return -1, n
+                p = after_space(data, p, end)
+                if p >= end or data[p] != 58:
+                    return -1, n
+                p = after_space(data, p + 1, end)
+                if p >= end:
+                    return -1, n
+        byte = data[p]
+        if byte == 123 or byte == 91:
+            if depth + 1 >= _DEEPEST or (byte == 91 and depth >= 0 and places[depth] >= 0):
+                return -1, n
+            depth += 1
+            states[depth], named[depth], places[depth] = state, True, -1 if byte == 123 else 0
+            p += 1
+            continue
+        if byte == 34:
+            p, state = _text(data, p + 1, end, crc(state, 61))
+            if p < 0:
+                return -1, n
+            hashes[n], values[n] = _mixed(state), 1
+            n += 1
+        elif byte == 116 or byte == 102 or byte == 110:
+            length = 5 if byte == 102 else 4
+            if p + length > end:
+                return -1, n
+            if byte != 110:
+                state = crc(state, 61)
+                for i in range(length):
+                    state = crc(state, data[p + i])
+                hashes[n], values[n] = _mixed(state), 1
+                n += 1
+            p += length
+        else:
+            p, number = _number(data, p, end)
+            if p < 0:
+                return -1, n
+            if depth >= 0 and places[depth] >= 0:
+                state, place, power = crc(state, 91), places[depth], 1
+                while power * 10 <= place:
+                    power *= 10
+                while power > 0:
+                    state = crc(state, 48 + place // power % 10)
+                    power //= 10
+                state = crc(state, 93)
+            hashes[n], values[n] = _mixed(state), number
+            n += 1
+        if depth < 0:
+            return p, n
+
+
+@compiled_apart
+def scan_key(data: Array, p: int, end: int, state: Any) -> tuple[int, Any]:
+    """From an opening quote: the place of the value after the key and its colon (-1: malformed), and the state."""
+    p, state = _text(data, p + 1, end, state)
+    if p < 0:
+        return -1, state
+    p = after_space(data, p, end)
+    if p >= end or data[p] != 58:
+        return -1, state
+    p = after_space(data, p + 1, end)
+    return (p if p < end else -1), state
+
+
+@compiled_apart
+def skip_value(data: Array, p: int, end: int) -> int:
+    """The place after a value that is not read; -1: malformed."""
+    depth = 0
+    while p < end:
+        byte = data[p]
+        if byte == 34:
+            p += 1
+            while p < end and data[p] != 34:
+                p += 2 if data[p] == 92 else 1
+            if p >= end:
+                return -1
+        elif byte == 123 or byte == 91:
+            depth += 1
+        elif byte == 125 or byte == 93:
+            if depth == 0:
+                return p
+            depth -= 1
+        elif byte == 44 and depth == 0:
+            return p
+        p += 1
+        if depth == 0 and (byte == 34 or byte == 125 or byte == 93):
+            return p
+    return -1

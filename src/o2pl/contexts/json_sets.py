@@ -1,0 +1,195 @@
+"""Action sets in JSON, as Vowpal Wabbit's dsjson has them, straight to hashed features: no dictionaries in between.
+
+One compiled pass over the text makes what `dictionary_sets` makes of the parsed dictionaries. Text that is out of the
+ordinary (numbers of more than 15 digits, lists in lists, anything malformed) is left to the slow path, which reads it
+or says what is wrong with it. A key that stands twice counts twice, as it does in VW.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from o2pl.compiled import compiled, compiled_apart
+from o2pl.contexts.dictionaries import expand, expanded_size
+from o2pl.contexts.json_scan import NO_NAME, after_space, crc, scan_key, scan_value, skip_value
+from o2pl.protocols import Array, Floats, Ints
+from o2pl.rows import ActionSets, SparseRows
+
+
+def json_sets(texts: Sequence[bytes], mask: int, signed: bool) -> ActionSets | None:
+    """Of contexts with `_multi`; None where one of them is for the slow path.
+
+    Features of an action, then those that all share, then the products of both.
+    """
+    data = np.frombuffer(b"".join(texts) + b" ", np.uint8)
+    ends = np.cumsum([0] + [len(text) for text in texts])
+    room = len(data) // 2 + 2  # a feature takes two bytes at least
+    hashes, values = np.empty(room, np.uint32), np.empty(room, np.float32)
+    shared, rows = np.zeros((len(texts), 2), np.int64), np.zeros(len(data) + 2, np.int64)  # an action: 3 bytes
+    sizes = np.zeros(len(texts) + 1, np.int64)
+    if not _scan_sets(data, ends, hashes, values, shared, rows, sizes):
+        return None
+    offsets = np.cumsum(sizes)
+    total = int(offsets[-1])
+    out_offsets = np.zeros(total + 1, np.int64)
+    longest = _sizes(shared, rows, offsets, out_offsets)
+    indices, out_values = np.empty(out_offsets[-1], np.int32), np.empty(out_offsets[-1], np.float32)
+    both = np.empty((max(longest, 1), 2), np.uint32)
+    _fill(
+        hashes, values, shared, rows, offsets, both, both.view(np.float32), np.uint32(mask), signed, indices, out_values
+    )
+    return ActionSets(SparseRows(indices, out_values, out_offsets, mask + 1), offsets)
+
+
+# -- sets
+
+
+@compiled_apart
+def _action(data: Array, p: int, end: int, hashes: Array, values: Floats, n: int) -> tuple[int, int]:
+    """The features of one action, an object; keys that begin with _ are VW's own."""
+    p += 1
+    while True:
+        p = after_space(data, p, end)
+        if p >= end:
+            return -1, n
+        if data[p] == 125:
+            return p + 1, n
+        if data[p] == 44:
+            p += 1
+            continue
+        if data[p] != 34 or p + 1 >= end:
+            return -1, n
+        hidden, before = data[p + 1] == 95, n
+        p, state = scan_key(data, p, end, np.uint32(NO_NAME))
+        if p < 0:
+            return -1, n
+        p, n = scan_value(data, p, end, state, hashes, values, n)
+        if p < 0:
+            return -1, n
+        if hidden:
+            n = before
+
+
+@compiled
+def _is_multi(data: Array, p: int, end: int) -> bool:
+    """Whether the key that begins here is "_multi"."""
+    return (
+        p + 8 <= end and data[p + 1] == 95 and data[p + 2] == 109 and data[p + 3] == 117 and data[p + 4] == 108
+        and data[p + 5] == 116 and data[p + 6] == 105 and data[p + 7] == 34
+    )  # fmt: skip
+
+
+@compiled
+def _scan_sets(
+    data: Array, ends: Ints, hashes: Array, values: Floats, shared: Ints, rows: Ints, sizes: Ints
+) -> bool:  # fmt: skip
+    """Features of all contexts, one after another: those that set s shares are shared[s, 0] … shared[s, 1], those of
+    action k rows[2 k] … rows[2 k + 1]. sizes[s + 1]: the actions of set s. False: one is for the slow path.
+    """
+    prefix = np.uint32(NO_NAME)
+    for byte in (115, 104, 97, 114, 101, 100):  # "shared"
+        prefix = crc(prefix, byte)
+    prefix = crc(prefix, 46)
+    n, k = 0, 0
+    for s in range(len(ends) - 1):
+        p, end = after_space(data, ends[s], ends[s + 1]), ends[s + 1]
+        if p >= end or data[p] != 123:
+            return False
+        # Twice over the keys: what is shared first, since `_multi` may stand before some of it.
+        for actions in (False, True):
+            at = p + 1
+            if not actions:
+                shared[s, 0] = n
+            while True:
+                at = after_space(data, at, end)
+                if at >= end:
+                    return False
+                if data[at] == 125:
+                    break
+                if data[at] == 44:
+                    at += 1
+                    continue
+                if data[at] != 34 or at + 1 >= end:
+                    return False
+                multi, hidden = _is_multi(data, at, end), data[at + 1] == 95
+                at, state = scan_key(data, at, end, prefix)
+                if at < 0:
+                    return False
+                if multi and actions:
+                    if data[at] != 91 or sizes[s + 1] > 0:
+                        return False
+                    at += 1
+                    while True:
+                        at = after_space(data, at, end)
+                        if at >= end:
+                            return False
+                        if data[at] == 93:
+                            at += 1
+                            break
+                        if data[at] == 44:
+                            at += 1
+                            continue
+                        if data[at] != 123:
+                            return False
+                        rows[2 * k] = n
+                        at, n = _action(data, at, end, hashes, values, n)
+                        if at < 0:
+                            return False
+                        rows[2 * k + 1] = n
+                        k += 1
+                        sizes[s + 1] += 1
+                elif multi or actions:
+                    at = skip_value(data, at, end)
+                    if at < 0:
+                        return False
+                else:
+                    before = n
+                    at, n = scan_value(data, at, end, state, hashes, values, n)
+                    if at < 0:
+                        return False
+                    if hidden:
+                        n = before
+            if not actions:
+                shared[s, 1] = n
+        if sizes[s + 1] == 0:
+            return False
+    return True
+
+
+# -- rows
+
+
+@compiled
+def _sizes(shared: Ints, rows: Ints, offsets: Ints, out_offsets: Ints) -> int:
+    """Entries of each row, as offsets; the largest number of features that a row has without products."""
+    longest, segments, pairs = 0, np.zeros((2, 2), np.int64), np.array([[1, 0]])
+    for s in range(len(shared)):
+        common = shared[s, 1] - shared[s, 0]
+        for k in range(offsets[s], offsets[s + 1]):
+            own = rows[2 * k + 1] - rows[2 * k]
+            segments[0, 1], segments[1, 0], segments[1, 1] = own, own, own + common
+            out_offsets[k + 1] = out_offsets[k] + expanded_size(own + common, segments, pairs)
+            longest = max(longest, own + common)
+    return longest
+
+
+@compiled
+def _fill(
+    hashes: Array, values: Floats, shared: Ints, rows: Ints, offsets: Ints, both: Array, both_values: Floats,
+    mask: Any, signed: bool, indices: Ints, out_values: Floats,
+) -> None:  # fmt: skip
+    """`both` [longest, 2] holds a row's features as `expand` reads them; both_values is the same memory."""
+    at, segments, pairs = 0, np.zeros((2, 2), np.int64), np.array([[1, 0]])
+    for s in range(len(shared)):
+        common = shared[s, 1] - shared[s, 0]
+        for k in range(offsets[s], offsets[s + 1]):
+            first, own = rows[2 * k], rows[2 * k + 1] - rows[2 * k]
+            for i in range(own):
+                both[i, 0], both_values[i, 1] = hashes[first + i], values[first + i]
+            for i in range(common):
+                both[own + i, 0], both_values[own + i, 1] = hashes[shared[s, 0] + i], values[shared[s, 0] + i]
+            segments[0, 1], segments[1, 0], segments[1, 1] = own, own, own + common
+            at = expand(both, both_values, own + common, segments, pairs, mask, signed, at, indices, out_values)

@@ -1,0 +1,123 @@
+"""Action sets of dictionaries: features of each action, features that all share, and their products.
+
+A context is one of
+
+    [{...}, {...}]                                one dictionary per action
+    {"shared": {...}, "actions": [{...}, ...]}    and what they share: the user, the page, the hour
+    ({...}, [{...}, ...])                         the same
+    {"user": {...}, "_multi": [{...}, ...]}       the same, as Vowpal Wabbit writes it
+
+The number of actions may differ from round to round. What is shared tells actions apart only together with their own
+features, so the products of both (user × item) are features too: all of them, or those of `Hashed(interactions=...)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from o2pl.contexts.dictionaries import DictionaryReader, entries_of
+from o2pl.contexts.frames import as_frame, is_frame
+from o2pl.contexts.json_sets import json_sets
+from o2pl.errors import InvalidInput
+from o2pl.protocols import Ints
+from o2pl.rows import ActionSets, SparseRows
+
+_MANY = 2000  # texts from which on the compiled reader is worth compiling
+_BLOCK = 4096  # texts at a time
+_EXPECTED = (
+    "a list of dictionaries, one per action, or {'shared': {...}, 'actions': [{...}, ...]},"
+    " or a pair of shared features and such a list"
+)
+
+
+def split_set(context: Any) -> tuple[Mapping[Any, Any], Sequence[Any]]:
+    """What the actions share, and the features of each."""
+    shared: Any = {}
+    actions = context
+    if isinstance(context, Mapping) and "_multi" in context:
+        shared, actions = _own(context), context["_multi"]
+        if isinstance(actions, list | tuple):
+            actions = [_own(action) if isinstance(action, Mapping) else action for action in actions]
+    elif isinstance(context, Mapping) and "actions" in context and set(context) <= {"shared", "actions"}:
+        shared, actions = context.get("shared") or {}, context["actions"]
+    elif isinstance(context, tuple) and len(context) == 2 and not isinstance(context[1], Mapping):
+        shared, actions = context[0] or {}, context[1]
+    if is_frame(actions):
+        actions = as_frame(actions).dictionaries()
+    listed = isinstance(actions, Sequence | np.ndarray) and not isinstance(actions, str | bytes)
+    if not listed or not len(actions):
+        raise InvalidInput(f": found {type(context).__name__}, expected {_EXPECTED}")
+    if not isinstance(shared, Mapping):
+        raise InvalidInput(f", shared: found {type(shared).__name__}, expected a dictionary of features")
+    return shared, actions
+
+
+def _own(features: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Without the keys that begin with _, which are VW's."""
+    return {key: value for key, value in features.items() if not str(key).startswith("_")}
+
+
+def is_set(context: Any) -> bool:
+    """Whether this is an action set of dictionaries."""
+    if isinstance(context, Mapping):
+        return "_multi" in context or ("actions" in context and set(context) <= {"shared", "actions"})
+    listed = isinstance(context, list | tuple) and len(context) > 0
+    return (
+        listed
+        and all(isinstance(part, Mapping | list | tuple) or part is None for part in context[:2])
+        and (
+            isinstance(context[-1], Mapping)
+            or (isinstance(context, tuple) and len(context) == 2 and is_set(context[1]))
+        )
+    )
+
+
+def dictionary_sets(reader: DictionaryReader, contexts: Any) -> ActionSets:
+    """Sets of sparse rows, one row per action."""
+    if isinstance(contexts, ActionSets):
+        if not isinstance(contexts.values, SparseRows):
+            raise InvalidInput("action sets: found rows of numbers, expected dictionaries, one per action")
+        return ActionSets(reader.rows(contexts.values), contexts.offsets)
+    texts = getattr(contexts, "values", None)  # of Records
+    if reader.interactions or texts is None or len(texts) < _MANY or not isinstance(texts[0], bytes):
+        return _parsed_sets(reader, contexts)
+    made = []
+    for start in range(0, len(texts), _BLOCK):
+        own = slice(start, start + _BLOCK)
+        found = json_sets(texts[own], reader.width - 1, reader.signed) if _all_texts(texts[own]) else None
+        made.append(_parsed_sets(reader, contexts[own], start) if found is None else found)
+    return _joined(made)
+
+
+def _all_texts(texts: Any) -> bool:
+    return all(type(text) is bytes for text in texts)
+
+
+def _joined(sets: list[ActionSets]) -> ActionSets:
+    values: list[SparseRows] = [one.values for one in sets]
+    rows = SparseRows(
+        np.concatenate([one.indices for one in values]),
+        np.concatenate([one.values for one in values]),
+        np.concatenate([[0], np.cumsum(np.concatenate([np.diff(one.offsets) for one in values]))]),
+        values[0].width,
+    )
+    return ActionSets(rows, np.concatenate([[0], np.cumsum(np.concatenate([one.sizes for one in sets]))]))
+
+
+def _parsed_sets(reader: DictionaryReader, contexts: Any, first: int = 0) -> ActionSets:
+    """Dictionary by dictionary; rows are numbered from `first` on."""
+    parts: list[bytes] = []
+    ends, sizes, segments = [0], [0], list[Ints]()
+    for row, context in enumerate(contexts, first):
+        try:
+            shared, actions = split_set(context)
+            reader.set_parts(shared, actions, parts, ends, segments)
+        except InvalidInput as error:
+            raise InvalidInput(f"action set {row}{error}") from None
+        sizes.append(len(actions))
+    stacked = np.array(segments, np.int64).reshape(len(segments), -1, 2)
+    rows = reader.expanded(entries_of(parts), np.array(ends), stacked, reader.set_pairs)
+    return ActionSets(rows, np.cumsum(sizes))

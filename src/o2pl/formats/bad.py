@@ -1,0 +1,40 @@
+"""Rows that cannot be read: named with file and line, refused, or tolerated up to a number and reported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from o2pl.errors import InvalidInput
+
+
+@dataclass
+class BadRows:
+    """Of one file. The first row beyond `limit` is an error."""
+
+    file: str
+    limit: int = 0
+    header: bool = False  # CSV: rows are lines, after a first one with the names
+    lines: list[int] = field(default_factory=list)  # that could not be parsed
+    found: list[str] = field(default_factory=list)
+
+    def line(self, number: int, reason: str) -> None:
+        """A line, counted from 1, that cannot be parsed."""
+        self.lines.append(number)
+        self._add(f"line {number}", reason)
+
+    def row(self, number: int, reason: str) -> None:
+        """A row, counted from 0 among those that could be parsed, that cannot be used."""
+        if not self.header:
+            self._add(f"row {number}", reason)
+            return
+        number += 2
+        for line in sorted(self.lines):
+            number += line <= number
+        self._add(f"line {number}", reason)
+
+    def _add(self, where: str, reason: str) -> None:
+        message = f"{self.file}, {where}: {reason}"
+        self.found.append(message)
+        if len(self.found) > self.limit:
+            allowed = f" ({len(self.found)} bad rows, expected at most {self.limit})" if self.limit else ""
+            raise InvalidInput(message + allowed)

@@ -1,0 +1,70 @@
+"""`o2pl convert` and `o2pl describe`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from o2pl.evaluation.command import reward_range
+from o2pl.formats.bad import BadRows
+from o2pl.formats.columns import bad_rows_of, read_log
+from o2pl.formats.describe import describe
+from o2pl.formats.files import kind_of_file, kind_of_suffix, read_tables, write_tables
+from o2pl.formats.nested import numbers_table
+from o2pl.interactions import Interactions
+from o2pl.validation import RewardRange
+
+LOG_HELP = (
+    "Parquet (a file or a folder), Arrow or CSV with columns `action`, `reward`, `propensity` and the context;"
+    " VW's dsjson or text; or a saved learner."
+)
+Log = Annotated[Path, typer.Argument(help=LOG_HELP)]
+SkipBad = Annotated[int, typer.Option(min=0, help="Leave out up to so many rows that cannot be read, and say which.")]
+
+
+def convert(
+    log: Log,
+    out: Annotated[Path, typer.Argument(help="`.parquet`, `.arrow`, `.csv`, `.dsjson` or `.vw` (VW's text).")],
+    skip_bad: SkipBad = 0,
+) -> None:
+    """Write a log in another format: the ending of OUT says which.
+
+    OUT appears when it is whole. What VW reads from dsjson or from its text, it reads from what was converted too, also
+    when there was Parquet in between.
+    """
+    kind_of_suffix(out)  # before anything is read
+    kind = kind_of_file(log)
+    bad = bad_rows_of(log, kind, skip_bad)
+    tables = iter([numbers_table(read_log(log))]) if kind == "learner" else read_tables(log, bad)
+    rows = write_tables(out, tables)
+    say_bad(bad)
+    typer.echo(f"{rows:,} rows: {out}")
+
+
+def describe_log(
+    log: Log,
+    rewards: Annotated[
+        str | None, typer.Option(help="The lowest and highest reward there can be, such as `0,1`.")
+    ] = None,
+    skip_bad: SkipBad = 0,
+) -> None:
+    """Say what is in a log, whether its propensities hold, what has drifted, and what can be done with it."""
+    found = read_and_say(log, None if rewards is None else reward_range(rewards), skip_bad)
+    typer.echo(str(describe(found, str(log))))
+
+
+def read_and_say(log: Path, ends: RewardRange | None, skip_bad: int) -> Interactions:
+    """The log, and on the screen what was left out."""
+    bad = bad_rows_of(log, kind_of_file(log), skip_bad)
+    found = read_log(log, reward_range=ends, skip_bad=bad)
+    say_bad(bad)
+    return found
+
+
+def say_bad(bad: BadRows) -> None:
+    for message in bad.found[:20]:
+        typer.echo(f"left out: {message}", err=True)
+    if len(bad.found) > 20:
+        typer.echo(f"left out: {len(bad.found) - 20} more", err=True)

@@ -1,0 +1,171 @@
+"""What a log holds, how healthy its propensities are, and what can be learned and evaluated from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from o2pl.contexts import Frame, Records
+from o2pl.contexts.frames import KINDS
+from o2pl.evaluation.calibration import FEWEST, propensity_calibration
+from o2pl.evaluation.diagnostics import drift
+from o2pl.evaluation.logs import with_numbers
+from o2pl.interactions import Interactions
+from o2pl.protocols import Floats
+from o2pl.rows import ActionSets
+
+_SAMPLE = 50_000  # rows at most that are tested
+_LEVEL = 0.01  # below this p-value a test speaks
+
+
+@dataclass(frozen=True)
+class Description:
+    """Lines of what was found, by heading; and the command to type next."""
+
+    sections: dict[str, tuple[str, ...]]
+    warnings: tuple[str, ...]
+    following: str
+
+    def __str__(self) -> str:
+        lines = [f"{heading:12s} {line}" for heading, found in self.sections.items() for line in found]
+        lines += [f"warning: {warning}" for warning in self.warnings]
+        return "\n".join([*lines, f"next: {self.following}"])
+
+
+def describe(log: Interactions, name: str = "LOG") -> Description:
+    """Of a log that was read; `name` is what the next command should call it."""
+    warnings: list[str] = []
+    some = log[-_SAMPLE:]
+    numbers = with_numbers(some)
+    sections = {
+        "rows": (f"{len(log):,}",),
+        "context": _contexts(log),
+        "actions": _actions(log, warnings),
+        "rewards": _rewards(log, warnings),
+        "propensities": _propensities(log, numbers, warnings),
+        "drift": _drift(numbers, warnings),
+    }
+    sections["use"] = _uses(log, warnings)
+    kind = "hashed actionwise" if _sets(log) else "union"
+    low, high = _range(log)
+    ends = f" --rewards {low:g},{high:g}"
+    policy = "uniform" if not log.continuous else "logged"
+    following = f"o2pl evaluate {name} --policy {policy} --baseline logged{ends}"
+    if not log.continuous:
+        learner = f'o2pl.Bandit(policy="{kind}", reward_range=({low:g}, {high:g}))'
+        sections["learn"] = (f'{learner}.fit(o2pl.read_log("{name}"))',)
+    return Description(sections, tuple(warnings), following)
+
+
+def _sets(log: Interactions) -> bool:
+    contexts = log.contexts
+    return isinstance(contexts, ActionSets) or (isinstance(contexts, Records) and contexts.sizes is not None)
+
+
+def _range(log: Interactions) -> tuple[float, float]:
+    """Stated, or a guess: 0 to 1 where all rewards are within, else what was seen."""
+    if log.reward_range is not None:
+        return log.reward_range
+    low, high = float(log.rewards.min()), float(log.rewards.max())
+    return (0.0, 1.0) if low >= 0 and high <= 1 else (low, high if high > low else low + 1)
+
+
+def _contexts(log: Interactions) -> tuple[str, ...]:
+    contexts = log.contexts
+    if isinstance(contexts, Frame):
+        lines = []
+        for name, column in contexts.columns.items():
+            missing = float(column.missing().mean()) if len(contexts) else 0.0
+            words = f", {len(column.words)} different" if column.kind == "word" else ""
+            lines.append(f"{name}: {KINDS[column.kind]}{words}{f', {missing:.1%} missing' if missing else ''}")
+        return (f"{len(lines)} columns", *lines[:20], *(["…"] if len(lines) > 20 else []))
+    if isinstance(contexts, Records):
+        example = repr(contexts[0])
+        return ("dictionaries", f"such as {example if len(example) < 160 else example[:157] + '...'}")
+    if isinstance(contexts, ActionSets):
+        return ("a row of numbers for each action",)
+    return (f"rows of {contexts.shape[1]} numbers",)
+
+
+def _actions(log: Interactions, warnings: list[str]) -> tuple[str, ...]:
+    if log.continuous:
+        quantiles = np.quantile(log.actions, [0, 0.5, 1])
+        return (f"real numbers from {quantiles[0]:.4g} to {quantiles[2]:.4g}, median {quantiles[1]:.4g}",)
+    if _sets(log):
+        sizes: Any = log.contexts.sizes
+        counts = f"{sizes.min()} to {sizes.max()}" if sizes.min() < sizes.max() else str(sizes.min())
+        return (f"sets of {counts} actions with features of their own, mean {sizes.mean():.1f}",)
+    plays = np.bincount(log.actions, minlength=log.n_actions or 0)
+    order = np.argsort(-plays, kind="stable")
+    shares = [f"{log.action_name(int(a))} {plays[a] / len(log):.1%}" for a in order[:10]]
+    never = int((plays == 0).sum())
+    if never:
+        warnings.append(f"{never} of {len(plays)} actions were never played: the log says nothing of them.")
+    if (plays > 0).sum() == 1:
+        warnings.append("Only one action was ever played: nothing can be learned from this log.")
+    return (f"{len(plays)}, played " + ", ".join(shares) + (", …" if len(plays) > 10 else ""),)
+
+
+def _rewards(log: Interactions, warnings: list[str]) -> tuple[str, ...]:
+    rewards = log.rewards
+    low, high, mean = float(rewards.min()), float(rewards.max()), float(rewards.mean())
+    if low == high:
+        warnings.append(f"Every reward is {low:g}: nothing can be learned from this log.")
+        return (f"all {low:g}",)
+    binary = bool(((rewards == low) | (rewards == high)).all())
+    error = float(rewards.std(ddof=1)) / np.sqrt(len(rewards))
+    kinds = f"{low:g} or {high:g}" if binary else f"from {low:g} to {high:g}"
+    return (f"{kinds}, mean {mean:.4g} ± {error:.2g} (standard error)",)
+
+
+def _propensities(log: Interactions, numbers: Interactions, warnings: list[str]) -> tuple[str, ...]:
+    q: Floats = log.propensities
+    lines = [f"from {q.min():.3g} to {q.max():.3g}, mean {q.mean():.3g}"]
+    if not log.continuous:
+        certain = float((q == 1).mean())
+        if certain == 1:
+            warnings.append("All propensities are 1: either nothing was left to chance, or they were not recorded.")
+        weight = float((1 / q).max() / (1 / q).sum())
+        if weight > 0.01 and len(log) > 1000:
+            row = int(np.argmin(q))
+            warnings.append(
+                f"Row {row} has the propensity {q[row]:.2g}: it alone carries {weight:.1%} of the weight of the log."
+            )
+    if len(numbers) < FEWEST:
+        return (*lines, f"not tested: fewer than {FEWEST} rows")
+    tested = propensity_calibration(numbers)
+    if tested.p_value < _LEVEL and tested.worst is not None:
+        worst = tested.worst
+        warnings.append(
+            f"The propensities do not match the actions (p = {tested.p_value:.1g}): action {worst.action} was played"
+            f" {worst.ratio:.2f} times as often as they say, in rows: {worst.rows}."
+        )
+    lines.append(f"test against the actions: p = {tested.p_value:.2g}, {tested.tests} cells")
+    return tuple(lines)
+
+
+def _drift(numbers: Interactions, warnings: list[str]) -> tuple[str, ...]:
+    found = drift(numbers, numbers.rewards)
+    if not len(found.means):
+        return ("not tested: too few rows",)
+    if found.p_value < _LEVEL:
+        warnings.append(f"Rewards change along the log (p = {found.p_value:.1g}): what held at first may not hold now.")
+    means = ", ".join(f"{mean:.3g}" for mean in np.asarray(found.means)[:10])
+    return (f"mean reward along the log: {means}; p = {found.p_value:.2g}",)
+
+
+def _uses(log: Interactions, warnings: list[str]) -> tuple[str, ...]:
+    """What the log is good for, in words."""
+    if any("nothing can be learned" in warning for warning in warnings):
+        return ("none: see the warnings",)
+    if any("do not match" in warning or "All propensities are 1" in warning for warning in warnings):
+        return ("learning, with care; no estimate that uses weights can be trusted before this is explained",)
+    floor = float(np.quantile(log.propensities, 0.01))
+    if log.continuous:
+        return ("learning a real-valued action (GaussianO2PL); policies near the logger can be evaluated",)
+    wide = f"propensities fall to {floor:.2g}"
+    if floor >= 0.01:
+        return (f"learning, and evaluating any policy: {wide}",)
+    return (f"learning; policies near the logger can be evaluated, others with wide intervals: {wide}",)

@@ -1,0 +1,268 @@
+"""Vowpal Wabbit's dsjson, one JSON object per line, to the columns of a log table and back.
+
+    {"_label_cost": -1, "_label_probability": 0.8, "_label_Action": 2, "_labelIndex": 1, "EventId": "e1",
+     "Timestamp": "...", "a": [2, 1], "p": [0.8, 0.2], "c": {"User": {...}, "_multi": [{...}, {...}]}}
+
+Only the envelope is parsed; `c`, the features, stays text until a learner reads it. What no column holds is kept in
+`rest`, so that VW learns the same from the file that is written as from the one that was read. Events with several
+slots (`_outcomes`) are a row per slot; continuous actions come from `_label_ca`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from operator import attrgetter
+from types import GenericAlias
+from typing import Any
+
+from o2pl.errors import InvalidInput
+from o2pl.extras import extra
+from o2pl.formats.bad import BadRows
+from o2pl.formats.rows import rows_of
+
+AT_A_TIME = 1 << 14  # lines that become one piece of the table
+_RAW = ("Version", "o", "VWState", "_tag", "_original_label_cost", "_ba", "DeferredAction", "i")  # kept as they are
+_COLUMNS = (
+    "context", "action", "reward", "propensity", "ranking", "probabilities", "slot", "event_id", "time",
+    "drop_probability", "skip_learn", "rest", "slot_rest",
+)  # fmt: skip
+
+
+@cache
+def _decoders() -> Any:
+    """Of an event whose fields are known, and of any object, field by field."""
+    with extra("logs", "reading dsjson"):
+        import msgspec
+    raw: Any = msgspec.Raw
+    outcome: Any = msgspec.defstruct(
+        "outcome",
+        [
+            ("cost", float | None, msgspec.field(name="_label_cost", default=None)),
+            ("a", list[int], msgspec.field(name="_a", default_factory=list)),
+            ("p", list[float], msgspec.field(name="_p", default_factory=list)),
+            ("id", raw, msgspec.field(name="_id", default=raw())),
+            ("o", raw, msgspec.field(name="_o", default=raw())),
+        ],
+        gc=False,
+    )
+    real = msgspec.defstruct("real", [("action", float), ("cost", float), ("pdf_value", float)], gc=False)
+    event = msgspec.defstruct(
+        "event",
+        [
+            ("c", raw),
+            ("a", list[int], msgspec.field(default_factory=list)),
+            ("p", list[float], msgspec.field(default_factory=list)),
+            ("EventId", str | None, None),
+            ("Timestamp", str | None, None),
+            ("pdrop", float | None, None),
+            ("cost", float | None, msgspec.field(name="_label_cost", default=None)),
+            ("probability", float | None, msgspec.field(name="_label_probability", default=None)),
+            ("action", int | None, msgspec.field(name="_label_Action", default=None)),
+            ("index", int | None, msgspec.field(name="_labelIndex", default=None)),
+            ("skip", bool | None, msgspec.field(name="_skipLearn", default=None)),
+            ("real", real | None, msgspec.field(name="_label_ca", default=None)),
+            ("outcomes", GenericAlias(list, outcome) | None, msgspec.field(name="_outcomes", default=None)),
+            *((f"raw{k}", raw, msgspec.field(name=name, default=raw())) for k, name in enumerate(_RAW)),
+        ],
+        gc=False,
+        forbid_unknown_fields=True,
+    )
+    return msgspec.json.Decoder(event), msgspec.json.Decoder(GenericAlias(dict, (str, raw))), msgspec
+
+
+def _schema(continuous: bool) -> Any:
+    import pyarrow as pa
+
+    kinds = {
+        "action": pa.float64() if continuous else pa.int64(), "reward": pa.float64(), "propensity": pa.float64(),
+        "ranking": pa.list_(pa.int32()), "probabilities": pa.list_(pa.float64()), "slot": pa.int32(),
+        "drop_probability": pa.float64(), "skip_learn": pa.bool_(),
+    }  # fmt: skip
+    return {name: kinds.get(name, pa.string()) for name in _COLUMNS}
+
+
+# -- reading
+
+
+def read_dsjson(lines: Iterable[bytes], bad: BadRows) -> Iterator[Any]:
+    """Tables of at most so many rows each, all with the same columns."""
+    with extra("logs", "reading dsjson"):
+        import pyarrow as pa
+    msgspec = _decoders()[2]
+    rows: list[tuple[Any, ...]] = []
+    continuous: bool | None = None
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            one, rest = _event(line)
+            if continuous is None:
+                continuous = one.real is not None
+            if continuous != (one.real is not None):
+                raise InvalidInput("found an event of another kind, expected all with _label_ca or none")
+            rows += _rows(one, rest)
+        except (msgspec.MsgspecError, InvalidInput, UnicodeDecodeError) as error:
+            bad.line(number, _said(error))
+            continue
+        if len(rows) >= AT_A_TIME:
+            yield _table(pa, rows, bool(continuous))
+            rows = []
+    if rows:
+        yield _table(pa, rows, bool(continuous))
+
+
+def _table(pa: Any, rows: list[tuple[Any, ...]], continuous: bool) -> Any:
+    columns = zip(*rows, strict=True)
+    made = {}
+    for (name, kind), values in zip(_schema(continuous).items(), columns, strict=True):
+        if name in ("context", "rest", "slot_rest"):  # bytes; checked as a whole, which is faster than one by one
+            made[name] = pa.array(values, pa.binary()).cast(kind)
+        else:
+            made[name] = pa.array(values, kind)
+    return pa.table(made)
+
+
+_raw_fields = attrgetter(*(f"raw{k}" for k in range(len(_RAW))))
+_PREFIXES = tuple(f'"{name}":'.encode() for name in _RAW)
+
+
+def _event(line: bytes) -> tuple[Any, bytes | None]:
+    """The event, and what no column holds, as the text of an object."""
+    event, anything, msgspec = _decoders()
+    kept: list[bytes] = []
+    try:
+        one = event.decode(line)
+    except msgspec.ValidationError as error:
+        if "unknown field" not in str(error):
+            raise
+        fields = anything.decode(line)
+        known = {name: value for name, value in fields.items() if name in _KNOWN}
+        kept = [msgspec.json.encode(name) + b":" + bytes(value) for name, value in fields.items() if name not in _KNOWN]
+        one = event.decode(msgspec.json.encode(known))
+    kept += [prefix + bytes(value) for prefix, value in zip(_PREFIXES, _raw_fields(one), strict=True) if value]
+    return one, b"{" + b",".join(kept) + b"}" if kept else None
+
+
+_KNOWN = frozenset(
+    ("c", "a", "p", "EventId", "Timestamp", "pdrop", "_label_cost", "_label_probability", "_label_Action",
+     "_labelIndex", "_skipLearn", "_label_ca", "_outcomes")
+)  # fmt: skip
+
+
+def _rows(one: Any, rest: bytes | None) -> list[tuple[Any, ...]]:
+    """In the order of `_COLUMNS`."""
+    context = bytes(one.c)
+    common = (one.EventId, one.Timestamp, one.pdrop, one.skip, rest)
+    if one.real is not None:
+        real = one.real
+        return [(context, real.action, 0.0 - real.cost, real.pdf_value, None, None, None, *common, None)]
+    if one.outcomes is not None:
+        rows = []
+        for slot, each in enumerate(one.outcomes):
+            _check_ranking(each.a, each.p, f"_outcomes[{slot}]._a", 0)
+            own = b",".join(name + bytes(value) for name, value in ((b'"_id":', each.id), (b'"_o":', each.o)) if value)
+            reward = None if each.cost is None else 0.0 - each.cost
+            chosen = (each.a[0], reward, each.p[0]) if each.a else (None, reward, None)
+            rows.append((context, *chosen, each.a, each.p, slot, *common, b"{" + own + b"}" if own else None))
+        return rows
+    _check_ranking(one.a, one.p, "a", 1)
+    action = one.index if one.index is not None else None if one.action is None else one.action - 1
+    if action is None:
+        if one.cost is not None:
+            raise InvalidInput("found _label_cost without _labelIndex or _label_Action, expected one of them")
+        action = one.a[0] - 1 if one.a else None
+    propensity = one.probability if one.probability is not None else one.p[0] if one.p else None
+    if propensity is not None and not 0 < propensity <= 1:
+        raise InvalidInput(f"_label_probability: found {propensity}, expected a probability in (0, 1]")
+    if action is not None and (action < 0 or (one.a and action >= len(one.a) > 1)):
+        raise InvalidInput(f"_labelIndex: found {action}, expected a number from 0 to {max(len(one.a), 1) - 1}")
+    ranking = [k - 1 for k in one.a] or None
+    reward = None if one.cost is None else 0.0 - one.cost
+    return [(context, action, reward, propensity, ranking, one.p or None, None, *common, None)]
+
+
+def _check_ranking(actions: list[int], probabilities: list[float], name: str, first: int) -> None:
+    if len(actions) != len(probabilities):
+        raise InvalidInput(
+            f"{name}: found {len(actions)} actions and {len(probabilities)} probabilities, expected as many"
+        )
+    if actions and min(actions) < first:
+        raise InvalidInput(f"{name}: found {min(actions)}, expected numbers from {first}")
+
+
+def _said(error: Exception) -> str:
+    text = str(error).replace(" - at `$.", ", field `").replace(" - at `$`", "")
+    return f"found no whole JSON object ({text})" if "truncated" in text or "malformed" in text else text
+
+
+# -- writing
+
+
+def write_dsjson(tables: Iterable[Any]) -> Iterator[bytes]:
+    """Lines, one for each event."""
+    _, _, msgspec = _decoders()
+    encode = msgspec.json.encode
+    slots: list[dict[str, Any]] = []  # of one event
+    for table in tables:
+        for row in rows_of(table):
+            if row.get("slot") is None:
+                yield _line(row, encode)
+                continue
+            if slots and row["slot"] == 0:
+                yield _slots_line(slots, encode)
+                slots = []
+            slots.append(row)
+    if slots:
+        yield _slots_line(slots, encode)
+
+
+def _line(row: dict[str, Any], encode: Any) -> bytes:
+    """In the order that VW wants: labels first."""
+    parts = []
+    action, reward, propensity = row["action"], row["reward"], row["propensity"]
+    if isinstance(action, float):
+        parts.append(_field("_label_ca", {"action": action, "cost": 0.0 - reward, "pdf_value": propensity}, encode))
+    elif reward is not None:
+        for name, value in (("cost", 0.0 - reward), ("probability", propensity), ("Action", action + 1)):
+            parts.append(_field(f"_label_{name}", value, encode))
+        parts.append(_field("_labelIndex", action, encode))
+    parts += _common(row, encode)
+    ranking, probabilities = row.get("ranking"), row.get("probabilities")
+    if not ranking and reward is not None and not isinstance(action, float):
+        ranking, probabilities = [action], [propensity]  # VW does not learn from an event without `a`
+    if ranking:
+        parts.append(_field("a", [k + 1 for k in ranking], encode))
+    parts.append(b'"c":' + row["context"].encode())
+    if probabilities:
+        parts.append(_field("p", probabilities, encode))
+    return b"{" + b",".join(parts) + b"}\n"
+
+
+_NAMES = {"Timestamp": "time", "EventId": "event_id", "pdrop": "drop_probability", "_skipLearn": "skip_learn"}
+
+
+def _common(row: dict[str, Any], encode: Any) -> list[bytes]:
+    parts = [_field(name, row[column], encode) for name, column in _NAMES.items() if row.get(column) is not None]
+    return [*parts, row["rest"].encode()[1:-1]] if row.get("rest") else parts
+
+
+def _slots_line(rows: list[dict[str, Any]], encode: Any) -> bytes:
+    outcomes = []
+    for row in rows:
+        parts = [] if row["reward"] is None else [_field("_label_cost", 0.0 - row["reward"], encode)]
+        parts += [row["slot_rest"].encode()[1:-1]] if row.get("slot_rest") else []
+        parts += [_field("_a", row["ranking"], encode), _field("_p", row["probabilities"], encode)]
+        outcomes.append(b"{" + b",".join(parts) + b"}")
+    first = rows[0]
+    parts = [
+        *_common(first, encode),
+        b'"c":' + first["context"].encode(),
+        b'"_outcomes":[' + b",".join(outcomes) + b"]",
+    ]
+    return b"{" + b",".join(parts) + b"}\n"
+
+
+def _field(name: str, value: Any, encode: Any) -> bytes:
+    written: bytes = encode(value)
+    return b'"' + name.encode() + b'":' + written

@@ -1,0 +1,186 @@
+"""Files of logs, of any make, as Arrow tables; written whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zipfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from o2pl.errors import InvalidInput
+from o2pl.extras import extra
+from o2pl.formats.bad import BadRows
+from o2pl.formats.dsjson import read_dsjson, write_dsjson
+from o2pl.formats.nested import flat_lists, json_contexts
+from o2pl.formats.vw_text import read_vw_text, write_vw_text
+
+SUFFIXES = {
+    ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow", ".csv": "csv",
+    ".dsjson": "dsjson", ".json": "dsjson", ".jsonl": "dsjson", ".vw": "vw", ".txt": "vw", ".dat": "vw",
+}  # fmt: skip
+_KINDS = "Parquet, Arrow, CSV with a header, VW's dsjson or text, or a saved learner"
+_ROW_GROUP = 1 << 17
+
+
+def kind_of_file(path: Path) -> str:
+    """By what is in it; of a folder, Parquet."""
+    if path.is_dir():
+        return "parquet"
+    if not path.is_file():
+        raise InvalidInput(f"log: found no file {str(path)!r}, expected {_KINDS}")
+    if zipfile.is_zipfile(path):
+        return "learner"
+    with opened(path) as file:
+        start = file.read(1 << 16)
+    if start[:4] == b"PAR1":
+        return "parquet"
+    if start[:6] == b"ARROW1":
+        return "arrow"
+    first = next((line.strip() for line in start.splitlines() if line.strip()), b"")
+    if not first:
+        raise InvalidInput(f"{path.name}: found an empty file, expected {_KINDS}")
+    if first.startswith(b"{"):
+        return "dsjson"
+    return "vw" if b"|" in first and (first.startswith((b"shared", b"|")) or b":" in first.split(b"|")[0]) else "csv"
+
+
+def kind_of_suffix(path: Path) -> str:
+    """Of a file that is to be written; `.gz` may follow where lines are written."""
+    suffix = (path.with_suffix("") if path.suffix == ".gz" else path).suffix
+    if suffix not in SUFFIXES or (path.suffix == ".gz" and SUFFIXES[suffix] not in ("csv", "dsjson", "vw")):
+        raise InvalidInput(f"{path.name}: found the ending {path.suffix!r}, expected one of {', '.join(SUFFIXES)}")
+    return SUFFIXES[suffix]
+
+
+def opened(path: Path) -> IO[bytes]:
+    """To read; what gzip made is unpacked."""
+    file = path.open("rb")
+    if file.read(2) == b"\x1f\x8b":
+        file.close()
+        return gzip.open(path)  # type: ignore[return-value]  # it reads bytes
+    file.seek(0)
+    return file
+
+
+# -- reading
+
+
+def read_tables(path: Path, bad: BadRows) -> Iterator[Any]:
+    """Of any kind but a saved learner; rows that cannot be parsed are added to `bad`."""
+    kind = kind_of_file(path)
+    if kind in ("dsjson", "vw"):
+        with opened(path) as file:
+            yield from (read_dsjson if kind == "dsjson" else read_vw_text)(file, bad)
+        return
+    with extra("logs", "reading Parquet and CSV"):
+        import pyarrow as pa
+        from pyarrow import dataset, feather
+    try:
+        if kind == "csv":
+            yield _read_csv(path, bad)
+        elif kind == "arrow":
+            yield feather.read_table(path)
+        else:
+            for batch in dataset.dataset(path, format="parquet", partitioning="hive").to_batches():
+                if batch.num_rows:
+                    yield pa.Table.from_batches([batch])
+    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path.name}: expected {_KINDS} ({error})") from None
+
+
+def _read_csv(path: Path, bad: BadRows) -> Any:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    with opened(path) as file:
+        names = [name.strip().strip('"') for name in file.readline().decode("utf-8", "replace").split(",")]
+    kept = ("context", "actions", "ranking", "probabilities", "event_id", "time", "rest", "slot_rest")
+    texts = dict.fromkeys(kept, pa.string()) if "context" in names else {}  # a log that was converted: as it was
+    wrong = []
+
+    def unlike(row: Any) -> str:
+        wrong.append((row.number, f"found {row.actual_columns} values, expected {row.expected_columns}"))
+        return "skip"
+
+    with opened(path) as file:
+        table = csv.read_csv(
+            file,
+            read_options=csv.ReadOptions(use_threads=False),  # so that rows are numbered
+            parse_options=csv.ParseOptions(invalid_row_handler=unlike),
+            convert_options=csv.ConvertOptions(column_types=texts, strings_can_be_null=True),
+        )
+    for number, reason in wrong:
+        bad.line(number, reason)
+    return table
+
+
+def read_table(path: Path, bad: BadRows) -> Any:
+    """The whole file as one table."""
+    tables = list(read_tables(path, bad))
+    if not tables:
+        raise InvalidInput(f"{path.name}: found no rows, expected at least one")
+    import pyarrow as pa
+
+    try:
+        return pa.concat_tables(tables, promote_options="default")
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise InvalidInput(f"{path.name}: found files with other columns ({error})") from None
+
+
+# -- writing
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """A name beside the target to write to; it takes the target's place when all is written, and else it is gone."""
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    try:
+        yield partial
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def write_tables(path: Path, tables: Iterable[Any]) -> int:
+    """The format is that of the name's ending. The number of rows."""
+    kind, rows = kind_of_suffix(path), 0
+
+    def counted() -> Iterator[Any]:
+        nonlocal rows
+        for table in tables:
+            rows += table.num_rows
+            yield table
+
+    with whole(path) as partial:
+        if kind in ("dsjson", "vw"):
+            write = write_dsjson if kind == "dsjson" else write_vw_text
+            with (gzip.open if path.suffix == ".gz" else open)(partial, "wb") as file:
+                for line in write(json_contexts(counted())):
+                    file.write(line)
+        else:
+            _write_arrow(kind, partial, counted(), packed=path.suffix == ".gz")
+    return rows
+
+
+def _write_arrow(kind: str, path: Path, tables: Iterator[Any], packed: bool) -> None:
+    with extra("logs", "writing Parquet and CSV"):
+        import pyarrow as pa
+        from pyarrow import csv, parquet
+    first = next(tables, None)
+    if first is None:
+        raise InvalidInput("log: found no rows to write, expected at least one")
+    if kind == "csv":
+        first = flat_lists(first)
+    with pa.OSFile(str(path), "wb") as raw:
+        sink = pa.CompressedOutputStream(raw, "gzip") if packed else raw
+        made = {"csv": csv.CSVWriter, "arrow": pa.ipc.new_file, "parquet": parquet.ParquetWriter}[kind]
+        with made(sink, first.schema) as writer:
+            write = writer.write if kind == "csv" else writer.write_table
+            write(first)
+            for table in tables:
+                write((flat_lists(table) if kind == "csv" else table).cast(first.schema))
+        if packed:
+            sink.close()

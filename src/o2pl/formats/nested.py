@@ -1,0 +1,122 @@
+"""The columns of a log table that hold JSON: contexts as text, and lists as text where a format has none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from datetime import date, datetime
+from typing import Any
+
+import numpy as np
+
+from o2pl.errors import InvalidInput
+from o2pl.extras import extra
+from o2pl.interactions import Interactions
+from o2pl.rows import SparseRows
+
+# What is not context. All but the first three may be absent.
+ROLES = (
+    "action", "reward", "propensity", "logger", "event_id", "time", "ranking", "probabilities", "drop_probability",
+    "skip_learn", "rest", "slot_rest",
+)  # fmt: skip
+
+
+def json_contexts(tables: Iterable[Any]) -> Iterator[Any]:
+    """Tables whose context is one column of JSON: what VW's formats are made of.
+
+    Columns of features become members of an object; where actions are numbered or named, each is an item of `_multi`
+    with its name. The actions must be known in the first table (K of them), or come in a column `actions`.
+    """
+    names: list[str] | None = None
+    for table in tables:
+        import pyarrow as pa
+        from pyarrow import types
+
+        table = with_lists(table)
+        if "context" in table.column_names:
+            yield table
+            continue
+        kind, sets = table.schema.field("action").type, "actions" in table.column_names
+        continuous = types.is_floating(kind) and not _whole(table.column("action"))
+        if not (sets or continuous):
+            names = _action_names(table, names)
+        shared = [name for name in table.column_names if name not in (*ROLES, "actions")]
+        rows = table.select(shared).to_pylist()
+        for row in rows:
+            for name, value in list(row.items()):
+                if value is None:
+                    del row[name]
+                elif isinstance(value, datetime | date):
+                    row[name] = value.isoformat()
+        if sets:
+            for row, actions in zip(rows, table.column("actions").to_pylist(), strict=True):
+                row["_multi"] = json.loads(actions) if isinstance(actions, str) else actions
+        elif names is not None:
+            for row in rows:
+                row["_multi"] = [{"action": {"name": name}} for name in names]
+            numbers = {name: place for place, name in enumerate(names)}
+            actions = [numbers[_name(action)] for action in table.column("action").to_pylist()]
+            table = table.set_column(table.column_names.index("action"), "action", pa.array(actions, pa.int64()))
+        context = pa.array([json.dumps(row, ensure_ascii=False) for row in rows], pa.string())
+        yield table.drop_columns([*shared, *(["actions"] if sets else [])]).append_column("context", context)
+
+
+def with_lists(table: Any) -> Any:
+    """Lists and times as VW's formats want them, where CSV had text and Arrow has moments."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    for name, kind in (("ranking", pa.int32()), ("probabilities", pa.float64())):
+        if name in table.column_names and types.is_string(table.schema.field(name).type):
+            lists = [None if text is None else json.loads(text) for text in table.column(name).to_pylist()]
+            table = table.set_column(table.column_names.index(name), name, pa.array(lists, pa.list_(kind)))
+    if "time" in table.column_names and not types.is_string(table.schema.field("time").type):
+        times = [None if moment is None else _moment(moment) for moment in table.column("time").to_pylist()]
+        table = table.set_column(table.column_names.index("time"), "time", pa.array(times, pa.string()))
+    return table
+
+
+def _moment(moment: Any) -> str:
+    return str(moment.isoformat() if isinstance(moment, datetime | date) else moment)
+
+
+def _whole(column: Any) -> bool:
+    return all(value is not None and value % 1 == 0 for value in column.to_pylist())
+
+
+def _name(action: Any) -> str:
+    return action if isinstance(action, str) else str(int(action))
+
+
+def _action_names(table: Any, known: list[str] | None) -> list[str]:
+    found = {_name(action) for action in table.column("action").to_pylist() if action is not None}
+    if known is None:
+        numbered = all(name.isdecimal() for name in found)
+        return [str(k) for k in range(max(map(int, found)) + 1)] if numbered else sorted(found)
+    if not found <= set(known):
+        new = sorted(found - set(known))[0]
+        raise InvalidInput(f"action: found {new!r}, expected one of those of the first rows: {', '.join(known[:12])}")
+    return known
+
+
+def flat_lists(table: Any) -> Any:
+    """Lists and structures as JSON text, for CSV."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    for place, field in enumerate(table.schema):
+        if types.is_nested(field.type):
+            texts = [None if value is None else json.dumps(value) for value in table.column(place).to_pylist()]
+            table = table.set_column(place, field.name, pa.array(texts, pa.string()))
+    return table
+
+
+def numbers_table(log: Interactions) -> Any:
+    """A log table of rows of numbers, `x0`, `x1` and so on, such as a saved learner's."""
+    with extra("logs", "writing logs"):
+        import pyarrow as pa
+    if not isinstance(log.contexts, np.ndarray):
+        kind = "hashed features" if isinstance(log.contexts, SparseRows) else "action sets"
+        raise InvalidInput(f"log: found {kind} of a saved learner, expected rows of numbers to convert")
+    columns = {f"x{j}": log.contexts[:, j] for j in range(log.contexts.shape[1])}
+    return pa.table({"action": log.actions, "reward": log.rewards, "propensity": log.propensities, **columns})

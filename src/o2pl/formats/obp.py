@@ -1,0 +1,56 @@
+"""The bandit feedback of the Open Bandit Pipeline, a dictionary of arrays, to a log and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from o2pl.errors import InvalidInput
+from o2pl.evaluation.logs import with_numbers
+from o2pl.interactions import Interactions
+from o2pl.protocols import Floats
+from o2pl.validation import RewardRange
+
+
+def from_obp(feedback: Mapping[str, Any], reward_range: RewardRange | None = None) -> Interactions:
+    """`context`, `action`, `reward` and `pscore`; a `position` becomes the last column of the context."""
+    lacking = [name for name in ("context", "action", "reward", "pscore") if feedback.get(name) is None]
+    if lacking:
+        raise InvalidInput(f"bandit feedback: found no {lacking[0]!r}, expected context, action, reward and pscore")
+    context = np.asarray(feedback["context"])
+    if feedback.get("position") is not None:
+        context = np.column_stack([context, np.asarray(feedback["position"])])
+    return Interactions(
+        context, feedback["action"], feedback["reward"], feedback["pscore"],
+        reward_range=reward_range, n_actions=feedback.get("n_actions"),
+    )  # fmt: skip
+
+
+def to_obp(log: Interactions, pi_b: Floats | None = None, action_context: Floats | None = None) -> dict[str, Any]:
+    """What OBP's estimators and learners take. `pi_b`: the logger's probabilities of all actions, [n, K].
+
+    Contexts of frames and dictionaries become numbers. `expected_reward` is not known, `position` is None.
+    """
+    if log.continuous or log.n_actions is None:
+        kind = "real-valued actions" if log.continuous else "action sets"
+        raise InvalidInput(f"log: found {kind}, expected a fixed number of actions, which is all that OBP knows")
+    n, K = len(log), log.n_actions
+    contexts = log.contexts
+    numbers = with_numbers(log).contexts if not isinstance(contexts, np.ndarray) else contexts
+    probabilities = None if pi_b is None else np.asarray(pi_b, np.float64)
+    if probabilities is not None and probabilities.shape != (n, K):
+        raise InvalidInput(f"pi_b: found shape {probabilities.shape}, expected {(n, K)}")
+    return {
+        "n_rounds": n,
+        "n_actions": K,
+        "context": np.asarray(numbers, np.float64),
+        "action_context": np.eye(K) if action_context is None else np.asarray(action_context),
+        "action": log.actions,
+        "position": None,
+        "reward": log.rewards,
+        "expected_reward": None,
+        "pi_b": None if probabilities is None else probabilities[:, :, None],
+        "pscore": log.propensities,
+    }

@@ -1,0 +1,214 @@
+"""Vowpal Wabbit's text for decisions, to the columns of a log table and back.
+
+    shared |User age:31 city=Rome
+    0:-1:0.8 |Item price:3 kind=news
+    |Item price:2 kind=sport
+
+and an empty line after each event. The labelled line (`action:cost:probability`) is the action that was taken.
+Namespaces become objects of VW's JSON, `{"User": {"age": 31, "city=Rome": 1}, "_multi": [...]}`. JSON becomes text by
+VW's own rules, so that VW finds the same features.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from o2pl.errors import InvalidInput
+from o2pl.extras import extra
+from o2pl.formats.bad import BadRows
+from o2pl.formats.rows import rows_of
+
+AT_A_TIME = 1 << 14  # events that become one piece of the table
+Pairs = list[tuple[str, Any]]  # an object of JSON, in which a key may stand twice
+
+
+# -- reading
+
+
+def read_vw_text(lines: Iterable[bytes], bad: BadRows) -> Iterator[Any]:
+    """Tables of at most so many rows each."""
+    with extra("logs", "reading VW's text"):
+        import pyarrow as pa
+    rows: list[dict[str, Any]] = []
+    for first, event in _events(lines):
+        try:
+            rows.append(_row(first, event))
+        except _BadLine as error:
+            bad.line(error.line, error.reason)
+            continue
+        if len(rows) >= AT_A_TIME:
+            yield _table(pa, rows)
+            rows = []
+    if rows:
+        yield _table(pa, rows)
+
+
+def _table(pa: Any, rows: list[dict[str, Any]]) -> Any:
+    kinds = {"context": pa.string(), "action": pa.int64(), "reward": pa.float64(), "propensity": pa.float64()}
+    made = {name: pa.array([row[name] for row in rows], kind) for name, kind in kinds.items()}
+    return pa.table(made | {"event_id": pa.array([row["tag"] for row in rows], pa.string())})
+
+
+class _BadLine(Exception):
+    def __init__(self, line: int, reason: str) -> None:
+        self.line, self.reason = line, reason
+
+
+def _events(lines: Iterable[bytes]) -> Iterator[tuple[int, list[str]]]:
+    """The number of the first line of each event, and its lines."""
+    event: list[str] = []
+    number = 0
+    for number, line in enumerate(lines, 1):
+        text = line.decode("utf-8", "replace").strip()
+        if text:
+            event.append(text)
+        elif event:
+            yield number - len(event), event
+            event = []
+    if event:
+        yield number - len(event) + 1, event
+
+
+def _row(first: int, event: list[str]) -> dict[str, Any]:
+    shared: list[str] = []
+    actions: list[str] = []
+    chosen: tuple[int, float, float] | None = None
+    tag = None
+    for line, text in enumerate(event, first):
+        head, bar, features = text.partition("|")
+        if not bar:
+            raise _BadLine(line, f"found {text[:60]!r}, expected a label and features after a |")
+        words = head.split()
+        tag = next((word[1:] for word in words if word.startswith("'")), tag)
+        words = [word for word in words if not word.startswith("'")]
+        if words[:1] == ["shared"]:
+            if actions or shared:
+                raise _BadLine(line, "found 'shared', expected it once, before the actions")
+            shared = _members(features, line)
+            continue
+        if words:
+            if chosen is not None:
+                raise _BadLine(line, f"found a second label, {words[0]!r}, expected one for each event")
+            chosen = (len(actions), *_label(words[0], line))
+        actions.append("{" + ",".join(_members(features, line)) + "}")
+    if not actions:
+        raise _BadLine(first, "found an event without actions, expected a line for each")
+    context = "{" + ",".join([*shared, f'"_multi":[{",".join(actions)}]']) + "}"
+    action, cost, probability = chosen or (None, None, None)
+    return {
+        "context": context, "action": action, "reward": None if cost is None else 0.0 - cost,
+        "propensity": probability, "tag": tag,
+    }  # fmt: skip
+
+
+def _label(word: str, line: int) -> tuple[float, float]:
+    parts = word.split(":")
+    try:
+        _, cost, probability = (float(part) for part in parts)
+    except ValueError:
+        raise _BadLine(line, f"found the label {word!r}, expected action:cost:probability") from None
+    if not 0 < probability <= 1:
+        raise _BadLine(line, f"label: found the probability {probability:g}, expected one in (0, 1]")
+    return cost, probability
+
+
+def _members(features: str, line: int) -> list[str]:
+    """Of a JSON object, a namespace each; those without a name are members themselves."""
+    spaces: dict[str, list[str]] = {}
+    for part in features.split("|"):
+        named = not part[:1].isspace() and part.strip() != ""
+        name, _, rest = part.partition(" ") if named else ("", "", part)
+        name, _, scale = name.partition(":")
+        spaces.setdefault(name, []).extend(_feature(word, scale, line) for word in rest.split())
+    own = spaces.pop("", [])
+    return own + [f"{json.dumps(name)}:{{{','.join(entries)}}}" for name, entries in spaces.items()]
+
+
+def _feature(word: str, scale: str, line: int) -> str:
+    name, colon, value = word.rpartition(":")
+    if not colon:
+        name, value = word, "1"
+    try:
+        number = float(value)
+        if scale:
+            number *= float(scale)
+    except ValueError:
+        raise _BadLine(line, f"found the feature {word!r}, expected name or name:number") from None
+    written = value if not scale and value.isdecimal() else repr(number)
+    return f"{json.dumps(name)}:{written}"
+
+
+# -- writing
+
+
+def write_vw_text(tables: Iterable[Any]) -> Iterator[bytes]:
+    """Events as lines, with an empty one after each."""
+    for table in tables:
+        for row in rows_of(table):
+            if row.get("slot") is not None or isinstance(row["action"], float):
+                raise InvalidInput("VW's text: found slots or real-valued actions, expected dsjson for these")
+            if row.get("drop_probability"):
+                raise InvalidInput("VW's text: found drop_probability, which it cannot hold; expected dsjson for this")
+            yield _event_text(row).encode()
+
+
+def _event_text(row: dict[str, Any]) -> str:
+    context: Pairs = json.loads(row["context"], object_pairs_hook=_Pairs)
+    shared = [(key, value) for key, value in context if key != "_multi"]
+    actions = next((value for key, value in context if key == "_multi"), None)
+    if actions is None:
+        raise InvalidInput("VW's text: found a context without _multi, expected action sets")
+    tag = f"'{row['event_id']}" if row.get("event_id") and " " not in row["event_id"] else ""
+    lines = [f"shared {tag}{features_text(shared)}"] if features_text(shared) else []
+    for place, action in enumerate(actions):
+        label = ""
+        if place == row["action"] and row["reward"] is not None and not row.get("skip_learn"):
+            label = f"0:{0.0 - row['reward']!r}:{row['propensity']!r} "
+        lines.append(f"{label}{features_text(action) or '|'}")
+    return "\n".join(lines) + "\n\n"
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """An object of JSON; a list of another type is an array."""
+
+
+def features_text(pairs: Pairs, namespace: str = "") -> str:
+    """By VW's rules for JSON: an object is a namespace wherever it stands, scalars are features of the one around."""
+    own: list[str] = []
+    inner: list[str] = []
+    for key, value in pairs:
+        if key == "_text":
+            own += str(value).split()
+        elif key.startswith("_"):
+            continue
+        elif isinstance(value, _Pairs):
+            inner.append(features_text(value, key))
+        elif isinstance(value, list):
+            numbers = [f"{k}:{_number(one)}" for k, one in enumerate(value) if _is_number(one)]
+            if numbers:
+                inner.append(f"|{_escaped(key)} {' '.join(numbers)}")
+            inner += [features_text(one, key) for one in value if isinstance(one, _Pairs)]
+        elif isinstance(value, str):
+            own.append(_escaped(key + value))
+        elif value is True:
+            own.append(_escaped(key))
+        elif _is_number(value):
+            own.append(f"{_escaped(key)}:{_number(value)}")
+    first = f"|{_escaped(namespace)} {' '.join(own)}" if own else ""
+    return " ".join(part for part in (first, *inner) if part)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _number(value: float) -> str:
+    return repr(value)
+
+
+def _escaped(name: str) -> str:
+    for character in " \t\n:|":
+        name = name.replace(character, "_")
+    return name

@@ -1,0 +1,123 @@
+"""Action sets in JSON: the compiled pass makes what the parsed dictionaries make, or leaves it to them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from o2pl import InvalidInput
+from o2pl.contexts import DictionaryReader, Records
+from o2pl.contexts import sets as sets_module
+from o2pl.contexts.json_sets import json_sets
+from o2pl.contexts.sets import dictionary_sets
+from o2pl.rows import ActionSets
+
+MASK = 2**18 - 1
+
+
+def same(one: ActionSets, two: ActionSets) -> None:
+    np.testing.assert_array_equal(one.offsets, two.offsets)
+    np.testing.assert_array_equal(one.values.offsets, two.values.offsets)
+    np.testing.assert_array_equal(one.values.indices, two.values.indices)
+    np.testing.assert_array_equal(one.values.values, two.values.values)
+
+
+words = st.text(min_size=1, max_size=6).filter(lambda text: not text.startswith("_") and text.isprintable())
+decimals = st.floats(-1e6, 1e6).map(lambda x: round(x, 4))
+numbers = st.integers(-(10**14), 10**14) | decimals | st.floats(-1e4, 1e4, width=16)
+scalars = st.text(max_size=6).filter(lambda t: t.isprintable()) | numbers | st.booleans() | st.none()
+leaves = scalars | st.lists(scalars | st.dictionaries(words, scalars, max_size=2), max_size=12)
+features = st.dictionaries(
+    words, st.recursive(leaves, lambda inner: st.dictionaries(words, inner, max_size=3), max_leaves=6), max_size=4
+)
+
+
+@given(st.lists(st.tuples(features, st.lists(features, min_size=1, max_size=4)), min_size=1, max_size=3), st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_as_the_dictionaries(drawn: Any, escaped: bool) -> None:
+    contexts = [{**shared, "_multi": actions} for shared, actions in drawn]
+    texts = [json.dumps(context, ensure_ascii=escaped).encode() for context in contexts]
+    found = json_sets(texts, MASK, False)
+    if found is not None:  # few have numbers that are left to the slow path
+        same(found, dictionary_sets(DictionaryReader(18), contexts))
+
+
+def test_the_ordinary_is_not_left_to_the_slow_path() -> None:
+    context = {
+        "_multi": [{"a": -1.5e-7, "_tag": {"x": [1]}, "b": {"c": [1, "x", True, None, {"d": 'é😀\n"\\/\t'}]}}, {}],
+        "late": {"deep": {"er": 12345.678}},
+        "_hidden": [1, {"x": "}"}],
+        "zero": 0,
+        "long": list(range(12)),
+        "big": 1e22,
+        "exp": 2.5e10,
+    }
+    for ascii_only in (True, False):
+        for indent in (None, 2):
+            text = json.dumps(context, ensure_ascii=ascii_only, indent=indent).encode()
+            for signed in (False, True):
+                found = json_sets([text, text], MASK, signed)
+                assert found is not None
+                same(found, dictionary_sets(DictionaryReader(18, signed), [context, context]))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": [[1]], "_multi": [{}]}',  # a list in a list
+        '{"a": 1234567890.1234567, "_multi": [{}]}',  # too many digits to be exact
+        '{"a": 1e300, "_multi": [{}]}',
+        '{"a": 1e39, "_multi": [{}]}',
+        '{"_multi": []}',
+        '{"a": 1}',
+        '{"_multi": [1]}',
+        '{"_multi": {"a": 1}}',
+        '{"a": "\\ud800", "_multi": [{}]}',
+        '{"a": tru',
+        '{"a": "x',
+        '{"a": "x\\',
+        '{"a": "\\u12',
+        '{"a"',
+        '{"a":',
+        '{"a": 1',
+        '{"_multi": [{"a": 1}',
+        '{"_multi": [{"a": 1',
+        '{"_multi": [{"a": {"b": [1, 2',
+        '{"_multi": [{"a',
+        '{"x": {"y": [1}, "_multi": [{}]}',
+        "[1]",
+        "",
+        "{" + '"a": {' * 80,
+    ],
+)
+def test_what_is_left_to_the_slow_path(text: str) -> None:
+    assert json_sets([text.encode()], MASK, False) is None
+    fine = b'{"a": 1, "_multi": [{}]}'
+    assert json_sets([fine, text.encode(), fine], MASK, False) is None  # and no reading beyond the end
+
+
+def test_many_empty_actions_fit() -> None:
+    text = b'{"_multi":[' + b",".join([b"{}"] * 5000) + b"]}"
+    found = json_sets([text], MASK, False)
+    assert found is not None
+    assert found.sizes.tolist() == [5000]
+
+
+def test_long_logs_are_read_in_blocks_and_odd_rows_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sets_module, "_MANY", 4)
+    monkeypatch.setattr(sets_module, "_BLOCK", 3)
+    contexts = [{"u": f"u{k}", "_multi": [{"i": float(j)} for j in range(1 + k % 3)]} for k in range(10)]
+    contexts[4]["u"] = 0.1234567890123456789  # type: ignore[assignment]  # the second block is for the slow path
+    values = np.empty(10, object)
+    values[:] = [json.dumps(context).encode() for context in contexts]
+    same(dictionary_sets(DictionaryReader(18), Records(values)), dictionary_sets(DictionaryReader(18), contexts))
+    values[7] = b'{"u": {"x": [[1]]}, "_multi": [{}]}'
+    with pytest.raises(InvalidInput, match=r"action set 7, shared.u.x\[0\]: found \[1\]"):
+        dictionary_sets(DictionaryReader(18), Records(values))
+    products = DictionaryReader(18, interactions=(("u", "i"),))
+    assert len(dictionary_sets(products, Records(values[:7]))) == 7

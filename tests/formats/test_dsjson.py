@@ -1,0 +1,137 @@
+"""dsjson to columns and back: what was said is there, and VW learns the same of what was written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+from tests.formats.vw_logs import events, learned, real_events, slot_events, write_events
+
+from o2pl import InvalidInput
+from o2pl.formats.bad import BadRows
+from o2pl.formats.columns import log_of
+from o2pl.formats.dsjson import read_dsjson, write_dsjson
+
+pytest.importorskip("msgspec")
+
+
+def table_of(made: list[dict[str, Any]], limit: int = 0) -> Any:
+    lines = [json.dumps(event).encode() for event in made]
+    return pa.concat_tables(read_dsjson(lines, BadRows("log", limit)))
+
+
+def test_columns() -> None:
+    made = events(40)
+    table = table_of(made)
+    row, event = table.slice(1, 1).to_pylist()[0], made[1]
+    assert row["reward"] == -event["_label_cost"]
+    assert row["action"] == event["_labelIndex"]
+    assert row["propensity"] == event["_label_probability"] == row["probabilities"][0]
+    assert row["ranking"] == [a - 1 for a in event["a"]]
+    assert (row["event_id"], row["time"], row["slot"]) == ("e1", event["Timestamp"], None)
+    assert json.loads(row["context"]) == event["c"]
+    assert json.loads(row["rest"]) == {"Version": "1", "VWState": {"m": "m/1"}}
+    assert json.loads(table["rest"][13].as_py())["future"] == {"field": [1, "two"]}
+    assert table["drop_probability"].to_pylist()[:8] == [0.25, *[None] * 6, 0.25]
+    assert table["skip_learn"].to_pylist()[11]
+    assert table["reward"].to_pylist()[17] is None
+
+
+def test_slots_and_real_numbers() -> None:
+    slots = table_of(slot_events(3)).to_pylist()
+    assert [row["slot"] for row in slots] == [0, 1] * 3
+    assert slots[1]["propensity"] == 0.5
+    assert json.loads(slots[0]["slot_rest"]) == {"_id": "s0"}
+    (first, *_), (event, *_) = table_of(real_events(2)).to_pylist(), real_events(2)
+    assert (first["action"], -first["reward"], first["propensity"]) == tuple(event["_label_ca"].values())
+
+
+LOGS: dict[str, tuple[Any, str]] = {
+    "decisions": (events, "--cb_explore_adf --dsjson"),
+    "products": (events, "--cb_explore_adf --dsjson -q ::"),
+    "slots": (slot_events, "--ccb_explore_adf --dsjson"),
+    "real numbers": (real_events, "--cats 4 --bandwidth 1 --min_value 0 --max_value 4 --dsjson"),
+}
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_vw_learns_the_same_from_what_was_written(name: str, tmp_path: Path) -> None:
+    """To the last digit that VW writes; by way of Parquet."""
+    pytest.importorskip("vowpalwabbit")
+    make, arguments = LOGS[name]
+    original = write_events(tmp_path / "original.dsjson", make(200))
+    with original.open("rb") as file:
+        parquet.write_table(pa.concat_tables(read_dsjson(file, BadRows("log"))), tmp_path / "log.parquet")
+    again = tmp_path / "again.dsjson"
+    again.write_bytes(b"".join(write_dsjson([parquet.read_table(tmp_path / "log.parquet")])))
+    weights = learned(original, arguments)
+    assert len(weights) > 1
+    assert learned(again, arguments) == weights
+    for before, after in zip(original.read_text().splitlines(), again.read_text().splitlines(), strict=True):
+        assert json.loads(after) == json.loads(before)
+
+
+def test_keys_that_stand_twice_stay_twice(tmp_path: Path) -> None:
+    """VW counts both; a dictionary would keep one."""
+    pytest.importorskip("vowpalwabbit")
+    line = json.dumps(events(2)[1]).replace('"age": 1', '"age": 1, "age": 1').encode() + b"\n"
+    (tmp_path / "once.dsjson").write_bytes(json.dumps(events(2)[1]).encode() + b"\n")
+    (tmp_path / "twice.dsjson").write_bytes(line)
+    (tmp_path / "again.dsjson").write_bytes(b"".join(write_dsjson(read_dsjson([line], BadRows("log")))))
+    once, twice, again = (
+        learned(tmp_path / f"{name}.dsjson", LOGS["decisions"][1]) for name in ("once", "twice", "again")
+    )
+    assert twice == again != once
+
+
+BAD: dict[str, tuple[Any, str]] = {
+    "cut short": (lambda e: json.dumps(e)[:300], r"line 2: found no whole JSON object \(Input data was truncated\)"),
+    "no JSON": (lambda e: "hello", "line 2: found no whole JSON object"),
+    "no context": (lambda e: {k: v for k, v in e.items() if k != "c"}, "missing required field `c`"),
+    "words": (lambda e: e | {"_label_cost": "much"}, "Expected `float . null`, got `str`, field `_label_cost`"),
+    "lengths": (lambda e: e | {"p": [1.0]}, r"line 2: a: found \d actions and 1 probabilities, expected as many"),
+    "counted from 0": (lambda e: e | {"a": [0, *e["a"][1:]]}, "line 2: a: found 0, expected numbers from 1"),
+    "probability": (lambda e: e | {"_label_probability": 0}, r"_label_probability: found 0.0, expected a prob"),
+    "action": (lambda e: e | {"_labelIndex": 9}, r"_labelIndex: found 9, expected a number from 0 to \d"),
+    "kind": (lambda e: real_events(1)[0], "line 2: found an event of another kind"),
+    "no action": (
+        lambda e: {k: v for k, v in e.items() if k not in ("_labelIndex", "_label_Action")},
+        "found _label_cost without _labelIndex or _label_Action",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_lines_are_named_and_may_be_left_out(name: str) -> None:
+    change, said = BAD[name]
+    made = events(4)[1:]
+    changed = change(made[1])
+    lines = [json.dumps(made[0]), changed if isinstance(changed, str) else json.dumps(changed), "", json.dumps(made[2])]
+    with pytest.raises(InvalidInput, match=said):
+        list(read_dsjson([line.encode() for line in lines], BadRows("log")))
+    bad = BadRows("log", limit=1)
+    (table,) = read_dsjson([line.encode() for line in lines], bad)
+    assert table["event_id"].to_pylist() == ["e1", "e3"]
+    assert len(bad.found) == 1
+
+
+def test_a_log_to_learn_from() -> None:
+    made = events(60)
+    log = log_of(table_of(made), BadRows("log"))
+    kept = [e for e in made if "_label_cost" in e and not e.get("_skipLearn")]
+    assert len(log) == len(kept)
+    assert log.contexts.sizes.tolist() == [len(e["a"]) for e in kept]
+    assert log.contexts[0] == kept[0]["c"]
+    slots = log_of(table_of(slot_events(5)), BadRows("log"))
+    assert slots.contexts.sizes.tolist() == [4, 3] * 5
+    shared, items = slots.contexts[1]
+    event = slot_events(1)[0]
+    assert shared["slot"] == {"Slot": {"low": 1}}
+    assert items[slots.actions[1]] == event["c"]["_multi"][event["_outcomes"][1]["_a"][0]]
+    real = log_of(table_of(real_events(5)), BadRows("log"))
+    assert real.continuous
+    assert real.contexts[0] == {"User": {"age": 0}}

@@ -1,0 +1,93 @@
+"""Files of every kind: found out by their content, read alike, written whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from tests.formats.vw_logs import events, write_events
+
+from o2pl import InvalidInput
+from o2pl.formats.bad import BadRows
+from o2pl.formats.files import kind_of_file, kind_of_suffix, read_table, read_tables, whole, write_tables
+
+pytest.importorskip("msgspec")
+FLAT = {"age": [1.5, None, 3.0], "action": [0, 1, 1], "reward": [0.0, 1.0, 1.0], "propensity": [0.5, 0.25, 0.5]}
+
+
+@pytest.mark.parametrize("name", ["log.parquet", "log.pq", "log.arrow", "log.feather", "log.csv", "log.csv.gz"])
+def test_tables_there_and_back(name: str, tmp_path: Path) -> None:
+    table = pa.table(FLAT)
+    assert write_tables(tmp_path / name, [table, table]) == 6
+    assert read_table(tmp_path / name, BadRows(name)).to_pylist() == table.to_pylist() * 2
+    assert kind_of_file(tmp_path / name) == kind_of_suffix(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["log.parquet", "log.csv", "log.arrow", "log.dsjson", "log.dsjson.gz", "log.json"])
+def test_dsjson_by_way_of_anything(name: str, tmp_path: Path) -> None:
+    made = events(30)
+    original = write_events(tmp_path / "original.dsjson", made)
+    write_tables(tmp_path / name, read_tables(original, BadRows("log")))
+    write_tables(tmp_path / "again.dsjson", read_tables(tmp_path / name, BadRows("log")))
+    assert [json.loads(line) for line in (tmp_path / "again.dsjson").read_text().splitlines()] == made
+
+
+def test_kinds_by_content(tmp_path: Path) -> None:
+    for name, content, kind in (
+        ("a", b"x,action\n1,2\n", "csv"),
+        ("b", b'\n{"_label_cost": 1}\n', "dsjson"),
+        ("c", b"shared |a b\n|c d\n", "vw"),
+        ("d", b"0:1:0.5 |c d\n", "vw"),
+        ("e", b"|c d\n0:1:0.5 |c d\n", "vw"),
+        ("f", gzip.compress(b"|c d\n"), "vw"),
+        ("g", b"a|b,action\n1,2\n", "csv"),
+    ):
+        (tmp_path / name).write_bytes(content)
+        assert kind_of_file(tmp_path / name) == kind, name
+    assert kind_of_file(tmp_path) == "parquet"
+    with pytest.raises(InvalidInput, match="found no file"):
+        kind_of_file(tmp_path / "nowhere")
+    (tmp_path / "empty").write_text("\n")
+    with pytest.raises(InvalidInput, match="empty: found an empty file"):
+        kind_of_file(tmp_path / "empty")
+    for name in ("log.xlsx", "log", "log.parquet.gz"):
+        with pytest.raises(InvalidInput, match=rf"{name}: found the ending .*, expected one of .parquet"):
+            kind_of_suffix(Path(name))
+
+
+def test_an_output_appears_when_it_is_whole(tmp_path: Path) -> None:
+    def half() -> Any:
+        yield pa.table(FLAT)
+        raise InvalidInput("the rest is missing")
+
+    for name in ("log.parquet", "log.csv", "log.dsjson"):
+        with pytest.raises(InvalidInput, match="the rest is missing"):
+            write_tables(tmp_path / name, half())
+    with pytest.raises(InvalidInput, match="found no rows to write"):
+        write_tables(tmp_path / "log.parquet", [])
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "kept").write_text("before")
+
+    def fails() -> None:
+        with whole(tmp_path / "kept") as partial:
+            partial.write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fails()
+    assert (tmp_path / "kept").read_text() == "before"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_files_that_do_not_fit_together(tmp_path: Path) -> None:
+    write_tables(tmp_path / "a.parquet", [pa.table({"x": [1]})])
+    write_tables(tmp_path / "b.parquet", [pa.table({"x": ["word"]})])
+    with pytest.raises(InvalidInput, match=f"{tmp_path.name}: expected Parquet"):
+        read_table(tmp_path, BadRows("log"))
+    (tmp_path / "cut.parquet").write_bytes((tmp_path / "a.parquet").read_bytes()[:-20])
+    with pytest.raises(InvalidInput, match=r"cut.parquet: expected Parquet, Arrow"):
+        read_table(tmp_path / "cut.parquet", BadRows("log"))

@@ -1,0 +1,62 @@
+"""Columns of features as JSON, and lists as text."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import o2pl
+from o2pl import InvalidInput
+from o2pl.formats.nested import flat_lists, json_contexts, numbers_table
+
+REST: dict[str, list[Any]] = {"reward": [1.0, 0.0], "propensity": [0.5, 0.5]}
+
+
+def contexts(table: Any) -> tuple[list[Any], list[Any]]:
+    (made,) = json_contexts([table])
+    return [json.loads(text) for text in made["context"].to_pylist()], made["action"].to_pylist()
+
+
+def test_named_and_numbered_actions_become_items() -> None:
+    features: dict[str, list[Any]] = {"age": [3.5, None], "city": ["Rome", "Oslo"]}
+    found, actions = contexts(pa.table({**features, "action": ["red", "blue"], **REST}))
+    items = [{"action": {"name": "blue"}}, {"action": {"name": "red"}}]
+    assert found == [{"age": 3.5, "city": "Rome", "_multi": items}, {"city": "Oslo", "_multi": items}]
+    assert actions == [1, 0]
+    found, actions = contexts(pa.table({**features, "action": [2, 0], **REST}))
+    assert [item["action"]["name"] for item in found[0]["_multi"]] == ["0", "1", "2"]
+    assert actions == [2, 0]
+    with pytest.raises(InvalidInput, match="action: found 'green', expected one of those of the first rows: blue, red"):
+        list(json_contexts([pa.table({"action": names, **REST}) for names in (["red", "blue"], ["red", "green"])]))
+
+
+def test_real_numbers_items_and_times() -> None:
+    found, actions = contexts(pa.table({"x": [1, 2], "action": [0.5, 1.0], **REST}))
+    assert (found, actions) == ([{"x": 1}, {"x": 2}], [0.5, 1.0])
+    items = [[{"a": 1}, {"a": 2}], [{"a": 3}]]
+    moments = [datetime(2024, 1, 1), datetime(2024, 1, 2)]
+    table = pa.table({"when": moments, "time": moments, "actions": items, "action": [1, 0], **REST})
+    (made,) = json_contexts([table])
+    assert json.loads(made["context"][0].as_py()) == {"when": "2024-01-01T00:00:00", "_multi": items[0]}
+    assert made["time"].to_pylist() == ["2024-01-01T00:00:00", "2024-01-02T00:00:00"]
+
+
+def test_lists_as_text_and_back() -> None:
+    table = pa.table({"context": ["{}"], "ranking": [[1, 0]], "probabilities": [[0.5, 0.5]], "action": [1]})
+    flat = flat_lists(table)
+    assert flat["ranking"].to_pylist() == ["[1, 0]"]
+    (again,) = json_contexts([flat])
+    assert again["ranking"].to_pylist() == [[1, 0]]
+    assert again["probabilities"].to_pylist() == [[0.5, 0.5]]
+
+
+def test_a_learners_log_as_a_table() -> None:
+    log = o2pl.Interactions(np.array([[1.0, 2.0]]), [0], [1.0], [0.5])
+    assert numbers_table(log).to_pylist() == [{"action": 0, "reward": 1.0, "propensity": 0.5, "x0": 1.0, "x1": 2.0}]
+    with pytest.raises(InvalidInput, match="found action sets of a saved learner"):
+        numbers_table(o2pl.Interactions([[{"a": 1}]], [0], [1.0], [0.5]))

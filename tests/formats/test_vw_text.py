@@ -1,0 +1,110 @@
+"""VW's text to columns and back; VW finds the same features in text, JSON and what was converted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.formats.vw_logs import close, events, learned, write_events
+
+from o2pl import InvalidInput
+from o2pl.formats.bad import BadRows
+from o2pl.formats.dsjson import read_dsjson, write_dsjson
+from o2pl.formats.vw_text import read_vw_text, write_vw_text
+
+TEXT = b"""shared 'first|User age:31 city=Rome new |Page:2 x:1.5 y
+|Item price:3 kind=news
+0:-1:0.8 |Item price:2.5 kind=sport | loose:1 alone
+
+|Item x
+0:0.5:0.25 |Item :3 12:4
+"""
+
+
+def rows(text: bytes, limit: int = 0) -> list[dict[str, Any]]:
+    return [row for table in read_vw_text(text.splitlines(), BadRows("log", limit)) for row in table.to_pylist()]
+
+
+def test_columns() -> None:
+    first, second = rows(TEXT)
+    assert (first["action"], first["reward"], first["propensity"], first["event_id"]) == (1, 1.0, 0.8, "first")
+    assert json.loads(first["context"]) == {
+        "User": {"age": 31, "city=Rome": 1, "new": 1},
+        "Page": {"x": 3.0, "y": 2.0},
+        "_multi": [
+            {"Item": {"price": 3, "kind=news": 1}},
+            {"loose": 1, "alone": 1, "Item": {"price": 2.5, "kind=sport": 1}},
+        ],
+    }
+    assert (second["action"], second["reward"], second["propensity"]) == (1, -0.5, 0.25)
+    assert json.loads(second["context"])["_multi"][1] == {"Item": {"": 3, "12": 4}}
+
+
+def test_vw_learns_the_same_from_text_that_was_written_again(tmp_path: Path) -> None:
+    pytest.importorskip("vowpalwabbit")
+    original, again, as_json = tmp_path / "original.vw", tmp_path / "again.vw", tmp_path / "as.dsjson"
+    twice = TEXT.replace(b"new", b"new new")  # counts twice
+    original.write_bytes(twice)
+    tables = list(read_vw_text(twice.splitlines(), BadRows("log")))
+    again.write_bytes(b"".join(write_vw_text(tables)))
+    weights = learned(original, "--cb_explore_adf")
+    assert len(weights) > 8
+    assert learned(again, "--cb_explore_adf") == weights
+    pytest.importorskip("msgspec")
+    as_json.write_bytes(b"".join(write_dsjson(tables)))
+    assert close(learned(as_json, "--cb_explore_adf --dsjson"), weights, 1e-6)
+
+
+def test_vw_finds_the_features_of_json_in_the_text_made_of_it(tmp_path: Path) -> None:
+    """Words, booleans, arrays, nested objects; VW rounds numbers of text a little differently."""
+    pytest.importorskip("vowpalwabbit")
+    pytest.importorskip("msgspec")
+    made = [event for k, event in enumerate(events(120)) if k % 7]
+    for k, event in enumerate(made):
+        del event["c"]["User"]['é "x"']
+        event["c"] |= {"flag": True, "off": False, "none": None, "top": 2, "word": "a b:c|d"}
+        event["c"]["User"] |= {"deep": {"er": {"v": k % 3}}, "list": [{"p": 1}, {"q": "r"}], "_text": "one two"}
+    original = write_events(tmp_path / "original.dsjson", made)
+    with original.open("rb") as file:
+        (tmp_path / "as.vw").write_bytes(b"".join(write_vw_text(read_dsjson(file, BadRows("log")))))
+    weights = learned(original, "--cb_explore_adf --dsjson")
+    assert len(weights) > 15
+    assert close(learned(tmp_path / "as.vw", "--cb_explore_adf"), weights, 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (b"0:1 |a x", r"line 2: found the label '0:1', expected action:cost:probability"),
+        (b"0:1:0 |a x", r"line 2: label: found the probability 0, expected one in \(0, 1\]"),
+        (b"no bar", "line 2: found 'no bar', expected a label and features after a |"),
+        (b"|a x:much", "line 2: found the feature 'x:much', expected name or name:number"),
+        (b"0:1:0.5 |a x\n0:1:0.5 |a y", "line 3: found a second label"),
+        (b"|a x\nshared |b y", "line 3: found 'shared', expected it once, before the actions"),
+    ],
+)
+def test_bad_events_are_named_and_may_be_left_out(line: bytes, said: str) -> None:
+    text = b"shared |u z\n" + line + b"\n\n" + TEXT
+    with pytest.raises(InvalidInput, match=said):
+        rows(text)
+    assert len(rows(text, limit=1)) == 2
+    with pytest.raises(InvalidInput, match="line 1: found an event without actions"):
+        rows(b"shared |u z\n\n" + TEXT)
+
+
+def test_what_text_cannot_hold() -> None:
+    import pyarrow as pa
+
+    columns: dict[str, list[Any]] = {"context": ["{}"], "action": [0], "reward": [1.0], "propensity": [0.5]}
+    for changes, said in (
+        ({"slot": [0]}, "found slots"),
+        ({"action": [0.5]}, "real-valued actions"),
+        ({"drop_probability": [0.5]}, "found drop_probability"),
+        ({}, "found a context without _multi"),
+    ):
+        with pytest.raises(InvalidInput, match=said):
+            list(write_vw_text([pa.table(columns | changes)]))
+    skipped = pa.table(columns | {"context": ['{"_multi":[{"a":1}]}'], "skip_learn": [True]})
+    assert list(write_vw_text([skipped])) == [b"| a:1\n\n"]
