@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from o2pl import O2PL
+from o2pl import Bandit
 
-DEFAULT = O2PL
+DEFAULT = Bandit
 NAME = f"`{DEFAULT.__name__}(K)`"
 
 

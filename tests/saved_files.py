@@ -1,11 +1,12 @@
 """Learners that are kept as files, one of each kind: every later version of o2pl must read them.
 
-`python tests/saved_files.py` writes those of the present version, for a change of the format; older ones stay.
+`python tests/saved_files.py NAME ...` writes these of the present version, or all for a change of the format; older ones stay.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,9 @@ def lists_of_words(generator: Any) -> Any:
 
 
 KINDS: dict[str, tuple[Any, Any]] = {
+    "bandit": (lambda: o2pl.Bandit(3, changes=o2pl.Change(memory=20), random_state=1), row),
+    "bandit-hashed": (lambda: o2pl.Bandit(3, policy="hashed", changes=o2pl.Change(memory=20), random_state=1), words),
+    "bandit-actionwise": (lambda: o2pl.Bandit(policy="actionwise", random_state=1), items),
     "union": (lambda: o2pl.O2PL(3, random_state=1), row),
     "exploring": (lambda: o2pl.O2PL(3, policy="linear", exploration=0.1, random_state=1), row),
     "replay": (lambda: o2pl.O2PL.paper_replay(3, random_state=1), row),
@@ -62,19 +66,21 @@ def play(learner: Any, context: Any, generator: Any, rounds: int) -> list[tuple[
     return decisions
 
 
-def main() -> None:
+def main(names: list[str]) -> None:
     """Files of the present version, and what their learners decide next."""
     folder = FOLDER / f"v{VERSION}"
     folder.mkdir(parents=True, exist_ok=True)
-    following = {}
-    for name, (make, context) in KINDS.items():
+    decisions = folder / "decisions.json"
+    following = json.loads(decisions.read_text()) if decisions.exists() else {}
+    for name in names or KINDS:
+        make, context = KINDS[name]
         learner, generator = make(), np.random.default_rng(0)
         play(learner, context, generator, ROUNDS)
         learner.save(folder / f"{name}.o2pl")
         learner.snapshot().save(folder / f"{name}-decider.o2pl")
         following[name] = play(learner, context, generator, 20)
-    (folder / "decisions.json").write_text(json.dumps(following, indent=1) + "\n")
+    decisions.write_text(json.dumps(following, indent=1) + "\n")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

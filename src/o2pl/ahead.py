@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from o2pl.evaluation.evaluate import evaluate
-from o2pl.learners import O2PL, GaussianO2PL
+from o2pl.learners import O2PL, Bandit, GaussianO2PL
 
 _LOG_ROWS = 300
 
@@ -15,8 +15,8 @@ _LOG_ROWS = 300
 def warm_up() -> float:
     """Compile what the defaults need, and keep it on disk; the seconds it took, few where all is kept already.
 
-    That is `O2PL` with `schedule="geometric"` and `"replay"`, `GaussianO2PL`, and `evaluate`. Other settings compile
-    what more they need when they are first used.
+    That is `Bandit`, `O2PL` with `schedule="geometric"` and `"replay"`, `GaussianO2PL`, and `evaluate`. Other settings
+    compile what more they need when they are first used.
     """
     start = time.perf_counter()
     generator = np.random.default_rng(0)
@@ -24,8 +24,12 @@ def warm_up() -> float:
     rewards = (contexts > 0).astype(float)
     actions = generator.integers(3, size=_LOG_ROWS)
     log = (contexts, actions, rewards[np.arange(_LOG_ROWS), actions], np.full(_LOG_ROWS, 1 / 3))
-    for policy, schedule in (("linear", "replay"), ("linear", "geometric"), ("union", "geometric")):
-        learner = O2PL(3, policy=policy, schedule=schedule, random_state=0)
+    learners = (
+        Bandit(3, random_state=0),
+        *(O2PL(3, policy="linear", schedule=schedule, random_state=0) for schedule in ("replay", "geometric")),
+        O2PL(3, random_state=0),
+    )
+    for learner in learners:
         learner.run((contexts, rewards))
         for context in (*contexts[:20], *contexts[:20].astype(np.float32)):
             learner.update(context, (decision := learner.act(context)).action, 1.0, decision.propensity)
@@ -33,7 +37,8 @@ def warm_up() -> float:
         learner.fit(*log)
         learner.score(*log)
     wide = generator.normal(size=(_LOG_ROWS, 40))  # so many columns are projected before they are multiplied
-    O2PL(3, random_state=0).run((wide, rewards))
+    for kind in (Bandit, O2PL):
+        kind(3, random_state=0).run((wide, rewards))
     for at_any_time in (False, True):
         evaluate(learner, learner, baseline="uniform", at_any_time=at_any_time)
     prices = GaussianO2PL(random_state=0)
