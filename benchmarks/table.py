@@ -67,15 +67,14 @@ def _o2pl(n_actions: int, seed: int) -> O2PL:
 
 def _special() -> Rows:
     """The paper's objective, learners for other kinds of actions and contexts, and the replay schedule."""
+    measure: Any
     for d, k, bar in O2PL_LOOPS:
-        what, measure = (
-            f"`O2PL(K)`: {ACT}, d = {d}, K = {k}, T = {LONG:,}",
-            partial(rounds.loop, _o2pl, d, k, rounds=LONG),
-        )
+        what = f"`O2PL(K)`: {ACT}, d = {d}, K = {k}, T = {LONG:,}"
+        measure = partial(rounds.loop, _o2pl, d, k, rounds=LONG)
         yield f"loop_o2pl_{d}x{k}", Bench(SPECIAL, what, VW_LOOP, measure, bar + MORE, TINY)
     what = f'`Bandit(K, policy="hashed")`: {ACT}, {WORDS}'
     yield "loop_sparse", Bench(SPECIAL, what, VW_LOOP, sparse.loop, "≥ 2" + MORE, TINY)
-    measure: Any = partial(sparse.loop, text_ahead=True)
+    measure = partial(sparse.loop, text_ahead=True)
     yield "loop_sparse_text_ahead", Bench(MORE_LOOPS, what, AHEAD, measure, quick=TINY)
     for suffix, schedule, group in (("", "geometric", SPECIAL), ("_replay", "replay", MORE_LOOPS)):
         bars = {"gaussian": "≥ 1.5", "sparse": "≥ 2"} if group == SPECIAL else {}

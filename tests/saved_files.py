@@ -1,6 +1,6 @@
 """Learners that are kept as files, one of each kind: every later version of o2pl must read them.
 
-`python tests/saved_files.py NAME ...` writes these of the present version, or all for a change of the format; older ones stay.
+`python tests/saved_files.py NAME ...` writes these of the present version, without names all; older versions stay.
 """
 
 from __future__ import annotations

@@ -360,7 +360,7 @@ def test_the_page_shows_every_row_and_names_what_is_missed_and_skipped() -> None
 def test_a_row_of_the_page_has_the_rewards_and_by_how_much_it_misses() -> None:
     results = _results()
     row = next(line for line in page.rendered(results).splitlines() if line.startswith("| `default_loop_20x5` |"))
-    assert row.endswith("| **missed** by a factor of 500.00 and by 0.0375 in mean reward | 0.7125 / 0.7500 |")
+    assert row.endswith("| **missed** by a factor of 400.00 and by 0.0375 in mean reward | 0.7125 / 0.7500 |")
     assert f"## {DEFAULT}\n\n| row | what | ours | peer | ratio (spread) | bar | met? | mean reward, ours / peer |" in (
         page.rendered(results)
     )
