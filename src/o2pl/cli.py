@@ -122,8 +122,8 @@ def run(
     rounds: Annotated[
         int | None, typer.Option(min=1, help="Horizon: rounds per unit. [default: as the size says]")
     ] = None,
-    learners: Annotated[str | None, typer.Option(help="Only these, with commas between.")] = None,
-    datasets: Annotated[str | None, typer.Option(help="Only these data sets or worlds, with commas between.")] = None,
+    learners: Annotated[str | None, typer.Option(help="Only these: comma-separated names.")] = None,
+    datasets: Annotated[str | None, typer.Option(help="Only these data sets or worlds: comma-separated names.")] = None,
     data: Data = None,
     out: Out = Path("out"),
     engine: EngineName = "local",

@@ -13,27 +13,14 @@ from o2pl.protocols import Floats, Ints
 from o2pl.storage import storable
 
 
-@storable
-@dataclass(frozen=True)
-class Classification:
-    """The rows of a data set in random order; reward 1 (loss -1) for the right class, 0 for any other.
-
-    There are as many rounds as asked for or as there are rows, whichever is less. With `flip` > 0 every reward is
-    flipped with that probability, for noisy logs. `source` is a source of `o2pl.environments.datasets`.
-    """
+class OfDataset:
+    """What worlds that play the rows of a data set have in common: `source`, the data set or where it is."""
 
     source: Source
-    flip: float = 0.0
     reward_range = (0.0, 1.0)
 
     def __post_init__(self) -> None:
         require(hasattr(self.source, "load"), "source", self.source, "a data set or a source such as Embedded('iris')")
-        require(0 <= self.flip < 0.5, "flip", self.flip, "a probability in [0, 1/2)")
-
-    @classmethod
-    def of(cls, X: Any, y: Any, flip: float = 0.0) -> Classification:
-        """From arrays; such a world cannot be stored, for want of a name to find its data by."""
-        return cls(make_dataset(X, y), flip)
 
     @property
     def dataset(self) -> Dataset:
@@ -44,9 +31,34 @@ class Classification:
     def n_actions(self) -> int:
         return len(self.dataset.classes)
 
+    def order(self, rounds: int, generator: np.random.Generator) -> Ints:
+        """Which rows are played: as many as asked for, or all, in random order."""
+        return generator.permutation(len(self.dataset))[: check_rounds(rounds)]
+
+
+@storable
+@dataclass(frozen=True)
+class Classification(OfDataset):
+    """The rows of a data set in random order; reward 1 (loss -1) for the right class, 0 for any other.
+
+    There are as many rounds as asked for or as there are rows, whichever is less. With `flip` > 0 every reward is
+    flipped with that probability, for noisy logs. `source` is a source of `o2pl.environments.datasets`.
+    """
+
+    source: Source
+    flip: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(0 <= self.flip < 0.5, "flip", self.flip, "a probability in [0, 1/2)")
+
+    @classmethod
+    def of(cls, X: Any, y: Any, flip: float = 0.0) -> Classification:
+        """From arrays; such a world cannot be stored, for want of a name to find its data by."""
+        return cls(make_dataset(X, y), flip)
+
     def sample(self, rounds: int, generator: np.random.Generator) -> TableRounds:
-        dataset = self.dataset
-        order = generator.permutation(len(dataset))[: check_rounds(rounds)]
+        dataset, order = self.dataset, self.order(rounds, generator)
         means = class_rewards(dataset.labels[order], self.n_actions, self.flip)
         return bernoulli_rounds(dataset.contexts[order], means, generator)
 

@@ -14,9 +14,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from o2pl.environments.classification import class_rewards
-from o2pl.environments.datasets import Dataset, Source
-from o2pl.environments.rounds import TableRounds, bernoulli_rounds, check_rounds, require
+from o2pl.environments.classification import OfDataset, class_rewards
+from o2pl.environments.datasets import Source
+from o2pl.environments.rounds import TableRounds, bernoulli_rounds, require
 from o2pl.protocols import Floats, Ints
 from o2pl.storage import storable
 
@@ -91,7 +91,7 @@ STRUCTURES: Mapping[str, Structure] = MappingProxyType(
 
 @storable
 @dataclass(frozen=True)
-class Structured:
+class Structured(OfDataset):
     """The rows of a data set in random order, with rewards of one of six structures. m(c, a) is the expected reward.
 
     "one-hot": 1 for the class, else 0.
@@ -108,20 +108,10 @@ class Structured:
 
     source: Source
     structure: str = "noisy"
-    reward_range = (0.0, 1.0)
 
     def __post_init__(self) -> None:
-        require(hasattr(self.source, "load"), "source", self.source, "a data set or a source such as Embedded('iris')")
+        super().__post_init__()
         require(self.structure in STRUCTURES, "structure", self.structure, f"one of {tuple(STRUCTURES)}")
-
-    @property
-    def dataset(self) -> Dataset:
-        loaded: Dataset = self.source.load()
-        return loaded
-
-    @property
-    def n_actions(self) -> int:
-        return len(self.dataset.classes)
 
     @property
     def means(self) -> Floats:
@@ -130,8 +120,7 @@ class Structured:
         return STRUCTURES[self.structure].means(self.n_actions, np.random.default_rng(seed))
 
     def sample(self, rounds: int, generator: np.random.Generator) -> TableRounds:
-        dataset = self.dataset
-        order = generator.permutation(len(dataset))[: check_rounds(rounds)]
+        dataset, order = self.dataset, self.order(rounds, generator)
         means = self.means[dataset.labels[order]]
         return STRUCTURES[self.structure].draw(dataset.contexts[order], means, generator)
 
@@ -143,7 +132,7 @@ CHANGES = ("none", "reversal", "gradual")
 
 @storable
 @dataclass(frozen=True)
-class Drifting:
+class Drifting(OfDataset):
     """The rows of a data set in random order, reward 1 for the right class and 0 for others; classes get other names.
 
     The new name of class k is (k + ⌊K/2⌋) mod K, so that none keeps its own (of two classes, they are swapped). In
@@ -154,24 +143,13 @@ class Drifting:
 
     source: Source
     change: str = "reversal"
-    reward_range = (0.0, 1.0)
 
     def __post_init__(self) -> None:
-        require(hasattr(self.source, "load"), "source", self.source, "a data set or a source such as Embedded('iris')")
+        super().__post_init__()
         require(self.change in CHANGES, "change", self.change, f"one of {CHANGES}")
 
-    @property
-    def dataset(self) -> Dataset:
-        loaded: Dataset = self.source.load()
-        return loaded
-
-    @property
-    def n_actions(self) -> int:
-        return len(self.dataset.classes)
-
     def sample(self, rounds: int, generator: np.random.Generator) -> TableRounds:
-        dataset = self.dataset
-        order = generator.permutation(len(dataset))[: check_rounds(rounds)]
+        dataset, order = self.dataset, self.order(rounds, generator)
         old = dataset.labels[order]
         new = renamed(old, self.n_actions)
         share = new_share(self.change, len(order))

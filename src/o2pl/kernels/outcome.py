@@ -54,7 +54,7 @@ class IndependentValue(LinearValue):
 @compiled_within
 def _power(exponent: float) -> float:
     """e^exponent, up to `_STEEP`."""
-    return exp(min(max(exponent, -_STEEP), _STEEP))  # type: ignore[no-any-return]
+    return exp(min(max(exponent, -_STEEP), _STEEP))  # type: ignore[no-any-return]  # an overload: mypy sees its Python form
 
 
 @compiled_within

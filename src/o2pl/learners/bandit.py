@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from o2pl.errors import InvalidInput
 from o2pl.features import Hashed, Standardise
@@ -84,7 +84,7 @@ class Bandit(DiscreteEstimator):
     changes: str | Change | None = "auto"
     random_state: Any = None
     _classes_of_policies = _CLASSES
-    _earlier = {"changes": None}  # noqa: RUF012
+    _earlier: ClassVar[dict[str, Any]] = {"changes": None}
 
     def _members(self) -> tuple[Member, ...]:
         members = super()._members()

@@ -148,7 +148,7 @@ class Engine:
         """The acting policy of this moment, without the log; it does not change when the engine learns on."""
         return self.decider
 
-    def _decider(self) -> Decider:
+    def _decider(self, before: Decider | None = None) -> Decider:
         log, parts = self.log, self.parts
         acting = []
         for m in self.present:
@@ -159,7 +159,7 @@ class Engine:
         if self._acting[0] is not weights or self._acting[1] is not explored:
             numbers = acting_numbers(weights, parts.sharpness, _checked(explored, log.n_actions))
             self._acting = weights, explored, numbers
-        return Decider(acting, self._acting[2], parts.sharpness, self.reader, getattr(self, "decider", None))
+        return Decider(acting, self._acting[2], parts.sharpness, self.reader, before)
 
     def run(self, contexts: Any, rewards: Rewards) -> Interactions:
         """Rounds on given contexts, decided in stretches between checkpoints."""
@@ -255,7 +255,7 @@ class Engine:
         for member in due:
             member.checkpoint = member.after(n, id(member) in faint)
         self.checkpoint = min(member.checkpoint for member in self.present)
-        self.decider = self._decider()
+        self.decider = self._decider(self.decider)
 
     def _weigh(self, rows: Interactions, watching: bool) -> bool:
         """How well each member, as it stood, foretold rows it has not learned from; whether they tell of a change."""
