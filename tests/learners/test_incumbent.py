@@ -27,6 +27,7 @@ from o2pl.learners.incumbent import (
 )
 from o2pl.objectives import Pessimistic
 from o2pl.policies import Softmax, probabilities
+from o2pl.rows import ActionSets
 
 K, D = 3, 4
 TRUTH = np.random.default_rng(5).normal(size=(D, K))
@@ -257,3 +258,87 @@ def test_after_a_refusal_the_learner_acts_as_the_clone():
     twin = SafeImprovement(confidence=0.99, random_state=0).fit(X, actions, rewards, propensities, q)
     np.testing.assert_allclose(learner.predict_proba(X), twin.predict_proba(X), atol=1e-5)
     assert np.abs(learner.predict_proba(X) - q).mean() < 0.1
+
+
+def sets_log(n, seed, good):
+    """Pages of 2 to 4 items for two users, as dictionaries; each likes one kind. `good`: the incumbent knows it."""
+    rng = np.random.default_rng(seed)
+    liked = {"ann": "news", "bob": "sport"}
+    pages, actions, rewards, propensities, known, matrices = [], [], [], [], [], []
+    for _ in range(n):
+        user = ["ann", "bob"][rng.integers(2)]
+        kinds = [["news", "sport", "music"][rng.integers(3)] for _ in range(rng.integers(2, 5))]
+        likes = np.array([kind == liked[user] for kind in kinds], float)
+        logits = (1 if good else -1) * likes
+        q = np.exp(logits) / np.exp(logits).sum()
+        action = int(rng.choice(len(kinds), p=q))
+        pages.append({"shared": {"user": user}, "actions": [{"kind": kind} for kind in kinds]})
+        matrices.append(np.stack([likes, rng.normal(size=len(kinds))], axis=1))
+        actions.append(action)
+        rewards.append(float(rng.random() < 0.2 + 0.6 * likes[action]))
+        propensities.append(q[action])
+        known.append(q)
+    return pages, matrices, np.array(actions), np.array(rewards), np.array(propensities), np.concatenate(known)
+
+
+@pytest.mark.parametrize("numbers", [False, True])
+def test_action_sets_have_incumbents_too(numbers, tmp_path):
+    pages, matrices, actions, rewards, propensities, known = sets_log(1500, 0, good=False)
+    contexts = matrices if numbers else pages
+    sets = ActionSets.of(matrices) if numbers else pages
+    learner = O2PL.from_incumbent(Interactions(sets, actions, rewards, propensities), random_state=0)
+    assert learner.policy == ("actionwise" if numbers else "hashed actionwise")
+    assert learner.improvement_.deploy
+    assert len(learner.improvements_) == 3
+    other = sets_log(500, 1, good=False)
+    fresh = other[1 if numbers else 0]
+    liked = [matrix[choice, 0] for matrix, choice in zip(other[1], learner.predict(fresh), strict=True)]
+    possible = [matrix[:, 0].max() for matrix in other[1]]
+    assert np.mean(liked) > 0.95 * np.mean(possible)
+    learner.save(tmp_path / "learner.o2pl")
+    again = load(tmp_path / "learner.o2pl")
+    np.testing.assert_array_equal(again.predict_proba(fresh), learner.predict_proba(fresh))
+    with_known = SafeImprovement(random_state=0).fit(contexts, actions, rewards, propensities, known)
+    assert with_known.deploy_
+    known[0] += 0.1
+    with pytest.raises(InvalidInput, match="incumbent, row 0"):
+        SafeImprovement().fit(contexts, actions, rewards, propensities, known)
+    with pytest.raises(InvalidInput, match="incumbent: found shape"):
+        SafeImprovement().fit(contexts, actions, rewards, propensities, known[:-1])
+
+
+def test_where_nothing_is_better_the_incumbent_of_action_sets_stays_and_its_clone_acts_like_it():
+    pages, _, actions, _, propensities, known = sets_log(1500, 2, good=True)
+    by_chance = (np.random.default_rng(0).random(1500) < 0.5).astype(float)
+    found = SafeImprovement(random_state=0).fit(pages, actions, by_chance, propensities)
+    assert not found.deploy_
+    assert np.abs(found.predict_proba(pages) - known).mean() < 0.03
+    assert len(found.predict(pages)) == len(pages)
+
+
+def test_dictionaries_may_be_hashed():
+    X, actions, rewards, propensities, *_ = incumbent_log(1500, 3)
+    rows = [dict(zip("abcd", map(float, x), strict=True)) for x in X]
+    hashed = SafeImprovement(policy="hashed", random_state=0).fit(rows, actions, rewards, propensities)
+    dense = SafeImprovement(random_state=0).fit(rows, actions, rewards, propensities)
+    assert (hashed.policy_, dense.policy_) == ("hashed", "linear")
+    assert np.abs(hashed.predict_proba(rows) - dense.predict_proba(rows)).mean() < 1e-3  # float32, sharpened
+    with pytest.raises(InvalidInput, match="policy: found 'quadratic'"):
+        SafeImprovement(policy="quadratic").fit(rows, actions, rewards, propensities)
+
+
+def test_folds_that_were_kept_are_not_computed_again():
+    X, actions, rewards, propensities, *_ = incumbent_log(400, 4)
+    store, computed = {}, []
+
+    def kept(name, compute):
+        if name not in store:
+            computed.append(name)
+            store[name] = compute()
+        return store[name]
+
+    first = SafeImprovement(random_state=0).fit(X, actions, rewards, propensities, kept=kept)
+    del store["fold1"]
+    again = SafeImprovement(random_state=0).fit(X, actions, rewards, propensities, kept=kept)
+    assert computed == ["fold0", "fold1", "fold2", "fold1"]
+    assert first.verdicts_ == again.verdicts_

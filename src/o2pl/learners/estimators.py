@@ -100,6 +100,7 @@ class O2PL(DiscreteEstimator):
     delta: float = 0.05
     random_state: Any = None
     improvement_: Verdict = field(init=False)  # of `from_incumbent`
+    improvements_: tuple[Verdict, ...] = field(init=False)  # those of all candidates
     _classes_of_policies = _CLASSES
 
     @classmethod
@@ -129,24 +130,28 @@ class O2PL(DiscreteEstimator):
         *,
         incumbent: Any = None,
         n_actions: int | None = None,
+        policy: str = "auto",
         confidence: float = 0.9,
         reward_range: tuple[float, float] = (0.0, 1.0),
         schedule: Any = "geometric",
         exploration: float = 0.0,
         random_state: Any = None,
+        kept: Any = None,
     ) -> Self:
         """From the log of a policy in production (and, if known, its probabilities of all actions, [n, K]).
 
-        The log is four columns, or one object: `Interactions` or a `Log`.
+        The log is four columns, or one object: `Interactions` or a `Log`. `policy`, `kept`: see `SafeImprovement`.
         Where the log supports an improvement with this confidence, the learner acts by the improved policy; where it
         does not, by a clone of the incumbent. `improvement_` says which (`deploy`) and why; see `SafeImprovement`.
         From there it goes on learning like any other.
         """
-        found = SafeImprovement(n_actions, confidence=confidence, reward_range=reward_range, random_state=random_state)
-        found.fit(contexts, actions, rewards, propensities, incumbent)
+        found = SafeImprovement(
+            n_actions, policy=policy, confidence=confidence, reward_range=reward_range, random_state=random_state
+        )
+        found.fit(contexts, actions, rewards, propensities, incumbent, **({} if kept is None else {"kept": kept}))
         learner = cls(
             found.n_actions_,
-            policy="linear",
+            policy=found.policy_,
             schedule=schedule,
             reward_range=reward_range,
             penalty=found.verdict_.penalty if found.deploy_ else max(found.penalties),
@@ -162,7 +167,7 @@ class O2PL(DiscreteEstimator):
         engine = learner._first_engine(reader, rows.contexts, None)
         engine.begin_at(rows, found.params_)
         learner._adopt(engine)
-        learner.improvement_ = found.verdict_
+        learner.improvement_, learner.improvements_ = found.verdict_, found.verdicts_
         return learner
 
     # -- how an engine is put together

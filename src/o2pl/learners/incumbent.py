@@ -21,17 +21,21 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from o2pl.contexts import DenseReader
+from o2pl.contexts import ContextReader, Records, make_reader
+from o2pl.contexts.records import are_records
 from o2pl.errors import InvalidInput
+from o2pl.features import Hashed, Standardise
 from o2pl.interactions import Interactions, log_or_columns
+from o2pl.kernels.registry import featurise, n_inputs
 from o2pl.learners.member import LINEAR
 from o2pl.learners.params import Parameters
 from o2pl.objectives.pessimistic import Pessimistic, PolicyValue
 from o2pl.objectives.weights import clip_weights, policy_weights
 from o2pl.oracles.lbfgs import LBFGS
-from o2pl.policies import Softmax, log_likelihood, log_probabilities
+from o2pl.policies import ActionWise, Softmax, SparseSoftmax, log_likelihood, log_probabilities
 from o2pl.policies.sampling import log_softmax
 from o2pl.protocols import FeatureMap, Floats, Ints, Policy, State
+from o2pl.rows import ActionSets, SparseRows
 from o2pl.validation import (
     check_count,
     check_number,
@@ -42,8 +46,15 @@ from o2pl.validation import (
 _SOLVER = LBFGS(iterations=200, tolerance=1e-5)
 _CLONE_L2 = 1.0
 
-Probabilities = Callable[[Floats], Floats]  # contexts [n, d] -> [n, K]
+Probabilities = Callable[[Any], Floats]  # contexts -> [n, K]; flat for action sets
 Learn = Callable[[Ints], Sequence[Probabilities]]
+Kept = Callable[[str, Callable[[], Floats]], Floats]  # what was computed under a name, or computes it
+
+
+def _computed(name: str, compute: Callable[[], Floats]) -> Floats:
+    """Nothing is kept."""
+    return compute()
+
 
 # -- functions
 
@@ -53,8 +64,11 @@ def random_loss(losses: Floats, propensities: Floats) -> float:
     return float(np.average(losses, weights=1 / propensities))
 
 
-def clone(policy: Any, features: Floats, actions: Ints, probabilities: Floats | None = None) -> Floats:
-    """The policy that is likeliest to have taken these actions, or that is nearest to known probabilities [n, K]."""
+def clone(policy: Any, features: Any, actions: Ints, probabilities: Floats | None = None) -> Floats:
+    """The policy that is likeliest to have taken these actions, or that is nearest to known probabilities.
+
+    Those are [n, K], or flat for action sets.
+    """
     n = len(actions)
     weights: Floats = np.full(n, -1 / n) if probabilities is None else -probabilities / n
 
@@ -67,11 +81,11 @@ def clone(policy: Any, features: Floats, actions: Ints, probabilities: Floats | 
         value = float((weights * log_prob).sum()) + 0.5 * _CLONE_L2 / n * float(params @ params)
         return value, pullback(weights) + _CLONE_L2 / n * params
 
-    return _SOLVER(function, policy.init(features.shape[1])).params
+    return _SOLVER(function, policy.init(n_inputs(features))).params
 
 
 def improved(
-    policy: Policy, features: Floats, rows: Interactions, objective: Pessimistic, start: Floats, control: Any = None
+    policy: Policy, features: Any, rows: Interactions, objective: Pessimistic, start: Floats, control: Any = None
 ) -> Floats:
     """The parameters of the lowest pessimistic objective, searched for from `start`."""
     return _SOLVER(PolicyValue(policy, features, objective.prepare(rows, control)), start).params
@@ -86,10 +100,13 @@ def gains(likelihoods: Floats, rows: Interactions, alpha: float, baseline: float
     return np.asarray((clip_weights(weights, alpha) - 1) * (baseline - rows.losses))
 
 
-def held_out_gains(learn: Learn, rows: Interactions, folds: int, alpha: float, seed: Any = None) -> Floats:
+def held_out_gains(
+    learn: Learn, rows: Interactions, folds: int, alpha: float, seed: Any = None, kept: Kept = _computed
+) -> Floats:
     """The gain of each candidate in each row, learned without the row's fold. [candidates, n]
 
-    `learn(places)` learns from those rows, and returns the candidates as functions of contexts.
+    `learn(places)` learns from those rows, and returns the candidates as functions of contexts. `kept`: for what has
+    been computed before.
     """
     n, losses = len(rows), rows.losses
     fold = np.random.default_rng(seed).permutation(n) % folds
@@ -97,12 +114,23 @@ def held_out_gains(learn: Learn, rows: Interactions, folds: int, alpha: float, s
     for left_out in range(folds):
         own, rest = np.flatnonzero(fold == left_out), np.flatnonzero(fold != left_out)
         test, baseline = rows[own], random_loss(losses[rest], rows.propensities[rest])
-        played = [policy(test.contexts)[np.arange(len(own)), test.actions] for policy in learn(rest)]
-        parts.append((own, np.stack([gains(each, test, alpha, baseline) for each in played])))
+
+        def found(rest: Ints = rest, test: Interactions = test, baseline: float = baseline) -> Floats:
+            played = [_of_actions(policy(test.contexts), test) for policy in learn(rest)]
+            return np.stack([gains(each, test, alpha, baseline) for each in played])
+
+        parts.append((own, kept(f"fold{left_out}", found)))
     held = np.empty((len(parts[0][1]), n))
     for own, values in parts:
         held[:, own] = values
     return held
+
+
+def _of_actions(probabilities: Floats, rows: Interactions) -> Floats:
+    """Those of the actions that were taken, [n]."""
+    if isinstance(rows.contexts, ActionSets):
+        return np.asarray(probabilities[rows.contexts.offsets[:-1] + rows.actions])
+    return np.asarray(probabilities[np.arange(len(rows)), rows.actions])
 
 
 def lower_bound(values: Floats, confidence: float) -> float:
@@ -135,16 +163,40 @@ def verdicts(held: Floats, pessimism: Sequence[float], confidence: float, scale:
 
 @dataclass(frozen=True)
 class Learned:
-    """A linear softmax with the features it reads."""
+    """A policy with the features it reads."""
 
-    policy: Softmax
+    policy: Policy
     features: FeatureMap
     seen: State
     params: Floats
 
-    def probabilities(self, contexts: Floats, sharpness: float = 1.0) -> Floats:
-        scores = self.policy.scores(self.params, self.features.transform(self.seen, contexts))
-        return np.exp(log_softmax(sharpness * scores))
+    def probabilities(self, contexts: Any, sharpness: float = 1.0) -> Floats:
+        """[n, K]; flat for action sets."""
+        scores = self.policy.scores(self.params, featurise(self.features, self.seen, contexts))
+        sets = contexts.offsets if isinstance(contexts, ActionSets) else None
+        return np.exp(log_softmax(sharpness * scores, sets))
+
+
+# Kinds of contexts: features, and whether they are action sets. The policy is linear in the features.
+KINDS: dict[str, tuple[FeatureMap, bool]] = {
+    "linear": (LINEAR, False),
+    "actionwise": (Standardise(), True),
+    "hashed": (Hashed(), False),
+    "hashed actionwise": (Hashed(), True),
+}
+
+
+def kind_of_contexts(contexts: Any) -> str:
+    """Among `KINDS`: what a learner of these contexts would be called; dictionaries are read as rows of numbers."""
+    if are_records(contexts):
+        records = contexts if isinstance(contexts, Records) else Records.of(contexts[:1])
+        return "linear" if records.sizes is None else "hashed actionwise"
+    if isinstance(contexts, ActionSets):
+        return "actionwise" if isinstance(contexts.values, np.ndarray) else "hashed actionwise"
+    if isinstance(contexts, SparseRows):
+        return "hashed"
+    ragged = isinstance(contexts, list | tuple) and len(contexts) > 0 and np.ndim(contexts[0]) == 2
+    return "actionwise" if ragged else "linear"
 
 
 # -- the object users hold
@@ -172,8 +224,12 @@ class SafeImprovement(Parameters):
         The new policy acts with logits times this: close to its likeliest action.
     folds
         Candidates are judged on each of so many parts of the log, learned from the others.
+    policy
+        "linear" (rows of numbers, frames, dictionaries), "hashed" (dictionaries whose words need no columns),
+        "actionwise" (action sets of numbers) or "hashed actionwise" (action sets of dictionaries). "auto": as the
+        contexts are.
     features
-        The feature map; standardisation over the log and an intercept unless said otherwise.
+        The feature map of the policy; None: its own.
     reward_range
         The lowest and the highest reward there can be.
     random_state
@@ -198,11 +254,12 @@ class SafeImprovement(Parameters):
     l2: float = 1.0
     sharpness: float = 20.0
     folds: int = 3
-    features: FeatureMap = LINEAR
+    policy: str = "auto"
+    features: FeatureMap | None = None
     reward_range: tuple[float, float] = (0.0, 1.0)
     random_state: Any = None
     _chosen: Learned | None = field(default=None, init=False)
-    _reader: DenseReader = field(default_factory=DenseReader, init=False)
+    _reader: ContextReader | None = field(default=None, init=False)
 
     def fit(
         self,
@@ -211,36 +268,52 @@ class SafeImprovement(Parameters):
         rewards: Any = None,
         propensities: Any = None,
         incumbent: Any = None,
+        *,
+        kept: Kept = _computed,
     ) -> Self:
         """Learn from the incumbent's log: four columns, or one object, `Interactions` or a `Log`.
 
-        `incumbent`: its probabilities of all actions, [n, K], if they are known.
+        `incumbent`: its probabilities of all actions, [n, K] (flat for action sets), if they are known. `kept` is asked
+        for what a fold has found before it is computed: for work that must survive a restart.
         """
-        reader = DenseReader()
+        given, *_ = log_or_columns(contexts, actions, rewards, propensities)
+        self.policy_, features, sets = self._kind(given)
+        hashed = (features.bits, features.signed, features.interactions) if isinstance(features, Hashed) else None
+        reader = make_reader(None, sets, hashed)
         rows = self._checked(reader, contexts, actions, rewards, propensities)
-        policy = Softmax(check_count("n_actions", rows.n_actions if self.n_actions is None else self.n_actions))
-        known = None if incumbent is None else _check_probabilities(incumbent, (len(rows), policy.n_actions))
+        policy: Any = ActionWise()
+        if not sets:
+            K = check_count("n_actions", rows.n_actions if self.n_actions is None else self.n_actions)
+            policy = (Softmax if hashed is None else SparseSoftmax)(K)
+        known = None if incumbent is None else _check_probabilities(incumbent, rows, policy)
         alpha = self._objective(0.0, 0.0).alpha(len(rows))
 
         def learn(places: Ints) -> list[Probabilities]:
-            known_there = None if known is None else known[places]
-            _, *candidates = self._learn(policy, rows[places], known_there, self.penalties)
+            known_there = None if known is None else _some(known, rows, places)
+            _, *candidates = self._learn(policy, features, rows[places], known_there, self.penalties)
             return [partial(each.probabilities, sharpness=self.sharpness) for each in candidates]
 
-        held = held_out_gains(learn, rows, self.folds, alpha, self.random_state)
+        held = held_out_gains(learn, rows, self.folds, alpha, self.random_state, kept)
         low, high = ends = check_reward_range(self.reward_range)
         found = verdicts(held, self.penalties, self.confidence, high - low)
         best = max(found, key=lambda verdict: verdict.lower)
-        *_, self._chosen = self._learn(policy, rows, known, [best.penalty] if best.deploy else [])
+        *_, self._chosen = self._learn(policy, features, rows, known, [best.penalty] if best.deploy else [])
         self.verdicts_, self.verdict_, self.deploy_ = found, best, best.deploy
         self.baseline_ = float(to_reward(random_loss(rows.losses, rows.propensities), ends))
-        self.n_actions_ = policy.n_actions
-        reader.width = rows.contexts.shape[1]
-        self._reader = reader
+        self.n_actions_ = None if sets else policy.n_actions
+        self._reader = make_reader(n_inputs(rows.contexts), sets, hashed, schema=reader.schema)
         return self
 
+    def _kind(self, contexts: Any) -> tuple[str, FeatureMap, bool]:
+        """The name of the policy, its features, and whether contexts are action sets."""
+        name = kind_of_contexts(contexts) if self.policy == "auto" else self.policy
+        if name not in KINDS:
+            raise InvalidInput(f"policy: found {name!r}, expected 'auto' or one of {', '.join(KINDS)}")
+        features, sets = KINDS[name]
+        return name, self.features or features, sets
+
     def _checked(
-        self, reader: DenseReader, contexts: Any, actions: Any, rewards: Any, propensities: Any
+        self, reader: ContextReader, contexts: Any, actions: Any, rewards: Any, propensities: Any
     ) -> Interactions:
         if self.n_actions is not None:
             check_count("n_actions", self.n_actions)
@@ -261,17 +334,19 @@ class SafeImprovement(Parameters):
         return rows
 
     def _learn(
-        self, policy: Softmax, rows: Interactions, known: Floats | None, penalties: Sequence[float]
+        self, policy: Any, features: FeatureMap, rows: Interactions, known: Floats | None, penalties: Sequence[float]
     ) -> Iterator[Learned]:
         """The clone, then a policy for each penalty."""
-        seen = self.features.observe(self.features.init(rows.contexts.shape[1]), rows.contexts)
-        X = self.features.transform(seen, rows.contexts)
+        contexts = rows.contexts
+        values = contexts.values if isinstance(contexts, ActionSets) else contexts
+        seen = features.observe(features.init(n_inputs(contexts)), values)
+        X = featurise(features, seen, contexts)
         start = clone(policy, X, rows.actions, known)
-        yield Learned(policy, self.features, seen, start)
+        yield Learned(policy, features, seen, start)
         baseline = random_loss(rows.losses, rows.propensities)
         for penalty in penalties:
             params = improved(policy, X, rows, self._objective(penalty, baseline), start)
-            yield Learned(policy, self.features, seen, params)
+            yield Learned(policy, features, seen, params)
 
     def _objective(self, penalty: float, baseline: float) -> Pessimistic:
         return Pessimistic(penalty, "theory", baseline, self.l2)
@@ -292,20 +367,36 @@ class SafeImprovement(Parameters):
         return self._chosen
 
     def predict_proba(self, contexts: Any) -> Floats:
-        """The new policy as it would act, [n, K]; where the incumbent should stay, its clone."""
-        chosen = self._fitted()
-        return chosen.probabilities(self._reader.rows(contexts), self.sharpness_)
+        """The new policy as it would act, [n, K] (flat for action sets); where the incumbent should stay, its clone."""
+        return self._probabilities(contexts)[0]
 
     def predict(self, contexts: Any) -> Ints:
         """The likeliest action of each context, [n]."""
-        return np.asarray(self.predict_proba(contexts).argmax(axis=1))
+        found, rows = self._probabilities(contexts)
+        if isinstance(rows, ActionSets):
+            return np.array([int(np.argmax(one)) for one in np.split(found, rows.offsets[1:-1])])
+        return np.asarray(found.argmax(axis=1))
+
+    def _probabilities(self, contexts: Any) -> tuple[Floats, Any]:
+        chosen = self._fitted()
+        assert self._reader is not None
+        rows = self._reader.rows(contexts)
+        return chosen.probabilities(rows, self.sharpness_), rows
 
 
-def _check_probabilities(incumbent: Any, shape: tuple[int, int]) -> Floats:
-    known = np.asarray(incumbent, np.float64)
+def _check_probabilities(incumbent: Any, rows: Interactions, policy: Any) -> Floats:
+    known, sets = np.asarray(incumbent, np.float64), rows.contexts
+    shape = (int(sets.offsets[-1]),) if isinstance(sets, ActionSets) else (len(rows), policy.n_actions)
     if known.shape != shape:
         raise InvalidInput(f"incumbent: found shape {known.shape}, expected {shape}: its probabilities of all actions")
-    wrong = np.flatnonzero((known < 0).any(axis=1) | ~(np.abs(known.sum(axis=1) - 1) < 1e-6))
-    if len(wrong):
-        raise InvalidInput(f"incumbent, row {wrong[0]}: found {known[wrong[0]]}, expected probabilities that sum to 1")
+    by_row = np.split(known, sets.offsets[1:-1]) if isinstance(sets, ActionSets) else known
+    wrong = [row for row, one in enumerate(by_row) if (one < 0).any() or not abs(one.sum() - 1) < 1e-6]
+    if wrong:
+        raise InvalidInput(f"incumbent, row {wrong[0]}: found {by_row[wrong[0]]}, expected probabilities that sum to 1")
     return known
+
+
+def _some(known: Floats, rows: Interactions, places: Ints) -> Floats:
+    """Probabilities of these rows."""
+    sets = rows.contexts
+    return np.asarray(ActionSets(known, sets.offsets)[places].values if isinstance(sets, ActionSets) else known[places])
