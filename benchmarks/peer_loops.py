@@ -4,6 +4,7 @@ FOLDER holds the columns, one `.npy` each. A line on standard input asks, a line
 
     {"task": "loop", "peer": "river", "rounds": 4000}      ->  {"seconds": 0.9, "mean": 0.74}
     {"task": "evaluate", "peer": "obp", "resamples": 100}  ->  {"seconds": 0.8, "values": [[...], [...], [...]]}
+    {"task": "estimates", "peer": "obp", "settings": {...}}    ->  {"seconds": 0, "values": {"ips": ..., ...}}
 
 or {"error": why}. The clock is this process's own and runs while the library works: imports and what is made ready
 beforehand are outside. All run their disjoint LinUCB (ridge regression per action), the cheapest learner that all have
@@ -170,6 +171,30 @@ def obp_evaluate(columns: Columns, resamples: int) -> list[list[float]]:
     return [[float(value) for value in one.values()] for one in found]
 
 
+def obp_estimates(columns: Columns, clip: float, switch: float, shrinkage: float) -> dict[str, float]:
+    """The point estimate of every estimator that both libraries have, under our names."""
+    package = _obp("ope")
+    common = {key: columns[key] for key in ("reward", "action", "pscore")}
+    common |= {"action_dist": columns["action_dist"][:, :, None], "position": np.zeros(len(common["reward"]), int)}
+    model = {"estimated_rewards_by_reg_model": columns["predicted"][:, :, None]}
+    plain = {
+        "ips": package.InverseProbabilityWeighting(),
+        "snips": package.SelfNormalizedInverseProbabilityWeighting(),
+        "clipped": package.InverseProbabilityWeighting(lambda_=clip),
+    }
+    modelled = {
+        "dr": package.DoublyRobust(),
+        "sndr": package.SelfNormalizedDoublyRobust(),
+        "switch-dr": package.SwitchDoublyRobust(lambda_=switch),
+        "dr-shrinkage": package.DoublyRobustWithShrinkage(lambda_=shrinkage),
+    }
+    found = {name: one.estimate_policy_value(**common) for name, one in plain.items()}
+    found |= {name: one.estimate_policy_value(**common, **model) for name, one in modelled.items()}
+    direct = {"action_dist": common["action_dist"], "position": common["position"], **model}
+    found["dm"] = package.DirectMethod().estimate_policy_value(**direct)
+    return {name: float(value) for name, value in found.items()}
+
+
 LOOPS: dict[str, Callable[[int, int], tuple[Act, Update]]] = {
     "mabwiser": mabwiser,
     "river": river,
@@ -194,6 +219,8 @@ def loop(name: str, contexts: Any, rewards: list[list[float]]) -> float:
 def answer(question: dict[str, Any], columns: Columns) -> dict[str, Any]:
     """The work that is asked for, and the seconds it took."""
     task, peer = question["task"], question["peer"]
+    if task == "estimates":
+        return {"seconds": 0.0, "values": obp_estimates(columns, **question["settings"])}
     if task == "evaluate":
         _obp("ope")
         start = time.perf_counter()

@@ -9,6 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from benchmarks.measure import Skipped
+from benchmarks.peers import Child
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -270,3 +272,27 @@ def test_what_cannot_be_computed_is_said() -> None:
         Stream("ips").merge(Stream("snips"))
     with pytest.raises(InvalidInput, match="merge: found clipped"):
         Stream("clipped").merge(Stream("clipped", EstimatorSettings(clip=3.0)))
+
+
+def test_every_estimator_is_obps_on_the_same_inputs() -> None:
+    """The real OBP, in the peers' environment; skipped where that has not been made (`make bench` makes it)."""
+    g = np.random.default_rng(0)
+    n, k = 500, 7
+    tables = {
+        "reward": g.random(n),
+        "action": g.integers(k, size=n),
+        "pscore": g.uniform(0.02, 0.9, n),
+        "action_dist": g.dirichlet(np.ones(k), n),
+        "predicted": g.random((n, k)),
+    }
+    levels = EstimatorSettings(clip=2.5, switch=1.7, shrinkage=3.0)
+    try:
+        with Child("obp", **tables) as child:
+            wanted = {"clip": levels.clip, "switch": levels.switch, "shrinkage": levels.shrinkage}
+            theirs = child.ask("estimates", settings=wanted)["values"]
+    except Skipped as reason:
+        pytest.skip(str(reason))
+    columns = estimator_input(*tables.values())
+    assert sorted(theirs) == ["clipped", "dm", "dr", "dr-shrinkage", "ips", "sndr", "snips", "switch-dr"]
+    for name, value in theirs.items():
+        assert estimate(name, columns, levels).value == pytest.approx(value, rel=1e-10, abs=1e-10), name

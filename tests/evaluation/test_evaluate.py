@@ -231,6 +231,19 @@ def test_rewards_that_never_change_have_no_interval() -> None:
     assert any("no spread" in warning for warning in result.warnings)
 
 
+def test_estimates_outside_the_reward_range_are_flagged_and_intervals_cut() -> None:
+    """One row of huge weight: DR is far below 0 there, and IPS, which is narrower, is quoted."""
+    log = log_of(rewards=(np.arange(2000) % 100 == 1) * 1.0, propensities=np.r_[1e-5, log_of().propensities[1:]])
+    result = evaluate(log, policy, baseline="logged")
+    assert found("dr", result).value < 0
+    assert any(
+        warning.startswith("dr") and "outside the reward range, 0 to 1" in warning for warning in result.warnings
+    )
+    assert result.headline == "ips"
+    assert all(0 <= one.low <= one.high <= 1 for one in result.estimates)
+    assert any("of all weight" in warning for warning in result.warnings)
+
+
 BAD = {
     "propensity 0": ({"propensities": np.r_[0.5, 0.0]}, "propensity, row 1: found 0.0"),
     "propensity missing": ({"propensities": np.r_[np.nan, 0.5]}, "propensity, row 0: found nan"),
@@ -270,7 +283,7 @@ def test_the_pessimistic_value_uses_the_learners_settings() -> None:
     result = evaluate(log, learner)
     assert result.diagnostics.clip == 1.5
     target = as_target(learner, log)
-    modelled = predictions(log, target, fit_rewards(log))
+    modelled = predictions(log, [target], fit_rewards(log))[0]
     assert modelled is not None
     cut = np.minimum(target.played(slice(0, 400)) / log.propensities, 1.5)
     penalty, _ = Phi(1.5, 400.0, math.log(400 * 401 / 0.2), 0.0, 2.0)(float(np.mean((cut - 1) ** 2)))

@@ -12,16 +12,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from o2pl.evaluation.multinomial import fit_multinomial
 from o2pl.features import Standardise
 from o2pl.interactions import BLOCK, Interactions
-from o2pl.learners.member import LINEAR
 from o2pl.oracles.lbfgs import LBFGS
-from o2pl.policies import ActionWise, Softmax
+from o2pl.policies import ActionWise
 from o2pl.policies.likelihood import log_likelihood, probabilities
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.rows import ActionSets
@@ -70,10 +70,11 @@ def propensity_calibration(log: Interactions, *, bins: int = 8) -> Calibration:
     labels = ["all", *(f"column {j} {side} {m:.3g}" for side in ("above", "up to") for j, m in enumerate(middles))]
     d, k = contexts.shape[1], len(sizes)
     sums = np.zeros((5, 2 * d + 1, k))  # Σ u, Σ u², Σ φ, Σ φ² with u = 1{a} φ/q, Σ φ²/μ; over the groups of rows
+    likely = None
     for fitted, tested in _stages(n):
-        likely = _fit_softmax(contexts, places, k + 1, fitted)
+        likely = fit_multinomial(contexts[fitted], places[fitted], k + 1, likely)
         for rows in _blocks(tested):
-            guess = likely(rows)
+            guess = likely(contexts[rows])
             phi = guess[:, :k] ** 2
             u = np.zeros_like(phi)
             inside = np.flatnonzero(places[rows] < k)
@@ -116,16 +117,6 @@ def _stages(n: int) -> tuple[tuple[slice, slice], ...]:
 def _blocks(rows: slice) -> Iterator[slice]:
     for start in range(rows.start, rows.stop, BLOCK):
         yield slice(start, min(start + BLOCK, rows.stop))
-
-
-def _fit_softmax(contexts: Floats, places: Ints, k: int, fitted: slice) -> Callable[[slice], Floats]:
-    """μ̂(·|x) by multinomial logistic regression, mixed with the plain frequencies."""
-    step = max(1, (fitted.stop - fitted.start) // _FIT_ROWS)
-    rows, actions = contexts[fitted][::step], places[fitted][::step]
-    seen = LINEAR.observe(LINEAR.init(contexts.shape[1]), rows)
-    policy = Softmax(k)
-    params = _likeliest(policy, LINEAR.transform(seen, rows), actions, policy.init(LINEAR.width(contexts.shape[1])))
-    return lambda some: probabilities(policy, params, LINEAR.transform(seen, contexts[some]))
 
 
 def _likeliest(policy: Any, features: Any, actions: Array, start: Floats) -> Floats:

@@ -13,7 +13,6 @@ from o2pl.errors import InvalidInput
 from o2pl.evaluation.reward_models import RewardModel
 from o2pl.evaluation.targets import Target
 from o2pl.interactions import BLOCK, Interactions
-from o2pl.learners.member import LINEAR
 from o2pl.protocols import Floats, Ints, Seed
 from o2pl.rows import ActionSets
 from o2pl.theory.heb import ErrorBound, error_bound_of_sample
@@ -184,7 +183,7 @@ def nearby_error_bound(
         raise InvalidInput("policy: found likelihoods of logged actions only, expected probabilities of all actions")
     best = best[:, : values.shape[1]]
     best = best / best.sum(axis=1, keepdims=True)
-    contexts = LINEAR.transform(model.seen, log.contexts[some]).astype(np.float64)
+    contexts = np.concatenate([np.ones((len(some), 1)), model.contexts(some)], axis=1)
     logits = np.log(np.maximum(best, 1e-12))
     excess, variance = np.empty((len(some), policies)), np.empty((len(some), policies))
     for j, step in enumerate(np.geomspace(0.03, 3.0, policies)):

@@ -46,6 +46,8 @@ from o2pl.protocols import Floats, Seed
 from o2pl.theory.betting import betting_lower
 from o2pl.validation import RewardRange, to_reward
 
+_NOISIER = 1.1  # so much wider than that of IPS DR's interval may be
+
 
 @dataclass(frozen=True)
 class Valued:
@@ -181,7 +183,7 @@ def evaluate(
     overflow = bool(np.isinf(columns.weights).any())
     estimates, left_out = _estimates(columns, settings, estimators, delta)
     widened = tuple(_widened(one, rows.reward_range, diagnostics.missing, overflow) for one in estimates)
-    headline = next(name for name in ("dr", "snips", "clipped", *(one.name for one in widened)) if _has(widened, name))
+    headline = _headline(estimates)
     sequence = None
     if at_any_time and rows.reward_range is not None:
         sequence = weighted_sequence(columns.weights, rows.rewards, delta, rows.reward_range)
@@ -193,7 +195,8 @@ def evaluate(
     compared = _Comparison()
     if against is not None:
         other = _columns(rows, against, model)
-        compared = _compare(rows, columns, other, against, settings, delta, at_any_time, diagnostics)
+        noisy_model = headline == "ips"
+        compared = _compare(rows, columns, other, against, settings, delta, at_any_time, diagnostics, noisy_model)
     learned = _learned_from(policy, rows)
     return Evaluation(
         target.name,
@@ -211,8 +214,12 @@ def evaluate(
     )
 
 
-def _has(estimates: tuple[Valued, ...], name: str) -> bool:
-    return any(one.name == name for one in estimates)
+def _headline(estimates: Sequence[Valued]) -> str:
+    """The estimate to quote: DR, unless its model adds noise and IPS is narrower; else what there is."""
+    widths = {one.name: one.high - one.low for one in estimates}
+    if "ips" in widths and math.inf > widths.get("dr", 0.0) > _NOISIER * widths["ips"]:
+        return "ips"
+    return next(name for name in ("dr", "snips", "clipped", *widths) if name in widths)
 
 
 # -- columns
@@ -223,7 +230,7 @@ def _columns(log: Interactions, target: Target, model: RewardModel | None) -> Es
     for rows in log.blocks():
         likelihoods[rows] = target.played(rows)
     weights = policy_weights(likelihoods, log.propensities)
-    modelled = None if model is None else predictions(log, target, model)
+    modelled = None if model is None else predictions(log, [target], model)[0]
     balanced = None
     if log.by_logger is not None and log.loggers is not None:
         balanced = balanced_weights(likelihoods, log.by_logger, log.loggers)
@@ -279,14 +286,20 @@ def _sound(sequence: ConfidenceSequence, ends: RewardRange, overflow: bool) -> t
 
 
 def _widened(one: Valued, ends: RewardRange | None, missing: float, overflow: bool) -> Valued:
-    """What the log cannot speak of may bring any reward there is; of an unknown range, anything."""
+    """What the log cannot speak of may bring any reward there is; of an unknown range, anything.
+
+    No value is outside the reward range: there the interval is cut.
+    """
     if overflow or (missing > 0 and ends is None):
         return Valued(one.name, one.says, one.value, -math.inf, math.inf)
-    if missing == 0 or ends is None or math.isinf(one.low):
+    if ends is None or math.isinf(one.low):
         return one
-    reach, span = missing * (ends[1] - ends[0]), ends[1] - ends[0]
-    low, high = (-span, span) if one.name == "difference" else ends
-    return Valued(one.name, one.says, one.value, max(one.low - reach, low), min(one.high + reach, high))
+    span = ends[1] - ends[0]
+    least, most = (-span, span) if one.name == "difference" else ends
+    low, high = max(one.low - missing * span, least), min(one.high + missing * span, most)
+    if low > high:  # wholly outside: it has missed
+        low, high = least, most
+    return Valued(one.name, one.says, one.value, low, high)
 
 
 # -- the other policy
@@ -307,8 +320,9 @@ def _compare(
     delta: float,
     at_any_time: bool,
     diagnostics: Diagnostics,
+    noisy_model: bool,
 ) -> _Comparison:
-    own, theirs = _comparable(columns, settings), _comparable(other, settings)
+    own, theirs = (_comparable(given, settings, noisy_model) for given in (columns, other))
     missing = diagnostics.missing + _missing(log, against, other.weights)
     overflow = not (np.isfinite(columns.weights).all() and np.isfinite(other.weights).all())
     base = Valued(against.name, "", float(theirs.mean()), *normal_interval(theirs, delta))
@@ -331,13 +345,13 @@ def _compare(
     return _Comparison(base, _widened(difference, log.reward_range, missing, overflow), None)
 
 
-def _comparable(columns: EstimatorInput, settings: EstimatorSettings) -> Floats:
+def _comparable(columns: EstimatorInput, settings: EstimatorSettings, noisy_model: bool) -> Floats:
     """Row values of the estimator that both policies allow: DR, self-normalised IPS, or the clipped one."""
     if (columns.weights == 1).all():
         return columns.rewards  # the logger: nothing to correct
     if not np.isfinite(columns.weights).all() or not columns.weights.any():
         return row_values("clipped", columns, settings)
-    return row_values("snips" if columns.expected is None else "dr", columns, settings)
+    return row_values("snips" if columns.expected is None or noisy_model else "dr", columns, settings)
 
 
 def _difference_sequence(

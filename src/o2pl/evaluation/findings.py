@@ -40,6 +40,7 @@ def warnings(
         )
     elif left_out:
         found += [f"{name} could not be computed: {reason}." for name, reason in left_out.items()]
+    found += _outside(log, estimates)
     found += _weights(seen, overflow)
     found += _support(log, seen, estimates)
     found += _drift(seen)
@@ -91,6 +92,21 @@ def _propensities(log: Interactions, seen: Diagnostics) -> list[str]:
         f"The logged propensities do not match the actions (p = {test.p_value:.1g}). Action {worst.action} was played"
         f" {worst.ratio:.2f} times as often as they say{where}: {cause}. No estimate that uses weights can be trusted"
         " before this is explained."
+    ]
+
+
+def _outside(log: Interactions, estimates: tuple[Valued, ...]) -> list[str]:
+    """Estimates that no policy can be worth; the pessimistic one is no estimate of the value."""
+    if log.reward_range is None:
+        return []
+    low, high = log.reward_range
+    names = [one.name for one in estimates if not low <= one.value <= high and one.name != "pessimistic"]
+    if not names:
+        return []
+    verb = "lies" if len(names) == 1 else "lie"
+    return [
+        f"{', '.join(names)} {verb} outside the reward range, {low:g} to {high:g}: too few rows carry too much weight."
+        " Do not quote it."
     ]
 
 

@@ -1,22 +1,37 @@
 """A model m(x, a) of the rewards for DM and DR, cross-fitted: a row's prediction never saw the row's own reward.
 
-Ridge regression per action (one for all, on features of the action, where actions are numbers or sets), from sums that
-one pass over the log collects per fold; the model for a fold is solved from the sums of the others.
+One regression per action (one for all, on features of the action, where actions are numbers or sets): logistic where
+there are two rewards only, ridge otherwise. Slopes are shrunk by what the rows say of their size. Over the rows that a
+model was fitted to, its mean prediction is their mean reward, for every action (actions hardly ever rewarded lean on
+the mean of all): rare rewards stay rare.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from o2pl.evaluation.regressions import (
+    Link,
+    SlopeEvidence,
+    Sums,
+    fit_group,
+    pooled_means,
+    slope_evidence,
+    sums_outside,
+)
 from o2pl.evaluation.targets import Target
+from o2pl.features import Standardise
 from o2pl.interactions import Interactions
-from o2pl.learners.member import LINEAR
 from o2pl.protocols import Array, Floats, Ints, Seed, State
 from o2pl.rows import ActionSets
 
+_SCALE = Standardise()
+_FOLDS, _FEW = 5, 2
+_MANY_ROWS = 100_000  # rows beyond which two folds do: half of them are plenty for a model
 _LARGEST = 2e7  # numbers that the sums of all folds and actions may take
 
 
@@ -27,15 +42,19 @@ class Predictions(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RewardModel:
-    """Coefficients for each fold, from all rows outside it: [F, K, d]; K = 1 where the action is in the features."""
+    """link(level + x · slopes) for each fold, from all rows outside it; K = 1 where the action is in the features."""
 
     log: Interactions
     folds: Ints  # of each row, [n]
-    seen: State  # of the feature map
-    coefficients: Floats
+    seen: State  # of the standardised contexts
+    slopes: Floats  # [F, K, d]
+    levels: Floats  # [F, K]
     means: Floats  # mean reward outside the fold, which an action never played is given, [F]
-    lowest: float
-    highest: float
+    link: Link
+
+    def contexts(self, rows: Ints) -> Floats:
+        """As the model sees them, standardised. [m, d]"""
+        return _features(self.seen, self.log.contexts[rows])
 
     def played(self, rows: slice) -> Floats:
         """m(x_s, a_s), [m]"""
@@ -47,98 +66,135 @@ class RewardModel:
         folds = self.folds[rows]
         if isinstance(self.log.contexts, ActionSets):
             sets = self.log.contexts[rows]
-            return self._predict(
-                _features(self.seen, sets.values), folds[sets.owner], np.zeros(len(sets.values), np.int64)
-            )
+            X = _features(self.seen, sets.values)
+            return self._predict(X, folds[sets.owner], np.zeros(len(X), np.int64))
         X = _features(self.seen, self.log.contexts[rows])
-        out = np.empty((len(X), self.coefficients.shape[1]))
-        for fold in range(len(self.coefficients)):
+        scores = np.empty((len(X), self.levels.shape[1]))
+        for fold in range(len(self.levels)):
             mine = folds == fold
-            out[mine] = X[mine] @ self.coefficients[fold].T + self.means[fold]
-        return np.clip(out, self.lowest, self.highest)
+            scores[mine] = X[mine] @ self.slopes[fold].T + self.levels[fold]
+        return self.link.reward(scores)
 
-    def expected(self, target: Target, rows: slice) -> Floats | None:
-        """v(x_s), [m]; None for a policy of which only the logged actions' likelihoods are known."""
+    def table(self, rows: slice) -> tuple[Floats, Floats | None]:
+        """m(x_s, a_s), [m], and m(x_s, ·) unless actions are real numbers."""
+        if self.log.continuous:
+            return self.played(rows), None
+        table = self.all_actions(rows)
+        if isinstance(self.log.contexts, ActionSets):
+            return table[self.log.contexts[rows].offsets[:-1] + self.log.actions[rows]], table
+        return table[np.arange(len(table)), self.log.actions[rows]], table
+
+    def expected(self, target: Target, rows: slice, table: Floats | None) -> Floats | None:
+        """v(x_s), [m], from m(x_s, ·); None for a policy of which only the logged actions' likelihoods are known."""
         nodes = target.nodes(rows)
         if nodes is not None:
             actions, shares = nodes
-            X = [_design(self.log, self.seen, rows, actions[:, j]) for j in range(len(shares))]
             zeros = np.zeros(len(actions), np.int64)
-            return np.asarray(
-                sum(s * self._predict(x, self.folds[rows], zeros) for s, x in zip(shares, X, strict=True))
-            )
+            designs = (_design(self.log, self.seen, rows, actions[:, j]) for j in range(len(shares)))
+            values = (self._predict(X, self.folds[rows], zeros) for X in designs)
+            return np.asarray(sum(share * value for share, value in zip(shares, values, strict=True)))
         probabilities = target.all_actions(rows)
-        if probabilities is None:
+        if probabilities is None or table is None:
             return None
         if isinstance(self.log.contexts, ActionSets):
-            products = probabilities * self.all_actions(rows)
-            return np.asarray(np.add.reduceat(products, self.log.contexts[rows].offsets[:-1]))
-        predicted = self.all_actions(rows)
-        known = predicted.shape[1]  # an action that the log does not have is worth the mean
-        rest = probabilities[:, known:].sum(axis=1) * self.means[self.folds[rows]]
-        return np.asarray(np.einsum("nk,nk->n", probabilities[:, :known], predicted) + rest)
+            return np.asarray(np.add.reduceat(probabilities * table, self.log.contexts[rows].offsets[:-1]))
+        known = table.shape[1]
+        value = np.einsum("nk,nk->n", probabilities[:, :known], table)
+        if probabilities.shape[1] > known:  # an action that the log does not have is worth the mean
+            value += probabilities[:, known:].sum(axis=1) * self.means[self.folds[rows]]
+        return np.asarray(value)
 
     def _predict(self, X: Floats, folds: Ints, groups: Ints) -> Floats:
-        values = np.einsum("nd,nd->n", X, self.coefficients[folds, groups]) + self.means[folds]
-        return np.asarray(np.clip(values, self.lowest, self.highest))
+        scores = np.einsum("nd,nd->n", X, self.slopes[folds, groups]) + self.levels[folds, groups]
+        return self.link.reward(scores)
 
 
-def fit_rewards(log: Interactions, *, folds: int = 5, ridge: float = 1.0, seed: Seed = 0) -> RewardModel:
-    """Cross-fitted ridge models on standardised contexts and an intercept, of the rewards less their mean.
+def fit_rewards(
+    log: Interactions, *, folds: int | None = None, penalty: float | None = None, seed: Seed = 0
+) -> RewardModel:
+    """Cross-fitted on standardised contexts.
 
-    Continuous actions enter as 1, a, a² times those features. Predictions are cut to the rewards' range (to those seen
+    `penalty` of the slopes: ½ penalty |slopes|² against the summed loss; None: found from the rows outside each fold.
+    Continuous actions enter as 1, a, a² times the context. Predictions keep to the rewards' range (to the rewards seen
     where the range is not known).
     """
-    n = len(log)
     values = log.contexts.values if isinstance(log.contexts, ActionSets) else log.contexts
-    seen = LINEAR.observe(LINEAR.init(values.shape[1]), values)
+    seen = _SCALE.observe(_SCALE.init(values.shape[1]), values)
     groups = log.n_actions or 1
     width = _design(log, seen, slice(0, 1), log.actions[:1]).shape[1]
-    if folds * groups * width**2 > _LARGEST:
-        folds = 2
-    place = np.resize(np.arange(folds, dtype=np.int8), n)
+    wide = _FOLDS * groups * width**2 > _LARGEST or len(log) > _MANY_ROWS
+    count = (_FEW if wide else _FOLDS) if folds is None else folds
+    place = np.resize(np.arange(count, dtype=np.int8), len(log))
     np.random.default_rng(seed).shuffle(place)
-    gram, cross = np.zeros((folds, groups, width, width)), np.zeros((folds, groups, width))
-    features, totals, counts = np.zeros((folds, groups, width)), np.zeros(folds), np.zeros(folds)
-    for rows in log.blocks():
-        X, y = _design(log, seen, rows, log.actions[rows]), log.rewards[rows]
-        cell = place[rows].astype(np.int64) * groups + _group(log, rows)
-        order = np.argsort(cell, kind="stable")
-        starts = np.flatnonzero(np.r_[True, np.diff(cell[order]) > 0])
-        for one in np.split(order, starts[1:]):
-            fold, group = divmod(int(cell[one[0]]), groups)
-            mine = X[one]
-            gram[fold, group] += mine.T @ mine
-            cross[fold, group] += y[one] @ mine
-            features[fold, group] += mine.sum(axis=0)
-        totals += np.bincount(place[rows], y, folds)
-        counts += np.bincount(place[rows], minlength=folds)
-    others = np.maximum(counts.sum() - counts, 1)
-    means = (totals.sum() - totals) / others  # [F]
-    left = cross.sum(axis=0) - cross - means[:, None, None] * (features.sum(axis=0) - features)
-    systems = gram.sum(axis=0) - gram + ridge * np.eye(width)
-    coefficients = np.linalg.solve(systems, left[..., None])[..., 0]
-    lowest, highest = log.reward_range or (float(log.rewards.min()), float(log.rewards.max()))
-    return RewardModel(log, place, seen, coefficients, means, lowest, highest)
+    link = _link(log)
+    y, unit = link.targets(log.rewards), link.unit
+    by_action = dict(_by_action(log))
+    sums = {
+        action: sums_outside(_design_of(log, seen, rows), y[rows], place[rows], count)
+        for action, rows in by_action.items()
+    }
+    total = log.rewards.sum() - np.bincount(place, log.rewards, count)
+    means = total / np.maximum(len(log) - np.bincount(place, minlength=count), 1)
+    penalties = np.full(count, penalty) if penalty is not None else _penalties(list(sums.values()), link.logistic)
+    slopes, levels = np.zeros((count, groups, width)), np.repeat(link.score(means)[:, None], groups, axis=1)
+    for (action, rows), goal in zip(by_action.items(), pooled_means(list(sums.values()), unit), strict=True):
+        X = _design_of(log, seen, rows)
+        levels[:, action], slopes[:, action] = fit_group(X, y[rows], place[rows], sums[action], goal, penalties, unit)
+    return RewardModel(log, place, seen, slopes, levels, means, link)
 
 
-def predictions(log: Interactions, target: Target, model: RewardModel) -> Predictions | None:
-    """Columns of m and v, block by block."""
-    played, expected = np.empty(len(log)), np.empty(len(log))
+def predictions(log: Interactions, targets: Sequence[Target], model: RewardModel) -> list[Predictions | None]:
+    """Columns of m and v for each policy, block by block: all policies share m."""
+    played = np.empty(len(log))
+    expected: list[Floats | None] = [np.empty(len(log)) for _ in targets]
     for rows in log.blocks():
-        value = model.expected(target, rows)
-        if value is None:
-            return None
-        expected[rows] = value
-        played[rows] = model.played(rows)
-    return Predictions(played, expected)
+        played[rows], table = model.table(rows)
+        for j, (target, column) in enumerate(zip(targets, expected, strict=True)):
+            value = None if column is None else model.expected(target, rows, table)
+            if column is None or value is None:
+                expected[j] = None
+            else:
+                column[rows] = value
+    return [None if column is None else Predictions(played, column) for column in expected]
+
+
+def _link(log: Interactions) -> Link:
+    low, high = float(log.rewards.min()), float(log.rewards.max())
+    if low < high and bool(((log.rewards == low) | (log.rewards == high)).all()):
+        return Link(True, low, high)
+    return Link(False, *(log.reward_range or (low, high)))
+
+
+def _penalties(sums: list[Sums], logistic: bool) -> Floats:
+    """For each fold, from all actions together. [F]"""
+    if logistic:
+        return _added([slope_evidence(one, one.variance, True) for one in sums]).penalty()
+    count = np.sum([one.rows for one in sums], axis=0)
+    noise = np.sum([one.rows * one.variance for one in sums], axis=0) / np.maximum(count, 1)
+    return _added([slope_evidence(one, noise, False) for one in sums]).penalty(noise)
+
+
+def _added(parts: list[SlopeEvidence]) -> SlopeEvidence:
+    return SlopeEvidence(np.sum([one.excess for one in parts], axis=0), np.sum([one.unit for one in parts], axis=0))
+
+
+def _by_action(log: Interactions) -> Iterator[tuple[int, Ints]]:
+    """Row numbers of each action that was played; of all rows where one model serves all actions."""
+    if not log.n_actions:
+        yield 0, np.arange(len(log))
+        return
+    order = np.argsort(log.actions, kind="stable")
+    ends = np.cumsum(np.bincount(log.actions, minlength=log.n_actions))
+    for action, rows in enumerate(np.split(order, ends[:-1])):
+        if len(rows):
+            yield action, rows
 
 
 def _features(seen: State, values: Floats) -> Floats:
-    return LINEAR.transform(seen, values).astype(np.float64)
+    return _SCALE.transform(seen, values).astype(np.float64)
 
 
-def _design(log: Interactions, seen: State, rows: slice, actions: Array) -> Floats:
+def _design(log: Interactions, seen: State, rows: slice | Ints, actions: Array) -> Floats:
     """The regression's row for a context and an action. [m, d]"""
     if isinstance(log.contexts, ActionSets):
         sets = log.contexts[rows]
@@ -148,7 +204,13 @@ def _design(log: Interactions, seen: State, rows: slice, actions: Array) -> Floa
         return X
     centre, spread = log.action_scale
     z = ((actions - centre) / spread)[:, None]
-    return np.concatenate([X, X * z, X * z**2], axis=1)
+    return np.concatenate([X, z, X * z, z**2, X * z**2], axis=1)
+
+
+def _design_of(log: Interactions, seen: State, rows: Ints) -> Floats:
+    if isinstance(log.contexts, ActionSets):  # one model for all rows
+        return _design(log, seen, slice(0, len(log)), log.actions)
+    return _design(log, seen, rows, log.actions[rows])
 
 
 def _group(log: Interactions, rows: slice) -> Ints:

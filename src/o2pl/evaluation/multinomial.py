@@ -1,0 +1,55 @@
+"""How likely each action seems in a context, from rows of a log: multinomial logistic regression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from o2pl.learners.member import LINEAR
+from o2pl.oracles.lbfgs import LBFGS
+from o2pl.protocols import Floats, Ints, State
+
+_MOST_ROWS = 20_000  # more say little more of the few numbers that are fitted
+_DECAY = 1.0  # ½ |weights|² against the summed loss: an eager model would be too sure of what is rare
+_FIT = LBFGS(iterations=40, tolerance=1e-4)
+
+
+@dataclass(frozen=True, eq=False)
+class Multinomial:
+    """μ̂(·|x) = softmax(weights · x)"""
+
+    weights: Floats  # [k, d], float32
+    seen: State  # of the standardised contexts
+
+    def __call__(self, contexts: Floats) -> Floats:
+        """[n, k]"""
+        scores = LINEAR.transform(self.seen, contexts) @ self.weights.T
+        scores -= scores.max(axis=1, keepdims=True)
+        shares = np.exp(scores, out=scores).astype(np.float64)
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+
+def fit_multinomial(contexts: Floats, actions: Ints, k: int, start: Multinomial | None = None) -> Multinomial:
+    """From at most some 20,000 of the rows, evenly spread; `start`: an earlier fit to go on from."""
+    some = slice(None, None, 1 + len(actions) // _MOST_ROWS)
+    rows, played = contexts[some], actions[some]
+    n, seen = len(rows), LINEAR.observe(LINEAR.init(contexts.shape[1]), rows)
+    X = np.ascontiguousarray(LINEAR.transform(seen, rows), np.float32)
+    at = (np.arange(n), played)
+
+    def loss(params: Floats) -> tuple[float, Floats]:
+        """-mean log μ̂(a|x) + decay, in single precision: one exponential for value and gradient."""
+        W = params.reshape(k, -1)
+        scores = X @ W.T.astype(np.float32)
+        scores -= scores.max(axis=1, keepdims=True)
+        own = scores[at].astype(np.float64)
+        totals = np.exp(scores, out=scores).sum(axis=1)
+        scores /= totals[:, None]
+        scores[at] -= 1
+        gradient = (scores.T @ X).astype(np.float64) / n + _DECAY / n * W
+        value = float(np.mean(np.log(totals, dtype=np.float64) - own))
+        return value + 0.5 * _DECAY / n * float(params @ params), gradient.reshape(-1)
+
+    first = np.zeros(k * X.shape[1]) if start is None else start.weights.reshape(-1).astype(np.float64)
+    return Multinomial(_FIT(loss, first).params.reshape(k, -1).astype(np.float32), seen)
