@@ -118,7 +118,7 @@ def test_a_mapped_log_is_the_same_and_its_files_are_there(kind: str, tmp_path: P
     for t in range(70, 100):
         mapped.append(reader.entry(raw[t]), rows.actions[t], rows.rewards[t], rows.propensities[t])
     assert_same_rows(mapped.columns, rows)
-    names = {"actions", "rewards", "propensities", "values"} | ({"indices"} if "sparse" in kind else set())
+    names = {"actions", "rewards", "propensities", "ids", "values"} | ({"indices"} if "sparse" in kind else set())
     assert {path.stem for path in (tmp_path / "log").glob("*.bin")} == names
     on_disk = np.fromfile(tmp_path / "log" / "rewards.bin")[:100]
     np.testing.assert_array_equal(on_disk, rows.rewards)

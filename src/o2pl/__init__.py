@@ -14,12 +14,13 @@ The path of the data, and of the folders:
 """
 
 from o2pl.ahead import warm_up
+from o2pl.decisions import Decision
 from o2pl.errors import InvalidInput, MissingExtra
 from o2pl.evaluation.evaluate import Evaluation, evaluate
 from o2pl.evaluation.sequences import ConfidenceSequence, confidence_sequence
 from o2pl.features import Hashed
 from o2pl.formats import describe, read_log
-from o2pl.interactions import Decision, Interactions
+from o2pl.interactions import Interactions
 from o2pl.learners import (
     O2PL,
     Bandit,

@@ -1,16 +1,17 @@
-"""What was decided and what came of it: `Decision`, and `Interactions`, the columns of a log."""
+"""What was decided and what came of it: `Interactions`, the columns of a log."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
 from o2pl.contexts.frames import as_frame, is_frame
 from o2pl.contexts.records import Records, are_records
+from o2pl.decisions import check_ids, id_of
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.rows import ActionSets, SparseRows
@@ -38,13 +39,6 @@ BLOCK = 1 << 13
 _ANY_REWARD = (-float(np.finfo(np.float64).max), float(np.finfo(np.float64).max))
 
 Columns = tuple[Any, Any, Any, Any]  # contexts, actions, rewards, propensities
-
-
-class Decision(NamedTuple):
-    """An action and the probability (density, for continuous actions) with which it was drawn."""
-
-    action: Any
-    propensity: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +72,9 @@ class Interactions:
         None given: the names in `loggers`, in order.
     action_names
         What to call the actions in tables and figures.
+    ids
+        What each decision is known by, words or numbers, so that none is learned from twice. They are kept as numbers;
+        `event_ids` has ids of o2pl as they were given. [n]
     """
 
     contexts: Any
@@ -91,6 +88,7 @@ class Interactions:
     by_logger: Any = None
     logger_names: tuple[str, ...] = ()
     action_names: tuple[str, ...] = ()
+    ids: Any = None
 
     def __post_init__(self) -> None:
         contexts = _check_any_contexts(self.contexts)
@@ -108,7 +106,10 @@ class Interactions:
         rewards = check_rewards(self.rewards, ends or _ANY_REWARD)
         propensities = check_propensities(self.propensities, density=continuous)
         loggers, names = (None, ()) if self.loggers is None else check_loggers(self.loggers, self.logger_names)
-        check_lengths(contexts=contexts, actions=actions, rewards=rewards, propensities=propensities, loggers=loggers)
+        ids = None if self.ids is None else check_ids(self.ids)
+        check_lengths(
+            contexts=contexts, actions=actions, rewards=rewards, propensities=propensities, loggers=loggers, ids=ids
+        )  # fmt: skip
         if sets:
             check_actions(actions, contexts.sizes)
         known = None
@@ -118,7 +119,7 @@ class Interactions:
         if by_logger is not None:
             by_logger = check_by_logger(by_logger, propensities, loggers, len(names), continuous)
         columns = (contexts, actions, rewards, propensities)
-        self._hold(*columns, ends, known, continuous, loggers, by_logger, names, tuple(self.action_names))
+        self._hold(*columns, ends, known, continuous, loggers, by_logger, names, tuple(self.action_names), ids)
 
     @classmethod
     def trusted(
@@ -130,10 +131,11 @@ class Interactions:
         reward_range: RewardRange | None = None,
         n_actions: int | None = None,
         continuous: bool = False,
+        ids: Ints | None = None,
     ) -> Self:
         """Of columns that have been checked: nothing is looked at and nothing is copied."""
         columns = (contexts, actions, rewards, propensities)
-        return cls._of(*columns, reward_range, n_actions, continuous, None, None, (), ())
+        return cls._of(*columns, reward_range, n_actions, continuous, None, None, (), (), ids)
 
     @classmethod
     def _of(cls, *values: Any) -> Self:
@@ -157,10 +159,11 @@ class Interactions:
             if np.ndim(rows) != 1:
                 raise InvalidInput(f"rows: found {rows!r}, expected a slice or an array of row numbers")
             rows = np.arange(len(self))[np.asarray(rows) if len(rows) else slice(0)]
-        loggers, by_logger = (None if column is None else column[rows] for column in (self.loggers, self.by_logger))
+        some = (self.loggers, self.by_logger, self.ids)
+        loggers, by_logger, ids = (None if column is None else column[rows] for column in some)
         known = (self.reward_range, self.n_actions, self.continuous)
         columns = (column[rows] for column in self)
-        return self._of(*columns, *known, loggers, by_logger, self.logger_names, self.action_names)
+        return self._of(*columns, *known, loggers, by_logger, self.logger_names, self.action_names, ids)
 
     @property
     def losses(self) -> Floats:
@@ -176,6 +179,11 @@ class Interactions:
     def action_scale(self) -> tuple[float, float]:
         """Mean and deviation of continuous actions."""
         return float(self.actions.mean()), float(self.actions.std()) or 1.0
+
+    @property
+    def event_ids(self) -> list[str]:
+        """The ids of o2pl's decisions, as `Decision.id` says them; of others, what stands for them. [n]"""
+        return [] if self.ids is None else [id_of(number) for number in self.ids.tolist()]
 
     def action_name(self, action: int) -> str:
         return self.action_names[action] if action < len(self.action_names) else str(action)

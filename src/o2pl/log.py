@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from o2pl.contexts.dictionaries import Row, write_row
+from o2pl.decisions import next_number, numbers_for
 from o2pl.interactions import Interactions
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.rows import ActionSets, Contexts, SparseRows
@@ -168,6 +169,7 @@ class Log:
         self._actions = self._buffers.make("actions", (_FIRST,), np.float64 if continuous else np.int64)
         self._rewards = self._buffers.make("rewards", (_FIRST,), np.float64)
         self._propensities = self._buffers.make("propensities", (_FIRST,), np.float64)
+        self._ids = self._buffers.make("ids", (_FIRST,), np.int64)
         self.n = 0
         self._plays: Ints = np.zeros(n_actions or 0, np.int64)
         self._counted = 0  # rows that `_plays` has counted
@@ -189,25 +191,31 @@ class Log:
             self._actions = self._buffers.grown("actions", self._actions, need)
             self._rewards = self._buffers.grown("rewards", self._rewards, need)
             self._propensities = self._buffers.grown("propensities", self._propensities, need)
+            self._ids = self._buffers.grown("ids", self._ids, need)
 
-    def append(self, entry: Any, action: Any, reward: float, propensity: float) -> None:
-        """One row that has been checked; its context as its reader's `entry` left it."""
+    def append(self, entry: Any, action: Any, reward: float, propensity: float, number: int | None = None) -> None:
+        """One row that has been checked; its context as its reader's `entry` left it. number: of the decision."""
         n = self.n
         if n == len(self._actions):
             self.reserve(1)
         self.contexts.append(n, entry)
         self._actions[n], self._rewards[n], self._propensities[n] = action, reward, propensity
+        self._ids[n] = next_number() if number is None else number
         self.n = n + 1  # last: a reader in another thread sees whole rows
 
     def extend(self, rows: Interactions) -> None:
         """Rows that have been checked."""
-        self.extend_columns(rows.contexts, rows.actions, rows.rewards, rows.propensities)
+        self.extend_columns(rows.contexts, rows.actions, rows.rewards, rows.propensities, rows.ids)
 
-    def extend_columns(self, contexts: Any, actions: Array, rewards: Floats, propensities: Floats) -> None:
+    def extend_columns(
+        self, contexts: Any, actions: Array, rewards: Floats, propensities: Floats, ids: Ints | None = None
+    ) -> None:
+        """ids: None: new ones."""
         n, end = self.n, self.n + len(actions)
         self.reserve(len(actions))
         self.contexts.extend(n, contexts)
         self._actions[n:end], self._rewards[n:end], self._propensities[n:end] = actions, rewards, propensities
+        self._ids[n:end] = numbers_for(len(actions)) if ids is None else ids
         self.n = end
 
     def plays(self, rows: int) -> Ints:
@@ -229,18 +237,21 @@ class Log:
         n = self.n
         whole = Interactions.trusted(
             self.contexts.view(n), self._actions[:n], self._rewards[:n], self._propensities[:n],
-            self.reward_range, self.n_actions, self.continuous,
+            self.reward_range, self.n_actions, self.continuous, self._ids[:n],
         )  # fmt: skip
         return whole if rows == slice(None, n, None) else whole[rows]
 
     def state(self) -> dict[str, Array]:
         """Arrays that `restore` makes the same log of."""
         rows = self.columns
-        arrays = {"actions": rows.actions, "rewards": rows.rewards, "propensities": rows.propensities}
+        arrays = {"actions": rows.actions, "rewards": rows.rewards, "propensities": rows.propensities, "ids": rows.ids}
         return {f"log.{name}": array for name, array in (arrays | self.contexts.arrays(self.n)).items()}
 
     def restore(self, state: dict[str, Array]) -> None:
-        """Into an empty log."""
+        """Into an empty log. Older files have no ids: rows get ids that are the same whoever reads the file."""
         arrays = {name.removeprefix("log."): array for name, array in state.items() if name.startswith("log.")}
         rows = arrays["actions"], arrays["rewards"], arrays["propensities"]
-        self.extend_columns(self.contexts.rows_of(arrays), *rows)
+        ids = arrays.get("ids")
+        if ids is None:
+            ids = numbers_for(len(rows[0]), b"".join(np.ascontiguousarray(column).tobytes() for column in rows))
+        self.extend_columns(self.contexts.rows_of(arrays), *rows, ids)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from o2pl import O2PL
+from o2pl.decisions import Decision
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.loop import play, regret
-from o2pl.interactions import Decision
 from o2pl.learners.base import Run
 
 

@@ -179,7 +179,7 @@ def test_a_run_is_the_loop_across_a_change() -> None:
     assert len(looped.changes_) == 1
     (header, arrays), (other_header, other_arrays) = looped._engine.state(), ran._engine.state()
     assert header == other_header
-    for name in arrays:
+    for name in arrays.keys() - {"log.ids"}:  # every decision has an id of its own
         np.testing.assert_array_equal(arrays[name], other_arrays[name])
 
 

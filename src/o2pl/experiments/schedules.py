@@ -306,7 +306,7 @@ COSTS_STUDY = Study(
     claim="Full-history pessimistic learning for 1e6 rounds: its cost is about linear in T.",
     settings=(
         "Linear policy, the logistic world of `schedules` (20 features, 5 actions), T = 1e4, 1e5 and 1e6, three seeds."
-        " CPU time of the run alone, after everything is compiled; the log is kept whole (d + 3 numbers a row, 104 MB"
+        " CPU time of the run alone, after everything is compiled; the log is kept whole (d + 4 numbers a row, 112 MB"
         " at T = 1e6): nothing is compressed."
     ),
     claims=cost_claims,

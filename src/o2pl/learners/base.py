@@ -7,19 +7,21 @@ import sys
 import threading
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 
 from o2pl.contexts import ContextReader
+from o2pl.decisions import Decision, number_of
 from o2pl.errors import InvalidInput
-from o2pl.interactions import Decision, Interactions, log_or_columns
+from o2pl.interactions import Interactions, log_or_columns
 from o2pl.kernels.registry import n_inputs
 from o2pl.learners.changes import Changed
 from o2pl.learners.decider import Decider
 from o2pl.learners.engine import OFFLINE, Engine, Rewards
 from o2pl.learners.gate import improvement_bound
 from o2pl.learners.params import Parameters
+from o2pl.learners.pending import PENDING
 from o2pl.protocols import Array, Floats
 from o2pl.storage import UnreadableFile, decode, encode, read, write
 from o2pl.validation import check_reward_range
@@ -84,18 +86,59 @@ class BanditEstimator(Parameters, ABC):
         """Draw an action for a context, with the probability (density) with which it was drawn."""
         return (self._engine or self._begin(context)).decide(context)
 
-    def update(self, context: Any, action: Any, reward: float, propensity: float) -> Self:
-        """Learn from one interaction; the propensity is that of the `Decision`, however long ago it was made."""
+    @overload
+    def update(self, decision: Decision | str, reward: float, /) -> Self: ...
+    @overload
+    def update(self, decision: Decision | str, /, *, reward: float) -> Self: ...
+    @overload
+    def update(self, context: Any, action: Any, reward: float, propensity: float) -> Self: ...
+    def update(self, context: Any, action: Any = None, reward: Any = None, propensity: Any = None) -> Self:
+        """Learn from one decision and its reward, however long ago it was made, in any order.
+
+        `update(decision, reward)`, with what `act` returned or its `id`; of the last decisions without a reward, at
+        least 10,000, the learner keeps the contexts. A decision is told once: a second reward is refused. Or
+        `update(context, action, reward, propensity)`, the propensity being that of the decision.
+        """
+        number = None
+        if propensity is None:
+            context, action, reward, propensity, number = self._decided(context, action, reward)
         engine = self._engine
         if engine is None:
             self._checked([context], [action], [reward], [propensity])
             engine = self._begin(context)
         low, high, first, limit, top = self._bounds
-        fine = low <= reward <= high and first <= action < limit and 0 < propensity <= top
+        try:
+            fine = low <= reward <= high and first <= action < limit and 0 < propensity <= top
+        except (TypeError, ValueError):
+            fine = False
         if not fine or type(action) is not self._action_type:
             action = self._checked([context], [action], [reward], [propensity]).actions[0]  # or says what is wrong
-        engine.append(context, action, reward, propensity)
+        engine.append(context, action, reward, propensity, number)
         return self
+
+    def _decided(self, given: Any, action: Any, reward: Any) -> tuple[Any, Any, Any, Any, int]:
+        """Context, action, reward, propensity and number of a decision, given as `update` is."""
+        if not isinstance(given, Decision | str) or (action is None) == (reward is None):
+            raise InvalidInput(
+                f"update: found {type(given).__name__} and {'no' if action is None and reward is None else 'a'} reward"
+                " without a propensity, expected update(decision, reward)"
+                " or update(context, action, reward, propensity)"
+            )
+        reward = action if reward is None else reward
+        if isinstance(given, Decision) and given.context is not None:  # of any learner, in any process
+            return given.context, given.action, reward, given.propensity, number_of(given.id)
+        name = given.id if isinstance(given, Decision) else given
+        number = number_of(name)
+        kept = None if self._engine is None else self._engine.pending.get(number)
+        if kept is None:
+            if self._engine is not None:
+                self._engine.check_new(number)
+            raise InvalidInput(
+                f"update: found no decision {name!r} that waits for its reward, expected what `act` returned or its id;"
+                f" the contexts of {PENDING:,} decisions are kept, of older ones say"
+                " update(context, action, reward, propensity)"
+            )
+        return kept.context, kept.action, reward, kept.propensity, number
 
     def _begin(self, context: Any) -> Engine:
         with _BEGINNING:

@@ -13,9 +13,9 @@ from o2pl.compiled import compiled_in_order
 from o2pl.contexts import ContextReader, DenseReader, DictionaryReader, SetsReader, make_reader
 from o2pl.contexts.dictionaries import Row
 from o2pl.contexts.readers import plain
+from o2pl.decisions import COUNT, Decision
 from o2pl.features.hashing import Hashed
 from o2pl.features.plan import FeaturePlan, feature_plan
-from o2pl.interactions import Decision
 from o2pl.kernels.deciding import Packed, decide_row, decide_set, score_row
 from o2pl.kernels.registry import featurise
 from o2pl.kernels.sparse import decide_dictionary
@@ -67,7 +67,7 @@ class Decider:
             if drawn is not None:
                 return drawn
         actions, propensities = self.sample(self.reader.row(context), np.array([uniform]))
-        return Decision(actions[0].item(), float(propensities[0]))
+        return Decision(actions[0].item(), float(propensities[0])).keep(context)
 
     def _single(self) -> Any:
         """What decides without the arrays of a batch; None, and None from it, where only the batch's path can."""
@@ -84,16 +84,23 @@ class Decider:
         return None
 
     def _row(self, context: Any, uniform: float) -> Decision | None:
-        if not plain(context, 1):
+        # `plain`, and `Decision.keep` with bytes in place of an array, without the calls: each is a twentieth of it all
+        if not (type(context) is _ARRAY and context.dtype.char in "fd" and context.ndim == 1):
+            return None
+        if not context.flags.c_contiguous:
             return None
         drawn = decide_row(context, *self._numbers, self._acting, uniform)
-        return _decision(Decision, drawn) if drawn[0] >= 0 else None
+        if drawn[0] < 0:
+            return None
+        decision = _decision(Decision, drawn)
+        decision.kept = COUNT.next(), context.tobytes(), context.dtype
+        return decision
 
     def _set(self, context: Any, uniform: float) -> Decision | None:
         if not plain(context, 2):
             return None
         drawn = decide_set(context, *self._numbers, self._acting, uniform)
-        return _decision(Decision, drawn) if drawn[0] >= 0 else None
+        return _decision(Decision, drawn).keep(context) if drawn[0] >= 0 else None
 
     def _number(self, context: Any, uniform: float) -> Decision | None:
         if not plain(context, 1):
@@ -103,14 +110,15 @@ class Decider:
             return None
         member = self.members[0]
         action, density = member.policy.sample(score, member.params, uniform)
-        return Decision(float(action), float(density))
+        return Decision(float(action), float(density)).keep(context)
 
     def _dictionary(self, context: Any, uniform: float) -> Decision:
         row: Row = self.reader.entry(context)
-        return _decision(Decision, decide_dictionary(*row, *self._slots, len(self.members), self._acting, uniform))
+        drawn = decide_dictionary(*row, *self._slots, len(self.members), self._acting, uniform)
+        return _decision(Decision, drawn).keep(context)
 
     def act(self, context: Any) -> Decision:
-        """`decide`, with a number of its own."""
+        """`decide`, with a random number of its own."""
         return self.decide(context, random.random())
 
     # -- many rows, checked
@@ -254,4 +262,5 @@ def _pack(members: Sequence[ActingMember], reader: ContextReader, before: Packed
     return Packed(plans, [member.params for member in members], before)
 
 
+_ARRAY = np.ndarray
 _decision = tuple.__new__  # the constructor of a named tuple, without its argument handling

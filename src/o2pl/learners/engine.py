@@ -17,15 +17,17 @@ import numpy as np
 
 from o2pl.compiled.threads import one_blas_thread
 from o2pl.contexts import ContextReader
+from o2pl.decisions import Decision, id_of
 from o2pl.errors import InvalidInput
 from o2pl.features import Hashed
-from o2pl.interactions import Decision, Interactions
+from o2pl.interactions import Interactions
 from o2pl.kernels.registry import Problem
 from o2pl.kernels.values import rows_of_features  # importing it registers the fused values
 from o2pl.learners.changes import Change, Changed, Watch
 from o2pl.learners.decider import ActingMember, Decider, restored
 from o2pl.learners.finite_run import run_finite
 from o2pl.learners.member import LINEAR, STRETCH, Member, MemberState, Seen
+from o2pl.learners.pending import Pending, append_row, is_read
 from o2pl.learners.schedules import Schedule
 from o2pl.learners.stream import UniformStream
 from o2pl.learners.union import evidence, foretold, progressive_evidence, progressive_gains, shares
@@ -69,6 +71,7 @@ class Engine:
     def __init__(self, parts: Parts, reader: ContextReader, log: Log, stream: UniformStream) -> None:
         self.parts, self.reader, self.log, self.stream = parts, reader, log, stream
         self.lock = threading.RLock()
+        self.pending = Pending()
         joins = [member.joins for member in parts.members]
         if joins[0] or any(later < earlier for earlier, later in pairwise(joins)):
             raise InvalidInput(f"policy: found members that join after {joins} rows, expected 0 first, then ascending")
@@ -132,12 +135,15 @@ class Engine:
     # -- acting
 
     def decide(self, context: Any) -> Decision:
+        """A decision that can be told its reward by its id: it is kept, with its context, until then."""
         uniform = self.stream.next()
         try:
-            return self.decider.decide(context, uniform)
+            decision = self.decider.decide(context, uniform)
         except ValueError:
             self.stream.give_back(uniform)
             raise
+        self.pending.newest.append(decision)
+        return decision
 
     @property
     def acting(self) -> Floats:
@@ -181,15 +187,28 @@ class Engine:
 
     # -- learning
 
-    def append(self, context: Any, action: Any, reward: float, propensity: float) -> None:
-        """One interaction; all but the context has been checked."""
-        entry = self.reader.entry(context)
+    def append(self, context: Any, action: Any, reward: float, propensity: float, number: int | None = None) -> None:
+        """One interaction; all but the context has been checked. number: of the decision, which is told once."""
+        entry = context if is_read(context) else self.reader.entry(context)
         if self.log.action_sets and action >= entry.offsets[1]:
             check_actions([action], entry.sizes)  # says what is wrong
+        if number is None:
+            number = self.pending.number_of(propensity)
         with self.lock:
-            self.log.append(entry, action, reward, propensity)
+            if number is not None and not self.pending.drop(number):
+                self.check_new(number)
+            append_row(self.log, entry, action, reward, propensity, number)
             if self.log.n >= self.checkpoint:
                 self.learn_if_due()
+
+    def check_new(self, number: int) -> None:
+        """Refuses a decision that had its reward."""
+        rows = np.flatnonzero(self.log.columns.ids == number)
+        if len(rows):
+            raise InvalidInput(
+                f"update: found decision {id_of(number)!r} again; it had its reward in row {rows[0]} of the log,"
+                " expected each decision once"
+            )
 
     def extend(self, rows: Interactions) -> None:
         """Many interactions, checked; they are learned from when `learn` is called."""
@@ -334,6 +353,9 @@ class Engine:
                 "stream": self.stream.state(),
             }
             arrays: dict[str, Array] = {"gains": self.gains, **self.log.state()}
+            if len(self.pending):
+                waiting = self.pending.rows(self.log.empty(), self.reader).state()
+                arrays |= {f"pending.{name}": array for name, array in waiting.items()}
             if self.watch is not None:
                 header["changes"], arrays["evidence"] = self.watch.state(), self.watch.seen
             for k, seen in enumerate(self.seen):
@@ -349,6 +371,10 @@ class Engine:
         self.stream = UniformStream.restore(header["stream"])
         self.gains, self.learned = arrays["gains"], header["learned"]
         self.log.restore(arrays)
+        if waiting := _named(arrays, "pending."):
+            log = self.log.empty()
+            log.restore(waiting)
+            self.pending.restore(log.columns)
         if len(header["seen"]) > len(self.seen):  # the control variate's features, where no member has the same
             self._seen(LINEAR, self.members[0].schedule)
         for k, (seen, rows) in enumerate(zip(self.seen, header["seen"], strict=True)):

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from o2pl.interactions import Decision
+from o2pl.decisions import Decision
 from o2pl.learners.member import LINEAR
 from o2pl.learners.params import Parameters
 from o2pl.learners.stream import UniformStream

@@ -6,8 +6,8 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
+from o2pl.decisions import Decision
 from o2pl.features import Chain
-from o2pl.interactions import Decision
 from o2pl.learners.rivals.discrete import DiscreteLearner, HistoryLearner
 from o2pl.learners.rivals.models import Link, check_link, fit_per_action, predict_per_action
 from o2pl.protocols import FeatureMap, Floats, Ints, Seed

@@ -12,7 +12,7 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 
 from o2pl.compiled import compiled
-from o2pl.interactions import Decision
+from o2pl.decisions import Decision
 from o2pl.learners.member import LINEAR
 from o2pl.learners.rivals.discrete import DiscreteLearner
 from o2pl.protocols import FeatureMap, Floats, Seed

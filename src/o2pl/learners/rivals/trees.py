@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from o2pl.decisions import Decision
 from o2pl.extras import extra
 from o2pl.features import Chain
-from o2pl.interactions import Decision
 from o2pl.learners.rivals.discrete import HistoryLearner
 from o2pl.protocols import FeatureMap, Floats, Ints
 from o2pl.validation import check_count, check_number

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from o2pl.decisions import Decision
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
 from o2pl.features import Standardise
-from o2pl.interactions import Decision
 from o2pl.learners.rivals.discrete import DiscreteLearner
 from o2pl.protocols import FeatureMap, Floats, Seed
 from o2pl.validation import check_number, check_pair, check_reward, check_reward_range

@@ -1,0 +1,145 @@
+"""Decisions and their ids.
+
+An id is 16 hexadecimal digits, a number below 2^63. Every process counts from a random number of its own, and so does
+a process that forks: ids of different processes meet with a probability of about (their number)² / 2^63.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from o2pl.errors import InvalidInput
+from o2pl.protocols import Array, Ints
+
+_DIGITS = 16
+_PLAIN = frozenset((str, int, float, bool, type(None)))  # values that cannot change
+
+
+class _Pair(NamedTuple):
+    action: Any
+    propensity: float
+
+
+class Decision(_Pair):
+    """An action and the probability (density, for continuous actions) with which it was drawn; it unpacks to these two.
+
+    `id` is its own, in every process; `context` is what was decided for, as it was then. `update(decision, reward)`
+    needs no more.
+    """
+
+    kept: tuple[int, Any, Any] | None = None  # number, context, and where that is bytes, the type of its numbers
+
+    @property
+    def number(self) -> int:
+        """The id as a number; of a decision made by hand, drawn when it is first asked for."""
+        if self.kept is None:
+            self.kept = next_number(), None, None
+        return self.kept[0]
+
+    @property
+    def id(self) -> str:
+        """16 hexadecimal digits."""
+        return id_of(self.number)
+
+    @property
+    def context(self) -> Any:
+        """None of a decision made by hand."""
+        if self.kept is None:
+            return None
+        _, context, kind = self.kept
+        return context if kind is None else np.frombuffer(context, kind)
+
+    def keep(self, context: Any, number: int | None = None) -> Self:
+        """What was decided for, as it is now. Returns itself."""
+        self.kept = next_number() if number is None else number, as_it_is(context), None
+        return self
+
+
+# -- ids
+
+
+class _Count:
+    """Numbers for decisions: one after another from a random start."""
+
+    def __init__(self) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        self.next = itertools.count(_random()).__next__  # atomic
+
+
+def _random() -> int:
+    """Below 2^63, with room for as many decisions as will be made."""
+    return int.from_bytes(os.urandom(8), "big") >> 2
+
+
+COUNT = _Count()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=COUNT.renew)
+
+
+def next_number() -> int:
+    """The number of a new decision."""
+    return COUNT.next()
+
+
+def numbers_for(rows: int, seed: bytes | None = None) -> Ints:
+    """Numbers for rows that came without; with a seed always the same. [rows]"""
+    start = _random() if seed is None else _hashed(seed) >> 1
+    return np.arange(start, start + rows, dtype=np.int64)
+
+
+def id_of(number: int) -> str:
+    return f"{number:0{_DIGITS}x}"
+
+
+def number_of(given: Any) -> int:
+    """Of an id of ours, or of any other word or number that names an event."""
+    if isinstance(given, str):
+        if len(given) == _DIGITS and given[0] in "01234567":
+            try:
+                return int(given, 16)
+            except ValueError:
+                pass
+        return _hashed(given.encode())
+    if isinstance(given, int | np.integer) and not isinstance(given, bool) and 0 <= given < 2**63:
+        return int(given)
+    raise InvalidInput(f"id: found {given!r}, expected a word, or a whole number from 0 below 2^63")
+
+
+def _hashed(text: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") >> 1
+
+
+def check_ids(ids: Any) -> Ints:
+    """Words or numbers as numbers, [n]."""
+    given: Array = np.asarray(ids)
+    if given.ndim != 1:
+        raise InvalidInput(f"ids: found shape {given.shape}, expected one for each row")
+    if given.dtype == np.int64 and (len(given) == 0 or given.min() >= 0):
+        return given
+    numbers = np.empty(len(given), np.int64)
+    for row, one in enumerate(given.tolist()):
+        try:
+            numbers[row] = number_of(one)
+        except InvalidInput as error:
+            raise InvalidInput(f"{error}, in row {row}") from None
+    return numbers
+
+
+def as_it_is(context: Any) -> Any:
+    """A context that stays as it is when its owner writes over it: what can change is copied."""
+    kind = type(context)
+    if kind is np.ndarray:
+        return context.copy()
+    if kind is dict:
+        return {key: value if type(value) in _PLAIN else as_it_is(value) for key, value in context.items()}
+    if kind is list or kind is tuple:
+        return kind([value if type(value) in _PLAIN else as_it_is(value) for value in context])
+    copy = getattr(context, "copy", None)  # of a pandas Series or frame
+    return copy() if callable(copy) else context

@@ -1,0 +1,73 @@
+"""Ids of decisions, and the contexts they keep."""
+
+from __future__ import annotations
+
+import copy
+import multiprocessing
+import pickle
+
+import numpy as np
+import pytest
+
+from o2pl import Decision, InvalidInput
+from o2pl.decisions import as_it_is, check_ids, id_of, next_number, number_of, numbers_for
+
+
+def test_a_decision_unpacks_to_two_and_has_an_id() -> None:
+    decision = Decision(2, 0.25)
+    action, propensity = decision
+    assert (action, propensity) == (2, 0.25) == decision
+    assert len(decision.id) == 16
+    assert decision.id == decision.id
+    assert decision.id != Decision(2, 0.25).id
+    assert decision.context is None
+
+
+@pytest.mark.parametrize("again", [lambda d: pickle.loads(pickle.dumps(d)), copy.copy, copy.deepcopy])
+def test_a_copy_is_the_same_decision(again) -> None:
+    decision = Decision(1, 0.5).keep({"age": 3})
+    other = again(decision)
+    assert other == decision
+    assert other.id == decision.id
+    assert other.context == {"age": 3}
+
+
+def test_contexts_are_kept_as_they_were() -> None:
+    array, words = np.ones(3), {"likes": ["red"], "user": {"age": 3}}
+    kept_array, kept_words = as_it_is(array), as_it_is(words)
+    array[:] = 0
+    words["likes"].append("blue")
+    words["user"]["age"] = 4
+    assert (kept_array == 1).all()
+    assert kept_words == {"likes": ["red"], "user": {"age": 3}}
+
+
+def test_ids_are_numbers_and_words() -> None:
+    number = next_number()
+    assert number_of(id_of(number)) == number
+    assert number_of("event 17") == number_of("event 17") != number_of("event 18")
+    assert number_of("f" * 16) >= 0  # no number of ours
+    ids = check_ids([id_of(number), "event 17"])
+    assert ids.tolist() == [number, number_of("event 17")]
+    with pytest.raises(InvalidInput, match=r"id: found -1, expected a word, or a whole number .* in row 1"):
+        check_ids([1, -1])
+    with pytest.raises(InvalidInput, match="ids: found shape"):
+        check_ids([[1]])
+
+
+def test_rows_without_ids_get_new_ones() -> None:
+    first, second = numbers_for(100), numbers_for(100)
+    assert len(np.union1d(first, second)) == 200
+    np.testing.assert_array_equal(numbers_for(5, b"file"), numbers_for(5, b"file"))
+
+
+def _in_child(_: int) -> int:
+    return next_number()
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
+def test_a_forked_process_counts_from_elsewhere() -> None:
+    before = next_number()
+    with multiprocessing.get_context("fork").Pool(2, maxtasksperchild=1) as pool:
+        theirs = pool.map(_in_child, range(2))
+    assert min(abs(theirs[0] - before), abs(theirs[1] - before), abs(theirs[0] - theirs[1])) > 10**6
