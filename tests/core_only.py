@@ -87,6 +87,7 @@ def every_door_names_its_extra() -> None:
 COMMANDS: dict[str, str] = {
     "evaluate log.csv --policy uniform": LOGS,
     "describe log.csv": LOGS,
+    "fit log.csv --out fitted.o2pl": LOGS,
     "convert log.csv log.parquet": "writing Parquet and CSV needs pyarrow: pip install 'o2pl[logs]'",
     "evaluate model.o2pl --policy uniform --figure course.svg": f"drawing figures {MATPLOTLIB}",
     "run wheel": f"running experiments {EXPERIMENTS_EXTRA}",

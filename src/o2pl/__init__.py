@@ -9,8 +9,8 @@ The path of the data, and of the folders:
 
 `Bandit` and `O2PL` (discrete actions) and `GaussianO2PL` (a real-valued one) are the objects to hold: `act`, `update`,
 `partial_fit`, `fit`, `predict`, `run`, `save`; `load` brings one back. A log is `Interactions`; `read_log` reads one.
-`evaluate` says what a policy is worth on a log, `confidence_sequence` how sure one may be at any time,
-`SafeImprovement` whether a log supports a better policy.
+`fit` learns from a log with several learners and keeps the best, `evaluate` says what a policy is worth on a log,
+`confidence_sequence` how sure one may be at any time, `SafeImprovement` whether a log supports a better policy.
 """
 
 from o2pl.ahead import warm_up
@@ -19,6 +19,7 @@ from o2pl.errors import InvalidInput, MissingExtra
 from o2pl.evaluation.evaluate import Evaluation, evaluate
 from o2pl.evaluation.sequences import ConfidenceSequence, confidence_sequence
 from o2pl.features import Hashed
+from o2pl.fitting import Fit, fit
 from o2pl.formats import describe, read_log
 from o2pl.interactions import Interactions
 from o2pl.learners import (
@@ -51,6 +52,7 @@ __all__ = [
     "Decision",
     "Evaluation",
     "Exact",
+    "Fit",
     "GaussianO2PL",
     "Geometric",
     "Hashed",
@@ -68,6 +70,7 @@ __all__ = [
     "confidence_sequence",
     "describe",
     "evaluate",
+    "fit",
     "load",
     "read_log",
     "warm_up",

@@ -14,6 +14,7 @@ import typer
 
 from o2pl import __version__
 from o2pl.errors import InvalidInput, MissingExtra
+from o2pl.fitting.command import fit_log
 from o2pl.formats import command as log_commands
 
 if TYPE_CHECKING:
@@ -279,6 +280,10 @@ app.command(
 app.command("describe", epilog="`o2pl describe log.parquet` says what to type next.")(
     _said_plainly()(log_commands.describe_log)
 )
+app.command(
+    "fit",
+    epilog="`o2pl fit log.parquet --out model.o2pl --rewards 0,1`; `o2pl evaluate newer.parquet --policy model.o2pl`.",
+)(_said_plainly()(fit_log))
 
 
 @app.command("warm-up")

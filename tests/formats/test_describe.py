@@ -37,7 +37,7 @@ def test_a_healthy_log() -> None:
     assert "city: words, 2 different" in said
     assert "0 or 1, mean 0.29" in said
     assert "learning, and evaluating any policy: propensities fall to 0.33" in said
-    assert said.endswith("next: o2pl evaluate log.parquet --policy uniform --baseline logged --rewards 0,1")
+    assert said.endswith("next: o2pl fit log.parquet --out model.o2pl --rewards 0,1")
 
 
 def test_what_speaks_against_a_log() -> None:
@@ -69,7 +69,6 @@ def test_every_kind_of_log() -> None:
     rng = np.random.default_rng(0)
     real = describe(o2pl.Interactions(rng.normal(size=(100, 2)), rng.normal(size=100), rng.random(100), np.ones(100)))
     assert "real numbers from" in real.sections["actions"][0]
-    assert "--policy logged" in real.following
     few = describe(o2pl.Interactions(np.ones((2, 1)), [0, 1], [-3.0, 5.0], [0.5, 0.5]))
     assert "not tested: fewer than 40 rows" in few.sections["propensities"]
     assert few.following.endswith("--rewards -3,5")

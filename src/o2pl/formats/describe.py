@@ -51,8 +51,7 @@ def describe(log: Interactions, name: str = "LOG") -> Description:
     kind = "hashed actionwise" if _sets(log) else "union"
     low, high = _range(log)
     ends = f" --rewards {low:g},{high:g}"
-    policy = "uniform" if not log.continuous else "logged"
-    following = f"o2pl evaluate {name} --policy {policy} --baseline logged{ends}"
+    following = f"o2pl fit {name} --out model.o2pl{ends}"
     if not log.continuous:
         learner = f'o2pl.Bandit(policy="{kind}", reward_range=({low:g}, {high:g}))'
         sections["learn"] = (f'{learner}.fit(o2pl.read_log("{name}"))',)

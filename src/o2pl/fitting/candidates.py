@@ -1,0 +1,169 @@
+"""The learners among which `fit` chooses, by the kind of log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from o2pl.contexts import Frame, Records, as_frame
+from o2pl.contexts.schema import COMMON
+from o2pl.errors import InvalidInput
+from o2pl.features import Hashed, Standardise
+from o2pl.interactions import Interactions
+from o2pl.learners import O2PL, Bandit, GaussianO2PL, Member
+from o2pl.learners.base import BanditEstimator
+from o2pl.learners.member import LINEAR, QUADRATIC
+from o2pl.objectives.outcome import Outcome
+from o2pl.policies import ActionWise
+from o2pl.rows import ActionSets, SparseRows
+from o2pl.validation import RewardRange
+
+_PENALTIES, _L2 = (0.1, 1.0), (0.1, 10.0)  # λ and L2 of O2PL
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A learner that has seen nothing, and what to call it in tables."""
+
+    name: str
+    learner: BanditEstimator
+
+    def made(self) -> Any:
+        """A new one with the same settings."""
+        return type(self.learner)(**self.learner.get_params())
+
+
+def candidates_for(log: Interactions, reward_range: RewardRange, seed: int = 0) -> tuple[Candidate, ...]:
+    """`Bandit` and its members one by one, and `O2PL` of several classes with little and much pessimism and L2."""
+    known: dict[str, Any] = {"reward_range": reward_range, "random_state": seed}
+    if log.continuous:
+        return _gaussian(log, known)
+    kinds = _kinds(log.contexts)
+    if kinds[0] not in ("actionwise", "hashed actionwise"):
+        known["n_actions"] = log.n_actions
+    found: list[Candidate] = []
+    for kind in kinds:
+        found += _BANDITS[kind](known)
+    classes = [name for kind in kinds for name in _CLASSES[kind]]
+    for policy, penalty, l2 in product(classes, _PENALTIES, _L2):
+        name = f"o2pl {policy} λ={penalty:g} l2={l2:g}"
+        found.append(Candidate(name, O2PL(policy=policy, penalty=penalty, l2=l2, **known)))
+    return tuple(found)
+
+
+def _kinds(contexts: Any) -> list[str]:
+    """How these contexts can be read."""
+    if isinstance(contexts, ActionSets):
+        return ["hashed actionwise" if isinstance(contexts.values, SparseRows) else "actionwise"]
+    if isinstance(contexts, SparseRows):
+        return ["hashed"]
+    if isinstance(contexts, Records):
+        if contexts.sizes is not None:
+            return ["hashed actionwise"]
+        columns = as_frame(contexts[:1000]).columns.values()
+        return ["hashed"] if any(column.kind == "nested" for column in columns) else ["dense", "hashed"]
+    if isinstance(contexts, Frame):
+        kinds = {column.kind for column in contexts.columns.values()}
+        if "nested" in kinds:
+            return ["hashed"]
+        many = any(len(column.words) > COMMON for column in contexts.columns.values() if column.kind == "word")
+        return ["dense", "hashed"] if many else ["dense"]
+    return ["dense"]
+
+
+_CLASSES = {  # of O2PL
+    "dense": ("linear", "quadratic"),
+    "hashed": ("hashed",),
+    "actionwise": ("actionwise",),
+    "hashed actionwise": ("hashed actionwise",),
+}
+
+
+def _dense(known: dict[str, Any]) -> list[Candidate]:
+    found = [Candidate("bandit", Bandit(**known))]
+    for name, features, l2 in (("linear", LINEAR, 3.0), ("quadratic", QUADRATIC, 10.0)):
+        found += _members(name, features, l2, known)
+    return found
+
+
+def _hashed(known: dict[str, Any]) -> list[Candidate]:
+    return [
+        Candidate("bandit hashed", Bandit(policy="hashed", **known)),
+        *_members("hashed", Hashed(), 3.0, known),
+    ]
+
+
+def _members(name: str, features: Any, l2: float, known: dict[str, Any]) -> list[Candidate]:
+    """As they are in `Bandit`, alone."""
+    competing = Member(features, objective=Outcome(True))
+    independent = Member(features, objective=Outcome(False, l2))
+    return [
+        Candidate(f"bandit {name} competing", Bandit(policy=competing, changes=None, **known)),
+        Candidate(f"bandit {name} independent", Bandit(policy=independent, changes=None, **known)),
+    ]
+
+
+def _sets(name: str, features: Any, known: dict[str, Any]) -> list[Candidate]:
+    strict = Member(features, ActionWise(), objective=Outcome(False, 10.0))
+    return [
+        Candidate(f"bandit {name}", Bandit(policy=name, **known)),
+        Candidate(f"bandit {name} l2=10", Bandit(policy=strict, **known)),
+    ]
+
+
+_BANDITS: dict[str, Callable[[dict[str, Any]], list[Candidate]]] = {
+    "dense": _dense,
+    "hashed": _hashed,
+    "actionwise": lambda known: _sets("actionwise", Standardise(), known),
+    "hashed actionwise": lambda known: _sets("hashed actionwise", Hashed(), known),
+}
+
+
+def _gaussian(log: Interactions, known: dict[str, Any]) -> tuple[Candidate, ...]:
+    """Around the mean of the logged actions, as wide as they are or half as wide."""
+    centre, spread = log.action_scale
+    found = []
+    for share, penalty in product((1.0, 0.5), (0.1, 0.3)):
+        learner = GaussianO2PL(centre=centre, scale=share * spread, penalty=penalty, **known)
+        found.append(Candidate(f"gaussian scale={share * spread:.3g} λ={penalty:g}", learner))
+    return tuple(found)
+
+
+def some(candidates: Sequence[Candidate], beginnings: Sequence[str]) -> tuple[Candidate, ...]:
+    """Those whose names begin with one of these."""
+    names = [candidate.name for candidate in candidates]
+    for beginning in beginnings:
+        if not any(name.startswith(beginning) for name in names):
+            near = get_close_matches(beginning, names, 1, 0.3)
+            meant = f" (did you mean {near[0]!r}?)" if near else ""
+            raise InvalidInput(
+                f"candidates: found {beginning!r}, expected the beginnings of names among: {', '.join(names)}{meant}"
+            )
+    return tuple(one for one in candidates if one.name.startswith(tuple(beginnings)))
+
+
+def named(learners: Sequence[Any]) -> tuple[Candidate, ...]:
+    """Of learners that were handed in: by their own settings."""
+    found = []
+    for learner in learners:
+        if isinstance(learner, Candidate):
+            found.append(learner)
+        elif isinstance(learner, BanditEstimator):
+            found.append(Candidate(repr(learner), learner))
+        else:
+            raise InvalidInput(f"candidates: found {type(learner).__name__}, expected learners such as o2pl.Bandit()")
+    names = [one.name for one in found]
+    if not found or len(set(names)) < len(names):
+        raise InvalidInput(f"candidates: found {names}, expected at least one, and no two alike")
+    return tuple(found)
+
+
+def guessed_range(rewards: Any) -> RewardRange:
+    """0 to 1 where all rewards are within, else what was seen."""
+    low, high = float(np.min(rewards)), float(np.max(rewards))
+    return (0.0, 1.0) if low >= 0 and high <= 1 else (low, high if high > low else low + 1)

@@ -1,0 +1,93 @@
+"""What long work has found so far, in a folder, so that the same command goes on after a kill."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from o2pl.protocols import Array
+from o2pl.version import __version__
+
+
+class Checkpoints:
+    """Arrays by name. Of other work, whose fingerprint differs, nothing is used: it is removed."""
+
+    def __init__(self, folder: Path, fingerprint: str) -> None:
+        self.folder, stamp = folder, folder / "work.json"
+        expected = {"fingerprint": fingerprint, "o2pl": __version__}
+        self.other = folder.is_dir() and _read(stamp) != expected
+        if self.other:
+            shutil.rmtree(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        if not stamp.exists():
+            _write(stamp, json.dumps(expected).encode())
+        self.before = len(list(folder.glob("*.npy")))
+
+    def __call__(self, name: str, compute: Callable[[], Array]) -> Array:
+        """What was found under this name; computed and kept where it is not there, or cannot be read."""
+        path = self.folder / f"{hashlib.sha256(name.encode()).hexdigest()[:24]}.npy"
+        try:
+            with path.open("rb") as file:
+                return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+        except (FileNotFoundError, ValueError, EOFError):
+            found = compute()
+        partial = path.with_suffix(f".{os.getpid()}.partial")
+        with partial.open("wb") as file:
+            np.lib.format.write_array(file, np.ascontiguousarray(found), allow_pickle=False)
+        os.replace(partial, path)
+        return found
+
+    def remove(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _write(path: Path, content: bytes) -> None:
+    partial = path.with_suffix(f".{os.getpid()}.partial")
+    partial.write_bytes(content)
+    os.replace(partial, path)
+
+
+def fingerprint(*values: Any) -> str:
+    """The same for the same values, in every process."""
+    taken = hashlib.blake2b(digest_size=16)
+    for value in values:
+        _take(taken, value)
+    return taken.hexdigest()
+
+
+def _take(taken: Any, value: Any) -> None:
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        taken.update(f"{value.dtype}{value.shape}".encode())
+        taken.update(np.ascontiguousarray(value).data)
+    elif isinstance(value, bytes):
+        taken.update(b"%d:" % len(value))
+        taken.update(value)
+    elif is_dataclass(value) and not isinstance(value, type):
+        for field in fields(value):
+            taken.update(field.name.encode())
+            _take(taken, getattr(value, field.name))
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            _take(taken, str(key).encode())
+            _take(taken, item)
+    elif isinstance(value, list | tuple | np.ndarray):
+        taken.update(b"[%d" % len(value))
+        for item in value:
+            _take(taken, item)
+    else:
+        _take(taken, repr(value).encode())

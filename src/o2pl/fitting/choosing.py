@@ -1,0 +1,228 @@
+"""`fit`: learn with every candidate, judge each on rows it has not learned from, take the best and learn from all.
+
+A candidate is worth, on rows that were held out,
+
+    V = mean [ Σ_a π(a|x) m(x, a) + min(w, α) (r - m(x, a)) ],   w = π(a|x) / q of the policy as it would act,
+
+the clipped doubly robust estimate, with a model m of the rewards that is fitted within the held-out rows. The choice is
+by the pessimistic value V - z s/√n, with z for all candidates at once (Bonferroni): what a candidate is surely worth.
+This is the learners' own pessimism with the spread s of the estimate itself in the place of its proxy, which does not
+know that rewards are rare.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from o2pl.errors import InvalidInput
+from o2pl.evaluation.calibration import FEWEST, propensity_calibration
+from o2pl.evaluation.diagnostics import overlap_by_action
+from o2pl.evaluation.estimators import EstimatorInput, EstimatorSettings, row_values
+from o2pl.evaluation.intervals import check_delta, normal_interval
+from o2pl.evaluation.logs import as_log, with_numbers
+from o2pl.evaluation.reward_models import fit_rewards, predictions
+from o2pl.evaluation.targets import as_target
+from o2pl.fitting.candidates import Candidate, candidates_for, guessed_range, named
+from o2pl.interactions import Interactions
+from o2pl.objectives.weights import clip_weights, policy_weights
+from o2pl.protocols import Array, Floats, Ints
+from o2pl.validation import RewardRange, check_number
+
+FEW = 30_000  # rows below which every row is held out once; of more, a quarter is
+_FOLDS, _SHARE = 3, 4
+_SURE = 0.01  # p-values below this are reported
+
+Kept = Callable[[str, Callable[[], Array]], Array]  # what was found under a name before, or computes it
+Told = Callable[[str, int, int], None]  # which candidate is done; how many of how many parts
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a candidate is worth on rows it has not learned from."""
+
+    name: str
+    value: float
+    low: float  # the pessimistic value: all lower ends hold together with the stated confidence
+    high: float
+    gain: float  # over whoever made the log, on the same rows
+    gain_low: float
+    effective: float  # rows that would say as much without weights
+
+    @property
+    def better(self) -> bool:
+        """Surely better than whoever made the log."""
+        return self.gain_low > 0
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """What `fit` found. Printed, it is a table; `figure()` draws it."""
+
+    learner: Any  # the chosen one, learned from all rows
+    chosen: Judged
+    candidates: tuple[Judged, ...]  # the best pessimistic value first
+    logged: float  # mean reward of the held-out rows, under whoever made the log
+    rows: int
+    held_out: int
+    delta: float
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """In words."""
+        sure = f"with {1 - self.delta:.0%} confidence, all candidates together"
+        if self.chosen.better:
+            gain = f"by at least {self.chosen.gain_low:.4f}"
+            return f"{self.chosen.name} is better than whoever made the log, {gain}, {sure}"
+        return f"{self.chosen.name} and whoever made the log cannot be told apart, {sure}"
+
+    def __str__(self) -> str:
+        from o2pl.fitting.render import as_text
+
+        return as_text(self)
+
+    def figure(self) -> Any:
+        """A matplotlib figure: all candidates with their intervals, and whoever made the log."""
+        from o2pl.fitting.render import draw_fit
+
+        return draw_fit(self)
+
+
+def fit(
+    log: Any,
+    *,
+    candidates: Sequence[Any] | None = None,
+    reward_range: RewardRange | None = None,
+    delta: float = 0.05,
+    seed: int = 0,
+    kept: Kept | None = None,
+    told: Told | None = None,
+) -> Fit:
+    """Learn from a log with several learners, and keep the one whose held-out pessimistic value is highest.
+
+    `log`: as `evaluate` takes it. `candidates`: learners; None: `Bandit`, its members one by one, and `O2PL` with
+    several classes, λ and L2, as they suit the log. Logs of fewer than 30,000 rows are held out in three parts, one
+    after another; of longer ones a quarter is. `reward_range`: None: the log's own, or 0 to 1 where rewards are within,
+    or what was seen. `kept(name, compute)` and `told(name, done, of)` are for work that goes on after a restart and
+    says how far it is.
+    """
+    check_delta(delta)
+    check_number("seed", seed, 0)
+    rows = as_log(log, reward_range)
+    rows = rows if rows.reward_range else replace(rows, reward_range=guessed_range(rows.rewards))
+    ends: Any = rows.reward_range
+    chosen_from = candidates_for(rows, ends, seed) if candidates is None else named(candidates)
+    parts = held_out_parts(len(rows), seed)
+    judges = [_Judge(with_numbers(rows)[own]) for own, _ in parts]
+    keep: Kept = kept or (lambda name, compute: compute())
+    readings: dict[Any, Interactions] = {}
+    found: dict[str, list[Floats]] = {one.name: [] for one in chosen_from}
+    done, total = 0, len(parts) * len(chosen_from)
+    for candidate in chosen_from:
+        for place, ((own, rest), judge) in enumerate(zip(parts, judges, strict=True)):
+
+            def values(
+                candidate: Candidate = candidate, own: Ints = own, rest: Ints = rest, judge: _Judge = judge
+            ) -> Floats:
+                read = _read_once(rows, candidate, readings)
+                return judge.values(candidate.made().fit(read[rest]), read.contexts[own])
+
+            found[candidate.name].append(keep(f"{candidate.name}, part {place}", values))
+            done += 1
+            if told is not None:
+                told(candidate.name, done, total)
+    rewards = np.concatenate([rows.rewards[own] for own, _ in parts])
+    each = delta / len(chosen_from)
+    judged = [_judged(name, np.concatenate(part, axis=1), rewards, each, ends) for name, part in found.items()]
+    judged.sort(key=lambda one: one.low, reverse=True)
+    winner = next(one for one in chosen_from if one.name == judged[0].name)
+    learner = winner.made().fit(rows)
+    return Fit(
+        learner, judged[0], tuple(judged), float(rewards.mean()), len(rows), len(rewards), delta,
+        _warnings(rows, judged[0]),
+    )  # fmt: skip
+
+
+def held_out_parts(n: int, seed: int) -> list[tuple[Ints, Ints]]:
+    """Pairs of rows that are held out and rows to learn from."""
+    if n < 2 * _FOLDS:
+        raise InvalidInput(f"fit: found {n} rows, expected at least {2 * _FOLDS}")
+    order = np.random.default_rng(seed).permutation(n)
+    if n < FEW:
+        return [(np.flatnonzero(order % _FOLDS == k), np.flatnonzero(order % _FOLDS != k)) for k in range(_FOLDS)]
+    return [(np.flatnonzero(order % _SHARE == 0), np.flatnonzero(order % _SHARE != 0))]
+
+
+def _read_once(rows: Interactions, candidate: Candidate, readings: dict[Any, Interactions]) -> Interactions:
+    """The log with its contexts as this learner reads them: read once for all that read them alike."""
+    learner: Any = candidate.learner
+    kind = (getattr(learner, "_action_sets", False), getattr(learner, "_hashed", None))
+    if kind not in readings:
+        readings[kind] = replace(rows, contexts=learner._new_reader(None).rows(rows.contexts))
+    return readings[kind]
+
+
+class _Judge:
+    """Of policies, on rows that they have not learned from."""
+
+    def __init__(self, rows: Interactions) -> None:
+        self.rows = rows
+        self.alpha = EstimatorSettings.theory(len(rows)).clip
+        self.model = fit_rewards(rows)
+
+    def values(self, learner: Any, contexts: Any) -> Floats:
+        """What each row says of the policy's value, its weight, and what the log cannot speak of. [3, n]"""
+        rows, n = self.rows, len(self.rows)
+        target = as_target(learner, rows, contexts=contexts)
+        likelihoods = np.concatenate([target.played(block) for block in rows.blocks()])
+        weights = policy_weights(likelihoods, rows.propensities)
+        (modelled,) = predictions(rows, [target], self.model)
+        assert modelled is not None
+        cut = np.asarray(clip_weights(weights, self.alpha))
+        found = row_values("dr", EstimatorInput(rows.rewards, cut, *modelled))
+        never = sum(one.mass for one in overlap_by_action(rows, target, weights) if one.rows == 0)
+        return np.stack([found, cut, np.full(n, float(never))])
+
+
+def _judged(name: str, values: Floats, rewards: Floats, delta: float, ends: RewardRange) -> Judged:
+    """From what `_Judge.values` said of all held-out rows, [3, n]; intervals at level 1 - δ."""
+    own, weights, never = values
+    low, high = _interval(own, delta)
+    gain_low, _ = _interval(own - rewards, delta)
+    unknown = float(never.mean()) * (ends[1] - ends[0])  # actions that were never logged may bring any reward
+    squares = float(weights @ weights)
+    return Judged(
+        name, float(own.mean()), max(low - unknown, ends[0]), min(high + unknown, ends[1]),
+        float((own - rewards).mean()), gain_low - unknown, float(weights.sum()) ** 2 / squares if squares else 0.0,
+    )  # fmt: skip
+
+
+def _interval(values: Floats, delta: float) -> tuple[float, float]:
+    low, high = normal_interval(values, delta)
+    mean = float(values.mean())
+    return (mean, mean) if math.isinf(low) and not np.ptp(values) else (low, high)
+
+
+def _warnings(rows: Interactions, chosen: Judged) -> tuple[str, ...]:
+    found = []
+    numbers = with_numbers(rows[-50_000:])
+    if len(numbers) >= FEWEST:
+        tested = propensity_calibration(numbers)
+        if tested.p_value < _SURE:
+            found.append(
+                f"The logged propensities do not match the actions (p = {tested.p_value:.1g}): no estimate here can be"
+                " trusted before this is explained. `o2pl describe` says where."
+            )
+    if (rows.propensities == 1).all() and not rows.continuous:
+        found.append("All propensities are 1: either nothing was left to chance, or they were not recorded.")
+    if chosen.effective < 50:
+        found.append(
+            f"The estimate of {chosen.name} rests on {chosen.effective:.0f} effective rows:"
+            " its interval may be too short."
+        )
+    return tuple(found)

@@ -1,0 +1,84 @@
+"""A `Fit` as a table, as text and as a picture."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from o2pl.drawing import new_figure, tidy
+from o2pl.fitting.choosing import Fit
+from o2pl.learners.incumbent import Verdict
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_BLUE, _GREY, _RED = "#0072B2", "#6e6e6e", "#D55E00"
+
+
+def as_table(found: Fit) -> Any:
+    """A rich table of all candidates, the chosen one first."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("candidate", no_wrap=True)
+    for heading in ("estimate", "from", "to", "gain", "at least", "eff. rows"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for one in found.candidates:
+        numbers = [f"{number:.4f}" for number in (one.value, one.low, one.high, one.gain, one.gain_low)]
+        table.add_row(one.name, *numbers, f"{one.effective:,.0f}", style="bold" if one is found.chosen else "")
+    table.add_row("whoever made the log", f"{found.logged:.4f}", "", "", "", "", f"{found.held_out:,}")
+    return table
+
+
+def improvement_table(verdicts: Sequence[Verdict], chosen: Verdict) -> Any:
+    """A rich table of the candidates of safe improvement."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("candidate")
+    for heading in ("over the incumbent", "at least", "deploy"):
+        table.add_column(heading, justify="right")
+    for one in verdicts:
+        cells = (f"{one.gain:+.4f}", f"{one.lower:+.4f}", "yes" if one.deploy else "no")
+        table.add_row(f"o2pl λ={one.penalty:g}", *cells, style="bold" if one is chosen else "")
+    return table
+
+
+def summary_lines(found: Fit) -> list[str]:
+    """Lines to print under the table."""
+    return [
+        f"{found.rows:,} rows, of which {found.held_out:,} were held out; the intervals hold together with"
+        f" {1 - found.delta:.0%} confidence",
+        "gain: over whoever made the log; eff. rows: rows that would say as much without weights",
+        f"chosen: {found.chosen.name}, which has the highest lower end ('from'); learned from all rows",
+        f"verdict: {found.verdict}",
+        *(f"warning: {warning}" for warning in found.warnings),
+    ]
+
+
+def as_text(found: Fit) -> str:
+    from rich.console import Console
+
+    written = io.StringIO()
+    Console(file=written, width=110, color_system=None).print(as_table(found))
+    lines = [line.rstrip() for line in written.getvalue().splitlines()]
+    return "\n".join([*lines, "", *summary_lines(found)])
+
+
+def draw_fit(found: Fit) -> Figure:
+    """Candidates from the best pessimistic value down, with their intervals."""
+    figure = new_figure(8.5, 1.4 + 0.32 * len(found.candidates))
+    axes = figure.subplots()
+    for place, one in enumerate(found.candidates):
+        colour = _BLUE if one is found.chosen else _GREY
+        axes.plot([one.low, one.high], [place, place], color=colour, linewidth=2)
+        axes.plot(one.low, place, marker="|", markersize=9, color=colour)
+        axes.plot(one.value, place, marker="o", color=colour)
+    axes.axvline(found.logged, color=_RED, linestyle="--", linewidth=1.2, label="whoever made the log")
+    axes.set_yticks(range(len(found.candidates)), [one.name for one in found.candidates])
+    axes.invert_yaxis()
+    axes.set_xlabel(f"mean reward on rows not learned from, {1 - found.delta:.0%} intervals, all together")
+    axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
+    tidy(axes, "x")
+    return figure
