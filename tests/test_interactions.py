@@ -320,3 +320,15 @@ def test_frames_and_dictionaries_are_kept_as_they_are() -> None:
         Interactions([[{"a": 1}]] * 3, *rest)
     with pytest.raises(InvalidInput, match="columns differ in length"):
         Interactions(pa.table({"age": [1.0]}), *rest)
+
+
+def test_ids_follow_from_the_columns_where_there_are_none() -> None:
+    log = Interactions([[0.0], [1.0]], [0, 1], [1.0, 0.0], [0.5, 0.5])
+    assert log.ids is None
+    same = Interactions([[0.0], [1.0]], [0, 1], [1.0, 0.0], [0.5, 0.5]).with_ids()
+    np.testing.assert_array_equal(log.with_ids().ids, same.ids)
+    other = Interactions([[0.0], [1.0]], [0, 1], [1.0, 1.0], [0.5, 0.5]).with_ids()
+    assert other.ids[0] != same.ids[0]
+    given = Interactions([[0.0], [1.0]], [0, 1], [1.0, 0.0], [0.5, 0.5], ids=["a", "b"])
+    assert given.with_ids() is given
+    np.testing.assert_array_equal(o2pl.O2PL(2).fit(given).log_.ids, given.ids)

@@ -11,7 +11,7 @@ import numpy as np
 
 from o2pl.contexts.frames import as_frame, is_frame
 from o2pl.contexts.records import Records, are_records
-from o2pl.decisions import check_ids, id_of
+from o2pl.decisions import check_ids, id_of, numbers_for
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.rows import ActionSets, SparseRows
@@ -179,6 +179,15 @@ class Interactions:
     def action_scale(self) -> tuple[float, float]:
         """Mean and deviation of continuous actions."""
         return float(self.actions.mean()), float(self.actions.std()) or 1.0
+
+    def with_ids(self) -> Self:
+        """Where there are none, those that follow from the columns: the same log makes the same learner."""
+        if self.ids is not None:
+            return self
+        columns = (self.actions, self.rewards, self.propensities)
+        content = b"".join(np.ascontiguousarray(column).tobytes() for column in columns)
+        known = {name: getattr(self, name) for name in _FIELDS} | {"ids": numbers_for(len(self), content)}
+        return self._of(*known.values())
 
     @property
     def event_ids(self) -> list[str]:

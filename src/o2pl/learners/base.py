@@ -174,9 +174,9 @@ class BanditEstimator(Parameters, ABC):
     ) -> Interactions:
         """One log, or four columns, as a log of this learner's range."""
         given = log_or_columns(contexts, actions, rewards, propensities)
-        n_actions = None
+        n_actions = ids = None
         if isinstance(given, Interactions):
-            n_actions = given.n_actions
+            n_actions, ids = given.n_actions, given.ids
             if given.continuous != self._density:
                 kinds = ("whole numbers", "real numbers (continuous=True)")
                 raise InvalidInput(
@@ -187,7 +187,7 @@ class BanditEstimator(Parameters, ABC):
         rows = (reader or self._reader).rows(contexts)
         checked = self._check_actions(rows, actions)
         ends = check_reward_range(self.reward_range)
-        return Interactions(rows, checked, rewards, propensities, ends, n_actions, self._density)
+        return Interactions(rows, checked, rewards, propensities, ends, n_actions, self._density, ids=ids)
 
     def partial_fit(self, contexts: Any, actions: Any = None, rewards: Any = None, propensities: Any = None) -> Self:
         """Add a batch to the log, from whatever logger, and learn from the whole log.
@@ -214,7 +214,7 @@ class BanditEstimator(Parameters, ABC):
         before, self._engine = self._engine, None
         try:
             reader = self._reader
-            batch = self._checked(contexts, actions, rewards, propensities, reader)
+            batch = self._checked(contexts, actions, rewards, propensities, reader).with_ids()
             if not len(batch):
                 raise InvalidInput("fit: found no rows, expected at least one")
             engine = self._first_engine(reader, batch.contexts, batch.n_actions)

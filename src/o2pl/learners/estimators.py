@@ -163,7 +163,7 @@ class O2PL(DiscreteEstimator):
             random_state=random_state,
         )
         reader = learner._reader
-        rows = learner._checked(contexts, actions, rewards, propensities, reader)
+        rows = learner._checked(contexts, actions, rewards, propensities, reader).with_ids()
         engine = learner._first_engine(reader, rows.contexts, None)
         engine.begin_at(rows, found.params_)
         learner._adopt(engine)
