@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import re
 import tempfile
 from collections.abc import Callable
@@ -69,6 +70,7 @@ DOORS: list[tuple[Callable[[], object], str]] = [
     (environments.ParquetSet(1, ".").load, PYARROW),
     (lambda: environments.Advertising().sample(5, GENERATOR), SCIKIT_LEARN),
     (lambda: logistic_logger(COIN, np.arange(4)), SCIKIT_LEARN),
+    (lambda: importlib.import_module("o2pl.adapters.sklearn"), "learners in scikit-learn " + SCIKIT_LEARN),
     (lambda: VowpalWabbit(2).act([1.0]), "needs vowpalwabbit: pip install 'o2pl[vw]'"),
     (lambda: BoostedTrees(2).act([1.0]), "boosted trees as a rival " + SCIKIT_LEARN),
     (Ray, RAY),

@@ -1,0 +1,133 @@
+"""A learner for coba: `params`, `score`, `predict` and `learn`.
+
+    from o2pl.adapters.coba import CobaLearner
+    coba.Experiment(environments, [CobaLearner(), CobaLearner("O2PL", penalty=0.3)]).run()
+
+Contexts may be missing, numbers, words, rows of both, or dictionaries. Actions that are words, numbers or one-hot rows
+are names: the same ones come in every round. Actions with features of their own become action sets, and may change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from o2pl.errors import InvalidInput
+from o2pl.learners import O2PL, Bandit
+
+_LEARNERS: dict[str, Any] = {"Bandit": Bandit, "O2PL": O2PL}
+
+
+class CobaLearner:
+    """`learner`: "Bandit" or "O2PL"; `settings`: its own, without `n_actions`. A `policy` among them stays as it is.
+
+    coba's rewards may be any numbers: say `reward_range` where they are not between 0 and 1. Those beyond it are cut:
+    coba's synthetic worlds stray a little beyond 1.
+    """
+
+    def __init__(self, learner: str = "Bandit", **settings: Any) -> None:
+        if learner not in _LEARNERS:
+            raise InvalidInput(f"learner: found {learner!r}, expected one of {', '.join(_LEARNERS)}")
+        _LEARNERS[learner](**settings)  # says what is wrong with them
+        self._name, self._settings = learner, settings
+        self._learner: Any = None
+        self._sets = False
+        self._numbers: dict[Any, int] = {}  # of actions that are names
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """What coba shows of a learner."""
+        return {"family": f"o2pl.{self._name}", **self._settings}
+
+    def predict(self, context: Any, actions: Sequence[Any]) -> tuple[Any, float, dict[str, Any]]:
+        """An action, its probability, and what `learn` wants to be told again."""
+        page, numbers = self._page(context, actions)
+        decision = self._learner.act(page)
+        place = numbers.index(decision.action)
+        return actions[place], float(decision.propensity), {"page": page, "number": decision.action}
+
+    def score(self, context: Any, actions: Sequence[Any], action: Any) -> float:
+        """The probability of this action."""
+        page, numbers = self._page(context, actions)
+        probabilities = self._learner.predict_proba([page]).reshape(-1)
+        return float(probabilities[numbers[list(actions).index(action)]])
+
+    def learn(
+        self, context: Any, action: Any, reward: float, probability: float | None, page: Any = None, number: Any = None
+    ) -> None:
+        """From a decision, ours or a logger's, with the probability it was made with."""
+        if probability is None:
+            raise InvalidInput(
+                "probability: found None, expected that of the action: coba knows it of logs that say it"
+            )
+        if page is None:  # a logger's: its other actions are not known
+            if self._learner is None:
+                raise InvalidInput("learn: found a logged action before any set of actions, expected `predict` first")
+            page, (number,) = self._page(context, [action])
+        low, high = self._learner.reward_range
+        self._learner.update(page, number, min(max(float(reward), low), high), float(probability))
+
+    def _page(self, context: Any, actions: Sequence[Any]) -> tuple[Any, list[int]]:
+        """The context as the learner reads it, and what it calls each of the actions."""
+        for given in (context, actions):
+            if getattr(given, "is_batch", False):
+                raise InvalidInput("context: found a batch, expected one context")  # coba then goes one by one
+        if self._learner is None:
+            self._begin(context, actions)
+        if self._sets:
+            items = [_dictionary(_features(action)) for action in actions]
+            return {"shared": _dictionary(_features(context)), "actions": items}, list(range(len(items)))
+        page = _dictionary(_features(context)) if self._hashed else _features(context)
+        numbers = [self._numbers.get(_name(action), -1) for action in actions]
+        if min(numbers) < 0:
+            raise InvalidInput(
+                f"actions: found {actions[numbers.index(-1)]!r}, which the first round did not have;"
+                ' expected the same ones each time, or actions with features (policy="hashed actionwise")'
+            )
+        return page, numbers
+
+    def _begin(self, context: Any, actions: Sequence[Any]) -> None:
+        """The policy follows from what comes first."""
+        policy = self._settings.get("policy")
+        self._sets = "actionwise" in policy if isinstance(policy, str) else not all(_is_name(each) for each in actions)
+        words = not _numeric(_features(context))
+        if policy is None:
+            policy = "hashed actionwise" if self._sets else "hashed" if words else "union"
+        self._hashed = isinstance(policy, str) and policy.startswith("hashed")
+        known = {} if self._sets else {"n_actions": len(actions)}
+        self._numbers = {} if self._sets else {_name(action): number for number, action in enumerate(actions)}
+        self._learner = _LEARNERS[self._name](**{**self._settings, "policy": policy, **known})
+
+
+def _features(given: Any) -> Any:
+    """Of a context or an action: a list of numbers, or a dictionary where there are words."""
+    if given is None:
+        return [0.0]
+    if isinstance(given, Mapping) or hasattr(given, "keys"):
+        return {str(key): given[key] for key in given.keys()}  # noqa: SIM118  # coba's sparse rows are no mappings
+    if isinstance(given, str) or not hasattr(given, "__iter__"):
+        given = [given]
+    values = list(given)
+    return values if _numeric(values) else _dictionary(values)
+
+
+def _dictionary(features: Any) -> dict[str, Any]:
+    return features if isinstance(features, dict) else {f"x{place}": value for place, value in enumerate(features)}
+
+
+def _numeric(values: Any) -> bool:
+    return not isinstance(values, dict) and all(isinstance(v, int | float) for v in values)
+
+
+def _is_name(action: Any) -> bool:
+    """Words, numbers, and one-hot rows, which coba makes of classes."""
+    if isinstance(action, str | int | float):
+        return True
+    if isinstance(action, Mapping) or hasattr(action, "keys"):
+        return False
+    values = list(action)
+    return _numeric(values) and sum(values) == 1 and set(values) <= {0, 1}
+
+
+def _name(action: Any) -> Any:
+    return action if isinstance(action, str | int | float) else tuple(action)

@@ -1,0 +1,70 @@
+"""A learner for the Open Bandit Pipeline, shaped as its `BaseOfflinePolicyLearner`.
+
+from o2pl.adapters.obp import OBPLearner
+learner = OBPLearner(n_actions=feedback["n_actions"])
+learner.fit(feedback["context"], feedback["action"], feedback["reward"], feedback["pscore"])
+action_dist = learner.predict(test["context"])  # or predict_proba, for `OffPolicyEvaluation`
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from o2pl.errors import InvalidInput
+from o2pl.learners import Bandit
+from o2pl.protocols import Floats
+from o2pl.validation import check_count
+
+
+class OBPLearner:
+    """`learner`: what learns, one for each position of the list; `Bandit` unless said otherwise.
+
+    It is fitted as a copy with the same settings, so the one that was given stays as it is.
+    """
+
+    def __init__(self, n_actions: int, len_list: int = 1, learner: Any = None) -> None:
+        self.n_actions, self.len_list = check_count("n_actions", n_actions), check_count("len_list", len_list)
+        if len_list > n_actions:
+            raise InvalidInput(f"len_list: found {len_list}, expected at most {n_actions}, the number of actions")
+        self.learner = Bandit(random_state=0) if learner is None else learner
+        self.learners_: list[Any] = []
+
+    @property
+    def policy_type(self) -> Any:
+        """OBP's own word for it."""
+        from obp.policy.policy_type import PolicyType
+
+        return PolicyType.OFFLINE
+
+    def fit(self, context: Any, action: Any, reward: Any, pscore: Any = None, position: Any = None) -> Self:
+        """From OBP's columns. Without `pscore`, propensities are 1/n_actions, as with OBP's own learners."""
+        actions = np.asarray(action)
+        propensities = np.full(len(actions), 1 / self.n_actions) if pscore is None else np.asarray(pscore)
+        if self.len_list == 1:
+            places = np.zeros(len(actions), np.int64)
+        elif position is None:
+            raise InvalidInput(f"position: found None, expected one per row for a list of {self.len_list}")
+        else:
+            places = np.asarray(position)
+        contexts, rewards, learners = np.asarray(context), np.asarray(reward, np.float64), []
+        for place in range(self.len_list):
+            rows = np.flatnonzero(places == place)
+            if not len(rows):
+                raise InvalidInput(f"position: found no row of position {place}, expected some of each")
+            own = type(self.learner)(**{**self.learner.get_params(), "n_actions": self.n_actions})
+            learners.append(own.fit(contexts[rows], actions[rows], rewards[rows], propensities[rows]))
+        self.learners_ = learners
+        return self
+
+    def predict(self, context: Any) -> Floats:
+        """1 at the likeliest action of each position, 0 elsewhere. [n, n_actions, len_list]"""
+        probabilities = self.predict_proba(context)
+        return np.asarray(probabilities.argmax(axis=1)[:, None, :] == np.arange(self.n_actions)[:, None]).astype(float)
+
+    def predict_proba(self, context: Any) -> Floats:
+        """Probabilities of all actions, as the learners act. [n, n_actions, len_list]"""
+        if not self.learners_:
+            raise InvalidInput("predict: found a learner that has seen no data, expected fit before")
+        return np.stack([learner.predict_proba(np.asarray(context)) for learner in self.learners_], axis=2)

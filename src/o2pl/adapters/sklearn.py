@@ -1,0 +1,116 @@
+"""A learner for scikit-learn: `Pipeline`, `clone`, `cross_val_score` and `GridSearchCV`, with an off-policy score.
+
+    from o2pl.adapters.sklearn import LoggedPolicy, feedback
+    search = GridSearchCV(LoggedPolicy(o2pl.O2PL(3)), {"learner__penalty": [0.1, 1.0]})
+    search.fit(X, feedback(actions, rewards, propensities))
+
+scikit-learn knows X and y. Here y is three columns: actions, rewards and propensities.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from o2pl.errors import InvalidInput
+from o2pl.evaluation.estimators import EstimatorInput, estimate
+from o2pl.evaluation.logs import with_numbers
+from o2pl.evaluation.reward_models import fit_rewards, predictions
+from o2pl.evaluation.targets import as_target
+from o2pl.extras import extra
+from o2pl.interactions import Interactions
+from o2pl.learners import Bandit
+from o2pl.objectives.weights import policy_weights
+from o2pl.protocols import Array, Floats
+from o2pl.validation import check_number
+
+with extra("experiments", "learners in scikit-learn"):
+    from sklearn.base import BaseEstimator
+
+_ESTIMATORS = ("ips", "snips", "clipped", "dr", "sndr", "switch-dr", "dr-shrinkage")
+
+
+def feedback(actions: Any, rewards: Any, propensities: Any) -> Floats:
+    """The y of scikit-learn: one row per decision, [n, 3]."""
+    columns = [np.asarray(column, np.float64) for column in (actions, rewards, propensities)]
+    if any(column.ndim != 1 or len(column) != len(columns[0]) for column in columns):
+        shapes = ", ".join(str(column.shape) for column in columns)
+        raise InvalidInput(f"feedback: found shapes {shapes}, expected three columns of one length")
+    return np.column_stack(columns)
+
+
+class LoggedPolicy(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """A policy learned from logged decisions.
+
+    Parameters
+    ----------
+    learner
+        What learns: `Bandit()`, `O2PL(...)`, `GaussianO2PL(...)`. Its settings are `learner__penalty` and so on. None:
+        `Bandit()`.
+    estimator
+        Of the score: "ips", "snips", "clipped", "dr", "sndr", "switch-dr" or "dr-shrinkage".
+    pessimism
+        The score is the estimate less so many standard errors.
+
+    Attributes
+    ----------
+    learner_
+        As it has learned.
+    """
+
+    def __init__(self, learner: Any = None, estimator: str = "snips", pessimism: float = 0.0) -> None:
+        self.learner, self.estimator, self.pessimism = learner, estimator, pessimism
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """y: as `feedback` makes it."""
+        self._check()
+        made = Bandit() if self.learner is None else type(self.learner)(**self.learner.get_params())
+        actions, rewards, propensities = _columns(y, made)
+        self.learner_ = made.fit(X, actions, rewards, propensities)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """The likeliest action of each context (the mean action, where actions are real numbers), [n]."""
+        return np.asarray(self.learner_.predict(X))
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Probabilities of all actions, as the learner acts, [n, K]."""
+        return np.asarray(self.learner_.predict_proba(X))
+
+    def score(self, X: Any, y: Any) -> float:
+        """The estimated mean reward of the policy on logged decisions, less `pessimism` standard errors."""
+        self._check()
+        learner = self.learner_
+        given = Interactions(
+            X, *_columns(y, learner), reward_range=learner.reward_range, n_actions=getattr(learner, "n_actions_", None)
+        )
+        rows = with_numbers(given)
+        target = as_target(learner, rows, contexts=given.contexts)
+        likelihoods = np.concatenate([target.played(block) for block in rows.blocks()])
+        columns = EstimatorInput(rows.rewards, policy_weights(likelihoods, rows.propensities))
+        if "dr" in self.estimator:
+            (modelled,) = predictions(rows, [target], fit_rewards(rows))
+            columns = EstimatorInput(columns.rewards, columns.weights, *(modelled or ()))
+        found = estimate(self.estimator, columns)
+        return float(found.value - self.pessimism * found.error) if self.pessimism else float(found.value)
+
+    def _check(self) -> None:
+        if self.estimator not in _ESTIMATORS:
+            raise InvalidInput(f"estimator: found {self.estimator!r}, expected one of {', '.join(_ESTIMATORS)}")
+        check_number("pessimism", self.pessimism, 0)
+
+
+def _columns(y: Any, learner: Any) -> tuple[Array, Floats, Floats]:
+    rows = np.asarray(y, np.float64)
+    if rows.ndim != 2 or rows.shape[1] != 3:
+        raise InvalidInput(
+            f"y: found shape {rows.shape}, expected three columns: feedback(actions, rewards, propensities)"
+        )
+    actions: Array = rows[:, 0]
+    if not learner._density:
+        if (actions % 1).any():
+            row = int(np.argmax(actions % 1 != 0))
+            raise InvalidInput(f"action, row {row}: found {actions[row]:g}, expected a whole number from 0")
+        actions = actions.astype(np.int64)
+    return actions, rows[:, 1], rows[:, 2]
