@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from o2pl import __version__
-from o2pl.errors import InvalidInput, MissingExtra
+from o2pl.errors import InvalidInput, MissingExtra, nearest
 from o2pl.fitting.command import fit_log
 from o2pl.formats import command as log_commands
 
@@ -314,7 +314,6 @@ def _say_found(sections: Any, out: Path) -> None:
 
 def _find(name: str) -> tuple[Experiment, int | None]:
     from o2pl.experiments import EXPERIMENTS
-    from o2pl.experiments.experiment import nearest
 
     wanted, slash, number = name.partition("/")
     if wanted not in EXPERIMENTS:

@@ -1,5 +1,10 @@
 """Errors that users can mend."""
 
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
 
 class InvalidInput(ValueError):
     """Input that cannot be used. The message says where, what was found and what was expected."""
@@ -7,3 +12,13 @@ class InvalidInput(ValueError):
 
 class MissingExtra(ImportError):
     """A package of an extra that is not installed. The message says what needs it and how to install it."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """What might have been meant, for the end of a message."""
+    listed = list(known)
+    lower = {each.lower(): each for each in listed}
+    close = [lower[each] for each in difflib.get_close_matches(name.lower(), list(lower), n=3, cutoff=0.5)]
+    if close:
+        return f"expected {' or '.join(repr(each) for each in close)}"
+    return f"expected one of {', '.join(listed[:30])}" + (", …" if len(listed) > 30 else "")

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from o2pl.action_names import Names, are_words, check_names, names_in, numbers_of
 from o2pl.contexts.frames import as_frame, is_frame
 from o2pl.contexts.records import Records, are_records
 from o2pl.decisions import check_ids, id_of, numbers_for
@@ -24,6 +25,7 @@ from o2pl.validation import (
     check_contexts,
     check_continuous_actions,
     check_count,
+    check_counted_from_zero,
     check_lengths,
     check_loggers,
     check_propensities,
@@ -52,7 +54,7 @@ class Interactions:
         row of numbers per action) or `SparseRows`. Frames and dictionaries are kept as they are: every learner reads
         them in its own way.
     actions
-        Whole numbers from 0, or real ones if `continuous`. [n]
+        Whole numbers from 0, words, or real numbers if `continuous`. Words become their places in `action_names`. [n]
     rewards
         Within `reward_range`, if that is given. [n]
     propensities
@@ -71,7 +73,8 @@ class Interactions:
     logger_names
         None given: the names in `loggers`, in order.
     action_names
-        What to call the actions in tables and figures.
+        What the actions are called. None given: if `actions` are words, those, in alphabetical order. A learner and a
+        log that number actions differently are matched by these names.
     ids
         What each decision is known by, words or numbers, so that none is learned from twice. They are kept as numbers;
         `event_ids` has ids of o2pl as they were given. [n]
@@ -93,7 +96,11 @@ class Interactions:
     def __post_init__(self) -> None:
         contexts = _check_any_contexts(self.contexts)
         sets = isinstance(contexts, ActionSets) or (isinstance(contexts, Records) and contexts.sizes is not None)
+        action_names = check_names(self.action_names) if len(self.action_names) else ()
         actions = check_column("action", self.actions)
+        if are_words(actions):
+            action_names = action_names or names_in(actions)
+            actions = numbers_of(actions, action_names)
         continuous = not sets and is_real(actions) if self.continuous is None else bool(self.continuous)
         if continuous and sets:
             raise InvalidInput("continuous: found True with action sets, expected actions that are numbers of items")
@@ -114,12 +121,14 @@ class Interactions:
             check_actions(actions, contexts.sizes)
         known = None
         if not (sets or continuous):
-            known = max(stated or 0, int(actions.max(initial=-1)) + 1, len(self.action_names)) or None
+            if stated is None and not action_names:
+                check_counted_from_zero(actions)
+            known = max(stated or 0, int(actions.max(initial=-1)) + 1, len(action_names)) or None
         by_logger = self.by_logger
         if by_logger is not None:
             by_logger = check_by_logger(by_logger, propensities, loggers, len(names), continuous)
         columns = (contexts, actions, rewards, propensities)
-        self._hold(*columns, ends, known, continuous, loggers, by_logger, names, tuple(self.action_names), ids)
+        self._hold(*columns, ends, known, continuous, loggers, by_logger, names, action_names, ids)
 
     @classmethod
     def trusted(
@@ -132,10 +141,11 @@ class Interactions:
         n_actions: int | None = None,
         continuous: bool = False,
         ids: Ints | None = None,
+        action_names: Names = (),
     ) -> Self:
         """Of columns that have been checked: nothing is looked at and nothing is copied."""
         columns = (contexts, actions, rewards, propensities)
-        return cls._of(*columns, reward_range, n_actions, continuous, None, None, (), (), ids)
+        return cls._of(*columns, reward_range, n_actions, continuous, None, None, (), action_names, ids)
 
     @classmethod
     def _of(cls, *values: Any) -> Self:
@@ -194,7 +204,17 @@ class Interactions:
         """The ids of o2pl's decisions, as `Decision.id` says them; of others, what stands for them. [n]"""
         return [] if self.ids is None else [id_of(number) for number in self.ids.tolist()]
 
-    def action_name(self, action: int) -> str:
+    @property
+    def named_actions(self) -> Array:
+        """The actions by name; as numbers where they have none. [n]"""
+        if len(self.action_names) < (self.n_actions or 0) or not self.action_names:
+            return self.actions
+        return np.array(self.action_names)[self.actions]
+
+    def action_name(self, action: int | str) -> str:
+        """What a number is called; a name stays as it is."""
+        if isinstance(action, str):
+            return action
         return self.action_names[action] if action < len(self.action_names) else str(action)
 
 

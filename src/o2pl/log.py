@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from o2pl.action_names import Names
 from o2pl.contexts.dictionaries import Row, write_row
 from o2pl.decisions import next_number, numbers_for
 from o2pl.interactions import Interactions
@@ -159,8 +160,10 @@ class Log:
         continuous: bool = False,
         n_actions: int | None = None,
         reward_range: RewardRange | None = (0.0, 1.0),
+        action_names: Names = (),
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
+        self.action_names = action_names
         self.width, self.continuous, self.n_actions, self.reward_range = width, continuous, n_actions, reward_range
         self.action_sets, self.sparse = action_sets, sparse
         self._buffers = Buffers(folder)
@@ -181,7 +184,7 @@ class Log:
         """One of the same kind without rows, in memory."""
         return Log(
             self.width, action_sets=self.action_sets, sparse=self.sparse, continuous=self.continuous,
-            n_actions=self.n_actions, reward_range=self.reward_range,
+            n_actions=self.n_actions, reward_range=self.reward_range, action_names=self.action_names,
         )  # fmt: skip
 
     def reserve(self, more: int) -> None:
@@ -237,7 +240,7 @@ class Log:
         n = self.n
         whole = Interactions.trusted(
             self.contexts.view(n), self._actions[:n], self._rewards[:n], self._propensities[:n],
-            self.reward_range, self.n_actions, self.continuous, self._ids[:n],
+            self.reward_range, self.n_actions, self.continuous, self._ids[:n], self.action_names,
         )  # fmt: skip
         return whole if rows == slice(None, n, None) else whole[rows]
 

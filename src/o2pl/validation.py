@@ -12,6 +12,8 @@ from o2pl.protocols import Array, Floats, Ints
 from o2pl.rows import ActionSets, SparseRows
 
 RewardRange = tuple[float, float]
+LEAST_PROPENSITY = 1e-12  # below, a probability is a slip: such a draw is not seen in a lifetime
+_SOME_ROWS = 20  # from which on an action that never occurs is not chance
 _AT_A_TIME = 2**14  # rows looked at: what a comparison makes of them should stay small
 
 
@@ -128,6 +130,14 @@ def check_propensities(propensities: Any, density: bool = False) -> Floats:
     return values
 
 
+def check_least_propensity(propensities: Any) -> None:
+    """Refuses probabilities that no draw can have had."""
+    values = check_column("propensity", propensities, np.float64)
+    small = (values > 0) & (values < LEAST_PROPENSITY)
+    expected = f"at least {LEAST_PROPENSITY:g}: an action that was drawn is hardly that unlikely"
+    _check_rows("propensity", values, ~small, expected)
+
+
 def is_real(actions: Array) -> bool:
     """Whether these are finite numbers and not all of them whole."""
     return bool(np.issubdtype(actions.dtype, np.floating) and np.isfinite(actions).all() and (actions % 1 != 0).any())
@@ -145,8 +155,23 @@ def check_actions(actions: Any, n_actions: Any = None, name: str = "action") -> 
     fine = values >= 0 if n_actions is None else (values >= 0) & (values < n_actions)
     first = int(np.argmin(fine))
     limit = n_actions if n_actions is None or np.ndim(n_actions) == 0 else n_actions[first]
-    _check_rows(name, values, fine, "a whole number from 0" + ("" if limit is None else f" to {limit - 1}"))
+    expected = "a whole number from 0" + ("" if limit is None else f" to {limit - 1}")
+    if limit is not None and np.ndim(n_actions) == 0 and values.min() == 1 and values.max() == limit:
+        expected += "; actions numbered from 1: subtract 1"
+    _check_rows(name, values, fine, expected)
     return values
+
+
+def check_counted_from_zero(actions: Ints) -> None:
+    """Refuses numbers from 1, all of them, in a log of some length; for where nothing says how many there are."""
+    if len(actions) < _SOME_ROWS or actions.min() != 1:
+        return
+    top = int(actions.max())
+    if (np.bincount(actions)[1:] > 0).all():
+        raise InvalidInput(
+            f"actions: found numbers from 1 to {top} and never 0, expected numbers from 0: subtract 1;"
+            " if there is an action 0 that was never played, state n_actions"
+        )
 
 
 def check_continuous_actions(actions: Any) -> Floats:

@@ -13,6 +13,7 @@ from pyarrow import csv, parquet
 
 import o2pl
 from o2pl import InvalidInput
+from o2pl.decisions import number_of
 from o2pl.formats import read_log
 from o2pl.formats.columns import bad_rows_of
 
@@ -195,3 +196,19 @@ def test_what_is_no_log(tmp_path: Path) -> None:
     (tmp_path / "empty.csv").write_text("")
     with pytest.raises(InvalidInput, match=r"empty\.csv: found an empty file, expected Parquet"):
         read_log(tmp_path / "empty.csv")
+
+
+def test_an_event_that_comes_twice_is_a_bad_row(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("event_id,x,action,reward,propensity\na,1,0,1,0.5\nb,2,1,0,0.5\na,1,0,1,0.5\n")
+    with pytest.raises(InvalidInput, match="line 4: column 'event_id': found 'a', which row 0 has too"):
+        read_log(path)
+    log = read_log(path, skip_bad=1)
+    assert len(log) == 2
+    assert log.ids.tolist() == [number_of("a"), number_of("b")]
+
+
+def test_slots_of_one_event_are_decisions_of_their_own() -> None:
+    columns = {"event_id": ["a", "a", None], "slot": [0, 1, 0], "x": [1, 2, 3]}
+    log = read_log(pa.table(columns | {"action": [0, 1, 0], "reward": [1, 0, 1], "propensity": [0.5] * 3}))
+    assert len(set(log.ids.tolist())) == 3

@@ -50,7 +50,8 @@ BATCHES = {
 
 
 CASES = [(name, method) for name in BATCHES for method in ("partial_fit", "fit", "score")]
-CASES.remove(("wrong width", "fit"))  # fit forgets, and may begin again with another width
+for name in ("wrong width", "action a word"):  # fit forgets, and may begin again with another width, or with names
+    CASES.remove((name, "fit"))
 
 
 @pytest.mark.parametrize(("name", "method"), CASES)

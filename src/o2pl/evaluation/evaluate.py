@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from o2pl.action_names import places_of
 from o2pl.errors import InvalidInput
 from o2pl.evaluation import findings
 from o2pl.evaluation.calibration import Calibration, propensity_calibration
@@ -36,7 +37,7 @@ from o2pl.evaluation.intervals import SampleMoments, check_delta, normal_from_mo
 from o2pl.evaluation.logs import as_log, with_numbers
 from o2pl.evaluation.reward_models import RewardModel, fit_rewards, predictions
 from o2pl.evaluation.sequences import ConfidenceSequence, confidence_sequence, weighted_sequence
-from o2pl.evaluation.targets import Target, as_target
+from o2pl.evaluation.targets import Target, as_target, with_names
 from o2pl.interactions import Interactions
 from o2pl.learners.base import BanditEstimator
 from o2pl.objectives.improvement import improvement_values
@@ -160,7 +161,9 @@ def evaluate(
 
     `log` is `Interactions` (such as `read_log` returns), a learner (its own log), a `Log`, or a tuple of four columns:
     contexts, actions, rewards, propensities. `reward_range` takes the place of the log's own. `policy` and `baseline`
-    are learners, "uniform", "logged" (whoever made the log), arrays of probabilities or functions of contexts.
+    are learners (or what has `predict_proba`), "uniform", "logged" (whoever made the log), the name of an action that
+    is always taken, arrays of probabilities, or functions of contexts that give probabilities [n, K] or actions [n].
+    Where actions have names, a policy and a log that number them differently are matched by name.
 
     With `at_any_time` the intervals of the value and of the difference are time-uniform: valid for logs that a learner
     collected while learning, and for looking after every row and stopping when one likes. They need the reward range
@@ -168,7 +171,7 @@ def evaluate(
     Where the log does not show what the policy does, intervals are widened by what the missing part could be.
     """
     check_delta(delta)
-    given = as_log(log, reward_range)
+    given = with_names(as_log(log, reward_range), policy, baseline)
     rows = with_numbers(given)
     target = as_target(policy, rows, contexts=given.contexts)
     against = None if baseline is None else as_target(baseline, rows, "baseline", contexts=given.contexts)
@@ -404,11 +407,13 @@ def _learned_from(policy: Any, log: Interactions) -> float:
     if not isinstance(policy, BanditEstimator) or policy._engine is None:
         return 0.0
     own = policy.log_
-    n = min(len(own), len(log))
+    n, played = min(len(own), len(log)), own.actions
+    if own.action_names != log.action_names and own.action_names and log.action_names:
+        played = places_of(own.action_names, log.action_names)[played]
     parts = (slice(0, n), slice(len(own) - n, None)), (slice(0, n), slice(len(log) - n, None))
     same = any(
         np.array_equal(own.propensities[mine], log.propensities[theirs])
-        and np.array_equal(own.actions[mine], log.actions[theirs])
+        and np.array_equal(played[mine], log.actions[theirs])
         for mine in parts[0]
         for theirs in parts[1]
     )

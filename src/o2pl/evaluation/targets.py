@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
-from o2pl.errors import InvalidInput
+from o2pl.action_names import Names, are_words, check_names, numbers_of, places_of
+from o2pl.errors import InvalidInput, nearest
 from o2pl.interactions import Interactions
 from o2pl.learners.base import BanditEstimator
 from o2pl.learners.gaussian import GaussianO2PL
 from o2pl.protocols import Floats
 from o2pl.rows import ActionSets
+from o2pl.validation import check_actions
 
 _ROUNDING = 1e-6  # probabilities may miss a sum of 1 by this
 
@@ -88,7 +90,9 @@ class _Gaussian:
 
 
 def as_target(policy: Any, log: Interactions, name: str = "policy", contexts: Any = None) -> Target:
-    """A learner; "uniform" or "logged"; π(·|x) as an array [n, K] or a function of contexts; π(a|x) as an array [n].
+    """A learner, or what has `predict_proba`; "uniform" or "logged"; the name of an action that is always taken;
+    π(·|x) as an array [n, K] or a function of contexts, which may also give the actions themselves, [n];
+    π(a|x) as an array [n].
 
     `contexts`: as policies read them, where the log's own are numbers that were made of them.
     """
@@ -98,12 +102,23 @@ def as_target(policy: Any, log: Interactions, name: str = "policy", contexts: An
     if isinstance(policy, GaussianO2PL):
         _require(bool(log.continuous), "continuous actions", log)
         return _Gaussian(name, log, policy, given_contexts)
-    if isinstance(policy, BanditEstimator):
-        learner: Any = policy  # of discrete actions, as all but the Gaussian
-        return _Discrete(name, log, lambda rows: _checked(learner.predict_proba(given_contexts[rows]), log, rows))
+    if hasattr(policy, "predict_proba"):
+        known = names_of(policy)
+        _check_named(name, known, log)
+        return _Discrete(
+            name,
+            log,
+            lambda rows: _checked(_in_order(policy.predict_proba(given_contexts[rows]), known, log), log, rows),
+        )
     if callable(policy):
-        return _Discrete(name, log, lambda rows: _checked(policy(given_contexts[rows]), log, rows))
-    given = np.asarray(policy, np.float64)
+        return _Discrete(name, log, lambda rows: _checked(_certain(policy(given_contexts[rows]), log), log, rows))
+    try:
+        given = np.asarray(policy, np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            f"{name}: found a {type(policy).__name__}, expected a learner, 'uniform', 'logged', probabilities or a"
+            " function of contexts"
+        ) from None
     if given.shape == (len(log),):
         return _PlayedOnly(name, _check_likelihoods(given, bool(log.continuous)))
     if given.ndim == 2 and len(given) == len(log) and not log.continuous:
@@ -112,11 +127,79 @@ def as_target(policy: Any, log: Interactions, name: str = "policy", contexts: An
     raise InvalidInput(f"{name}: found shape {given.shape} for a log of {len(log)} rows, expected {expected}")
 
 
+# -- actions by name
+
+
+def names_of(policy: Any) -> Names:
+    """Of its actions, in the order of its probabilities; none where they are numbers."""
+    if isinstance(policy, str) or not hasattr(policy, "predict_proba"):
+        return ()
+    if isinstance(policy, BanditEstimator) and policy._engine is None:
+        return ()  # it says itself that it has seen no data
+    names = getattr(policy, "actions_", ())
+    classes = getattr(policy, "classes_", None)  # of a scikit-learn classifier
+    return check_names(classes) if not names and classes is not None and are_words(classes) else tuple(names)
+
+
+def with_names(log: Interactions, *policies: Any) -> Interactions:
+    """The log, with the names of actions that only the policies know at the end."""
+    if not log.action_names or isinstance(log.contexts, ActionSets):
+        return log
+    known = [*log.action_names, *(name for policy in policies for name in names_of(policy))]
+    names = tuple(dict.fromkeys(known))
+    return log if names == log.action_names else replace(log, action_names=names)
+
+
+def _check_named(which: str, names: Names, log: Interactions) -> None:
+    """Refuses a policy with names and a log without, or the other way round: numbers may mean different things."""
+    if isinstance(log.contexts, ActionSets) or log.continuous:
+        return
+    theirs = log.action_names if len(log.action_names) >= (log.n_actions or 0) else ()
+    if bool(names) == bool(theirs):
+        return
+    said = [", ".join(repr(name) for name in some[:5]) for some in (names, theirs)]
+    if names:
+        raise InvalidInput(
+            f"log: found actions that are numbers, expected names, as the {which} has them: {said[0]}."
+            " Say what the numbers are called: Interactions(..., action_names=[...])"
+        )
+    raise InvalidInput(
+        f"{which}: found a policy whose actions are numbers, expected names, as the log has them: {said[1]}."
+        " Learn from actions by name, or say `actions=[...]` when the learner is made"
+    )
+
+
+def _in_order(probabilities: Any, names: Names, log: Interactions) -> Any:
+    """Columns in the order of the log's names; 0 for those that the policy does not know."""
+    if not names or names == log.action_names:
+        return probabilities
+    places = places_of(log.action_names, names)
+    return np.where(places >= 0, np.asarray(probabilities)[:, places], 0.0)
+
+
+def _certain(given: Any, log: Interactions) -> Any:
+    """Probabilities; of a rule that gives the action of each row, a name or a whole number, 1 for that one."""
+    actions = np.asarray(given)
+    if actions.ndim != 1 or log.n_actions is None or not (are_words(actions) or actions.dtype.kind in "iu"):
+        return given
+    numbers = numbers_of(actions, log.action_names) if are_words(actions) else check_actions(actions, log.n_actions)
+    return (numbers[:, None] == np.arange(log.n_actions)).astype(np.float64)
+
+
 def _by_name(policy: str, log: Interactions) -> Target:
     if policy == "logged":
         return _PlayedOnly("logged", log.propensities)
+    if policy in log.action_names:
+        always, count = log.action_names.index(policy), int(log.n_actions or 1)
+        return _Discrete(
+            policy,
+            log,
+            lambda rows: np.tile(np.arange(count) == always, (len(log.actions[rows]), 1)).astype(np.float64),
+        )
     if policy != "uniform":
-        raise InvalidInput(f"policy: found {policy!r}, expected 'uniform', 'logged' or a policy")
+        raise InvalidInput(
+            f"policy: found {policy!r}, {nearest(policy, ['uniform', 'logged', *log.action_names])}, or a policy"
+        )
     if log.continuous:
         raise InvalidInput(
             "policy: found 'uniform' with continuous actions, expected 'logged' or a policy with a density"

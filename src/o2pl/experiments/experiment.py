@@ -10,7 +10,6 @@ same world, learner and seed.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import o2pl
-from o2pl.errors import InvalidInput
+from o2pl.errors import InvalidInput, nearest
 from o2pl.experiments.description import Description
 from o2pl.extras import missing
 
@@ -165,14 +164,6 @@ class Experiment:
     ) -> set[str]:
         for name in asked or ():
             if name not in known:
-                raise InvalidInput(f"{what}: found {name!r} for {self.name}, {nearest(name, dict.fromkeys(known))}")
+                raise InvalidInput(f"{what}: found {name!r} for {self.name}, {nearest(name, known)}")
         chosen = asked if asked is not None else by_size
         return set(known if chosen is None else chosen)
-
-
-def nearest(name: str, known: Mapping[str, Any]) -> str:
-    """What might have been meant."""
-    close = difflib.get_close_matches(name.lower(), list(known), n=3, cutoff=0.5)
-    if close:
-        return f"expected {' or '.join(repr(each) for each in close)}"
-    return f"expected one of {', '.join(known)}"

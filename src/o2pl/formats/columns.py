@@ -28,6 +28,7 @@ import numpy as np
 from o2pl.contexts import Records, as_frame
 from o2pl.contexts.frames import arrow_table, is_frame
 from o2pl.contexts.records import parser
+from o2pl.decisions import check_ids, numbers_for
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
 from o2pl.formats.bad import BadRows
@@ -100,6 +101,7 @@ def log_of(
     if not len(table):
         raise InvalidInput(f"{bad.file}: found no rows, expected at least one")
     table, numbers = _usable(table, called, bad)
+    ids = _ids(table)
     who, by_logger, under = _loggers(table, called, bad)
     actions, action_names = _actions(table.column(called["action"]), bad, called["action"])
     if context is None and "context" in table.column_names and _has_slots(table):
@@ -114,6 +116,7 @@ def log_of(
         loggers=who,
         by_logger=by_logger,
         action_names=action_names,
+        ids=ids,
         **known,
     )
 
@@ -150,6 +153,10 @@ def _usable(table: Any, called: dict[str, str], bad: BadRows) -> tuple[Any, dict
     missing = np.flatnonzero(~np.asarray(table.column(called["action"]).is_valid()))
     for row in missing.tolist():
         wrong.setdefault(row, f"column {called['action']!r}: found a missing value, expected a number or a word")
+    for row, (name, first) in _repeated(table).items():
+        wrong.setdefault(
+            row, f"column 'event_id': found {name!r}, which row {first} has too, expected each decision once"
+        )
     if not wrong:
         return table, numbers
     for row in sorted(wrong):
@@ -184,6 +191,43 @@ def _number(text: Any) -> float:
         return float(text)
     except (TypeError, ValueError):
         return float("nan")
+
+
+def _decisions(table: Any) -> Any:
+    """What each decision is known by: the event and, where it has several, its slot; None where there is no column."""
+    from pyarrow import compute, types
+
+    if "event_id" not in table.column_names or types.is_null(table.column("event_id").type):
+        return None
+    events = compute.cast(table.column("event_id"), "string")
+    if not _has_slots(table):
+        return events
+    return compute.binary_join_element_wise(events, compute.cast(table.column("slot"), "string"), "/")
+
+
+def _repeated(table: Any) -> dict[int, tuple[str, int]]:
+    """Of rows whose decision stands in an earlier row: its name, and that row."""
+    from pyarrow import compute
+
+    names = _decisions(table)
+    if names is None or compute.count_distinct(names).as_py() == len(names) - names.null_count:
+        return {}
+    first: dict[str, int] = {}
+    found = {}
+    for row, name in enumerate(names.to_pylist()):
+        if name is not None and first.setdefault(name, row) != row:
+            found[row] = name, first[name]
+    return found
+
+
+def _ids(table: Any) -> Any:
+    names = _decisions(table)
+    if names is None or names.null_count == len(names):
+        return None
+    numbers = check_ids(np.array(names.fill_null("").to_pylist()))
+    missing = np.asarray(names.is_null())
+    numbers[missing] = numbers_for(int(missing.sum()))
+    return numbers
 
 
 # -- columns

@@ -119,4 +119,6 @@ def numbers_table(log: Interactions) -> Any:
         kind = "hashed features" if isinstance(log.contexts, SparseRows) else "action sets"
         raise InvalidInput(f"log: found {kind} of a saved learner, expected rows of numbers to convert")
     columns = {f"x{j}": log.contexts[:, j] for j in range(log.contexts.shape[1])}
-    return pa.table({"action": log.actions, "reward": log.rewards, "propensity": log.propensities, **columns})
+    known = {} if log.ids is None else {"event_id": log.event_ids}
+    decided = {"action": log.named_actions, "reward": log.rewards, "propensity": log.propensities}
+    return pa.table({**decided, **known, **columns})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
@@ -50,6 +51,9 @@ class Bandit(DiscreteEstimator):
     ----------
     n_actions
         K. None: as many as the first batch of data shows; not used by policies that bring their own actions.
+    actions
+        The names of the actions, in the order of `predict_proba`: they come out of `act` and `predict`, and go into
+        `update` and `fit`. None: those of the first batch (words, in alphabetical order), or numbers from 0.
     policy
         "union" (competing and independent actions, linear and quadratic), "linear", "quadratic", "actionwise" (action
         sets that vary: a context is a matrix of one feature row per action), "hashed" (a context is a dictionary),
@@ -76,6 +80,7 @@ class Bandit(DiscreteEstimator):
 
     n_actions: int | None = None
     _: KW_ONLY
+    actions: Sequence[str] | None = None
     policy: Any = "union"
     schedule: Any = "geometric"
     reward_range: tuple[float, float] = (0.0, 1.0)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 
+from o2pl.action_names import Names
 from o2pl.contexts import ContextReader
 from o2pl.decisions import Decision, number_of
 from o2pl.errors import InvalidInput
@@ -24,7 +25,7 @@ from o2pl.learners.params import Parameters
 from o2pl.learners.pending import PENDING
 from o2pl.protocols import Array, Floats
 from o2pl.storage import UnreadableFile, decode, encode, read, write
-from o2pl.validation import check_reward_range
+from o2pl.validation import LEAST_PROPENSITY, check_least_propensity, check_reward_range
 
 _BEGINNING = threading.Lock()  # two threads that use a new learner at once must make one engine
 
@@ -47,7 +48,8 @@ class BanditEstimator(Parameters, ABC):
 
     _classes: ClassVar[dict[str, type[BanditEstimator]]] = {}
     _engine: Engine | None = None
-    _bounds: tuple[float, float, float, float, float]  # of rewards, actions and propensities
+    _bounds: tuple[float, float, float, float, float, float]  # of rewards, actions and propensities
+    _places: dict[str, int] | None = None  # of the actions' names
     reward_range: tuple[float, float]
     random_state: Any
 
@@ -61,8 +63,8 @@ class BanditEstimator(Parameters, ABC):
     _density: ClassVar[bool] = False
 
     @abstractmethod
-    def _make_engine(self, width: int, n_actions: int | None) -> Engine:
-        """An engine for contexts of this width."""
+    def _make_engine(self, width: int, n_actions: int | None, names: Names = ()) -> Engine:
+        """An engine for contexts of this width, and so many actions or those of these names, as data showed."""
 
     @abstractmethod
     def _new_reader(self, width: int | None) -> ContextReader:
@@ -71,6 +73,10 @@ class BanditEstimator(Parameters, ABC):
     @abstractmethod
     def _check_actions(self, rows: Any, actions: Any) -> Array:
         """Actions of a batch, one for each of these rows, checked."""
+
+    def _known_actions(self) -> int | None:
+        """How many there are, where that is known and the same for all contexts."""
+        return None
 
     @abstractmethod
     def _action_bounds(self) -> tuple[float, float]:
@@ -106,14 +112,15 @@ class BanditEstimator(Parameters, ABC):
         if engine is None:
             self._checked([context], [action], [reward], [propensity])
             engine = self._begin(context)
-        low, high, first, limit, top = self._bounds
+        low, high, first, limit, lowest, top = self._bounds
         try:
-            fine = low <= reward <= high and first <= action < limit and 0 < propensity <= top
+            place: Any = action if self._places is None else self._places.get(action)
+            fine = low <= reward <= high and first <= place < limit and lowest <= propensity <= top
         except (TypeError, ValueError):
-            fine = False
-        if not fine or type(action) is not self._action_type:
-            action = self._checked([context], [action], [reward], [propensity]).actions[0]  # or says what is wrong
-        engine.append(context, action, reward, propensity, number)
+            fine, place = False, None
+        if not fine or type(place) is not self._action_type:
+            place = self._checked([context], [action], [reward], [propensity]).actions[0]  # or says what is wrong
+        engine.append(context, place, reward, propensity, number)
         return self
 
     def _decided(self, given: Any, action: Any, reward: Any) -> tuple[Any, Any, Any, Any, int]:
@@ -147,15 +154,18 @@ class BanditEstimator(Parameters, ABC):
                 self._adopt(self._first_engine(reader, reader.rows([context]), None))
             return self._begun()
 
-    def _first_engine(self, reader: ContextReader, rows: Any, n_actions: int | None) -> Engine:
+    def _first_engine(self, reader: ContextReader, rows: Any, n_actions: int | None, names: Names = ()) -> Engine:
         """An engine for rows that this reader read, and for what it has seen of their columns."""
-        engine = self._make_engine(n_inputs(rows), n_actions)
+        engine = self._make_engine(n_inputs(rows), n_actions, names)
         engine.reader.schema = reader.schema
         return engine
 
     def _adopt(self, engine: Engine) -> None:
         ends = check_reward_range(self.reward_range)
-        self._bounds = (*ends, *self._action_bounds(), sys.float_info.max if self._density else 1.0)
+        propensities = (sys.float_info.min, sys.float_info.max) if self._density else (LEAST_PROPENSITY, 1.0)
+        self._bounds = (*ends, *self._action_bounds(), *propensities)
+        names = engine.log.action_names
+        self._places = {name: place for place, name in enumerate(names)} if names else None
         self._engine = engine
 
     @property
@@ -174,9 +184,11 @@ class BanditEstimator(Parameters, ABC):
     ) -> Interactions:
         """One log, or four columns, as a log of this learner's range."""
         given = log_or_columns(contexts, actions, rewards, propensities)
-        n_actions = ids = None
+        n_actions: int | None = None
+        names: Names = ()
+        ids = None
         if isinstance(given, Interactions):
-            n_actions, ids = given.n_actions, given.ids
+            n_actions, names, ids = given.n_actions, given.action_names, given.ids
             if given.continuous != self._density:
                 kinds = ("whole numbers", "real numbers (continuous=True)")
                 raise InvalidInput(
@@ -185,9 +197,19 @@ class BanditEstimator(Parameters, ABC):
                 )
         contexts, actions, rewards, propensities = given
         rows = (reader or self._reader).rows(contexts)
+        actions, names = self._numbered_actions(actions, names, n_actions)
         checked = self._check_actions(rows, actions)
         ends = check_reward_range(self.reward_range)
-        return Interactions(rows, checked, rewards, propensities, ends, n_actions, self._density, ids=ids)
+        if not self._density:
+            check_least_propensity(propensities)
+        known = self._known_actions() if n_actions is None else n_actions
+        return Interactions(
+            rows, checked, rewards, propensities, ends, known, self._density, action_names=names, ids=ids
+        )  # fmt: skip
+
+    def _numbered_actions(self, actions: Any, names: Names, n_actions: int | None) -> tuple[Any, Names]:
+        """Actions as this learner numbers them, and their names, if they have any. names: those of a log."""
+        return actions, ()
 
     def partial_fit(self, contexts: Any, actions: Any = None, rewards: Any = None, propensities: Any = None) -> Self:
         """Add a batch to the log, from whatever logger, and learn from the whole log.
@@ -198,7 +220,7 @@ class BanditEstimator(Parameters, ABC):
         batch = self._checked(contexts, actions, rewards, propensities, reader)
         if not len(batch):
             return self
-        engine = self._engine or self._first_engine(reader, batch.contexts, batch.n_actions)
+        engine = self._engine or self._first_engine(reader, batch.contexts, batch.n_actions, batch.action_names)
         engine.extend(batch)
         if len(engine.log) == len(batch):
             engine.imitate()
@@ -217,7 +239,7 @@ class BanditEstimator(Parameters, ABC):
             batch = self._checked(contexts, actions, rewards, propensities, reader).with_ids()
             if not len(batch):
                 raise InvalidInput("fit: found no rows, expected at least one")
-            engine = self._first_engine(reader, batch.contexts, batch.n_actions)
+            engine = self._first_engine(reader, batch.contexts, batch.n_actions, batch.action_names)
             # Members of a union are weighed on rows they have not learned from: the second half, then learned from too.
             half = len(batch) // 2 if len(engine.members) > 1 else 0
             for rows in (batch[:half], batch[half:]):
@@ -251,7 +273,7 @@ class BanditEstimator(Parameters, ABC):
         if self._engine is None:
             self._adopt(self._first_engine(reader, contexts, n_actions))
         done = self._begun().run(contexts, paid)
-        return Run(done.actions, done.rewards, done.propensities)
+        return Run(done.named_actions, done.rewards, done.propensities)
 
     # -- what has been learned
 
@@ -335,6 +357,8 @@ class BanditEstimator(Parameters, ABC):
         if self._engine is not None:
             state, arrays = self._engine.state()
             header |= {"engine": state, "width": self._engine.log.width, "n_actions": getattr(self, "n_actions_", None)}
+            if self._engine.log.action_names:
+                header["names"] = encode(self._engine.log.action_names)
             if self._engine.reader.schema is not None:
                 header["schema"] = encode(self._engine.reader.schema)
         write(path, header, arrays)
@@ -352,7 +376,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         kind = known[header["class"]]
         learner = kind(**{**kind._earlier, **{n: decode(v) for n, v in header["params"].items()}})
         if "engine" in header:
-            engine = learner._make_engine(header["width"], header["n_actions"])
+            engine = learner._make_engine(header["width"], header["n_actions"], decode(header.get("names")) or ())
             engine.reader.schema = decode(header.get("schema"))
             engine.restore(header["engine"], arrays)
             learner._adopt(engine)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from o2pl.action_names import Names
 from o2pl.compiled import compiled_in_order
 from o2pl.contexts import ContextReader, DenseReader, DictionaryReader, SetsReader, make_reader
 from o2pl.contexts.dictionaries import Row
@@ -46,10 +47,10 @@ class Decider:
 
     def __init__(
         self, members: Sequence[ActingMember], acting: Floats, sharpness: float, reader: ContextReader,
-        before: Decider | None = None,
+        before: Decider | None = None, names: Names = (),
     ) -> None:  # fmt: skip
         """before: of these members at an earlier time; what has not changed since need not be put together again."""
-        self.members, self.sharpness, self.reader = tuple(members), sharpness, reader
+        self.members, self.sharpness, self.reader, self.names = tuple(members), sharpness, reader, names
         self._acting = acting
         self._packed: Packed | None = _pack(self.members, reader, None if before is None else before._packed)
         self._numbers: tuple[Ints, Floats] = (np.empty(0, np.int64), np.empty(0))
@@ -67,7 +68,8 @@ class Decider:
             if drawn is not None:
                 return drawn
         actions, propensities = self.sample(self.reader.row(context), np.array([uniform]))
-        return Decision(actions[0].item(), float(propensities[0])).keep(context)
+        action = self.names[actions[0]] if self.names else actions[0].item()
+        return Decision(action, float(propensities[0])).keep(context)
 
     def _single(self) -> Any:
         """What decides without the arrays of a batch; None, and None from it, where only the batch's path can."""
@@ -92,7 +94,7 @@ class Decider:
         drawn = decide_row(context, *self._numbers, self._acting, uniform)
         if drawn[0] < 0:
             return None
-        decision = _decision(Decision, drawn)
+        decision = _decision(Decision, (self.names[drawn[0]], drawn[1]) if self.names else drawn)
         decision.kept = COUNT.next(), context.tobytes(), context.dtype
         return decision
 
@@ -115,7 +117,7 @@ class Decider:
     def _dictionary(self, context: Any, uniform: float) -> Decision:
         row: Row = self.reader.entry(context)
         drawn = decide_dictionary(*row, *self._slots, len(self.members), self._acting, uniform)
-        return _decision(Decision, drawn).keep(context)
+        return _decision(Decision, (self.names[drawn[0]], drawn[1]) if self.names else drawn).keep(context)
 
     def act(self, context: Any) -> Decision:
         """`decide`, with a random number of its own."""
@@ -142,6 +144,15 @@ class Decider:
         if len(parts) == 1:
             return parts[0]
         return np.concatenate(parts) if parts else np.empty((0, self.n_actions or 0))
+
+    def predict_proba(self, contexts: Any) -> Floats:
+        """The acting policy on contexts as they come, as a learner's."""
+        return self.probabilities(self.reader.rows(contexts))
+
+    @property
+    def actions_(self) -> Names:
+        """The names of the actions; none where they are numbers."""
+        return self.names
 
     def _probabilities(self, rows: Any) -> Floats:
         scores = self.scores(rows)
@@ -196,6 +207,7 @@ class Decider:
         header = {
             "class": "Decider",
             "sharpness": self.sharpness,
+            "names": encode(self.names),
             "reader": encode(
                 (self.reader.width, isinstance(self.reader, SetsReader), dictionaries, numbered, self.reader.schema)
             ),
@@ -219,7 +231,7 @@ class Decider:
                 if known.features == features and all(np.array_equal(kept[n], known.seen[n]) for n in kept):
                     seen, plan = known.seen, known.plan
             members.append(ActingMember(features, seen, policy, arrays[f"member{k}.params"], plan))
-        return cls(members, arrays["acting"], header["sharpness"], reader)
+        return cls(members, arrays["acting"], header["sharpness"], reader, names=decode(header.get("names")) or ())
 
 
 def restored(features: Any, kept: State) -> State:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from o2pl.action_names import Names, are_words, check_names, names_in, numbers_of, renumbered
 from o2pl.contexts import ContextReader, make_reader
 from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Hashed, Standardise
@@ -23,13 +24,20 @@ from o2pl.policies.finite import FiniteClass, FinitePolicies
 from o2pl.policies.sampling import UniformExploration
 from o2pl.protocols import Array, Exploration, FeatureMap, Floats, Policy
 from o2pl.rows import ActionSets
-from o2pl.validation import check_actions, check_count, check_number, check_reward_range, check_rewards
+from o2pl.validation import (
+    check_actions,
+    check_count,
+    check_number,
+    check_reward_range,
+    check_rewards,
+)
 
 
 class DiscreteEstimator(BanditEstimator):
     """A learner of which action to take. Subclasses choose the parts."""
 
     n_actions: int | None
+    actions: Any
     n_actions_: int
     policy: Any
     schedule: Any
@@ -62,12 +70,18 @@ class DiscreteEstimator(BanditEstimator):
         return self._begun().decider.probabilities(self._reader.rows(contexts))
 
     def predict(self, contexts: Any) -> Array:
-        """The likeliest action of each context, [n]."""
+        """The likeliest action of each context, by its name where actions have names. [n]"""
         rows = self._reader.rows(contexts)
         probabilities = self._begun().decider.probabilities(rows)
         if isinstance(rows, ActionSets):
             return np.array([int(np.argmax(one)) for one in np.split(probabilities, rows.offsets[1:-1])])
-        return np.asarray(probabilities.argmax(axis=1))
+        likeliest = np.asarray(probabilities.argmax(axis=1))
+        return np.array(self.actions_)[likeliest] if self.actions_ else likeliest
+
+    @property
+    def actions_(self) -> Names:
+        """The names of the actions, as given or as the log had them, in the order of `predict_proba`; or none."""
+        return self._begun().log.action_names
 
     # -- how an engine is put together
 
@@ -116,7 +130,7 @@ class DiscreteEstimator(BanditEstimator):
         settings = None if hashed is None else (hashed.bits, hashed.signed, hashed.interactions)
         return make_reader(width, self._action_sets, settings, self._numbered)
 
-    def _make_engine(self, width: int, n_actions: int | None) -> Engine:
+    def _make_engine(self, width: int, n_actions: int | None, names: Names = ()) -> Engine:
         members = self._members()
         sets, sparse = self._action_sets, self._hashed is not None
         for member in members:
@@ -125,9 +139,16 @@ class DiscreteEstimator(BanditEstimator):
             own = {int(m.policy.n_actions) for m in members if m.policy is not None}  # type: ignore[attr-defined]  # they have it
             if len(own) > 1:
                 raise InvalidInput(f"policy: found members with {sorted(own)} actions, expected one number of actions")
-            self.n_actions_ = n_actions = _agreed(next(iter(own), None), self.n_actions, n_actions)
+            names = self._given_names() or names
+            given = len(names) if self.n_actions is None and names else self.n_actions
+            self.n_actions_ = n_actions = _agreed(next(iter(own), None), given, n_actions)
+            if names and len(names) != n_actions:
+                raise InvalidInput(
+                    f"actions: found {len(names)} names ({', '.join(names[:8])}) for {n_actions} actions,"
+                    " expected one for each: actions=[...] with all of them"
+                )
         else:
-            n_actions = None
+            n_actions, names = None, self._given_names()
         watch, change = None, self._change()
         if change is not None:
             members, place = change.watch(members, sets)
@@ -138,7 +159,9 @@ class DiscreteEstimator(BanditEstimator):
             check_number("sharpness", self.sharpness, 0, open_low=True), self._exploration(), watch,
         )  # fmt: skip
         ends = check_reward_range(self.reward_range)
-        log = Log(width, action_sets=sets, sparse=sparse, n_actions=n_actions, reward_range=ends)
+        log = Log(
+            width, action_sets=sets, sparse=sparse, n_actions=n_actions, reward_range=ends, action_names=names
+        )  # fmt: skip
         return Engine(parts, self._new_reader(width), log, UniformStream(self.random_state))
 
     # -- what comes in
@@ -151,16 +174,47 @@ class DiscreteEstimator(BanditEstimator):
         return check_actions(actions, rows.sizes if isinstance(rows, ActionSets) else self._known_actions())
 
     def _known_actions(self) -> int | None:
+        if self._action_sets:
+            return None
         if self._engine is not None:
             return self.n_actions_
-        return None if self.n_actions is None else check_count("n_actions", self.n_actions)
+        if self.n_actions is None:
+            return len(self._given_names()) or None
+        return check_count("n_actions", self.n_actions)
+
+    def _given_names(self) -> Names:
+        """Of the constructor."""
+        if self.actions is None:
+            return ()
+        if self._action_sets:
+            raise InvalidInput("actions: found names with action sets, expected None: items differ from round to round")
+        return check_names(self.actions)
+
+    def _numbered_actions(self, actions: Any, names: Names, n_actions: int | None) -> tuple[Any, Names]:
+        own = self._given_names() if self._engine is None else self.actions_
+        words = are_words(actions)
+        if self._action_sets or not (own or names or words):
+            return actions, ()
+        if not own and self._engine is None:  # the first batch says the names
+            own = names or names_in(actions)
+            if n_actions is not None and len(own) < n_actions:
+                raise InvalidInput(f"log: found names for {len(own)} of {n_actions} actions, expected all or none")
+        if not own:
+            first = (names or names_in(actions))[0]
+            raise InvalidInput(
+                f"actions: found names, such as {first!r}, expected whole numbers from 0 to {self.n_actions_ - 1}, with"
+                f" which this learner began; to use names: {type(self).__name__}(actions=[...])"
+            )
+        if not (names or words):
+            numbers_of(actions, own)  # says what is wrong
+        return numbers_of(actions, own) if words else renumbered(actions, names, own), own
 
     def _action_bounds(self) -> tuple[float, float]:
         return 0, math.inf if self._action_sets else self.n_actions_  # sets differ: the engine looks
 
     def _rewards(self, rounds: int, rewards: Any) -> tuple[Rewards, int | None]:
         if callable(rewards):
-            known = self.n_actions_ if self._engine else self.n_actions
+            known = self._known_actions()
             if known is None:
                 raise InvalidInput("n_actions: found None, expected a number, to run in an environment")
             rows = np.arange(rounds)

@@ -165,7 +165,7 @@ class Engine:
         if self._acting[0] is not weights or self._acting[1] is not explored:
             numbers = acting_numbers(weights, parts.sharpness, _checked(explored, log.n_actions))
             self._acting = weights, explored, numbers
-        return Decider(acting, self._acting[2], parts.sharpness, self.reader, before)
+        return Decider(acting, self._acting[2], parts.sharpness, self.reader, before, log.action_names)
 
     def run(self, contexts: Any, rewards: Rewards) -> Interactions:
         """Rounds on given contexts, decided in stretches between checkpoints."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
@@ -42,6 +43,9 @@ class O2PL(DiscreteEstimator):
     ----------
     n_actions
         K. None: as many as the first batch of data shows; not used by policies that bring their own actions.
+    actions
+        The names of the actions, in the order of `predict_proba`: they come out of `act` and `predict`, and go into
+        `update` and `fit`. None: those of the first batch (words, in alphabetical order), or numbers from 0.
     policy
         "union" (linear and quadratic softmax on one log), "linear", "quadratic", "fourier", "actionwise" (action sets
         that vary: a context is a matrix of one feature row per action), "hashed" (a context is a dictionary of words
@@ -85,6 +89,7 @@ class O2PL(DiscreteEstimator):
 
     n_actions: int | None = None
     _: KW_ONLY
+    actions: Sequence[str] | None = None
     policy: Any = "union"
     schedule: Any = "geometric"
     reward_range: tuple[float, float] = (0.0, 1.0)
@@ -151,6 +156,7 @@ class O2PL(DiscreteEstimator):
         found.fit(contexts, actions, rewards, propensities, incumbent, **({} if kept is None else {"kept": kept}))
         learner = cls(
             found.n_actions_,
+            actions=found.actions_ or None,
             policy=found.policy_,
             schedule=schedule,
             reward_range=reward_range,

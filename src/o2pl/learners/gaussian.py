@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from o2pl.action_names import Names
 from o2pl.contexts import ContextReader, DenseReader
 from o2pl.errors import InvalidInput
 from o2pl.learners.base import BanditEstimator
@@ -80,7 +81,7 @@ class GaussianO2PL(BanditEstimator):
     def _new_reader(self, width: int | None) -> ContextReader:
         return DenseReader(width)
 
-    def _make_engine(self, width: int, n_actions: int | None) -> Engine:
+    def _make_engine(self, width: int, n_actions: int | None, names: Names = ()) -> Engine:
         check_number("centre", self.centre)
         check_number("scale", self.scale, 0, open_low=True)
         if self.control is not None:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from o2pl.action_names import Names
 from o2pl.contexts import ContextReader, Records, make_reader
 from o2pl.contexts.records import are_records
 from o2pl.errors import InvalidInput
@@ -34,7 +35,7 @@ from o2pl.objectives.weights import clip_weights, policy_weights
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.policies import ActionWise, Softmax, SparseSoftmax, log_likelihood, log_probabilities
 from o2pl.policies.sampling import log_softmax
-from o2pl.protocols import FeatureMap, Floats, Ints, Policy, State
+from o2pl.protocols import Array, FeatureMap, Floats, Ints, Policy, State
 from o2pl.rows import ActionSets, SparseRows
 from o2pl.validation import (
     check_count,
@@ -243,8 +244,8 @@ class SafeImprovement(Parameters):
         Those of all candidates, in the order of `penalties`.
     baseline_
         b as a reward: what an action drawn at random would have earned.
-    n_actions_
-        K, as given or as the log shows.
+    n_actions_, actions_
+        K, as given or as the log shows, and the names of the actions, if the log has any.
     """
 
     n_actions: int | None = None
@@ -300,7 +301,7 @@ class SafeImprovement(Parameters):
         *_, self._chosen = self._learn(policy, features, rows, known, [best.penalty] if best.deploy else [])
         self.verdicts_, self.verdict_, self.deploy_ = found, best, best.deploy
         self.baseline_ = float(to_reward(random_loss(rows.losses, rows.propensities), ends))
-        self.n_actions_ = None if sets else policy.n_actions
+        self.n_actions_, self.actions_ = None if sets else policy.n_actions, () if sets else rows.action_names
         self._reader = make_reader(n_inputs(rows.contexts), sets, hashed, schema=reader.schema)
         return self
 
@@ -325,10 +326,18 @@ class SafeImprovement(Parameters):
         for penalty in self.penalties:
             Pessimistic(penalty, l2=self.l2)  # says what is wrong with them
         given = log_or_columns(contexts, actions, rewards, propensities)
-        known = given.n_actions if self.n_actions is None and isinstance(given, Interactions) else self.n_actions
+        known: int | None = self.n_actions
+        names: Names = ()
+        if isinstance(given, Interactions):
+            known, names = given.n_actions if known is None else known, given.action_names
         contexts, actions, rewards, propensities = given
         ends = check_reward_range(self.reward_range)
-        rows = Interactions(reader.rows(contexts), actions, rewards, propensities, ends, known, False)
+        read = reader.rows(contexts)
+        rows = Interactions(read, actions, rewards, propensities, ends, known, False, action_names=names)
+        if rows.action_names and len(rows.action_names) != rows.n_actions:
+            raise InvalidInput(
+                f"log: found names for {len(rows.action_names)} of {rows.n_actions} actions, expected all"
+            )
         if len(rows) < 2 * self.folds:
             raise InvalidInput(f"fit: found {len(rows)} rows, expected at least two for each of {self.folds} folds")
         return rows
@@ -370,12 +379,13 @@ class SafeImprovement(Parameters):
         """The new policy as it would act, [n, K] (flat for action sets); where the incumbent should stay, its clone."""
         return self._probabilities(contexts)[0]
 
-    def predict(self, contexts: Any) -> Ints:
-        """The likeliest action of each context, [n]."""
+    def predict(self, contexts: Any) -> Array:
+        """The likeliest action of each context, by its name where actions have names. [n]"""
         found, rows = self._probabilities(contexts)
         if isinstance(rows, ActionSets):
             return np.array([int(np.argmax(one)) for one in np.split(found, rows.offsets[1:-1])])
-        return np.asarray(found.argmax(axis=1))
+        likeliest = np.asarray(found.argmax(axis=1))
+        return np.array(self.actions_)[likeliest] if self.actions_ else likeliest
 
     def _probabilities(self, contexts: Any) -> tuple[Floats, Any]:
         chosen = self._fitted()

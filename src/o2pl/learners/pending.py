@@ -72,9 +72,11 @@ class Pending:
 
     def rows(self, log: Log, reader: ContextReader) -> Log:
         """As rows of this log, which is empty; their rewards are 0."""
+        numbers = {name: number for number, name in enumerate(log.action_names)}
         for decision in self:
+            action = numbers.get(decision.action, decision.action)
             entry = decision.context if is_read(decision.context) else reader.entry(decision.context)
-            append_row(log, entry, decision.action, 0.0, decision.propensity, decision.number)
+            append_row(log, entry, action, 0.0, decision.propensity, decision.number)
         return log
 
     def restore(self, rows: Interactions) -> None:
@@ -83,6 +85,7 @@ class Pending:
         for row, (action, propensity, number) in enumerate(columns):
             contexts = rows.contexts[row : row + 1]
             context = contexts[0] if isinstance(contexts, np.ndarray) else contexts
+            action = rows.action_names[action] if rows.action_names else action
             self.newest.append(Decision(action, propensity).keep(context, number))
 
 

@@ -1,0 +1,82 @@
+"""Actions by name: words to numbers, and numbers of one list of names to those of another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from o2pl.errors import InvalidInput, nearest
+from o2pl.protocols import Array, Ints
+
+Names = tuple[str, ...]
+
+
+def check_names(names: Any) -> Names:
+    """Words, each once."""
+    if isinstance(names, str) or not isinstance(names, Sequence | np.ndarray):
+        raise InvalidInput(f"actions: found {names!r}, expected a list of words, such as ['news', 'sport']")
+    found = [name.item() if isinstance(name, np.generic) else name for name in names]
+    for place, name in enumerate(found):
+        if not isinstance(name, str):
+            raise InvalidInput(f"actions, place {place}: found {name!r}, expected a word, such as 'news'")
+        if name in found[:place]:
+            raise InvalidInput(f"actions, place {place}: found {name!r} again, expected each name once")
+    if not found:
+        raise InvalidInput("actions: found no names, expected at least one")
+    return tuple(found)
+
+
+def are_words(actions: Any) -> bool:
+    """Whether actions are given by name."""
+    if isinstance(actions, np.ndarray) and actions.dtype.kind in "biuf":
+        return False
+    given = np.asarray(actions)
+    return given.ndim == 1 and len(given) > 0 and (given.dtype.kind == "U" or isinstance(given[0], str))
+
+
+def names_in(actions: Any) -> Names:
+    """The words that occur, in alphabetical order."""
+    return check_names(sorted(set(_listed(actions))))
+
+
+def numbers_of(actions: Any, names: Names) -> Ints:
+    """The places of these words among the names, [n]."""
+    places = {name: place for place, name in enumerate(names)}
+    given = _listed(actions)
+    try:
+        return np.array([places[word] for word in given], np.int64)
+    except (KeyError, TypeError):
+        row = next(row for row, word in enumerate(given) if not isinstance(word, str) or word not in places)
+        raise InvalidInput(f"action, row {row}: found {given[row]!r}, {_meant(given[row], names)}") from None
+
+
+def renumbered(actions: Array, names: Names, own: Names) -> Ints:
+    """Numbers among `names` as numbers among `own`; a name that occurs and is not among them is refused. [n]"""
+    if names == own:
+        return actions
+    places = places_of(names, own)
+    found = places[actions]
+    if len(found) and found.min() < 0:
+        row = int(np.argmin(found))
+        name = names[int(actions[row])]
+        raise InvalidInput(f"action, row {row}: found {name!r}, {_meant(name, own)}")
+    return found
+
+
+def places_of(names: Names, own: Names) -> Ints:
+    """Of each name, its place among `own`; -1 where it is not there."""
+    places = {name: place for place, name in enumerate(own)}
+    return np.array([places.get(name, -1) for name in names], np.int64)
+
+
+def _listed(actions: Any) -> list[Any]:
+    return np.asarray(actions).tolist() if isinstance(actions, np.ndarray) else list(actions)
+
+
+def _meant(name: Any, names: Names) -> str:
+    if isinstance(name, str):
+        return nearest(name, names)
+    some = ", ".join(repr(one) for one in names[:8]) + (", …" if len(names) > 8 else "")
+    return f"expected a name: {some}"
