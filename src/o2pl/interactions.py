@@ -234,6 +234,14 @@ def _check_any_contexts(contexts: Any) -> Any:
 # -- a log as it is handed over
 
 
+def new_rows(log: Interactions, known: Ints | None = None) -> Interactions:
+    """Each decision once, in order, without those whose ids are known."""
+    _, first = np.unique(log.ids, return_index=True)
+    if known is not None:
+        first = first[~np.isin(log.ids[first], known)]
+    return log[np.sort(first)]
+
+
 def log_in(given: Any) -> Interactions | None:
     """The log itself, or that of an object with `columns`, such as a `Log`; None where there is none."""
     columns = given if isinstance(given, Interactions) else getattr(given, "columns", None)

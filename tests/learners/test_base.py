@@ -197,3 +197,78 @@ def test_asking_before_there_is_anything_to_tell() -> None:
     learner = discrete()
     learner.partial_fit(np.empty((0, 2)), np.empty(0, int), [], [])
     assert len(learner.log_.actions) == 3
+
+
+# -- several processes
+
+
+MERGED: dict[str, Any] = {
+    "dense": (lambda: o2pl.Bandit(actions=["a", "b", "c"], random_state=0), lambda g: g.normal(size=3)),
+    "sets": (
+        lambda: o2pl.Bandit(policy="actionwise", random_state=0),
+        lambda g: g.normal(size=(int(g.integers(2, 5)), 2)),
+    ),
+    "hashed": (
+        lambda: o2pl.O2PL(3, policy="hashed", random_state=0),
+        lambda g: {"id": f"u{g.integers(9)}", "age": 3.0},
+    ),
+    "named": (lambda: o2pl.Bandit(3, random_state=0), lambda g: {"city": "Rome" if g.random() < 0.5 else "Oslo"}),
+    "number": (lambda: o2pl.GaussianO2PL(random_state=0), lambda g: g.normal(size=2)),
+}
+
+
+def told(learner: Any, context: Any, rounds: int, seed: int) -> list[str]:
+    generator, ids = np.random.default_rng(seed), []
+    for _ in range(rounds):
+        decision = learner.act(context(generator))
+        learner.update(decision, float(generator.random()))
+        ids.append(decision.id)
+    return ids
+
+
+@pytest.mark.parametrize("name", MERGED)
+def test_copies_that_went_on_are_merged_and_nothing_twice(name: str, tmp_path: Path) -> None:
+    make, context = MERGED[name]
+    writer = make()
+    common = told(writer, context, 30, 0)
+    writer.save(tmp_path / "common")
+    first, second = o2pl.load(tmp_path / "common"), o2pl.load(tmp_path / "common")
+    ids = [common, told(first, context, 20, 1), told(second, context, 25, 2), told(writer, context, 5, 3)]
+    late = first.act(context(np.random.default_rng(4)))
+    second.save(tmp_path / "second")
+    for _ in range(2):  # again changes nothing
+        writer.merge(first).merge(tmp_path / "second")
+    assert writer.log_.event_ids == [*ids[0], *ids[3], *ids[1], *ids[2]]
+    rows = {one: k for k, one in enumerate(first.log_.event_ids)}
+    for row, one in enumerate(writer.log_.event_ids):
+        if one in rows:
+            assert writer.log_.rewards[row] == first.log_.rewards[rows[one]]
+            assert writer.log_.propensities[row] == first.log_.propensities[rows[one]]
+    writer.update(late.id, 1.0)  # of a decision that waits there
+    first.update(late, 1.0)
+    assert len(writer.merge(first).log_) == 81
+    assert writer._engine.learned >= 80  # it has learned from them
+    empty = make().merge(first)
+    assert empty.log_.event_ids == first.log_.event_ids
+    assert empty.act(context(np.random.default_rng(5))).propensity > 0
+
+
+def test_what_cannot_be_merged() -> None:
+    learner = discrete()
+    with pytest.raises(o2pl.InvalidInput, match="merge: found a int, expected a learner"):
+        learner.merge(3)
+    with pytest.raises(o2pl.InvalidInput, match="merge: found a log without ids"):
+        learner.merge(o2pl.Interactions(X, A, R, Q))
+    rome = o2pl.Bandit(2, random_state=0).update({"city": "Rome"}, 0, 1.0, 0.5)
+    oslo = o2pl.Bandit(2, random_state=0).update({"city": "Oslo"}, 0, 1.0, 0.5)
+    with pytest.raises(o2pl.InvalidInput, match="merge: found a learner that began with other columns or words"):
+        rome.merge(oslo)
+    log = o2pl.Interactions(X, A, R, Q, ids=["a", "b", "c"])
+    learner.partial_fit(log)
+    with pytest.raises(
+        o2pl.InvalidInput, match=r"partial_fit: found decision .* again; .* merge\(log\) takes what is new"
+    ):
+        learner.partial_fit(log[1:])
+    before = len(learner.log_)
+    learner.merge(o2pl.Interactions(X, A, R, Q, ids=["c", "d", "d"]))
+    assert len(learner.log_) == before + 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import queue
 import sys
 import threading
 from collections.abc import Iterator
@@ -233,12 +234,18 @@ def tags_of(name: str, learner: Any) -> Any:
     return contexts[:, -1]
 
 
+@pytest.mark.parametrize("whole", [False, True], ids=["in parts", "by decision"])
 @pytest.mark.parametrize("name", ["union", "actionwise", "hashed", "gaussian", "replay", *BANDITS])
-def test_threads_share_a_learner(name: str, eager_switches: None) -> None:
-    """Every row is in the log once, with the propensity of its decision; and nothing breaks."""
+def test_threads_share_a_learner(name: str, whole: bool, eager_switches: None) -> None:
+    """Every row is in the log once, with the propensity of its decision; and nothing breaks.
+
+    By decision: every decision is told by two threads at once, of which one is refused.
+    """
     learner, rounds, workers = LEARNERS[name](), 100, 8
     said: dict[float, Any] = {}
     failed: list[BaseException] = []
+    refused: list[o2pl.InvalidInput] = []
+    told: queue.SimpleQueue[Any] = queue.SimpleQueue()
     start = threading.Barrier(workers)
 
     def work(number: int) -> None:
@@ -250,7 +257,15 @@ def test_threads_share_a_learner(name: str, eager_switches: None) -> None:
                 context = tagged(name, generator, tag)
                 said[tag] = decision = learner.act(context)
                 reward = float(np.clip(decision.action, 0, 1))
-                learner.update(context, decision.action, reward, decision.propensity)
+                if not whole:
+                    learner.update(context, decision.action, reward, decision.propensity)
+                    continue
+                told.put(decision)
+                for one in (decision, told.get()):  # its own, and one that any thread has put there
+                    try:
+                        learner.update(one if t % 2 else one.id, reward)
+                    except o2pl.InvalidInput as error:
+                        refused.append(error)
         except BaseException as error:
             failed.append(error)
 
@@ -264,6 +279,10 @@ def test_threads_share_a_learner(name: str, eager_switches: None) -> None:
     assert sorted(tags.tolist()) == [float(tag) for tag in range(workers * rounds)]
     for tag, action, propensity in zip(tags.tolist(), log.actions, log.propensities, strict=True):
         assert said[tag] == (action, propensity)
+    if whole:
+        assert set(log.event_ids) == {decision.id for decision in said.values()}
+        assert len(refused) == workers * rounds
+        assert all("again; it had its reward" in str(error) for error in refused)
     decision = learner.act(tagged(name, np.random.default_rng(0), 1.0))
     assert decision.propensity > 0
     assert len(copy.deepcopy(learner).log_) == workers * rounds

@@ -15,7 +15,7 @@ from o2pl.action_names import Names
 from o2pl.contexts import ContextReader
 from o2pl.decisions import Decision, number_of
 from o2pl.errors import InvalidInput
-from o2pl.interactions import Interactions, log_or_columns
+from o2pl.interactions import Interactions, log_in, log_or_columns, new_rows
 from o2pl.kernels.registry import n_inputs
 from o2pl.learners.changes import Changed
 from o2pl.learners.decider import Decider
@@ -217,15 +217,48 @@ class BanditEstimator(Parameters, ABC):
         The batch is four columns, or one log: `Interactions` or a `Log`.
         """
         reader = self._reader
-        batch = self._checked(contexts, actions, rewards, propensities, reader)
+        self._add(self._checked(contexts, actions, rewards, propensities, reader), reader)
+        return self
+
+    def _add(self, batch: Interactions, reader: ContextReader) -> None:
+        """Rows that this reader read: log them, and learn."""
         if not len(batch):
-            return self
+            return
         engine = self._engine or self._first_engine(reader, batch.contexts, batch.n_actions, batch.action_names)
         engine.extend(batch)
         if len(engine.log) == len(batch):
             engine.imitate()
         engine.learn()
         self._adopt(engine)
+
+    def merge(self, other: Any) -> Self:
+        """Take over what another learner was told, and learn from it: rows by their ids, none twice.
+
+        `other` is a copy of this learner that went on in another process, the file of one, or a log with ids. Rows are
+        added in its order, after those that are here; decisions that wait there for a reward may be told here.
+        """
+        given = load(other) if isinstance(other, str | os.PathLike) else other
+        theirs = given if isinstance(given, BanditEstimator) else None
+        log = log_in(given) if theirs is None else theirs.log_
+        if log is None or log.ids is None:
+            found = f"a {type(given).__name__}" if log is None else "a log without ids"
+            raise InvalidInput(f"merge: found {found}, expected a learner, its file, or a log with `ids`")
+        reader = self._reader
+        if theirs is not None:
+            schema = theirs._begun().reader.schema
+            if self._engine is not None and schema != reader.schema:
+                raise InvalidInput(
+                    "merge: found a learner that began with other columns or words, expected a copy of this one:"
+                    " save it, and load it in each process"
+                )
+            reader.schema = schema
+        if self._engine is None:
+            self._add(self._checked(new_rows(log), reader=reader), reader)
+        else:
+            with self._engine.lock:
+                self._add(self._checked(new_rows(log, self.log_.ids)), reader)
+        if theirs is not None:
+            self._begun().wait_for(theirs._begun().pending)
         return self
 
     def fit(self, contexts: Any, actions: Any = None, rewards: Any = None, propensities: Any = None) -> Self:

@@ -36,10 +36,10 @@ from o2pl.objectives.control import ridge_baseline, ridge_control
 from o2pl.objectives.outcome import Outcome
 from o2pl.objectives.running_control import RunningControl
 from o2pl.oracles.lbfgs import LBFGS
-from o2pl.policies.sampling import acting_numbers
-from o2pl.protocols import Array, Exploration, Explored, FeatureMap, Floats, Ints, Oracle, Policy, State
+from o2pl.policies.sampling import acting_numbers, check_explored
+from o2pl.protocols import Array, Exploration, FeatureMap, Floats, Ints, Oracle, Policy, State
 from o2pl.rows import ActionSets
-from o2pl.validation import check_actions, check_number
+from o2pl.validation import check_actions
 
 _FAINT = 1e-4  # the weight of a member that hardly acts
 OFFLINE = LBFGS(iterations=500, tolerance=1e-6)
@@ -163,7 +163,7 @@ class Engine:
         explored = parts.exploration.at(log.plays(self.learned) - self._forgotten)
         weights = self.weights
         if self._acting[0] is not weights or self._acting[1] is not explored:
-            numbers = acting_numbers(weights, parts.sharpness, _checked(explored, log.n_actions))
+            numbers = acting_numbers(weights, parts.sharpness, check_explored(explored, log.n_actions))
             self._acting = weights, explored, numbers
         return Decider(acting, self._acting[2], parts.sharpness, self.reader, before, log.action_names)
 
@@ -201,18 +201,30 @@ class Engine:
             if self.log.n >= self.checkpoint:
                 self.learn_if_due()
 
-    def check_new(self, number: int) -> None:
+    def wait_for(self, others: Pending) -> None:
+        """Decisions of another learner whose rewards may be told here."""
+        with self.lock:
+            known = set(self.log.columns.ids.tolist()) if len(others) else set()
+            self.pending.newest.extend(one for one in others if one.number not in known)
+
+    def check_new(self, number: int, where: str = "update", instead: str = "") -> None:
         """Refuses a decision that had its reward."""
         rows = np.flatnonzero(self.log.columns.ids == number)
         if len(rows):
             raise InvalidInput(
-                f"update: found decision {id_of(number)!r} again; it had its reward in row {rows[0]} of the log,"
-                " expected each decision once"
+                f"{where}: found decision {id_of(number)!r} again; it had its reward in row {rows[0]} of the log,"
+                f" expected each decision once{instead}"
             )
 
     def extend(self, rows: Interactions) -> None:
         """Many interactions, checked; they are learned from when `learn` is called."""
         with self.lock:
+            if rows.ids is not None:
+                known = self.log.columns.ids[np.isin(self.log.columns.ids, rows.ids)]
+                if len(known):
+                    self.check_new(int(known[0]), "partial_fit", "; merge(log) takes what is new")
+                for number in rows.ids.tolist() if len(self.pending) else ():
+                    self.pending.drop(number)
             self.log.extend(rows)
 
     def begin_at(self, rows: Interactions, params: Floats) -> None:
@@ -399,22 +411,6 @@ class Engine:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(state["parts"], state["reader"], state["log"], UniformStream(None))  # type: ignore[misc]  # made anew
         self.restore(*state["saved"])
-
-
-def _checked(explored: Explored, n_actions: int | None) -> Explored:
-    """What an exploration rule says; kernels would read beyond arrays that are too short."""
-    check_number("epsilon of the exploration rule", explored.epsilon, 0, 1)
-    for name, values in (("bonus", explored.bonus), ("share", explored.share)):
-        if len(values) not in (0, n_actions):
-            expected = "none, since the number of actions varies" if n_actions is None else f"none or {n_actions}"
-            raise InvalidInput(f"{name} of the exploration rule: found {len(values)} numbers, expected {expected}")
-        if not np.isfinite(values).all():
-            raise InvalidInput(f"{name} of the exploration rule: found {values}, expected finite numbers")
-    if len(explored.share) and not (min(explored.share) >= 0 and abs(sum(explored.share) - 1) < 1e-9):
-        raise InvalidInput(
-            f"share of the exploration rule: found {explored.share}, expected probabilities that sum to 1"
-        )
-    return explored
 
 
 def _named(arrays: dict[str, Array], prefix: str) -> dict[str, Array]:

@@ -16,6 +16,7 @@ import numpy as np
 from numba.extending import overload
 
 from o2pl.compiled import compiled_in_order
+from o2pl.errors import InvalidInput
 from o2pl.protocols import Explored, Floats, Ints
 from o2pl.storage import storable
 from o2pl.validation import check_number
@@ -72,6 +73,22 @@ def acting_numbers(shares: Floats, sharpness: float, explored: Explored) -> Floa
 
 
 _SHARPNESS, _EPSILON, _BONUS, _SHARE, _HEAD = range(5)  # places in these numbers
+
+
+def check_explored(explored: Explored, n_actions: int | None) -> Explored:
+    """What an exploration rule says; kernels would read beyond arrays that are too short."""
+    check_number("epsilon of the exploration rule", explored.epsilon, 0, 1)
+    for name, values in (("bonus", explored.bonus), ("share", explored.share)):
+        if len(values) not in (0, n_actions):
+            expected = "none, since the number of actions varies" if n_actions is None else f"none or {n_actions}"
+            raise InvalidInput(f"{name} of the exploration rule: found {len(values)} numbers, expected {expected}")
+        if not np.isfinite(values).all():
+            raise InvalidInput(f"{name} of the exploration rule: found {values}, expected finite numbers")
+    if len(explored.share) and not (min(explored.share) >= 0 and abs(sum(explored.share) - 1) < 1e-9):
+        raise InvalidInput(
+            f"share of the exploration rule: found {explored.share}, expected probabilities that sum to 1"
+        )
+    return explored
 
 
 @compiled_in_order
