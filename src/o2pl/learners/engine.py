@@ -29,6 +29,7 @@ from o2pl.learners.finite_run import run_finite
 from o2pl.learners.member import LINEAR, STRETCH, Member, MemberState, Seen
 from o2pl.learners.pending import Pending, append_row, is_read
 from o2pl.learners.schedules import Schedule
+from o2pl.learners.spread import Spread
 from o2pl.learners.stream import UniformStream
 from o2pl.learners.union import evidence, foretold, progressive_evidence, progressive_gains, shares
 from o2pl.log import Log
@@ -91,6 +92,7 @@ class Engine:
         self.gains = np.array([member.prior for member in parts.members if not member.joins])  # of those that joined
         self.learned = 0  # rows that the members' gains know of
         self._forgotten: Any = 0  # plays of the actions before the base
+        self._spread = Spread()  # of the rewards since the base, as far as learned
         self.checkpoint = min(member.checkpoint for member in self.present)
         self._acting: tuple[Any, Any, Floats] = (None, None, np.empty(0))  # shares, exploration, both as numbers
         self.decider = self._decider()
@@ -160,7 +162,8 @@ class Engine:
         for m in self.present:
             plan = None if log.sparse else m.seen.plan(log.width)
             acting.append(ActingMember(m.seen.features, m.seen.state, m.policy, m.own_params, plan))
-        explored = parts.exploration.at(log.plays(self.learned) - self._forgotten)
+        self._spread = self._spread.extended(log, self.base, self.learned)
+        explored = parts.exploration.at(log.plays(self.learned) - self._forgotten, self._spread.of_rewards)
         weights = self.weights
         if self._acting[0] is not weights or self._acting[1] is not explored:
             numbers = acting_numbers(weights, parts.sharpness, check_explored(explored, log.n_actions))
@@ -363,6 +366,7 @@ class Engine:
                 "checkpoints": [member.checkpoint for member in self.members],
                 "seen": [seen.rows for seen in self.seen],
                 "stream": self.stream.state(),
+                "spread": list(self._spread),
             }
             arrays: dict[str, Array] = {"gains": self.gains, **self.log.state()}
             if len(self.pending):
@@ -383,6 +387,7 @@ class Engine:
         self.stream = UniformStream.restore(header["stream"])
         self.gains, self.learned = arrays["gains"], header["learned"]
         self.log.restore(arrays)
+        self._spread = Spread(*header.get("spread", ()))  # older files: from the rows
         if waiting := _named(arrays, "pending."):
             log = self.log.empty()
             log.restore(waiting)

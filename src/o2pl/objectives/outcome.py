@@ -43,7 +43,7 @@ class Outcome:
 
     competing: bool = True
     l2: float = 1.0
-    level_l2: float = 10.0
+    level_l2: float = 0.3
     extra = 1  # τ
 
     def __post_init__(self) -> None:

@@ -1,0 +1,42 @@
+"""How much rewards differ."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from o2pl import Bandit
+from o2pl.learners.spread import Spread
+from o2pl.log import Log
+
+
+def log_of(rewards: np.ndarray) -> Log:
+    log = Log(1, n_actions=2, reward_range=(0.0, 10.0))
+    n = len(rewards)
+    log.extend_columns(np.zeros((n, 1)), np.zeros(n, int), 10 * rewards, np.ones(n))
+    return log
+
+
+def test_it_is_twice_the_standard_deviation_of_shares_after_two_rows_of_a_fair_coin() -> None:
+    rewards = np.random.default_rng(0).random(50)
+    log = log_of(rewards)
+    assert Spread().of_rewards == 1
+    found = Spread().extended(log, 0, 50)
+    assert found.of_rewards == pytest.approx(2 * np.std([0.0, 1.0, *rewards]))
+    for steps in ((50,), (1, 7, 50), (20, 20, 50)):
+        spread = Spread()
+        for rows in steps:
+            spread = spread.extended(log, 0, rows)
+        assert spread.of_rewards == pytest.approx(found.of_rewards)
+    assert found.extended(log, 30, 50).of_rewards == pytest.approx(2 * np.std([0.0, 1.0, *rewards[30:]]))
+    assert Spread().extended(log_of(np.ones(10_000)), 0, 10_000).of_rewards < 0.02
+
+
+def test_actions_are_tried_less_where_rewards_hardly_differ() -> None:
+    bonuses = []
+    for paid in (0.9, 1.0), (0.0, 1.0):
+        learner = Bandit(3, random_state=0)
+        for n in range(40):
+            learner.update([1.0], n % 3, reward=paid[n % 2], propensity=1 / 3)
+        bonuses.append(learner._engine.acting[-3:])
+    np.testing.assert_allclose(bonuses[0], bonuses[1] * np.std([0, 1, *20 * [0.9, 1.0]]) * 2)
