@@ -7,8 +7,9 @@ The path of the data, and of the folders:
             → objective (clipped weights + pessimistic penalty) → oracle → new parameters
             → evaluation (value with confidence)
 
-`Bandit` and `O2PL` (discrete actions) and `GaussianO2PL` (a real-valued one) are the objects to hold: `act`, `update`,
-`partial_fit`, `fit`, `predict`, `run`, `save`; `load` brings one back. A log is `Interactions`; `read_log` reads one.
+`Bandit` and `O2PL` (discrete actions), `ContinuousBandit` and `GaussianO2PL` (a real-valued one) are the objects to
+hold: `act`, `update`, `partial_fit`, `fit`, `predict`, `run`, `save`; `load` brings one back. A log is `Interactions`;
+`read_log` reads one.
 `fit` learns from a log with several learners and keeps the best, `evaluate` says what a policy is worth on a log,
 `confidence_sequence` how sure one may be at any time, `SafeImprovement` whether a log supports a better policy.
 """
@@ -26,6 +27,7 @@ from o2pl.learners import (
     O2PL,
     Bandit,
     Change,
+    ContinuousBandit,
     Decider,
     Exact,
     GaussianO2PL,
@@ -47,6 +49,7 @@ __all__ = [
     "Bandit",
     "Change",
     "ConfidenceSequence",
+    "ContinuousBandit",
     "CountBonus",
     "Decider",
     "Decision",

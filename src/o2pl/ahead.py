@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from o2pl.evaluation.evaluate import evaluate
-from o2pl.learners import O2PL, Bandit, GaussianO2PL
+from o2pl.learners import O2PL, Bandit, ContinuousBandit, GaussianO2PL
 
 _LOG_ROWS = 300
 
@@ -15,8 +15,8 @@ _LOG_ROWS = 300
 def warm_up() -> float:
     """Compile what the defaults need, and keep it on disk; the seconds it took, few where all is kept already.
 
-    That is `Bandit`, `O2PL` with `schedule="geometric"` and `"replay"`, `GaussianO2PL`, and `evaluate`. Other settings
-    compile what more they need when they are first used.
+    That is `Bandit`, `O2PL` with `schedule="geometric"` and `"replay"`, `ContinuousBandit`, `GaussianO2PL`, and
+    `evaluate`. Other settings compile what more they need when they are first used.
     """
     start = time.perf_counter()
     generator = np.random.default_rng(0)
@@ -41,8 +41,8 @@ def warm_up() -> float:
         kind(3, random_state=0).run((wide, rewards))
     for at_any_time in (False, True):
         evaluate(learner, learner, baseline="uniform", at_any_time=at_any_time)
-    prices = GaussianO2PL(random_state=0)
-    for context in (*contexts, *contexts[:20].astype(np.float32)):
-        prices.update(context, (price := prices.act(context)).action, 1.0, price.propensity)
-    prices.fit(contexts, generator.normal(size=_LOG_ROWS), rewards[:, 0], np.full(_LOG_ROWS, 0.4))
+    for prices in (ContinuousBandit((-9, 9), random_state=0), GaussianO2PL(random_state=0)):
+        for context in (*contexts, *contexts[:20].astype(np.float32)):
+            prices.update(context, (price := prices.act(context)).action, 1.0, price.propensity)
+        prices.fit(contexts, generator.normal(size=_LOG_ROWS), rewards[:, 0], np.full(_LOG_ROWS, 0.4))
     return time.perf_counter() - start

@@ -56,7 +56,7 @@ class ContinuousPolicy(Policy, Protocol):
     """One whose actions are real numbers, drawn around its scores."""
 
     def imitate(self, features: Floats, actions: Floats) -> Floats: ...  # parameters near a logger's, to start from
-    def mean(self, scores: Floats) -> Floats: ...  # [n]
+    def moments(self, scores: Floats, params: Floats) -> tuple[Floats, Floats]: ...  # mean and deviation, [n] each
     def density(self, scores: Floats, params: Floats, actions: Floats) -> Floats: ...  # [n]
     def sample(self, scores: Floats, params: Floats, uniforms: Floats) -> tuple[Floats, Floats]: ...
 

@@ -59,13 +59,20 @@ LEARNERS: dict[str, Any] = {
     "bandit, exploring": lambda: o2pl.Bandit(K, exploration=0.1, random_state=1),
     "bandit, exact": lambda: o2pl.Bandit(K, policy="linear", schedule="exact", random_state=1),
     "bandit, half-life": lambda: o2pl.Bandit(K, schedule=o2pl.Geometric(half_life=200), random_state=1),
+    "continuous": lambda: o2pl.ContinuousBandit((-3, 3), random_state=1),
+    "continuous, exploring": lambda: o2pl.ContinuousBandit((-3, 3), exploration=0.1, cells=16, random_state=2),
+    "continuous, exact": lambda: o2pl.ContinuousBandit((-3, 3), schedule="exact", random_state=1),
+    "continuous, half-life": lambda: o2pl.ContinuousBandit(
+        (-3, 3), schedule=o2pl.Geometric(half_life=50), random_state=1
+    ),
+    "continuous, window": lambda: o2pl.ContinuousBandit((-3, 3), schedule=o2pl.Geometric(window=40), random_state=1),
     "gaussian": lambda: o2pl.GaussianO2PL(centre=1.2, scale=0.5, random_state=1),
     "gaussian, scale learned": lambda: o2pl.GaussianO2PL(learn_scale=True, scale=0.5, random_state=3),
 }
 
 
 def world_of(name: str, rounds: int = T) -> tuple[Any, Any]:
-    if "gaussian" in name:
+    if "gaussian" in name or "continuous" in name:
         return continuous(rounds=rounds)
     x, rewards = world(rounds=rounds)
     return (x[:, :1], rewards[:, :2]) if "thresholds" in name else (x, rewards)

@@ -12,7 +12,7 @@ from o2pl.action_names import Names, are_words, check_names, numbers_of, places_
 from o2pl.errors import InvalidInput, nearest
 from o2pl.interactions import Interactions
 from o2pl.learners.base import BanditEstimator
-from o2pl.learners.gaussian import GaussianO2PL
+from o2pl.learners.continuous import ContinuousEstimator
 from o2pl.protocols import Floats
 from o2pl.rows import ActionSets
 from o2pl.validation import check_actions
@@ -69,12 +69,12 @@ class _PlayedOnly:
 
 
 @dataclass(frozen=True)
-class _Gaussian:
-    """Integrals of a polynomial of degree ≤ 9 in the action are exact with five Gauss-Hermite nodes."""
+class _Density:
+    """Of a learner of real-valued actions; integrals of a model that is quadratic in the action are exact."""
 
     name: str
     log: Interactions
-    learner: GaussianO2PL
+    learner: ContinuousEstimator
     contexts: Any  # as the learner reads them
 
     def played(self, rows: slice) -> Floats:
@@ -84,9 +84,7 @@ class _Gaussian:
         return None
 
     def nodes(self, rows: slice) -> tuple[Floats, Floats]:
-        places, shares = np.polynomial.hermite_e.hermegauss(5)
-        means = self.learner.predict(self.contexts[rows])
-        return means[:, None] + self.learner.scale_ * places, shares / shares.sum()
+        return self.learner.nodes(self.contexts[rows])
 
 
 def as_target(policy: Any, log: Interactions, name: str = "policy", contexts: Any = None) -> Target:
@@ -99,9 +97,9 @@ def as_target(policy: Any, log: Interactions, name: str = "policy", contexts: An
     given_contexts = log.contexts if contexts is None else contexts
     if isinstance(policy, str):
         return _by_name(policy, log)
-    if isinstance(policy, GaussianO2PL):
+    if isinstance(policy, ContinuousEstimator):
         _require(bool(log.continuous), "continuous actions", log)
-        return _Gaussian(name, log, policy, given_contexts)
+        return _Density(name, log, policy, given_contexts)
     if hasattr(policy, "predict_proba"):
         known = names_of(policy)
         _check_named(name, known, log)

@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from o2pl.learners import O2PL, Bandit, GaussianO2PL
+from o2pl.learners import O2PL, Bandit, ContinuousBandit, GaussianO2PL
 from o2pl.learners.params import Parameters
 from o2pl.learners.rivals.bootstrap import BootstrapEnsemble
 from o2pl.learners.rivals.crm import SCRM
@@ -27,6 +27,7 @@ _CLASSES: dict[str, type[Parameters]] = {
     for each in (
         Bandit,
         O2PL,
+        ContinuousBandit,
         GaussianO2PL,
         SCRM,
         VowpalWabbit,

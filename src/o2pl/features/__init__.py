@@ -4,6 +4,7 @@ from o2pl.features.basic import Chain, Intercept
 from o2pl.features.fourier import Fourier
 from o2pl.features.hashing import Hashed
 from o2pl.features.quadratic import Quadratic
+from o2pl.features.settled import Settled
 from o2pl.features.standardise import Standardise
 
-__all__ = ["Chain", "Fourier", "Hashed", "Intercept", "Quadratic", "Standardise"]
+__all__ = ["Chain", "Fourier", "Hashed", "Intercept", "Quadratic", "Settled", "Standardise"]

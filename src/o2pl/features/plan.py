@@ -13,6 +13,7 @@ import numpy as np
 from o2pl.compiled import compiled_in_order
 from o2pl.features.basic import Chain, Intercept
 from o2pl.features.quadratic import Quadratic, product_scale
+from o2pl.features.settled import Settled
 from o2pl.features.standardise import Standardise
 from o2pl.protocols import FeatureMap, Floats, State
 
@@ -35,6 +36,8 @@ class FeaturePlan(NamedTuple):
 
 def feature_plan(features: FeatureMap, seen: State, n_inputs: int) -> FeaturePlan | None:
     """Of a feature map that has seen what it has seen; None where it is not of the shipped kinds."""
+    if isinstance(features, Settled):
+        return feature_plan(features.features, features.inner(seen), n_inputs)
     maps = features.maps if isinstance(features, Chain) else (features,)
     if tuple(type(each) for each in maps) not in _KNOWN:
         return None

@@ -163,7 +163,7 @@ def _uses(log: Interactions, warnings: list[str]) -> tuple[str, ...]:
         return ("learning, with care; no estimate that uses weights can be trusted before this is explained",)
     floor = float(np.quantile(log.propensities, 0.01))
     if log.continuous:
-        return ("learning a real-valued action (GaussianO2PL); policies near the logger can be evaluated",)
+        return ("learning a real-valued action (ContinuousBandit); policies near the logger can be evaluated",)
     wide = f"propensities fall to {floor:.2g}"
     if floor >= 0.01:
         return (f"learning, and evaluating any policy: {wide}",)

@@ -13,6 +13,7 @@ import numpy as np
 from o2pl.compiled import compiled_in_order, compiled_within
 from o2pl.contexts.readers import all_finite
 from o2pl.features.plan import FeaturePlan
+from o2pl.policies.cells import draw_number
 from o2pl.policies.sampling import acting_row, draw_one
 from o2pl.protocols import Floats, Ints
 
@@ -183,6 +184,20 @@ def decide_row(context: Floats, layout: Ints, numbers: Floats, acting: Floats, u
     acting_row(scores, acting, pi)
     action = draw_one(pi, uniform)
     return action, pi[action]
+
+
+@compiled_in_order
+def decide_number(
+    context: Floats, layout: Ints, numbers: Floats, acting: Floats, uniform: float, within: Floats
+) -> tuple[float, float]:
+    """An action within bounds, in one of K cells, and its density, or 0. within: the numbers of `Cells`"""
+    if len(context) != layout[_INPUTS] or not all_finite(context):
+        return 0.0, 0.0
+    row, room = np.empty(layout[_WIDEST]), np.empty(_room(layout))
+    scores, pi = np.empty((layout[_MEMBERS], layout[_ACTIONS])), np.empty(layout[_ACTIONS])
+    _scores_of_row(_single(context), layout, numbers, row, room, scores)
+    acting_row(scores, acting, pi)
+    return draw_number(pi, uniform, within)
 
 
 @compiled_in_order

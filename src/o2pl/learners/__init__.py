@@ -3,6 +3,7 @@
 from o2pl.learners.bandit import Bandit
 from o2pl.learners.base import Run, load
 from o2pl.learners.changes import Change
+from o2pl.learners.continuous_bandit import ContinuousBandit
 from o2pl.learners.decider import Decider
 from o2pl.learners.estimators import O2PL
 from o2pl.learners.gaussian import GaussianO2PL
@@ -14,6 +15,7 @@ __all__ = [
     "O2PL",
     "Bandit",
     "Change",
+    "ContinuousBandit",
     "Decider",
     "Exact",
     "GaussianO2PL",

@@ -17,10 +17,11 @@ from o2pl.contexts.readers import plain
 from o2pl.decisions import COUNT, Decision
 from o2pl.features.hashing import Hashed
 from o2pl.features.plan import FeaturePlan, feature_plan
-from o2pl.kernels.deciding import Packed, decide_row, decide_set, score_row
+from o2pl.kernels.deciding import Packed, decide_number, decide_row, decide_set, score_row
 from o2pl.kernels.registry import featurise
 from o2pl.kernels.sparse import decide_dictionary
 from o2pl.policies.actionwise import ActionWise
+from o2pl.policies.cells import Cells
 from o2pl.policies.gaussian import Gaussian
 from o2pl.policies.sampling import acting_rows, draw, equal_sets, softmax_in_place
 from o2pl.policies.softmax import Softmax
@@ -75,7 +76,7 @@ class Decider:
         """What decides without the arrays of a batch; None, and None from it, where only the batch's path can."""
         policy = self.members[0].policy
         if self._packed is not None:
-            kinds = {Softmax: self._row, ActionWise: self._set, Gaussian: self._number}
+            kinds = {Softmax: self._row, ActionWise: self._set, Gaussian: self._number, Cells: self._within}
             return kinds[type(policy)]
         first, kinds_of = self.members[0], {type(member.policy) for member in self.members}
         alike = kinds_of == {SparseSoftmax} and all(member.seen is first.seen for member in self.members)
@@ -113,6 +114,16 @@ class Decider:
         member = self.members[0]
         action, density = member.policy.sample(score, member.params, uniform)
         return Decision(float(action), float(density)).keep(context)
+
+    def _within(self, context: Any, uniform: float) -> Decision | None:
+        if not plain(context, 1):
+            return None
+        drawn = decide_number(context, *self._numbers, self._acting, uniform, self.members[0].policy.numbers)
+        if drawn[1] <= 0:
+            return None
+        decision = _decision(Decision, drawn)
+        decision.kept = COUNT.next(), context.tobytes(), context.dtype
+        return decision
 
     def _dictionary(self, context: Any, uniform: float) -> Decision:
         row: Row = self.reader.entry(context)
@@ -161,11 +172,20 @@ class Decider:
         return out if isinstance(rows, ActionSets) else out.reshape(len(rows), -1)
 
     @property
+    def cells(self) -> Cells | None:
+        """Of a real-valued action within bounds, which `probabilities` are of."""
+        policy = self.members[0].policy
+        return policy if isinstance(policy, Cells) else None
+
+    @property
     def n_actions(self) -> int | None:
         return getattr(self.members[0].policy, "n_actions", None)
 
     def sample(self, rows: Any, uniforms: Floats) -> tuple[Array, Floats]:
         """One action for each row from one uniform number each, and its probability (density)."""
+        cells = self.cells
+        if cells is not None:
+            return cells.draw(self.probabilities(rows), uniforms)
         if self.continuous:
             member = self.members[0]
             actions, densities = member.policy.sample(self.scores(rows)[0], member.params, uniforms)
@@ -176,10 +196,22 @@ class Decider:
 
     def means(self, rows: Any) -> Floats:
         """The mean of real-valued actions, [n]."""
-        return np.asarray(self.members[0].policy.mean(self.scores(rows)[0]))
+        return self.moments(rows)[0]
+
+    def moments(self, rows: Any) -> tuple[Floats, Floats]:
+        """Mean and deviation of real-valued actions, [n] each."""
+        cells = self.cells
+        if cells is not None:
+            return cells.moments(self.probabilities(rows))
+        member = self.members[0]
+        mean, deviation = member.policy.moments(self.scores(rows)[0], member.params)
+        return np.asarray(mean), np.asarray(deviation)
 
     def likelihoods(self, rows: Any, actions: Array) -> Floats:
         """π(a_s|x_s) of the acting policy, [n]."""
+        cells = self.cells
+        if cells is not None:
+            return cells.density(self.probabilities(rows), actions)
         if self.continuous:
             member = self.members[0]
             return np.asarray(member.policy.density(self.scores(rows)[0], member.params, actions))
@@ -266,7 +298,8 @@ def played_probabilities(scores: Floats, offsets: Ints, actions: Ints, sharpness
 def _pack(members: Sequence[ActingMember], reader: ContextReader, before: Packed | None) -> Packed | None:
     """The members' parts in the form that the kernels read; None where one is of another kind."""
     kinds = {type(member.policy) for member in members}
-    if len(kinds) != 1 or kinds.pop() not in (Softmax, ActionWise, Gaussian) or isinstance(reader, DictionaryReader):
+    known = len(kinds) == 1 and kinds <= {Softmax, ActionWise, Gaussian, Cells}
+    if not known or isinstance(reader, DictionaryReader):
         return None
     plans = [member.plan for member in members if member.plan is not None]
     if len(plans) < len(members):

@@ -158,13 +158,17 @@ class Engine:
 
     def _decider(self, before: Decider | None = None) -> Decider:
         log, parts = self.log, self.parts
-        acting = []
+        acting, counts = [], []
         for m in self.present:
             plan = None if log.sparse else m.seen.plan(log.width)
-            acting.append(ActingMember(m.seen.features, m.seen.state, m.policy, m.own_params, plan))
+            own = m.acting(log.width)
+            acting += [ActingMember(m.seen.features, m.seen.state, policy, params, plan) for policy, params in own]
+            counts.append(len(own))
         self._spread = self._spread.extended(log, self.base, self.learned)
         explored = parts.exploration.at(log.plays(self.learned) - self._forgotten, self._spread.of_rewards)
         weights = self.weights
+        if len(acting) > len(weights):
+            weights = np.repeat(weights / counts, counts)
         if self._acting[0] is not weights or self._acting[1] is not explored:
             numbers = acting_numbers(weights, parts.sharpness, check_explored(explored, log.n_actions))
             self._acting = weights, explored, numbers
@@ -242,7 +246,7 @@ class Engine:
         """Start from the logger where a policy can: far from it all weights are 0, and so is the gradient."""
         rows = self.log.columns
         for member in self.members:
-            if member.policy.continuous:
+            if hasattr(member.policy, "imitate"):
                 policy: Any = member.policy
                 state = member.seen.features.observe(member.seen.state, rows.contexts)
                 member.params = policy.imitate(member.seen.features.transform(state, rows.contexts), rows.actions)

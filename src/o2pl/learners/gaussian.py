@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import math
-import sys
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
 from o2pl.action_names import Names
-from o2pl.contexts import ContextReader, DenseReader
-from o2pl.errors import InvalidInput
-from o2pl.learners.base import BanditEstimator
-from o2pl.learners.engine import Engine, Parts, Rewards
+from o2pl.learners.continuous import ContinuousEstimator
+from o2pl.learners.engine import Engine, Parts
 from o2pl.learners.member import LINEAR, Member
 from o2pl.learners.schedules import as_schedule
 from o2pl.learners.stream import UniformStream
@@ -21,12 +17,12 @@ from o2pl.log import Log
 from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.policies import Gaussian
 from o2pl.policies.sampling import UniformExploration
-from o2pl.protocols import Array, FeatureMap, Floats
-from o2pl.validation import check_continuous_actions, check_number, check_reward_range, check_rewards
+from o2pl.protocols import FeatureMap, Floats
+from o2pl.validation import check_number, check_reward_range
 
 
 @dataclass(eq=False, repr=False)
-class GaussianO2PL(BanditEstimator):
+class GaussianO2PL(ContinuousEstimator):
     """Online pessimistic policy learning for a real-valued action: a ~ N(centre + θ·φ(x), scale²).
 
     Parameters
@@ -64,22 +60,16 @@ class GaussianO2PL(BanditEstimator):
         """The mean action of each context, [n]."""
         return self._begun().decider.means(self._reader.rows(contexts))
 
-    def predict_density(self, contexts: Any, actions: Any) -> Floats:
-        """The density of each action under the acting policy, [n]."""
-        rows = self._reader.rows(contexts)
-        return self._likelihoods(rows, self._check_actions(rows, actions))
+    def nodes(self, contexts: Any) -> tuple[Floats, Floats]:
+        """Gauss-Hermite: exact for polynomials of degree ≤ 9 in the action."""
+        places, shares = np.polynomial.hermite_e.hermegauss(5)
+        return self.predict(contexts)[:, None] + self.scale_ * places, shares / shares.sum()
 
     @property
     def scale_(self) -> float:
         """The deviation with which it acts now."""
         params = self._begun().members[0].params
         return float(np.exp(params[-1])) if self.learn_scale else self.scale
-
-    _action_type = float
-    _density = True
-
-    def _new_reader(self, width: int | None) -> ContextReader:
-        return DenseReader(width)
 
     def _make_engine(self, width: int, n_actions: int | None, names: Names = ()) -> Engine:
         check_number("centre", self.centre)
@@ -93,18 +83,3 @@ class GaussianO2PL(BanditEstimator):
         parts = Parts([Member(self.features)], [policy], objective, schedule, self.control, 1.0, UniformExploration())
         log = Log(width, continuous=True, reward_range=check_reward_range(self.reward_range))
         return Engine(parts, self._new_reader(width), log, UniformStream(self.random_state))
-
-    def _check_actions(self, rows: Any, actions: Any) -> Array:
-        checked = check_continuous_actions(actions)
-        if len(checked) != len(rows):
-            raise InvalidInput(f"actions: found {len(checked)}, expected one for each of {len(rows)} contexts")
-        return checked
-
-    def _action_bounds(self) -> tuple[float, float]:
-        return -sys.float_info.max, math.inf
-
-    def _rewards(self, rounds: int, rewards: Any) -> tuple[Rewards, int | None]:
-        if not callable(rewards):
-            raise InvalidInput(f"rewards: found {type(rewards).__name__}, expected a function of rows and actions")
-        ends = check_reward_range(self.reward_range)
-        return Rewards(lambda rows, actions: check_rewards(rewards(rows, actions), ends)), None

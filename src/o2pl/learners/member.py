@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from o2pl.errors import InvalidInput
-from o2pl.features import Chain, Intercept, Quadratic, Standardise
+from o2pl.features import Chain, Intercept, Quadratic, Settled, Standardise
 from o2pl.features.plan import FeaturePlan, feature_plan
 from o2pl.interactions import Interactions
 from o2pl.kernels.registry import Problem, find_value, n_inputs
@@ -19,6 +19,8 @@ from o2pl.objectives.pessimistic import Pessimistic, PolicyValue
 from o2pl.oracles.adam import Adam
 from o2pl.oracles.exhaustive import Exhaustive
 from o2pl.oracles.lbfgs import LBFGS, Alone
+from o2pl.oracles.recursive import Recursive
+from o2pl.policies.curve import Curve
 from o2pl.policies.finite import FinitePolicies
 from o2pl.policies.softmax import Softmax
 from o2pl.policies.sparse import SparseSoftmax
@@ -87,7 +89,9 @@ class Seen:
         return self._planned[1]
 
     def observe(self, rows: Interactions) -> None:
-        """The rows of the log that are new."""
+        """The rows of the log that are new; of settled features when there are enough of them."""
+        if isinstance(self.features, Settled) and not self.features.due(self.state, len(rows)):
+            return
         for start in range(self.rows, len(rows), STRETCH):
             contexts = rows.contexts[start : start + STRETCH]
             self.state = self.features.observe(
@@ -153,6 +157,12 @@ class MemberState:
         if self._own is None or self._own[0] is not self.params:
             self._own = self.params, self.params[: len(self.params) - self.objective.extra]
         return self._own[1]
+
+    def acting(self, width: int) -> list[tuple[Policy, Floats]]:
+        """What acts, in equal shares: the policy, or the draws of one that draws. width: of the contexts"""
+        if not isinstance(self.policy, Curve):
+            return [(self.policy, self.own_params)]
+        return [*self.policy.acting(self.own_params, self.seen.features.width(width, self.seen.state))]
 
     @property
     def _by_parameter(self) -> set[str]:
@@ -227,6 +237,8 @@ def own_objective(member: Member, shared: Any) -> Any:
 
 def oracle_for(policy: Policy, schedule: Schedule, objective: Any) -> Oracle:
     """The schedule's; without one, so many steps as the policy and the objective need from one solve to the next."""
+    if isinstance(policy, Curve):
+        return Recursive()
     if schedule.oracle is not None:
         return solving(policy, schedule.oracle)
     if isinstance(objective, Outcome):
@@ -240,10 +252,13 @@ def oracle_for(policy: Policy, schedule: Schedule, objective: Any) -> Oracle:
 def solving(policy: Policy, oracle: Oracle) -> Oracle:
     """An oracle that was asked for, as the policy can use it.
 
-    Of a linear softmax L-BFGS keeps the curvature, of other policies each solve is alone; a finite class is searched.
+    Of a linear softmax L-BFGS keeps the curvature, of other policies each solve is alone; a finite class is searched; a
+    curve is least squares.
     """
     if isinstance(policy, FinitePolicies):
         return Exhaustive()
+    if isinstance(policy, Curve):
+        return Recursive()
     if isinstance(oracle, LBFGS) and not isinstance(policy, _LINEAR_SOFTMAX):
         return Alone(oracle)
     return oracle

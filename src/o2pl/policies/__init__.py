@@ -1,6 +1,8 @@
 """Policy classes: the scores of actions, and how they depend on the parameters."""
 
 from o2pl.policies.actionwise import ActionWise
+from o2pl.policies.cells import Cells
+from o2pl.policies.curve import Curve
 from o2pl.policies.finite import FiniteClass, ThresholdClass
 from o2pl.policies.gaussian import Gaussian
 from o2pl.policies.likelihood import log_likelihood, log_probabilities, probabilities
@@ -10,6 +12,8 @@ from o2pl.policies.sparse import SparseSoftmax
 
 __all__ = [
     "ActionWise",
+    "Cells",
+    "Curve",
     "FiniteClass",
     "Gaussian",
     "Softmax",

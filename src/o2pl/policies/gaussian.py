@@ -71,6 +71,10 @@ class Gaussian:
     def mean(self, scores: Floats) -> Floats:
         return self.centre + scores
 
+    def moments(self, scores: Floats, params: Floats) -> tuple[Floats, Floats]:
+        """Mean and deviation of the action, [n] each."""
+        return self.mean(scores), np.full(len(scores), self.split(params)[1])
+
     def density(self, scores: Floats, params: Floats, actions: Floats) -> Floats:
         _, scale = self.split(params)
         z = (actions - self.mean(scores)) / scale

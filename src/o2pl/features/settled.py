@@ -1,0 +1,45 @@
+"""Features that stand still for a while."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from o2pl.protocols import FeatureMap, State
+from o2pl.storage import storable
+
+_ROWS = "settled"
+
+
+@storable
+@dataclass(frozen=True)
+class Settled:
+    """A map that is shown rows only when they have grown by the factor `growth` since it last was.
+
+    What was learned from rows one after another stays true as long as the features of the earlier ones are the same.
+    """
+
+    features: FeatureMap
+    growth: float = 2.0
+
+    def due(self, state: State, rows: int) -> bool:
+        """Whether it is to be shown the log's rows, now that there are so many."""
+        return bool(rows >= self.growth * state[_ROWS][0])
+
+    def width(self, n_inputs: int, state: State | None = None) -> int:
+        return self.features.width(n_inputs)
+
+    def init(self, n_inputs: int) -> State:
+        return {_ROWS: np.zeros(1), **self.features.init(n_inputs)}
+
+    def observe(self, state: State, rows: Any) -> State:
+        return {_ROWS: state[_ROWS] + len(rows), **self.features.observe(self.inner(state), rows)}
+
+    def transform(self, state: State, rows: Any) -> Any:
+        return self.features.transform(self.inner(state), rows)
+
+    def inner(self, state: State) -> State:
+        """Of the map inside."""
+        return {name: array for name, array in state.items() if name != _ROWS}

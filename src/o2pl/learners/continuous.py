@@ -1,0 +1,90 @@
+"""What the learners with a real-valued action share: the checks of actions, and densities."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+import numpy as np
+
+from o2pl.contexts import ContextReader, DenseReader
+from o2pl.errors import InvalidInput
+from o2pl.learners.base import BanditEstimator
+from o2pl.learners.engine import Rewards
+from o2pl.protocols import Array, Floats
+from o2pl.validation import check_continuous_actions, check_pair, check_reward_range, check_rewards
+
+Bounds = tuple[float, float]
+
+
+class ContinuousEstimator(BanditEstimator):
+    """A learner of which number to set. Propensities are densities."""
+
+    bounds: Bounds | None = None
+    _action_type = float
+    _density = True
+
+    def predict_density(self, contexts: Any, actions: Any) -> Floats:
+        """The density of each action under the acting policy, [n]."""
+        rows = self._reader.rows(contexts)
+        return self._likelihoods(rows, check_continuous_actions(_one_each(rows, actions)))
+
+    def predict_moments(self, contexts: Any) -> tuple[Floats, Floats]:
+        """Mean and deviation of the action that the acting policy would draw, exactly. [n], [n]"""
+        return self._begun().decider.moments(self._reader.rows(contexts))
+
+    def nodes(self, contexts: Any) -> tuple[Floats, Floats]:
+        """Actions [n, 2] and their shares [2], whose mean is that of the policy for any quadratic of the action."""
+        means, deviations = self.predict_moments(contexts)
+        return np.stack([means - deviations, means + deviations], axis=1), np.full(2, 0.5)
+
+    def _new_reader(self, width: int | None) -> ContextReader:
+        return DenseReader(width)
+
+    def _check_actions(self, rows: Any, actions: Any) -> Array:
+        checked = check_continuous_actions(_one_each(rows, actions))
+        bounds = check_bounds(self.bounds)
+        if bounds is not None:
+            _check_within(checked, bounds)
+        return checked
+
+    def _action_bounds(self) -> tuple[float, float]:
+        bounds = check_bounds(self.bounds)
+        if bounds is None:
+            return -sys.float_info.max, math.inf
+        return math.nextafter(bounds[0], math.inf), bounds[1]
+
+    def _rewards(self, rounds: int, rewards: Any) -> tuple[Rewards, int | None]:
+        if not callable(rewards):
+            raise InvalidInput(f"rewards: found {type(rewards).__name__}, expected a function of rows and actions")
+        ends = check_reward_range(self.reward_range)
+        return Rewards(lambda rows, actions: check_rewards(rewards(rows, actions), ends)), None
+
+
+def check_bounds(bounds: Any) -> Bounds | None:
+    return None if bounds is None else check_pair("bounds", bounds, "lowest action", "highest action")
+
+
+def _one_each(rows: Any, actions: Any) -> Any:
+    found = len(np.atleast_1d(actions))
+    if found != len(rows):
+        raise InvalidInput(f"actions: found {found}, expected one for each of {len(rows)} contexts")
+    return actions
+
+
+def _check_within(actions: Floats, bounds: Bounds) -> None:
+    """Strictly: at an end lies what was cut off there, which has a probability and no density."""
+    low, high = bounds
+    wrong = ~((low < actions) & (actions < high))
+    if not wrong.any():
+        return
+    row = int(np.argmax(wrong))
+    action, where = actions[row], f"actions between {low:g} and {high:g}, the bounds"
+    if action in (low, high):
+        raise InvalidInput(
+            f"action, row {row}: found {action:g}, an end of the bounds, expected {where}. An action that was clipped"
+            " (or rounded) to an end has a probability and no density: log what was drawn before it was clipped, or"
+            " leave such rows out"
+        )
+    raise InvalidInput(f"action, row {row}: found {action:g}, expected {where}")

@@ -1,0 +1,114 @@
+"""`ContinuousBandit`, the learner to begin with where the action is a number: a price, a dose, a bid."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+
+from o2pl.action_names import Names
+from o2pl.errors import InvalidInput
+from o2pl.features import Settled
+from o2pl.learners.continuous import Bounds, ContinuousEstimator, check_bounds
+from o2pl.learners.discrete import as_exploration
+from o2pl.learners.engine import Engine, Parts
+from o2pl.learners.member import LINEAR, QUADRATIC, Member
+from o2pl.learners.schedules import Geometric, as_schedule
+from o2pl.learners.stream import UniformStream
+from o2pl.log import Log
+from o2pl.objectives.squares import LeastSquares
+from o2pl.policies.cells import Cells
+from o2pl.policies.curve import Curve
+from o2pl.protocols import Exploration, FeatureMap, Floats
+from o2pl.validation import check_count, check_reward_range, to_reward
+
+_FEW = 9  # inputs whose products are learned from too: a row costs the square of the number of terms
+_RATIO = 10.0  # of the bounds, from which on actions are compared by their ratio
+_OFTEN = Geometric(growth=1.25, ease=100.0)  # a checkpoint costs more than the rows it learns from
+_FINE = 8  # places in a cell at which the best action is looked for
+
+
+@dataclass(eq=False, repr=False)
+class ContinuousBandit(ContinuousEstimator):
+    """A contextual bandit for a real-valued action within bounds: the learner to begin with.
+
+    It learns the reward as a curve over the action, whose shape depends on the context, and acts near the top of it:
+    widely while little is known, and ever more narrowly. The propensity is the exact density of what is played.
+
+    Parameters
+    ----------
+    bounds
+        The lowest and the highest action. All actions lie between them.
+    spacing
+        "linear"; "log" compares actions by their ratio, as prices from 1 to 100 want it; "auto": "log" where both
+        bounds are above 0 and lie a factor of 10 or more apart.
+    features
+        The feature map. "auto": standardised contexts and, of up to nine columns, their products.
+    schedule
+        When to learn, as for `O2PL`.
+    reward_range
+        The lowest and the highest reward there can be.
+    exploration
+        ε: a share of decisions that are drawn anywhere between the bounds; every density is at least ε times theirs.
+    cells
+        The density is a staircase of so many steps; no decision is narrower than one.
+    random_state
+        Seed, numpy Generator or None.
+    """
+
+    bounds: Bounds | None = None
+    _: KW_ONLY
+    spacing: str = "auto"
+    features: FeatureMap | str = "auto"
+    schedule: Any = "geometric"
+    reward_range: tuple[float, float] = (0.0, 1.0)
+    exploration: float | Exploration = 0.0
+    cells: int = 32
+    random_state: Any = None
+
+    def predict(self, contexts: Any) -> Floats:
+        """The action with the highest expected reward in each context, [n]."""
+        places = self.cells * _FINE
+        policy, params, features = self._parts(self._reader.rows(contexts))
+        best = policy.along(params, features, places).argmax(axis=1)
+        return policy.cells.actions((best + 0.5) / places)
+
+    def predict_reward(self, contexts: Any, actions: Any) -> Floats:
+        """The expected reward of each action, as far as it is known. [n]"""
+        rows = self._reader.rows(contexts)
+        policy, params, features = self._parts(rows)
+        shares, _ = policy.forward(params, features, self._check_actions(rows, actions))
+        return np.asarray(to_reward(-shares, self.reward_range))
+
+    def _parts(self, rows: Any) -> tuple[Curve, Floats, Floats]:
+        """The policy, its parameters and the features of these rows."""
+        member: Any = self._begun().members[0]
+        return member.policy, member.params, member.seen.features.transform(member.seen.state, rows)
+
+    # -- how an engine is put together
+
+    def _cells(self) -> Cells:
+        bounds = check_bounds(self.bounds)
+        if bounds is None:
+            raise InvalidInput("bounds: found None, expected the lowest and the highest action, such as (5, 20)")
+        if self.spacing not in ("auto", "linear", "log"):
+            raise InvalidInput(f'spacing: found {self.spacing!r}, expected "auto", "linear" or "log"')
+        wide = bounds[0] > 0 and bounds[1] / bounds[0] >= _RATIO
+        log = wide if self.spacing == "auto" else self.spacing == "log"
+        return Cells(bounds, check_count("cells", self.cells), log)
+
+    def _make_engine(self, width: int, n_actions: int | None, names: Names = ()) -> Engine:
+        features: Any = self.features
+        if isinstance(features, str):
+            if features != "auto":
+                raise InvalidInput(f'features: found {features!r}, expected "auto" or a feature map')
+            features = Settled(QUADRATIC if width <= _FEW else LINEAR)
+        exploration = as_exploration(self.exploration)
+        policy = Curve(self._cells(), width)
+        schedule = _OFTEN if self.schedule == "geometric" else as_schedule(self.schedule)
+        parts = Parts(
+            [Member(features)], [policy], LeastSquares(), schedule, None, 1.0, exploration
+        )  # fmt: skip
+        log = Log(width, continuous=True, reward_range=check_reward_range(self.reward_range))
+        return Engine(parts, self._new_reader(width), log, UniformStream(self.random_state))

@@ -1,0 +1,159 @@
+"""A real-valued action within bounds: one of K cells by a softmax, then anywhere in that cell alike.
+
+    π(a|x) = p_k(x) K / (high - low)                for a in cell k, of equal width
+    π(a|x) = p_k(x) K / (a log(high / low))         with `log`: cells of equal ratio, alike in log a
+
+The density is that of what is played, exactly: nothing is cut off, nothing piles up at the ends, no action has a
+probability of its own. It may have any shape, and it integrates to 1 over the bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from o2pl.compiled import compiled_in_order
+from o2pl.errors import InvalidInput
+from o2pl.features.basic import project
+from o2pl.protocols import Array, Floats, Pullback
+from o2pl.storage import storable
+from o2pl.validation import check_count, check_pair
+
+_EDGE = 1e-9  # of a cell's width, which no action comes nearer to an edge: rounding never moves one to the next cell
+
+
+@storable
+@dataclass(frozen=True)
+class Cells:
+    """Parameters: W [K, d], flattened: the scores of the cells."""
+
+    bounds: tuple[float, float]
+    count: int = 32
+    log: bool = False
+    continuous = True
+
+    def __post_init__(self) -> None:
+        low, _ = check_pair("bounds", self.bounds, "lowest", "highest")
+        check_count("cells", self.count)
+        if self.log and low <= 0:
+            raise InvalidInput(f'bounds: found {self.bounds!r} with spacing="log", expected a lowest action > 0')
+
+    @cached_property
+    def numbers(self) -> Floats:
+        """As kernels read it: low, high, and log(high / low), or 0."""
+        low, high = self.bounds
+        return np.array([low, high, math.log(high / low) if self.log else 0.0])
+
+    def place(self, actions: Floats) -> Floats:
+        """Of actions between the bounds, in [0, 1]."""
+        low, high = self.bounds
+        if self.log:
+            return np.asarray(np.log(actions / low) / math.log(high / low))
+        return np.asarray((actions - low) / (high - low))
+
+    def actions(self, places: Floats) -> Floats:
+        """At these places, in (low, high)."""
+        out = np.empty(np.shape(places))
+        actions_at(np.ravel(places), self.numbers, out.reshape(-1))
+        return out
+
+    def width(self, actions: Floats) -> Floats:
+        """da of each action's cell: the density in it is p_k / da."""
+        low, high = self.bounds
+        return np.asarray(actions * math.log(high / low) if self.log else np.full(np.shape(actions), high - low)) / (
+            self.count
+        )
+
+    def n_params(self, n_features: int) -> int:
+        return self.count * n_features
+
+    def init(self, n_features: int, generator: np.random.Generator | None = None) -> Floats:
+        return np.zeros(self.n_params(n_features))
+
+    def forward(self, params: Floats, features: Floats, actions: Array) -> tuple[Floats, Pullback]:
+        """Log π(a_s|x_s), [n], and its pullback."""
+        W = params.reshape(self.count, -1)
+        scores = features @ W.T
+        scores -= scores.max(axis=1, keepdims=True)
+        log_pi = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+        played = (np.arange(len(actions)), self.cell(actions))
+
+        def pullback(cotangent: Floats) -> Floats:
+            pulled = -np.exp(log_pi) * cotangent[:, None]
+            pulled[played] += cotangent
+            return np.asarray(pulled.T @ features, np.float64).reshape(-1)
+
+        return log_pi[played] - np.log(self.width(actions)), pullback
+
+    def scores(self, params: Floats, features: Floats) -> Floats:
+        """Of the cells, [n, K]."""
+        W = params.reshape(self.count, -1)
+        return project(features.astype(np.float64), W, np.zeros(self.count))
+
+    def cell(self, actions: Floats) -> Array:
+        return np.clip((self.place(actions) * self.count).astype(np.int64), 0, self.count - 1)
+
+    def moments(self, probabilities: Floats) -> tuple[Floats, Floats]:
+        """Mean and deviation of the action, given the probabilities of the cells. [n, K] -> [n], [n]"""
+        edges = self.actions(np.arange(self.count + 1) / self.count)
+        low, high = edges[:-1], edges[1:]
+        first, second = (low + high) / 2, (low**2 + low * high + high**2) / 3
+        if self.log:  # da / a within a cell: E[a] = Δa / Δ log a, E[a²] = Δa² / 2 Δ log a
+            logs = np.diff(np.log(edges))
+            first, second = np.diff(edges) / logs, np.diff(edges**2) / (2 * logs)
+        mean = probabilities @ first
+        return mean, np.sqrt(np.maximum(probabilities @ second - mean**2, 0.0))
+
+    def density(self, probabilities: Floats, actions: Floats) -> Floats:
+        """Of actions, given the probabilities of the cells; 0 beyond the bounds. [n, K], [n] -> [n]"""
+        low, high = self.bounds
+        inside = (low <= actions) & (actions <= high)
+        within = np.where(inside, actions, low)
+        played = probabilities[np.arange(len(actions)), self.cell(within)]
+        return np.where(inside, played / self.width(within), 0.0)
+
+    def draw(self, probabilities: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
+        """One action for each row from one uniform number each, and its density. [n, K], [n]"""
+        actions, densities = np.empty(len(uniforms)), np.empty(len(uniforms))
+        draw_numbers(np.ascontiguousarray(probabilities), uniforms, self.numbers, actions, densities)
+        return actions, densities
+
+
+@compiled_in_order
+def action_at(place: float, within: Floats) -> float:
+    """Between the bounds, whatever rounding does."""
+    low, high, ratio = within[0], within[1], within[2]
+    action = low * math.exp(place * ratio) if ratio > 0 else low + place * (high - low)
+    return float(min(max(action, low), high))
+
+
+@compiled_in_order
+def actions_at(places: Floats, within: Floats, out: Floats) -> None:
+    for s in range(len(places)):
+        out[s] = action_at(places[s], within)
+
+
+@compiled_in_order
+def draw_number(probabilities: Floats, uniform: float, within: Floats) -> tuple[float, float]:
+    """An action and its density, by inversion: what is left of the number is the place in the cell. [K]"""
+    K, below, chosen = len(probabilities), 0.0, 0
+    for k in range(K):
+        if probabilities[k] > 0:
+            chosen = k  # rounding may leave the sum a hair below 1: the last possible cell takes the rest
+            if uniform < below + probabilities[k]:
+                break
+            below += probabilities[k]
+    p = probabilities[chosen]
+    left = min(max((uniform - below) / p, _EDGE), 1 - _EDGE)
+    action = action_at((chosen + left) / K, within)
+    return action, p * K / (action * within[2] if within[2] > 0 else within[1] - within[0])
+
+
+@compiled_in_order
+def draw_numbers(probabilities: Floats, uniforms: Floats, within: Floats, actions: Floats, densities: Floats) -> None:
+    """`draw_number` of each row. probabilities [n, K]"""
+    for s in range(len(uniforms)):
+        actions[s], densities[s] = draw_number(probabilities[s], uniforms[s], within)

@@ -1,0 +1,139 @@
+"""The reward as a curve over the action, whose shape depends on the context.
+
+    f(x, a) = Σ_i θ_i s_i P_{j_i}(a) φ_{m_i}(x)
+
+P_j are Legendre polynomials of the action's place between its bounds, of mean square 1; φ a constant, the inputs and,
+where they are few, their products. Terms have a total degree of at most `degree` in the action and the inputs. s_i is
+1, halved for each power of the action beyond the square: curves are smooth unless the log says otherwise.
+
+It acts by several draws θ_1, ..., θ_S from what the log leaves possible. Each takes the best action of its own curve,
+as sharply as noise lets one tell, and they act in equal shares: far apart while little is known, as one in the end.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from o2pl.compiled import compiled
+from o2pl.features.basic import project
+from o2pl.policies.cells import Cells
+from o2pl.protocols import Array, Floats, Ints, Pullback
+from o2pl.storage import storable
+
+_SMOOTH = 2  # powers of the action up to which s = 1
+
+
+@storable
+@dataclass(frozen=True)
+class Curve:
+    """Parameters: how sharply it acts, θ [D], then θ_1, ..., θ_S. `inputs`: of the features, after the constant."""
+
+    cells: Cells
+    inputs: int
+    degree: int = 4
+    draws: int = 8
+    spread: float = 0.7  # of the draws, in deviations of what the log leaves possible
+    sharpness: float = 40.0  # e^-1 for a reward that is lower by 1/40 of the noise's deviation
+    continuous = True
+
+    def terms(self, n_features: int) -> tuple[Ints, Ints, Floats]:
+        """Power of the action, feature, and s of each term. [D]"""
+        return _terms(self.degree, self.inputs, n_features)
+
+    def n_params(self, n_features: int) -> int:
+        return 1 + (1 + self.draws) * len(self.terms(n_features)[0])
+
+    def init(self, n_features: int, generator: np.random.Generator | None = None) -> Floats:
+        return np.zeros(self.n_params(n_features))
+
+    def join(self, centre: Floats, deviations: Floats, noise: float) -> Floats:
+        """Parameters of θ [D], of deviations in units of the noise's [S, D], and of the noise's variance."""
+        scale = math.sqrt(noise)
+        draws = centre + self.spread * scale * deviations
+        return np.concatenate([[self.sharpness / scale], centre, draws.reshape(-1)])
+
+    def centre(self, params: Floats) -> Floats:
+        """θ [D]"""
+        return params[1 : 1 + (len(params) - 1) // (1 + self.draws)]
+
+    def design(self, features: Floats, actions: Floats) -> Floats:
+        """Terms of rows, so that f = design · θ. [n, D]"""
+        terms = self.terms(features.shape[1])
+        out = np.empty((len(actions), len(terms[0])))
+        fill_design(features, self.cells.place(actions), *terms, self.degree, out)
+        return out
+
+    def forward(self, params: Floats, features: Floats, actions: Array) -> tuple[Floats, Pullback]:
+        """f(x_s, a_s), [n], and its pullback."""
+        rows, theta = self.design(features, actions), self.centre(params)
+
+        def pullback(cotangent: Floats) -> Floats:
+            gradient = np.zeros_like(params)
+            gradient[1 : 1 + len(theta)] = cotangent @ rows
+            return gradient
+
+        return rows @ theta, pullback
+
+    def scores(self, params: Floats, features: Floats) -> Floats:
+        """f of each cell's middle, [n, K]."""
+        return self.along(params, features, self.cells.count)
+
+    def along(self, params: Floats, features: Floats, places: int) -> Floats:
+        """f at the middles of so many equal parts of the bounds, [n, places]."""
+        W = self._weights(self.centre(params)[None], features.shape[1], places)[0]
+        return project(features.astype(np.float64), W.reshape(places, -1), np.zeros(places))
+
+    def acting(self, params: Floats, n_features: int) -> list[tuple[Cells, Floats]]:
+        """The draws, each as a softmax over cells."""
+        draws = params[0] * params[1:].reshape(1 + self.draws, -1)[1:]
+        return [(self.cells, own) for own in self._weights(draws, n_features, self.cells.count)]
+
+    def _weights(self, thetas: Floats, n_features: int, places: int) -> Floats:
+        """Of the features, at each place: [places · n_features] for each θ of thetas [S, D]."""
+        powers, features, scales = self.terms(n_features)
+        W = np.zeros((self.degree + 1, len(thetas), n_features))
+        W[powers, :, features] = (scales * thetas).T
+        made = _basis(self.degree, places) @ W.reshape(self.degree + 1, -1)
+        return np.ascontiguousarray(made.reshape(places, len(thetas), -1).swapaxes(0, 1)).reshape(len(thetas), -1)
+
+
+@lru_cache(maxsize=16)
+def _terms(degree: int, inputs: int, n_features: int) -> tuple[Ints, Ints, Floats]:
+    order = np.where(np.arange(n_features) <= inputs, 1, 2)
+    order[0] = 0
+    powers, features = np.nonzero(np.arange(degree + 1)[:, None] + order <= degree)
+    return powers, features, 0.5 ** np.maximum(powers - _SMOOTH, 0.0)
+
+
+@lru_cache(maxsize=16)
+def _basis(degree: int, places: int) -> Floats:
+    """P_j of the middles of equal parts, [places, degree + 1]."""
+    out = np.empty((places, degree + 1))
+    for k in range(places):
+        legendre((k + 0.5) / places, out[k])
+    return out
+
+
+@compiled
+def legendre(place: float, out: Floats) -> None:
+    """P_0, P_1, ... at a place in [0, 1], of mean square 1 over it."""
+    x, before, last = 2 * place - 1, 0.0, 1.0
+    for j in range(len(out)):
+        out[j] = last * math.sqrt(2 * j + 1)
+        before, last = last, ((2 * j + 1) * x * last - j * before) / (j + 1)
+
+
+@compiled
+def fill_design(
+    features: Floats, places: Floats, powers: Ints, which: Ints, scales: Floats, degree: int, out: Floats
+) -> None:
+    """features [n, width], out [n, D]"""
+    curve = np.empty(degree + 1)
+    for r in range(len(places)):
+        legendre(places[r], curve)
+        for i in range(len(powers)):
+            out[r, i] = scales[i] * curve[powers[i]] * features[r, which[i]]
