@@ -10,7 +10,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import chisquare, kstest
 
-from o2pl.features import Chain, Fourier, Intercept, Quadratic, Standardise
+from o2pl.features import Chain, Fourier, Intercept, Quadratic, Standardise, UserItems
 from o2pl.objectives import PessimisticLog, Phi, PolicyValue, ridge_control
 from o2pl.policies import ActionWise, FiniteClass, Gaussian, Softmax, SparseSoftmax, ThresholdClass, UniformMixture
 from o2pl.policies.likelihood import log_likelihood, log_probabilities, probabilities
@@ -270,6 +270,8 @@ MAPS = {
     "quadratic of projections": Quadratic(most=2, projected=3),
     "fourier": Fourier(20),
     "all of them": Chain((Standardise(), Quadratic(), Fourier(30), Intercept())),
+    "user and items": UserItems(shared=1),
+    "user and items, projected": UserItems(shared=2, most=1),
 }
 
 

@@ -26,6 +26,7 @@ ELSEWHERE = {  # module: where it is tested, or why it is not
 ACROSS = {  # tests of more than one module
     "test_benchmarks.py": "the bench, outside the package",
     "test_peers.py": "the bench, outside the package",
+    "test_practice.py": "tasks of the guide's page of practice, as users write them",
     "test_compiled.py": "the package `compiled` itself",
     "test_core.py": "the extras, and the core without them",
     "test_contracts.py": "every policy and every feature map",

@@ -15,7 +15,8 @@ hold: `act`, `update`, `partial_fit`, `fit`, `predict`, `run`, `save`; `load` br
 """
 
 from o2pl.ahead import warm_up
-from o2pl.decisions import Decision
+from o2pl.contexts import Offer
+from o2pl.decisions import Decision, ListDecision
 from o2pl.errors import InvalidInput, MissingExtra
 from o2pl.evaluation.evaluate import Evaluation, evaluate
 from o2pl.evaluation.sequences import ConfidenceSequence, confidence_sequence
@@ -61,9 +62,11 @@ __all__ = [
     "Hashed",
     "Interactions",
     "InvalidInput",
+    "ListDecision",
     "Log",
     "Member",
     "MissingExtra",
+    "Offer",
     "Replay",
     "Run",
     "SafeImprovement",

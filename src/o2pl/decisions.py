@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import math
 import os
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -33,6 +35,12 @@ class Decision(_Pair):
     """
 
     kept: tuple[int, Any, Any] | None = None  # number, context, and where that is bytes, the type of its numbers
+    place: int | None = None  # of an item that is known by its id, among those that could be played
+
+    @property
+    def played(self) -> Any:
+        """The action as a log has it: the place of an item, and not its id."""
+        return self.action if self.place is None else self.place
 
     @property
     def number(self) -> int:
@@ -58,6 +66,44 @@ class Decision(_Pair):
         """What was decided for, as it is now. Returns itself."""
         self.kept = next_number() if number is None else number, as_it_is(context), None
         return self
+
+
+class ListDecision(Decision):
+    """Items in order, none twice, and the probability of the whole list; it unpacks to these two.
+
+    Slot after slot is drawn from the policy among the items that are left, so the propensity is the product of the
+    `propensities` of the slots. `update(decision, rewards)` takes a reward for each slot, or one for the whole list.
+    """
+
+    decisions: tuple[Decision, ...] = ()  # of the slots
+
+    @classmethod
+    def of(cls, decisions: Sequence[Decision]) -> Self:
+        made = cls([one.action for one in decisions], math.prod(one.propensity for one in decisions))
+        made.decisions = tuple(decisions)
+        return made
+
+    @property
+    def actions(self) -> list[Any]:
+        return [one.action for one in self.decisions]
+
+    @property
+    def propensities(self) -> list[float]:
+        """Of each slot's item among those that were left."""
+        return [one.propensity for one in self.decisions]
+
+    @property
+    def id(self) -> str:
+        """The ids of the slots' decisions."""
+        return _JOINED.join(one.id for one in self.decisions)
+
+
+_JOINED = "+"
+
+
+def listed_ids(given: Any) -> list[str] | None:
+    """The slots' ids, where this is the id of a list."""
+    return given.split(_JOINED) if isinstance(given, str) and _JOINED in given else None
 
 
 # -- ids

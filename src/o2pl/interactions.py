@@ -11,6 +11,8 @@ import numpy as np
 
 from o2pl.action_names import Names, are_words, check_names, names_in, numbers_of
 from o2pl.contexts.frames import as_frame, is_frame
+from o2pl.contexts.offers import kind_of_contexts, placed
+from o2pl.contexts.readers import OfferReader
 from o2pl.contexts.records import Records, are_records
 from o2pl.decisions import check_ids, id_of, numbers_for
 from o2pl.errors import InvalidInput
@@ -50,9 +52,9 @@ class Interactions:
     Parameters
     ----------
     contexts
-        Numbers [n, d], a frame (pandas, polars, Arrow), dictionaries, action sets of dictionaries, `ActionSets` (one
-        row of numbers per action) or `SparseRows`. Frames and dictionaries are kept as they are: every learner reads
-        them in its own way.
+        Numbers [n, d], a frame (pandas, polars, Arrow), dictionaries, action sets of dictionaries, pairs (user, items)
+        or `Offer`s, `ActionSets` (one row of numbers per action) or `SparseRows`. Frames and dictionaries are kept as
+        they are: every learner reads them in its own way.
     actions
         Whole numbers from 0, words, or real numbers if `continuous`. Words become their places in `action_names`. [n]
     rewards
@@ -97,7 +99,7 @@ class Interactions:
         contexts = _check_any_contexts(self.contexts)
         sets = isinstance(contexts, ActionSets) or (isinstance(contexts, Records) and contexts.sizes is not None)
         action_names = check_names(self.action_names) if len(self.action_names) else ()
-        actions = check_column("action", self.actions)
+        actions = check_column("action", placed(self.contexts, self.actions))
         if are_words(actions):
             action_names = action_names or names_in(actions)
             actions = numbers_of(actions, action_names)
@@ -180,6 +182,11 @@ class Interactions:
         """In [-1, 0], -1 for the best reward; minus the rewards where the range is not known. [n]"""
         return -self.rewards if self.reward_range is None else np.asarray(to_loss(self.rewards, self.reward_range))
 
+    @property
+    def slots(self) -> Ints | None:
+        """The place in a list that each row was decided for, from 0; None where decisions stand alone. [n]"""
+        return getattr(self.contexts, "slots", None)
+
     def blocks(self) -> Iterator[slice]:
         """Slices of at most `BLOCK` rows, one after another."""
         for start in range(0, len(self), BLOCK):
@@ -226,6 +233,8 @@ def _check_any_contexts(contexts: Any) -> Any:
         return as_frame(contexts)
     if are_records(contexts):
         return contexts if isinstance(contexts, Records) else Records.of(contexts)
+    if not isinstance(contexts, ActionSets) and kind_of_contexts(contexts) == "offer":
+        return OfferReader().rows(contexts)
     if isinstance(contexts, ActionSets):
         return check_action_sets(contexts)
     return check_sparse_rows(contexts) if isinstance(contexts, SparseRows) else check_contexts(contexts)

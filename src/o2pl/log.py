@@ -57,17 +57,17 @@ class Column(Protocol):
 class DenseColumn:
     """Rows of `width` numbers."""
 
-    def __init__(self, width: int, buffers: Buffers) -> None:
-        self._buffers = buffers
-        self.values: Floats = buffers.make("values", (_FIRST, width), np.float32)
+    def __init__(self, width: int, buffers: Buffers, name: str = "values") -> None:
+        self._buffers, self._name = buffers, name
+        self.values: Floats = buffers.make(name, (_FIRST, width), np.float32)
 
     def extend(self, n: int, rows: Floats) -> None:
-        self.values = self._buffers.grown("values", self.values, n + len(rows))
+        self.values = self._buffers.grown(self._name, self.values, n + len(rows))
         self.values[n : n + len(rows)] = rows
 
     def append(self, n: int, entry: Floats) -> None:
         if n == len(self.values):
-            self.values = self._buffers.grown("values", self.values, n + 1)
+            self.values = self._buffers.grown(self._name, self.values, n + 1)
         self.values[n] = entry
 
     def view(self, n: int) -> Floats:
@@ -121,10 +121,12 @@ class SparseColumn:
 
 
 class SetsColumn:
-    """`ActionSets` of rows of another kind."""
+    """`ActionSets` of rows of another kind. Ids and places in lists are kept from when there are any."""
 
-    def __init__(self, inner: DenseColumn | SparseColumn) -> None:
-        self.inner, self.sets = inner, np.zeros(_FIRST + 1, np.int64)
+    def __init__(self, inner: DenseColumn | SparseColumn, shared: DenseColumn | None = None) -> None:
+        self.inner, self.shared, self.sets = inner, shared, np.zeros(_FIRST + 1, np.int64)
+        self.item_ids: Ints | None = None
+        self.slots: Ints | None = None
 
     def append(self, n: int, entry: ActionSets) -> None:
         self.extend(n, entry)
@@ -133,21 +135,48 @@ class SetsColumn:
         total = int(self.sets[n])
         self.sets = Buffers().grown("", self.sets, n + len(rows) + 1)
         self.inner.extend(total, rows.values)
+        if self.shared is not None and rows.shared is not None:
+            self.shared.extend(n, rows.shared)
+        if self.item_ids is not None or rows.item_ids is not None:
+            self.item_ids = _extended(self.item_ids, total, rows.item_ids, len(rows.values), _NO_ID)
+        if self.slots is not None or rows.slots is not None:
+            self.slots = _extended(self.slots, n, rows.slots, len(rows), 0)
         self.sets[n + 1 : n + len(rows) + 1] = total + rows.offsets[1:]
 
     def view(self, n: int) -> ActionSets:
-        return ActionSets(self.inner.view(int(self.sets[n])), self.sets[: n + 1])
+        total = int(self.sets[n])
+        return ActionSets(
+            self.inner.view(total),
+            self.sets[: n + 1],
+            None if self.shared is None else self.shared.view(n),
+            None if self.item_ids is None else self.item_ids[:total],
+            None if self.slots is None else self.slots[:n],
+        )
 
     def arrays(self, n: int) -> dict[str, Array]:
-        return {"sets": self.sets[: n + 1], **self.inner.arrays(int(self.sets[n]))}
+        sets = self.view(n)
+        more = {name: getattr(sets, name) for name in _OF_SETS if getattr(sets, name) is not None}
+        return {"sets": sets.offsets, **more, **self.inner.arrays(int(self.sets[n]))}
 
     def rows_of(self, arrays: dict[str, Array]) -> ActionSets:
-        return ActionSets(self.inner.rows_of(arrays), arrays["sets"])
+        return ActionSets(self.inner.rows_of(arrays), arrays["sets"], *(arrays.get(name) for name in _OF_SETS))
+
+
+_OF_SETS = ("shared", "item_ids", "slots")
+_NO_ID = -1
+
+
+def _extended(column: Ints | None, n: int, more: Ints | None, size: int, fill: int) -> Ints:
+    """The column with `size` numbers more, from place n on; `fill` where there are none."""
+    grown = np.full(max(n + size, _FIRST), fill) if column is None else Buffers().grown("", column, n + size)
+    grown[n : n + size] = fill if more is None else more
+    return grown
 
 
 class Log:
     """Interactions so far. A view of the columns copies nothing; rows are appended and never changed.
 
+    `shared`: of action sets, how many numbers the actions share beside their own; None: nothing is shared.
     `folder`: where the buffers lie as memory-mapped files, for logs larger than memory; None: in memory.
     """
 
@@ -161,14 +190,17 @@ class Log:
         n_actions: int | None = None,
         reward_range: RewardRange | None = (0.0, 1.0),
         action_names: Names = (),
+        shared: int | None = None,
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
         self.action_names = action_names
         self.width, self.continuous, self.n_actions, self.reward_range = width, continuous, n_actions, reward_range
-        self.action_sets, self.sparse = action_sets, sparse
+        self.action_sets, self.sparse, self.shared = action_sets, sparse, shared
         self._buffers = Buffers(folder)
-        rows = (SparseColumn if sparse else DenseColumn)(width, self._buffers)
-        self.contexts: Any = SetsColumn(rows) if action_sets else rows
+        own = width if shared is None else width - 1 - shared  # see `ActionSets.inputs`
+        rows = (SparseColumn if sparse else DenseColumn)(own, self._buffers)
+        of_user = None if shared is None else DenseColumn(shared, self._buffers, "shared")
+        self.contexts: Any = SetsColumn(rows, of_user) if action_sets else rows
         self._actions = self._buffers.make("actions", (_FIRST,), np.float64 if continuous else np.int64)
         self._rewards = self._buffers.make("rewards", (_FIRST,), np.float64)
         self._propensities = self._buffers.make("propensities", (_FIRST,), np.float64)
@@ -185,6 +217,7 @@ class Log:
         return Log(
             self.width, action_sets=self.action_sets, sparse=self.sparse, continuous=self.continuous,
             n_actions=self.n_actions, reward_range=self.reward_range, action_names=self.action_names,
+            shared=self.shared,
         )  # fmt: skip
 
     def reserve(self, more: int) -> None:

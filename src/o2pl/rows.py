@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,14 @@ from o2pl.protocols import Floats, Ints
 class ActionSets:
     """Contexts whose number of actions varies: one feature row per (context, action), set after set.
 
-    Set s is `values[offsets[s]:offsets[s + 1]]`, one row per action.
+    Set s is `values[offsets[s]:offsets[s + 1]]`, one row per action. Sparse rows hold what is shared among their own.
     """
 
     values: Any  # [total, d], or SparseRows of length total
     offsets: Ints  # [n + 1]
+    shared: Floats | None = None  # what the actions of a set share, such as the user: [n, d_user]
+    item_ids: Ints | None = None  # codes of the items, -1 where an item has no id: [total]
+    slots: Ints | None = None  # the place in a list that each set was on offer for, from 0: [n]
 
     @classmethod
     def of(cls, sets: Sequence[Any]) -> ActionSets:
@@ -40,7 +43,33 @@ class ActionSets:
 
     def __getitem__(self, rows: slice | Ints) -> ActionSets:
         own, offsets = _entries(self.offsets, rows)
-        return ActionSets(self.values[own], offsets)
+        shared: Any = None if self.shared is None else self.shared[rows]
+        slots: Any = None if self.slots is None else self.slots[rows]
+        item_ids = None if self.item_ids is None else self.item_ids[own]
+        return ActionSets(self.values[own], offsets, shared, item_ids, slots)
+
+    def with_values(self, values: Any) -> ActionSets:
+        """The same sets, their actions described by other rows, which hold all there is to say."""
+        return replace(self, values=values, shared=None)
+
+    @property
+    def inputs(self) -> Any:
+        """What features are made of, a row per action: its own; with shared ones (place in the list, shared, own)."""
+        return self.values if self.shared is None else self._joined(self.values, self.owner)
+
+    def played(self, actions: Ints) -> Any:
+        """The inputs of one action of each set."""
+        values = self.values[self.offsets[:-1] + actions]
+        return values if self.shared is None else self._joined(values, slice(None))
+
+    def _joined(self, values: Floats, owner: Any) -> Floats:
+        assert self.shared is not None
+        out = np.zeros((len(values), 1 + self.shared.shape[1] + values.shape[1]), np.float32)
+        if self.slots is not None:
+            out[:, 0] = self.slots[owner]
+        out[:, 1 : 1 + self.shared.shape[1]] = self.shared[owner]
+        out[:, 1 + self.shared.shape[1] :] = values
+        return out
 
     @property
     def sizes(self) -> Ints:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -60,9 +61,18 @@ def check_context(context: Any, width: int | None = None) -> Floats:
 
 def check_action_sets(sets: Any, width: int | None = None) -> ActionSets:
     checked = sets if isinstance(sets, ActionSets) else ActionSets.of(sets)
+    for name, column, size in (
+        ("shared", checked.shared, len(checked)),
+        ("slots", checked.slots, len(checked)),
+        ("item_ids", checked.item_ids, len(checked.values)),
+    ):
+        if column is not None and len(column) != size:
+            raise InvalidInput(f"{name} of action sets: found {len(column)} rows, expected {size}")
+    if checked.shared is not None:
+        check_contexts(checked.shared.reshape(len(checked), -1) if checked.shared.size else np.zeros((1, 1)))
     if isinstance(checked.values, SparseRows):
         _check_offsets("action sets", checked.offsets, len(checked.values), least=1)
-        return ActionSets(check_sparse_rows(checked.values, width), checked.offsets)
+        return replace(checked, values=check_sparse_rows(checked.values, width))
     if width is not None and checked.values.shape[1] != width:
         raise InvalidInput(f"action sets: found {checked.values.shape[1]} features, expected {width}")
     _check_offsets("action sets", checked.offsets, len(checked.values), least=1)

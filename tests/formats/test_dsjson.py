@@ -12,6 +12,7 @@ from pyarrow import parquet
 from tests.formats.vw_logs import events, learned, real_events, slot_events, write_events
 
 from o2pl import InvalidInput
+from o2pl.contexts.sets import split_set
 from o2pl.formats.bad import BadRows
 from o2pl.formats.columns import log_of
 from o2pl.formats.dsjson import read_dsjson, write_dsjson
@@ -128,9 +129,11 @@ def test_a_log_to_learn_from() -> None:
     assert log.contexts[0] == kept[0]["c"]
     slots = log_of(table_of(slot_events(5)), BadRows("log"))
     assert slots.contexts.sizes.tolist() == [4, 3] * 5
-    shared, items = slots.contexts[1]
+    assert slots.slots is not None
+    assert slots.slots.tolist() == [0, 1] * 5
+    shared, items = split_set(slots.contexts[1])
     event = slot_events(1)[0]
-    assert shared["slot"] == {"Slot": {"low": 1}}
+    assert shared["slot"] == {"Slot": {"low": 1}, "place": "1"}
     assert items[slots.actions[1]] == event["c"]["_multi"][event["_outcomes"][1]["_a"][0]]
     real = log_of(table_of(real_events(5)), BadRows("log"))
     assert real.continuous

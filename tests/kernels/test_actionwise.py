@@ -34,10 +34,14 @@ def sets_case(seed: int, n: int, largest: int, alpha: float, spread: float = 1.0
     return features, log, generator.normal(size=d)
 
 
+def fused(log: PessimisticLog, features: ActionSets) -> Any:
+    return actionwise_value(log, lambda sets: features[sets].values, features.offsets, features.values.shape[1])
+
+
 def same(features: Any, log: Any, params: Any) -> Any:
     before = params.copy()
     (value, gradient), (expected, slow) = (
-        f(params) for f in (actionwise_value(log, features), PolicyValue(ActionWise(), features, log))
+        f(params) for f in (fused(log, features), PolicyValue(ActionWise(), features, log))
     )
     assert value == pytest.approx(expected, rel=1e-9, abs=1e-12)
     np.testing.assert_allclose(gradient, slow, rtol=1e-6, atol=1e-9)
@@ -71,7 +75,7 @@ def test_edges() -> None:
 
 def test_the_gradient_is_that_of_finite_differences() -> None:
     features, log, params = sets_case(5, 40, 7, 1e3)
-    fast = actionwise_value(log, features)
+    fast = fused(log, features)
     units = 1e-6 * np.eye(len(params))
     slow = np.array([(fast(params + e)[0] - fast(params - e)[0]) / 2e-6 for e in units])
     np.testing.assert_allclose(fast(params)[1], slow, rtol=1e-5, atol=1e-7)

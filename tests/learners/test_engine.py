@@ -217,7 +217,7 @@ def tagged(name: str, generator: Any, tag: float) -> Any:
     if name.startswith("hashed"):
         return {**context, "tag": tag}
     if name.startswith("actionwise"):
-        return np.hstack([context, np.full((len(context), 1), tag, np.float32)])
+        return np.column_stack([context, tag - np.arange(len(context))]).astype(np.float32)  # of the first
     return np.append(context, np.float32(tag))
 
 

@@ -25,6 +25,7 @@ KINDS: dict[str, tuple[Any, Any]] = {
     "actionwise": (lambda: o2pl.Bandit(policy="actionwise", random_state=0), ITEMS),
     "hashed": (lambda: o2pl.Bandit(3, policy="hashed", random_state=0), WORDS),
     "pages": (lambda: o2pl.Bandit(policy="hashed actionwise", random_state=0), PAGES),
+    "users and items": (lambda: o2pl.Bandit(random_state=0), list(zip(X, ITEMS, strict=True))),
     "number": (lambda: o2pl.GaussianO2PL(random_state=0), list(X)),
 }
 

@@ -2,7 +2,8 @@
 
 from o2pl.contexts.dictionaries import DictionaryReader
 from o2pl.contexts.frames import Frame, as_frame
-from o2pl.contexts.readers import ContextReader, DenseReader, SetsReader, make_reader
+from o2pl.contexts.offers import Offer
+from o2pl.contexts.readers import ContextReader, DenseReader, OfferReader, SetsReader, make_reader
 from o2pl.contexts.records import Records
 from o2pl.contexts.schema import Schema
 
@@ -11,6 +12,8 @@ __all__ = [
     "DenseReader",
     "DictionaryReader",
     "Frame",
+    "Offer",
+    "OfferReader",
     "Records",
     "Schema",
     "SetsReader",

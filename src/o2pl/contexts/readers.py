@@ -1,8 +1,9 @@
-"""Readers of rows of numbers and of named columns."""
+"""Readers of rows of numbers and of named columns, of sets of them, and of users and items."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,19 +11,23 @@ import numpy as np
 from o2pl.compiled import compiled_in_order
 from o2pl.contexts.dictionaries import DictionaryReader
 from o2pl.contexts.frames import as_frame, as_mapping, has_names, is_frame
+from o2pl.contexts.offers import NO_ID, Offer, as_offer
 from o2pl.contexts.records import Records
-from o2pl.contexts.schema import Schema
+from o2pl.contexts.schema import OfferSchema, Schema
 from o2pl.contexts.sets import dictionary_sets
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Floats
 from o2pl.rows import ActionSets, Contexts
 from o2pl.validation import check_action_sets, check_context, check_contexts
 
+_NOBODY = np.empty(0, np.float32)
+_NO_USER = "found a user, expected items alone, with which this learner began; begin with both to learn products"
+
 
 class ContextReader(Protocol):
     """Raw contexts to checked rows."""
 
-    schema: Schema | None  # of the columns, where contexts have names
+    schema: Any  # a Schema or an OfferSchema of the columns, where contexts have names
 
     @property
     def width(self) -> int | None: ...  # numbers of a row; None: as many as the first has
@@ -112,6 +117,10 @@ class SetsReader:
             return dictionary_sets(self.inner, contexts)
         if self.width is not None and not len(contexts):
             return ActionSets(np.empty((0, self.width), np.float32), np.zeros(1, np.int64))
+        if not isinstance(contexts, ActionSets) and any(isinstance(one, tuple | Offer) for one in contexts):
+            return self._without_user(contexts)
+        if isinstance(contexts, ActionSets) and contexts.shared is not None and contexts.shared.shape[1]:
+            raise InvalidInput(_NO_USER)
         if not isinstance(contexts, ActionSets) and len(contexts) and has_names(contexts[0]):
             made = []
             for row, one in enumerate(contexts):
@@ -122,8 +131,18 @@ class SetsReader:
             return check_action_sets(made, self.width)
         return check_action_sets(contexts, self.width)
 
+    def _without_user(self, contexts: Any) -> ActionSets:
+        """Offers of items alone."""
+        for row, one in enumerate(contexts):
+            offer = as_offer(one)
+            if offer is not None and offer.user is not None:
+                raise InvalidInput(f"offer {row}: {_NO_USER}")
+        offers = OfferReader(0, None if self.width is None else 1 + self.width)
+        offers.schema = None if self.schema is None else OfferSchema(None, self.schema)
+        return replace(offers.rows(contexts), shared=None)
+
     def row(self, context: Any) -> ActionSets:
-        return self.rows([context])
+        return self.rows(context if isinstance(context, ActionSets) else [context])
 
     def entry(self, context: Any) -> ActionSets:
         usable = isinstance(self.inner, DenseReader) and plain(context, 2) and context.shape[1] == self.width
@@ -132,17 +151,167 @@ class SetsReader:
         return self.row(context)
 
 
+class OfferReader:
+    """Offers to `ActionSets` with shared features. shared: how many numbers a user has; None: not known yet."""
+
+    def __init__(self, shared: int | None = None, width: int | None = None) -> None:
+        items = None if width is None or shared is None else width - 1 - shared
+        self.shared, self._users, self._items = shared, DenseReader(shared), DenseReader(items)
+
+    @property
+    def width(self) -> int | None:
+        """Of `ActionSets.inputs`."""
+        return None if self.shared is None or self._items.width is None else 1 + self.shared + self._items.width
+
+    @property
+    def schema(self) -> OfferSchema | None:
+        schemas = self._users.schema, self._items.schema
+        return None if schemas == (None, None) else OfferSchema(*schemas)
+
+    @schema.setter
+    def schema(self, schema: OfferSchema | None) -> None:
+        self._users.schema, self._items.schema = (None, None) if schema is None else (schema.user, schema.items)
+
+    def rows(self, contexts: Any) -> ActionSets:
+        if isinstance(contexts, ActionSets):
+            return self._checked(contexts)
+        if not len(contexts):
+            if self.width is None:
+                raise InvalidInput("contexts: found none, expected at least one, to see how many features there are")
+            return self._stacked([])
+        made: list[tuple[Floats, Floats, Offer]] = []
+        self._learn_users(contexts)
+        for row, context in enumerate(contexts):
+            try:
+                user, items, offer = self._read(context)
+                if made and (len(user), items.shape[1]) != (len(made[0][0]), made[0][1].shape[1]):
+                    raise InvalidInput(
+                        f"found {len(user)} features of the user and {items.shape[1]} of an item,"
+                        f" expected {len(made[0][0])} and {made[0][1].shape[1]}, as in the first"
+                    )
+            except InvalidInput as error:
+                raise InvalidInput(f"offer {row}: {error}") from None
+            made.append((user, items, offer))
+        return self._stacked(made)
+
+    def _learn_users(self, contexts: Any) -> None:
+        """The columns of users with names, from all of the first batch."""
+        first = as_offer(contexts[0])
+        fresh = self._users.schema is None and self._users.width is None
+        if fresh and first is not None and as_mapping(first.user) is not None:
+            offers = (as_offer(context) for context in contexts)
+            self._users.rows([as_mapping(offer.user) for offer in offers if offer is not None])
+
+    def row(self, context: Any) -> ActionSets:
+        return self.rows(context if isinstance(context, ActionSets) else [context])
+
+    def entry(self, context: Any) -> ActionSets:
+        """Of one offer; a copy, so that later changes of what was handed in do not reach it."""
+        if isinstance(context, ActionSets):
+            return self._checked(context)
+        try:
+            user, items, offer = self._read(context)
+        except InvalidInput as error:
+            raise InvalidInput(f"offer: {error}") from None
+        slots = None if offer.slot is None else np.array([offer.slot])
+        return ActionSets(items, np.array([0, len(items)]), user[None], offer.codes, slots)
+
+    def _read(self, context: Any) -> tuple[Floats, Floats, Offer]:
+        """The user's row, the rows of the items that may be played, and the offer."""
+        offer = as_offer(context)
+        if offer is None:
+            if not (isinstance(context, np.ndarray) and context.ndim == 2) and not is_frame(context):
+                raise InvalidInput(
+                    f"found a {type(context).__name__}, expected a user and items: act(user, items), or (user, items)"
+                    " as a context"
+                )
+            offer = Offer(None, context)
+        user = _NOBODY if offer.user is None else self._user(offer.user)
+        if self.shared is not None and len(user) != self.shared:
+            raise InvalidInput(f"found {len(user)} features of the user, expected {self.shared}")
+        items = self._rows_of_items(offer.items)
+        return user, items if offer.kept is None else items[offer.kept], offer
+
+    def _user(self, user: Any) -> Floats:
+        try:
+            return np.array(self._users.row(user)[0], np.float32)
+        except InvalidInput as error:
+            raise InvalidInput(f"user: {error}") from None
+
+    def _rows_of_items(self, items: Any) -> Floats:
+        try:
+            if has_names(items) or is_frame(items):
+                return np.array(self._items.rows(items), np.float32)
+            with np.errstate(over="ignore"):
+                rows = np.array(items, np.float32)
+        except InvalidInput as error:
+            raise InvalidInput(f"items: {error}") from None
+        except (TypeError, ValueError) as error:
+            raise InvalidInput(f"items: expected numbers, one row per item ({error})") from None
+        width = self._items.width
+        if rows.ndim != 2 or rows.shape[1] == 0 or (width is not None and rows.shape[1] != width):
+            raise InvalidInput(f"items: found shape {rows.shape}, expected (items, {width or 'features'})")
+        if not all_finite(rows.reshape(-1)):
+            item, column = (int(at[0]) for at in np.nonzero(~np.isfinite(rows)))
+            raise InvalidInput(
+                f"item {item}, feature {column}: found {items[item][column]}, expected a finite number"
+                " (of magnitude below 3e38, the range of float32)"
+            )
+        return rows
+
+    def _stacked(self, made: list[tuple[Floats, Floats, Offer]]) -> ActionSets:
+        if not made:
+            items, users = np.empty((0, self._items.width or 0)), np.empty((0, self.shared or 0))
+            return ActionSets(items.astype(np.float32), np.zeros(1, np.int64), users.astype(np.float32))
+        ids = slots = None
+        if any(offer.ids is not None for _, _, offer in made):
+            ids = np.concatenate(
+                [np.full(len(items), NO_ID) if (codes := offer.codes) is None else codes for _, items, offer in made]
+            )
+        if any(offer.slot is not None for _, _, offer in made):
+            slots = np.array([offer.slot or 0 for _, _, offer in made])
+        offsets = np.cumsum([0] + [len(items) for _, items, _ in made])
+        return ActionSets(
+            np.concatenate([items for _, items, _ in made]),
+            offsets,
+            np.stack([user for user, _, _ in made]),
+            ids,
+            slots,
+        )
+
+    def _checked(self, sets: ActionSets) -> ActionSets:
+        if sets.shared is None:
+            sets = ActionSets(
+                sets.values, sets.offsets, np.empty((len(sets), 0), np.float32), sets.item_ids, sets.slots
+            )
+        assert sets.shared is not None
+        found = None if not isinstance(sets.values, np.ndarray) else (sets.shared.shape[1], sets.values.shape[1])
+        if found is None or (self.width is not None and found != (self.shared, self._items.width)):
+            raise InvalidInput(
+                f"offers: found {found or 'sparse rows'}, expected {(self.shared, self._items.width)}:"
+                " how many features of the user, and of an item"
+            )
+        return sets
+
+
 def make_reader(
     width: int | None,
     action_sets: bool = False,
     dictionaries: tuple[int, bool, Sequence[tuple[str, str]]] | None = None,
     numbered: int | None = None,
-    schema: Schema | None = None,
+    schema: Any = None,
+    shared: int | None = None,
+    offers: bool = False,
 ) -> ContextReader:
     """For rows of numbers or, with the settings of a `DictionaryReader`, for dictionaries; or for sets of them.
 
-    numbered: the first number of a row is that of a context, of so many that are known. schema: of frames.
+    numbered: the first number of a row is that of a context, of so many that are known. schema: of frames. offers: for
+    users and items that are rows of numbers, of which `shared` are the user's.
     """
+    if offers:
+        reader = OfferReader(shared, width)
+        reader.schema = schema
+        return reader
     rows = DenseReader(width, numbered) if dictionaries is None else DictionaryReader(*dictionaries)
     rows.schema = schema
     if isinstance(rows, DictionaryReader):

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.contexts.frames import as_mapping
+from o2pl.contexts.frames import as_mapping, is_frame
+from o2pl.contexts.offers import as_offer
 from o2pl.contexts.sets import is_set, split_set
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Ints
@@ -34,21 +35,26 @@ class Records:
 
     values: Array  # mappings, action sets of mappings, or JSON texts as bytes, [n] objects
     sizes: Ints | None = None  # of action sets, [n]; None: contexts are dictionaries
+    slots: Ints | None = None  # the place in a list that each action set was on offer for, from 0, [n]
 
     @classmethod
     def of(cls, contexts: Sequence[Any]) -> Records:
         """Of dictionaries, or of action sets of dictionaries."""
         values = np.empty(len(contexts), object)
-        values[:] = [as_mapping(one) or one for one in contexts]
-        if not is_set(contexts[0]):
-            return cls(values)
-        sizes = np.zeros(len(contexts), np.int64)
         for row, one in enumerate(contexts):
+            values[row] = as_mapping(one) or one
+        if not is_set(contexts[0]) and as_offer(contexts[0]) is None:
+            return cls(values)
+        sizes, slots, listed = np.zeros(len(contexts), np.int64), np.zeros(len(contexts), np.int64), False
+        for row, one in enumerate(contexts):
+            offer = as_offer(one)
             try:
-                sizes[row] = len(split_set(one)[1])
+                sizes[row] = len(split_set(one)[1] if offer is None else offer)
             except InvalidInput as error:
                 raise InvalidInput(f"action set {row}{error}") from None
-        return cls(values, sizes)
+            if offer is not None and offer.slot is not None:
+                slots[row], listed = offer.slot, True
+        return cls(values, sizes, slots if listed else None)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -57,7 +63,8 @@ class Records:
         if isinstance(rows, int | np.integer):
             one = self.values[rows]
             return parser()(one) if isinstance(one, bytes) else one
-        return Records(self.values[rows], None if self.sizes is None else self.sizes[rows])
+        sizes, slots = (None if column is None else column[rows] for column in (self.sizes, self.slots))
+        return Records(self.values[rows], sizes, slots)
 
     def __iter__(self) -> Iterator[Any]:
         parse = parser()
@@ -65,8 +72,13 @@ class Records:
 
 
 def are_records(contexts: Any) -> bool:
-    """Whether these are dictionaries or action sets of dictionaries."""
+    """Whether these are dictionaries, action sets of dictionaries, or offers of users with names."""
     if isinstance(contexts, Records):
         return True
     sequence = isinstance(contexts, list | tuple) or (isinstance(contexts, np.ndarray) and contexts.dtype == object)
-    return bool(sequence and len(contexts) and (as_mapping(contexts[0]) is not None or is_set(contexts[0])))
+    if not sequence or not len(contexts):
+        return False
+    if as_mapping(contexts[0]) is not None or is_set(contexts[0]):
+        return True
+    offer = as_offer(contexts[0])
+    return offer is not None and (as_mapping(offer.user) is not None or is_frame(offer.items))

@@ -241,3 +241,16 @@ class Schema:
 
 def _named(fields: Mapping[str, Field]) -> str:
     return ", ".join(list(fields)[:12]) + (", …" if len(fields) > 12 else "")
+
+
+@storable
+@dataclass(frozen=True)
+class OfferSchema:
+    """Of users and of items, where they have names."""
+
+    user: Schema | None = None
+    items: Schema | None = None
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return tuple(field for schema in (self.user, self.items) if schema is not None for field in schema.fields)

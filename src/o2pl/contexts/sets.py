@@ -6,6 +6,7 @@ A context is one of
     {"shared": {...}, "actions": [{...}, ...]}    and what they share: the user, the page, the hour
     ({...}, [{...}, ...])                         the same
     {"user": {...}, "_multi": [{...}, ...]}       the same, as Vowpal Wabbit writes it
+    Offer({...}, [{...}, ...], ids=..., slot=...) and what the items are called, the place in a list, ...
 
 The number of actions may differ from round to round. What is shared tells actions apart only together with their own
 features, so the products of both (user × item) are features too: all of them, or those of `Hashed(interactions=...)`.
@@ -14,13 +15,15 @@ features, so the products of both (user × item) are features too: all of them, 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from o2pl.contexts.dictionaries import DictionaryReader, entries_of
-from o2pl.contexts.frames import as_frame, is_frame
+from o2pl.contexts.frames import as_frame, as_mapping, is_frame
 from o2pl.contexts.json_sets import json_sets
+from o2pl.contexts.offers import NO_ID, Offer, kind_of_context
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Ints
 from o2pl.rows import ActionSets, SparseRows
@@ -37,7 +40,11 @@ def split_set(context: Any) -> tuple[Mapping[Any, Any], Sequence[Any]]:
     """What the actions share, and the features of each."""
     shared: Any = {}
     actions = context
-    if isinstance(context, Mapping) and "_multi" in context:
+    if isinstance(context, Offer):
+        shared, actions = shared_of(context.user, context.slot), context.items
+        if context.kept is not None:
+            actions = [actions[place] for place in context.kept]
+    elif isinstance(context, Mapping) and "_multi" in context:
         shared, actions = _own(context), context["_multi"]
         if isinstance(actions, list | tuple):
             actions = [_own(action) if isinstance(action, Mapping) else action for action in actions]
@@ -55,6 +62,37 @@ def split_set(context: Any) -> tuple[Mapping[Any, Any], Sequence[Any]]:
     return shared, actions
 
 
+def offer_of(context: Any, items: Any = None, ids: Any = None, exclude: Any = None) -> Offer:
+    """Of a user and items, or of one context that holds both."""
+    if isinstance(context, Offer) and items is None:
+        if ids is None and exclude is None:
+            return context
+        known = context.ids if ids is None else ids
+        gone = [one for one in (context.ids or range(len(context.items))) if one not in context.actions]
+        return Offer(context.user, context.items, ids=known, exclude=[*gone, *(exclude or [])], slot=context.slot)
+    if items is None:
+        if isinstance(context, tuple) and len(context) == 2:
+            context, items = context
+        elif kind_of_context(context) == "dictionaries":
+            context, items = split_set(context)
+        else:
+            context, items = None, context
+    return Offer(context, items, ids=ids, exclude=exclude)
+
+
+def shared_of(user: Any, slot: int | None) -> dict[Any, Any]:
+    """What actions share; the place in a list counts as a word, beside what else is known of it."""
+    shared = {} if user is None else as_mapping(user)
+    if shared is None and isinstance(user, list | tuple | np.ndarray):
+        shared = {str(column): value for column, value in enumerate(user)}  # a row of numbers
+    if shared is None:
+        raise InvalidInput(f", user: found {type(user).__name__}, expected a dictionary of features")
+    if slot is None:
+        return dict(shared)
+    known = shared.get("slot")
+    return {**shared, "slot": {**(known if isinstance(known, Mapping) else {}), "place": str(slot)}}
+
+
 def _own(features: Mapping[Any, Any]) -> dict[Any, Any]:
     """Without the keys that begin with _, which are VW's."""
     return {key: value for key, value in features.items() if not str(key).startswith("_")}
@@ -62,6 +100,8 @@ def _own(features: Mapping[Any, Any]) -> dict[Any, Any]:
 
 def is_set(context: Any) -> bool:
     """Whether this is an action set of dictionaries."""
+    if isinstance(context, Offer):
+        return context.dictionaries
     if isinstance(context, Mapping):
         return "_multi" in context or ("actions" in context and set(context) <= {"shared", "actions"})
     listed = isinstance(context, list | tuple) and len(context) > 0
@@ -80,7 +120,7 @@ def dictionary_sets(reader: DictionaryReader, contexts: Any) -> ActionSets:
     if isinstance(contexts, ActionSets):
         if not isinstance(contexts.values, SparseRows):
             raise InvalidInput("action sets: found rows of numbers, expected dictionaries, one per action")
-        return ActionSets(reader.rows(contexts.values), contexts.offsets)
+        return replace(contexts, values=reader.rows(contexts.values))
     texts = getattr(contexts, "values", None)  # of Records
     if reader.interactions or texts is None or len(texts) < _MANY or not isinstance(texts[0], bytes):
         return _parsed_sets(reader, contexts)
@@ -111,6 +151,7 @@ def _parsed_sets(reader: DictionaryReader, contexts: Any, first: int = 0) -> Act
     """Dictionary by dictionary; rows are numbered from `first` on."""
     parts: list[bytes] = []
     ends, sizes, segments = [0], [0], list[Ints]()
+    ids, slots, any_ids, any_slots = list[Ints](), list[int](), False, False
     for row, context in enumerate(contexts, first):
         try:
             shared, actions = split_set(context)
@@ -118,6 +159,12 @@ def _parsed_sets(reader: DictionaryReader, contexts: Any, first: int = 0) -> Act
         except InvalidInput as error:
             raise InvalidInput(f"action set {row}{error}") from None
         sizes.append(len(actions))
+        codes, slot = (context.codes, context.slot) if isinstance(context, Offer) else (None, None)
+        any_ids, any_slots = any_ids or codes is not None, any_slots or slot is not None
+        ids.append(np.full(len(actions), NO_ID) if codes is None else codes)
+        slots.append(slot or 0)
     stacked = np.array(segments, np.int64).reshape(len(segments), -1, 2)
     rows = reader.expanded(entries_of(parts), np.array(ends), stacked, reader.set_pairs)
-    return ActionSets(rows, np.cumsum(sizes))
+    return ActionSets(
+        rows, np.cumsum(sizes), None, np.concatenate(ids) if any_ids else None, np.array(slots) if any_slots else None
+    )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from o2pl.contexts import Frame, Records, Schema, make_reader
+from o2pl.contexts.offers import kind_of_contexts
 from o2pl.errors import InvalidInput
 from o2pl.interactions import Interactions, log_in
 from o2pl.learners.base import BanditEstimator
@@ -45,12 +46,15 @@ def with_numbers(log: Interactions) -> Interactions:
     if isinstance(contexts, Frame):
         return replace(log, contexts=Schema.learn(contexts).numbers(contexts))
     if isinstance(contexts, Records):
-        reader = make_reader(None, contexts.sizes is not None, (_BITS, False, ()))
+        dictionaries = kind_of_contexts(contexts) != "offer"
+        reader = make_reader(None, contexts.sizes is not None, (_BITS, False, ()), offers=not dictionaries)
         contexts = reader.rows(contexts)
     if isinstance(contexts, SparseRows):
         return replace(log, contexts=common_features(contexts))
     if isinstance(contexts, ActionSets) and isinstance(contexts.values, SparseRows):
-        return replace(log, contexts=ActionSets(common_features(contexts.values), contexts.offsets))
+        return replace(log, contexts=contexts.with_values(common_features(contexts.values)))
+    if isinstance(contexts, ActionSets) and contexts.shared is not None:
+        return replace(log, contexts=contexts.with_values(contexts.inputs))
     return log
 
 

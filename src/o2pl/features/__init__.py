@@ -6,5 +6,6 @@ from o2pl.features.hashing import Hashed
 from o2pl.features.quadratic import Quadratic
 from o2pl.features.settled import Settled
 from o2pl.features.standardise import Standardise
+from o2pl.features.user_items import UserItems
 
-__all__ = ["Chain", "Fourier", "Hashed", "Intercept", "Quadratic", "Settled", "Standardise"]
+__all__ = ["Chain", "Fourier", "Hashed", "Intercept", "Quadratic", "Settled", "Standardise", "UserItems"]

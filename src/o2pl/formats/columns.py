@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.contexts import Records, as_frame
+from o2pl.contexts import Offer, Records, as_frame
 from o2pl.contexts.frames import arrow_table, is_frame
 from o2pl.contexts.records import parser
 from o2pl.decisions import check_ids, numbers_for
@@ -300,7 +300,7 @@ def _has_slots(table: Any) -> bool:
 
 
 def _slots(table: Any, actions: Array) -> tuple[Records, Array]:
-    """Of events with several slots: the features of the slot are shared, and an action that is gone is left out.
+    """Of events with several slots: the slot and its features are shared, and an action that is gone is left out.
 
     Actions are numbered anew, among those that the slot could still choose.
     """
@@ -313,7 +313,7 @@ def _slots(table: Any, actions: Array) -> tuple[Records, Array]:
         shared = {key: value for key, value in event.items() if not key.startswith("_")}
         shared["slot"] = event["_slots"][slot]
         left = sorted(ranking)
-        sets.append((shared, [event["_multi"][k] for k in left]))
+        sets.append(Offer(shared, [event["_multi"][k] for k in left], slot=slot))
         places[row] = left.index(int(actions[row]))
     return Records.of(sets), places
 

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from o2pl.compiled import compiled
-from o2pl.kernels.linear import BLOCK, HeldFeatures, LinearValue, inverse_propensities, pessimistic_combine
+from o2pl.kernels.linear import BLOCK, Features, HeldFeatures, LinearValue, inverse_propensities, pessimistic_combine
 from o2pl.objectives.pessimistic import RISK, VARIANCE, PessimisticLog
 from o2pl.objectives.weights import clipped_sums, split_cotangent
 from o2pl.protocols import Floats, Ints
-from o2pl.rows import ActionSets
 
 
-def actionwise_value(log: PessimisticLog, features: ActionSets) -> LinearValue:
-    """`PolicyValue` of `ActionWise` on dense features, without a control variate."""
-    offsets, width = features.offsets, features.values.shape[1]
+def actionwise_value(log: PessimisticLog, features: Features, offsets: Ints, width: int) -> LinearValue:
+    """`PolicyValue` of `ActionWise` on dense features, without a control variate. features: of the actions of sets"""
     inverse, residuals = inverse_propensities(log, np.float64), log.residuals
-
-    def of_sets(sets: Any) -> Floats:
-        return np.asarray(features.values[offsets[sets.start] : offsets[sets.stop]])
-
-    held = HeldFeatures(of_sets, np.float64)
+    held = HeldFeatures(features, np.float64)
 
     def partial(scores: Floats, sets: slice, params: Floats, cotangents: Floats, sums: Floats) -> None:
         own = slice(sets.start, sets.stop + 1)

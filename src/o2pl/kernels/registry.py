@@ -69,11 +69,13 @@ def kind_of(contexts: Any) -> str:
 def n_inputs(contexts: Any) -> int:
     """Numbers of a row."""
     rows = contexts.values if isinstance(contexts, ActionSets) else contexts
+    if isinstance(contexts, ActionSets) and contexts.shared is not None:
+        return int(1 + contexts.shared.shape[1] + rows.shape[1])  # as `ActionSets.inputs` has them
     return int(rows.width if isinstance(rows, SparseRows) else rows.shape[1])
 
 
 def featurise(features: FeatureMap, seen: State, contexts: Any) -> Any:
     """Features of rows, or of each action of a set."""
     if isinstance(contexts, ActionSets):
-        return ActionSets(features.transform(seen, contexts.values), contexts.offsets)
+        return contexts.with_values(features.transform(seen, contexts.inputs))
     return features.transform(seen, contexts)

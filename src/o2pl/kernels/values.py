@@ -78,7 +78,10 @@ def _gaussian(problem: Problem) -> Any:
 
 @fused_value(ActionWise, Pessimistic, "sets")
 def _actionwise(problem: Problem) -> Any:
-    return actionwise_value(problem.log, problem.featurise())
+    def features(sets: Any) -> Floats:
+        return np.asarray(problem.featurise(sets).values)
+
+    return actionwise_value(problem.log, features, problem.rows.contexts.offsets, problem.width)
 
 
 @fused_value(SparseSoftmax, Pessimistic, "sparse")
@@ -102,7 +105,7 @@ def _played(problem: Problem) -> Any:
     assert isinstance(log, OutcomeLog)
     if log.competing:
         return None
-    played = sets.values[sets.offsets[:-1] + log.actions]
+    played = sets.played(log.actions)
     alone = replace(log, actions=np.zeros_like(log.actions), offsets=None)
     if isinstance(played, SparseRows):
         return SparseOutcome(alone, problem.features.transform(problem.seen, played), 1)

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 from o2pl.errors import InvalidInput
-from o2pl.features import Hashed, Standardise
+from o2pl.features import Hashed, Standardise, UserItems
 from o2pl.learners.changes import Change
 from o2pl.learners.discrete import DiscreteEstimator, as_exploration
 from o2pl.learners.member import LINEAR, QUADRATIC, Member
@@ -34,6 +34,7 @@ _CLASSES: dict[str, tuple[Member, ...]] = {
     "linear": _pair(LINEAR, 3.0),
     "quadratic": _pair(QUADRATIC, 10.0),
     "actionwise": (Member(Standardise(), ActionWise(), objective=Outcome(False)),),
+    "items": (Member(UserItems(), ActionWise(), objective=Outcome(False, 3.0)),),
     "hashed": _pair(Hashed(), 3.0),
     "hashed actionwise": (Member(Hashed(), ActionWise(), objective=Outcome(False)),),
 }
@@ -56,8 +57,10 @@ class Bandit(DiscreteEstimator):
         `update` and `fit`. None: those of the first batch (words, in alphabetical order), or numbers from 0.
     policy
         "union" (competing and independent actions, linear and quadratic), "linear", "quadratic", "actionwise" (action
-        sets that vary: a context is a matrix of one feature row per action), "hashed" (a context is a dictionary),
-        "hashed actionwise" (a list of dictionaries, one per action), or one or more `Member(objective=Outcome(...))`.
+        sets that vary: a context is a matrix of one feature row per action), "items" (a user and such a matrix, with
+        their products), "hashed" (a context is a dictionary), "hashed actionwise" (a list of dictionaries, one per
+        action), or one or more `Member(objective=Outcome(...))`. "union" takes "actionwise", "items" or "hashed
+        actionwise" where the first context is of that kind.
     schedule
         When to re-learn, as for `O2PL`.
     reward_range
@@ -65,9 +68,9 @@ class Bandit(DiscreteEstimator):
     sharpness
         Decisions are drawn from π^sharpness, normalised. The propensities are the sharpened ones.
     exploration
-        "auto": actions that were hardly played are tried (`CountBonus`; not with action sets, where actions have no
-        names, nor with two actions). ε: the uniform policy is mixed in too, so that every action keeps at least ε/K.
-        Or a rule with a method `at`.
+        "auto": actions that were hardly played are tried (`CountBonus`; not among items, unless they have ids and
+        you say `CountBonus()`, nor with two actions). ε: the uniform policy is mixed in too, so that every action
+        keeps at least ε/K. Or a rule with a method `at`.
     changes
         "auto": a member with a short memory notices when the world changes, and the others begin anew (`changes_` says
         when). Not with a `schedule` that forgets, such as `Geometric(half_life=500)` or `Geometric(window=1000)`: that

@@ -12,8 +12,9 @@ from typing import Any, ClassVar, Self, overload
 import numpy as np
 
 from o2pl.action_names import Names
-from o2pl.contexts import ContextReader
-from o2pl.decisions import Decision, number_of
+from o2pl.contexts import ContextReader, Offer
+from o2pl.contexts.offers import placed
+from o2pl.decisions import Decision, ListDecision, listed_ids, number_of
 from o2pl.errors import InvalidInput
 from o2pl.interactions import Interactions, log_in, log_or_columns, new_rows
 from o2pl.kernels.registry import n_inputs
@@ -22,7 +23,7 @@ from o2pl.learners.decider import Decider
 from o2pl.learners.engine import OFFLINE, Engine, Rewards
 from o2pl.learners.gate import improvement_bound
 from o2pl.learners.params import Parameters
-from o2pl.learners.pending import PENDING
+from o2pl.learners.pending import PENDING, is_read
 from o2pl.protocols import Array, Floats
 from o2pl.storage import UnreadableFile, decode, encode, read, write
 from o2pl.validation import LEAST_PROPENSITY, check_least_propensity, check_reward_range
@@ -50,6 +51,7 @@ class BanditEstimator(Parameters, ABC):
     _engine: Engine | None = None
     _bounds: tuple[float, float, float, float, float, float]  # of rewards, actions and propensities
     _places: dict[str, int] | None = None  # of the actions' names
+    _noticed: tuple[str, int | None] = ("row", None)  # the kind of contexts; how many numbers are the user's
     reward_range: tuple[float, float]
     random_state: Any
 
@@ -88,9 +90,28 @@ class BanditEstimator(Parameters, ABC):
 
     # -- one at a time
 
-    def act(self, context: Any) -> Decision:
-        """Draw an action for a context, with the probability (density) with which it was drawn."""
-        return (self._engine or self._begin(context)).decide(context)
+    def act(
+        self, context: Any, items: Any = None, *, ids: Any = None, exclude: Any = None, slots: int | None = None
+    ) -> Decision:
+        """Draw an action for a context, with the probability (density) with which it was drawn.
+
+        `act(user, items)` chooses among items: a row of numbers or a dictionary, and a matrix of one row per item or a
+        list of dictionaries. The products of both are learned. `ids`: what the items are called, or the name of their
+        field that says it; the action is then an id. `exclude`: items (ids, or places), or actions, that may not be
+        played this time. `slots`: so many different items, in order; the propensity is that of the whole list.
+        """
+        if items is None and ids is None and exclude is None and slots is None and type(context) is not Offer:
+            return (self._engine or self._begin(context)).decide(context)
+        return self._act_among(context, items, ids, exclude, slots)
+
+    def _act_among(self, context: Any, items: Any, ids: Any, exclude: Any, slots: int | None) -> Decision:
+        raise InvalidInput(f"act: found items, `exclude` or `slots`, which {type(self).__name__} does not have")
+
+    def _notice(self, contexts: Any) -> None:
+        """Learners that choose their policy by the contexts they begin with look at them here."""
+
+    def _see(self, rows: Any) -> None:
+        """And here at what a reader made of them."""
 
     @overload
     def update(self, decision: Decision | str, reward: float, /) -> Self: ...
@@ -103,23 +124,28 @@ class BanditEstimator(Parameters, ABC):
 
         `update(decision, reward)`, with what `act` returned or its `id`; of the last decisions without a reward, at
         least 10,000, the learner keeps the contexts. A decision is told once: a second reward is refused. Or
-        `update(context, action, reward, propensity)`, the propensity being that of the decision.
+        `update(context, action, reward, propensity)`, the propensity being that of the decision; a user and items are
+        one context, the pair (user, items). A list takes a reward for each slot, or one for the whole.
         """
+        if isinstance(context, ListDecision) or isinstance(action, list | tuple | np.ndarray) or listed_ids(context):
+            return self._update_list(context, action, reward, propensity)
         number = None
         if propensity is None:
             context, action, reward, propensity, number = self._decided(context, action, reward)
         engine = self._engine
         if engine is None:
-            self._checked([context], [action], [reward], [propensity])
+            self._checked(_alone(context), [action], [reward], [propensity])
             engine = self._begin(context)
+        if type(context) is Offer:
+            context, action = engine.reader.entry(context), context.place(action)
         low, high, first, limit, lowest, top = self._bounds
         try:
             place: Any = action if self._places is None else self._places.get(action)
             fine = low <= reward <= high and first <= place < limit and lowest <= propensity <= top
         except (TypeError, ValueError):
             fine, place = False, None
-        if not fine or type(place) is not self._action_type:
-            place = self._checked([context], [action], [reward], [propensity]).actions[0]  # or says what is wrong
+        if not fine or type(place) is not self._action_type:  # or says what is wrong
+            place = self._checked(_alone(context), [action], [reward], [propensity]).actions[0]
         engine.append(context, place, reward, propensity, number)
         return self
 
@@ -133,7 +159,7 @@ class BanditEstimator(Parameters, ABC):
             )
         reward = action if reward is None else reward
         if isinstance(given, Decision) and given.context is not None:  # of any learner, in any process
-            return given.context, given.action, reward, given.propensity, number_of(given.id)
+            return given.context, given.played, reward, given.propensity, number_of(given.id)
         name = given.id if isinstance(given, Decision) else given
         number = number_of(name)
         kept = None if self._engine is None else self._engine.pending.get(number)
@@ -147,15 +173,32 @@ class BanditEstimator(Parameters, ABC):
             )
         return kept.context, kept.action, reward, kept.propensity, number
 
+    def _update_list(self, given: Any, actions: Any, rewards: Any, propensities: Any) -> Self:
+        """Slot by slot, all or none."""
+        told = self._listed(given, actions, rewards, propensities)
+        for context, action, reward, propensity, number in told:  # each as `_decided` has it
+            self._checked(_alone(context), [action], [reward], [propensity])
+            if number is not None and self._engine is not None:
+                self._engine.check_new(number)
+        for context, action, reward, propensity, number in told:
+            (self._engine or self._begin(context)).append(context, action, reward, propensity, number)
+        return self
+
+    def _listed(self, given: Any, actions: Any, rewards: Any, propensities: Any) -> list[tuple[Any, ...]]:
+        raise InvalidInput(f"update: found a list of actions, which {type(self).__name__} does not have")
+
     def _begin(self, context: Any) -> Engine:
         with _BEGINNING:
             if self._engine is None:
+                contexts = _alone(context)
+                self._notice(contexts)
                 reader = self._reader
-                self._adopt(self._first_engine(reader, reader.rows([context]), None))
+                self._adopt(self._first_engine(reader, reader.rows(contexts), None))
             return self._begun()
 
     def _first_engine(self, reader: ContextReader, rows: Any, n_actions: int | None, names: Names = ()) -> Engine:
         """An engine for rows that this reader read, and for what it has seen of their columns."""
+        self._see(rows)
         engine = self._make_engine(n_inputs(rows), n_actions, names)
         engine.reader.schema = reader.schema
         return engine
@@ -171,6 +214,12 @@ class BanditEstimator(Parameters, ABC):
     @property
     def _reader(self) -> ContextReader:
         return self._new_reader(None) if self._engine is None else self._engine.reader
+
+    def _reader_for(self, *log: Any) -> ContextReader:
+        """Of a log, or four columns, that may be the first."""
+        if self._engine is None:
+            self._notice(next(iter(log_or_columns(*log))))
+        return self._reader
 
     # -- many at a time
 
@@ -196,8 +245,8 @@ class BanditEstimator(Parameters, ABC):
                     f" for {type(self).__name__}"
                 )
         contexts, actions, rewards, propensities = given
-        rows = (reader or self._reader).rows(contexts)
-        actions, names = self._numbered_actions(actions, names, n_actions)
+        rows = (reader or self._reader_for(*given)).rows(contexts)
+        actions, names = self._numbered_actions(placed(contexts, actions), names, n_actions)
         checked = self._check_actions(rows, actions)
         ends = check_reward_range(self.reward_range)
         if not self._density:
@@ -216,7 +265,7 @@ class BanditEstimator(Parameters, ABC):
 
         The batch is four columns, or one log: `Interactions` or a `Log`.
         """
-        reader = self._reader
+        reader = self._reader_for(contexts, actions, rewards, propensities)
         self._add(self._checked(contexts, actions, rewards, propensities, reader), reader)
         return self
 
@@ -243,7 +292,7 @@ class BanditEstimator(Parameters, ABC):
         if log is None or log.ids is None:
             found = f"a {type(given).__name__}" if log is None else "a log without ids"
             raise InvalidInput(f"merge: found {found}, expected a learner, its file, or a log with `ids`")
-        reader = self._reader
+        reader = self._reader_for(log)
         if theirs is not None:
             schema = theirs._begun().reader.schema
             if self._engine is not None and schema != reader.schema:
@@ -266,9 +315,9 @@ class BanditEstimator(Parameters, ABC):
 
         The log is four columns, or one object: `Interactions` (such as `read_log` returns) or a `Log`.
         """
-        before, self._engine = self._engine, None
+        before, noticed, self._engine = self._engine, self._noticed, None
         try:
-            reader = self._reader
+            reader = self._reader_for(contexts, actions, rewards, propensities)
             batch = self._checked(contexts, actions, rewards, propensities, reader).with_ids()
             if not len(batch):
                 raise InvalidInput("fit: found no rows, expected at least one")
@@ -282,7 +331,7 @@ class BanditEstimator(Parameters, ABC):
                         engine.imitate()
                     engine.learn(oracle=OFFLINE)
         except ValueError:
-            self._engine = before
+            self._engine, self._noticed = before, noticed
             raise
         self._adopt(engine)
         return self
@@ -300,6 +349,8 @@ class BanditEstimator(Parameters, ABC):
             contexts, rewards = stretch.contexts, stretch.rewards
         else:
             contexts, rewards = world
+        if self._engine is None:
+            self._notice(contexts)
         reader = self._reader
         contexts = reader.rows(contexts)[:rounds]
         paid, n_actions = self._rewards(len(contexts), rewards)
@@ -390,11 +441,17 @@ class BanditEstimator(Parameters, ABC):
         if self._engine is not None:
             state, arrays = self._engine.state()
             header |= {"engine": state, "width": self._engine.log.width, "n_actions": getattr(self, "n_actions_", None)}
+            header["contexts"] = list(self._noticed)
             if self._engine.log.action_names:
                 header["names"] = encode(self._engine.log.action_names)
             if self._engine.reader.schema is not None:
                 header["schema"] = encode(self._engine.reader.schema)
         write(path, header, arrays)
+
+
+def _alone(context: Any) -> Any:
+    """One context as the only one."""
+    return context if is_read(context) else [context]
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -409,6 +466,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         kind = known[header["class"]]
         learner = kind(**{**kind._earlier, **{n: decode(v) for n, v in header["params"].items()}})
         if "engine" in header:
+            learner._noticed = tuple(header.get("contexts", learner._noticed))
             engine = learner._make_engine(header["width"], header["n_actions"], decode(header.get("names")) or ())
             engine.reader.schema = decode(header.get("schema"))
             engine.restore(header["engine"], arrays)

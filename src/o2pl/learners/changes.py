@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from o2pl.features import Hashed, Standardise
+from o2pl.features import Hashed, Standardise, UserItems
 from o2pl.learners.member import LINEAR, Member
 from o2pl.learners.schedules import Recent
 from o2pl.objectives.outcome import Outcome, foretold_sums
@@ -76,7 +76,8 @@ class Change:
 
     def monitor(self, like: Member, sets: bool) -> Member:
         """A linear member for contexts as those of `like`: independent actions, a short memory."""
-        features = like.features if isinstance(like.features, Hashed) else Standardise() if sets else LINEAR
+        alike = isinstance(like.features, Hashed | UserItems)
+        features = like.features if alike else Standardise() if sets else LINEAR
         oracle = _SPARSE_STEPS if isinstance(features, Hashed) else _STEPS
         return Member(
             features, ActionWise() if sets else None, objective=Outcome(False, 1.0 if sets else 3.0), joins=self.kept,

@@ -5,28 +5,44 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from o2pl.action_names import Names
 from o2pl.compiled import compiled_in_order
-from o2pl.contexts import ContextReader, DenseReader, DictionaryReader, SetsReader, make_reader
+from o2pl.contexts import ContextReader, DenseReader, DictionaryReader, OfferReader, SetsReader, make_reader
 from o2pl.contexts.dictionaries import Row
+from o2pl.contexts.offers import Offer, allowed_actions
 from o2pl.contexts.readers import plain
+from o2pl.contexts.sets import offer_of
 from o2pl.decisions import COUNT, Decision
 from o2pl.features.hashing import Hashed
 from o2pl.features.plan import FeaturePlan, feature_plan
+from o2pl.features.user_items import UserItems
 from o2pl.kernels.deciding import Packed, decide_number, decide_row, decide_set, score_row
+from o2pl.kernels.offers import PackedOffers, decide_item
 from o2pl.kernels.registry import featurise
 from o2pl.kernels.sparse import decide_dictionary
+from o2pl.learners.items import NOTHING, ItemMemory
+from o2pl.learners.lists import decide_offer
 from o2pl.policies.actionwise import ActionWise
 from o2pl.policies.cells import Cells
 from o2pl.policies.gaussian import Gaussian
-from o2pl.policies.sampling import acting_rows, draw, equal_sets, softmax_in_place
+from o2pl.policies.sampling import (
+    acting_among,
+    acting_row,
+    acting_rows,
+    draw,
+    draw_one,
+    equal_sets,
+    softmax_in_place,
+    with_bonus,
+)
 from o2pl.policies.softmax import Softmax
 from o2pl.policies.sparse import SparseSoftmax
-from o2pl.protocols import Array, Floats, Ints, State
+from o2pl.protocols import Array, Exploration, Floats, Ints, State
 from o2pl.rows import ActionSets
 from o2pl.storage import decode, encode, write
 
@@ -48,11 +64,16 @@ class Decider:
 
     def __init__(
         self, members: Sequence[ActingMember], acting: Floats, sharpness: float, reader: ContextReader,
-        before: Decider | None = None, names: Names = (),
+        before: Decider | None = None, names: Names = (), items: ItemMemory = NOTHING,
+        exploration: Exploration | None = None,
     ) -> None:  # fmt: skip
-        """before: of these members at an earlier time; what has not changed since need not be put together again."""
+        """before: of these members at an earlier time; what has not changed since need not be put together again.
+
+        items: what is known of items by id, and how those are explored that were hardly played.
+        """
         self.members, self.sharpness, self.reader, self.names = tuple(members), sharpness, reader, names
-        self._acting = acting
+        self._acting, self._items, self._exploration = acting, items, exploration
+        self._offers = _pack_offers(self.members, reader)
         self._packed: Packed | None = _pack(self.members, reader, None if before is None else before._packed)
         self._numbers: tuple[Ints, Floats] = (np.empty(0, np.int64), np.empty(0))
         if self._packed is not None:
@@ -62,8 +83,13 @@ class Decider:
 
     # -- one decision
 
-    def decide(self, context: Any, uniform: float) -> Decision:
-        """An action for a context, drawn with a number from [0, 1), and the probability (density) it was drawn with."""
+    def decide(self, context: Any, uniform: float, allowed: Ints | None = None) -> Decision:
+        """An action for a context, drawn with a number from [0, 1), and the probability (density) it was drawn with.
+
+        allowed: which of a fixed number of actions may be played; None: all.
+        """
+        if allowed is not None:
+            return self._among(context, allowed, uniform)
         if self._one is not None:
             drawn: Decision | None = self._one(context, uniform)
             if drawn is not None:
@@ -75,6 +101,8 @@ class Decider:
     def _single(self) -> Any:
         """What decides without the arrays of a batch; None, and None from it, where only the batch's path can."""
         policy = self.members[0].policy
+        if self._offers is not None:
+            return self._offer
         if self._packed is not None:
             kinds = {Softmax: self._row, ActionWise: self._set, Gaussian: self._number, Cells: self._within}
             return kinds[type(policy)]
@@ -105,6 +133,30 @@ class Decider:
         drawn = decide_set(context, *self._numbers, self._acting, uniform)
         return _decision(Decision, drawn).keep(context) if drawn[0] >= 0 else None
 
+    def _offer(self, context: Any, uniform: float) -> Decision:
+        assert self._offers is not None
+        sets = self.reader.entry(context)
+        slot = 0 if sets.slots is None else int(sets.slots[0])
+        acting = self._acting if sets.item_ids is None else self._acting_on(sets.item_ids)
+        drawn = decide_item(slot, sets.shared, sets.values, self._offers.numbers, acting, uniform)
+        return _decision(Decision, drawn).keep(sets)
+
+    def _acting_on(self, item_ids: Ints) -> Floats:
+        """`acting_numbers` for these items."""
+        if self._exploration is None:
+            return self._acting
+        added = self._items.added(item_ids, self._exploration)
+        return with_bonus(self._acting, len(self.members), added) if added.any() else self._acting
+
+    def _among(self, context: Any, allowed: Ints, uniform: float) -> Decision:
+        rows = self.reader.row(context)
+        scores = np.ascontiguousarray(self.scores(rows).reshape(len(self.members), -1)[:, allowed])
+        pi = np.empty(len(allowed))
+        acting_row(scores, acting_among(self._acting, len(self.members), allowed), pi)
+        place = draw_one(pi, uniform)
+        action = int(allowed[place])
+        return Decision(self.names[action] if self.names else action, float(pi[place])).keep(context)
+
     def _number(self, context: Any, uniform: float) -> Decision | None:
         if not plain(context, 1):
             return None
@@ -130,14 +182,24 @@ class Decider:
         drawn = decide_dictionary(*row, *self._slots, len(self.members), self._acting, uniform)
         return _decision(Decision, (self.names[drawn[0]], drawn[1]) if self.names else drawn).keep(context)
 
-    def act(self, context: Any) -> Decision:
-        """`decide`, with a random number of its own."""
-        return self.decide(context, random.random())
+    def act(
+        self, context: Any, items: Any = None, *, ids: Any = None, exclude: Any = None, slots: int | None = None
+    ) -> Decision:
+        """As a learner's `act`, with random numbers of its own."""
+        if items is None and ids is None and exclude is None and slots is None and type(context) is not Offer:
+            return self.decide(context, random.random())
+        if items is None and not isinstance(self.reader, SetsReader | OfferReader):
+            allowed = allowed_actions(self.n_actions or 0, exclude, names=self.names)
+            return self.decide(context, random.random(), allowed)
+        offer = offer_of(context, items, ids, exclude)
+        return decide_offer(lambda sets: self.decide(sets, random.random()), self.reader, offer, slots)
 
     # -- many rows, checked
 
     def scores(self, rows: Any) -> Floats:
         """Of all members, flat: [M, n K], or [M, total] for action sets."""
+        if self._offers is not None:
+            return self._offers.scores(rows)
         if self._packed is not None:
             values = rows.values if isinstance(rows, ActionSets) else rows
             return self._packed.scores(values).reshape(len(self.members), -1)
@@ -168,6 +230,11 @@ class Decider:
     def _probabilities(self, rows: Any) -> Floats:
         scores = self.scores(rows)
         out = np.empty(scores.shape[1])
+        if isinstance(rows, ActionSets) and rows.item_ids is not None:
+            for first, last in pairwise(rows.offsets.tolist()):
+                own = slice(first, last)
+                acting_row(scores[:, own].copy(), self._acting_on(rows.item_ids[own]), out[own])
+            return out
         acting_rows(scores, _offsets(rows, scores), self._acting, out)
         return out if isinstance(rows, ActionSets) else out.reshape(len(rows), -1)
 
@@ -236,16 +303,19 @@ class Decider:
         inner = self.reader.inner if isinstance(self.reader, SetsReader) else self.reader
         dictionaries = inner.settings if isinstance(inner, DictionaryReader) else None
         numbered = inner.numbered if isinstance(inner, DenseReader) else None
+        sets, offers = isinstance(self.reader, SetsReader), isinstance(self.reader, OfferReader)
+        shared = self.reader.shared if isinstance(self.reader, OfferReader) else None
         header = {
             "class": "Decider",
             "sharpness": self.sharpness,
             "names": encode(self.names),
-            "reader": encode(
-                (self.reader.width, isinstance(self.reader, SetsReader), dictionaries, numbered, self.reader.schema)
-            ),
+            "reader": encode((self.reader.width, sets, dictionaries, numbered, self.reader.schema, shared, offers)),
+            "exploration": encode(self._exploration) if len(self._items.codes) else None,
             "members": [[encode(member.features), encode(member.policy)] for member in self.members],
         }
         arrays: dict[str, Array] = {"acting": self._acting}
+        if len(self._items.codes):
+            arrays |= {f"items.{name}": np.asarray(array) for name, array in self._items._asdict().items()}
         for k, member in enumerate(self.members):
             seen = {f"seen.{name}": array for name, array in member.seen.items() if not name.startswith("_")}
             arrays |= {f"member{k}.{name}": array for name, array in ({"params": member.params} | seen).items()}
@@ -258,12 +328,16 @@ class Decider:
         for k, (features, policy) in enumerate((decode(f), decode(p)) for f, p in header["members"]):
             kept = {n.split(".", 2)[2]: a for n, a in arrays.items() if n.startswith(f"member{k}.seen.")}
             seen = restored(features, kept)
-            plan = None if isinstance(features, Hashed) else feature_plan(features, seen, reader.width or 0)
+            dense = not isinstance(features, Hashed | UserItems)
+            plan = feature_plan(features, seen, reader.width or 0) if dense else None
             for known in members:  # the same features are made once
                 if known.features == features and all(np.array_equal(kept[n], known.seen[n]) for n in kept):
                     seen, plan = known.seen, known.plan
             members.append(ActingMember(features, seen, policy, arrays[f"member{k}.params"], plan))
-        return cls(members, arrays["acting"], header["sharpness"], reader, names=decode(header.get("names")) or ())
+        items = {name.removeprefix("items."): array for name, array in arrays.items() if name.startswith("items.")}
+        memory, exploration = ItemMemory(**items) if items else NOTHING, decode(header.get("exploration"))
+        names = decode(header.get("names")) or ()
+        return cls(members, arrays["acting"], header["sharpness"], reader, None, names, memory, exploration)
 
 
 def restored(features: Any, kept: State) -> State:
@@ -293,6 +367,14 @@ def played_probabilities(scores: Floats, offsets: Ints, actions: Ints, sharpness
         own = scores[offsets[s] : offsets[s + 1]]
         softmax_in_place(own, sharpness)
         out[s] = own[actions[s]]
+
+
+def _pack_offers(members: Sequence[ActingMember], reader: ContextReader) -> PackedOffers | None:
+    """Of members on users and items; None where one is of another kind."""
+    alike = all(isinstance(m.features, UserItems) and isinstance(m.policy, ActionWise) for m in members)
+    if not alike or not isinstance(reader, OfferReader):
+        return None
+    return PackedOffers([(member.features, member.seen, member.params) for member in members])
 
 
 def _pack(members: Sequence[ActingMember], reader: ContextReader, before: Packed | None) -> Packed | None:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from o2pl.action_names import Names, are_words, check_names, names_in, numbers_of, renumbered
 from o2pl.contexts import ContextReader, make_reader
+from o2pl.contexts.offers import allowed_actions, kind_of_context, kind_of_contexts
+from o2pl.contexts.sets import offer_of
+from o2pl.decisions import Decision, ListDecision, listed_ids
 from o2pl.errors import InvalidInput
-from o2pl.features import Chain, Hashed, Standardise
+from o2pl.features import Chain, Hashed, Standardise, UserItems
 from o2pl.learners.base import BanditEstimator
 from o2pl.learners.changes import Change
 from o2pl.learners.engine import Engine, Parts, Rewards
+from o2pl.learners.lists import decide_offer, slot_propensities, slot_rewards
 from o2pl.learners.member import LINEAR, Member
 from o2pl.learners.schedules import Schedule, as_schedule
 from o2pl.learners.stream import UniformStream
@@ -63,6 +68,49 @@ class DiscreteEstimator(BanditEstimator):
         """What notices changes; None: nothing."""
         return None
 
+    # -- among items, or among some of the actions
+
+    def _act_among(self, context: Any, items: Any, ids: Any, exclude: Any, slots: int | None) -> Decision:
+        if items is None and not self._offers(context):
+            return self._act_without(context, ids, exclude, slots)
+        offer = offer_of(context, items, ids, exclude)
+        if slots is not None:
+            slots = check_count("slots", slots)
+            if slots > len(offer):
+                raise InvalidInput(f"slots: found {slots}, expected at most {len(offer)}, the items that may be played")
+        engine = self._engine or self._begin(offer)
+        return decide_offer(engine.decide, engine.reader, offer, slots)
+
+    def _listed(self, given: Any, actions: Any, rewards: Any, propensities: Any) -> list[tuple[Any, ...]]:
+        slots: list[Any]
+        if isinstance(given, ListDecision) or listed_ids(given):
+            rewards = actions if rewards is None else rewards
+            slots = list(given.decisions) if isinstance(given, ListDecision) else listed_ids(given) or []
+            told = slot_rewards(rewards, len(slots))
+            return [self._decided(slot, reward, None) for slot, reward in zip(slots, told, strict=True)]
+        told = slot_rewards(rewards, len(actions))
+        offer, likely = offer_of(given), slot_propensities(propensities, len(actions))
+        if self._engine is None:
+            self._notice([offer])
+        reader, made = self._reader, []
+        for slot, (action, reward, propensity) in enumerate(zip(actions, told, likely, strict=True)):
+            left = offer.without(actions[:slot], slot)
+            made.append((reader.entry(left), left.place(action), reward, propensity, None))
+        return made
+
+    def _offers(self, context: Any) -> bool:
+        """Whether a context holds the actions to choose from."""
+        begun = self._engine is not None or self.policy != "union"
+        return kind_of_context(context) != "row" or (begun and self._action_sets)
+
+    def _act_without(self, context: Any, ids: Any, exclude: Any, slots: int | None) -> Decision:
+        """Of a fixed number of actions, without some of them."""
+        if ids is not None or slots is not None:
+            raise InvalidInput("act: found `ids` or `slots` without items, expected act(user, items, slots=3)")
+        engine = self._engine or self._begin(context)
+        allowed = allowed_actions(self.n_actions_, exclude, names=self.actions_)
+        return engine.decide(context, allowed)
+
     # -- the acting policy
 
     def predict_proba(self, contexts: Any) -> Floats:
@@ -85,10 +133,40 @@ class DiscreteEstimator(BanditEstimator):
 
     # -- how an engine is put together
 
+    def _notice(self, contexts: Any) -> None:
+        """What contexts are, from the first ones: the default policy is chosen by it."""
+        kind = kind_of_contexts(contexts)
+        fixed = self.n_actions is not None or self.actions is not None
+        if kind == "matrix" and self.policy == "union" and fixed:
+            kind = "row"  # many rows, where one was expected: it will be refused as that
+        self._noticed = kind, None
+
+    def _see(self, rows: Any) -> None:
+        shared = rows.shared if isinstance(rows, ActionSets) else None
+        self._noticed = self._kind, None if shared is None else shared.shape[1]
+
+    @property
+    def _kind(self) -> str:
+        """Of the contexts, as `kind_of_contexts` has it."""
+        return self._noticed[0]
+
+    @property
+    def _shared(self) -> int | None:
+        """Of a user and items that are numbers: how many are the user's."""
+        return self._noticed[1]
+
     def _members(self) -> tuple[Member, ...]:
-        """The members that `policy` names or is."""
-        if isinstance(self.policy, str) and self.policy in self._classes_of_policies:
-            return self._classes_of_policies[self.policy]
+        """The members that `policy` names or is, for contexts of the kind that was noticed."""
+        members = self._given_members()
+        if self._kind != "offer":
+            return members
+        return tuple(_for_offers(member, self._shared or 0) for member in members)
+
+    def _given_members(self) -> tuple[Member, ...]:
+        if isinstance(self.policy, str):
+            name = _OF_KINDS.get((self.policy, self._kind), self.policy)
+            if name in self._classes_of_policies:
+                return self._classes_of_policies[name]
         if isinstance(self.policy, Member):
             return (self.policy,)
         if isinstance(self.policy, Hashed):
@@ -108,6 +186,11 @@ class DiscreteEstimator(BanditEstimator):
         sets = {m.policy is not None and isinstance(_innermost(m.policy), ActionWise) for m in self._members()}
         if len(sets) > 1:
             raise InvalidInput("policy: found members with and without action sets, expected one kind of context")
+        if self._kind == "offer" and not all(sets):
+            raise InvalidInput(
+                f"policy: found {self.policy!r} with a user and items, expected 'union' (the default), 'items',"
+                " or members with ActionWise()"
+            )
         return sets.pop()
 
     @property
@@ -128,7 +211,8 @@ class DiscreteEstimator(BanditEstimator):
     def _new_reader(self, width: int | None) -> ContextReader:
         hashed = self._hashed
         settings = None if hashed is None else (hashed.bits, hashed.signed, hashed.interactions)
-        return make_reader(width, self._action_sets, settings, self._numbered)
+        offers = self._kind == "offer" and hashed is None
+        return make_reader(width, self._action_sets, settings, self._numbered, shared=self._shared, offers=offers)
 
     def _make_engine(self, width: int, n_actions: int | None, names: Names = ()) -> Engine:
         members = self._members()
@@ -160,7 +244,8 @@ class DiscreteEstimator(BanditEstimator):
         )  # fmt: skip
         ends = check_reward_range(self.reward_range)
         log = Log(
-            width, action_sets=sets, sparse=sparse, n_actions=n_actions, reward_range=ends, action_names=names
+            width, action_sets=sets, sparse=sparse, n_actions=n_actions, reward_range=ends, action_names=names,
+            shared=None if sparse else self._shared,
         )  # fmt: skip
         return Engine(parts, self._new_reader(width), log, UniformStream(self.random_state))
 
@@ -227,6 +312,24 @@ class DiscreteEstimator(BanditEstimator):
             raise InvalidInput(f"rewards: found {table.shape[1]} actions, expected {expected}")
         check_rewards(table.reshape(-1), check_reward_range(self.reward_range))
         return Rewards(lambda rows, actions: table[rows, actions], table), table.shape[1]
+
+
+# The classes that policies stand for, by the kind of contexts.
+_OF_KINDS = {
+    ("union", "matrix"): "actionwise",
+    ("union", "offer"): "items",
+    ("union", "dictionaries"): "hashed actionwise",
+    ("actionwise", "offer"): "items",
+    ("hashed", "dictionaries"): "hashed actionwise",
+}
+
+
+def _for_offers(member: Member, shared: int) -> Member:
+    """With the features of a user and items, of which so many numbers are the user's."""
+    features = UserItems() if isinstance(member.features, Standardise) else member.features
+    if not isinstance(features, UserItems):
+        return member
+    return replace(member, features=replace(features, shared=shared))
 
 
 def as_exploration(given: Any, instead: str = "") -> Exploration:

@@ -26,9 +26,11 @@ from o2pl.kernels.values import rows_of_features  # importing it registers the f
 from o2pl.learners.changes import Change, Changed, Watch
 from o2pl.learners.decider import ActingMember, Decider, restored
 from o2pl.learners.finite_run import run_finite
+from o2pl.learners.items import NOTHING, ItemMemory, remembered
 from o2pl.learners.member import LINEAR, STRETCH, Member, MemberState, Seen
 from o2pl.learners.pending import Pending, append_row, is_read
 from o2pl.learners.schedules import Schedule
+from o2pl.learners.shared_columns import SharedColumns
 from o2pl.learners.spread import Spread
 from o2pl.learners.stream import UniformStream
 from o2pl.learners.union import evidence, foretold, progressive_evidence, progressive_gains, shares
@@ -82,6 +84,7 @@ class Engine:
             schedule = member.schedule or parts.schedule
             seen = self._seen(member.features, schedule)
             self.members.append(MemberState.start(member, policy, parts.objective, seen, schedule, log.width))
+        self.columns = SharedColumns() if log.action_sets and not log.sparse and log.shared is None else None
         self.running: State | None = None  # of the control variate of sparse rows
         if parts.control is not None and log.sparse:
             self.running = RunningControl(parts.control, log.n_actions or 0).init()
@@ -136,11 +139,14 @@ class Engine:
 
     # -- acting
 
-    def decide(self, context: Any) -> Decision:
-        """A decision that can be told its reward by its id: it is kept, with its context, until then."""
+    def decide(self, context: Any, allowed: Ints | None = None) -> Decision:
+        """A decision that can be told its reward by its id: it is kept, with its context, until then.
+
+        allowed: which of a fixed number of actions may be played; None: all.
+        """
         uniform = self.stream.next()
         try:
-            decision = self.decider.decide(context, uniform)
+            decision = self.decider.decide(context, uniform, allowed)
         except ValueError:
             self.stream.give_back(uniform)
             raise
@@ -160,7 +166,7 @@ class Engine:
         log, parts = self.log, self.parts
         acting, counts = [], []
         for m in self.present:
-            plan = None if log.sparse else m.seen.plan(log.width)
+            plan = None if log.sparse or log.shared is not None else m.seen.plan(log.width)
             own = m.acting(log.width)
             acting += [ActingMember(m.seen.features, m.seen.state, policy, params, plan) for policy, params in own]
             counts.append(len(own))
@@ -172,7 +178,16 @@ class Engine:
         if self._acting[0] is not weights or self._acting[1] is not explored:
             numbers = acting_numbers(weights, parts.sharpness, check_explored(explored, log.n_actions))
             self._acting = weights, explored, numbers
-        return Decider(acting, self._acting[2], parts.sharpness, self.reader, before, log.action_names)
+        names, items, rule = log.action_names, self._remembered(), parts.exploration
+        return Decider(acting, self._acting[2], parts.sharpness, self.reader, before, names, items, rule)
+
+    def _remembered(self) -> ItemMemory:
+        """Of items by id, from the rows since the base that have been learned from."""
+        sets = self.log.contexts if self.log.action_sets else None
+        if sets is None or sets.item_ids is None or self.learned <= self.base:
+            return NOTHING
+        best = self.present[int(np.argmax(self.weights))]
+        return remembered(self.log[self.base : self.learned], best, self._spread.of_rewards)
 
     def run(self, contexts: Any, rewards: Rewards) -> Interactions:
         """Rounds on given contexts, decided in stretches between checkpoints."""
@@ -260,6 +275,8 @@ class Engine:
         """Learn now: the members that are due, or all; with `oracle`, solve with it on the whole log."""
         with self.lock:
             rows = self.log.columns
+            if self.columns is not None and not self.columns.settled:
+                self.columns.observe(rows.contexts[self.learned :])
             if self._weigh(rows, oracle is None):
                 due = self._restart(len(rows))
             joined = [member for member in self.members if member.joins <= len(rows) - self.base]

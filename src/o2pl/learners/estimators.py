@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from o2pl.errors import InvalidInput
-from o2pl.features import Chain, Fourier, Hashed, Intercept, Standardise
+from o2pl.features import Chain, Fourier, Hashed, Intercept, Standardise, UserItems
 from o2pl.learners.discrete import DiscreteEstimator
 from o2pl.learners.incumbent import SafeImprovement, Verdict
 from o2pl.learners.member import LINEAR, QUADRATIC, Member
@@ -28,6 +28,7 @@ _CLASSES: dict[str, tuple[Member, ...]] = {
     "quadratic": (Member(QUADRATIC),),
     "fourier": (Member(Chain((Standardise(), Fourier(), Intercept()))),),
     "actionwise": (Member(Standardise(), ActionWise()),),
+    "items": (Member(UserItems(), ActionWise()),),
     "hashed": (Member(Hashed()),),
     "hashed actionwise": (Member(Hashed(), ActionWise()),),
 }
@@ -48,9 +49,10 @@ class O2PL(DiscreteEstimator):
         `update` and `fit`. None: those of the first batch (words, in alphabetical order), or numbers from 0.
     policy
         "union" (linear and quadratic softmax on one log), "linear", "quadratic", "fourier", "actionwise" (action sets
-        that vary: a context is a matrix of one feature row per action), "hashed" (a context is a dictionary of words
-        and numbers; `Hashed(...)` for its settings), "hashed actionwise" (a context is a list of dictionaries, one per
-        action), a policy such as `ThresholdClass(...)`, a `Member`, or a sequence of members.
+        that vary: a context is a matrix of one feature row per action), "items" (a user and such a matrix, with their
+        products; "union" takes it, or another for sets, where contexts are of that kind), "hashed" (a context is a
+        dictionary of words and numbers; `Hashed(...)` for its settings), "hashed actionwise" (a context is a list of
+        dictionaries, one per action), a policy such as `ThresholdClass(...)`, a `Member`, or a sequence of members.
     schedule
         When to re-learn: "geometric", "near-exact" (more often, to the minimum), "exact" (every round), "replay", or
         one of these with its own settings, such as `Geometric(growth=1.1)`.

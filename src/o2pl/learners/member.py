@@ -95,7 +95,7 @@ class Seen:
         for start in range(self.rows, len(rows), STRETCH):
             contexts = rows.contexts[start : start + STRETCH]
             self.state = self.features.observe(
-                self.state, contexts.values if isinstance(contexts, ActionSets) else contexts
+                self.state, contexts.inputs if isinstance(contexts, ActionSets) else contexts
             )
         self.rows = len(rows)
 

@@ -9,7 +9,7 @@ from o2pl.log import Log
 
 
 class Spread(NamedTuple):
-    """Of the rewards in rows `base` to `rows` of a log, as shares of their range; two rows of a fair coin come first."""
+    """Of the rewards in rows `base` to `rows` of a log, as shares of their range; two rows of a coin come first."""
 
     base: int = 0
     rows: int = 0

@@ -39,7 +39,10 @@ _MANY = 8  # actions; with more, each has fewer rows, and l2 falls as 1/K
 @storable
 @dataclass(frozen=True)
 class Outcome:
-    """`competing`: one action's gain is another's loss. l2: of the weights, at K ≤ 8; it falls as 8/K beyond."""
+    """`competing`: one action's gain is another's loss. l2: of the weights, at K ≤ 8; it falls as 8/K beyond.
+
+    Action sets share their weights, however many actions they have: there it stays.
+    """
 
     competing: bool = True
     l2: float = 1.0
@@ -56,7 +59,7 @@ class Outcome:
 
     def prepare(self, rows: Interactions, control: Any = None, weights: Floats | None = None) -> OutcomeLog:
         sets = isinstance(rows.contexts, ActionSets)
-        n_actions = max(2.0, float(np.mean(rows.contexts.sizes))) if sets else float(rows.n_actions or 2)
+        n_actions = 2.0 if sets else float(rows.n_actions or 2)  # the actions of sets have their weights in common
         return OutcomeLog(
             rows.actions, -rows.losses, self.competing, self.l2 * min(1.0, _MANY / n_actions), self.level_l2,
             rows.contexts.offsets if sets else None, weights,

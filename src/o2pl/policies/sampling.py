@@ -92,6 +92,29 @@ def check_explored(explored: Explored, n_actions: int | None) -> Explored:
     return explored
 
 
+def with_bonus(acting: Floats, members: int, bonus: Floats) -> Floats:
+    """`acting_numbers` that have no bonus and no share, with this bonus. [K]"""
+    numbers = np.concatenate([acting[: _HEAD + members], bonus])
+    numbers[_BONUS] = len(bonus)
+    return numbers
+
+
+def acting_among(acting: Floats, members: int, allowed: Ints) -> Floats:
+    """`acting_numbers` where only some of the actions may be played."""
+    first, kept = _HEAD + members, [acting[: _HEAD + members]]
+    for place in (_BONUS, _SHARE):
+        of_all, first = acting[first : first + int(acting[place])], first + int(acting[place])
+        if len(of_all):
+            own = of_all[allowed]
+            if place == _SHARE:  # those that are left share what there is
+                own = own / own.sum() if own.sum() > 0 else np.full(len(own), 1 / len(own))
+            kept.append(own)
+    numbers = np.concatenate(kept)
+    for place in (_BONUS, _SHARE):
+        numbers[place] = len(allowed) if acting[place] else 0
+    return numbers
+
+
 @compiled_in_order
 def softmax_in_place(scores: Floats, sharpness: float) -> None:
     """Scores become the probabilities of softmax(sharpness · scores). [K]"""

@@ -1,0 +1,260 @@
+"""What is on offer in one round: a user, items to choose from, and which of them may not be played.
+
+An item may have an id. Decisions then come back by id, and what was learned of an item stays with it wherever it stands
+among the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
+from o2pl.contexts.frames import as_frame, as_mapping, is_frame
+from o2pl.decisions import number_of
+from o2pl.errors import InvalidInput, nearest
+from o2pl.protocols import Array, Ints
+from o2pl.rows import ActionSets
+
+NO_ID = -1
+_LARGEST = 2**63
+_MOST = 2**18  # codes that are kept
+_CODES: dict[Any, int] = {}
+
+
+class Offer:
+    """One round's user and items, as a context: `act`, `update`, `fit` and `Interactions` take it, and so the pair.
+
+    Parameters
+    ----------
+    user
+        What all items of the round share: a row of numbers, a dictionary, a row of a frame; None: nothing.
+    items
+        One row of numbers per item (a matrix or a frame), or a list of dictionaries.
+    ids
+        What the items are called, a word or a whole number each; or the name of the field of the items that says it.
+        Actions are then these ids, and not the items' places.
+    exclude
+        Items that may not be played: their ids (those of items that are not on offer do no harm), or their places.
+    slot
+        The place in a list that the decision is for, from 0.
+    """
+
+    __slots__ = ("ids", "items", "kept", "slot", "user")
+
+    def __init__(self, user: Any, items: Any, *, ids: Any = None, exclude: Any = None, slot: int | None = None) -> None:
+        self.user, self.slot = user, slot
+        if is_frame(items):
+            items = as_frame(items)
+        try:
+            n = len(items)
+        except TypeError:
+            n = 0
+        if n == 0 or isinstance(items, str | bytes | Mapping):
+            raise InvalidInput(
+                f"items: found {_said(items)}, expected a matrix of one row per item, or a list of dictionaries"
+            )
+        self.items, self.ids = _without_ids(items, n, ids)
+        self.kept: Ints | None = None if exclude is None else self._kept(n, exclude)
+
+    def _kept(self, n: int, exclude: Any) -> Ints | None:
+        if self.ids is None:
+            kept = allowed_actions(n, exclude, "places of items")
+        else:
+            names = set(_listed(exclude))
+            kept = np.flatnonzero([one not in names for one in self.ids])
+            _check_left(len(kept), n)
+        return kept if len(kept) < n else None
+
+    def __len__(self) -> int:
+        """How many items may be played."""
+        return len(self.items) if self.kept is None else len(self.kept)
+
+    @property
+    def actions(self) -> list[Any]:
+        """The items that may be played, by id, or by place where they have none."""
+        places = range(len(self.items)) if self.kept is None else self.kept.tolist()
+        return list(places) if self.ids is None else [self.ids[place] for place in places]
+
+    def action(self, place: int) -> Any:
+        """The id, or the place among all items, of the item at a place among those that may be played."""
+        at = place if self.kept is None else int(self.kept[place])
+        return at if self.ids is None else self.ids[at]
+
+    def place(self, action: Any) -> Any:
+        """The place of an item among those that may be played."""
+        if self.ids is None and self.kept is None:
+            return action  # checked with all other actions
+        try:
+            return self.actions.index(action)
+        except ValueError:
+            what = "a place" if self.ids is None else "an id"
+            some = ", ".join(repr(one) for one in self.actions[:5]) + (", …" if len(self) > 5 else "")
+            raise InvalidInput(
+                f"action: found {action!r}, expected {what} of an item that may be played: {some}"
+            ) from None
+
+    def without(self, actions: Sequence[Any], slot: int | None) -> Offer:
+        """For the next place in a list: what has been taken is gone."""
+        made = Offer.__new__(Offer)
+        made.user, made.items, made.ids, made.slot = self.user, self.items, self.ids, slot
+        places = np.arange(len(self.items)) if self.kept is None else self.kept
+        made.kept = np.delete(places, [self.place(action) for action in actions]) if len(actions) else self.kept
+        return made
+
+    @property
+    def codes(self) -> Ints | None:
+        """Of the ids of the items that may be played."""
+        if self.ids is None:
+            return None
+        codes = codes_of(self.ids)
+        return codes if self.kept is None else codes[self.kept]
+
+    @property
+    def dictionaries(self) -> bool:
+        """Whether items are dictionaries, whose words are hashed."""
+        return not isinstance(self.items, np.ndarray) and as_mapping(self.items[0]) is not None
+
+    def copy(self) -> Offer:
+        """One that stays as it is when its owner writes over what was handed in."""
+        made = self.without((), self.slot)
+        made.user, made.items = deepcopy(self.user), deepcopy(self.items)
+        return made
+
+    def __repr__(self) -> str:
+        return f"Offer({_said(self.user)}, {len(self.items)} items, {len(self)} of which may be played)"
+
+
+def allowed_actions(n: int, exclude: Any, what: str = "actions", names: Sequence[str] = ()) -> Ints:
+    """The places, of n, that are not excluded. names: of the actions, which may then be excluded by name."""
+    allowed = np.ones(n, bool)
+    for given in _listed(exclude):
+        place = given
+        if names and isinstance(given, str):
+            if given not in names:
+                raise InvalidInput(f"exclude: found {given!r}, {nearest(given, names)}")
+            place = names.index(given)
+        if not isinstance(place, int | np.integer) or isinstance(place, bool) or not 0 <= place < n:
+            raise InvalidInput(f"exclude: found {place!r}, expected {what}, whole numbers from 0 to {n - 1}")
+        allowed[place] = False
+    _check_left(int(allowed.sum()), n)
+    return np.flatnonzero(allowed)
+
+
+def _listed(exclude: Any) -> list[Any]:
+    return [exclude] if isinstance(exclude, str | int | np.integer) else list(exclude)
+
+
+def _check_left(left: int, n: int) -> None:
+    if not left:
+        raise InvalidInput(f"exclude: found all {n}, expected at least one that may be played")
+
+
+def _without_ids(items: Any, n: int, ids: Any) -> tuple[Any, list[Any] | None]:
+    """The items, and their ids: those given or, of frames and dictionaries, those in the field that is named."""
+    if ids is None:
+        return items, None
+    if isinstance(ids, str):
+        if is_frame(items) and ids in items.columns:
+            columns = {name: column for name, column in items.columns.items() if name != ids}
+            found = items[ids].tolist()
+            items, ids = type(items)(columns, n), [int(one) if isinstance(one, float) else one for one in found]
+        else:
+            mappings = [as_mapping(item) for item in items] if not isinstance(items, np.ndarray) else [None]
+            if any(one is None or ids not in one for one in mappings):
+                raise InvalidInput(f"ids: found {ids!r}, expected a field that all items have, or one id for each item")
+            ids = [one[ids] for one in mappings if one is not None]
+    names = ids.tolist() if isinstance(ids, np.ndarray) else list(ids)
+    if len(names) != n:
+        raise InvalidInput(f"ids: found {len(names)}, expected one for each of {n} items")
+    for name in names:
+        if not isinstance(name, str | int | np.integer) or isinstance(name, bool):
+            raise InvalidInput(f"ids: found {name!r} of type {type(name).__name__}, expected words or whole numbers")
+    if len(set(names)) < n:
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InvalidInput(f"ids: found {twice!r} twice, expected a different id for each item of a round")
+    return items, names
+
+
+def codes_of(ids: Sequence[Any]) -> Ints:
+    """Ids as numbers ≥ 0, the same in every process. [K]"""
+    try:
+        return np.array([_CODES[one] for one in ids], np.int64)
+    except KeyError:
+        if len(_CODES) > _MOST:
+            _CODES.clear()
+        for one in ids:
+            _CODES[one] = _code(one)
+        return np.array([_CODES[one] for one in ids], np.int64)
+
+
+def _code(one: Any) -> int:
+    return number_of(str(one) if isinstance(one, int) and not 0 <= one < _LARGEST else one)
+
+
+def as_offer(context: Any) -> Offer | None:
+    """What a context offers, where it is a user and items: an `Offer`, or a pair; else None."""
+    if isinstance(context, Offer):
+        return context
+    if isinstance(context, tuple) and len(context) == 2 and kind_of_context(context) != "row":
+        return Offer(*context)
+    return None
+
+
+def kind_of_context(context: Any) -> str:
+    """Of one context: "row", "matrix" (of items), "offer" (a user and rows of numbers) or "dictionaries" (items)."""
+    if isinstance(context, Offer):
+        return "dictionaries" if context.dictionaries else "offer"
+    if isinstance(context, Mapping):
+        listed = "_multi" in context or ("actions" in context and set(context) <= {"shared", "actions"})
+        return "dictionaries" if listed else "row"
+    if isinstance(context, np.ndarray):
+        return "matrix" if context.ndim == 2 else "row"
+    if isinstance(context, tuple) and len(context) == 2:
+        items = context[1]
+        if is_frame(items) or (isinstance(items, np.ndarray) and items.ndim == 2):
+            return "offer"
+        if isinstance(items, list | tuple) and len(items):
+            if isinstance(items[0], Mapping):
+                return "dictionaries"
+            if isinstance(items[0], list | tuple | np.ndarray):
+                return "offer"
+        return "row"
+    if isinstance(context, list) and len(context) and isinstance(context[0], Mapping):
+        return "dictionaries"
+    return "row"
+
+
+def kind_of_contexts(contexts: Any) -> str:
+    """Of many, by the first."""
+    if isinstance(contexts, ActionSets):
+        if contexts.shared is not None:
+            return "offer"
+        return "matrix" if isinstance(contexts.values, np.ndarray) else "dictionaries"
+    if getattr(contexts, "sizes", None) is not None:  # of Records
+        return "dictionaries" if not len(contexts) or kind_of_context(contexts[0]) != "offer" else "offer"
+    if is_frame(contexts) or isinstance(contexts, Mapping) or not hasattr(contexts, "__getitem__"):
+        return "row"
+    if isinstance(contexts, np.ndarray) and contexts.dtype != object:
+        return "matrix" if contexts.ndim == 3 else "row"
+    return kind_of_context(contexts[0]) if len(contexts) else "row"
+
+
+def placed(contexts: Any, actions: Any) -> Any:
+    """Actions that were named by id, as places among the items of their `Offer`."""
+    if isinstance(contexts, list | tuple | np.ndarray) and any(isinstance(one, Offer) for one in contexts):
+        if len(contexts) != len(actions):
+            raise InvalidInput(f"actions: found {len(actions)}, expected one for each of {len(contexts)} contexts")
+        made: Array = np.array(
+            [c.place(a) if isinstance(c, Offer) else a for c, a in zip(contexts, actions, strict=True)]
+        )
+        return made
+    return actions
+
+
+def _said(value: Any) -> str:
+    if value is None or (isinstance(value, Sequence | Mapping) and not len(value)):
+        return "nothing"
+    return f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"

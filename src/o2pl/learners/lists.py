@@ -1,0 +1,52 @@
+"""Deciding on what is on offer: one item, or a list of them, slot after slot without repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from o2pl.contexts import ContextReader, Offer
+from o2pl.decisions import Decision, ListDecision
+from o2pl.errors import InvalidInput
+
+
+def decide_offer(decide: Callable[[Any], Decision], reader: ContextReader, offer: Offer, slots: int | None) -> Decision:
+    """decide: on a set of actions. The policy of a slot is that of the items that are left, so the propensity of a
+    list is the product of those of its slots.
+    """
+    if slots is None:
+        return _named(decide(reader.entry(offer)), offer)
+    made: list[Decision] = []
+    for slot in range(slots):
+        left = offer.without([one.action for one in made], slot)
+        made.append(_named(decide(reader.entry(left)), left))
+    return ListDecision.of(made)
+
+
+def _named(decision: Decision, offer: Offer) -> Decision:
+    """The item that was chosen, by its id or its place among all items."""
+    if offer.ids is None and offer.kept is None:
+        return decision
+    made = Decision(offer.action(decision.action), decision.propensity)
+    made.kept, made.place = decision.kept, decision.action
+    return made
+
+
+def slot_rewards(rewards: Any, slots: int) -> list[float]:
+    """One for each slot; one for the whole list is that of each of its slots."""
+    if np.ndim(rewards) == 0:
+        return [rewards] * slots
+    if len(rewards) != slots:
+        raise InvalidInput(f"rewards: found {len(rewards)}, expected one for each of {slots} slots, or one for all")
+    return [float(reward) for reward in rewards]
+
+
+def slot_propensities(propensities: Any, slots: int) -> list[float]:
+    if np.ndim(propensities) == 0 or len(propensities) != slots:
+        found = f"{propensities!r}" if np.ndim(propensities) == 0 else f"{len(propensities)}"
+        raise InvalidInput(
+            f"propensities: found {found}, expected one for each of {slots} slots, as `decision.propensities` has them"
+        )
+    return [float(one) for one in propensities]

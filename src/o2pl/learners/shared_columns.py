@@ -1,0 +1,50 @@
+"""Columns of items that are the same for all items of a round: a user's, which tell items apart only in products."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from o2pl.protocols import Array, Floats
+from o2pl.rows import ActionSets
+
+_ENOUGH = 20  # rounds after which it is no chance
+_NAMED = 6  # columns that are named
+
+
+class SharedColumns:
+    """Looks at sets as they come, until every column has told two items of a round apart; warns once."""
+
+    def __init__(self) -> None:
+        self.rounds = 0
+        self._alike: Array | None = None  # columns that have been the same for all items of every round
+        self._first: Floats | None = None  # the first round's values
+        self._varied: Array | None = None  # columns that differ between rounds
+
+    @property
+    def settled(self) -> bool:
+        return self._alike is not None and not self._alike.any()
+
+    def observe(self, sets: ActionSets) -> None:
+        sizes = sets.sizes
+        if self.settled or not (sizes > 1).any():
+            return
+        several = sets if (sizes > 1).all() else sets[np.flatnonzero(sizes > 1)]
+        lowest = np.minimum.reduceat(several.values, several.offsets[:-1])
+        alike = (lowest == np.maximum.reduceat(several.values, several.offsets[:-1])).all(axis=0)
+        if self._alike is None or self._first is None:
+            self._alike, self._first, self._varied = alike, lowest[0].copy(), np.zeros(len(alike), bool)
+        self._alike = self._alike & alike
+        self._varied = self._varied | (lowest != self._first).any(axis=0)
+        before, self.rounds = self.rounds, self.rounds + len(several)
+        columns = np.flatnonzero(self._alike & self._varied)
+        if before < _ENOUGH <= self.rounds and len(columns):
+            named = ", ".join(map(str, columns[:_NAMED])) + (", …" if len(columns) > _NAMED else "")
+            warnings.warn(
+                f"items, column {named}: found the same for all items of each of {self.rounds} rounds, so it cannot"
+                " say which item to choose. If it is the user's, write act(user, items): the products of user and items"
+                " are then learned",
+                UserWarning,
+                stacklevel=2,
+            )
