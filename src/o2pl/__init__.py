@@ -39,6 +39,7 @@ from o2pl.learners import (
     SafeImprovement,
     load,
 )
+from o2pl.learners.gate import DeployVerdict
 from o2pl.log import Log
 from o2pl.policies.sampling import CountBonus, UniformExploration
 from o2pl.rows import ActionSets, SparseRows
@@ -54,6 +55,7 @@ __all__ = [
     "CountBonus",
     "Decider",
     "Decision",
+    "DeployVerdict",
     "Evaluation",
     "Exact",
     "Fit",

@@ -21,8 +21,8 @@ from o2pl.evaluation.diagnostics import (
     weight_tail,
 )
 from o2pl.evaluation.reward_models import fit_rewards
-from o2pl.evaluation.targets import as_target
 from o2pl.interactions import Interactions
+from o2pl.learners.targets import as_target
 from o2pl.theory.inequality import refutes
 
 # -- weights

@@ -14,8 +14,8 @@ from o2pl import ActionSets, InvalidInput
 from o2pl.evaluation.evaluate import Evaluation, evaluate
 from o2pl.evaluation.logs import as_log
 from o2pl.evaluation.reward_models import fit_rewards, predictions
-from o2pl.evaluation.targets import as_target
 from o2pl.interactions import Interactions
+from o2pl.learners.targets import as_target
 from o2pl.objectives import Phi
 from o2pl.theory.betting import betting_lower
 

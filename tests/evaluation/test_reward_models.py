@@ -10,9 +10,9 @@ from sklearn.linear_model import Ridge
 
 from o2pl import ActionSets, GaussianO2PL
 from o2pl.evaluation.reward_models import fit_rewards, predictions
-from o2pl.evaluation.targets import as_target
 from o2pl.features import Standardise
 from o2pl.interactions import Interactions
+from o2pl.learners.targets import as_target
 
 
 def discrete_log(n: int = 300, k: int = 3, seed: int = 0) -> Interactions:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import o2pl
-from o2pl.learners.gate import improvement_bound
+from o2pl.learners.gate import judge
 from o2pl.theory.betting import betting_lower
 from o2pl.theory.inequality import refutes
 
@@ -38,18 +38,18 @@ def test_the_bound_from_its_definition() -> None:
     w = good.predict_proba(x)[np.arange(200), a] / q
     slow = [(1 + (w[s] - 1) * r[s] / 10) / 2 for s in range(200)]
     expected = 10 * (2 * betting_lower(np.array(slow), 0.1, False)[-1] - 1)
-    assert improvement_bound(good, good._checked(x, a, r, q), "logged", 0.1) == pytest.approx(expected, abs=1e-9)
+    assert judge(good, good._checked(x, a, r, q), "logged", 0.1).bound == pytest.approx(expected, abs=1e-9)
 
 
 def test_no_gain_is_seldom_called_safe() -> None:
     """δ = .1, 200 logs in which all actions are equal; binomial test at 1e-3."""
-    wrong = sum(learner(100, seed, 0.0).safe_to_deploy(delta=0.1) for seed in range(200))
+    wrong = sum(bool(learner(100, seed, 0.0).safe_to_deploy(delta=0.1)) for seed in range(200))
     assert not refutes(wrong, 200, 0.1, 1e-3)
 
 
 def test_what_cannot_be_judged() -> None:
     good = learner(100, 0, 0.5)
-    with pytest.raises(o2pl.InvalidInput, match="baseline: found 'best'"):
+    with pytest.raises(o2pl.InvalidInput, match="policy: found 'best', expected one of uniform, logged"):
         good.safe_to_deploy("best")
     with pytest.raises(o2pl.InvalidInput, match="delta"):
         good.safe_to_deploy(delta=1.0)
@@ -57,3 +57,81 @@ def test_what_cannot_be_judged() -> None:
         learner(1, 0, 0.5).safe_to_deploy()
     with pytest.raises(AttributeError, match="has seen no data"):
         o2pl.O2PL(3).safe_to_deploy()
+
+
+def test_the_verdict_says_why() -> None:
+    good = learner(800, 0, 0.5)
+    yes = good.safe_to_deploy()
+    assert yes.safe is True
+    assert 0 < yes.bound < yes.estimate < 10
+    assert 10 < yes.effective <= 400
+    assert str(yes).startswith("safe to deploy: estimated gain over the baseline (logged)")
+    few = good.safe_to_deploy(fresh=rows(5, 1, 0.5))
+    assert "it takes more rows" in few.reason
+    worse = good.safe_to_deploy(lambda x: np.full(len(x), 2), fresh=rows(300, 1, -0.3))
+    assert not worse
+    bad = learner(400, 0, 0.5).safe_to_deploy(fresh=rows(2000, 1, -0.3))
+    assert (bad.safe, bad.estimate < 0) == (False, True)
+    assert "it seems to be worse" in bad.reason
+
+
+def greedy(n: int, exploration: Any) -> o2pl.Bandit:
+    """Context 0: action 0 pays; context 1: action 1. Action 2 never does. Played online."""
+    g = np.random.default_rng(0)
+    x = g.integers(2, size=(n, 1)) * 1.0
+    pays = np.column_stack([x[:, 0] == 0, x[:, 0] == 1, np.zeros(n)]) * 1.0
+    bandit = o2pl.Bandit(3, exploration=exploration, random_state=0)
+    bandit.run((x, pays))
+    return bandit
+
+
+def test_an_unexplored_log_has_no_support_and_says_what_to_do() -> None:
+    def today(contexts: Any) -> Any:
+        return np.full(len(contexts), 2)
+
+    unexplored = greedy(3000, 0.0)
+    for found in (
+        unexplored.safe_to_deploy(today),
+        o2pl.evaluate(unexplored, "logged", baseline=today, at_any_time=True).safe_to_deploy(),
+    ):
+        assert not found
+        assert "no support for the baseline" in found.reason
+        assert "exploration=.01" in found.reason
+    explored = o2pl.evaluate(greedy(6000, 0.05), "logged", baseline=today, at_any_time=True).safe_to_deploy()
+    assert explored
+    assert explored.bound > 0.3
+
+
+def test_it_takes_what_evaluate_takes() -> None:
+    good, other = learner(800, 0, 0.5), learner(800, 1, 0.0)
+    fresh = rows(400, 1, 0.5)
+    log = o2pl.Interactions(*fresh, reward_range=(0, 10))
+    plain = np.full((400, 3), 1 / 3)
+    bounds = [
+        good.safe_to_deploy(baseline, fresh=given).bound
+        for given in (fresh, log)
+        for baseline in ("uniform", plain, plain[:, 0], lambda x: plain[: len(x)], "logged")
+    ]
+    np.testing.assert_allclose(bounds[:4] + bounds[5:9], bounds[0], atol=1e-12)
+    own = good.safe_to_deploy(other, fresh=learner(300, 3, 0.5))  # a learner for its log
+    assert np.isfinite(own.bound)
+    named = o2pl.O2PL(actions=["c", "b", "a"], reward_range=(0, 10), random_state=0)
+    words = np.array(["c", "b", "a"])[fresh[1]]
+    named.fit(fresh[0], words, *fresh[2:])
+    later = rows(400, 2, 0.5)
+    log = o2pl.Interactions(later[0], np.array(["c", "b", "a"])[later[1]], *later[2:])  # numbered a, b, c
+    assert named.safe_to_deploy("b", fresh=log)
+    assert not named.safe_to_deploy("a", fresh=log)  # the best
+
+
+def test_the_learner_against_a_rule_at_any_time_is_seldom_wrong() -> None:
+    """δ = .1: a learner that learns as it goes, where all actions pay alike; looked at after every tenth row."""
+    wrong = 0
+    for seed in range(60):
+        g = np.random.default_rng(seed)
+        bandit = o2pl.Bandit(2, policy="linear", exploration=0.2, random_state=seed)
+        bandit.run((g.normal(size=(200, 1)), (g.random((200, 2)) < 0.5) * 1.0))
+        found = o2pl.evaluate(bandit, "logged", baseline=lambda x: np.zeros(len(x), int), at_any_time=True, delta=0.1)
+        assert found.difference_sequence is not None
+        wrong += bool((found.difference_sequence.lower[9::10] > 0).any())
+    assert not refutes(wrong, 60, 0.1, 1e-3)

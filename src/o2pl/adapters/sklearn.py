@@ -17,10 +17,10 @@ from o2pl.errors import InvalidInput
 from o2pl.evaluation.estimators import EstimatorInput, estimate
 from o2pl.evaluation.logs import with_numbers
 from o2pl.evaluation.reward_models import fit_rewards, predictions
-from o2pl.evaluation.targets import as_target
 from o2pl.extras import extra
 from o2pl.interactions import Interactions
 from o2pl.learners import Bandit
+from o2pl.learners.targets import as_target
 from o2pl.objectives.weights import policy_weights
 from o2pl.protocols import Array, Floats
 from o2pl.validation import check_number

@@ -11,27 +11,14 @@ import numpy as np
 
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.reward_models import RewardModel
-from o2pl.evaluation.targets import Target
-from o2pl.interactions import BLOCK, Interactions
+from o2pl.interactions import Interactions
+from o2pl.learners.targets import Target
+from o2pl.objectives.weights import effective_sample_size
 from o2pl.protocols import Floats, Ints, Seed
 from o2pl.rows import ActionSets
 from o2pl.theory.heb import ErrorBound, error_bound_of_sample
 
 # -- weights
-
-
-def effective_sample_size(weights: Floats) -> float:
-    """(Σ w)² / Σ w²: how many rows of equal weight would be as good. 0 where no row has weight."""
-    top = float(weights.max()) if len(weights) else 0.0
-    if top == 0:
-        return 0.0
-    if math.isinf(top):
-        return 1.0  # one row outweighs all others
-    total, squares = 0.0, 0.0
-    for start in range(0, len(weights), BLOCK):
-        scaled = weights[start : start + BLOCK] / top  # w² would overflow before w
-        total, squares = total + float(scaled.sum()), squares + float(scaled @ scaled)
-    return total**2 / squares
 
 
 class Tail(NamedTuple):

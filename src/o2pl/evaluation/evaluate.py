@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +20,6 @@ from o2pl.evaluation.diagnostics import (
     Tail,
     clip_fraction,
     drift,
-    effective_sample_size,
     overlap_by_action,
     weight_tail,
 )
@@ -37,12 +36,13 @@ from o2pl.evaluation.intervals import SampleMoments, check_delta, normal_from_mo
 from o2pl.evaluation.logs import as_log, with_numbers
 from o2pl.evaluation.reward_models import RewardModel, fit_rewards, predictions
 from o2pl.evaluation.sequences import ConfidenceSequence, confidence_sequence, weighted_sequence
-from o2pl.evaluation.targets import Target, as_target, with_names
 from o2pl.interactions import Interactions
 from o2pl.learners.base import BanditEstimator
+from o2pl.learners.gate import DeployVerdict, verdict
+from o2pl.learners.targets import Target, as_target, with_names
 from o2pl.objectives.improvement import improvement_values
 from o2pl.objectives.pessimistic import Pessimistic
-from o2pl.objectives.weights import clip_weights, policy_weights
+from o2pl.objectives.weights import clip_weights, effective_sample_size, policy_weights
 from o2pl.protocols import Floats, Seed
 from o2pl.theory.betting import betting_lower
 from o2pl.validation import RewardRange, to_reward
@@ -92,6 +92,7 @@ class Evaluation:
     doubt: str = ""  # why the numbers must not be acted on: propensities that are wrong, rows that were learned from
     sequence: ConfidenceSequence | None = None  # running interval of the policy's value
     difference_sequence: ConfidenceSequence | None = None
+    weights: tuple[Floats, Floats] = field(default=(np.ones(0), np.ones(0)), repr=False)  # of policy and baseline
 
     @property
     def best(self) -> Valued:
@@ -106,13 +107,17 @@ class Evaluation:
     def interval(self) -> tuple[float, float]:
         return self.best.low, self.best.high
 
-    def safe_to_deploy(self, tolerance: float = 0.0) -> bool:
-        """Whether the lower bound of policy less baseline is above -tolerance, and nothing forbids to believe it."""
-        if self.difference is None:
+    def safe_to_deploy(self, tolerance: float = 0.0) -> DeployVerdict:
+        """Whether the lower bound of policy less baseline is above -tolerance, and nothing forbids to believe it.
+
+        True or false, with the estimate, the bound, the effective rows and the reason in words.
+        """
+        if self.difference is None or self.baseline is None:
             raise InvalidInput(
                 "baseline: found None, expected one to be safe against: evaluate(log, policy, baseline=...)"
             )
-        return not self.doubt and self.difference.low > -tolerance
+        gain = self.difference.value, self.difference.low
+        return verdict(*gain, *self.weights, self.baseline.name, self.delta, tolerance, self.doubt)
 
     @property
     def verdict(self) -> str:
@@ -189,17 +194,21 @@ def evaluate(
     headline = _headline(estimates)
     sequence = None
     if at_any_time and rows.reward_range is not None:
-        sequence = weighted_sequence(columns.weights, rows.rewards, delta, rows.reward_range)
+        sequence = _value_sequence(rows, target, columns.weights, delta)
         point = next(one for one in widened if one.name == headline).value
         low, high = _sound(sequence, rows.reward_range, overflow)
         says = "interval valid at every row of the log at once"
         widened = (Valued("any-time", says, point, low, high), *widened)
         headline = "any-time"
     compared = _Comparison()
+    theirs: Floats = np.ones(0)
     if against is not None:
         other = _columns(rows, against, model)
+        theirs = other.weights
         noisy_model = headline == "ips"
-        compared = _compare(rows, columns, other, against, settings, delta, at_any_time, diagnostics, noisy_model)
+        compared = _compare(
+            rows, columns, other, target, against, settings, delta, at_any_time, diagnostics, noisy_model
+        )
     learned = _learned_from(policy, rows)
     return Evaluation(
         target.name,
@@ -214,6 +223,7 @@ def evaluate(
         findings.doubt(rows, diagnostics, learned),
         sequence,
         compared.sequence,
+        (columns.weights, theirs),
     )
 
 
@@ -318,6 +328,7 @@ def _compare(
     log: Interactions,
     columns: EstimatorInput,
     other: EstimatorInput,
+    target: Target,
     against: Target,
     settings: EstimatorSettings,
     delta: float,
@@ -332,14 +343,11 @@ def _compare(
     base = _widened(base, log.reward_range, _missing(log, against, other.weights), overflow)
     gap = own - theirs
     if at_any_time and log.reward_range is not None:
-        sequence = _difference_sequence(log, columns.weights, other.weights, delta, against.name == "logged")
+        moving = "logged" in (target.name, against.name)
+        sequence = _difference_sequence(log, columns.weights, other.weights, delta, moving)
         span = log.reward_range[1] - log.reward_range[0]
         low, high = _sound(sequence, (-span, span), overflow)
-        if against.name == "logged":  # its mean value so far: loggers may have learned
-            ends = confidence_sequence(log.rewards, delta, *log.reward_range, common=False).last
-        else:
-            ends = weighted_sequence(other.weights, log.rewards, delta, log.reward_range).last
-        base = Valued(base.name, "", base.value, *ends)
+        base = Valued(base.name, "", base.value, *_value_sequence(log, against, other.weights, delta).last)
         return _Comparison(base, Valued("difference", "policy less baseline", float(gap.mean()), low, high), sequence)
     low, high = normal_interval(gap, delta)
     if not gap.any():  # the same policy twice
@@ -355,6 +363,14 @@ def _comparable(columns: EstimatorInput, settings: EstimatorSettings, noisy_mode
     if not np.isfinite(columns.weights).all() or not columns.weights.any():
         return row_values("clipped", columns, settings)
     return row_values("snips" if columns.expected is None or noisy_model else "dr", columns, settings)
+
+
+def _value_sequence(log: Interactions, target: Target, weights: Floats, delta: float) -> ConfidenceSequence:
+    """V(π) at all times; of the logger, which may have learned, the mean of its values so far."""
+    assert log.reward_range is not None
+    if target.name == "logged":
+        return confidence_sequence(log.rewards, delta, *log.reward_range, common=False)
+    return weighted_sequence(weights, log.rewards, delta, log.reward_range)
 
 
 def _difference_sequence(

@@ -23,9 +23,9 @@ from o2pl.evaluation.regressions import (
     slope_evidence,
     sums_outside,
 )
-from o2pl.evaluation.targets import Target
 from o2pl.features import Standardise
 from o2pl.interactions import Interactions
+from o2pl.learners.targets import Target
 from o2pl.protocols import Array, Floats, Ints, Seed, State
 from o2pl.rows import ActionSets
 

@@ -26,9 +26,9 @@ from o2pl.evaluation.estimators import EstimatorInput, EstimatorSettings, row_va
 from o2pl.evaluation.intervals import check_delta, normal_interval
 from o2pl.evaluation.logs import as_log, with_numbers
 from o2pl.evaluation.reward_models import fit_rewards, predictions
-from o2pl.evaluation.targets import as_target
 from o2pl.fitting.candidates import Candidate, candidates_for, guessed_range, named
 from o2pl.interactions import Interactions
+from o2pl.learners.targets import as_target
 from o2pl.objectives.weights import clip_weights, policy_weights
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.validation import RewardRange, check_number

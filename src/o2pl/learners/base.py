@@ -21,7 +21,7 @@ from o2pl.kernels.registry import n_inputs
 from o2pl.learners.changes import Changed
 from o2pl.learners.decider import Decider
 from o2pl.learners.engine import OFFLINE, Engine, Rewards
-from o2pl.learners.gate import improvement_bound
+from o2pl.learners.gate import DeployVerdict, judge
 from o2pl.learners.params import Parameters
 from o2pl.learners.pending import PENDING, is_read
 from o2pl.protocols import Array, Floats
@@ -407,23 +407,27 @@ class BanditEstimator(Parameters, ABC):
         weights = self._likelihoods(batch.contexts, batch.actions) / batch.propensities
         return float(np.average(batch.rewards, weights=weights))
 
-    def safe_to_deploy(self, baseline: Any = "logged", delta: float = 0.05, *, fresh: Any = None) -> bool:
-        """Whether, with probability ≥ 1 - δ, the policy is better than `baseline`: "logged", "uniform" or a learner.
+    def safe_to_deploy(self, baseline: Any = "logged", delta: float = 0.05, *, fresh: Any = None) -> DeployVerdict:
+        """Whether, with probability ≥ 1 - δ, the policy is better than `baseline`. True or false, with the reason.
 
-        `fresh`: a log that has not been learned from, `Interactions` or a tuple of contexts, actions, rewards and
-        propensities; the answer is then for the acting policy. Without, the learner is its own judge: one like it
-        learns from the first half of the log, and the answer is for that one, from the second half. Loggers may have
-        learned; and of a policy that stays as it is, one may ask again with every `fresh` row that comes.
+        `baseline` is what `evaluate` takes: "logged" (whoever made the log), "uniform", a learner, probabilities, the
+        name of an action, or a rule: a function of contexts that gives the action of each.
+
+        `fresh`: a log that has not been learned from; the answer is then for the acting policy. Without, the learner is
+        its own judge: one like it learns from the first half of the log, and the answer is for that one, from the
+        second half. Loggers may have learned; and of a policy that stays as it is, one may ask again with every `fresh`
+        row.
         """
         if fresh is not None:
             self._begun()
-            return improvement_bound(self, self._checked(fresh), baseline, delta) > 0
+            given = fresh.log_ if isinstance(fresh, BanditEstimator) else fresh
+            return judge(self, self._checked(given), baseline, delta, next(iter(log_or_columns(given))))
         log = self.log_
         half = len(log) // 2
         if half == 0:
             raise InvalidInput(f"log: found {len(log)} rows, expected at least two, or `fresh` ones")
         trial = type(self)(**self.get_params()).fit(log[:half])
-        return improvement_bound(trial, log[half:], baseline, delta) > 0
+        return judge(trial, trial._checked(log[half:]), baseline, delta)
 
     def _likelihoods(self, contexts: Any, actions: Array) -> Floats:
         """π(a|x) of the acting policy, of checked rows, [n]."""

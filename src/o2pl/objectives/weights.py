@@ -5,6 +5,7 @@ Only the logged propensity q enters, never the policy that logged: a log of many
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from numba.extending import overload
 
 from o2pl.compiled import compiled
 from o2pl.protocols import Floats
+
+_AT_A_TIME = 2**13  # weights; their squares stay in the cache
 
 
 def weight_of(likelihood: Any, propensity: Any) -> Any:
@@ -97,3 +100,17 @@ def _parts(w: Any, residual: Any, alpha: Any, one: Any) -> tuple[Any, Any]:
     live = w if w < alpha else one - one
     away = live * (w - one) if w < alpha else one - one
     return live * residual, away + away
+
+
+def effective_sample_size(weights: Floats) -> float:
+    """(Σ w)² / Σ w²: how many rows of equal weight would be as good. 0 where no row has weight."""
+    top = float(weights.max()) if len(weights) else 0.0
+    if top == 0:
+        return 0.0
+    if math.isinf(top):
+        return 1.0  # one row outweighs all others
+    total, squares = 0.0, 0.0
+    for start in range(0, len(weights), _AT_A_TIME):
+        scaled = weights[start : start + _AT_A_TIME] / top  # w² would overflow before w
+        total, squares = total + float(scaled.sum()), squares + float(scaled @ scaled)
+    return total**2 / squares

@@ -11,8 +11,6 @@ import numpy as np
 from o2pl.action_names import Names, are_words, check_names, numbers_of, places_of
 from o2pl.errors import InvalidInput, nearest
 from o2pl.interactions import Interactions
-from o2pl.learners.base import BanditEstimator
-from o2pl.learners.continuous import ContinuousEstimator
 from o2pl.protocols import Floats
 from o2pl.rows import ActionSets
 from o2pl.validation import check_actions
@@ -74,17 +72,18 @@ class _Density:
 
     name: str
     log: Interactions
-    learner: ContinuousEstimator
+    learner: Any
     contexts: Any  # as the learner reads them
 
     def played(self, rows: slice) -> Floats:
-        return self.learner.predict_density(self.contexts[rows], self.log.actions[rows])
+        return np.asarray(self.learner.predict_density(self.contexts[rows], self.log.actions[rows]))
 
     def all_actions(self, rows: slice) -> None:
         return None
 
     def nodes(self, rows: slice) -> tuple[Floats, Floats]:
-        return self.learner.nodes(self.contexts[rows])
+        places, shares = self.learner.nodes(self.contexts[rows])
+        return places, shares
 
 
 def as_target(policy: Any, log: Interactions, name: str = "policy", contexts: Any = None) -> Target:
@@ -97,7 +96,7 @@ def as_target(policy: Any, log: Interactions, name: str = "policy", contexts: An
     given_contexts = log.contexts if contexts is None else contexts
     if isinstance(policy, str):
         return _by_name(policy, log)
-    if isinstance(policy, ContinuousEstimator):
+    if hasattr(policy, "predict_density"):
         _require(bool(log.continuous), "continuous actions", log)
         return _Density(name, log, policy, given_contexts)
     if hasattr(policy, "predict_proba"):
@@ -132,8 +131,8 @@ def names_of(policy: Any) -> Names:
     """Of its actions, in the order of its probabilities; none where they are numbers."""
     if isinstance(policy, str) or not hasattr(policy, "predict_proba"):
         return ()
-    if isinstance(policy, BanditEstimator) and policy._engine is None:
-        return ()  # it says itself that it has seen no data
+    if getattr(policy, "_engine", True) is None:
+        return ()  # a learner that has not begun: it says so itself
     names = getattr(policy, "actions_", ())
     classes = getattr(policy, "classes_", None)  # of a scikit-learn classifier
     return check_names(classes) if not names and classes is not None and are_words(classes) else tuple(names)
