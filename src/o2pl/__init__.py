@@ -19,6 +19,7 @@ from o2pl.contexts import Offer
 from o2pl.decisions import Decision, ListDecision
 from o2pl.errors import InvalidInput, MissingExtra
 from o2pl.evaluation.evaluate import Evaluation, evaluate
+from o2pl.evaluation.lists import ListEvaluation, evaluate_lists
 from o2pl.evaluation.sequences import ConfidenceSequence, confidence_sequence
 from o2pl.features import Hashed
 from o2pl.fitting import Fit, fit
@@ -65,6 +66,7 @@ __all__ = [
     "Interactions",
     "InvalidInput",
     "ListDecision",
+    "ListEvaluation",
     "Log",
     "Member",
     "MissingExtra",
@@ -78,6 +80,7 @@ __all__ = [
     "confidence_sequence",
     "describe",
     "evaluate",
+    "evaluate_lists",
     "fit",
     "load",
     "read_log",

@@ -35,16 +35,19 @@ from o2pl.evaluation.estimators import (
 from o2pl.evaluation.intervals import SampleMoments, check_delta, normal_from_moments, normal_interval
 from o2pl.evaluation.logs import as_log, with_numbers
 from o2pl.evaluation.reward_models import RewardModel, fit_rewards, predictions
-from o2pl.evaluation.sequences import ConfidenceSequence, confidence_sequence, weighted_sequence
+from o2pl.evaluation.sequences import (
+    ConfidenceSequence,
+    confidence_sequence,
+    difference_sequence,
+    weighted_sequence,
+)
 from o2pl.interactions import Interactions
 from o2pl.learners.base import BanditEstimator
 from o2pl.learners.gate import DeployVerdict, verdict
 from o2pl.learners.targets import Target, as_target, with_names
-from o2pl.objectives.improvement import improvement_values
 from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.objectives.weights import clip_weights, effective_sample_size, policy_weights
 from o2pl.protocols import Floats, Seed
-from o2pl.theory.betting import betting_lower
 from o2pl.validation import RewardRange, to_reward
 
 _NOISIER = 1.1  # so much wider than that of IPS DR's interval may be
@@ -190,7 +193,7 @@ def evaluate(
     diagnostics = _diagnose(rows, target, columns, settings.clip)
     overflow = bool(np.isinf(columns.weights).any())
     estimates, left_out = _estimates(columns, settings, estimators, delta)
-    widened = tuple(_widened(one, rows.reward_range, diagnostics.missing, overflow) for one in estimates)
+    widened = tuple(wider(one, rows.reward_range, diagnostics.missing, overflow) for one in estimates)
     headline = _headline(estimates)
     sequence = None
     if at_any_time and rows.reward_range is not None:
@@ -298,7 +301,7 @@ def _sound(sequence: ConfidenceSequence, ends: RewardRange, overflow: bool) -> t
     return ends if overflow or low > high else (max(low, ends[0]), min(high, ends[1]))
 
 
-def _widened(one: Valued, ends: RewardRange | None, missing: float, overflow: bool) -> Valued:
+def wider(one: Valued, ends: RewardRange | None, missing: float, overflow: bool) -> Valued:
     """What the log cannot speak of may bring any reward there is; of an unknown range, anything.
 
     No value is outside the reward range: there the interval is cut.
@@ -340,11 +343,12 @@ def _compare(
     missing = diagnostics.missing + _missing(log, against, other.weights)
     overflow = not (np.isfinite(columns.weights).all() and np.isfinite(other.weights).all())
     base = Valued(against.name, "", float(theirs.mean()), *normal_interval(theirs, delta))
-    base = _widened(base, log.reward_range, _missing(log, against, other.weights), overflow)
+    base = wider(base, log.reward_range, _missing(log, against, other.weights), overflow)
     gap = own - theirs
     if at_any_time and log.reward_range is not None:
         moving = "logged" in (target.name, against.name)
-        sequence = _difference_sequence(log, columns.weights, other.weights, delta, moving)
+        pair = columns.weights, other.weights
+        sequence = difference_sequence(log.rewards, log.reward_range, *pair, delta, moving)
         span = log.reward_range[1] - log.reward_range[0]
         low, high = _sound(sequence, (-span, span), overflow)
         base = Valued(base.name, "", base.value, *_value_sequence(log, against, other.weights, delta).last)
@@ -353,7 +357,7 @@ def _compare(
     if not gap.any():  # the same policy twice
         low = high = 0.0
     difference = Valued("difference", "policy less baseline", float(gap.mean()), low, high)
-    return _Comparison(base, _widened(difference, log.reward_range, missing, overflow), None)
+    return _Comparison(base, wider(difference, log.reward_range, missing, overflow), None)
 
 
 def _comparable(columns: EstimatorInput, settings: EstimatorSettings, noisy_model: bool) -> Floats:
@@ -371,20 +375,6 @@ def _value_sequence(log: Interactions, target: Target, weights: Floats, delta: f
     if target.name == "logged":
         return confidence_sequence(log.rewards, delta, *log.reward_range, common=False)
     return weighted_sequence(weights, log.rewards, delta, log.reward_range)
-
-
-def _difference_sequence(
-    log: Interactions, weights: Floats, against: Floats, delta: float, moving: bool
-) -> ConfidenceSequence:
-    """V(π) - V(π') at all times; a logger may have moved from row to row, then it is the mean of its values so far."""
-    assert log.reward_range is not None
-    low, high = log.reward_range
-
-    def below(one: Floats, two: Floats) -> Floats:
-        values = (1 + improvement_values(one, two, log.rewards, low, high)) / 2  # ≥ 0, of mean ≤ 1
-        return np.minimum(2 * betting_lower(values, delta / 2, not moving) - 1, 1.0) * (high - low)
-
-    return ConfidenceSequence(below(weights, against), -below(against, weights))
 
 
 # -- the log

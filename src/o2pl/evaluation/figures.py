@@ -10,6 +10,7 @@ import numpy as np
 
 from o2pl.drawing import new_figure, write_figure
 from o2pl.evaluation.evaluate import Evaluation
+from o2pl.evaluation.lists import ListEvaluation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,6 +34,29 @@ def draw_evaluation(found: Evaluation) -> Figure:
     for axes in (*top, *bottom):
         axes.spines[["top", "right"]].set_visible(False)
         axes.title.set_fontsize(11)
+    return figure
+
+
+def draw_lists(found: ListEvaluation) -> Figure:
+    """Values of the slots and of the list, with intervals that hold together."""
+    figure = new_figure(7.2, 3.4)
+    axes = figure.subplots()
+    shown = (*found.slots, found.whole)
+    for colour, name, values, shift in (
+        (BLUE, found.policy, shown, -0.08 if found.baseline else 0.0),
+        (RED, found.baseline_name, found.baseline, 0.08),
+    ):
+        if values:
+            places = np.arange(len(values)) + shift
+            lows, highs = np.array([one.low for one in values]), np.array([one.high for one in values])
+            axes.vlines(places, lows, highs, color=colour, linewidth=2)
+            axes.plot(places, [one.value for one in values], "o", color=colour, label=name)
+    axes.set_xticks(range(len(shown)), [one.name for one in shown])
+    axes.axvline(len(shown) - 1.5, color=GREY, linewidth=0.8, linestyle=":")
+    axes.set_ylabel("value, with interval")
+    axes.legend(frameon=False, loc="upper right")
+    axes.spines[["top", "right"]].set_visible(False)
+    _title(axes, f"{found.n:,} lists, {1 - found.delta:.0%} for all intervals together")
     return figure
 
 

@@ -32,6 +32,11 @@ def warnings(
             f"The policy has learned from {learned_from:.1%} of this log. On those rows every estimate flatters it:"
             " keep rows aside, or use rows that came later."
         )
+    if log.slots is not None and log.slots.any():
+        found.append(
+            "The rows are slots of lists. These are values of single slots, after what the log shows above them;"
+            " evaluate_lists gives those of the policy's own lists."
+        )
     found += _propensities(log, seen)
     if overflow:
         found.append(

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.bernstein import plugin_lower, realized_lower
 from o2pl.evaluation.intervals import bounded_column, check_delta, finite_column
+from o2pl.objectives.improvement import improvement_values
 from o2pl.protocols import Floats
 from o2pl.theory.betting import LARGEST, betting_lower
 from o2pl.validation import check_count, check_reward_range
@@ -83,6 +84,19 @@ def weighted_sequence(
     high = _lower(w * (1 - share), level, method)
     scale = highest - lowest
     return ConfidenceSequence(lowest + scale * low, highest - scale * high)
+
+
+def difference_sequence(
+    rewards: Floats, reward_range: tuple[float, float], weights: Floats, against: Floats, delta: float, moving: bool
+) -> ConfidenceSequence:
+    """V(π) - V(π') at all times; a logger may have moved from row to row, then it is the mean of its values so far."""
+    low, high = reward_range
+
+    def below(one: Floats, two: Floats) -> Floats:
+        values = (1 + improvement_values(one, two, rewards, low, high)) / 2  # ≥ 0, of mean ≤ 1
+        return np.minimum(2 * betting_lower(values, delta / 2, not moving) - 1, 1.0) * (high - low)
+
+    return ConfidenceSequence(below(weights, against), -below(against, weights))
 
 
 def clipping_bias(

@@ -1,0 +1,287 @@
+"""`evaluate_lists`: what a policy that shows lists is worth, slot by slot and as a whole, from logged lists.
+
+A list was drawn slot after slot, so with w_j = π(a_j | what was left)/q_j
+
+    V_s    = E [w_0 … w_s r_s]          what stands below a slot does not change what comes of it
+    V_list = E [w_0 … w_S mean_s r_s]   whatever the slots do to each other
+
+All intervals hold at once: each is at level δ over their number.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from o2pl.errors import InvalidInput
+from o2pl.evaluation.calibration import propensity_calibration
+from o2pl.evaluation.estimators import EstimatorInput, row_values
+from o2pl.evaluation.evaluate import Valued, wider
+from o2pl.evaluation.findings import SURE, within
+from o2pl.evaluation.intervals import check_delta, normal_interval
+from o2pl.evaluation.logs import as_log, with_numbers
+from o2pl.evaluation.sequences import confidence_sequence, difference_sequence, weighted_sequence
+from o2pl.interactions import Interactions
+from o2pl.learners.targets import Target, as_target
+from o2pl.objectives.weights import effective_sample_size, policy_weights
+from o2pl.protocols import Floats, Ints
+from o2pl.validation import RewardRange
+
+_FEW = 30.0  # effective lists below which a warning is due
+_WHOLE = "list"
+
+
+@dataclass(frozen=True, eq=False)
+class ListEvaluation:
+    """What `evaluate_lists` found. Printed, it is a table; `figure()` draws it."""
+
+    policy: str
+    slots: tuple[Valued, ...]  # the value of each slot
+    whole: Valued  # of the list: the mean over its slots
+    baseline: tuple[Valued, ...]  # the same of the other policy, slots and whole; empty without one
+    differences: tuple[Valued, ...]  # policy less baseline, slots and whole
+    baseline_name: str
+    delta: float
+    at_any_time: bool
+    n: int  # lists
+    effective: tuple[float, ...]  # lists that count, for each slot and for the whole
+    warnings: tuple[str, ...]
+    doubt: str = ""  # why the numbers must not be acted on
+
+    @property
+    def value(self) -> float:
+        return self.whole.value
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        return self.whole.low, self.whole.high
+
+    @property
+    def difference(self) -> Valued | None:
+        """Of whole lists."""
+        return self.differences[-1] if self.differences else None
+
+    @property
+    def verdict(self) -> str:
+        if self.doubt:
+            return f"nothing can be said of {self.policy}: {self.doubt}"
+        if self.difference is None:
+            return f"a list of {self.policy} is worth {within(self.whole)}, the mean over its slots"
+        sure = f"with {1 - self.delta:.0%} confidence" + (", whenever one looks" if self.at_any_time else "")
+        if self.difference.low > 0:
+            return f"lists of {self.policy} are better than those of {self.baseline_name}, {sure}"
+        if self.difference.high < 0:
+            return f"lists of {self.policy} are worse than those of {self.baseline_name}, {sure}"
+        return f"lists of {self.policy} and {self.baseline_name} cannot be told apart from this log"
+
+    def safe_to_deploy(self, tolerance: float = 0.0) -> bool:
+        """Whether the lower bound of whole lists, policy less baseline, is above -tolerance."""
+        if self.difference is None:
+            raise InvalidInput(
+                "baseline: found None, expected one to be safe against: evaluate_lists(log, policy, baseline=...)"
+            )
+        return not self.doubt and self.difference.low > -tolerance
+
+    def __str__(self) -> str:
+        from rich.console import Console
+        from rich.table import Table
+
+        table = Table(box=None, pad_edge=False)
+        headings = ["", "value", "from", "to", "effective lists"]
+        headings += [self.baseline_name, "difference", "from", "to"] if self.differences else []
+        for heading in headings:
+            table.add_column(heading, justify="right" if heading else "left")
+        for k, one in enumerate((*self.slots, self.whole)):
+            row = [one.name, *(f"{number:.4f}" for number in (one.value, one.low, one.high))]
+            row.append(f"{self.effective[k]:,.0f}")
+            if self.differences:
+                gap = self.differences[k]
+                row += [f"{number:.4f}" for number in (self.baseline[k].value, gap.value, gap.low, gap.high)]
+            table.add_row(*row)
+        written = io.StringIO()
+        Console(file=written, width=110, color_system=None).print(table)
+        kind = "at every list at once" if self.at_any_time else "one look"
+        lines = [line.rstrip() for line in written.getvalue().splitlines()]
+        lines += ["", f"{self.n:,} lists; intervals: {1 - self.delta:.0%}, all of them together, {kind}"]
+        return "\n".join([*lines, f"verdict: {self.verdict}", *(f"warning: {one}" for one in self.warnings)])
+
+    def figure(self) -> Any:
+        """A matplotlib figure: the value of each slot and of the list, with intervals."""
+        from o2pl.evaluation.figures import draw_lists
+
+        return draw_lists(self)
+
+
+def evaluate_lists(
+    log: Any,
+    policy: Any,
+    *,
+    baseline: Any = None,
+    at_any_time: bool = False,
+    delta: float = 0.05,
+    reward_range: RewardRange | None = None,
+) -> ListEvaluation:
+    """The value of a policy that shows lists, for each slot and for the whole list, from a log of lists.
+
+    `log` is that of a learner that was asked for `slots=`, a log of `Offer(..., slot=...)`, or one of dsjson events
+    with several slots. `policy` and `baseline` are as for `evaluate`; they draw slot after slot from what is left. The
+    intervals of all slots and of the list hold together with confidence 1 - δ; with `at_any_time` also after every list
+    at once, and for logs that a learner collected while learning.
+    """
+    check_delta(delta)
+    given = as_log(log, reward_range)
+    starts = _starts(given)
+    rows = with_numbers(given)
+    if at_any_time and rows.reward_range is None:
+        raise InvalidInput(
+            "reward_range: found None, expected the lowest and highest reward there can be, for at_any_time"
+        )
+    columns = _Columns(rows, starts)
+    target = as_target(policy, rows, contexts=given.contexts)
+    own = columns.weights(target)
+    level = delta / len(columns.names)
+    logger = target.name == "logged"
+    values = [columns.valued(k, weights, level, at_any_time, logger) for k, weights in enumerate(own)]
+    others, gaps, name = list[Valued](), list[Valued](), ""
+    if baseline is not None:
+        against = as_target(baseline, rows, "baseline", contexts=given.contexts)
+        theirs, name = columns.weights(against), against.name
+        others = [columns.valued(k, weights, level, at_any_time, name == "logged") for k, weights in enumerate(theirs)]
+        moving, pairs = logger or name == "logged", enumerate(zip(own, theirs, strict=True))
+        gaps = [columns.difference(k, one, two, level, at_any_time, moving) for k, (one, two) in pairs]
+    effective = tuple(effective_sample_size(weights) for weights in own)
+    return ListEvaluation(
+        target.name, tuple(values[:-1]), values[-1], tuple(others), tuple(gaps), name, delta, at_any_time,
+        len(starts), effective, _warnings(columns, own, effective), _doubt(rows),
+    )  # fmt: skip
+
+
+def _starts(log: Interactions) -> Ints:
+    """The rows that lists begin at."""
+    slots = log.slots
+    if slots is None:
+        raise InvalidInput(
+            "log: found decisions that stand alone, expected lists: the log of a learner that acts with slots=3"
+        )
+    follows = np.concatenate([[-1], slots[:-1]]) + 1
+    wrong = np.flatnonzero((slots != 0) & (slots != follows))
+    if slots[0] != 0 or len(wrong):
+        row = 0 if slots[0] else int(wrong[0])
+        after = f" after slot {slots[row - 1]}" if row else ""
+        raise InvalidInput(
+            f"log, row {row}: found slot {slots[row]}{after}, expected the rows of a list one after another, from"
+            " slot 0, each with its reward"
+        )
+    return np.flatnonzero(slots == 0)
+
+
+class _Columns:
+    """Rewards of the slots and of the lists, and the weights that belong to them."""
+
+    def __init__(self, log: Interactions, starts: Ints) -> None:
+        self.log, self.starts = log, starts
+        self.lengths = np.diff(np.append(starts, len(log)))
+        self.names = [*(f"slot {slot}" for slot in range(int(self.lengths.max()))), _WHOLE]
+
+    def _rows(self, slot: int) -> Ints:
+        """Of the lists that have this slot."""
+        return self.starts[self.lengths > slot] + slot
+
+    def rewards(self, k: int) -> Floats:
+        """Of slot k; of whole lists, the mean over their slots."""
+        if self.names[k] == _WHOLE:
+            return np.asarray(np.add.reduceat(self.log.rewards, self.starts) / self.lengths)
+        return self.log.rewards[self._rows(k)]
+
+    def weights(self, target: Target) -> list[Floats]:
+        """w_0 … w_s of each list, for every slot s and for the whole."""
+        likely = np.empty(len(self.log))
+        for block in self.log.blocks():
+            likely[block] = target.played(block)
+        single = policy_weights(likely, self.log.propensities)
+        running = np.ones(len(self.starts))
+        made = []
+        with np.errstate(over="ignore", invalid="ignore"):
+            for slot in range(len(self.names) - 1):
+                has = self.lengths > slot
+                running[has] = np.nan_to_num(running[has] * single[self._rows(slot)], nan=0.0, posinf=math.inf)
+                made.append(running[has].copy())
+        return [*made, running]
+
+    def valued(self, k: int, weights: Floats, delta: float, at_any_time: bool, logger: bool) -> Valued:
+        """logger: it may have learned; its value at all times is the mean of its values so far."""
+        rewards, ends = self.rewards(k), self.log.reward_range
+        value, values = _row_values(weights, rewards)
+        if at_any_time and ends is not None:
+            sequence = (
+                confidence_sequence(rewards, delta, *ends, common=False)
+                if logger
+                else weighted_sequence(weights, rewards, delta, ends)
+            )
+            low, high = _sound(sequence.last, ends)
+            return Valued(self.names[k], "", value, low, high)
+        one = Valued(self.names[k], "", value, *normal_interval(values, delta))
+        return wider(one, ends, _missing(weights), bool(np.isinf(weights).any()))
+
+    def difference(
+        self, k: int, weights: Floats, against: Floats, delta: float, at_any_time: bool, moving: bool
+    ) -> Valued:
+        rewards, ends = self.rewards(k), self.log.reward_range
+        gap = _row_values(weights, rewards)[1] - _row_values(against, rewards)[1]
+        if at_any_time and ends is not None:
+            span = ends[1] - ends[0]
+            sequence = difference_sequence(rewards, ends, weights, against, delta, moving)
+            return Valued("difference", self.names[k], float(gap.mean()), *_sound(sequence.last, (-span, span)))
+        low, high = normal_interval(gap, delta) if gap.any() else (0.0, 0.0)
+        one = Valued("difference", self.names[k], float(gap.mean()), low, high)
+        overflow = bool(np.isinf(weights).any() or np.isinf(against).any())
+        return wider(one, ends, _missing(weights) + _missing(against), overflow)
+
+
+def _row_values(weights: Floats, rewards: Floats) -> tuple[float, Floats]:
+    """The estimate, and what each list adds to it: self-normalised where there are weights, clipped where one is ∞."""
+    if (weights == 1).all():
+        return float(rewards.mean()), rewards
+    usable = np.isfinite(weights).all() and weights.any()
+    values = row_values("snips" if usable else "clipped", EstimatorInput(rewards, weights))
+    return float(values.mean()), values
+
+
+def _missing(weights: Floats) -> float:
+    """What the weights fall short of 1, beyond three standard errors: the log does not show all the policy does."""
+    if len(weights) < 2 or not np.isfinite(weights).all():
+        return 0.0
+    spread = 3 * float(weights.std(ddof=1)) / math.sqrt(len(weights))
+    return float(np.clip(1 - float(weights.mean()) - spread, 0.0, 1.0))
+
+
+def _sound(last: tuple[float, float], ends: tuple[float, float]) -> tuple[float, float]:
+    """All there can be where the interval is empty: lists contradict each other."""
+    return ends if last[0] > last[1] else (max(last[0], ends[0]), min(last[1], ends[1]))
+
+
+def _warnings(columns: _Columns, weights: Sequence[Floats], effective: Sequence[float]) -> tuple[str, ...]:
+    found = []
+    for k, name in enumerate(columns.names):
+        if effective[k] < _FEW:
+            found.append(
+                f"{name}: the {len(weights[k]):,} lists are worth {effective[k]:,.0f} for this policy (effective sample"
+                " size): it rarely shows what was logged. Weights multiply from slot to slot; a log that explores more"
+                " (exploration=0.1) says more."
+            )
+    if len(set(columns.lengths.tolist())) > 1:
+        found.append(
+            f"Lists have {columns.lengths.min()} to {columns.lengths.max()} slots; a slot's value is that of the lists"
+            " that have it."
+        )
+    return tuple(found)
+
+
+def _doubt(log: Interactions) -> str:
+    test = propensity_calibration(log)
+    return "the logged propensities do not match the actions" if test.p_value < SURE else ""
