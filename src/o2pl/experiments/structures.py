@@ -1,7 +1,7 @@
 """`Bandit` and its rivals under six reward structures, under change, on synthetic worlds and on the wheel.
 
 `structures-tuning` plays candidate settings of the rivals on the tuning half, on seeds from 5000; `structures` plays
-the frozen settings on the confirmation half, on seeds from 7000. Every learner is called every round. A row is a
+the frozen settings on the confirmation half, on seeds from 8000. Every learner is called every round. A row is a
 stretch of a run: the whole of it, or under change a fortieth. All that a row depends on is in its unit's settings, but
 for `cpu_seconds`, which no two runs agree on. Mean rewards are expected ones, given the actions: less noisy than draws.
 """

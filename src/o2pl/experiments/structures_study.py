@@ -292,7 +292,7 @@ STRUCTURES_STUDY = Study(
     claim="Our own question, not the paper's: whether `Bandit` as it comes is the best learner whatever rewards look "
     "like, also when the world changes, and what it costs.",
     settings="The odd half of the sets is not untouched: other forms of this learner were compared on it before; "
-    "the seeds (from 7000) are fresh. Bandit plays as its constructor "
+    "the seeds (from 8000) are fresh. Bandit plays as its constructor "
     "makes it. One-hot part: all sets of the odd half, T = min(n, 5000), 10 seeds, rivals with the bake-off's"
     " settings. Six structures: the sets of the odd half with three classes and 300 rows or more, T = min(n, "
     "2000), 5 seeds (3 for boosted trees, bootstrap, SquareCB, FastCB and VW with products but Greedy: here "
