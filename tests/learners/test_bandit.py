@@ -12,8 +12,9 @@ import o2pl
 from o2pl import Bandit, Member
 from o2pl.features import Hashed
 from o2pl.learners.member import LINEAR, QUADRATIC
+from o2pl.learners.union import foretold
 from o2pl.objectives import Outcome, Pessimistic
-from o2pl.policies import Softmax
+from o2pl.policies import Softmax, ThresholdClass
 from o2pl.policies.sampling import CountBonus, UniformExploration
 
 K = 15
@@ -132,13 +133,44 @@ def test_offline_too_the_members_that_can_tell_the_actions_apart_take_over() -> 
     assert np.mean(learner.predict(x) == better) > 0.9
 
 
-@pytest.mark.parametrize(
-    "policy", [Softmax(3), Hashed(), Member(), [Member(objective=Outcome()), Member(objective=Pessimistic())]]
-)
-def test_members_without_an_outcome_objective_are_refused(policy: Any) -> None:
-    learner = Bandit(3, policy=policy)
-    with pytest.raises(o2pl.InvalidInput, match="policy: found a member without an outcome objective"):
-        learner.act({"a": 1.0} if isinstance(policy, Hashed) else [1.0, 2.0])
+@pytest.mark.parametrize("policy", [Softmax(3), Hashed(), Member()])
+def test_members_without_an_objective_have_the_outcome(policy: Any) -> None:
+    learner = Bandit(3, policy=policy, changes=None)
+    learner.act({"a": 1.0} if isinstance(policy, Hashed) else [1.0, 2.0])
+    assert [type(member.objective) for member in learner._engine.members] == [Outcome]
+
+
+def test_pessimistic_members_stand_beside_those_that_model_rewards() -> None:
+    """The pessimistic member alone sees the product that decides, and takes over."""
+    x = np.random.default_rng(2).normal(size=(1500, 2))
+    better = (x[:, 0] * x[:, 1] <= 0).astype(int)
+    rewards = np.eye(2)[better] * 0.8 + 0.1
+    pessimistic = Member(QUADRATIC, objective=Pessimistic(penalty=0.1, baseline="mean", l2=0.1))
+    policy = (Member(objective=Outcome()), pessimistic)
+    learner = Bandit(2, policy=policy, exploration=0.1, random_state=0)
+    run = learner.run((x, rewards))
+    assert run.rewards[-500:].mean() > 0.8
+    assert learner._engine.weights[1] > 0.9  # of competing, pessimistic, monitor
+    engine, rewards = learner._engine, learner.log_.rewards
+    (level, slope), member = engine.members[1].heard, engine.members[1]
+    member.heard = (0.0, 1.0)
+    z = np.clip(foretold(engine.present, engine.decider, learner.log_)[1], -9.21, 9.21)
+
+    def loss(c: float, s: float) -> float:
+        return float(np.sum(np.logaddexp(0, c + s * z) - rewards * (c + s * z)) + (s - 1) ** 2 / 2)
+
+    assert 0 < slope < 1  # rewards are less sure than its decisions
+    for c, s in ((0.01, 0.0), (-0.01, 0.0), (0.0, 0.01), (0.0, -0.01)):
+        assert loss(level, slope) < loss(level + c, slope + s)
+
+
+def test_pessimistic_members_alone_are_refused() -> None:
+    with pytest.raises(o2pl.InvalidInput, match="policy: found no member with an outcome objective"):
+        Bandit(3, policy=Member(objective=Pessimistic())).act([1.0])
+    with pytest.raises(o2pl.InvalidInput, match=r"penalty: found 0\.5 for a member with an outcome objective"):
+        Bandit(3, policy=Member(penalty=0.5)).act([1.0])
+    with pytest.raises(o2pl.InvalidInput, match="objective: found Outcome with ThresholdClass"):
+        Bandit(2, policy=ThresholdClass((0.0, 1.0), 0.1)).act([1.0])
 
 
 def test_bad_settings_are_refused() -> None:

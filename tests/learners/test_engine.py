@@ -18,6 +18,7 @@ import o2pl
 from o2pl import O2PL, Bandit, Exact, Geometric, Member
 from o2pl.features import Hashed
 from o2pl.learners.member import QUADRATIC
+from o2pl.objectives import Outcome, Pessimistic
 from o2pl.oracles import LBFGS, MajoriseMinimise
 from o2pl.policies import ActionWise, FiniteClass, SparseSoftmax, UniformMixture
 from o2pl.protocols import Explored
@@ -37,6 +38,10 @@ MEMBERS: dict[str, Any] = {
         Member(schedule=Exact(oracle=LBFGS(10, 1e-4))),
         Member(QUADRATIC, schedule=Geometric(), joins=30),
     ),
+    "beside pessimistic": (
+        Member(objective=Outcome()),
+        Member(objective=Pessimistic(penalty=0.1, baseline="mean", l2=0.1), joins=20),
+    ),
     "majorise": Member(oracle=MajoriseMinimise(rounds=3, inner=LBFGS(5, 1e-4))),
     "sparse mixture": Member(Hashed(), UniformMixture(SparseSoftmax(K), 0.1)),
     "sparse sets mixture": Member(Hashed(), UniformMixture(ActionWise(), 0.1)),
@@ -53,6 +58,7 @@ LEARNERS: dict[str, Any] = {
     "gaussian replay": lambda: o2pl.GaussianO2PL(centre=0.5, schedule="replay", random_state=1),
     "gaussian window": lambda: o2pl.GaussianO2PL(centre=0.5, schedule=Geometric(window=50), random_state=1),
     "own schedules": lambda: O2PL(K, policy=MEMBERS["own schedules"], random_state=1),
+    "bandit beside pessimistic": lambda: Bandit(K, policy=MEMBERS["beside pessimistic"], random_state=1),
     "window": lambda: O2PL(K, schedule=Geometric(window=60), random_state=1),
     "half life": lambda: O2PL(K, policy="linear", schedule=Geometric(half_life=40.0), random_state=1),
     "hashed window": lambda: O2PL(K, policy="hashed", schedule=Geometric(window=60), random_state=1),

@@ -59,7 +59,8 @@ class Bandit(DiscreteEstimator):
         "union" (competing and independent actions, linear and quadratic), "linear", "quadratic", "actionwise" (action
         sets that vary: a context is a matrix of one feature row per action), "items" (a user and such a matrix, with
         their products), "hashed" (a context is a dictionary), "hashed actionwise" (a list of dictionaries, one per
-        action), or one or more `Member(objective=Outcome(...))`. "union" takes "actionwise", "items" or "hashed
+        action), or one or more `Member(objective=Outcome(...))`; members with the pessimistic objective of `O2PL` may
+        stand beside them, `Member(objective=Pessimistic(...))`. "union" takes "actionwise", "items" or "hashed
         actionwise" where the first context is of that kind.
     schedule
         When to re-learn, as for `O2PL`.
@@ -96,9 +97,10 @@ class Bandit(DiscreteEstimator):
 
     def _members(self) -> tuple[Member, ...]:
         members = super()._members()
-        if any(not isinstance(member.objective, Outcome) for member in members):
+        if not any(isinstance(member.objective or Outcome(), Outcome) for member in members):
             raise InvalidInput(
-                "policy: found a member without an outcome objective, expected Member(objective=Outcome())"
+                "policy: found no member with an outcome objective, expected Member(objective=Outcome()) among them;"
+                " for pessimistic members alone: O2PL"
             )
         return members
 

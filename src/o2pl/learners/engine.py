@@ -33,7 +33,7 @@ from o2pl.learners.schedules import Schedule
 from o2pl.learners.shared_columns import SharedColumns
 from o2pl.learners.spread import Spread
 from o2pl.learners.stream import UniformStream
-from o2pl.learners.union import evidence, foretold, progressive_evidence, progressive_gains, shares
+from o2pl.learners.union import calibrated, evidence, foretold, progressive_evidence, progressive_gains, shares
 from o2pl.log import Log
 from o2pl.objectives.control import ridge_baseline, ridge_control
 from o2pl.objectives.outcome import Outcome
@@ -45,6 +45,7 @@ from o2pl.rows import ActionSets
 from o2pl.validation import check_actions
 
 _FAINT = 1e-4  # the weight of a member that hardly acts
+_CALIBRATION_ROWS = 2000  # that say how a member without an outcome model is heard
 OFFLINE = LBFGS(iterations=500, tolerance=1e-6)
 
 
@@ -311,6 +312,19 @@ class Engine:
             member.checkpoint = member.after(n, id(member) in faint)
         self.checkpoint = min(member.checkpoint for member in self.present)
         self.decider = self._decider(self.decider)
+        if isinstance(self.parts.objective, Outcome):
+            self._calibrate([member for member in due if not member.objective.extra])
+
+    def _calibrate(self, members: Sequence[MemberState]) -> None:
+        """Those without an outcome model, which have just learned: what their scores say of the last rewards."""
+        for member in members:
+            member.heard = (0.0, 1.0)
+        if not members:
+            return
+        rows = self.log[max(self.base, self.learned - _CALIBRATION_ROWS) : self.learned]
+        for member, z in zip(self.present, foretold(self.present, self.decider, rows), strict=True):
+            if any(member is each for each in members):
+                member.heard = calibrated(z, -rows.losses)
 
     def _weigh(self, rows: Interactions, watching: bool) -> bool:
         """How well each member, as it stood, foretold rows it has not learned from; whether they tell of a change."""
@@ -388,6 +402,7 @@ class Engine:
                 "seen": [seen.rows for seen in self.seen],
                 "stream": self.stream.state(),
                 "spread": list(self._spread),
+                "heard": [member.heard for member in self.members],
             }
             arrays: dict[str, Array] = {"gains": self.gains, **self.log.state()}
             if len(self.pending):
@@ -420,6 +435,7 @@ class Engine:
         for k, (member, checkpoint) in enumerate(zip(self.members, header["checkpoints"], strict=True)):
             member.restore(_named(arrays, f"member{k}."))
             member.checkpoint = checkpoint
+            member.heard = tuple(header["heard"][k]) if "heard" in header else (0.0, 1.0)
         if self.watch is not None:
             self.watch.restore(header["changes"], arrays["evidence"])
             for member in self.members:

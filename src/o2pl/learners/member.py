@@ -42,6 +42,13 @@ _SPARSE_INDEPENDENT = LBFGS(iterations=5, tolerance=2e-3, memory=3)
 _LINEAR_SOFTMAX = Softmax | SparseSoftmax
 
 
+def _refuse_finite(policy: FinitePolicies) -> None:
+    raise InvalidInput(
+        f"objective: found Outcome with {type(policy).__name__}, which is searched by the pessimistic objective;"
+        " expected Member(objective=Pessimistic(...))"
+    )
+
+
 @storable
 @dataclass(frozen=True)
 class Member:
@@ -66,10 +73,7 @@ class Member:
             if self.objective is not None and getattr(self, name) is not None:
                 raise InvalidInput(f"{name}: found {getattr(self, name)} beside an objective, expected it in that one")
         if isinstance(self.objective, Outcome) and isinstance(self.policy, FinitePolicies):
-            raise InvalidInput(
-                f"objective: found Outcome with {type(self.policy).__name__}, which is searched by the pessimistic one;"
-                " expected None"
-            )
+            _refuse_finite(self.policy)
 
 
 @dataclass
@@ -117,6 +121,7 @@ class MemberState:
     function: Any = None  # that of the last solve, where it is brought up to date
     base: int = 0  # the row of the log that its history begins at
     watches: bool = False  # the monitor: it forgets as its schedule says, offline too
+    heard: tuple[float, float] = (0.0, 1.0)  # level and slope, of one without an outcome model: `union.calibrated`
     _own: tuple[Floats, Floats] | None = None
 
     @classmethod
@@ -136,6 +141,7 @@ class MemberState:
         features = self.seen.features.width(width, self.seen.state)
         self.params = np.append(self.policy.init(features), np.zeros(self.objective.extra))
         self.kept, self.function, self.base = self.oracle.init(len(self.params)), None, base
+        self.heard = (0.0, 1.0)
 
     def first(self, n: int) -> int:
         """The first of n rows that it learns from."""
@@ -232,6 +238,13 @@ def _widened(array: Array, more: int, extra: int) -> Array:
 def own_objective(member: Member, shared: Any) -> Any:
     """The learner's, with the member's own penalty or l2."""
     own = {name: value for name in ("penalty", "l2") if (value := getattr(member, name)) is not None}
+    if isinstance(shared, Outcome) and "penalty" in own:
+        raise InvalidInput(
+            f"penalty: found {member.penalty} for a member with an outcome objective, expected None, or"
+            " Member(objective=Pessimistic(penalty=...))"
+        )
+    if isinstance(shared, Outcome) and isinstance(member.policy, FinitePolicies):
+        _refuse_finite(member.policy)
     return replace(shared, **own)
 
 

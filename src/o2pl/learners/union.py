@@ -9,13 +9,15 @@ import numpy as np
 from o2pl.interactions import Interactions
 from o2pl.learners.decider import Decider
 from o2pl.learners.member import STRETCH, MemberState
-from o2pl.objectives.outcome import foretold_sums, played_log_odds
+from o2pl.objectives.outcome import FAR, foretold_sums, played_log_odds
 from o2pl.objectives.weights import clipped_sums, policy_weights
 from o2pl.policies.sampling import equal_sets
 from o2pl.protocols import Floats
 from o2pl.rows import ActionSets
 
 _ALONE = np.ones(1)
+_NEWTON_STEPS = 20  # each of at most 1 in the level, .5 in the slope
+_RIDGE = 1e-3  # rewards that are all alike have no finite level
 
 
 def progressive_gains(likelihoods: Floats, rows: Interactions, alpha: float, baseline: float) -> Floats:
@@ -38,10 +40,31 @@ def foretold(members: Sequence[MemberState], decider: Decider, rows: Interaction
     scores, out = decider.scores(rows.contexts), np.empty((len(members), len(rows)))
     sets = isinstance(rows.contexts, ActionSets)
     offsets = rows.contexts.offsets if sets else equal_sets(len(rows), scores.shape[1] // max(len(rows), 1))
-    competing = np.array([member.objective.competing for member in members])
-    tau = np.array([member.params[-1] for member in members])
+    competing = np.array([getattr(member.objective, "competing", True) for member in members])
+    tau = np.array([member.params[-1] if member.objective.extra else 0.0 for member in members])
     played_log_odds(scores, offsets, rows.actions, competing, tau, out)
+    for own, member in zip(out, members, strict=True):
+        if not member.objective.extra:
+            level, slope = member.heard
+            own[:] = level + slope * np.clip(own, -FAR, FAR)
     return out
+
+
+def calibrated(z: Floats, rewards: Floats) -> tuple[float, float]:
+    """Level c and slope s that make a policy's log-odds foretell rewards: arg min Σ CE(r, σ(c + s z)) + (s - 1)²/2.
+
+    A policy that was not fitted to rewards is weighed through them: one that plays sharply is not sure of a reward.
+    Newton's method, from c = 0 and s = 1. z: log-odds of the actions played, [n]
+    """
+    c, s, sums = 0.0, 1.0, np.empty((6, 1))
+    for _ in range(_NEWTON_STEPS):
+        foretold_sums(z[None], rewards, np.array([c]), np.array([s]), sums)
+        _, by_level, by_slope, h, hz, hzz = sums[:, 0]
+        h, hzz, by_slope = h + _RIDGE, hzz + 1, by_slope + 1 - s
+        determinant = h * hzz - hz * hz
+        c += min(max((hzz * by_level - hz * by_slope) / determinant, -1.0), 1.0)
+        s = max(s + min(max((h * by_slope - hz * by_level) / determinant, -0.5), 0.5), 0.0)
+    return float(c), float(s)
 
 
 def evidence(z: Floats, rewards: Floats) -> Floats:

@@ -30,7 +30,7 @@ from o2pl.storage import storable
 from o2pl.validation import check_number
 
 _SURE = 1e-4  # predictions are held this far from 0 and 1 when members are weighed
-_FAR = math.log(1 / _SURE - 1)  # their log-odds
+FAR = math.log(1 / _SURE - 1)  # their log-odds
 _ENDS = 0.01  # and b from both ends
 _NEGLIGIBLE = 0.03  # a log-likelihood of the whole log that does not tell two policies apart
 _MANY = 8  # actions; with more, each has fewer rows, and l2 falls as 1/K
@@ -163,7 +163,7 @@ def foretold_sums(z: Floats, rewards: Floats, level: Floats, slope: Floats, out:
     for k in range(len(z)):
         likelihood, by_level, by_slope, h, hz, hzz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         for s in range(len(rewards)):
-            x, r = min(max(z[k, s], -_FAR), _FAR), rewards[s]
+            x, r = min(max(z[k, s], -FAR), FAR), rewards[s]
             m = 1 / (1 + math.exp(-(level[k] + slope[k] * x)))
             curvature = m * (1 - m)
             by_level += r - m
