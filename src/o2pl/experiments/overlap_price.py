@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyarrow import Table
 
 FIRST_SEED = 9000
-SETTINGS: dict[str, dict[str, float]] = {
+SETTINGS: dict[str, dict[str, Any]] = {
     "as it comes": {},
     "sharpness 10": {"sharpness": 10.0},
     "sharpness 5": {"sharpness": 5.0},
