@@ -162,3 +162,45 @@ def test_the_demo_makes_its_table_and_its_picture(tmp_path: Path):
         scores[row["learner"]].append(row["mean_reward"])
     assert min(scores["o2pl"]) > 0.8
     assert max(scores["uniform"]) < 0.15
+
+
+@pytest.fixture
+def small_log(tmp_path: Path) -> Path:
+    path = tmp_path / "log.csv"
+    path.write_text("x,action,reward,propensity\n" + "".join(f"{k},{k % 2},{k % 3 % 2},0.5\n" for k in range(60)))
+    return path
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path, small_log: Path) -> None:
+    for result in (
+        call("run", "wheel/1", "--rounds", "5", "--out", small_log / "results"),
+        call("evaluate", small_log, "--policy", "uniform", "--figure", tmp_path / "none" / "a.png"),
+        call("evaluate", small_log, "--policy", "uniform", "--figure", small_log / "a.png"),
+        call("convert", small_log, tmp_path / "none" / "log.parquet"),
+    ):
+        assert result.exit_code == 1, result.output
+        assert result.exception is None or isinstance(result.exception, SystemExit)
+        last = result.output.splitlines()[-1]
+        assert last.startswith("o2pl: ")
+        assert "No such file or directory" in last or "Not a directory" in last
+    assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]
+
+
+def test_near_misses_of_policies_and_units(small_log: Path) -> None:
+    for option, text, said in (
+        ("--baseline", "logedd", "baseline: found no file 'logedd', expected 'logged', or a saved learner"),
+        ("--baseline", "unifrom", "baseline: found no file 'unifrom', expected 'uniform', or a saved learner"),
+        ("--baseline", "zzz", "baseline: found no file 'zzz', expected 'uniform', 'logged' or a saved learner"),
+    ):
+        result = call("evaluate", small_log, "--policy", "uniform", option, text)
+        assert (result.exit_code, said in result.output) == (2, True), result.output
+    result = call("run", "wheel/99999")
+    assert result.exit_code == 2
+    assert "wheel: found unit 99999, expected a number from 0 to" in result.output
+    assert "expected 'wheel'" in call("run", "whel/3").output
+
+
+def test_the_demos_write_to_folders_of_their_own() -> None:
+    made = (Path(__file__).parents[1] / "Makefile").read_text()
+    assert "--out out/demo" in made
+    assert "out/digits" in call("demo", "--help").output

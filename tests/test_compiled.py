@@ -175,4 +175,13 @@ def test_warming_up_compiles_what_the_defaults_need() -> None:
         for context in contexts[:60]:
             price = prices.act(context)
             prices.update(context, price.action, 0.5, price.propensity)
+    words = [{"name": f"n{k % 3}", "size": float(k)} for k in range(120)]
+    sets = [generator.normal(size=(3 + k % 2, 5)) for k in range(120)]
+    pages = [({"who": f"n{k % 3}"}, [{"what": letter} for letter in "xyz"[: 1 + k % 3]]) for k in range(120)]
+    for policy, contexts in (("hashed", words), ("actionwise", sets), ("hashed actionwise", pages)):
+        for kind in (o2pl.Bandit, o2pl.O2PL):
+            learner = kind(4 if policy == "hashed" else None, policy=policy, random_state=0)
+            for context in contexts:
+                learner.update(learner.act(context), 0.5)
+            learner.fit(contexts, np.zeros(120, int), np.full(120, 0.5), np.full(120, 0.5))
     assert forms() == ready

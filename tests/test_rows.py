@@ -30,3 +30,13 @@ def test_sparse_rows_slice_and_densify() -> None:
 def test_action_sets_of_unlike_width_are_refused() -> None:
     with pytest.raises(InvalidInput, match=r"action set 1: found shape \(2, 3\), expected \(number of actions, 2\)"):
         ActionSets.of([np.zeros((4, 2)), np.zeros((2, 3))])
+
+
+def test_action_sets_of_other_things_are_refused_by_name() -> None:
+    for given, said in (
+        ([{"a": 1.0}], 'action set 0: found a dictionary, expected a matrix, .* policy="hashed actionwise"'),
+        ([np.ones((2, 2)), {"a": 1.0}], "action set 1: found a dictionary"),
+        ([3.0], r"action set 0: found shape \(\), expected \(number of actions, features\)"),
+    ):
+        with pytest.raises(InvalidInput, match=said):
+            ActionSets.of(given)

@@ -34,6 +34,22 @@ def test_harmed_files_are_refused(tmp_path: Path) -> None:
             read(path)
 
 
+def test_a_damaged_compression_field_is_a_damaged_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write(path, {}, {"x": np.arange(100)})
+    whole = path.read_bytes()
+    for number in (9, 77, 8):  # methods that zipfile does not know, or that the bytes are not of
+        harmed = bytearray(whole)
+        for start, offset in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
+            at = harmed.find(start)
+            while at >= 0:
+                harmed[at + offset : at + offset + 2] = number.to_bytes(2, "little")
+                at = harmed.find(start, at + 1)
+        path.write_bytes(bytes(harmed))
+        with pytest.raises(UnreadableFile, match="not a saved learner, or cut short"):
+            read(path)
+
+
 @pytest.mark.parametrize(
     "value", [None, True, 3, 0.5, "x", (1, (2.0, "y")), [1, (2,)], UniformMixture(Softmax(3), 0.2)], ids=repr
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 
@@ -15,8 +16,9 @@ _LOG_ROWS = 300
 def warm_up() -> float:
     """Compile what the defaults need, and keep it on disk; the seconds it took, few where all is kept already.
 
-    That is `Bandit`, `O2PL` with `schedule="geometric"` and `"replay"`, `ContinuousBandit`, `GaussianO2PL`, and
-    `evaluate`. Other settings compile what more they need when they are first used.
+    That is `Bandit`, `O2PL` with `schedule="geometric"` and `"replay"`, both with contexts that are rows, dictionaries
+    and action sets of either, `ContinuousBandit`, `GaussianO2PL`, and `evaluate`. Other settings compile what more they
+    need when they are first used.
     """
     start = time.perf_counter()
     generator = np.random.default_rng(0)
@@ -41,8 +43,23 @@ def warm_up() -> float:
         kind(3, random_state=0).run((wide, rewards))
     for at_any_time in (False, True):
         evaluate(learner, learner, baseline="uniform", at_any_time=at_any_time)
+    for kind in (Bandit, O2PL):
+        _warm_up_items(kind, generator)
     for prices in (ContinuousBandit((-9, 9), random_state=0), GaussianO2PL(random_state=0)):
         for context in (*contexts, *contexts[:20].astype(np.float32)):
             prices.update(context, (price := prices.act(context)).action, 1.0, price.propensity)
         prices.fit(contexts, generator.normal(size=_LOG_ROWS), rewards[:, 0], np.full(_LOG_ROWS, 0.4))
     return time.perf_counter() - start
+
+
+def _warm_up_items(kind: Any, generator: np.random.Generator) -> None:
+    """Dictionaries, and action sets of rows and of dictionaries: decisions, rewards, a fit."""
+    words = [{"id": f"u{k % 7}", "age": float(k), "likes": ["red", "blue"]} for k in range(_LOG_ROWS)]
+    sets = [generator.normal(size=(2 + k % 3, 3)) for k in range(_LOG_ROWS)]
+    pages = [({"user": f"u{k % 7}"}, [{"kind": letter} for letter in "abc"[: 2 + k % 2]]) for k in range(_LOG_ROWS)]
+    for policy, contexts in (("hashed", words), ("actionwise", sets), ("hashed actionwise", pages)):
+        learner = kind(3 if policy == "hashed" else None, policy=policy, random_state=0)
+        for context in contexts:
+            learner.update(learner.act(context), float(generator.random() < 0.5))
+        learner.fit(contexts, np.zeros(_LOG_ROWS, int), generator.random(_LOG_ROWS), np.full(_LOG_ROWS, 0.5))
+        learner.predict(contexts)

@@ -41,6 +41,12 @@ def _said_plainly() -> Iterator[None]:
     except (InvalidInput, MissingExtra) as error:
         typer.echo(f"o2pl: {error}", err=True)
         raise typer.Exit(MISUSED) from None
+    except BrokenPipeError:  # whoever reads has gone: the shell's own business
+        raise
+    except OSError as error:  # no room, no right to write, no such folder
+        where = f"{error.filename}: " if error.filename else ""
+        typer.echo(f"o2pl: {where}{error.strerror or error}; nothing half written is left", err=True)
+        raise typer.Exit(FAILED) from None
 
 
 def main() -> None:
@@ -155,7 +161,7 @@ def run(
 
 @app.command()
 def demo(
-    out: Out = Path("out/demo"),
+    out: Out = Path("out/digits"),
     engine: EngineName = "local",
     workers: Workers = None,
     address: Address = None,

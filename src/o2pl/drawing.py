@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from o2pl.errors import InvalidInput
 from o2pl.extras import extra
 
 if TYPE_CHECKING:
@@ -28,8 +30,17 @@ def tidy(axes: Axes, grid: Literal["both", "x", "y"] = "both") -> None:
 
 
 def write_figure(figure: Figure, path: Path) -> None:
-    """As the name's ending says, such as PNG or SVG; the same figure makes the same bytes."""
+    """As the name's ending says, such as PNG or SVG; whole or not at all. The same figure makes the same bytes."""
     import matplotlib as mpl
 
-    with mpl.rc_context({"svg.hashsalt": "o2pl", "svg.fonttype": "none"}):
-        figure.savefig(path, dpi=160, metadata={"Date": None} if path.suffix == ".svg" else None)
+    beside = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")  # its ending says the format
+    try:
+        with mpl.rc_context({"svg.hashsalt": "o2pl", "svg.fonttype": "none"}):
+            figure.savefig(beside, dpi=160, metadata={"Date": None} if path.suffix == ".svg" else None)
+        os.replace(beside, path)
+    except ValueError as error:  # an ending that names no format
+        raise InvalidInput(
+            f"figure: found the name {path.name!r}, expected one that ends in .png or .svg ({error})"
+        ) from None
+    finally:
+        beside.unlink(missing_ok=True)

@@ -80,6 +80,8 @@ class Interactions:
     ids
         What each decision is known by, words or numbers, so that none is learned from twice. They are kept as numbers;
         `event_ids` has ids of o2pl as they were given. [n]
+    context_names
+        What the numbers of a context are called, where they have names; for messages.
     """
 
     contexts: Any
@@ -94,6 +96,7 @@ class Interactions:
     logger_names: tuple[str, ...] = ()
     action_names: tuple[str, ...] = ()
     ids: Any = None
+    context_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         contexts = _check_any_contexts(self.contexts)
@@ -130,7 +133,7 @@ class Interactions:
         if by_logger is not None:
             by_logger = check_by_logger(by_logger, propensities, loggers, len(names), continuous)
         columns = (contexts, actions, rewards, propensities)
-        self._hold(*columns, ends, known, continuous, loggers, by_logger, names, action_names, ids)
+        self._hold(*columns, ends, known, continuous, loggers, by_logger, names, action_names, ids, self.context_names)
 
     @classmethod
     def trusted(
@@ -147,7 +150,7 @@ class Interactions:
     ) -> Self:
         """Of columns that have been checked: nothing is looked at and nothing is copied."""
         columns = (contexts, actions, rewards, propensities)
-        return cls._of(*columns, reward_range, n_actions, continuous, None, None, (), action_names, ids)
+        return cls._of(*columns, reward_range, n_actions, continuous, None, None, (), action_names, ids, ())
 
     @classmethod
     def _of(cls, *values: Any) -> Self:
@@ -175,7 +178,9 @@ class Interactions:
         loggers, by_logger, ids = (None if column is None else column[rows] for column in some)
         known = (self.reward_range, self.n_actions, self.continuous)
         columns = (column[rows] for column in self)
-        return self._of(*columns, *known, loggers, by_logger, self.logger_names, self.action_names, ids)
+        return self._of(
+            *columns, *known, loggers, by_logger, self.logger_names, self.action_names, ids, self.context_names
+        )
 
     @property
     def losses(self) -> Floats:
@@ -218,6 +223,9 @@ class Interactions:
             return self.actions
         return np.array(self.action_names)[self.actions]
 
+    def context_name(self, column: int) -> str:
+        return self.context_names[column] if column < len(self.context_names) else f"column {column}"
+
     def action_name(self, action: int | str) -> str:
         """What a number is called; a name stays as it is."""
         if isinstance(action, str):
@@ -241,6 +249,12 @@ def _check_any_contexts(contexts: Any) -> Any:
 
 
 # -- a log as it is handed over
+
+
+def replace_names(log: Interactions, names: tuple[str, ...]) -> Interactions:
+    """The same rows, whose numbers are called so."""
+    known = {name: getattr(log, name) for name in _FIELDS} | {"context_names": names}
+    return Interactions._of(*known.values())
 
 
 def new_rows(log: Interactions, known: Ints | None = None) -> Interactions:

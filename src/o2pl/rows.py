@@ -28,13 +28,13 @@ class ActionSets:
     @classmethod
     def of(cls, sets: Sequence[Any]) -> ActionSets:
         """From a sequence of [K_s, d] matrices."""
-        matrices = [np.asarray(one, dtype=np.float32) for one in sets]
+        matrices = [_matrix(row, one) for row, one in enumerate(sets)]
         if not matrices:
             raise InvalidInput("action sets: found none, expected at least one, to see how many features there are")
         for row, one in enumerate(matrices):
             if one.ndim != 2 or 0 in one.shape or one.shape[1] != matrices[0].shape[1]:
                 raise InvalidInput(
-                    f"action set {row}: found shape {one.shape}, expected (number of actions, {matrices[0].shape[-1]})"
+                    f"action set {row}: found shape {one.shape}, expected (number of actions, {_width(matrices[0])})"
                 )
         return cls(np.concatenate(matrices), np.cumsum([0] + [len(one) for one in matrices]))
 
@@ -117,6 +117,21 @@ def _entries(offsets: Ints, rows: slice | Ints) -> tuple[slice | Ints, Ints]:
     sizes = np.diff(offsets)[places]
     ends = np.concatenate([[0], np.cumsum(sizes)])
     return np.arange(ends[-1]) + np.repeat(offsets[places] - ends[:-1], sizes), ends
+
+
+def _width(matrix: Floats) -> Any:
+    return matrix.shape[-1] if matrix.ndim == 2 else "features"
+
+
+def _matrix(row: int, given: Any) -> Floats:
+    try:
+        return np.asarray(given, dtype=np.float32)
+    except (TypeError, ValueError):
+        kind = "a dictionary" if isinstance(given, dict) else f"a {type(given).__name__}"
+        raise InvalidInput(
+            f"action set {row}: found {kind}, expected a matrix, one row of numbers per action; for words:"
+            ' policy="hashed actionwise" and a list of dictionaries, one per action'
+        ) from None
 
 
 Contexts = Floats | ActionSets | SparseRows

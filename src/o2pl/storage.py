@@ -6,6 +6,7 @@ import io
 import json
 import os
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -67,7 +68,9 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
                 for name in archive.namelist()
                 if name.endswith(".npy")
             }
-    except (zipfile.BadZipFile, KeyError, json.JSONDecodeError, EOFError) as error:
+    except (zipfile.BadZipFile, KeyError, ValueError, EOFError, NotImplementedError, zlib.error) as error:
+        if isinstance(error, UnreadableFile):
+            raise
         raise UnreadableFile(f"{path}: not a saved learner, or cut short ({error})") from error
     for version in range(header["version"], VERSION):
         header, arrays = UPGRADES[version](header, arrays)

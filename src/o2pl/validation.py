@@ -38,7 +38,15 @@ def _numbers(name: str, values: Any, dtype: Any) -> Array:
         with np.errstate(over="ignore"):  # too large for float32: infinite, which is refused by name
             return np.asarray(values, dtype=dtype)
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"{name}: expected numbers ({error})") from None
+        words = "context" in name and _has_words(values)
+        instead = '; for words: a dictionary or a frame with named columns, or policy="hashed"' if words else ""
+        raise InvalidInput(f"{name}: expected numbers ({error}){instead}") from None
+
+
+def _has_words(values: Any) -> bool:
+    if isinstance(values, str):
+        return True
+    return isinstance(values, list | tuple | np.ndarray) and len(values) > 0 and any(map(_has_words, values[:20]))
 
 
 def check_contexts(contexts: Any, width: int | None = None) -> Floats:

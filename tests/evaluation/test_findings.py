@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 from tests.evaluation.cases import log_of, policy
 
+import o2pl
+from o2pl import Interactions
 from o2pl.evaluation.evaluate import evaluate
 
 
@@ -30,3 +33,20 @@ def test_heavy_weights_and_few_useful_rows_are_said() -> None:
     result = evaluate(log, one)
     assert any("are worth 1 for this policy" in warning for warning in result.warnings)
     assert any(warning.startswith("One row carries") for warning in result.warnings)
+
+
+def test_warnings_call_columns_by_their_names() -> None:
+    generator = np.random.default_rng(0)
+    n = 4000
+    age, hour = generator.normal(size=n), generator.normal(size=n) + np.linspace(0, 2, n)
+    actions = (generator.random(n) < 1 / (1 + np.exp(-2 * age))).astype(int)
+    frame = pa.table({"hour": hour, "age": age})
+    log = Interactions(frame, actions, np.ones(n), np.full(n, 0.5), reward_range=(0, 1))
+    said = " ".join(evaluate(log, "uniform").warnings)
+    assert "in rows with age " in said
+    assert "The contexts change along the log" in said
+    assert "hour most" in said
+    assert "column" not in said
+    own = o2pl.Bandit(2, random_state=0).fit(frame, actions, np.ones(n), np.full(n, 0.5)).log_
+    assert own.context_names == ("hour", "age")
+    assert "in rows: age " in str(o2pl.describe(log))

@@ -115,6 +115,8 @@ class SetsReader:
     def rows(self, contexts: Any) -> ActionSets:
         if isinstance(self.inner, DictionaryReader):
             return dictionary_sets(self.inner, contexts)
+        if not hasattr(contexts, "__len__"):
+            raise InvalidInput(f"contexts: found a {type(contexts).__name__}, expected a sequence of action sets")
         if self.width is not None and not len(contexts):
             return ActionSets(np.empty((0, self.width), np.float32), np.zeros(1, np.int64))
         if not isinstance(contexts, ActionSets) and any(isinstance(one, tuple | Offer) for one in contexts):

@@ -67,7 +67,9 @@ def propensity_calibration(log: Interactions, *, bins: int = 8) -> Calibration:
     places, sizes, names = _numbered(log, bins)
     contexts: Floats = log.contexts
     middles = contexts.mean(axis=0, dtype=np.float64)  # a column of 0 and 1 is cut between them
-    labels = ["all", *(f"column {j} {side} {m:.3g}" for side in ("above", "up to") for j, m in enumerate(middles))]
+    labels = ["all"]
+    for side in ("above", "up to"):
+        labels += [f"{log.context_name(j)} {side} {middle:.3g}" for j, middle in enumerate(middles)]
     d, k = contexts.shape[1], len(sizes)
     sums = np.zeros((5, 2 * d + 1, k))  # Σ u, Σ u², Σ φ, Σ φ² with u = 1{a} φ/q, Σ φ²/μ; over the groups of rows
     likely = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from o2pl.errors import InvalidInput
+from o2pl.errors import InvalidInput, nearest
 from o2pl.evaluation.evaluate import Evaluation, evaluate
 from o2pl.evaluation.figures import save_evaluation
 from o2pl.evaluation.render import as_table, summary_lines
@@ -14,12 +14,16 @@ from o2pl.interactions import Interactions
 from o2pl.learners.base import load
 
 
-def named_policy(text: str) -> Any:
+def named_policy(text: str, what: str = "policy") -> Any:
     """`uniform`, `logged`, or the file of a learner."""
     if text in ("uniform", "logged"):
         return text
     if not Path(text).is_file():
-        raise InvalidInput(f"policy: found no file {text!r}, expected a saved learner, 'uniform' or 'logged'")
+        around = Path(text).parent
+        files = [str(path) for path in around.glob("*.o2pl")] if around.is_dir() else []
+        close = nearest(text, ["uniform", "logged", *files])
+        meant = f"{close}, or" if " one of " not in close else "expected 'uniform', 'logged' or"
+        raise InvalidInput(f"{what}: found no file {text!r}, {meant} a saved learner")
     return load(text)
 
 
@@ -44,7 +48,7 @@ def evaluate_files(
     """Evaluate, print and draw: into `figure`, or else `evaluation.png`, which is left out where it cannot be drawn."""
     if figure is not None:
         require_extra("plots", "drawing figures")
-    against = None if baseline is None else named_policy(baseline)
+    against = None if baseline is None else named_policy(baseline, "baseline")
     found = evaluate(log, named_policy(policy), baseline=against, at_any_time=at_any_time, delta=delta)
     console.print(as_table(found))
     for line in ("", *summary_lines(found)):

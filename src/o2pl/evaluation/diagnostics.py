@@ -106,6 +106,7 @@ class Drift(NamedTuple):
     p_value: float  # that the policy's value is the same in all stretches; nan: too few rows to say
     context_p_value: float  # that the contexts' means are (Bonferroni over columns)
     column: int  # of contexts that moved most
+    name: str  # of that column
     means: Floats  # the policy's clipped value in each stretch, [B]
     errors: Floats
 
@@ -118,7 +119,7 @@ def drift(log: Interactions, values: Floats, *, stretches: int = 10, least: int 
     """
     count = min(stretches, len(log) // least)
     if count < 2:
-        return Drift(math.nan, math.nan, -1, np.zeros(0), np.zeros(0))
+        return Drift(math.nan, math.nan, -1, "", np.zeros(0), np.zeros(0))
     edges = np.linspace(0, len(log), count + 1).astype(np.int64)
     p, means, errors = _equal_means(values[:, None], edges)
     contexts = log.contexts
@@ -128,7 +129,7 @@ def drift(log: Interactions, values: Floats, *, stretches: int = 10, least: int 
         ps, _, _ = _equal_means(contexts, edges)
         column = int(np.argmin(ps))
         moved = min(1.0, float(ps[column]) * len(ps))
-    return Drift(float(p[0]), moved, column, means[:, 0], errors[:, 0])
+    return Drift(float(p[0]), moved, column, log.context_name(column), means[:, 0], errors[:, 0])
 
 
 def _equal_means(columns: Floats, edges: Ints) -> tuple[Floats, Floats, Floats]:

@@ -163,7 +163,6 @@ def _drift(seen: Diagnostics) -> list[str]:
         )
     if seen.drift.context_p_value < SURE:
         found.append(
-            f"The contexts change along the log (p = {seen.drift.context_p_value:.1g}),"
-            f" column {seen.drift.column} most."
+            f"The contexts change along the log (p = {seen.drift.context_p_value:.1g}), {seen.drift.name} most."
         )
     return found

@@ -44,7 +44,8 @@ def with_numbers(log: Interactions) -> Interactions:
     """The log with rows of numbers for contexts, for models and tests: policies read contexts in their own way."""
     contexts = log.contexts
     if isinstance(contexts, Frame):
-        return replace(log, contexts=Schema.learn(contexts).numbers(contexts))
+        schema = Schema.learn(contexts)
+        return replace(log, contexts=schema.numbers(contexts), context_names=schema.names)
     if isinstance(contexts, Records):
         dictionaries = kind_of_contexts(contexts) != "offer"
         reader = make_reader(None, contexts.sizes is not None, (_BITS, False, ()), offers=not dictionaries)

@@ -138,9 +138,15 @@ class Experiment:
 
     def unit(self, number: int, options: Options) -> Unit:
         """One unit of the table, whatever else is chosen."""
-        if number < 0:
-            raise InvalidInput(f"{self.name}: found unit {number}, expected a number from 0")
-        return self._unit(number, self.cells(options.data), options)
+        cells = self.cells(options.data)
+        seeds = options.seeds if options.seeds is not None else range(max(size.seeds for size in self.sizes.values()))
+        last = (max(seeds, default=0) + 1) * len(cells) - 1
+        if not 0 <= number <= last:
+            raise InvalidInput(
+                f"{self.name}: found unit {number}, expected a number from 0 to {last}"
+                f" ({len(cells)} worlds and learners, {max(seeds, default=0) + 1} seeds; --seeds 0-99 for more)"
+            )
+        return self._unit(number, cells, options)
 
     def left_out(self, options: Options) -> dict[str, str]:
         """Learners that the size includes but whose extra is missing, with that extra."""

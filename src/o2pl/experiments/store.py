@@ -163,11 +163,16 @@ def _write_table(table: Table, path: Path) -> None:
 def write_whole(path: Path, content: Callable[[IO[bytes]], object]) -> None:
     """All of the file or none of it, whatever happens."""
     beside = path.with_name(f"{path.name}.partial")
-    with open(beside, "wb") as file:
-        content(file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(beside, path)
+    try:
+        with open(beside, "wb") as file:
+            content(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            beside.unlink(missing_ok=True)
+        raise
     with contextlib.suppress(OSError):  # some systems cannot flush a folder; then the name may be lost, never the rest
         folder = os.open(path.parent, os.O_RDONLY)
         try:

@@ -16,7 +16,7 @@ from o2pl.contexts import ContextReader, Offer
 from o2pl.contexts.offers import placed
 from o2pl.decisions import Decision, ListDecision, listed_ids, number_of
 from o2pl.errors import InvalidInput
-from o2pl.interactions import Interactions, log_in, log_or_columns, new_rows
+from o2pl.interactions import Interactions, log_in, log_or_columns, new_rows, replace_names
 from o2pl.kernels.registry import n_inputs
 from o2pl.learners.changes import Changed
 from o2pl.learners.decider import Decider
@@ -347,8 +347,13 @@ class BanditEstimator(Parameters, ABC):
                 raise InvalidInput("rounds: found None, expected a number of rounds to sample from the environment")
             stretch = world.sample(rounds, np.random.default_rng(seed))
             contexts, rewards = stretch.contexts, stretch.rewards
-        else:
+        elif isinstance(world, tuple | list) and len(world) == 2:
             contexts, rewards = world
+        else:
+            raise InvalidInput(
+                f"world: found {type(world).__name__}, expected an environment with `sample`, or a pair:"
+                " contexts and the rewards of all actions"
+            )
         if self._engine is None:
             self._notice(contexts)
         reader = self._reader
@@ -370,7 +375,10 @@ class BanditEstimator(Parameters, ABC):
     @property
     def log_(self) -> Interactions:
         """The interactions so far."""
-        return self._begun().log.columns
+        log, schema = self._begun().log.columns, self._begun().reader.schema
+        if schema is not None and isinstance(log.contexts, np.ndarray):
+            return replace_names(log, schema.names)
+        return log
 
     @property
     def effort_(self) -> tuple[int, int]:
