@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from o2pl.experiments import Options, results, run
@@ -63,3 +64,12 @@ def test_a_floor_is_what_makes_a_log_tell_of_other_policies(tmp_path: Path) -> N
 
 def test_without_a_folder_the_embedded_sets_play() -> None:
     assert played(None) == ["iris", "wine", "digits"]
+
+
+def test_the_guide_has_the_table_of_the_stored_rows() -> None:
+    docs = Path(__file__).parents[2] / "docs"
+    rows = pq.read_table(docs / "reproduction" / "overlap-price" / "overlap-price.parquet")
+    shown = OVERLAP_PRICE.table(rows)
+    lines = [tuple(shown[0]), ("---",) * len(shown[0]), *(tuple(row.values()) for row in shown)]
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    assert table in (docs / "guide.md").read_text()

@@ -96,7 +96,7 @@ def test_an_unexplored_log_has_no_support_and_says_what_to_do() -> None:
     ):
         assert not found
         assert "no support for the baseline" in found.reason
-        assert "exploration=.01" in found.reason
+        assert "exploration=0.05" in found.reason
     explored = o2pl.evaluate(greedy(6000, 0.05), "logged", baseline=today, at_any_time=True).safe_to_deploy()
     assert explored
     assert explored.bound > 0.3

@@ -2,8 +2,8 @@
 
 A learner that is sure of its actions leaves a log with little to say about other policies. Two dials might help: less
 sharpness, and a floor ε/K under every action. Two policies are evaluated from each log by SNIPS and compared with their
-exact value on the same contexts: the uniform policy, which is far, and the policy of another `Bandit`, which learned
-from rounds of its own and is near.
+exact value on the same contexts: the uniform policy, and the policy of another `Bandit`, which learned
+from rounds of its own.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def claims(rows: Table) -> Sequence[Claim]:
         ),
         Claim(
             f"{name}/near-needs-none",
-            "Without a floor the error of evaluating a nearby policy is at most .05.",
+            "Without a floor the error of evaluating another learner's policy is at most .05.",
             None,
             *at_most(float(near["as it comes"].mean()), 0.05),
         ),
@@ -156,7 +156,7 @@ def table(rows: Table) -> Sequence[Mapping[str, str]]:
             "reward lost": "" if name == "as it comes" else _with_interval(cost[name]),
             "error, uniform policy": _with_interval(far[name]),
             "its mean weight": f"{weight[name].mean():.2f}",
-            "error, nearby policy": _with_interval(near[name]),
+            "error, another learner's policy": _with_interval(near[name]),
             "propensities > .99": f"{sure[name].mean():.0%}",
         }
         for name in SETTINGS
@@ -173,7 +173,7 @@ def figures(rows: Table) -> Mapping[str, Figure]:
     axes, cost, far, near = figure.subplots(), lost(rows), error(rows, "uniform"), error(rows, "near")
     for label, errors, colour, marker in (
         ("uniform policy", far, "#c0392b", "o"),
-        ("a nearby policy", near, "#2471a3", "s"),
+        ("another learner's policy", near, "#2471a3", "s"),
     ):
         x = [float(cost[name].mean()) for name in SETTINGS]
         y = [float(errors[name].mean()) for name in SETTINGS]
@@ -182,7 +182,7 @@ def figures(rows: Table) -> Mapping[str, Figure]:
             for name, left, height in zip(SETTINGS, x, y, strict=True):
                 axes.annotate(name, (left, height), (6, 4), textcoords="offset points", fontsize=9)
     axes.set(xlabel="mean reward lost", ylabel="error of the value that the log gives", ylim=(0, None))
-    axes.margins(x=0.2)
+    axes.margins(x=0.3)
     axes.legend(frameon=False, title="evaluated by SNIPS")
     tidy(axes)
     return {"overlap-price": figure}
@@ -201,7 +201,7 @@ OVERLAP_PRICE = Study(
     title="The price of overlap",
     claim="Our own question, not the paper's: what a log costs that can evaluate other policies, and what buys it.",
     settings="Sets with three classes and 300 rows or more, of both halves (nothing is tuned here), T = min(n, 2000), "
-    "3 seeds from 9000. Reward 1 with probability .5 for the class, .1 for other actions. The nearby policy is that of "
+    "3 seeds from 9000. Reward 1 with probability .5 for the class, .1 for other actions. The other learner is "
     "another Bandit, as it comes, after as many rounds of its own; values are exact on the contexts of the log. "
     "Intervals are bootstrap over sets. Quick: two embedded sets, which decide nothing.",
     claims=claims,

@@ -20,8 +20,8 @@ from o2pl.validation import check_number
 _SHORT = 0.05  # of the weights' mean below 1, beyond chance: so much of a policy is not in the log
 _FEW = 30  # effective rows
 EXPLORE = (
-    "Let the learner explore, so that its log shows other actions too: exploration=.01 keeps each at .01/K or more,"
-    " for about .005 of the reward range"
+    "Let the learner explore, so that its log shows other actions too: exploration=0.05 keeps each at 0.05/K or"
+    " more, for little reward (the guide has the price list)"
 )
 
 
