@@ -106,6 +106,14 @@ BAD: dict[str, tuple[Any, str]] = {
 }  # fmt: skip
 
 
+@pytest.fixture(params=[False, True], ids=["line by line", "compiled"])
+def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both readers, whatever the size."""
+    for name in ("_MANY", "_LONG"):
+        monkeypatch.setattr(f"o2pl.formats.dsjson.{name}", -1 if request.param else 1 << 60)
+
+
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("name", BAD)
 def test_bad_lines_are_named_and_may_be_left_out(name: str) -> None:
     change, said = BAD[name]
@@ -138,3 +146,73 @@ def test_a_log_to_learn_from() -> None:
     real = log_of(table_of(real_events(5)), BadRows("log"))
     assert real.continuous
     assert real.contexts[0] == {"User": {"age": 0}}
+
+
+def both(lines: list[str], monkeypatch: pytest.MonkeyPatch, limit: int = 0) -> tuple[Any, Any, list[str], list[str]]:
+    """Rows of the compiled reader and of the other, with JSON parsed; and what was bad."""
+    found = []
+    for threshold in (-1, 1 << 60):
+        for name in ("_MANY", "_LONG"):
+            monkeypatch.setattr(f"o2pl.formats.dsjson.{name}", threshold)
+        bad = BadRows("log", limit)
+        rows = [row for table in read_dsjson([line.encode() for line in lines], bad) for row in table.to_pylist()]
+        for row in rows:
+            for name in ("context", "rest", "slot_rest"):
+                row[name] = row[name] and json.loads(row[name])
+        found.append((rows, bad.found))
+    (fast, fast_bad), (slow, slow_bad) = found
+    return fast, slow, fast_bad, slow_bad
+
+
+def test_the_compiled_reader_finds_what_the_other_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = [*events(60), *slot_events(2)]  # slots are left to the other reader, and come at their place
+    lines = [json.dumps(event, indent=None if k % 3 else 0).replace("\n", "  ") for k, event in enumerate(made)]
+    lines[5:5] = ["", "  \t", json.dumps(slot_events(1)[0])]
+    fast, slow, *_ = both(lines, monkeypatch)
+    assert fast == slow
+    assert [row["slot"] for row in fast[5:7]] == [0, 1]
+
+
+def test_odd_lines_are_read_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    event = events(2)[1]
+    c = '"c":{"_multi":[{}]}'
+    odd = [
+        json.dumps(event | {"_label_probability": 0.1 + 0.2 - 2e-17, "p": [1 / 3] * len(event["a"])}),
+        json.dumps(event | {"EventId": 'a "quoted" é', "Timestamp": None, "pdrop": None, "_skipLearn": None}),
+        json.dumps(event | {"_skipLearn": False, "a": [], "p": []}),
+        json.dumps(event, ensure_ascii=False) + " \r",
+        '{"_label_cost":-0.5e-30,"_label_probability":1,"_labelIndex":0,' + c + "}",
+        '{"esc\\u0061ped":1,' + c + "}",
+        "{" + c + "}",
+        '{"a":[1],"p":[0.25],' + c + ',"Version":"1","Version":"2"}',
+    ]
+    fast, slow, *_ = both(odd, monkeypatch)
+    assert fast == slow
+    assert len(fast) == len(odd)
+
+
+def test_what_is_wrong_is_said_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    event = events(2)[1]
+    c = '"c":{"_multi":[{}]}'
+    contexts = ['{"a":}', '{"a":01}', '{"a":"\x01"}', '{"a":nul}', '{"a" 1}', '{"a":1,}', "[1,]", '{"a":"\\q"}']
+    contexts += ['{"a":"\\u12g4"}', '{"a":1.}', '{"a":-}', '{"a":1e}', '{"a":tru}', "{", "[", '"', ""]
+    labels = ['"_label_cost":[]', '"_label_Action":1.5,"_label_cost":1', '"a":[1.5],"p":[1]', '"a":[1,],"p":[1]']
+    labels += ['"a":{},"p":[1]', '"EventId":3', '"_skipLearn":1', '"_skipLearn":null,"_label_cost":1']
+    labels += ['"_label_probability":2', '"a":[1],"p":[]']
+    wrong = [
+        *("{}", "[]", '{"c":1', "{" + c + "} x", json.dumps(event)[:-1], json.dumps(event) + "}"),
+        *(f'{{"c":{text}}}' for text in contexts),
+        *(f"{{{text},{c}}}" for text in labels),
+    ]
+    fast, slow, fast_bad, slow_bad = both([*wrong, json.dumps(event)], monkeypatch, limit=len(wrong))
+    assert fast_bad == slow_bad
+    assert fast == slow
+
+
+def test_events_without_ends_do_not_reach_beyond_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every beginning of a line, as a file that was cut short has it."""
+    whole = json.dumps(events(2)[1])
+    pieces = [whole[:k] for k in range(1, len(whole))]
+    fast, _, fast_bad, slow_bad = both(pieces, monkeypatch, limit=len(pieces))
+    assert not fast
+    assert fast_bad == slow_bad

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,13 @@ def rows(text: bytes, limit: int = 0) -> list[dict[str, Any]]:
     return [row for table in read_vw_text(text.splitlines(), BadRows("log", limit)) for row in table.to_pylist()]
 
 
+@pytest.fixture(params=[False, True], ids=["line by line", "compiled"])
+def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both readers, whatever the size."""
+    monkeypatch.setattr("o2pl.formats.vw_text._LONG", -1 if request.param else 1 << 60)
+
+
+@pytest.mark.usefixtures("compiled")
 def test_columns() -> None:
     first, second = rows(TEXT)
     assert (first["action"], first["reward"], first["propensity"], first["event_id"]) == (1, 1.0, 0.8, "first")
@@ -81,10 +89,12 @@ def test_vw_finds_the_features_of_json_in_the_text_made_of_it(tmp_path: Path) ->
         (b"0:1:0 |a x", r"line 2: label: found the probability 0, expected one in \(0, 1\]"),
         (b"no bar", "line 2: found 'no bar', expected a label and features after a |"),
         (b"|a x:much", "line 2: found the feature 'x:much', expected name or name:number"),
+        (b"|a x:nan", "line 2: found the feature 'x:nan', expected name or name:number"),
         (b"0:1:0.5 |a x\n0:1:0.5 |a y", "line 3: found a second label"),
         (b"|a x\nshared |b y", "line 3: found 'shared', expected it once, before the actions"),
     ],
 )
+@pytest.mark.usefixtures("compiled")
 def test_bad_events_are_named_and_may_be_left_out(line: bytes, said: str) -> None:
     text = b"shared |u z\n" + line + b"\n\n" + TEXT
     with pytest.raises(InvalidInput, match=said):
@@ -108,3 +118,52 @@ def test_what_text_cannot_hold() -> None:
             list(write_vw_text([pa.table(columns | changes)]))
     skipped = pa.table(columns | {"context": ['{"_multi":[{"a":1}]}'], "skip_learn": [True]})
     assert list(write_vw_text([skipped])) == [b"| a:1\n\n"]
+
+
+ODD = (
+    rb"""
+
+  shared 'one |User age:31 city=Rome  new| x
+ 0:-1.25e-1:0.3333333333333333 |Item price:3 kind=news:2:1
+|Item|Other a |Third
+
+| loose:1 alone |Item x
+1:2:1 'two| only
+
+|a x |b y |a z
+0:1:0.5 |a "quoted" back\slash
+
+shared |
+|a:2 x:3
+0:0:0.25 1.0 | EE:1 kEET:5
+
+|a x:1e5 y:.5 z:+1 v:007 w:1e-30 u:-0.0 t:12345678901234567890
+0:1e0:1 |b x:0.10 y:-3R
+R
+| a
+
+|last 1:1""".replace(b"EE", "é".encode())
+    .replace(b"T:", b"\t:")
+    .replace(b"R\n", b"\r\n")
+)
+
+
+def test_the_compiled_reader_finds_what_the_other_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for threshold in (-1, 1 << 60):
+        monkeypatch.setattr("o2pl.formats.vw_text._LONG", threshold)
+        made = [row for table in read_vw_text(io.BytesIO(ODD), BadRows("log")) for row in table.to_pylist()]
+        found.append([row | {"context": json.loads(row["context"])} for row in made])
+    assert found[0] == found[1]
+    assert len(found[0]) == 7
+
+
+def test_text_that_was_cut_short_is_read_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    for end in range(1, len(ODD)):
+        found = []
+        for threshold in (-1, 1 << 60):
+            monkeypatch.setattr("o2pl.formats.vw_text._LONG", threshold)
+            bad = BadRows("log", 10)
+            made = [row for table in read_vw_text(io.BytesIO(ODD[:end]), bad) for row in table.to_pylist()]
+            found.append(([row | {"context": json.loads(row["context"])} for row in made], bad.found))
+        assert found[0] == found[1], ODD[:end]

@@ -47,6 +47,11 @@ def compiled_within(function: F) -> F:
     return _compiled(function, _IN_ORDER, nogil=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
+def compiled_exactly(function: F) -> F:
+    """`compiled_within`, with every operation rounded as it is written, for arithmetic that reads its own errors."""
+    return _compiled(function, set(), nogil=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
 def compiled_apart(function: F) -> F:
     """`compiled_within`, but not inlined: it compiles faster, and is for kernels that take no sums of floats."""
     return _compiled(

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.compiled import compiled_apart, compiled_within
+from o2pl.compiled import compiled_apart, compiled_exactly, compiled_within
 from o2pl.protocols import Array, Floats
 
 _LARGEST = float(np.finfo(np.float32).max)
-_DEEPEST = 64
+DEEPEST = 64
 
 
 def _crc_table() -> Array:
@@ -25,7 +25,9 @@ def _crc_table() -> Array:
 
 
 _CRC = _crc_table()
-_TENS = 10.0 ** np.arange(23)
+_TENS = np.array([float(10**power) for power in range(23)])  # exact
+_EXACT = np.uint64(2**53)  # whole numbers below are doubles
+_SPLIT = 134217729.0  # 2^27 + 1
 NO_NAME = np.uint32(0xFFFFFFFF)  # the state of an empty name
 
 
@@ -128,30 +130,59 @@ def _text(data: Array, p: int, end: int, state: Any) -> tuple[int, Any]:
     return -1, state
 
 
+@compiled_exactly
+def _quotient(mantissa: Any, power: int) -> float:
+    """mantissa / 10^power, correctly rounded, for mantissa < 10^19 and power ≤ 19.
+
+    With q = hi / 10^power and what q leaves over, in doubles: the error is below 2^-104 of the result, and no such
+    quotient is nearer than 2^-98 to the middle between two doubles, unless it is one.
+    """
+    hi = float(mantissa)
+    lo = float(np.int64(mantissa - np.uint64(hi)))
+    tens = _TENS[power]
+    if mantissa < _EXACT:
+        return float(hi / tens)
+    q = hi / tens
+    # q · 10^power = product + error, exactly (Dekker): halves of 26 bits
+    a = _SPLIT * q
+    q_high = a - (a - q)
+    q_low = q - q_high
+    b = _SPLIT * tens
+    t_high = b - (b - tens)
+    t_low = tens - t_high
+    product = q * tens
+    error = ((q_high * t_high - product) + q_high * t_low + q_low * t_high) + q_low * t_low
+    left = ((hi - product) + lo) - error
+    return float(q + left / tens)
+
+
 @compiled_apart
-def _number(data: Array, p: int, end: int) -> tuple[int, float]:
-    """The place after a number (-1: for the slow path), and the number, correctly rounded."""
+def number(data: Array, p: int, end: int) -> tuple[int, float]:
+    """The place after a number of JSON (-1: malformed, or for the slow path), and the number, correctly rounded."""
     negative = data[p] == 45
     if negative:
         p += 1
-    mantissa, digits, exponent, first = np.int64(0), 0, 0, p
+    mantissa, digits, exponent, first = np.uint64(0), 0, 0, p
     while p < end and 48 <= data[p] <= 57:
-        mantissa = mantissa * 10 + (data[p] - 48)
-        digits += mantissa > 0
+        mantissa = mantissa * np.uint64(10) + np.uint64(data[p] - 48)
+        digits += 1 if mantissa > 0 else 0
         p += 1
-        if digits > 15:
+        if digits > 19:
             return -1, 0.0
-    if p == first:
+    if p == first or (p > first + 1 and data[first] == 48):
         return -1, 0.0
     if p < end and data[p] == 46:
         p += 1
+        first = p
         while p < end and 48 <= data[p] <= 57:
-            mantissa = mantissa * 10 + (data[p] - 48)
-            digits += mantissa > 0
+            mantissa = mantissa * np.uint64(10) + np.uint64(data[p] - 48)
+            digits += 1 if mantissa > 0 else 0
             exponent -= 1
             p += 1
-            if digits > 15:
+            if digits > 19:
                 return -1, 0.0
+        if p == first:
+            return -1, 0.0
     if p < end and (data[p] == 101 or data[p] == 69):
         p += 1
         below = p < end and data[p] == 45
@@ -164,13 +195,15 @@ def _number(data: Array, p: int, end: int) -> tuple[int, float]:
         if p == first:
             return -1, 0.0
         exponent += -power if below else power
-    if exponent < -22 or exponent > 22:
-        if mantissa != 0:
+    if mantissa == 0:
+        return p, -0.0 if negative else 0.0
+    if mantissa < _EXACT:
+        if exponent < -22 or exponent > 22:
             return -1, 0.0
-        exponent = 0
-    value = float(mantissa)
-    value = value * _TENS[exponent] if exponent >= 0 else value / _TENS[-exponent]
-    if value > _LARGEST:
+        value = _quotient(mantissa, -exponent) if exponent < 0 else float(mantissa) * _TENS[exponent]
+    elif -19 <= exponent <= 0:
+        value = _quotient(mantissa, -exponent)
+    else:
         return -1, 0.0
     return p, -value if negative else value
 
@@ -181,7 +214,7 @@ def _number(data: Array, p: int, end: int) -> tuple[int, float]:
 @compiled_apart
 def scan_value(data: Array, p: int, end: int, state: Any, hashes: Array, values: Floats, n: int) -> tuple[int, int]:
     """The features of a value whose name has this state, written from n on: the place after it (-1: slow), and n."""
-    states, named, places = np.empty(_DEEPEST, np.uint32), np.empty(_DEEPEST, np.bool_), np.empty(_DEEPEST, np.int64)
+    states, named, places = np.empty(DEEPEST, np.uint32), np.empty(DEEPEST, np.bool_), np.empty(DEEPEST, np.int64)
     depth = -1  # of the object (place -1) or list (place: that of the element) around
     while True:
         p = after_space(data, p, end)
@@ -215,7 +248,7 @@ def scan_value(data: Array, p: int, end: int, state: Any, hashes: Array, values:
                     return -1, n
         byte = data[p]
         if byte == 123 or byte == 91:
-            if depth + 1 >= _DEEPEST or (byte == 91 and depth >= 0 and places[depth] >= 0):
+            if depth + 1 >= DEEPEST or (byte == 91 and depth >= 0 and places[depth] >= 0):
                 return -1, n
             depth += 1
             states[depth], named[depth], places[depth] = state, True, -1 if byte == 123 else 0
@@ -239,8 +272,8 @@ def scan_value(data: Array, p: int, end: int, state: Any, hashes: Array, values:
                 n += 1
             p += length
         else:
-            p, number = _number(data, p, end)
-            if p < 0:
+            p, value = number(data, p, end)
+            if p < 0 or abs(value) > _LARGEST:
                 return -1, n
             if depth >= 0 and places[depth] >= 0:
                 state, place, power = crc(state, 91), places[depth], 1
@@ -250,7 +283,7 @@ def scan_value(data: Array, p: int, end: int, state: Any, hashes: Array, values:
                     state = crc(state, 48 + place // power % 10)
                     power //= 10
                 state = crc(state, 93)
-            hashes[n], values[n] = _mixed(state), number
+            hashes[n], values[n] = _mixed(state), value
             n += 1
         if depth < 0:
             return p, n
@@ -293,3 +326,134 @@ def skip_value(data: Array, p: int, end: int) -> int:
         if depth == 0 and (byte == 34 or byte == 125 or byte == 93):
             return p
     return -1
+
+
+# -- whether it is JSON
+
+
+@compiled_apart
+def after_string(data: Array, p: int, end: int) -> int:
+    """From an opening quote: the place after the closing one; -1: malformed."""
+    p += 1
+    while p < end:
+        byte = data[p]
+        if byte == 34:
+            return p + 1
+        if byte < 32:
+            return -1
+        if byte == 92:
+            if p + 1 >= end:
+                return -1
+            letter = data[p + 1]
+            if letter == 117:
+                if _unicode(data, p + 2, end) < 0:
+                    return -1
+                p += 4
+            elif not (
+                letter == 34 or letter == 92 or letter == 47 or letter == 98 or letter == 102 or letter == 110
+                or letter == 114 or letter == 116
+            ):  # fmt: skip
+                return -1
+            p += 1
+        p += 1
+    return -1
+
+
+@compiled_within
+def _after_key(data: Array, p: int, end: int) -> int:
+    """From where a key should begin: the place after its colon; -1: malformed."""
+    p = after_space(data, p, end)
+    if p >= end or data[p] != 34:
+        return -1
+    p = after_string(data, p, end)
+    if p < 0:
+        return -1
+    p = after_space(data, p, end)
+    return p + 1 if p < end and data[p] == 58 else -1
+
+
+@compiled_within
+def _after_scalar(data: Array, p: int, end: int) -> int:
+    """The place after true, false, null or a number; -1: malformed."""
+    byte = data[p]
+    if byte == 116:
+        whole = p + 4 <= end and data[p + 1] == 114 and data[p + 2] == 117 and data[p + 3] == 101
+        return p + 4 if whole else -1
+    if byte == 102:
+        whole = p + 5 <= end and data[p + 1] == 97 and data[p + 2] == 108 and data[p + 3] == 115 and data[p + 4] == 101
+        return p + 5 if whole else -1
+    if byte == 110:
+        whole = p + 4 <= end and data[p + 1] == 117 and data[p + 2] == 108 and data[p + 3] == 108
+        return p + 4 if whole else -1
+    if byte == 45:
+        p += 1
+    first = p
+    while p < end and 48 <= data[p] <= 57:
+        p += 1
+    if p == first or (p > first + 1 and data[first] == 48):
+        return -1
+    if p < end and data[p] == 46:
+        p += 1
+        first = p
+        while p < end and 48 <= data[p] <= 57:
+            p += 1
+        if p == first:
+            return -1
+    if p < end and (data[p] == 101 or data[p] == 69):
+        p += 1
+        if p < end and (data[p] == 45 or data[p] == 43):
+            p += 1
+        first = p
+        while p < end and 48 <= data[p] <= 57:
+            p += 1
+        if p == first:
+            return -1
+    return p
+
+
+@compiled_apart
+def after_value(data: Array, p: int, end: int, objects: Array) -> int:
+    """The place after a whole value of JSON; -1: malformed, or nested too deeply. objects: room, [`DEEPEST`] bools."""
+    depth = 0
+    while True:
+        p = after_space(data, p, end)
+        if p >= end:
+            return -1
+        byte = data[p]
+        if byte == 123 or byte == 91:
+            inner = after_space(data, p + 1, end)
+            if inner >= end:
+                return -1
+            if data[inner] == (125 if byte == 123 else 93):
+                p = inner + 1
+            else:
+                if depth >= len(objects):
+                    return -1
+                objects[depth] = byte == 123
+                depth += 1
+                p = _after_key(data, inner, end) if byte == 123 else inner
+                if p < 0:
+                    return -1
+                continue
+        else:
+            p = after_string(data, p, end) if byte == 34 else _after_scalar(data, p, end)
+            if p < 0:
+                return -1
+        while True:  # a value has ended: so may what is around it
+            if depth == 0:
+                return p
+            p = after_space(data, p, end)
+            if p >= end:
+                return -1
+            byte = data[p]
+            p += 1
+            if byte == (125 if objects[depth - 1] else 93):
+                depth -= 1
+            elif byte != 44:
+                return -1
+            else:
+                if objects[depth - 1]:
+                    p = _after_key(data, p, end)
+                    if p < 0:
+                        return -1
+                break

@@ -1,7 +1,7 @@
 """Action sets in JSON, as Vowpal Wabbit's dsjson has them, straight to hashed features: no dictionaries in between.
 
 One compiled pass over the text makes what `dictionary_sets` makes of the parsed dictionaries. Text that is out of the
-ordinary (numbers of more than 15 digits, lists in lists, anything malformed) is left to the slow path, which reads it
+ordinary (numbers of more than 19 digits, lists in lists, anything malformed) is left to the slow path, which reads it
 or says what is wrong with it. A key that stands twice counts twice, as it does in VW.
 """
 

@@ -14,14 +14,19 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from operator import attrgetter
 from types import GenericAlias
-from typing import Any
+from typing import IO, Any
+
+import numpy as np
 
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
 from o2pl.formats.bad import BadRows
+from o2pl.formats.blocks import blocks_of
+from o2pl.formats.dsjson_scan import scan_lines
+from o2pl.formats.dsjson_table import fast_table
 from o2pl.formats.rows import rows_of
 
-AT_A_TIME = 1 << 14  # lines that become one piece of the table
+_MANY, _LONG = 2000, 1 << 21  # lines and bytes from which on the compiled reader is worth compiling
 _RAW = ("Version", "o", "VWState", "_tag", "_original_label_cost", "_ba", "DeferredAction", "i")  # kept as they are
 _COLUMNS = (
     "context", "action", "reward", "propensity", "ranking", "probabilities", "slot", "event_id", "time",
@@ -85,31 +90,71 @@ def _schema(continuous: bool) -> Any:
 # -- reading
 
 
-def read_dsjson(lines: Iterable[bytes], bad: BadRows) -> Iterator[Any]:
-    """Tables of at most so many rows each, all with the same columns."""
+def read_dsjson(lines: IO[bytes] | Iterable[bytes], bad: BadRows) -> Iterator[Any]:
+    """Tables of some thousand rows each, all with the same columns. `lines`: a file, or lines of one."""
     with extra("logs", "reading dsjson"):
         import pyarrow as pa
-    msgspec = _decoders()[2]
-    rows: list[tuple[Any, ...]] = []
-    continuous: bool | None = None
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            one, rest = _event(line)
-            if continuous is None:
-                continuous = one.real is not None
-            if continuous != (one.real is not None):
-                raise InvalidInput("found an event of another kind, expected all with _label_ca or none")
-            rows += _rows(one, rest)
-        except (msgspec.MsgspecError, InvalidInput, UnicodeDecodeError) as error:
-            bad.line(number, _said(error))
-            continue
-        if len(rows) >= AT_A_TIME:
-            yield _table(pa, rows, bool(continuous))
-            rows = []
-    if rows:
-        yield _table(pa, rows, bool(continuous))
+    reader = _Reader(pa, bad)
+    first = 1
+    for block in blocks_of(lines):
+        table = reader.table(block, first)
+        first += block.count(b"\n")
+        if table is not None and table.num_rows:
+            yield table
+
+
+class _Reader:
+    """Of one file: blocks of lines to tables."""
+
+    def __init__(self, pa: Any, bad: BadRows) -> None:
+        self.pa, self.bad = pa, bad
+        self.continuous: bool | None = None  # as the first event is
+        self.many = False  # whether the compiled reader is worth compiling
+
+    def table(self, block: bytes, first: int) -> Any:
+        """The compiled reader's, with what it leaves out from the other one. first: the number of the first line."""
+        self.many = self.many or len(block) > _LONG or block.count(b"\n") > _MANY
+        if self.continuous or not self.many:
+            return self._slowly(((first + k, line) for k, line in enumerate(block.split(b"\n"))))[0]
+        found = scan_lines(block)
+        table, fine = fast_table(self.pa, block, found, _schema(False))
+        if fine.all():
+            self.continuous = False
+            return table
+        left = np.flatnonzero(~fine)
+        places = found.places[left].tolist()
+        numbers = (first + found.numbered[left]).tolist()
+        texts = ((number, block[begin:end]) for number, (begin, end) in zip(numbers, places, strict=True))
+        if left[0] > 0:
+            self.continuous = False  # as the first event is
+        slow, own = self._slowly(texts)
+        if slow is None:
+            return table.filter(self.pa.array(fine))
+        lines = np.concatenate([found.numbered[fine], np.array(own) - first])
+        both = self.pa.concat_tables([table.filter(self.pa.array(fine)), slow])
+        return both.take(np.argsort(lines, kind="stable"))
+
+    def _slowly(self, lines: Iterable[tuple[int, bytes]]) -> tuple[Any, list[int]]:
+        """Line by line: the table, None where there is none, and the number of the line of each row."""
+        msgspec = _decoders()[2]
+        rows: list[tuple[Any, ...]] = []
+        own: list[int] = []
+        for number, line in lines:
+            if not line.strip():
+                continue
+            try:
+                one, rest = _event(line)
+                if self.continuous is None:
+                    self.continuous = one.real is not None
+                if self.continuous != (one.real is not None):
+                    raise InvalidInput("found an event of another kind, expected all with _label_ca or none")
+                found = _rows(one, rest)
+            except (msgspec.MsgspecError, InvalidInput, UnicodeDecodeError) as error:
+                self.bad.line(number, _said(error))
+                continue
+            rows += found
+            own += [number] * len(found)
+        return (_table(self.pa, rows, bool(self.continuous)), own) if rows else (None, own)
 
 
 def _table(pa: Any, rows: list[tuple[Any, ...]], continuous: bool) -> Any:

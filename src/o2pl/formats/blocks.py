@@ -1,0 +1,73 @@
+"""Files of lines, some megabytes at a time; and columns of text that was found in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import IO, Any
+
+import numpy as np
+
+from o2pl.compiled import compiled
+from o2pl.protocols import Array, Ints
+
+_BYTES = 1 << 22  # of a block
+_LINES = 1 << 14  # where lines come one by one
+
+
+def blocks_of(lines: IO[bytes] | Iterable[bytes], mark: bytes = b"\n") -> Iterator[bytes]:
+    """Blocks that end with this mark, all but the last."""
+    read: Any = getattr(lines, "read", None)
+    left = b""
+    if read is None:
+        each = iter(lines)
+        while some := list(islice(each, _LINES)):
+            whole = left + b"".join(line if line.endswith(b"\n") else line + b"\n" for line in some)
+            cut = whole.rfind(mark) + len(mark) if mark in whole else 0
+            left = whole[cut:]
+            if cut:
+                yield whole[:cut]
+    else:
+        while some_bytes := read(_BYTES):
+            cut = some_bytes.rfind(mark)
+            if cut < 0:
+                joined = left + some_bytes  # the mark may stand across both
+                cut = joined.rfind(mark)
+                if cut < 0:
+                    left = joined
+                    continue
+                yield joined[: cut + len(mark)]
+                left = joined[cut + len(mark) :]
+                continue
+            yield left + some_bytes[: cut + len(mark)]
+            left = some_bytes[cut + len(mark) :]
+    if left:
+        yield left
+
+
+def texts_at(pa: Any, data: Array, places: Ints) -> Any:
+    """An Arrow column of the texts that begin and end there, [n, 2]; null where the beginning is below 0."""
+    known = places[:, 0] >= 0
+    if len(places) and known.all() and (places[1:, 0] == places[:-1, 1]).all():  # one after another: nothing to copy
+        first = places[0, 0]
+        offsets = np.append(places[:, 0], places[-1, 1]).astype(np.int64)
+        offsets, out = (offsets - first).astype(np.int32), data[first : places[-1, 1]]
+    else:
+        offsets = np.zeros(len(places) + 1, np.int32)
+        np.cumsum(np.maximum(places[:, 1] - places[:, 0], 0), out=offsets[1:])
+        out = np.empty(int(offsets[-1]), np.uint8)
+        _gather(data, places, offsets, out)
+    mask = None if known.all() else pa.py_buffer(np.packbits(known, bitorder="little"))
+    missing = int(len(known) - known.sum())
+    column = pa.Array.from_buffers(
+        pa.binary(), len(places), [mask, pa.py_buffer(offsets), pa.py_buffer(out)], null_count=missing
+    )
+    return column.cast(pa.string())  # checks that it is UTF-8
+
+
+@compiled
+def _gather(data: Array, places: Ints, offsets: Ints, out: Array) -> None:
+    for r in range(len(places)):
+        first, at = places[r, 0], offsets[r]
+        for i in range(offsets[r + 1] - at):
+            out[at + i] = data[first + i]
