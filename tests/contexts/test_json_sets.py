@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from o2pl import InvalidInput
 from o2pl.contexts import DictionaryReader, Records
 from o2pl.contexts import sets as sets_module
-from o2pl.contexts.json_sets import json_sets
+from o2pl.contexts.json_sets import json_sets, set_sizes
 from o2pl.contexts.sets import dictionary_sets
 from o2pl.rows import ActionSets
 
@@ -121,3 +121,26 @@ def test_long_logs_are_read_in_blocks_and_odd_rows_slowly(monkeypatch: pytest.Mo
         dictionary_sets(DictionaryReader(18), Records(values))
     products = DictionaryReader(18, interactions=(("u", "i"),))
     assert len(dictionary_sets(products, Records(values[:7]))) == 7
+
+
+@given(st.lists(st.tuples(features, st.lists(features, max_size=4), features), min_size=1, max_size=3))
+@settings(max_examples=60, deadline=None)
+def test_actions_are_counted_wherever_they_stand(drawn: Any) -> None:
+    contexts = [{**before, "_multi": actions, **after} for before, actions, after in drawn]
+    texts = [json.dumps(context, ensure_ascii=False).encode() for context in contexts]
+    assert set_sizes(texts).tolist() == [len(context["_multi"]) for context in contexts]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"_multi":', '{"_multi":[', '{"_multi":[{', '{"_multi":{}}', '{"_multi":[1]}', '{"a"']
+)
+def test_what_has_no_actions_to_count(text: str) -> None:
+    assert set_sizes([text.encode(), b'{"_multi":[{}]}']).tolist() == [0, 1]
+
+
+def test_what_is_shared_may_stand_around_the_actions() -> None:
+    lists = [1] * 50
+    contexts = [{"a": lists, "_multi": [{"x": 1}, {"x": 2}], "b": "word"}, {"_multi": [{"x": 3}], "a": 1}]
+    found = json_sets([json.dumps(context, separators=(",", ":")).encode() for context in contexts], MASK, False)
+    assert found is not None
+    same(found, dictionary_sets(DictionaryReader(18), contexts))

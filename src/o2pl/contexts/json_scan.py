@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from o2pl.compiled import compiled_apart, compiled_exactly, compiled_within
-from o2pl.protocols import Array, Floats
+from o2pl.protocols import Array, Floats, Ints
 
 _LARGEST = float(np.finfo(np.float32).max)
 DEEPEST = 64
@@ -212,9 +212,13 @@ def number(data: Array, p: int, end: int) -> tuple[int, float]:
 
 
 @compiled_apart
-def scan_value(data: Array, p: int, end: int, state: Any, hashes: Array, values: Floats, n: int) -> tuple[int, int]:
-    """The features of a value whose name has this state, written from n on: the place after it (-1: slow), and n."""
-    states, named, places = np.empty(DEEPEST, np.uint32), np.empty(DEEPEST, np.bool_), np.empty(DEEPEST, np.int64)
+def scan_value(
+    data: Array, p: int, end: int, state: Any, hashes: Array, values: Floats, n: int, states: Array, places: Ints
+) -> tuple[int, int]:
+    """The features of a value whose name has this state, written from n on: the place after it (-1: slow), and n.
+
+    states, places: room, [`DEEPEST`] each.
+    """
     depth = -1  # of the object (place -1) or list (place: that of the element) around
     while True:
         p = after_space(data, p, end)
@@ -237,7 +241,7 @@ def scan_value(data: Array, p: int, end: int, state: Any, hashes: Array, values:
             if places[depth] < 0:
                 if byte != 34:
                     return -1, n
-                p, state = _text(data, p + 1, end, crc(state, 46) if named[depth] else state)
+                p, state = _text(data, p + 1, end, crc(state, 46))
                 if p < 0:
                     return -1, n
                 p = after_space(data, p, end)
@@ -251,7 +255,7 @@ def scan_value(data: Array, p: int, end: int, state: Any, hashes: Array, values:
             if depth + 1 >= DEEPEST or (byte == 91 and depth >= 0 and places[depth] >= 0):
                 return -1, n
             depth += 1
-            states[depth], named[depth], places[depth] = state, True, -1 if byte == 123 else 0
+            states[depth], places[depth] = state, -1 if byte == 123 else 0
             p += 1
             continue
         if byte == 34:

@@ -14,7 +14,16 @@ import numpy as np
 
 from o2pl.compiled import compiled, compiled_apart
 from o2pl.contexts.dictionaries import expand, expanded_size
-from o2pl.contexts.json_scan import NO_NAME, after_space, crc, scan_key, scan_value, skip_value
+from o2pl.contexts.json_scan import (
+    DEEPEST,
+    NO_NAME,
+    after_space,
+    after_string,
+    crc,
+    scan_key,
+    scan_value,
+    skip_value,
+)
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.rows import ActionSets, SparseRows
 
@@ -26,7 +35,7 @@ def json_sets(texts: Sequence[bytes], mask: int, signed: bool) -> ActionSets | N
     """
     data = np.frombuffer(b"".join(texts) + b" ", np.uint8)
     ends = np.cumsum([0] + [len(text) for text in texts])
-    room = len(data) // 2 + 2  # a feature takes two bytes at least
+    room = len(data) + 2  # a feature takes two bytes at least; shared ones may be written twice
     hashes, values = np.empty(room, np.uint32), np.empty(room, np.float32)
     shared, rows = np.zeros((len(texts), 2), np.int64), np.zeros(len(data) + 2, np.int64)  # an action: 3 bytes
     sizes = np.zeros(len(texts) + 1, np.int64)
@@ -44,11 +53,71 @@ def json_sets(texts: Sequence[bytes], mask: int, signed: bool) -> ActionSets | N
     return ActionSets(SparseRows(indices, out_values, out_offsets, mask + 1), offsets)
 
 
+def set_sizes(texts: Sequence[bytes]) -> Ints:
+    """The number of actions of each context with `_multi`; 0 where that cannot be told, [n]."""
+    data = np.frombuffer(b"".join(texts) + b" ", np.uint8)
+    ends = np.cumsum([0] + [len(text) for text in texts])
+    sizes = np.zeros(len(texts), np.int64)
+    _count_actions(data, ends, sizes)
+    return sizes
+
+
 # -- sets
 
 
+@compiled
+def _count_actions(data: Array, ends: Ints, sizes: Ints) -> None:
+    for s in range(len(sizes)):
+        at, end = after_space(data, ends[s], ends[s + 1]), ends[s + 1]
+        if at >= end or data[at] != 123:
+            continue
+        at += 1
+        while True:
+            at = after_space(data, at, end)
+            if at < end and data[at] == 44:
+                at = after_space(data, at + 1, end)
+            if at >= end or data[at] != 34:
+                break
+            multi = _is_multi(data, at, end)
+            at = after_string(data, at, end)
+            if at < 0:
+                break
+            at = after_space(data, at, end)
+            if at >= end or data[at] != 58:
+                break
+            at = after_space(data, at + 1, end)
+            if multi:
+                sizes[s] = _count(data, at, end)
+                break
+            at = skip_value(data, at, end)
+            if at < 0:
+                break
+
+
 @compiled_apart
-def _action(data: Array, p: int, end: int, hashes: Array, values: Floats, n: int) -> tuple[int, int]:
+def _count(data: Array, p: int, end: int) -> int:
+    """Of the objects of a list; 0: none, or it is something else."""
+    if p >= end or data[p] != 91:
+        return 0
+    p, count = after_space(data, p + 1, end), 0
+    while p < end and data[p] == 123:
+        p = skip_value(data, p, end)
+        if p < 0:
+            return 0
+        count += 1
+        p = after_space(data, p, end)
+        if p < end and data[p] == 93:
+            return count
+        if p >= end or data[p] != 44:
+            return 0
+        p = after_space(data, p + 1, end)
+    return 0
+
+
+@compiled_apart
+def _action(
+    data: Array, p: int, end: int, hashes: Array, values: Floats, n: int, states: Array, places: Ints
+) -> tuple[int, int]:
     """The features of one action, an object; keys that begin with _ are VW's own."""
     p += 1
     while True:
@@ -66,7 +135,7 @@ def _action(data: Array, p: int, end: int, hashes: Array, values: Floats, n: int
         p, state = scan_key(data, p, end, np.uint32(NO_NAME))
         if p < 0:
             return -1, n
-        p, n = scan_value(data, p, end, state, hashes, values, n)
+        p, n = scan_value(data, p, end, state, hashes, values, n, states, places)
         if p < 0:
             return -1, n
         if hidden:
@@ -93,16 +162,20 @@ def _scan_sets(
     for byte in (115, 104, 97, 114, 101, 100):  # "shared"
         prefix = crc(prefix, byte)
     prefix = crc(prefix, 46)
+    states, places = np.empty(DEEPEST, np.uint32), np.empty(DEEPEST, np.int64)
     n, k = 0, 0
     for s in range(len(ends) - 1):
         p, end = after_space(data, ends[s], ends[s + 1]), ends[s + 1]
         if p >= end or data[p] != 123:
             return False
-        # Twice over the keys: what is shared first, since `_multi` may stand before some of it.
-        for actions in (False, True):
-            at = p + 1
-            if not actions:
-                shared[s, 0] = n
+        # What is shared stands together. Where some of it comes after `_multi`, it is gone through again at the end.
+        at, found, late = p + 1, False, False
+        shared[s, 0] = shared[s, 1] = n
+        for again in (False, True):
+            if again:
+                if not late:
+                    break
+                at, shared[s, 0] = p + 1, n
             while True:
                 at = after_space(data, at, end)
                 if at >= end:
@@ -118,45 +191,48 @@ def _scan_sets(
                 at, state = scan_key(data, at, end, prefix)
                 if at < 0:
                     return False
-                if multi and actions:
-                    if data[at] != 91 or sizes[s + 1] > 0:
+                if multi and not again:
+                    if data[at] != 91 or found:
                         return False
-                    at += 1
-                    while True:
-                        at = after_space(data, at, end)
-                        if at >= end:
-                            return False
-                        if data[at] == 93:
-                            at += 1
-                            break
-                        if data[at] == 44:
-                            at += 1
-                            continue
-                        if data[at] != 123:
-                            return False
-                        rows[2 * k] = n
-                        at, n = _action(data, at, end, hashes, values, n)
-                        if at < 0:
-                            return False
-                        rows[2 * k + 1] = n
-                        k += 1
-                        sizes[s + 1] += 1
-                elif multi or actions:
+                    found = True
+                    at, n, k = _actions(data, at + 1, end, hashes, values, n, rows, k, sizes, s, states, places)
+                elif hidden or (found and not again):
+                    late = late or not hidden
                     at = skip_value(data, at, end)
-                    if at < 0:
-                        return False
                 else:
-                    before = n
-                    at, n = scan_value(data, at, end, state, hashes, values, n)
-                    if at < 0:
-                        return False
-                    if hidden:
-                        n = before
-            if not actions:
-                shared[s, 1] = n
+                    at, n = scan_value(data, at, end, state, hashes, values, n, states, places)
+                    shared[s, 1] = n
+                if at < 0:
+                    return False
         if sizes[s + 1] == 0:
             return False
     return True
+
+
+@compiled_apart
+def _actions(
+    data: Array, at: int, end: int, hashes: Array, values: Floats, n: int, rows: Ints, k: int, sizes: Ints, s: int,
+    states: Array, places: Ints,
+) -> tuple[int, int, int]:  # fmt: skip
+    """The features of all actions of set s, from after the bracket on."""
+    while True:
+        at = after_space(data, at, end)
+        if at >= end:
+            return -1, n, k
+        if data[at] == 93:
+            return at + 1, n, k
+        if data[at] == 44:
+            at += 1
+            continue
+        if data[at] != 123:
+            return -1, n, k
+        rows[2 * k] = n
+        at, n = _action(data, at, end, hashes, values, n, states, places)
+        if at < 0:
+            return -1, n, k
+        rows[2 * k + 1] = n
+        k += 1
+        sizes[s + 1] += 1
 
 
 # -- rows

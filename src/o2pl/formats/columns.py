@@ -27,6 +27,7 @@ import numpy as np
 
 from o2pl.contexts import Offer, Records, as_frame
 from o2pl.contexts.frames import arrow_table, is_frame
+from o2pl.contexts.json_sets import set_sizes
 from o2pl.contexts.records import parser
 from o2pl.decisions import check_ids, numbers_for
 from o2pl.errors import InvalidInput
@@ -38,6 +39,8 @@ from o2pl.interactions import Interactions
 from o2pl.learners.base import load
 from o2pl.protocols import Array, Floats
 from o2pl.validation import RewardRange
+
+_MANY, _BLOCK = 2000, 4096  # texts from which on a kernel is worth compiling, and texts at a time
 
 
 def read_log(
@@ -286,8 +289,12 @@ def _texts(texts: list[bytes], bad: BadRows) -> Records:
         import msgspec
     only = msgspec.defstruct("c", [("multi", list[msgspec.Raw], msgspec.field(name="_multi"))], gc=False)
     decode: Any = msgspec.json.Decoder(only).decode
-    sizes = np.empty(len(texts), np.int64)
-    for row, text in enumerate(texts):
+    sizes = np.zeros(len(texts), np.int64)
+    if len(texts) >= _MANY:
+        for start in range(0, len(texts), _BLOCK):
+            sizes[start : start + _BLOCK] = set_sizes(texts[start : start + _BLOCK])
+    for row in np.flatnonzero(sizes == 0).tolist():
+        text = texts[row]
         try:
             sizes[row] = len(decode(text).multi)
         except msgspec.MsgspecError as error:

@@ -29,6 +29,7 @@ from o2pl.rows import ActionSets
 from o2pl.storage import storable
 from o2pl.validation import check_number
 
+_OFFLINE = 0.1
 STRETCH = 2**14  # rows that are gone through at a time
 LINEAR = Chain((Standardise(), Intercept()))
 QUADRATIC = Chain((Standardise(), Quadratic(), Intercept()))
@@ -212,9 +213,8 @@ class MemberState:
             function = PolicyValue(self.policy, problem.featurise(), log, extra)
         self.function = function if function.incremental else None  # the others hold features
         before = self.kept if oracle is None else with_oracle.init(size)
-        found, kept = with_oracle.step(
-            function, log.started(self.params), before, log.negligible if oracle is None else 0.0
-        )
+        share = 1.0 if oracle is None else _OFFLINE  # of what is negligible: an offline solve goes further
+        found, kept = with_oracle.step(function, log.started(self.params), before, share * log.negligible)
         if oracle is None:
             self.kept = kept
         self.params = found.params

@@ -40,10 +40,11 @@ class LBFGS:
             pairs["inner"][:], pairs["at"][:] = state["inner"], state["at"]
         return descend(function, params, pairs, self.iterations, self.tolerance, negligible), pairs
 
-    def __call__(self, function: ValueAndGradient, start: Floats) -> Solution:
+    def __call__(self, function: ValueAndGradient, start: Floats, negligible: float = 0.0) -> Solution:
+        """From scratch; stops too when a step brings no more than `negligible`."""
         from scipy.optimize import minimize  # here: scipy would double the time `import o2pl` takes
 
-        options = {"maxiter": self.iterations, "gtol": self.tolerance, "ftol": 0.0, "maxcor": self.memory}
+        options = {"maxiter": self.iterations, "gtol": self.tolerance, "ftol": negligible, "maxcor": self.memory}
         found = minimize(function, start, jac=True, method="L-BFGS-B", options=options)
         # SciPy calls a line search that finds no lower point a failure; on a kink that is where the minimum lies.
         converged = bool(found.success) or bool(np.abs(found.jac).max(initial=0.0) <= self.tolerance)
@@ -64,4 +65,4 @@ class Alone:
     def step(
         self, function: ValueAndGradient, params: Floats, state: State, negligible: float = 0.0
     ) -> tuple[Solution, State]:
-        return self.oracle(function, params), {}
+        return self.oracle(function, params, negligible), {}
