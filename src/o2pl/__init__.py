@@ -18,8 +18,10 @@ from o2pl.ahead import warm_up
 from o2pl.contexts import Offer
 from o2pl.decisions import Decision, ListDecision
 from o2pl.errors import InvalidInput, MissingExtra
-from o2pl.evaluation.evaluate import Evaluation, evaluate
+from o2pl.evaluation.evaluate import evaluate
 from o2pl.evaluation.lists import ListEvaluation, evaluate_lists
+from o2pl.evaluation.propensities import estimate_propensities
+from o2pl.evaluation.results import Evaluation
 from o2pl.evaluation.sequences import ConfidenceSequence, confidence_sequence
 from o2pl.features import Hashed
 from o2pl.fitting import Fit, fit
@@ -79,6 +81,7 @@ __all__ = [
     "__version__",
     "confidence_sequence",
     "describe",
+    "estimate_propensities",
     "evaluate",
     "evaluate_lists",
     "fit",

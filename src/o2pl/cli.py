@@ -266,6 +266,13 @@ def evaluate_policy(
     figure: Annotated[
         Path | None, typer.Option(help="Where to draw the picture, PNG or SVG. [default: evaluation.png]")
     ] = None,
+    propensities: Annotated[
+        str,
+        typer.Option(
+            help="`logged`, `estimated` from the contexts, or `auto`: the logged ones unless there are none or they do"
+            " not match the actions."
+        ),
+    ] = "auto",
     skip_bad: log_commands.SkipBad = 0,
 ) -> None:
     """Would this policy have been better, and how sure are we? A table, warnings in plain words, and a picture."""
@@ -275,8 +282,8 @@ def evaluate_policy(
 
     with _said_plainly():
         ends = None if rewards is None else command.reward_range(rewards)
-        found = log_commands.read_and_say(log, ends, skip_bad)
-        command.evaluate_files(found, policy, baseline, at_any_time, delta, figure, Console())
+        found = log_commands.read_and_say(log, ends, skip_bad, need_propensities=False)
+        command.evaluate_files(found, policy, baseline, at_any_time, delta, figure, Console(), propensities)
 
 
 app.command(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -60,7 +60,8 @@ class Interactions:
     rewards
         Within `reward_range`, if that is given. [n]
     propensities
-        The probability (density, for continuous actions) with which each action was drawn. [n]
+        The probability (density, for continuous actions) with which each action was drawn, [n]. None: not known;
+        such a log can be evaluated on, with estimates, but not learned from (see `estimate_propensities`).
     reward_range
         The lowest and the highest reward there can be; None: not known.
     n_actions
@@ -116,7 +117,9 @@ class Interactions:
             actions = check_actions(actions, stated)
         ends = None if self.reward_range is None else check_reward_range(self.reward_range)
         rewards = check_rewards(self.rewards, ends or _ANY_REWARD)
-        propensities = check_propensities(self.propensities, density=continuous)
+        propensities = np.full(len(actions), np.nan)
+        if self.propensities is not None:
+            propensities = check_propensities(self.propensities, density=continuous)
         loggers, names = (None, ()) if self.loggers is None else check_loggers(self.loggers, self.logger_names)
         ids = None if self.ids is None else check_ids(self.ids)
         check_lengths(
@@ -183,6 +186,15 @@ class Interactions:
         )
 
     @property
+    def has_propensities(self) -> bool:
+        return not (len(self) and bool(np.isnan(self.propensities[0])))
+
+    def changed(self, **columns: Any) -> Self:
+        """With other columns, which are checked."""
+        kept = {} if self.has_propensities else {"propensities": None}
+        return replace(self, **(kept | columns))
+
+    @property
     def losses(self) -> Floats:
         """In [-1, 0], -1 for the best reward; minus the rewards where the range is not known. [n]"""
         return -self.rewards if self.reward_range is None else np.asarray(to_loss(self.rewards, self.reward_range))
@@ -224,7 +236,7 @@ class Interactions:
         return np.array(self.action_names)[self.actions]
 
     def context_name(self, column: int) -> str:
-        return self.context_names[column] if column < len(self.context_names) else f"column {column}"
+        return self.context_names[column] if 0 <= column < len(self.context_names) else f"column {column}"
 
     def action_name(self, action: int | str) -> str:
         """What a number is called; a name stays as it is."""
@@ -282,12 +294,18 @@ def log_or_columns(
         also = ", ".join(name for name in rest if name not in missing)
         raise InvalidInput(f"log: found a log and also {also}, expected the log alone, or the four columns")
     if log is not None:
+        if not log.has_propensities:
+            raise InvalidInput(
+                "log: found no propensities, expected one per row; o2pl.estimate_propensities(log) gives estimates"
+            )
         return log
     if not missing:
         return contexts, actions, rewards, propensities
     if len(missing) == len(rest) and isinstance(contexts, tuple | list) and len(contexts) == 4:
         first, second, third, fourth = contexts
-        return first, second, third, fourth
+        if fourth is not None:
+            return first, second, third, fourth
+        missing = ["propensities"]
     raise InvalidInput(
         f"log: found no {' and no '.join(missing)}, expected a log (Interactions) alone,"
         " or all four columns: contexts, actions, rewards, propensities"

@@ -87,3 +87,25 @@ def test_mistakes_are_one_line(name: str, files: Path) -> None:
     assert done.exit_code == 2
     assert message in done.output
     assert done.output.count("\n") == 1
+
+
+def test_a_log_without_propensities_is_evaluated_with_estimates(files: Path) -> None:
+    table = parquet.read_table("log.parquet").drop_columns(["propensity"])
+    parquet.write_table(table, "without.parquet")
+    done = call("without.parquet", "--policy", "model.o2pl", "--baseline", "logged", "--rewards", "0,1")
+    assert done.exit_code == 0, done.output
+    for words in (
+        "Propensities are estimated from the contexts: the log has none.",
+        "if the true odds of the actions are off by a factor of at most Γ, policy less baseline is",
+        "as long as the true odds are within a factor",
+        "the verdict flips at Γ = ",
+    ):
+        assert words in done.output
+    refused = call("without.parquet", "--policy", "model.o2pl", "--propensities", "logged")
+    assert refused.exit_code == 2
+    assert "found 'logged' with a log that has none" in refused.output
+    described = CliRunner().invoke(app, ["describe", "without.parquet"])
+    assert described.exit_code == 0, described.output
+    assert "No column of propensities" in described.output
+    with pytest.raises(o2pl.InvalidInput, match="need_propensities=False"):
+        o2pl.read_log("without.parquet")

@@ -21,6 +21,7 @@ from o2pl.evaluation.diagnostics import (
     weight_tail,
 )
 from o2pl.evaluation.reward_models import fit_rewards
+from o2pl.evaluation.values import columns_of
 from o2pl.interactions import Interactions
 from o2pl.learners.targets import as_target
 from o2pl.theory.inequality import refutes
@@ -63,12 +64,12 @@ def test_overlap_by_action() -> None:
     log = Interactions(np.zeros((4, 1)), [0, 0, 1, 0], np.ones(4), [0.5, 0.2, 0.5, 0.4], n_actions=3)
     policy = np.array([[0.5, 0.25, 0.25]] * 4)
     weights = policy[np.arange(4), log.actions] / log.propensities
-    first, second, never = overlap_by_action(log, as_target(policy, log), weights)
+    first, second, never = overlap_by_action(log, columns_of(log, [as_target(policy, log)], None)[0].mass, weights)
     assert first[:5] == ("0", 3, 0.75, 0.2, 0.5)
     assert first.effective == pytest.approx((1 + 2.5 + 1.25) ** 2 / (1 + 2.5**2 + 1.25**2))
     assert second[:5] == ("1", 1, 0.25, 0.5, 0.25)
     assert never == ("2", 0, 0.0, math.inf, 0.25, 0.0)
-    assert overlap_by_action(log, as_target("logged", log), weights) == ()
+    assert overlap_by_action(log, None, weights) == ()
 
 
 # -- propensities

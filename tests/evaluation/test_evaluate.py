@@ -13,7 +13,8 @@ import o2pl
 from o2pl import ActionSets, InvalidInput
 from o2pl.evaluation.evaluate import Evaluation, evaluate
 from o2pl.evaluation.logs import as_log
-from o2pl.evaluation.reward_models import fit_rewards, predictions
+from o2pl.evaluation.reward_models import fit_rewards
+from o2pl.evaluation.values import columns_of
 from o2pl.interactions import Interactions
 from o2pl.learners.targets import as_target
 from o2pl.objectives import Phi
@@ -283,9 +284,10 @@ def test_the_pessimistic_value_uses_the_learners_settings() -> None:
     result = evaluate(log, learner)
     assert result.diagnostics.clip == 1.5
     target = as_target(learner, log)
-    modelled = predictions(log, [target], fit_rewards(log))[0]
-    assert modelled is not None
-    cut = np.minimum(target.played(slice(0, 400)) / log.propensities, 1.5)
+    modelled = columns_of(log, [target], fit_rewards(log))[0].inputs
+    assert modelled.expected is not None
+    assert modelled.played is not None
+    cut = np.minimum(target.on(slice(0, 400)).played / log.propensities, 1.5)
     penalty, _ = Phi(1.5, 400.0, math.log(400 * 401 / 0.2), 0.0, 2.0)(float(np.mean((cut - 1) ** 2)))
     clipped = np.mean(modelled.expected + cut * (log.rewards - modelled.played))
     assert found("pessimistic", result).value == pytest.approx(clipped - penalty)

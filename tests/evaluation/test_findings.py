@@ -9,14 +9,17 @@ from o2pl import Interactions
 from o2pl.evaluation.evaluate import evaluate
 
 
-def test_wrong_propensities_forbid_an_answer() -> None:
+def test_wrong_propensities_are_said() -> None:
     log = log_of(propensities=np.full(2000, 1 / 3))
-    result = evaluate(log, policy, baseline="logged")
-    assert any("do not match the actions" in warning for warning in result.warnings)
-    assert not result.safe_to_deploy()
-    sure = evaluate(log_of(propensities=np.ones(2000)), policy, baseline="logged")
+    for choice in ("auto", "logged"):
+        result = evaluate(log, policy, baseline="logged", propensities=choice)
+        assert any("do not match the actions" in warning for warning in result.warnings)
+    sure = evaluate(log_of(propensities=np.ones(2000)), policy, baseline="logged", propensities="logged")
     assert any("100% of the rows say that their action was certain" in warning for warning in sure.warnings)
-    assert sure.doubt == "every propensity is 1, yet the log holds several actions"
+    assert sure.doubt == "every logged propensity is 1, yet the log holds several actions"
+    better = evaluate(log_of(propensities=np.ones(2000)), policy, baseline="logged")
+    assert "every logged propensity is 1, yet the log holds several actions" in better.warnings[0]
+    assert not better.doubt
 
 
 def test_heavy_weights_and_few_useful_rows_are_said() -> None:

@@ -15,20 +15,20 @@ def test_a_policy_is_the_same_however_it_is_given() -> None:
     log, rows = log_of(50), slice(10, 30)
     table = np.tile(POLICY, (50, 1))
     for target in (as_target(policy, log), as_target(table, log)):
-        np.testing.assert_array_equal(target.all_actions(rows), table[rows])
-        np.testing.assert_array_equal(target.played(rows), POLICY[log.actions[rows]])
-        assert target.nodes(rows) is None
+        np.testing.assert_array_equal(target.on(rows).probabilities, table[rows])
+        np.testing.assert_array_equal(target.on(rows).played, POLICY[log.actions[rows]])
+        assert target.on(rows).nodes is None
     alone = as_target(POLICY[log.actions], log)  # of the logged actions only
-    np.testing.assert_array_equal(alone.played(rows), POLICY[log.actions[rows]])
-    assert alone.all_actions(rows) is None
-    np.testing.assert_array_equal(as_target("logged", log).played(rows), log.propensities[rows])
-    np.testing.assert_array_equal(as_target("uniform", log).played(rows), 1 / 3)
+    np.testing.assert_array_equal(alone.on(rows).played, POLICY[log.actions[rows]])
+    assert alone.on(rows).probabilities is None
+    np.testing.assert_array_equal(as_target("logged", log).on(rows).played, log.propensities[rows])
+    np.testing.assert_array_equal(as_target("uniform", log).on(rows).played, 1 / 3)
 
 
 def test_the_uniform_policy_of_action_sets_follows_their_sizes() -> None:
     sets = ActionSets.of([np.zeros((k, 2)) for k in (1, 2, 4)])
     log = Interactions(sets, [0, 1, 3], np.ones(3), [1.0, 0.5, 0.25])
-    np.testing.assert_array_equal(as_target("uniform", log).played(slice(0, 3)), [1, 1 / 2, 1 / 4])
+    np.testing.assert_array_equal(as_target("uniform", log).on(slice(0, 3)).played, [1, 1 / 2, 1 / 4])
 
 
 def test_bad_policies() -> None:

@@ -14,14 +14,14 @@ from typing import Any, Self
 import numpy as np
 
 from o2pl.errors import InvalidInput
-from o2pl.evaluation.estimators import EstimatorInput, estimate
+from o2pl.evaluation.estimators import estimate
 from o2pl.evaluation.logs import with_numbers
-from o2pl.evaluation.reward_models import fit_rewards, predictions
+from o2pl.evaluation.reward_models import fit_rewards
+from o2pl.evaluation.values import columns_of
 from o2pl.extras import extra
 from o2pl.interactions import Interactions
 from o2pl.learners import Bandit
 from o2pl.learners.targets import as_target
-from o2pl.objectives.weights import policy_weights
 from o2pl.protocols import Array, Floats
 from o2pl.validation import check_number
 
@@ -87,12 +87,8 @@ class LoggedPolicy(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         )
         rows = with_numbers(given)
         target = as_target(learner, rows, contexts=given.contexts)
-        likelihoods = np.concatenate([target.played(block) for block in rows.blocks()])
-        columns = EstimatorInput(rows.rewards, policy_weights(likelihoods, rows.propensities))
-        if "dr" in self.estimator:
-            (modelled,) = predictions(rows, [target], fit_rewards(rows))
-            columns = EstimatorInput(columns.rewards, columns.weights, *(modelled or ()))
-        found = estimate(self.estimator, columns)
+        (columns,) = columns_of(rows, [target], fit_rewards(rows) if "dr" in self.estimator else None)
+        found = estimate(self.estimator, columns.inputs)
         return float(found.value - self.pessimism * found.error) if self.pessimism else float(found.value)
 
     def _check(self) -> None:

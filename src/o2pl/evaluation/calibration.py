@@ -13,24 +13,17 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from o2pl.evaluation.multinomial import fit_multinomial
-from o2pl.features import Standardise
+from o2pl.evaluation.multinomial import fit_action_wise, fit_multinomial
 from o2pl.interactions import BLOCK, Interactions
-from o2pl.oracles.lbfgs import LBFGS
-from o2pl.policies import ActionWise
-from o2pl.policies.likelihood import log_likelihood, probabilities
-from o2pl.protocols import Array, Floats, Ints
+from o2pl.protocols import Floats, Ints
 from o2pl.rows import ActionSets
 
 FEWEST = 40  # rows below which nothing is tested
 _ENOUGH = 15.0  # what Σ φ must reach in a cell; rarer actions are tested together
-_FIT_ROWS = 20_000  # μ̂ is fitted to at most so many rows
-_DECAY = 1.0
-_FIT = LBFGS(iterations=60, tolerance=1e-4)
 
 
 class CalibrationCell(NamedTuple):
@@ -121,19 +114,6 @@ def _blocks(rows: slice) -> Iterator[slice]:
         yield slice(start, min(start + BLOCK, rows.stop))
 
 
-def _likeliest(policy: Any, features: Any, actions: Array, start: Floats) -> Floats:
-    """Maximum likelihood, shrunk to equal chances: an eager μ̂ would be too sure of what is rare."""
-    n = len(actions)
-    decay = _DECAY / n
-
-    def loss(params: Floats) -> tuple[float, Floats]:
-        log_prob, pullback = log_likelihood(policy, params, features, actions)
-        gradient = pullback(np.full(n, -1 / n)) + decay * params
-        return -float(log_prob.mean(dtype=np.float64)) + 0.5 * decay * float(params @ params), gradient
-
-    return _FIT(loss, start).params
-
-
 def _implied_spread(guess: Floats, phi: Floats, actions: Ints, propensities: Floats) -> Floats:
     """φ²/μ as the logged q would have it: q for the action played; the others share 1 - q as μ̂ does. [m, k]
 
@@ -184,15 +164,9 @@ def _of_sets(log: Interactions, sets: ActionSets) -> Calibration:
     from scipy.special import ndtr
 
     ratios, implied = [], []
-    scale, policy = Standardise(), ActionWise()
     for fitted, tested in _stages(len(log)):
-        step = max(1, fitted.stop // _FIT_ROWS)
-        some = sets[slice(fitted.start, fitted.start + (fitted.stop - fitted.start) // step)]
-        seen = scale.observe(scale.init(sets.values.shape[1]), some.values)
-        features = ActionSets(scale.transform(seen, some.values), some.offsets)
-        params = _likeliest(policy, features, log.actions[: len(some)], policy.init(sets.values.shape[1]))
         here = sets[tested]
-        likely = probabilities(policy, params, ActionSets(scale.transform(seen, here.values), here.offsets))
+        likely = fit_action_wise(sets[fitted], log.actions[fitted])(here)
         guess, q = likely[here.offsets[:-1] + log.actions[tested]], log.propensities[tested]
         ratios.append(guess / q)
         implied.append(guess**2 / q + (1 - guess) ** 2 / np.maximum(1 - q, 1e-15) - 1)

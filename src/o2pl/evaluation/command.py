@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from o2pl.errors import InvalidInput, nearest
-from o2pl.evaluation.evaluate import Evaluation, evaluate
+from o2pl.evaluation.evaluate import evaluate
 from o2pl.evaluation.figures import save_evaluation
 from o2pl.evaluation.render import as_table, summary_lines
+from o2pl.evaluation.results import Evaluation
 from o2pl.extras import install_command, missing, require_extra
 from o2pl.interactions import Interactions
 from o2pl.learners.base import load
@@ -44,12 +45,14 @@ def evaluate_files(
     delta: float,
     figure: Path | None,
     console: Any,
+    propensities: str = "auto",
 ) -> Evaluation:
     """Evaluate, print and draw: into `figure`, or else `evaluation.png`, which is left out where it cannot be drawn."""
     if figure is not None:
         require_extra("plots", "drawing figures")
     against = None if baseline is None else named_policy(baseline, "baseline")
-    found = evaluate(log, named_policy(policy), baseline=against, at_any_time=at_any_time, delta=delta)
+    settings: Any = {"at_any_time": at_any_time, "delta": delta, "propensities": propensities}
+    found = evaluate(log, named_policy(policy), baseline=against, **settings)
     console.print(as_table(found))
     for line in ("", *summary_lines(found)):
         console.print(line, highlight=False, markup=False)

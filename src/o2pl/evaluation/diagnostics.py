@@ -74,26 +74,17 @@ class ActionOverlap(NamedTuple):
     effective: float  # effective number of its rows
 
 
-def overlap_by_action(log: Interactions, target: Target, weights: Floats) -> tuple[ActionOverlap, ...]:
-    """For a fixed number of actions; empty otherwise, or where π is known at the logged actions only."""
-    if log.n_actions is None:
+def overlap_by_action(log: Interactions, mass: Floats | None, weights: Floats) -> tuple[ActionOverlap, ...]:
+    """From π's mean probability of each action, [K] or more; empty where that is not known."""
+    if mass is None:
         return ()
-    mass = np.zeros(log.n_actions)
-    for rows in log.blocks():
-        probabilities = target.all_actions(rows)
-        if probabilities is None:
-            return ()
-        some = probabilities.sum(axis=0)
-        if len(some) > len(mass):  # actions of the policy that the log does not know
-            mass = np.pad(mass, (0, len(some) - len(mass)))
-        mass += some
     found = []
-    for action, total in enumerate(mass):
+    for action, share_of_policy in enumerate(mass):
         mine = log.actions == action
         own = weights[mine]
         lowest = float(log.propensities[mine].min()) if len(own) else math.inf
         share, name = len(own) / len(log), log.action_name(action)
-        found.append(ActionOverlap(name, len(own), share, lowest, float(total) / len(log), effective_sample_size(own)))
+        found.append(ActionOverlap(name, len(own), share, lowest, float(share_of_policy), effective_sample_size(own)))
     return tuple(found)
 
 
@@ -165,7 +156,7 @@ def nearby_error_bound(
         )
     generator = np.random.default_rng(seed)
     some = np.sort(generator.choice(len(log), min(rows, len(log)), replace=False))
-    best = _picked(log, some, policy.all_actions)
+    best = _picked(log, some, lambda rows: policy.on(rows).probabilities)
     values = _picked(log, some, model.all_actions)
     if best is None or values is None:
         raise InvalidInput("policy: found likelihoods of logged actions only, expected probabilities of all actions")

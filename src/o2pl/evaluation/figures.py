@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from o2pl.drawing import new_figure, write_figure
-from o2pl.evaluation.evaluate import Evaluation
 from o2pl.evaluation.lists import ListEvaluation
+from o2pl.evaluation.results import Evaluation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +27,9 @@ def draw_evaluation(found: Evaluation) -> Figure:
     _estimates(top[0], found)
     _propensities(top[1], found)
     _weights(bottom[0], found)
-    if found.sequence is None:
+    if found.sensitivity is not None:
+        _sensitivity(bottom[1], found)
+    elif found.sequence is None:
         _stretches(bottom[1], found)
     else:
         _running(bottom[1], found)
@@ -125,7 +127,8 @@ def _propensities(axes: Axes, found: Evaluation) -> None:
     axes.set_xlabel("action")
     axes.set_ylabel("played / expected")
     said = f"p = {test.p_value:.2g}" if test.tests else "too few rows to test"
-    _title(axes, f"Do the propensities fit the actions? ({said})" + ("\n" if found.baseline else ""))
+    kind = "estimated propensities" if found.why_estimated else "propensities"
+    _title(axes, f"Do the {kind} fit the actions? ({said})" + ("\n" if found.baseline else ""))
     axes.grid(axis="y", alpha=0.25)
 
 
@@ -167,6 +170,35 @@ def _stretches(axes: Axes, found: Evaluation) -> None:
     said = f"p = {drift.p_value:.2g}" if len(drift.means) else "too few rows to test"
     _title(axes, f"Is it the same along the log? ({said})")
     axes.grid(axis="y", alpha=0.25)
+
+
+def _sensitivity(axes: Axes, found: Evaluation) -> None:
+    """The estimate (dark) and its interval (light) if the true odds are off by at most Γ."""
+    assert found.sensitivity is not None
+    ranges = found.sensitivity.ranges
+    gammas = [one.gamma for one in ranges]
+    axes.fill_between(gammas, [one.low for one in ranges], [one.high for one in ranges], color=BLUE, alpha=0.15)
+    axes.fill_between(gammas, [one.lowest for one in ranges], [one.highest for one in ranges], color=BLUE, alpha=0.45)
+    if found.difference is not None:
+        axes.axhline(0, color=RED, linewidth=1.5)
+        if 1 < found.sensitivity.flips < gammas[-1]:
+            axes.axvline(found.sensitivity.flips, color=RED, linewidth=1.5, linestyle=(0, (6, 2)))
+            axes.annotate(
+                f"flips at {found.sensitivity.flips:.2f}",
+                (found.sensitivity.flips, 1.0),
+                (-4, -2),
+                xycoords=("data", "axes fraction"),
+                textcoords="offset points",
+                color=RED,
+                va="top",
+                ha="right" if found.sensitivity.flips > 1.3 else "left",
+                fontsize=9,
+            )
+    axes.set_xlim(gammas[0], gammas[-1])
+    axes.set_xlabel("Γ: factor by which the true odds of the actions may be off")
+    axes.set_ylabel("value" if found.difference is None else "policy less baseline")
+    _title(axes, "If the estimated propensities are wrong")
+    axes.grid(alpha=0.25)
 
 
 def _running(axes: Axes, found: Evaluation) -> None:

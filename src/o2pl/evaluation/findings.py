@@ -5,10 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from o2pl.evaluation.calibration import Calibration, CalibrationCell
+from o2pl.evaluation.propensities import deterministic
 from o2pl.interactions import Interactions
+from o2pl.objectives.weights import effective_sample_size
+from o2pl.protocols import Floats
 
 if TYPE_CHECKING:
-    from o2pl.evaluation.evaluate import Diagnostics, Valued
+    from o2pl.evaluation.results import Diagnostics, Valued
 
 SURE = 0.01  # p-values below this are reported
 _LEARNED = 0.05  # a share of rows that the policy has learned from and that cannot bend the answer much
@@ -25,6 +29,7 @@ def warnings(
     overflow: bool,
     estimates: tuple[Valued, ...],
     learned_from: float,
+    why_estimated: str = "",
 ) -> tuple[str, ...]:
     found = []
     if learned_from:
@@ -37,7 +42,7 @@ def warnings(
             "The rows are slots of lists. These are values of single slots, after what the log shows above them;"
             " evaluate_lists gives those of the policy's own lists."
         )
-    found += _propensities(log, seen)
+    found += _estimated(seen, why_estimated) if why_estimated else _propensities(log, seen)
     if overflow:
         found.append(
             "Some weights are too large for a number: propensities of nearly 0. Intervals are infinite;"
@@ -61,13 +66,53 @@ def warnings(
     return tuple(found)
 
 
-def doubt(log: Interactions, seen: Diagnostics, learned_from: float) -> str:
-    """What forbids to act on any number here; empty if nothing does."""
-    if _certain(log) > 0.99:
-        return "every propensity is 1, yet the log holds several actions"
-    if seen.calibration.p_value < SURE:
-        return "the logged propensities do not match the actions"
+def doubt(
+    log: Interactions, seen: Diagnostics, learned_from: float, estimated: bool = False, against: Floats | None = None
+) -> str:
+    """What forbids to act on any number here; empty if nothing does. `against`: weights of the baseline."""
+    if estimated and deterministic(log.propensities, bool(log.continuous)):
+        return "the log is deterministic, its contexts decide its actions, so it shows one action in each"
+    if not estimated and fault(log, seen.calibration):
+        return fault(log, seen.calibration).partition(":")[0]
+    if not estimated and _certain(log) > 0.99:
+        return "the log is deterministic, nearly all its propensities are 1"
+    if _unsupported(seen.effective, seen.n):
+        return f"the log has no support for it, {seen.n:,} rows are worth {seen.effective:.0f}"
+    if against is not None and _unsupported(effective_sample_size(against), seen.n):
+        return "the log has no support for the baseline"
     return "it has learned from rows of this log" if learned_from > _LEARNED else ""
+
+
+def _unsupported(effective: float, n: int) -> bool:
+    """Fewer than three rows of equal weight, of at least a few dozen; or none at all."""
+    return effective < min(3.0, n / 20)
+
+
+def fault(log: Interactions, test: Calibration) -> str:
+    """Why the logged propensities cannot be used; empty if they can."""
+    if _certain(log) == 1:
+        return "every logged propensity is 1, yet the log holds several actions"
+    if test.worst is None or test.p_value >= SURE:
+        return ""
+    return f"the logged propensities do not match the actions: p = {test.p_value:.1g}; {_worst(test.worst)}"
+
+
+def _worst(worst: CalibrationCell) -> str:
+    where = "" if worst.rows == "all" else f", in rows with {worst.rows}"
+    return f"action {worst.action} was played {worst.ratio:.2f} times as often as they say{where}"
+
+
+def _estimated(seen: Diagnostics, why: str) -> list[str]:
+    found = [
+        f"Propensities are estimated from the contexts: {why}. Whatever decided the actions and is not in the contexts"
+        " is missed; the table of Γ says how much of that the answer bears."
+    ]
+    if seen.calibration.worst is not None and seen.calibration.p_value < SURE:
+        found.append(
+            f"The estimates do not match the actions either (p = {seen.calibration.p_value:.1g}):"
+            f" {_worst(seen.calibration.worst)}."
+        )
+    return found
 
 
 def _certain(log: Interactions) -> float:
@@ -86,17 +131,14 @@ def _propensities(log: Interactions, seen: Diagnostics) -> list[str]:
         ]
     if test.worst is None or test.p_value >= SURE:
         return []
-    worst = test.worst
-    where = "" if worst.rows == "all" else f", in rows with {worst.rows}"
     cause = (
         "its logged propensities are too small"
-        if worst.ratio > 1
+        if test.worst.ratio > 1
         else "its logged propensities are too large, or it was not on offer in some rows"
     )
     return [
-        f"The logged propensities do not match the actions (p = {test.p_value:.1g}). Action {worst.action} was played"
-        f" {worst.ratio:.2f} times as often as they say{where}: {cause}. No estimate that uses weights can be trusted"
-        " before this is explained."
+        f"The logged propensities do not match the actions (p = {test.p_value:.1g}): {_worst(test.worst)}: {cause}."
+        " No estimate that uses weights can be trusted before this is explained."
     ]
 
 

@@ -21,11 +21,12 @@ import numpy as np
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.calibration import propensity_calibration
 from o2pl.evaluation.estimators import EstimatorInput, row_values
-from o2pl.evaluation.evaluate import Valued, wider
 from o2pl.evaluation.findings import SURE, within
 from o2pl.evaluation.intervals import check_delta, normal_interval
 from o2pl.evaluation.logs import as_log, with_numbers
+from o2pl.evaluation.results import Valued
 from o2pl.evaluation.sequences import confidence_sequence, difference_sequence, weighted_sequence
+from o2pl.evaluation.values import wider
 from o2pl.interactions import Interactions
 from o2pl.learners.targets import Target, as_target
 from o2pl.objectives.weights import effective_sample_size, policy_weights
@@ -202,7 +203,7 @@ class _Columns:
         """w_0 … w_s of each list, for every slot s and for the whole."""
         likely = np.empty(len(self.log))
         for block in self.log.blocks():
-            likely[block] = target.played(block)
+            likely[block] = target.on(block).played
         single = policy_weights(likely, self.log.propensities)
         running = np.ones(len(self.starts))
         made = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,7 +35,7 @@ def as_log(log: Any, reward_range: RewardRange | None = None) -> Interactions:
     if not len(found):
         raise InvalidInput("log: found no rows, expected at least one")
     if reward_range is not None and check_reward_range(reward_range) != found.reward_range:
-        found = replace(found, reward_range=reward_range)
+        found = found.changed(reward_range=reward_range)
     return found
 
 
@@ -45,17 +44,17 @@ def with_numbers(log: Interactions) -> Interactions:
     contexts = log.contexts
     if isinstance(contexts, Frame):
         schema = Schema.learn(contexts)
-        return replace(log, contexts=schema.numbers(contexts), context_names=schema.names)
+        return log.changed(contexts=schema.numbers(contexts), context_names=schema.names)
     if isinstance(contexts, Records):
         dictionaries = kind_of_contexts(contexts) != "offer"
         reader = make_reader(None, contexts.sizes is not None, (_BITS, False, ()), offers=not dictionaries)
         contexts = reader.rows(contexts)
     if isinstance(contexts, SparseRows):
-        return replace(log, contexts=common_features(contexts))
+        return log.changed(contexts=common_features(contexts))
     if isinstance(contexts, ActionSets) and isinstance(contexts.values, SparseRows):
-        return replace(log, contexts=contexts.with_values(common_features(contexts.values)))
+        return log.changed(contexts=contexts.with_values(common_features(contexts.values)))
     if isinstance(contexts, ActionSets) and contexts.shared is not None:
-        return replace(log, contexts=contexts.with_values(contexts.inputs))
+        return log.changed(contexts=contexts.with_values(contexts.inputs))
     return log
 
 

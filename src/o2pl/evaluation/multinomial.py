@@ -6,12 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from o2pl.features import Standardise
 from o2pl.learners.member import LINEAR
 from o2pl.oracles.lbfgs import LBFGS
+from o2pl.policies import ActionWise
+from o2pl.policies.likelihood import log_likelihood, probabilities
 from o2pl.protocols import Floats, Ints, State
+from o2pl.rows import ActionSets
 
 _MOST_ROWS = 20_000  # more say little more of the few numbers that are fitted
 _DECAY = 1.0  # ½ |weights|² against the summed loss: an eager model would be too sure of what is rare
+_SCALE, _ACTION_WISE = Standardise(), ActionWise()
 _FIT = LBFGS(iterations=40, tolerance=1e-4)
 
 
@@ -53,3 +58,31 @@ def fit_multinomial(contexts: Floats, actions: Ints, k: int, start: Multinomial 
 
     first = np.zeros(k * X.shape[1]) if start is None else start.weights.reshape(-1).astype(np.float64)
     return Multinomial(_FIT(loss, first).params.reshape(k, -1).astype(np.float32), seen)
+
+
+@dataclass(frozen=True, eq=False)
+class ActionWiseModel:
+    """μ̂ over the actions of a set: softmax of one vector of weights times each action's features."""
+
+    params: Floats
+    seen: State
+
+    def __call__(self, sets: ActionSets) -> Floats:
+        """Flat, as the rows of the sets."""
+        rows = _SCALE.transform(self.seen, sets.values)
+        return probabilities(_ACTION_WISE, self.params, ActionSets(rows, sets.offsets))
+
+
+def fit_action_wise(sets: ActionSets, actions: Ints) -> ActionWiseModel:
+    """From the first of the rows, at most some 20,000."""
+    some, played = sets[:_MOST_ROWS], actions[:_MOST_ROWS]
+    n, width = len(played), sets.values.shape[1]
+    seen = _SCALE.observe(_SCALE.init(width), some.values)
+    features = ActionSets(_SCALE.transform(seen, some.values), some.offsets)
+
+    def loss(params: Floats) -> tuple[float, Floats]:
+        log_prob, pullback = log_likelihood(_ACTION_WISE, params, features, played)
+        gradient = pullback(np.full(n, -1 / n)) + _DECAY / n * params
+        return -float(log_prob.mean(dtype=np.float64)) + 0.5 * _DECAY / n * float(params @ params), gradient
+
+    return ActionWiseModel(_FIT(loss, _ACTION_WISE.init(width)).params, seen)

@@ -7,7 +7,7 @@ import io
 import math
 from typing import Any
 
-from o2pl.evaluation.evaluate import Evaluation, Valued
+from o2pl.evaluation.results import Evaluation, Valued
 
 
 def as_table(found: Evaluation) -> Any:
@@ -48,14 +48,32 @@ def summary_lines(found: Evaluation) -> list[str]:
         f"n = {seen.n:,}, effective sample size {seen.effective:,.0f}, mean weight {seen.mean_weight:.3f},"
         f" {seen.clipping.rows:.1%} of rows above the clip {seen.clip:.1f}",
         f"intervals: {1 - found.delta:.0%}, {kind}; propensities: {_calibrated(found)}",
-        f"verdict: {found.verdict}",
     ]
+    lines += sensitivity_lines(found)
+    lines.append(f"verdict: {found.verdict}")
     return lines + [f"warning: {warning}" for warning in found.warnings]
+
+
+def sensitivity_lines(found: Evaluation) -> list[str]:
+    """The table of Γ; none where propensities are the logged ones."""
+    if found.sensitivity is None:
+        return []
+    of = "the policy is worth" if found.difference is None else "policy less baseline is"
+    lines = [f"if the true odds of the actions are off by a factor of at most Γ, {of}"]
+    lines.append(f"{'Γ':>8}  {'estimate':^20}  {f'{1 - found.delta:.0%} interval':^20}")
+    for one in found.sensitivity.ranges:
+        ends = [_number(end) for end in (one.lowest, one.highest, one.low, one.high)]
+        lines.append(f"{one.gamma:8g}  {ends[0]:>8} to {ends[1]:<8}  {ends[2]:>8} to {ends[3]:<8}")
+    flips = found.sensitivity.flips
+    if found.difference is not None and 1 < flips < math.inf:
+        lines.append(f"the verdict flips at Γ = {flips:.2f}")
+    return lines
 
 
 def _calibrated(found: Evaluation) -> str:
     test = found.diagnostics.calibration
-    return "too few rows to test" if not test.tests else f"p = {test.p_value:.2g} ({test.tests} tests)"
+    said = "too few rows to test" if not test.tests else f"p = {test.p_value:.2g} ({test.tests} tests)"
+    return f"estimated, {said}" if found.why_estimated else said
 
 
 def as_text(found: Evaluation) -> str:
@@ -98,8 +116,21 @@ def as_html(found: Evaluation) -> str:
         f'<div class="o2pl"><style>{_STYLE}</style><p><strong>{verdict}</strong></p>'
         + warnings
         + f'<div class="scroll"><table><thead>{heading}</thead><tbody>{body}</tbody></table></div>'
-        + f"<ul>{lines}</ul></div>"
+        + f"<ul>{lines}</ul>{_html_sensitivity(found)}</div>"
     )
+
+
+def _html_sensitivity(found: Evaluation) -> str:
+    if found.sensitivity is None:
+        return ""
+    of = "Policy" if found.difference is None else "Policy less baseline"
+    heading = "<tr><th>Γ</th><th>lowest</th><th>highest</th><th>from</th><th>to</th></tr>"
+    rows = "".join(
+        f"<tr><td>{one.gamma:g}</td>" + "".join(f"<td>{_number(end)}</td>" for end in one[1:]) + "</tr>"
+        for one in found.sensitivity.ranges
+    )
+    said = f"{of} if the true odds of the actions are off by a factor of at most Γ: estimate and interval"
+    return f'<p>{said}</p><div class="scroll"><table><thead>{heading}</thead><tbody>{rows}</tbody></table></div>'
 
 
 def _sentence(text: str) -> str:

@@ -8,9 +8,8 @@ the mean of all): rare rewards stay rare.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -25,7 +24,7 @@ from o2pl.evaluation.regressions import (
 )
 from o2pl.features import Standardise
 from o2pl.interactions import Interactions
-from o2pl.learners.targets import Target
+from o2pl.learners.targets import PolicyRows
 from o2pl.protocols import Array, Floats, Ints, Seed, State
 from o2pl.rows import ActionSets
 
@@ -33,11 +32,6 @@ _SCALE = Standardise()
 _FOLDS, _FEW = 5, 2
 _MANY_ROWS = 100_000  # rows beyond which two folds do: half of them are plenty for a model
 _LARGEST = 2e7  # numbers that the sums of all folds and actions may take
-
-
-class Predictions(NamedTuple):
-    played: Floats  # m(x_s, a_s), [n]
-    expected: Floats  # Σ_a π(a|x_s) m(x_s, a), [n]
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,16 +78,15 @@ class RewardModel:
             return table[self.log.contexts[rows].offsets[:-1] + self.log.actions[rows]], table
         return table[np.arange(len(table)), self.log.actions[rows]], table
 
-    def expected(self, target: Target, rows: slice, table: Floats | None) -> Floats | None:
+    def expected(self, does: PolicyRows, rows: slice, table: Floats | None) -> Floats | None:
         """v(x_s), [m], from m(x_s, ·); None for a policy of which only the logged actions' likelihoods are known."""
-        nodes = target.nodes(rows)
-        if nodes is not None:
-            actions, shares = nodes
+        if does.nodes is not None:
+            actions, shares = does.nodes
             zeros = np.zeros(len(actions), np.int64)
             designs = (_design(self.log, self.seen, rows, actions[:, j]) for j in range(len(shares)))
             values = (self._predict(X, self.folds[rows], zeros) for X in designs)
             return np.asarray(sum(share * value for share, value in zip(shares, values, strict=True)))
-        probabilities = target.all_actions(rows)
+        probabilities = does.probabilities
         if probabilities is None or table is None:
             return None
         if isinstance(self.log.contexts, ActionSets):
@@ -141,21 +134,6 @@ def fit_rewards(
         X = _design_of(log, seen, rows)
         levels[:, action], slopes[:, action] = fit_group(X, y[rows], place[rows], sums[action], goal, penalties, unit)
     return RewardModel(log, place, seen, slopes, levels, means, link)
-
-
-def predictions(log: Interactions, targets: Sequence[Target], model: RewardModel) -> list[Predictions | None]:
-    """Columns of m and v for each policy, block by block: all policies share m."""
-    played = np.empty(len(log))
-    expected: list[Floats | None] = [np.empty(len(log)) for _ in targets]
-    for rows in log.blocks():
-        played[rows], table = model.table(rows)
-        for j, (target, column) in enumerate(zip(targets, expected, strict=True)):
-            value = None if column is None else model.expected(target, rows, table)
-            if column is None or value is None:
-                expected[j] = None
-            else:
-                column[rows] = value
-    return [None if column is None else Predictions(played, column) for column in expected]
 
 
 def _link(log: Interactions) -> Link:

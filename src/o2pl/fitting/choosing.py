@@ -21,15 +21,15 @@ import numpy as np
 
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.calibration import FEWEST, propensity_calibration
-from o2pl.evaluation.diagnostics import overlap_by_action
-from o2pl.evaluation.estimators import EstimatorInput, EstimatorSettings, row_values
+from o2pl.evaluation.estimators import EstimatorSettings, row_values
 from o2pl.evaluation.intervals import check_delta, normal_interval
 from o2pl.evaluation.logs import as_log, with_numbers
-from o2pl.evaluation.reward_models import fit_rewards, predictions
+from o2pl.evaluation.reward_models import fit_rewards
+from o2pl.evaluation.values import columns_of, never_logged
 from o2pl.fitting.candidates import Candidate, candidates_for, guessed_range, named
 from o2pl.interactions import Interactions
 from o2pl.learners.targets import as_target
-from o2pl.objectives.weights import clip_weights, policy_weights
+from o2pl.objectives.weights import clip_weights
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.validation import RewardRange, check_number
 
@@ -179,14 +179,10 @@ class _Judge:
         """What each row says of the policy's value, its weight, and what the log cannot speak of. [3, n]"""
         rows, n = self.rows, len(self.rows)
         target = as_target(learner, rows, contexts=contexts)
-        likelihoods = np.concatenate([target.played(block) for block in rows.blocks()])
-        weights = policy_weights(likelihoods, rows.propensities)
-        (modelled,) = predictions(rows, [target], self.model)
-        assert modelled is not None
-        cut = np.asarray(clip_weights(weights, self.alpha))
-        found = row_values("dr", EstimatorInput(rows.rewards, cut, *modelled))
-        never = sum(one.mass for one in overlap_by_action(rows, target, weights) if one.rows == 0)
-        return np.stack([found, cut, np.full(n, float(never))])
+        (columns,) = columns_of(rows, [target], self.model)
+        cut = np.asarray(clip_weights(columns.inputs.weights, self.alpha))
+        found = row_values("dr", columns.inputs._replace(weights=cut))
+        return np.stack([found, cut, np.full(n, never_logged(rows, columns))])
 
 
 def _judged(name: str, values: Floats, rewards: Floats, delta: float, ends: RewardRange) -> Judged:

@@ -54,6 +54,7 @@ def read_log(
     reward_range: RewardRange | None = None,
     n_actions: int | None = None,
     continuous: bool | None = None,
+    need_propensities: bool = True,
     skip_bad: int | BadRows = 0,
 ) -> Interactions:
     """A log to hand to `fit` or `evaluate`.
@@ -61,7 +62,8 @@ def read_log(
     `path` is a Parquet, Arrow or CSV file, a folder of Parquet files, VW's dsjson or text, a saved learner (its own
     log), or a frame: pandas, polars, Arrow. Actions are whole numbers from 0, real numbers, or words; words are
     numbered in alphabetical order. `reward_range` says the lowest and highest reward there can be (a saved learner
-    knows its own). Up to `skip_bad` rows that cannot be used are left out.
+    knows its own). Up to `skip_bad` rows that cannot be used are left out. Without `need_propensities` a log may have
+    no column of them: `evaluate` then works with estimates.
     """
     names = {"action": action, "reward": reward, "propensity": propensity, "logger": logger}
     if is_frame(path):
@@ -76,6 +78,8 @@ def read_log(
             return log
         bad = skip_bad if isinstance(skip_bad, BadRows) else bad_rows_of(file, kind, skip_bad)
         table = read_table(file, bad)
+    if not need_propensities and propensity not in table.column_names:
+        del names["propensity"]
     return log_of(
         table, bad, names, context, reward_range=reward_range, n_actions=n_actions, continuous=continuous
     )  # fmt: skip
@@ -92,12 +96,13 @@ def log_of(
     context: Sequence[str] | None = None,
     **known: Any,
 ) -> Interactions:
-    """Of a log table. `names`: what its columns are called, where not as they should be."""
-    called = {role: role for role in ("action", "reward", "propensity", "logger")} | (names or {})
+    """Of a log table. `names`: what its columns are called; a log of which none is a propensity has no propensities."""
+    called = names or {role: role for role in ("action", "reward", "propensity", "logger")}
     for role in ("action", "reward", "propensity"):
-        if called[role] not in table.column_names:
+        if role in called and called[role] not in table.column_names:
+            without = "; of a log without them: need_propensities=False" if role == "propensity" else ""
             raise InvalidInput(
-                f"{bad.file}: found columns {_named(table.column_names)}, expected one called {called[role]!r}"
+                f"{bad.file}: found columns {_named(table.column_names)}, expected one called {called[role]!r}{without}"
             )
     if "context" in table.column_names and context is None:
         table = _with_rewards(table, called)
@@ -111,11 +116,12 @@ def log_of(
         contexts, actions = _slots(with_lists(table), actions)
     else:
         contexts = _contexts(table, [*called.values(), *under], context, bad)
+    propensities: Any = numbers[called["propensity"]] if "propensity" in called else None
     return Interactions(
         contexts,
         actions,
         numbers[called["reward"]],
-        numbers[called["propensity"]],
+        propensities,
         loggers=who,
         by_logger=by_logger,
         action_names=action_names,
@@ -146,6 +152,8 @@ def _usable(table: Any, called: dict[str, str], bad: BadRows) -> tuple[Any, dict
     wrong: dict[int, str] = {}
     numbers = {}
     for role, expected in (("reward", "a finite number"), ("propensity", "a number above 0")):
+        if role not in called:
+            continue
         name = called[role]
         values, texts = _as_numbers(table.column(name))
         numbers[name] = values
@@ -241,7 +249,7 @@ def _loggers(table: Any, called: dict[str, str], bad: BadRows) -> tuple[Any, Flo
     if logger not in table.column_names:
         return None, None, []
     who = np.asarray(table.column(logger).to_pylist())
-    under = [f"{called['propensity']}_{one}" for one in np.unique(who)]
+    under = [f"{called.get('propensity')}_{one}" for one in np.unique(who)]
     if not set(under) <= set(table.column_names):
         return who, None, []
     return who, np.column_stack([_as_numbers(table.column(name))[0] for name in under]), under

@@ -51,14 +51,15 @@ def describe_log(
     skip_bad: SkipBad = 0,
 ) -> None:
     """Say what is in a log, whether its propensities hold, what has drifted, and what can be done with it."""
-    found = read_and_say(log, None if rewards is None else reward_range(rewards), skip_bad)
+    ends = None if rewards is None else reward_range(rewards)
+    found = read_and_say(log, ends, skip_bad, need_propensities=False)
     typer.echo(str(describe(found, str(log))))
 
 
-def read_and_say(log: Path, ends: RewardRange | None, skip_bad: int) -> Interactions:
+def read_and_say(log: Path, ends: RewardRange | None, skip_bad: int, *, need_propensities: bool = True) -> Interactions:
     """The log, and on the screen what was left out."""
     bad = bad_rows_of(log, kind_of_file(log), skip_bad)
-    found = read_log(log, reward_range=ends, skip_bad=bad)
+    found = read_log(log, reward_range=ends, skip_bad=bad, need_propensities=need_propensities)
     say_bad(bad)
     return found
 

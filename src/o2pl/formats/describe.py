@@ -121,6 +121,9 @@ def _rewards(log: Interactions, warnings: list[str]) -> tuple[str, ...]:
 
 def _propensities(log: Interactions, numbers: Interactions, warnings: list[str]) -> tuple[str, ...]:
     q: Floats = log.propensities
+    if not log.has_propensities:
+        warnings.append("No column of propensities: `evaluate` estimates them, and says how wrong they may be.")
+        return ("none",)
     lines = [f"from {q.min():.3g} to {q.max():.3g}, mean {q.mean():.3g}"]
     if not log.continuous:
         certain = float((q == 1).mean())
@@ -161,6 +164,8 @@ def _uses(log: Interactions, warnings: list[str]) -> tuple[str, ...]:
         return ("none: see the warnings",)
     if any("do not match" in warning or "All propensities are 1" in warning for warning in warnings):
         return ("learning, with care; no estimate that uses weights can be trusted before this is explained",)
+    if not log.has_propensities:
+        return ("evaluating with estimated propensities; learning from o2pl.estimate_propensities(log)",)
     floor = float(np.quantile(log.propensities, 0.01))
     if log.continuous:
         return ("learning a real-valued action (ContinuousBandit); policies near the logger can be evaluated",)

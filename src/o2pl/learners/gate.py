@@ -112,5 +112,5 @@ def _mean(weights: Floats, rewards: Floats) -> float:
 def _weights(target: Target, rows: Interactions) -> Floats:
     likely = np.empty(len(rows))
     for some in rows.blocks():
-        likely[some] = target.played(some)
+        likely[some] = target.on(some).played
     return policy_weights(likely, rows.propensities)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -18,14 +18,20 @@ from o2pl.validation import check_actions
 _ROUNDING = 1e-6  # probabilities may miss a sum of 1 by this
 
 
+class PolicyRows(NamedTuple):
+    """What a policy does in some rows."""
+
+    played: Floats  # π(a_s|x_s), [m]
+    probabilities: Floats | None  # π(·|x_s), [m, K]; flat for action sets; or not known
+    nodes: tuple[Floats, Floats] | None = None  # continuous: actions [m, J] and shares [J]
+
+
 class Target(Protocol):
     """Of some rows of the log it was made for."""
 
     @property
     def name(self) -> str: ...
-    def played(self, rows: slice) -> Floats: ...  # π(a_s|x_s), [m]
-    def all_actions(self, rows: slice) -> Floats | None: ...  # π(·|x_s), [m, K]; flat for action sets; or not known
-    def nodes(self, rows: slice) -> tuple[Floats, Floats] | None: ...  # continuous: actions [m, J] and shares [J]
+    def on(self, rows: slice) -> PolicyRows: ...
 
 
 @dataclass(frozen=True)
@@ -36,17 +42,12 @@ class _Discrete:
     log: Interactions
     probabilities: Callable[[slice], Floats]
 
-    def all_actions(self, rows: slice) -> Floats:
-        return self.probabilities(rows)
-
-    def played(self, rows: slice) -> Floats:
+    def on(self, rows: slice) -> PolicyRows:
         probabilities, actions = self.probabilities(rows), self.log.actions[rows]
         if isinstance(self.log.contexts, ActionSets):
-            return np.asarray(probabilities[self.log.contexts[rows].offsets[:-1] + actions])
-        return np.asarray(probabilities[np.arange(len(actions)), actions])
-
-    def nodes(self, rows: slice) -> None:
-        return None
+            places = self.log.contexts.offsets[rows.start : rows.stop] - self.log.contexts.offsets[rows.start]
+            return PolicyRows(probabilities[places[: len(actions)] + actions], probabilities)
+        return PolicyRows(probabilities[np.arange(len(actions)), actions], probabilities)
 
 
 @dataclass(frozen=True)
@@ -56,14 +57,8 @@ class _PlayedOnly:
     name: str
     likelihoods: Floats
 
-    def played(self, rows: slice) -> Floats:
-        return self.likelihoods[rows]
-
-    def all_actions(self, rows: slice) -> None:
-        return None
-
-    def nodes(self, rows: slice) -> None:
-        return None
+    def on(self, rows: slice) -> PolicyRows:
+        return PolicyRows(self.likelihoods[rows], None)
 
 
 @dataclass(frozen=True)
@@ -75,15 +70,10 @@ class _Density:
     learner: Any
     contexts: Any  # as the learner reads them
 
-    def played(self, rows: slice) -> Floats:
-        return np.asarray(self.learner.predict_density(self.contexts[rows], self.log.actions[rows]))
-
-    def all_actions(self, rows: slice) -> None:
-        return None
-
-    def nodes(self, rows: slice) -> tuple[Floats, Floats]:
+    def on(self, rows: slice) -> PolicyRows:
         places, shares = self.learner.nodes(self.contexts[rows])
-        return places, shares
+        played = np.asarray(self.learner.predict_density(self.contexts[rows], self.log.actions[rows]))
+        return PolicyRows(played, None, (places, shares))
 
 
 def as_target(policy: Any, log: Interactions, name: str = "policy", contexts: Any = None) -> Target:
@@ -144,7 +134,7 @@ def with_names(log: Interactions, *policies: Any) -> Interactions:
         return log
     known = [*log.action_names, *(name for policy in policies for name in names_of(policy))]
     names = tuple(dict.fromkeys(known))
-    return log if names == log.action_names else replace(log, action_names=names)
+    return log if names == log.action_names else log.changed(action_names=names)
 
 
 def _check_named(which: str, names: Names, log: Interactions) -> None:

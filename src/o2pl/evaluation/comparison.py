@@ -1,0 +1,100 @@
+"""Two policies on one log: the difference row by row, so that what they share cancels."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from o2pl.evaluation.estimators import EstimatorInput, EstimatorSettings, row_values
+from o2pl.evaluation.intervals import normal_interval
+from o2pl.evaluation.results import Valued
+from o2pl.evaluation.sensitivity import Linear
+from o2pl.evaluation.sequences import (
+    ConfidenceSequence,
+    confidence_sequence,
+    difference_sequence,
+    weighted_sequence,
+)
+from o2pl.evaluation.values import PolicyColumns, missing_mass, sound, wider
+from o2pl.interactions import Interactions
+from o2pl.protocols import Floats
+
+
+class Comparison(NamedTuple):
+    baseline: Valued | None = None
+    difference: Valued | None = None
+    sequence: ConfidenceSequence | None = None  # of the difference
+
+
+def compare(
+    log: Interactions,
+    own: PolicyColumns,
+    other: PolicyColumns,
+    names: tuple[str, str],
+    settings: EstimatorSettings,
+    delta: float,
+    at_any_time: bool,
+    missing: float,
+    noisy_model: bool,
+) -> Comparison:
+    """`names` of policy and baseline; `missing`: of the policy's mass, what the log cannot speak of."""
+    name = names[1]
+    weights, against = own.inputs.weights, other.inputs.weights
+    mine, theirs = (_comparable(given.inputs, settings, noisy_model) for given in (own, other))
+    overflow = not (np.isfinite(weights).all() and np.isfinite(against).all())
+    base = Valued(name, "", float(theirs.mean()), *normal_interval(theirs, delta))
+    lost = missing_mass(log, other)
+    base = wider(base, log.reward_range, lost, overflow)
+    gap = mine - theirs
+    if at_any_time and log.reward_range is not None:
+        sequence = difference_sequence(log.rewards, log.reward_range, weights, against, delta, "logged" in names)
+        span = log.reward_range[1] - log.reward_range[0]
+        low, high = sound(sequence, (-span, span), overflow)
+        base = Valued(base.name, "", base.value, *value_sequence(log, name, against, delta).last)
+        return Comparison(base, Valued("difference", "policy less baseline", float(gap.mean()), low, high), sequence)
+    low, high = normal_interval(gap, delta)
+    if not gap.any():  # the same policy twice
+        low = high = 0.0
+    difference = Valued("difference", "policy less baseline", float(gap.mean()), low, high)
+    return Comparison(base, wider(difference, log.reward_range, missing + lost, overflow), None)
+
+
+def linear_rows(log: Interactions, own: PolicyColumns, other: PolicyColumns | None) -> Linear:
+    """DR of the policy (less that of the baseline, if there is one) as a function of 1/q*, row by row.
+
+    Without a model its place is taken by the self-normalised value of the policy. Of the logger it is the reward.
+    """
+    base, slope = _linear(log, own)
+    if other is not None:
+        theirs = _linear(log, other)
+        base, slope = base - theirs[0], slope - theirs[1]
+    return Linear(base, slope, log.propensities, bool(log.continuous))
+
+
+def _linear(log: Interactions, own: PolicyColumns) -> tuple[Floats, Floats]:
+    inputs = own.inputs
+    if (inputs.weights == 1).all():
+        return log.rewards, np.zeros(len(log))
+    if inputs.expected is not None and inputs.played is not None:
+        return inputs.expected, own.likelihoods * (log.rewards - inputs.played)
+    total = float(inputs.weights.sum())
+    value = float(inputs.weights @ log.rewards) / total if total > 0 else float(log.rewards.mean())
+    return np.full(len(log), value), own.likelihoods * (log.rewards - value)
+
+
+def _comparable(columns: EstimatorInput, settings: EstimatorSettings, noisy_model: bool) -> Floats:
+    """Row values of the estimator that both policies allow: DR, self-normalised IPS, or the clipped one."""
+    if (columns.weights == 1).all():
+        return columns.rewards  # the logger: nothing to correct
+    if not np.isfinite(columns.weights).all() or not columns.weights.any():
+        return row_values("clipped", columns, settings)
+    return row_values("snips" if columns.expected is None or noisy_model else "dr", columns, settings)
+
+
+def value_sequence(log: Interactions, name: str, weights: Floats, delta: float) -> ConfidenceSequence:
+    """V(π) at all times; of the logger, which may have learned, the mean of its values so far."""
+    assert log.reward_range is not None
+    if name == "logged":
+        return confidence_sequence(log.rewards, delta, *log.reward_range, common=False)
+    return weighted_sequence(weights, log.rewards, delta, log.reward_range)

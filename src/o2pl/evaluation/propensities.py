@@ -1,0 +1,84 @@
+"""Propensities for logs that have none, or wrong ones: how likely each row's action seems to those of other rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from o2pl.evaluation.logs import as_log, with_numbers
+from o2pl.evaluation.multinomial import fit_action_wise, fit_multinomial
+from o2pl.interactions import Interactions
+from o2pl.protocols import Floats, Ints, Seed
+from o2pl.rows import ActionSets
+
+_BINS = 20  # of real-valued actions, of equally many rows each
+_FOLDS = 5
+_CHANCES = (0.0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
+_LIKELY, _MOSTLY = 0.5, 0.85  # in so many rows the likeliest action was played
+_SURPRISE, _RARELY = 0.15, 0.002  # and hardly ever one that seemed unlikely
+
+
+def estimate_propensities(log: Any, *, folds: int = _FOLDS, seed: Seed = 0) -> Interactions:
+    """The log with estimates for propensities: cross-fitted multinomial logistic regression on the contexts.
+
+    No row is predicted from itself. What decided the actions and is not in the contexts stays unseen: an estimate of
+    this kind is good for learning, and for `evaluate`, which says how wrong it may be before the answer changes.
+    Real-valued actions are put into 20 intervals of equally many rows; action sets share one vector of weights.
+    """
+    given = as_log(log)
+    numbers = with_numbers(given)
+    return given.changed(propensities=estimated(numbers, folds=folds, seed=seed))
+
+
+def estimated(log: Interactions, *, folds: int = _FOLDS, seed: Seed = 0) -> Floats:
+    """μ̂(a_s|x_s) from the rows of other folds, at least 1/n; a density for real-valued actions. [n]"""
+    n = len(log)
+    place = np.resize(np.arange(min(folds, n)), n)
+    np.random.default_rng(seed).shuffle(place)
+    found = np.empty(n)
+    actions, widths = _numbered(log)
+    for fold in range(place.max() + 1):
+        mine = np.flatnonzero(place == fold)
+        others = np.flatnonzero(place != fold)
+        if isinstance(log.contexts, ActionSets):
+            here = log.contexts[mine]
+            likely = fit_action_wise(log.contexts[others], actions[others])(here)
+            found[mine] = likely[here.offsets[:-1] + actions[mine]]
+        elif len(others):
+            table = fit_multinomial(log.contexts[others], actions[others], len(widths))(log.contexts[mine])
+            found[mine] = table[np.arange(len(mine)), actions[mine]]
+        else:
+            found[mine] = 1.0
+    found = np.maximum(_with_chance(found, _choices(log, len(widths))), 1 / max(n, 2))
+    return np.asarray(found / widths[actions]) if log.continuous else found
+
+
+def _choices(log: Interactions, k: int) -> Ints:
+    """How many actions there were to choose from. [n]"""
+    return log.contexts.sizes if isinstance(log.contexts, ActionSets) else np.full(len(log), k)
+
+
+def _with_chance(found: Floats, choices: Ints) -> Floats:
+    """(1 - ε) μ̂ + ε / K for the likeliest ε: loggers often mix in some chance, which μ̂ alone would not leave them."""
+    mixed = [(1 - share) * found + share / choices for share in _CHANCES]
+    return mixed[int(np.argmax([np.log(np.maximum(one, 1e-300)).mean() for one in mixed]))]
+
+
+def _numbered(log: Interactions) -> tuple[Any, Floats]:
+    """The action's number in each row, and the measure of each."""
+    if not log.continuous:
+        return log.actions, np.ones(log.n_actions or 1)
+    edges = np.unique(np.quantile(log.actions, np.linspace(0, 1, _BINS + 1)))
+    if len(edges) < 2:
+        return np.zeros(len(log), np.int64), np.ones(1)
+    return np.clip(np.searchsorted(edges, log.actions, side="right") - 1, 0, len(edges) - 2), np.diff(edges)
+
+
+def deterministic(propensities: Floats, continuous: bool) -> bool:
+    """Whether contexts decide the action, as far as estimates can tell: they are sure of it and never surprised.
+
+    Estimates that are as sure of actions drawn by chance are surprised in a few rows of a hundred.
+    """
+    mostly = float((propensities > _LIKELY).mean()) > _MOSTLY
+    return not continuous and mostly and float((propensities < _SURPRISE).mean()) < _RARELY

@@ -1,0 +1,138 @@
+"""What `evaluate` found, as objects for people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from o2pl.errors import InvalidInput
+from o2pl.evaluation import findings
+from o2pl.evaluation.calibration import Calibration
+from o2pl.evaluation.diagnostics import ActionOverlap, Clipping, Drift, Tail
+from o2pl.evaluation.sensitivity import Sensitivity
+from o2pl.evaluation.sequences import ConfidenceSequence
+from o2pl.learners.gate import DeployVerdict, verdict
+from o2pl.protocols import Floats
+
+
+@dataclass(frozen=True)
+class Valued:
+    """A number with its interval."""
+
+    name: str
+    says: str
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnostics:
+    n: int
+    effective: float  # effective sample size
+    mean_weight: float  # 1, but for chance, where the log shows all that the policy does
+    tail: Tail
+    clip: float
+    clipping: Clipping
+    missing: float  # of the policy's mass, what the log cannot speak of
+    overlap: tuple[ActionOverlap, ...]
+    calibration: Calibration
+    drift: Drift
+    largest_weights: Floats  # quantiles of the weights, for the figure: [2, points], share of rows above and weight
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What `evaluate` found. Printed, it is a table; in a notebook, a page; `figure()` draws it."""
+
+    policy: str
+    estimates: tuple[Valued, ...]
+    headline: str  # the estimate to quote
+    baseline: Valued | None
+    difference: Valued | None  # policy less baseline
+    delta: float
+    at_any_time: bool
+    diagnostics: Diagnostics
+    warnings: tuple[str, ...]
+    doubt: str = ""  # why the numbers must not be acted on: propensities that are wrong, rows that were learned from
+    sequence: ConfidenceSequence | None = None  # running interval of the policy's value
+    difference_sequence: ConfidenceSequence | None = None
+    why_estimated: str = ""  # propensities are estimates, and why; empty: they are the logged ones
+    sensitivity: Sensitivity | None = None  # of the difference (of the value, without a baseline) to such estimates
+    weights: tuple[Floats, Floats] = field(default=(np.ones(0), np.ones(0)), repr=False)  # of policy and baseline
+
+    @property
+    def best(self) -> Valued:
+        """The estimate to quote."""
+        return next(one for one in self.estimates if one.name == self.headline)
+
+    @property
+    def value(self) -> float:
+        return self.best.value
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        return self.best.low, self.best.high
+
+    def safe_to_deploy(self, tolerance: float = 0.0) -> DeployVerdict:
+        """Whether the lower bound of policy less baseline is above -tolerance, and nothing forbids to believe it.
+
+        True or false, with the estimate, the bound, the effective rows and the reason in words. With estimated
+        propensities the bound is that for true odds that are off by up to a factor 2.
+        """
+        if self.difference is None or self.baseline is None:
+            raise InvalidInput(
+                "baseline: found None, expected one to be safe against: evaluate(log, policy, baseline=...)"
+            )
+        low = self.difference.low if self.sensitivity is None else self.sensitivity.ranges[-1].low
+        name = self.baseline.name
+        return verdict(self.difference.value, low, *self.weights, name, self.delta, tolerance, self.doubt)
+
+    @property
+    def verdict(self) -> str:
+        """In words."""
+        if self.doubt:
+            return f"nothing can be said of {self.policy}: {self.doubt}"
+        if self.difference is None:
+            return f"{self.policy} is worth {findings.within(self.best)}" + self._off_by_half()
+        sure = f"with {1 - self.delta:.0%} confidence" + (", whenever one looks" if self.at_any_time else "")
+        name = self.baseline.name if self.baseline else ""
+        low, high = self.difference.low, self.difference.high
+        if self.sensitivity is not None:
+            low, high = self.sensitivity.ranges[0].low, self.sensitivity.ranges[0].high
+            sure = f"with {1 - self.delta:.0%} confidence, {_as_long(self.sensitivity.flips)}"
+        if low > 0:
+            return f"{self.policy} is better than {name}, {sure}"
+        if high < 0:
+            return f"{self.policy} is worse than {name}, {sure}"
+        return f"{self.policy} and {name} cannot be told apart from this log"
+
+    def _off_by_half(self) -> str:
+        if self.sensitivity is None:
+            return ""
+        off = self.sensitivity.at(1.5)
+        return f", or {off.low:.4g} to {off.high:.4g} if the true odds are off by up to a factor {off.gamma:g}"
+
+    def __str__(self) -> str:
+        from o2pl.evaluation.render import as_text
+
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        from o2pl.evaluation.render import as_html
+
+        return as_html(self)
+
+    def figure(self) -> Any:
+        """A matplotlib figure: estimates, propensities, weights and the course of the log."""
+        from o2pl.evaluation.figures import draw_evaluation
+
+        return draw_evaluation(self)
+
+
+def _as_long(flips: float) -> str:
+    if flips == float("inf"):
+        return "however wrong the estimated propensities are"
+    return f"as long as the true odds are within a factor {flips:.2f} of the estimated ones"

@@ -1,0 +1,167 @@
+"""The estimates of a policy's value from a log: columns, estimators, intervals that say what the log cannot show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from o2pl.errors import InvalidInput
+from o2pl.evaluation.estimators import ESTIMATORS, EstimatorInput, EstimatorSettings, Stream, balanced_weights, find
+from o2pl.evaluation.intervals import SampleMoments, normal_from_moments
+from o2pl.evaluation.results import Valued
+from o2pl.evaluation.reward_models import RewardModel
+from o2pl.evaluation.sequences import ConfidenceSequence
+from o2pl.interactions import Interactions
+from o2pl.learners.base import BanditEstimator
+from o2pl.learners.targets import Target
+from o2pl.objectives.pessimistic import Pessimistic
+from o2pl.objectives.weights import policy_weights
+from o2pl.protocols import Floats
+from o2pl.validation import RewardRange, to_reward
+
+_NOISIER = 1.1  # so much wider than that of IPS DR's interval may be
+
+
+# -- columns
+
+
+class PolicyColumns(NamedTuple):
+    """What is known of one policy in every row of a log."""
+
+    inputs: EstimatorInput
+    likelihoods: Floats  # π(a_s|x_s), [n]
+    mass: Floats | None  # mean π(a|x) of each action, [K] or more; None: not known
+
+
+def columns_of(log: Interactions, targets: Sequence[Target], model: RewardModel | None) -> list[PolicyColumns]:
+    """One pass over the log for all policies: they share the model's predictions."""
+    n = len(log)
+    played = None if model is None else np.empty(n)
+    likelihoods = np.empty((len(targets), n))
+    expected: list[Floats | None] = [None if model is None else np.empty(n) for _ in targets]
+    mass: list[Floats | None] = [None if log.n_actions is None else np.zeros(log.n_actions) for _ in targets]
+    for rows in log.blocks():
+        table = None
+        if model is not None and played is not None:
+            played[rows], table = model.table(rows)
+        for j, target in enumerate(targets):
+            does = target.on(rows)
+            likelihoods[j, rows] = does.played
+            column = expected[j]
+            if model is not None and column is not None:
+                value = model.expected(does, rows, table)
+                if value is None:
+                    expected[j] = None
+                else:
+                    column[rows] = value
+            mass[j] = _added_mass(mass[j], does.probabilities)
+    found = []
+    for own, value, total in zip(likelihoods, expected, mass, strict=True):
+        balanced = None
+        if log.by_logger is not None and log.loggers is not None:
+            balanced = balanced_weights(own, log.by_logger, log.loggers)
+        weights = policy_weights(own, log.propensities)
+        inputs = EstimatorInput(log.rewards, weights, None if value is None else played, value, balanced)
+        found.append(PolicyColumns(inputs, own, None if total is None else total / n))
+    return found
+
+
+def _added_mass(mass: Floats | None, probabilities: Floats | None) -> Floats | None:
+    if mass is None or probabilities is None:
+        return None
+    some = probabilities.sum(axis=0)
+    if len(some) > len(mass):  # actions of the policy that the log does not know
+        mass = np.pad(mass, (0, len(some) - len(mass)))
+    return np.asarray(mass + some)
+
+
+def settings_of(policy: Any, log: Interactions) -> EstimatorSettings:
+    """Of a learner its own clip, baseline and penalty; else the theory's clip and no pessimistic value."""
+    plain = EstimatorSettings.theory(len(log))
+    if not isinstance(policy, BanditEstimator) or not hasattr(policy, "penalty") or log.reward_range is None:
+        return plain  # `Bandit` has no penalty
+    known = {name: getattr(policy, name) for name in ("penalty", "clip", "baseline", "l2", "p", "beta", "delta")}
+    objective = Pessimistic(**known)
+    n, low, high = len(log), *log.reward_range
+    baseline = float(to_reward(objective.level(log.losses), log.reward_range))
+    return EstimatorSettings(objective.alpha(n), plain.switch, plain.shrinkage, baseline, objective.phi(n), high - low)
+
+
+# -- estimates
+
+
+def estimates_of(
+    columns: EstimatorInput, settings: EstimatorSettings, names: Sequence[str] | None, delta: float
+) -> tuple[list[Valued], dict[str, str]]:
+    """Those that the columns allow, and why others could not be had."""
+    found, left_out = [], {}
+    for name in names or ESTIMATORS:
+        estimator = find(name)
+        lacking = [need for need in estimator.needs if getattr(columns, need) is None]
+        lacking += ["penalty"] if name == "pessimistic" and settings.penalty is None else []
+        if lacking:
+            if names is not None:
+                raise InvalidInput(f"{name}: found no {lacking[0]} for this log and policy, expected one")
+            continue
+        try:
+            value, error, n = Stream(name, settings).add(columns).estimate()
+        except InvalidInput as problem:
+            left_out[name] = str(problem)
+            continue
+        variance = error**2 * n if n > 1 else 0.0
+        low, high = normal_from_moments(SampleMoments(n, value, variance), delta)
+        found.append(Valued(name, estimator.says, value, low, high))
+    if not found:
+        raise InvalidInput("; ".join(dict.fromkeys(left_out.values())))
+    return found, left_out
+
+
+def sound(sequence: ConfidenceSequence, ends: RewardRange, overflow: bool) -> tuple[float, float]:
+    """The last interval; all there can be where it is empty (rows contradict each other) or a weight is absurd."""
+    low, high = sequence.last
+    return ends if overflow or low > high else (max(low, ends[0]), min(high, ends[1]))
+
+
+def wider(one: Valued, ends: RewardRange | None, missing: float, overflow: bool) -> Valued:
+    """What the log cannot speak of may bring any reward there is; of an unknown range, anything.
+
+    No value is outside the reward range: there the interval is cut.
+    """
+    if overflow or (missing > 0 and ends is None):
+        return Valued(one.name, one.says, one.value, -math.inf, math.inf)
+    if ends is None or math.isinf(one.low):
+        return one
+    span = ends[1] - ends[0]
+    least, most = (-span, span) if one.name == "difference" else ends
+    low, high = max(one.low - missing * span, least), min(one.high + missing * span, most)
+    if low > high:  # wholly outside: it has missed
+        low, high = least, most
+    return Valued(one.name, one.says, one.value, low, high)
+
+
+def headline_of(estimates: Sequence[Valued]) -> str:
+    """The estimate to quote: DR, unless its model adds noise and IPS is narrower; else what there is."""
+    widths = {one.name: one.high - one.low for one in estimates}
+    if "ips" in widths and math.inf > widths.get("dr", 0.0) > _NOISIER * widths["ips"]:
+        return "ips"
+    return next(name for name in ("dr", "snips", "clipped", *widths) if name in widths)
+
+
+def never_logged(log: Interactions, columns: PolicyColumns) -> float:
+    """The policy's mass on actions that were never logged."""
+    if columns.mass is None:
+        return 0.0
+    plays = np.bincount(log.actions, minlength=len(columns.mass))
+    return float(columns.mass[plays == 0].sum())
+
+
+def missing_mass(log: Interactions, columns: PolicyColumns) -> float:
+    """Mass on actions that were never logged; or what the weights fall short of 1, beyond three standard errors."""
+    weights, never = columns.inputs.weights, never_logged(log, columns)
+    if len(log) < 2 or not np.isfinite(weights).all():
+        return never
+    spread = 3 * float(weights.std(ddof=1)) / math.sqrt(len(log))
+    return float(np.clip(max(never, 1 - float(weights.mean()) - spread), 0.0, 1.0))
