@@ -35,6 +35,7 @@ def acts_and_learns() -> None:
     learner.save("model.o2pl")
     same = o2pl.load("model.o2pl")
     np.testing.assert_array_equal(same.predict(contexts), learner.predict(contexts))
+    assert "what speaks for" in str(same.explain(contexts[0]))
     assert "estimator" in str(o2pl.evaluate(o2pl.Interactions(*log), learner, baseline="uniform"))
     assert len(o2pl.read_log("model.o2pl")) == 300
     named = o2pl.Bandit(2, random_state=0)
@@ -64,6 +65,11 @@ DOORS: list[tuple[Callable[[], object], str]] = [
     (lambda: o2pl.read_log("log.dsjson"), "reading dsjson needs pyarrow: pip install 'o2pl[logs]'"),
     (lambda: o2pl.read_log("log.vw"), "reading VW's text needs pyarrow: pip install 'o2pl[logs]'"),
     (lambda: o2pl.evaluate(o2pl.read_log("model.o2pl"), "uniform").figure(), f"drawing figures {MATPLOTLIB}"),
+    (lambda: o2pl.load("model.o2pl").explain([0.0, 0.0, 0.0]).figure(), f"drawing figures {MATPLOTLIB}"),
+    (
+        lambda: o2pl.load("model.o2pl").coefficients().to_frame(),
+        "to_frame needs pandas: pip install pandas; without, iterate over the rows",
+    ),
     (environments.Embedded("digits").load, "the data set 'digits' " + SCIKIT_LEARN),
     (environments.Synthetic().load, SCIKIT_LEARN),
     (environments.OpenML(61).load, SCIKIT_LEARN),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
+import pytest
 
 import o2pl
 
@@ -46,3 +48,32 @@ def test_three_slots() -> None:
     assert len(set(actions)) == 3
     assert propensity == np.prod(decision.propensities)
     assert np.mean(shown[-150:]) > np.mean(by_chance[-150:]) + 1
+
+
+def test_why_this_action() -> None:
+    generator = np.random.default_rng(0)
+    n = 2000
+    visits = pd.DataFrame(
+        {
+            "age": generator.integers(18, 80, n),
+            "device": generator.choice(["phone", "desktop"], n),
+            "hour": generator.integers(0, 24, n),
+        }
+    )
+    young = visits.age < 45
+    shown = generator.choice(["news", "sport"], n)
+    chance = np.where(shown == "sport", 0.1 + 0.6 * young, 0.4)
+    clicks = (generator.random(n) < chance).astype(float)
+    learner = o2pl.Bandit(random_state=0).fit(visits, shown, clicks, np.full(n, 0.5))
+    why = learner.explain({"age": 25, "device": "phone", "hour": 9})
+    assert (why.action, why.against) == ("sport", "news")
+    assert why.features[0].name == "age"
+    assert why.features[0].adds > 5 * max(abs(other.adds) for other in why.features[1:])
+    assert sum(feature.adds for feature in why.features) + why.intercept == pytest.approx(why.difference)
+    assert why.support.actions["sport"].near_reward > 0.6
+    assert "sport" in str(why)
+    assert "age" in why._repr_html_()
+    why.figure()
+    table = learner.coefficients().to_frame()
+    ages = table[table.term == "age"].pivot(index="member", columns="action", values="coefficient")
+    assert (ages["sport"] < ages["news"]).all()

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from o2pl import InvalidInput
-from o2pl.contexts import DenseReader, DictionaryReader, SetsReader
-from o2pl.contexts.readers import all_finite, plain
+from o2pl.contexts import DenseReader, DictionaryReader, SetsReader, make_reader
+from o2pl.contexts.naming import words_of
+from o2pl.contexts.readers import all_finite, plain, share_words
 from o2pl.rows import ActionSets
 
 ROW = [1.0, -2.0, 3.5]
@@ -115,3 +116,14 @@ def test_what_kernels_take_as_it_is() -> None:
     assert not plain(np.ones((2, 3)).T, 2)
     with np.errstate(over="ignore"):
         assert [all_finite(np.array([1.0, x])) for x in (2.0, np.nan, np.inf, 1e39)] == [True, False, False, False]
+
+
+def test_words_that_another_reader_has_read_are_known() -> None:
+    for sets in (False, True):
+        first, second = (make_reader(None, sets, (18, False, ())) for _ in range(2))
+        context = [{"city": "Rome"}] if sets else {"city": "Rome"}
+        first.rows([context])
+        share_words(second, first)
+        inner = getattr(second, "inner", second)
+        assert ("city", "Rome") in words_of(inner).values()
+    share_words(make_reader(2), make_reader(2))  # rows of numbers have none

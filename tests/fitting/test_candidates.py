@@ -48,10 +48,6 @@ def test_action_sets_of_dictionaries_and_of_numbers():
     sets = o2pl.ActionSets.of([RNG.normal(size=(2, 3)) for _ in range(N)])
     found = names(sets)
     assert all("actionwise" in name and "hashed" not in name for name in found)
-    offers = [(RNG.normal(size=2), RNG.normal(size=(2, 3))) for _ in range(N)]
-    assert all(" items" in name for name in names(offers))
-    chosen = o2pl.fit(log(offers, reward_range=(0, 1)))
-    assert "items" in str(chosen)
 
 
 def test_frames_with_many_words_are_hashed_too():

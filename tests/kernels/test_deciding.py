@@ -115,7 +115,7 @@ def test_decisions_are_those_of_the_parts(name: str, sharpness: float, explored:
     for r, (context, uniform) in enumerate(zip(contexts, uniforms, strict=True)):
         one = kind.reader.row(context)
         scores = [m.policy.scores(m.params, featurise(m.features, m.seen, one)).reshape(-1) for m in decider.members]
-        expected = acting(scores, decider._acting[4 : 4 + len(scores)], sharpness, rule)
+        expected = acting(scores, decider.acting[4 : 4 + len(scores)], sharpness, rule)
         chosen = int(np.searchsorted(np.cumsum(expected), uniform, side="right"))
         decision = decider.decide(context, uniform)
         assert decision == (actions[r], propensities[r])  # to the bit: alone and in a batch

@@ -9,6 +9,7 @@ from o2pl.policies.sampling import (
     CountBonus,
     UniformExploration,
     acting_numbers,
+    acting_parts,
     acting_row,
     acting_rows,
     draw,
@@ -127,3 +128,15 @@ def test_a_count_bonus_is_for_actions_that_were_hardly_played() -> None:
     for setting in ("strength", "epsilon"):
         with pytest.raises(InvalidInput, match=f"{setting}: found -1"):
             CountBonus(**{setting: -1})
+
+
+def test_acting_numbers_are_taken_apart_again() -> None:
+    shares, bonus, share = np.array([0.25, 0.75]), np.array([0.1, 0.2, 0.3]), np.array([0.5, 0.5, 0.0])
+    parts = acting_parts(acting_numbers(shares, 7.0, Explored(0.1, bonus, share)), 2, 3)
+    assert (parts.sharpness, parts.epsilon) == (7.0, 0.1)
+    np.testing.assert_array_equal(parts.weights, shares)
+    np.testing.assert_array_equal(parts.bonus, bonus)
+    np.testing.assert_array_equal(parts.share, share)
+    none = acting_parts(acting_numbers(shares, 7.0, Explored(0.0, np.empty(0), np.empty(0))), 2, 3)
+    np.testing.assert_array_equal(none.bonus, np.zeros(3))
+    np.testing.assert_array_equal(none.share, np.full(3, 1 / 3))

@@ -86,11 +86,7 @@ class DictionaryReader:
         if last is not None and context is last[0] and context == last[1]:
             return last[2]
         parts: list[bytes] = []
-        segments = self._no_segments if not self._spaces else np.zeros_like(self._no_segments)
-        try:
-            self._context(context if self.schema is None else self._row_of_frame(context), parts, segments)
-        except InvalidInput as error:
-            raise InvalidInput(f"context{error}") from None
+        segments = self.read(context, parts)
         hashes = entries_of(parts)
         row = (hashes, hashes.view(np.float32), len(parts), segments, *self._crossing)
         if (copy := _copied(context)) is not None:
@@ -104,6 +100,29 @@ class DictionaryReader:
     def _row_of_frame(self, context: Any) -> Any:
         assert self.schema is not None
         return self.schema.dictionaries(self.schema.frame_of(context), rows=True)[0]
+
+    @property
+    def pairs(self) -> Ints:
+        """Which namespaces of a dictionary are multiplied."""
+        return self._pairs
+
+    @property
+    def root(self) -> _Node:
+        """What has been read: the keys, and the words below them."""
+        return self._root
+
+    def know(self, other: DictionaryReader) -> None:
+        """What another of the same settings has read."""
+        self._root, self._kept = other._root, other._kept
+
+    def read(self, context: Any, parts: list[bytes]) -> Ints:
+        """The features of one dictionary, added to `parts`; where its namespaces are."""
+        segments = self._no_segments if not self._spaces else np.zeros_like(self._no_segments)
+        try:
+            self._context(context if self.schema is None else self._row_of_frame(context), parts, segments)
+        except InvalidInput as error:
+            raise InvalidInput(f"context{error}") from None
+        return segments
 
     # -- many
 

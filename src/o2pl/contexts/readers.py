@@ -321,6 +321,13 @@ def make_reader(
     return SetsReader(rows) if action_sets else rows
 
 
+def share_words(reader: ContextReader, other: ContextReader) -> None:
+    """Of dictionaries: the words that the other has read are known to this one, and are not hashed again."""
+    inner, read = (one.inner if isinstance(one, SetsReader) else one for one in (reader, other))
+    if isinstance(inner, DictionaryReader) and isinstance(read, DictionaryReader):
+        inner.know(read)
+
+
 def plain(context: Any, dimensions: int) -> bool:
     """Whether a context is an array that kernels take as it is: others would be compiled for."""
     usable = type(context) is np.ndarray and context.dtype.char in "fd" and context.ndim == dimensions

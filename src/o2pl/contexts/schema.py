@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
@@ -77,6 +78,23 @@ class Field:
         else:
             own = [self.name] if self.kind in ("number", "bool") else []
         return own + [f"{self.name} is missing"] * self.missing
+
+    def shown(self, numbers: Floats) -> str:
+        """What `write` was given, as people write it, of one row. numbers [width]"""
+        if self.kind in ("empty", "nested"):
+            return ""
+        if self.missing and numbers[-1]:
+            return "missing"
+        if self.kind == "word":
+            place = int(np.argmax(numbers)) if numbers.any() else -1
+            return "missing" if place < 0 else self.words[place] if place < len(self.words) else "another word"
+        if self.kind == "bool":
+            return "true" if numbers[0] == 1 else "false" if numbers[0] == 0 else f"{numbers[0]:.4g}"
+        if self.kind == "time":
+            minutes = round((float(numbers[0]) * DAY + self.mean) / 60)
+            moment = datetime.fromtimestamp(60 * minutes, UTC)
+            return f"{moment:%Y-%m-%d %H:%M}" if self.clock else f"{moment:%Y-%m-%d}"
+        return f"{numbers[0]:.4g}"
 
     @cached_property
     def _places(self) -> dict[str, int]:

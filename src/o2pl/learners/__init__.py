@@ -6,6 +6,7 @@ from o2pl.learners.changes import Change
 from o2pl.learners.continuous_bandit import ContinuousBandit
 from o2pl.learners.decider import Decider
 from o2pl.learners.estimators import O2PL
+from o2pl.learners.explaining import Explanation
 from o2pl.learners.gaussian import GaussianO2PL
 from o2pl.learners.incumbent import SafeImprovement
 from o2pl.learners.member import Member
@@ -18,6 +19,7 @@ __all__ = [
     "ContinuousBandit",
     "Decider",
     "Exact",
+    "Explanation",
     "GaussianO2PL",
     "Geometric",
     "Member",

@@ -14,6 +14,7 @@ import numpy as np
 from o2pl.action_names import Names
 from o2pl.contexts import ContextReader, Offer
 from o2pl.contexts.offers import placed
+from o2pl.contexts.readers import share_words
 from o2pl.decisions import Decision, ListDecision, listed_ids, number_of
 from o2pl.errors import InvalidInput
 from o2pl.interactions import Interactions, log_in, log_or_columns, new_rows, replace_names
@@ -201,6 +202,7 @@ class BanditEstimator(Parameters, ABC):
         self._see(rows)
         engine = self._make_engine(n_inputs(rows), n_actions, names)
         engine.reader.schema = reader.schema
+        share_words(engine.reader, reader)
         return engine
 
     def _adopt(self, engine: Engine) -> None:

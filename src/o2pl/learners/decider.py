@@ -6,7 +6,7 @@ import os
 import random
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -46,6 +46,9 @@ from o2pl.protocols import Array, Exploration, Floats, Ints, State
 from o2pl.rows import ActionSets
 from o2pl.storage import decode, encode, write
 
+if TYPE_CHECKING:
+    from o2pl.learners.explaining import Coefficients, Explanation
+
 _STRETCH = 2**14  # rows whose scores are made at a time
 
 
@@ -72,7 +75,7 @@ class Decider:
         items: what is known of items by id, and how those are explored that were hardly played.
         """
         self.members, self.sharpness, self.reader, self.names = tuple(members), sharpness, reader, names
-        self._acting, self._items, self._exploration = acting, items, exploration
+        self.acting, self._items, self._exploration = acting, items, exploration
         self._offers = _pack_offers(self.members, reader)
         self._packed: Packed | None = _pack(self.members, reader, None if before is None else before._packed)
         self._numbers: tuple[Ints, Floats] = (np.empty(0, np.int64), np.empty(0))
@@ -120,7 +123,7 @@ class Decider:
             return None
         if not context.flags.c_contiguous:
             return None
-        drawn = decide_row(context, *self._numbers, self._acting, uniform)
+        drawn = decide_row(context, *self._numbers, self.acting, uniform)
         if drawn[0] < 0:
             return None
         decision = _decision(Decision, (self.names[drawn[0]], drawn[1]) if self.names else drawn)
@@ -130,29 +133,33 @@ class Decider:
     def _set(self, context: Any, uniform: float) -> Decision | None:
         if not plain(context, 2):
             return None
-        drawn = decide_set(context, *self._numbers, self._acting, uniform)
+        drawn = decide_set(context, *self._numbers, self.acting, uniform)
         return _decision(Decision, drawn).keep(context) if drawn[0] >= 0 else None
 
     def _offer(self, context: Any, uniform: float) -> Decision:
         assert self._offers is not None
         sets = self.reader.entry(context)
         slot = 0 if sets.slots is None else int(sets.slots[0])
-        acting = self._acting if sets.item_ids is None else self._acting_on(sets.item_ids)
+        acting = self.acting if sets.item_ids is None else self.acting_on(sets.item_ids)
         drawn = decide_item(slot, sets.shared, sets.values, self._offers.numbers, acting, uniform)
         return _decision(Decision, drawn).keep(sets)
 
-    def _acting_on(self, item_ids: Ints) -> Floats:
+    def acting_on(self, item_ids: Ints) -> Floats:
         """`acting_numbers` for these items."""
         if self._exploration is None:
-            return self._acting
+            return self.acting
         added = self._items.added(item_ids, self._exploration)
-        return with_bonus(self._acting, len(self.members), added) if added.any() else self._acting
+        return with_bonus(self.acting, len(self.members), added) if added.any() else self.acting
+
+    def effects(self, item_ids: Ints) -> Floats:
+        """What is added to the logarithm of the policy for items that pay more than their features say. [K]"""
+        return np.zeros(len(item_ids)) if self._exploration is None else self._items.of(item_ids)[1]
 
     def _among(self, context: Any, allowed: Ints, uniform: float) -> Decision:
         rows = self.reader.row(context)
         scores = np.ascontiguousarray(self.scores(rows).reshape(len(self.members), -1)[:, allowed])
         pi = np.empty(len(allowed))
-        acting_row(scores, acting_among(self._acting, len(self.members), allowed), pi)
+        acting_row(scores, acting_among(self.acting, len(self.members), allowed), pi)
         place = draw_one(pi, uniform)
         action = int(allowed[place])
         return Decision(self.names[action] if self.names else action, float(pi[place])).keep(context)
@@ -170,7 +177,7 @@ class Decider:
     def _within(self, context: Any, uniform: float) -> Decision | None:
         if not plain(context, 1):
             return None
-        drawn = decide_number(context, *self._numbers, self._acting, uniform, self.members[0].policy.numbers)
+        drawn = decide_number(context, *self._numbers, self.acting, uniform, self.members[0].policy.numbers)
         if drawn[1] <= 0:
             return None
         decision = _decision(Decision, drawn)
@@ -179,7 +186,7 @@ class Decider:
 
     def _dictionary(self, context: Any, uniform: float) -> Decision:
         row: Row = self.reader.entry(context)
-        drawn = decide_dictionary(*row, *self._slots, len(self.members), self._acting, uniform)
+        drawn = decide_dictionary(*row, *self._slots, len(self.members), self.acting, uniform)
         return _decision(Decision, (self.names[drawn[0]], drawn[1]) if self.names else drawn).keep(context)
 
     def act(
@@ -233,9 +240,9 @@ class Decider:
         if isinstance(rows, ActionSets) and rows.item_ids is not None:
             for first, last in pairwise(rows.offsets.tolist()):
                 own = slice(first, last)
-                acting_row(scores[:, own].copy(), self._acting_on(rows.item_ids[own]), out[own])
+                acting_row(scores[:, own].copy(), self.acting_on(rows.item_ids[own]), out[own])
             return out
-        acting_rows(scores, _offsets(rows, scores), self._acting, out)
+        acting_rows(scores, _offsets(rows, scores), self.acting, out)
         return out if isinstance(rows, ActionSets) else out.reshape(len(rows), -1)
 
     @property
@@ -296,6 +303,23 @@ class Decider:
                 played_probabilities(each, _offsets(rows[own], scores), actions[own], self.sharpness, out[m, own])
         return out
 
+    # -- for people
+
+    def explain(
+        self, context: Any, items: Any = None, *, ids: Any = None, exclude: Any = None, action: Any = None,
+        against: Any = None,
+    ) -> Explanation:  # fmt: skip
+        """As a learner's, without support from the log, which is not here."""
+        from o2pl.learners.explaining.explanation import explain
+
+        return explain(self, (context, items, ids, exclude), action, against)
+
+    def coefficients(self, contexts: Any = None) -> Coefficients:
+        """As a learner's."""
+        from o2pl.learners.explaining.coefficients import coefficients
+
+        return coefficients(self, contexts=contexts)
+
     # -- files
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -313,7 +337,7 @@ class Decider:
             "exploration": encode(self._exploration) if len(self._items.codes) else None,
             "members": [[encode(member.features), encode(member.policy)] for member in self.members],
         }
-        arrays: dict[str, Array] = {"acting": self._acting}
+        arrays: dict[str, Array] = {"acting": self.acting}
         if len(self._items.codes):
             arrays |= {f"items.{name}": np.asarray(array) for name, array in self._items._asdict().items()}
         for k, member in enumerate(self.members):

@@ -19,6 +19,7 @@ from o2pl.features import Chain, Hashed, Standardise, UserItems
 from o2pl.learners.base import BanditEstimator
 from o2pl.learners.changes import Change
 from o2pl.learners.engine import Engine, Parts, Rewards
+from o2pl.learners.explaining.explained import Explained
 from o2pl.learners.lists import decide_offer, slot_propensities, slot_rewards
 from o2pl.learners.member import LINEAR, Member
 from o2pl.learners.schedules import Schedule, as_schedule
@@ -38,7 +39,7 @@ from o2pl.validation import (
 )
 
 
-class DiscreteEstimator(BanditEstimator):
+class DiscreteEstimator(Explained, BanditEstimator):
     """A learner of which action to take. Subclasses choose the parts."""
 
     n_actions: int | None
@@ -139,8 +140,6 @@ class DiscreteEstimator(BanditEstimator):
         fixed = self.n_actions is not None or self.actions is not None
         if kind == "matrix" and self.policy == "union" and fixed:
             kind = "row"  # many rows, where one was expected: it will be refused as that
-        if kind == "matrix" and any(isinstance(member.features, UserItems) for member in self._given_members()):
-            kind = "offer"  # to nobody in particular
         self._noticed = kind, None
 
     def _see(self, rows: Any) -> None:

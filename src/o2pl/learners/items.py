@@ -45,7 +45,7 @@ class ItemMemory(NamedTuple):
     def added(self, codes: Ints, exploration: Exploration) -> Floats:
         """What is added to the logarithm of the policy: effects, and the bonus of items that were hardly played."""
         plays, effects = self.of(codes)
-        bonus = exploration.at(plays, float(self.spread)).bonus
+        bonus = exploration.at(plays, float(np.ravel(self.spread)[0])).bonus
         return np.where(codes >= 0, effects + bonus, 0.0) if len(bonus) else effects
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba.extending import overload
@@ -74,6 +74,30 @@ def acting_numbers(shares: Floats, sharpness: float, explored: Explored) -> Floa
 
 
 _SHARPNESS, _EPSILON, _BONUS, _SHARE, _HEAD = range(5)  # places in these numbers
+
+
+class ActingParts(NamedTuple):
+    """`acting_numbers` of K actions, taken apart."""
+
+    sharpness: float
+    epsilon: float
+    weights: Floats  # ρ, [M]
+    bonus: Floats  # [K]; zeros where there is none
+    share: Floats  # of exploration, [K]; 1/K where each has as much
+
+
+def acting_parts(acting: Floats, members: int, n_actions: int) -> ActingParts:
+    """What `acting_numbers` put together."""
+    first = _HEAD + members
+    bonus: Floats = np.zeros(n_actions)
+    share: Floats = np.full(n_actions, 1 / max(n_actions, 1))
+    if acting[_BONUS] > 0:
+        bonus, first = acting[first : first + n_actions], first + n_actions
+    if acting[_SHARE] > 0:
+        share = acting[first : first + n_actions]
+    return ActingParts(
+        float(acting[_SHARPNESS]), float(acting[_EPSILON]), acting[_HEAD : _HEAD + members], bonus, share
+    )
 
 
 def check_explored(explored: Explored, n_actions: int | None) -> Explored:

@@ -1,0 +1,114 @@
+"""What the log has to say about an action in contexts like this one.
+
+The *near* rows of the log are the twentieth of it (at least 50 rows) whose contexts are the most like this one, by the
+distance of standardised inputs (of hashed features: of the scaled values). How often was the action played there, and
+what did it bring? It is a plain count, without a model. With action sets the near rows are offers of items like this.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from o2pl.features.hashing import Hashed
+from o2pl.features.standardise import Standardise
+from o2pl.interactions import BLOCK, Interactions
+from o2pl.policies.sparse import sparse_scores
+from o2pl.protocols import Floats
+from o2pl.rows import ActionSets, SparseRows
+
+_SHARE = 20  # one row in so many is near
+_LEAST = 50  # near rows, where there are as many
+_MOST = 100_000  # rows that are looked at, the last ones
+FEW = 10  # near plays, below which a mean says little
+_SCALE = Standardise()
+
+
+class ActionSupport(NamedTuple):
+    """Of one action. Rewards are NaN where it was not played."""
+
+    plays: int  # in all rows
+    reward: float  # their mean
+    near_plays: int
+    near_reward: float
+
+
+class Support(NamedTuple):
+    """Of the actions of an explanation."""
+
+    rows: int  # that were looked at: those that are learned from, the last 100,000 at most
+    near: int  # of them, or of their offers
+    offers: bool  # whether rows are offers of items
+    actions: dict[Any, ActionSupport]
+
+    def says(self, action: Any) -> str:
+        """In words."""
+        own, called = self.actions[action], action if isinstance(action, str) else f"action {action}"
+        what = f"the {self.near:,} {'offers most like it' if self.offers else 'rows most like this one'}"
+        if not own.near_plays:
+            return f"{called} was never played in {what}"
+        times = f"{own.near_plays:,} times" if own.near_plays > 1 else "once"
+        few = "; too few to rely on" if own.near_plays < FEW else ""
+        return f"{called} was played {times} in {what}, with a mean reward of {own.near_reward:.3g}{few}"
+
+
+def support_in(log: Interactions, member: Any, rows: Any, actions: list[Any], places: list[int]) -> Support | None:
+    """Of these actions; `places` among all actions, or in the set. member: its features are those of hashed rows."""
+    log = log[-_MOST:]
+    if not len(log):
+        return None
+    if isinstance(rows, ActionSets):
+        own, mask = _one_by_one(log.contexts), np.zeros(int(log.contexts.offsets[-1]), bool)
+        played = log.contexts.offsets[:-1] + log.actions
+        mask[played] = True
+        rewards: Floats = np.zeros(len(mask))
+        rewards[played] = log.rewards
+        items = _one_by_one(rows)
+        near = [_near(own, items[place : place + 1], member) for place in places]
+        masks = [mask] * len(places)
+    else:
+        one = _near(log.contexts, rows, member)
+        near, masks, rewards = [one] * len(places), [log.actions == place for place in places], log.rewards
+    found = {a: _counted(n, m, rewards) for a, n, m in zip(actions, near, masks, strict=True)}
+    return Support(len(log), int(near[0].sum()), isinstance(rows, ActionSets), found)
+
+
+def _counted(near: Any, played: Any, rewards: Floats) -> ActionSupport:
+    def mean(rows: Any) -> float:
+        return float(rewards[rows].mean()) if rows.any() else float("nan")
+
+    return ActionSupport(int(played.sum()), mean(played), int((near & played).sum()), mean(near & played))
+
+
+def _one_by_one(sets: ActionSets) -> Any:
+    """A row for each item on offer."""
+    return sets.inputs
+
+
+def _near(rows: Any, row: Any, member: Any) -> Any:
+    """Which rows are near; all that are as near as the last of them. [n]"""
+    distances = _sparse_distances(rows, row, member) if isinstance(rows, SparseRows) else _distances(rows, row)
+    wanted = min(len(distances), max(_LEAST, len(distances) // _SHARE))
+    return distances <= np.partition(distances, wanted - 1)[wanted - 1]
+
+
+def _distances(rows: Floats, row: Floats) -> Floats:
+    """Squared, of standardised rows. [n]"""
+    state = _SCALE.init(rows.shape[1])
+    blocks = [slice(start, start + BLOCK) for start in range(0, len(rows), BLOCK)]
+    for block in blocks:
+        state = _SCALE.observe(state, rows[block])
+    here = _SCALE.transform(state, np.ascontiguousarray(row, np.float32))
+    return np.concatenate([((_SCALE.transform(state, rows[block]) - here) ** 2).sum(axis=1) for block in blocks])
+
+
+def _sparse_distances(rows: SparseRows, row: SparseRows, member: Any) -> Floats:
+    """|a|² + |b|² - 2 a·b of scaled rows. [n]"""
+    features: Hashed = member.features
+    here, there = features.transform(member.seen, row), features.transform(member.seen, rows)
+    direction = np.zeros((there.width, 1))
+    np.add.at(direction[:, 0], here.indices, here.values)
+    owner = np.repeat(np.arange(len(there)), np.diff(there.offsets))
+    norms = np.bincount(owner, there.values.astype(np.float64) ** 2, len(there))
+    return norms + float((direction**2).sum()) - 2 * sparse_scores(there, direction)[:, 0]
