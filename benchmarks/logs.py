@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.measure import Row, rates
+from benchmarks.measure import Clock, Row, rates
 from o2pl import Bandit, read_log
 from o2pl.formats.bad import BadRows
 from o2pl.formats.files import read_tables
@@ -24,7 +24,7 @@ from o2pl.protocols import Floats, Ints
 
 ACTIONS, WORDS, NUMBERS, VOCABULARY = 10, 5, 5, 50
 EXPLORE = "--cb_explore_adf --epsilon 0.2"
-HELD_OUT = 20_000  # rounds of which all rewards are known, to judge policies by
+HELD_OUT = 5_000  # rounds of which all rewards are known, to judge policies by
 
 
 class VWLog(NamedTuple):
@@ -151,10 +151,11 @@ def _drive(path: Path, options: str) -> None:
     vw.finish()
 
 
-def read(kind: str, rows: int = 100_000, repeats: int = 5) -> Row:
-    """Rows a second to columns (an Arrow table), beside VW's own driver over the same file. CPU time.
+def read(kind: str, cpu: bool = False, rows: int = 100_000, repeats: int = 5) -> Row:
+    """Rows a second to columns (an Arrow table), beside VW's own driver over the same file.
 
-    The driver parses in a second thread; it learns as it reads, by the simplest learner it has for such a file.
+    The driver parses in a second thread (with `cpu`, CPU time is compared). It learns as it reads, by the simplest
+    learner it has for such a file.
     """
     log = vw_log(rows)
     path, flag = (log.dsjson, "--dsjson") if kind == "dsjson" else (log.text, "")
@@ -163,10 +164,14 @@ def read(kind: str, rows: int = 100_000, repeats: int = 5) -> Row:
         found = sum(table.num_rows for table in read_tables(path, BadRows(path.name)))
         assert found == rows
 
-    return rates(ours, lambda: _drive(path, f"--cb_explore_adf {flag}"), rows, "rows/s", repeats, time.process_time)
+    return rates(ours, lambda: _drive(path, f"--cb_explore_adf {flag}"), rows, "rows/s", repeats, _clock(cpu))
 
 
-def learn(kind: str = "dsjson", rows: int = 100_000, repeats: int = 5) -> Row:
+def _clock(cpu: bool) -> Clock:
+    return time.process_time if cpu else time.perf_counter
+
+
+def learn(kind: str, cpu: bool = False, rows: int = 100_000, repeats: int = 5) -> Row:
     """Rows a second from the file to a policy, beside VW's own driver; and the mean reward of both on fresh rounds."""
     log = vw_log(rows)
     path, flag = (log.dsjson, "--dsjson") if kind == "dsjson" else (log.text, "")
@@ -178,7 +183,7 @@ def learn(kind: str = "dsjson", rows: int = 100_000, repeats: int = 5) -> Row:
         learned[:] = [Bandit(policy="hashed actionwise", random_state=0).fit(found)]
 
     options = f"--cb_explore_adf --epsilon 0 {flag} -f {model}"
-    row = rates(ours, lambda: _drive(path, options), rows, "rows/s", repeats, time.process_time)
+    row = rates(ours, lambda: _drive(path, options), rows, "rows/s", repeats, _clock(cpu))
     n = len(log.means)
     mine = float(log.means[np.arange(n), learned[0].predict(log.fresh_contexts)].mean())
     theirs = float((log.means * _pmfs(log.fresh, model)).sum(axis=1).mean())

@@ -6,7 +6,20 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from benchmarks import bakeoff, evaluation, histories, machine, memory, policies, rounds, sparse, startup, vw, widths
+from benchmarks import (
+    bakeoff,
+    evaluation,
+    histories,
+    logs,
+    machine,
+    memory,
+    policies,
+    rounds,
+    sparse,
+    startup,
+    vw,
+    widths,
+)
 from benchmarks.bars import MORE
 from benchmarks.default import NAME, learner
 from benchmarks.measure import Bench
@@ -15,7 +28,7 @@ from o2pl import O2PL
 
 DEFAULT, SPECIAL, MORE_LOOPS = "The default learner", "Special settings", "More loops from Python"
 SIMULATIONS, BATCHES, HISTORIES = "Whole simulations", "Batches", "Long histories"
-EVALUATION, STARTUP, MACHINE = "Evaluation", "Start-up", "The machine"
+LOGS, EVALUATION, STARTUP, MACHINE = "Logs", "Evaluation", "Start-up", "The machine"
 
 LONG = 20_000  # rounds of the default's loops
 LOOPS = ((4, 3, "≥ 4"), (20, 5, "≥ 4"), (64, 10, "≥ 4"))
@@ -180,6 +193,22 @@ def _histories() -> Rows:
     yield "memory_1e6", Bench(HISTORIES, what, "the log's columns", memory.memory, "≤ 2", tiny)
 
 
+def _logs() -> Rows:
+    """A log that VW made (`--cb_explore_adf`): 1e5 events of ten actions with five words and five numbers each."""
+    tiny = {"rows": 200, "repeats": 1}
+    which = "1e5 events of VW's, 10 actions with 5 words and 5 numbers each"
+    for kind, called in (("dsjson", "dsjson"), ("text", "VW's text")):
+        for suffix, cpu, clock in (("", False, ""), ("_cpu", True, ", CPU time")):
+            bar = "≥ 1" if not cpu else ""
+            driver = f"VW, own driver over the file{clock}"
+            measure: Any = partial(logs.read, kind, cpu)
+            yield f"read_{kind}{suffix}", Bench(LOGS, f"{called} to columns, {which}", driver, measure, bar, tiny)
+            what = f'`Bandit(policy="hashed actionwise").fit(read_log(file))` of {called}, {which}'
+            measure = partial(logs.learn, kind, cpu)
+            held = bar and bar + MORE
+            yield f"learn_{kind}{suffix}", Bench(LOGS, what, f"{driver}, greedy", measure, held, tiny)
+
+
 def _evaluation() -> Rows:
     what = "rows of a log through IPS, SNIPS and DR with intervals"
     tiny = {"n": 5000, "peer_rows": 500}
@@ -213,9 +242,9 @@ def _machine() -> Rows:
     yield "machine_copy", Bench(MACHINE, what, "one thread", machine.copy, "", tiny, machine.THREADS)
 
 
-GROUPS = (DEFAULT, SPECIAL, MORE_LOOPS, SIMULATIONS, BATCHES, HISTORIES, EVALUATION, STARTUP, MACHINE)
+GROUPS = (DEFAULT, SPECIAL, MORE_LOOPS, SIMULATIONS, BATCHES, HISTORIES, LOGS, EVALUATION, STARTUP, MACHINE)
 _PARTS = (
-    _default, _special, _more_loops, _simulations, _batches, _histories, _evaluation, _startup, _machine,
+    _default, _special, _more_loops, _simulations, _batches, _histories, _logs, _evaluation, _startup, _machine,
 )  # fmt: skip
 BENCH: dict[str, Bench] = dict(
     sorted((row for part in _PARTS for row in part()), key=lambda row: GROUPS.index(row[1].group))

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from o2pl.cli import app
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -15,8 +19,19 @@ DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs
 def test_code_blocks_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    for block in re.findall(r"```python\n(.*?)```", path.read_text(), flags=re.DOTALL):
-        exec(compile(block, str(path), "exec"), names)
+    for language, block in re.findall(r"```(python|sh)\n(.*?)```", path.read_text(), flags=re.DOTALL):
+        if language == "python":
+            exec(compile(block, str(path), "exec"), names)
+        else:
+            _run_commands(block)
+
+
+def _run_commands(block: str) -> None:
+    """Lines that begin with `o2pl`."""
+    for line in block.splitlines():
+        if line.startswith("o2pl "):
+            done = CliRunner().invoke(app, shlex.split(line, comments=True)[1:])
+            assert done.exit_code == 0, (line, done.output, done.exception)
 
 
 def test_the_readme_example_is_short_and_learns(capsys: pytest.CaptureFixture[str]) -> None:

@@ -331,3 +331,8 @@ def test_ids_follow_from_the_columns_where_there_are_none() -> None:
     given = Interactions([[0.0], [1.0]], [0, 1], [1.0, 0.0], [0.5, 0.5], ids=["a", "b"])
     assert given.with_ids() is given
     np.testing.assert_array_equal(o2pl.O2PL(2).fit(given).log_.ids, given.ids)
+
+
+def test_a_column_that_is_none_has_no_name() -> None:
+    log = Interactions([[0.0], [1.0]], [0, 1], [1.0, 0.0], [0.5, 0.5])
+    assert (log.context_name(0), log.context_name(-1)) == ("column 0", "column -1")

@@ -50,6 +50,12 @@ def test_action_sets_of_dictionaries_and_of_numbers():
     assert all("actionwise" in name and "hashed" not in name for name in found)
 
 
+def test_of_many_columns_no_products_are_made():
+    found = names(RNG.normal(size=(N, 65)))
+    assert found[:3] == ["bandit linear", "bandit linear competing", "bandit linear independent"]
+    assert not any("quadratic" in name for name in found)
+
+
 def test_frames_with_many_words_are_hashed_too():
     pa = pytest.importorskip("pyarrow")
     few = pa.table({"city": ["Rome", "Oslo"] * (N // 2)})

@@ -91,3 +91,8 @@ def test_files_that_do_not_fit_together(tmp_path: Path) -> None:
     (tmp_path / "cut.parquet").write_bytes((tmp_path / "a.parquet").read_bytes()[:-20])
     with pytest.raises(InvalidInput, match=r"cut.parquet: expected Parquet, Arrow"):
         read_table(tmp_path / "cut.parquet", BadRows("log"))
+
+
+def test_the_number_of_the_row_is_no_context(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text(",x,action,reward,propensity\n0,1.5,0,1,0.5\n1,2.5,1,0,0.5\n")
+    assert read_table(tmp_path / "log.csv", BadRows("log")).column_names == ["x", "action", "reward", "propensity"]

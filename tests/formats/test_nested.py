@@ -12,7 +12,7 @@ import pytest
 
 import o2pl
 from o2pl import InvalidInput
-from o2pl.formats.nested import flat_lists, json_contexts, numbers_table
+from o2pl.formats.nested import flat_lists, json_contexts, numbers_table, pairs_of, renamed
 
 REST: dict[str, list[Any]] = {"reward": [1.0, 0.0], "propensity": [0.5, 0.5]}
 
@@ -60,3 +60,17 @@ def test_a_learners_log_as_a_table() -> None:
     assert numbers_table(log).to_pylist() == [{"action": 0, "reward": 1.0, "propensity": 0.5, "x0": 1.0, "x1": 2.0}]
     with pytest.raises(InvalidInput, match="found action sets of a saved learner"):
         numbers_table(o2pl.Interactions([[{"a": 1}]], [0], [1.0], [0.5]))
+
+
+def test_columns_by_other_names() -> None:
+    table = pa.table({"item_id": [0], "click": [1.0], "rest": ["x"]})
+    (found,) = renamed([table], pairs_of("action=item_id, reward=click"), ["rest"], "log.csv")
+    assert found.column_names == ["action", "reward"]
+    with pytest.raises(
+        InvalidInput, match=r"log.csv: found columns .*, expected one called 'clik' \(did you mean 'click'"
+    ):
+        list(renamed([table], pairs_of("reward=clik"), [], "log.csv"))
+    with pytest.raises(InvalidInput, match="found 'rest' twice after renaming"):
+        list(renamed([table], pairs_of("rest=click"), [], "log.csv"))
+    with pytest.raises(InvalidInput, match="columns: found 'click', expected name=column"):
+        pairs_of("click")

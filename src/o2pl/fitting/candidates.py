@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from o2pl.contexts import Frame, Records, as_frame
-from o2pl.contexts.schema import COMMON
+from o2pl.contexts.schema import COMMON, Schema
 from o2pl.errors import InvalidInput
 from o2pl.features import Hashed, Standardise
 from o2pl.interactions import Interactions
@@ -24,6 +24,8 @@ from o2pl.rows import ActionSets, SparseRows
 from o2pl.validation import RewardRange
 
 _PENALTIES, _L2 = (0.1, 1.0), (0.1, 10.0)  # λ and L2 of O2PL
+_WIDE = 64  # columns; of more, products are not tried
+_FIRST = 1000  # rows that show how many columns there are
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +49,10 @@ def candidates_for(log: Interactions, reward_range: RewardRange, seed: int = 0) 
     if kinds[0] not in ("actionwise", "hashed actionwise"):
         known["n_actions"] = log.n_actions
     found: list[Candidate] = []
+    wide = _width(log.contexts) > _WIDE
     for kind in kinds:
-        found += _BANDITS[kind](known)
-    classes = [name for kind in kinds for name in _CLASSES[kind]]
+        found += _BANDITS[kind](known) if kind != "dense" or not wide else _wide(known)
+    classes = [name for kind in kinds for name in _CLASSES[kind] if name != "quadratic" or not wide]
     for policy, penalty, l2 in product(classes, _PENALTIES, _L2):
         name = f"o2pl {policy} λ={penalty:g} l2={l2:g}"
         found.append(Candidate(name, O2PL(policy=policy, penalty=penalty, l2=l2, **known)))
@@ -76,6 +79,15 @@ def _kinds(contexts: Any) -> list[str]:
     return ["dense"]
 
 
+def _width(contexts: Any) -> int:
+    """Numbers of a row, where contexts are read as such."""
+    if isinstance(contexts, Frame):
+        return Schema.learn(contexts[:_FIRST]).width
+    if isinstance(contexts, Records):
+        return 0 if contexts.sizes is not None else len(as_frame(contexts[:_FIRST]).columns)
+    return int(contexts.shape[1]) if isinstance(contexts, np.ndarray) else 0
+
+
 _CLASSES = {  # of O2PL
     "dense": ("linear", "quadratic"),
     "hashed": ("hashed",),
@@ -89,6 +101,11 @@ def _dense(known: dict[str, Any]) -> list[Candidate]:
     for name, features, l2 in (("linear", LINEAR, 3.0), ("quadratic", QUADRATIC, 10.0)):
         found += _members(name, features, l2, known)
     return found
+
+
+def _wide(known: dict[str, Any]) -> list[Candidate]:
+    """Without products of columns, of which there would be thousands."""
+    return [Candidate("bandit linear", Bandit(policy="linear", **known)), *_members("linear", LINEAR, 3.0, known)]
 
 
 def _hashed(known: dict[str, Any]) -> list[Candidate]:

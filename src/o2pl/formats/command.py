@@ -12,7 +12,7 @@ from o2pl.formats.bad import BadRows
 from o2pl.formats.columns import bad_rows_of, read_log
 from o2pl.formats.describe import describe
 from o2pl.formats.files import kind_of_file, kind_of_suffix, read_tables, write_tables
-from o2pl.formats.nested import numbers_table
+from o2pl.formats.nested import numbers_table, pairs_of, renamed
 from o2pl.interactions import Interactions
 from o2pl.validation import RewardRange
 
@@ -27,6 +27,11 @@ SkipBad = Annotated[int, typer.Option(min=0, help="Leave out up to so many rows 
 def convert(
     log: Log,
     out: Annotated[Path, typer.Argument(help="`.parquet`, `.arrow`, `.csv`, `.dsjson` or `.vw` (VW's text).")],
+    columns: Annotated[
+        str | None,
+        typer.Option(help="What columns are called in LOG, such as `action=item_id,reward=click,propensity=pscore`."),
+    ] = None,
+    drop: Annotated[str | None, typer.Option(help="Comma-separated columns to leave out.")] = None,
     skip_bad: SkipBad = 0,
 ) -> None:
     """Write a log in another format: the ending of OUT says which.
@@ -38,6 +43,8 @@ def convert(
     kind = kind_of_file(log)
     bad = bad_rows_of(log, kind, skip_bad)
     tables = iter([numbers_table(read_log(log))]) if kind == "learner" else read_tables(log, bad)
+    if columns is not None or drop is not None:
+        tables = renamed(tables, pairs_of(columns or ""), [name for name in (drop or "").split(",") if name], log.name)
     rows = write_tables(out, tables)
     say_bad(bad)
     typer.echo(f"{rows:,} rows: {out}")

@@ -114,7 +114,7 @@ def _read_csv(path: Path, bad: BadRows) -> Any:
         )
     for number, reason in wrong:
         bad.line(number, reason)
-    return table
+    return table.drop_columns([""]) if "" in table.column_names else table  # the number of the row, as pandas writes it
 
 
 def read_table(path: Path, bad: BadRows) -> Any:

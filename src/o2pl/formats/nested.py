@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,34 @@ def _action_names(table: Any, known: list[str] | None) -> list[str]:
         new = sorted(found - set(known))[0]
         raise InvalidInput(f"action: found {new!r}, expected one of those of the first rows: {', '.join(known[:12])}")
     return known
+
+
+def pairs_of(text: str) -> dict[str, str]:
+    """`action=item_id,reward=click` -> new names by old ones."""
+    found = {}
+    for pair in text.split(",") if text else []:
+        name, equals, old = (part.strip() for part in pair.partition("="))
+        if not (name and equals and old):
+            raise InvalidInput(f"columns: found {pair!r}, expected name=column, such as action=item_id,reward=click")
+        found[old] = name
+    return found
+
+
+def renamed(tables: Iterable[Any], names: dict[str, str], left_out: list[str], file: str) -> Iterator[Any]:
+    """Tables with other names for these columns, and without those; `file`: for messages."""
+    for table in tables:
+        for name in (*names, *left_out):
+            if name not in table.column_names:
+                near = get_close_matches(name, table.column_names, 1)
+                meant = f" (did you mean {near[0]!r}?)" if near else ""
+                known = ", ".join(table.column_names[:12])
+                raise InvalidInput(f"{file}: found columns {known}, expected one called {name!r}{meant}")
+        kept = table.drop_columns(left_out) if left_out else table
+        new = [names.get(name, name) for name in kept.column_names]
+        twice = [name for name in new if new.count(name) > 1]
+        if twice:
+            raise InvalidInput(f"{file}: found {twice[0]!r} twice after renaming, expected each name once")
+        yield kept.rename_columns(new)
 
 
 def flat_lists(table: Any) -> Any:
