@@ -53,11 +53,13 @@ def warm_up() -> float:
 
 
 def _warm_up_items(kind: Any, generator: np.random.Generator) -> None:
-    """Dictionaries, and action sets of rows and of dictionaries: decisions, rewards, a fit."""
+    """Dictionaries, users and items, and action sets of rows and of dictionaries: decisions, rewards, a fit."""
     words = [{"id": f"u{k % 7}", "age": float(k), "likes": ["red", "blue"]} for k in range(_LOG_ROWS)]
     sets = [generator.normal(size=(2 + k % 3, 3)) for k in range(_LOG_ROWS)]
     pages = [({"user": f"u{k % 7}"}, [{"kind": letter} for letter in "abc"[: 2 + k % 2]]) for k in range(_LOG_ROWS)]
-    for policy, contexts in (("hashed", words), ("actionwise", sets), ("hashed actionwise", pages)):
+    offers = [(generator.normal(size=2), items) for items in sets]
+    kinds = (("hashed", words), ("actionwise", sets), ("items", offers), ("hashed actionwise", pages))
+    for policy, contexts in kinds:
         learner = kind(3 if policy == "hashed" else None, policy=policy, random_state=0)
         for context in contexts:
             learner.update(learner.act(context), float(generator.random() < 0.5))

@@ -48,6 +48,10 @@ def test_action_sets_of_dictionaries_and_of_numbers():
     sets = o2pl.ActionSets.of([RNG.normal(size=(2, 3)) for _ in range(N)])
     found = names(sets)
     assert all("actionwise" in name and "hashed" not in name for name in found)
+    offers = [(RNG.normal(size=2), RNG.normal(size=(2, 3))) for _ in range(N)]
+    assert all(" items" in name for name in names(offers))
+    chosen = o2pl.fit(log(offers, reward_range=(0, 1)))
+    assert "items" in str(chosen)
 
 
 def test_of_many_columns_no_products_are_made():

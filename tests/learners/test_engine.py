@@ -51,6 +51,8 @@ LEARNERS: dict[str, Any] = {
     "union": lambda: O2PL(K, random_state=1),
     "replay": lambda: O2PL(K, schedule="replay", random_state=1),
     "actionwise": lambda: O2PL(policy="actionwise", random_state=1),
+    "items": lambda: O2PL(random_state=1),
+    "items bandit": lambda: Bandit(random_state=1),
     "hashed": lambda: O2PL(K, policy="hashed", random_state=1),
     "hashed actionwise": lambda: O2PL(policy="hashed actionwise", random_state=1),
     "hashed replay": lambda: O2PL(K, policy="hashed", schedule="replay", random_state=1),
@@ -91,12 +93,16 @@ def context_of(name: str, generator: Any) -> Any:
         return {"side": f"s{int(x.argmax())}", "x": float(x[0])}
     if name.startswith("numbers"):
         return np.array([x[0] > 0], np.float32)
+    if name.startswith("items"):
+        return x[:1], x[:, None]
     return x[:, None] if name.startswith(("actionwise", "sets")) else x
 
 
 def reward_of(name: str, context: Any, action: Any) -> float:
     if name.startswith("gaussian"):
         return float(np.exp(-((action - 0.5 * float(context[0])) ** 2)))
+    if name.startswith("items"):
+        return float(context[1][action, 0] > 0)
     if name.startswith("hashed actionwise"):
         return float(context[action]["good"] == "True")
     if name.startswith("hashed"):
@@ -222,6 +228,8 @@ def tagged(name: str, generator: Any, tag: float) -> Any:
         return [{**each, "tag": tag} for each in context]
     if name.startswith("hashed"):
         return {**context, "tag": tag}
+    if name.startswith("items"):
+        return np.array([tag], np.float32), context[1]
     if name.startswith("actionwise"):
         return np.column_stack([context, tag - np.arange(len(context))]).astype(np.float32)  # of the first
     return np.append(context, np.float32(tag))
@@ -235,13 +243,15 @@ def tags_of(name: str, learner: Any) -> Any:
     if name.startswith("hashed"):
         tag = learner._engine.reader.row({"tag": 1.0}).indices[0]
         return contexts.values[contexts.indices == tag]
+    if name.startswith("items"):
+        return contexts.shared[:, 0]
     if name.startswith("actionwise"):
         return contexts.values[contexts.offsets[:-1], -1]
     return contexts[:, -1]
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["in parts", "by decision"])
-@pytest.mark.parametrize("name", ["union", "actionwise", "hashed", "gaussian", "replay", *BANDITS])
+@pytest.mark.parametrize("name", ["union", "actionwise", "items bandit", "hashed", "gaussian", "replay", *BANDITS])
 def test_threads_share_a_learner(name: str, whole: bool, eager_switches: None) -> None:
     """Every row is in the log once, with the propensity of its decision; and nothing breaks.
 

@@ -183,6 +183,40 @@ def test_plays_are_counted_by_id() -> None:
     assert isinstance(memory, ItemMemory)
 
 
+def test_an_incumbent_is_improved() -> None:
+    """The logger prefers what few like; its log shows that, and what is better."""
+    users, items, _, chances, uniforms = world(6, 1500, items=5)
+    generator = np.random.default_rng(0)
+    likely = np.exp(-0.5 * items[:, :, 0])
+    likely = 0.7 * likely / likely.sum(axis=1, keepdims=True) + 0.3 / 5
+    actions = np.array([generator.choice(5, p=p) for p in likely])
+    rows = np.arange(len(users))
+    pairs = list(zip(users, items, strict=True))
+    rewards = (uniforms[rows, actions] < chances[rows, actions]).astype(float)
+    log = o2pl.Interactions(pairs, actions, rewards, likely[rows, actions], (0, 1))
+    better = O2PL.from_incumbent(log, random_state=0)
+    assert better.improvement_.deploy
+    played = better.predict_proba(pairs).reshape(-1, 5)
+    assert (played * chances).sum(axis=1).mean() > (likely * chances).sum(axis=1).mean() + 0.05
+    better.update(better.act(*pairs[0]), 1.0)
+    found = o2pl.SafeImprovement(random_state=0).fit(log)
+    assert found.predict(pairs[:3]).shape == (3,)
+    described = str(o2pl.describe(log, "log"))
+    assert "a row of 3 numbers of the user, and one of 3 for each item" in described
+    assert 'policy="items"' in described
+
+
+def test_items_alone_with_the_policy_of_users_and_items() -> None:
+    generator = np.random.default_rng(0)
+    learner = Bandit(policy="items", random_state=0)
+    for _ in range(200):
+        items = generator.normal(size=(4, 2))
+        decision = learner.act(items)
+        learner.update(decision, float(items[decision.action, 1] > 0))
+    assert learner.log_.contexts.shared.shape == (200, 0)
+    assert learner.predict([np.array([[0.0, -2.0], [0.0, 2.0]])]).tolist() == [1]
+
+
 def test_a_user_of_another_width_or_none_is_refused_and_nothing_changes() -> None:
     users, items, *_ = rounds = world(5, 30)
     learner = Bandit(random_state=0)

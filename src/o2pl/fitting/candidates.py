@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from o2pl.contexts import Frame, Records, as_frame
+from o2pl.contexts.offers import kind_of_contexts
 from o2pl.contexts.schema import COMMON, Schema
 from o2pl.errors import InvalidInput
-from o2pl.features import Hashed, Standardise
+from o2pl.features import Hashed, Standardise, UserItems
 from o2pl.interactions import Interactions
 from o2pl.learners import O2PL, Bandit, GaussianO2PL, Member
 from o2pl.learners.base import BanditEstimator
@@ -46,7 +47,7 @@ def candidates_for(log: Interactions, reward_range: RewardRange, seed: int = 0) 
     if log.continuous:
         return _gaussian(log, known)
     kinds = _kinds(log.contexts)
-    if kinds[0] not in ("actionwise", "hashed actionwise"):
+    if kinds[0] not in ("actionwise", "items", "hashed actionwise"):
         known["n_actions"] = log.n_actions
     found: list[Candidate] = []
     wide = _width(log.contexts) > _WIDE
@@ -61,6 +62,8 @@ def candidates_for(log: Interactions, reward_range: RewardRange, seed: int = 0) 
 
 def _kinds(contexts: Any) -> list[str]:
     """How these contexts can be read."""
+    if kind_of_contexts(contexts) == "offer":
+        return ["items"]
     if isinstance(contexts, ActionSets):
         return ["hashed actionwise" if isinstance(contexts.values, SparseRows) else "actionwise"]
     if isinstance(contexts, SparseRows):
@@ -92,6 +95,7 @@ _CLASSES = {  # of O2PL
     "dense": ("linear", "quadratic"),
     "hashed": ("hashed",),
     "actionwise": ("actionwise",),
+    "items": ("items",),
     "hashed actionwise": ("hashed actionwise",),
 }
 
@@ -137,6 +141,7 @@ _BANDITS: dict[str, Callable[[dict[str, Any]], list[Candidate]]] = {
     "dense": _dense,
     "hashed": _hashed,
     "actionwise": lambda known: _sets("actionwise", Standardise(), known),
+    "items": lambda known: _sets("items", UserItems(), known),
     "hashed actionwise": lambda known: _sets("hashed actionwise", Hashed(), known),
 }
 

@@ -163,7 +163,7 @@ def _read_once(rows: Interactions, candidate: Candidate, readings: dict[Any, Int
     learner: Any = candidate.learner
     kind = (getattr(learner, "_action_sets", False), getattr(learner, "_hashed", None))
     if kind not in readings:
-        readings[kind] = replace(rows, contexts=learner._new_reader(None).rows(rows.contexts))
+        readings[kind] = replace(rows, contexts=learner._reader_for(rows).rows(rows.contexts))
     return readings[kind]
 
 

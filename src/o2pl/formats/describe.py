@@ -9,6 +9,7 @@ import numpy as np
 
 from o2pl.contexts import Frame, Records
 from o2pl.contexts.frames import KINDS
+from o2pl.contexts.offers import kind_of_contexts
 from o2pl.evaluation.calibration import FEWEST, propensity_calibration
 from o2pl.evaluation.diagnostics import drift
 from o2pl.evaluation.logs import with_numbers
@@ -48,7 +49,7 @@ def describe(log: Interactions, name: str = "LOG") -> Description:
         "drift": _drift(numbers, warnings),
     }
     sections["use"] = _uses(log, warnings)
-    kind = "hashed actionwise" if _sets(log) else "union"
+    kind = _POLICIES.get(kind_of_contexts(log.contexts), "union")
     low, high = _range(log)
     ends = f" --rewards {low:g},{high:g}"
     following = f"o2pl fit {name} --out model.o2pl{ends}"
@@ -56,6 +57,9 @@ def describe(log: Interactions, name: str = "LOG") -> Description:
         learner = f'o2pl.Bandit(policy="{kind}", reward_range=({low:g}, {high:g}))'
         sections["learn"] = (f'{learner}.fit(o2pl.read_log("{name}"))',)
     return Description(sections, tuple(warnings), following)
+
+
+_POLICIES = {"offer": "items", "matrix": "actionwise", "dictionaries": "hashed actionwise"}
 
 
 def _sets(log: Interactions) -> bool:
@@ -83,6 +87,9 @@ def _contexts(log: Interactions) -> tuple[str, ...]:
     if isinstance(contexts, Records):
         example = repr(contexts[0])
         return ("dictionaries", f"such as {example if len(example) < 160 else example[:157] + '...'}")
+    if isinstance(contexts, ActionSets) and contexts.shared is not None:
+        own = contexts.values.shape[1]
+        return (f"a row of {contexts.shared.shape[1]} numbers of the user, and one of {own} for each item",)
     if isinstance(contexts, ActionSets):
         return ("a row of numbers for each action",)
     return (f"rows of {contexts.shape[1]} numbers",)

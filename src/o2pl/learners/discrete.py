@@ -140,6 +140,8 @@ class DiscreteEstimator(Explained, BanditEstimator):
         fixed = self.n_actions is not None or self.actions is not None
         if kind == "matrix" and self.policy == "union" and fixed:
             kind = "row"  # many rows, where one was expected: it will be refused as that
+        if kind == "matrix" and any(isinstance(member.features, UserItems) for member in self._given_members()):
+            kind = "offer"  # to nobody in particular
         self._noticed = kind, None
 
     def _see(self, rows: Any) -> None:

@@ -170,7 +170,7 @@ class O2PL(DiscreteEstimator):
             exploration=exploration,
             random_state=random_state,
         )
-        reader = learner._reader
+        reader = learner._reader_for(contexts, actions, rewards, propensities)
         rows = learner._checked(contexts, actions, rewards, propensities, reader).with_ids()
         engine = learner._first_engine(reader, rows.contexts, None)
         engine.begin_at(rows, found.params_)

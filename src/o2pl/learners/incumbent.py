@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from statistics import NormalDist
 from typing import Any, NamedTuple, Self
@@ -23,9 +23,10 @@ import numpy as np
 
 from o2pl.action_names import Names
 from o2pl.contexts import ContextReader, Records, make_reader
+from o2pl.contexts.offers import kind_of_contexts as contexts_kind
 from o2pl.contexts.records import are_records
 from o2pl.errors import InvalidInput
-from o2pl.features import Hashed, Standardise
+from o2pl.features import Hashed, Standardise, UserItems
 from o2pl.interactions import Interactions, log_or_columns
 from o2pl.kernels.registry import featurise, n_inputs
 from o2pl.learners.member import LINEAR
@@ -182,6 +183,7 @@ class Learned:
 KINDS: dict[str, tuple[FeatureMap, bool]] = {
     "linear": (LINEAR, False),
     "actionwise": (Standardise(), True),
+    "items": (UserItems(), True),
     "hashed": (Hashed(), False),
     "hashed actionwise": (Hashed(), True),
 }
@@ -189,6 +191,8 @@ KINDS: dict[str, tuple[FeatureMap, bool]] = {
 
 def kind_of_contexts(contexts: Any) -> str:
     """Among `KINDS`: what a learner of these contexts would be called; dictionaries are read as rows of numbers."""
+    if contexts_kind(contexts) == "offer":
+        return "items"
     if are_records(contexts):
         records = contexts if isinstance(contexts, Records) else Records.of(contexts[:1])
         return "linear" if records.sizes is None else "hashed actionwise"
@@ -280,8 +284,12 @@ class SafeImprovement(Parameters):
         given, *_ = log_or_columns(contexts, actions, rewards, propensities)
         self.policy_, features, sets = self._kind(given)
         hashed = (features.bits, features.signed, features.interactions) if isinstance(features, Hashed) else None
-        reader = make_reader(None, sets, hashed)
+        reader = make_reader(None, sets, hashed, offers=isinstance(features, UserItems))
         rows = self._checked(reader, contexts, actions, rewards, propensities)
+        users: int | None = None
+        if isinstance(features, UserItems):
+            users = int(rows.contexts.shared.shape[1])
+            features = replace(features, shared=users)
         policy: Any = ActionWise()
         if not sets:
             K = check_count("n_actions", rows.n_actions if self.n_actions is None else self.n_actions)
@@ -302,7 +310,8 @@ class SafeImprovement(Parameters):
         self.verdicts_, self.verdict_, self.deploy_ = found, best, best.deploy
         self.baseline_ = float(to_reward(random_loss(rows.losses, rows.propensities), ends))
         self.n_actions_, self.actions_ = None if sets else policy.n_actions, () if sets else rows.action_names
-        self._reader = make_reader(n_inputs(rows.contexts), sets, hashed, schema=reader.schema)
+        width, offers = n_inputs(rows.contexts), users is not None
+        self._reader = make_reader(width, sets, hashed, schema=reader.schema, shared=users, offers=offers)
         return self
 
     def _kind(self, contexts: Any) -> tuple[str, FeatureMap, bool]:
@@ -347,8 +356,8 @@ class SafeImprovement(Parameters):
     ) -> Iterator[Learned]:
         """The clone, then a policy for each penalty."""
         contexts = rows.contexts
-        values = contexts.values if isinstance(contexts, ActionSets) else contexts
-        seen = features.observe(features.init(n_inputs(contexts)), values)
+        inputs = contexts.inputs if isinstance(contexts, ActionSets) else contexts
+        seen = features.observe(features.init(n_inputs(contexts)), inputs)
         X = featurise(features, seen, contexts)
         start = clone(policy, X, rows.actions, known)
         yield Learned(policy, features, seen, start)
