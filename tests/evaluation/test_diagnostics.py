@@ -173,3 +173,10 @@ def test_the_exponent_from_sampled_policies(monkeypatch: pytest.MonkeyPatch) -> 
             )
             slow = sum(moved[a] * (best[s, a] / moved[a] - 1) ** 2 for a in range(3))  # Var of π*/π under π
             assert variance[place, j] == pytest.approx(slow, rel=1e-3, abs=1e-6)
+
+
+def test_action_sets_have_no_column_that_moved() -> None:
+    generator = np.random.default_rng(0)
+    sets = ActionSets.of([generator.normal(size=(2, 2)) for _ in range(200)])
+    log = Interactions(sets, generator.integers(2, size=200), generator.random(200), np.full(200, 0.5))
+    assert drift(log, log.rewards).column == -1

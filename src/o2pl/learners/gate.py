@@ -97,7 +97,7 @@ def _unsupported(weights: Floats, who: str) -> str:
     short = mean < 1 - _SHORT - min(spread, 1 - 2 * _SHORT)
     if short or effective < min(_FEW, len(weights) / 50):
         return (
-            f"the log has no support for {who}: it hardly ever holds what that would do (weights average {mean:.2g}"
+            f"the log has no support for {who}: much of what that would do was never played (weights average {mean:.2g}"
             f" where 1 is expected, {len(weights):,} rows are worth {effective:,.0f})"
         )
     return ""
