@@ -85,7 +85,7 @@ def verdict(
     elif estimate < 0:
         reason = f"it seems to be worse. ({found})"
     else:
-        reason = f"the log does not show a gain that is surely above {-tolerance:g}: it takes more rows. ({found})"
+        reason = f"the log does not show a gain that is surely above {0 - tolerance:g}: it takes more rows. ({found})"
     return DeployVerdict(safe, estimate, bound, effective, reason)
 
 
