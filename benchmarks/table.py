@@ -14,6 +14,7 @@ from benchmarks import (
     machine,
     memory,
     policies,
+    prices,
     rounds,
     sparse,
     startup,
@@ -25,6 +26,7 @@ from benchmarks.default import NAME, learner
 from benchmarks.measure import Bench
 from benchmarks.peers import DRIVERS, PEERS
 from o2pl import O2PL
+from o2pl.environments.response import RESPONSES
 
 DEFAULT, SPECIAL, MORE_LOOPS = "The default learner", "Special settings", "More loops from Python"
 SIMULATIONS, BATCHES, HISTORIES = "Whole simulations", "Batches", "Long histories"
@@ -89,6 +91,10 @@ def _special() -> Rows:
     yield "loop_sparse", Bench(SPECIAL, what, VW_LOOP, sparse.loop, "≥ 2" + MORE, TINY)
     measure = partial(sparse.loop, text_ahead=True)
     yield "loop_sparse_text_ahead", Bench(MORE_LOOPS, what, AHEAD, measure, quick=TINY)
+    for world in RESPONSES:
+        what = f"`ContinuousBandit(bounds)`: {ACT}, a number between bounds, {world}, T = 3,000, CPU time"
+        measure = partial(prices.loop, world)
+        yield f"loop_continuous_{world}", Bench(SPECIAL, what, f"{VW_LOOP}, `--cats`", measure, "≥ 1.5" + MORE, TINY)
     for suffix, schedule, group in (("", "geometric", SPECIAL), ("_replay", "replay", MORE_LOOPS)):
         bars = {"gaussian": "≥ 1.5", "sparse": "≥ 2"} if group == SPECIAL else {}
         what = f"`GaussianO2PL()`: {ACT}, real-valued action, d = 20, T = 3,000, {schedule} schedule"

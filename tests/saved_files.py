@@ -52,6 +52,7 @@ KINDS: dict[str, tuple[Any, Any]] = {
     "hashed-actionwise": (lambda: o2pl.O2PL(policy="hashed actionwise", random_state=1), lists_of_words),
     "thresholds": (lambda: o2pl.O2PL.paper(policy=ThresholdClass((-1.0, 0.0, 1.0), 0.1), random_state=1), number),
     "continuous": (lambda: o2pl.ContinuousBandit((-3, 3), exploration=0.05, random_state=1), row),
+    "gaussian-bounds": (lambda: o2pl.GaussianO2PL(bounds=(-3, 3), heteroscedastic=True, random_state=1), row),
     "gaussian": (lambda: o2pl.GaussianO2PL(learn_scale=True, random_state=1), row),
 }
 

@@ -321,3 +321,24 @@ def test_an_any_time_gate_against_todays_rule() -> None:
     assert not unexplored
     assert "no support for the baseline" in unexplored.reason
     assert "exploration=0.05" in unexplored.reason
+
+
+def test_a_price_within_bounds() -> None:
+    generator = np.random.default_rng(0)
+    customers = generator.normal(size=(3000, 2))
+    would_pay = 12 + 2 * customers[:, 0] + generator.logistic(size=3000)
+    shop = o2pl.ContinuousBandit(bounds=(5, 20), reward_range=(0, 20), random_state=0)
+    earned = []
+    for customer, most in zip(customers, would_pay, strict=True):
+        price = shop.act(customer)
+        assert 5 < price.action < 20
+        paid = price.action if price.action < most else 0.0
+        shop.update(price, paid)
+        earned.append(paid)
+    best_single_price = max(np.mean(p * (p < would_pay)) for p in np.linspace(5, 20, 151))
+    assert np.mean(earned[-1000:]) > best_single_price + 0.3
+    for first, best in ((-1.5, 7.2), (0.0, 9.8), (1.5, 12.6)):  # where p σ(12 + 2x - p) is largest
+        assert abs(shop.predict([[first, 0.0]])[0] - best) < 1.5
+    with pytest.raises(o2pl.InvalidInput, match="clipped"):
+        shop.update(customers[0], 20.0, 0.0, 0.05)
+    assert len(shop.log_) == 3000

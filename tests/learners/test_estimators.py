@@ -67,6 +67,8 @@ LEARNERS: dict[str, Any] = {
     ),
     "continuous, window": lambda: o2pl.ContinuousBandit((-3, 3), schedule=o2pl.Geometric(window=40), random_state=1),
     "gaussian": lambda: o2pl.GaussianO2PL(centre=1.2, scale=0.5, random_state=1),
+    "gaussian, bounds": lambda: o2pl.GaussianO2PL(bounds=(-3, 3), random_state=1),
+    "gaussian, heteroscedastic": lambda: o2pl.GaussianO2PL(bounds=(-3, 3), heteroscedastic=True, random_state=1),
     "gaussian, scale learned": lambda: o2pl.GaussianO2PL(learn_scale=True, scale=0.5, random_state=3),
 }
 

@@ -29,6 +29,7 @@ from o2pl.environments.logged import (
     overlap,
 )
 from o2pl.environments.margin import Margin
+from o2pl.environments.response import RESPONSES, Response, ResponseRounds
 from o2pl.environments.rounds import TableRounds
 from o2pl.environments.single import SingleContext
 from o2pl.environments.structured import Drifting, Structured
@@ -74,6 +75,7 @@ SELECTION_TASKS: dict[str, DependentArms] = {"dependent-arms": DependentArms()}
 
 __all__ = [
     "LOGGED_TASKS",
+    "RESPONSES",
     "SELECTION_TASKS",
     "WORLDS",
     "Advertising",
@@ -94,6 +96,8 @@ __all__ = [
     "Overlap",
     "ParquetSet",
     "Pricing",
+    "Response",
+    "ResponseRounds",
     "SingleContext",
     "SoftmaxLogger",
     "Source",

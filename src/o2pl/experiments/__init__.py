@@ -12,6 +12,7 @@ from o2pl.experiments.bakeoff import BAKEOFF_TUNING
 from o2pl.experiments.classification import CLASSIFICATION
 from o2pl.experiments.engines import Local, Ray
 from o2pl.experiments.experiment import Cell, Experiment, Options, Size, Unit
+from o2pl.experiments.prices import PRICES_TUNING
 from o2pl.experiments.runner import Report, run
 from o2pl.experiments.store import results, seconds
 from o2pl.experiments.structures import STRUCTURES_TUNING
@@ -19,7 +20,13 @@ from o2pl.experiments.studies import STUDIES
 
 EXPERIMENTS: dict[str, Experiment] = {
     each.name: each
-    for each in (CLASSIFICATION, BAKEOFF_TUNING, STRUCTURES_TUNING, *(study.experiment for study in STUDIES))
+    for each in (
+        CLASSIFICATION,
+        BAKEOFF_TUNING,
+        STRUCTURES_TUNING,
+        PRICES_TUNING,
+        *(study.experiment for study in STUDIES),
+    )
 }
 
 __all__ = [

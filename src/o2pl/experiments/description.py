@@ -12,6 +12,7 @@ from typing import Any
 from o2pl.learners import O2PL, Bandit, ContinuousBandit, GaussianO2PL
 from o2pl.learners.params import Parameters
 from o2pl.learners.rivals.bootstrap import BootstrapEnsemble
+from o2pl.learners.rivals.cats import CATS
 from o2pl.learners.rivals.crm import SCRM
 from o2pl.learners.rivals.greedy import EpsilonGreedy, Uniform
 from o2pl.learners.rivals.inverse_gap import InverseGap
@@ -30,6 +31,7 @@ _CLASSES: dict[str, type[Parameters]] = {
         ContinuousBandit,
         GaussianO2PL,
         SCRM,
+        CATS,
         VowpalWabbit,
         EpsilonGreedy,
         InverseGap,
@@ -61,6 +63,6 @@ def decoded(params: Mapping[str, Any]) -> dict[str, Any]:
 
 def needed_extra(learner: object) -> str | None:
     """The extra that the learner needs."""
-    if isinstance(learner, VowpalWabbit):
+    if isinstance(learner, VowpalWabbit | CATS):
         return "vw"
     return "experiments" if isinstance(learner, BoostedTrees) else None

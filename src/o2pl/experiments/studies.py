@@ -10,6 +10,7 @@ from o2pl.experiments.offline_multiclass import OFFLINE_MULTICLASS
 from o2pl.experiments.offline_synthetic import OFFLINE_SYNTHETIC
 from o2pl.experiments.overlap import OVERLAP
 from o2pl.experiments.overlap_price import OVERLAP_PRICE
+from o2pl.experiments.prices import PRICES
 from o2pl.experiments.safe_improvement_study import SAFE_IMPROVEMENT
 from o2pl.experiments.schedules import COSTS_STUDY, SCHEDULES_STUDY
 from o2pl.experiments.scrm_table import SCRM_TABLE
@@ -34,4 +35,5 @@ STUDIES: tuple[Study, ...] = (
     COSTS_STUDY,
     STRUCTURES_STUDY,
     OVERLAP_PRICE,
+    PRICES,
 )

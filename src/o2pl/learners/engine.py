@@ -28,7 +28,7 @@ from o2pl.learners.decider import ActingMember, Decider, restored
 from o2pl.learners.finite_run import run_finite
 from o2pl.learners.items import NOTHING, ItemMemory, remembered
 from o2pl.learners.member import LINEAR, STRETCH, Member, MemberState, Seen
-from o2pl.learners.pending import Pending, append_row, is_read
+from o2pl.learners.pending import Pending, append_row, check_as_drawn, is_read
 from o2pl.learners.schedules import Schedule
 from o2pl.learners.shared_columns import SharedColumns
 from o2pl.learners.spread import Spread
@@ -216,7 +216,11 @@ class Engine:
         if self.log.action_sets and action >= entry.offsets[1]:
             check_actions([action], entry.sizes)  # says what is wrong
         if number is None:
-            number = self.pending.number_of(propensity)
+            decision = self.pending.told(propensity)
+            if decision is not None:
+                if self.log.continuous:
+                    check_as_drawn(action, decision)
+                number = decision.number
         with self.lock:
             if number is not None and not self.pending.drop(number):
                 self.check_new(number)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
 from o2pl.action_names import Names
-from o2pl.learners.continuous import ContinuousEstimator
+from o2pl.errors import InvalidInput
+from o2pl.learners.continuous import Bounds, ContinuousEstimator, check_bounds
 from o2pl.learners.engine import Engine, Parts
 from o2pl.learners.member import LINEAR, Member
 from o2pl.learners.schedules import as_schedule
@@ -17,6 +19,7 @@ from o2pl.log import Log
 from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.policies import Gaussian
 from o2pl.policies.sampling import UniformExploration
+from o2pl.policies.truncated import NARROWEST, WIDEST, Truncated
 from o2pl.protocols import FeatureMap, Floats
 from o2pl.validation import check_number, check_reward_range
 
@@ -25,12 +28,22 @@ from o2pl.validation import check_number, check_reward_range
 class GaussianO2PL(ContinuousEstimator):
     """Online pessimistic policy learning for a real-valued action: a ~ N(centre + θ·φ(x), scale²).
 
+    It has the paper's objective. Where you decide online and want the reward, begin with `ContinuousBandit`.
+
     Parameters
     ----------
+    bounds
+        The lowest and the highest action, or None. The normal distribution is cut there and scaled up to integrate to
+        1: all actions lie between them, and the propensity is their exact density.
+    distribution
+        "normal", or "log-normal", for prices: log a is normal; centre and scale are then those of log a.
     centre, scale
-        Mean and deviation of the actions before anything is learned; the scale stays unless `learn_scale`.
+        Mean and deviation of the actions before anything is learned. None: the middle of the bounds, or 0; a sixth of
+        their distance, or 1.
     learn_scale
-        Learn the deviation too.
+        Learn the deviation too. None: where there are bounds.
+    heteroscedastic
+        Learn a deviation that depends on the context.
     features
         The feature map; standardised contexts and an intercept unless said otherwise.
     control
@@ -40,9 +53,12 @@ class GaussianO2PL(ContinuousEstimator):
     """
 
     _: KW_ONLY
-    centre: float = 0.0
-    scale: float = 1.0
-    learn_scale: bool = False
+    bounds: Bounds | None = None
+    distribution: str = "normal"
+    centre: float | None = None
+    scale: float | None = None
+    learn_scale: bool | None = None
+    heteroscedastic: bool = False
     features: FeatureMap = LINEAR
     schedule: Any = "geometric"
     reward_range: tuple[float, float] = (0.0, 1.0)
@@ -61,25 +77,47 @@ class GaussianO2PL(ContinuousEstimator):
         return self._begun().decider.means(self._reader.rows(contexts))
 
     def nodes(self, contexts: Any) -> tuple[Floats, Floats]:
-        """Gauss-Hermite: exact for polynomials of degree ≤ 9 in the action."""
+        """Gauss-Hermite where the policy is normal: exact for polynomials of degree ≤ 9 in the action."""
+        if not isinstance(self._policy(), Gaussian):
+            return super().nodes(contexts)
         places, shares = np.polynomial.hermite_e.hermegauss(5)
         return self.predict(contexts)[:, None] + self.scale_ * places, shares / shares.sum()
 
     @property
     def scale_(self) -> float:
-        """The deviation with which it acts now."""
-        params = self._begun().members[0].params
-        return float(np.exp(params[-1])) if self.learn_scale else self.scale
+        """The deviation with which it acts now, before bounds cut it; of log a where that is normal."""
+        policy, params = self._policy(), self._begun().members[0].params
+        if isinstance(policy, Gaussian):
+            return policy.split(params)[1]
+        if policy.heteroscedastic:
+            raise AttributeError("scale_: it depends on the context, ask predict_moments(contexts)")
+        return policy.scale * float(np.exp(np.clip(params[-1], NARROWEST, WIDEST) if policy.learn_scale else 0.0))
+
+    def _policy(self) -> Gaussian | Truncated:
+        bounds = check_bounds(self.bounds)
+        if self.distribution not in ("normal", "log-normal"):
+            raise InvalidInput(f'distribution: found {self.distribution!r}, expected "normal" or "log-normal"')
+        log = self.distribution == "log-normal"
+        centre, scale = 0.0, 1.0
+        if bounds is not None:
+            if log and bounds[0] <= 0:
+                raise InvalidInput(f"bounds: found {bounds!r} for a log-normal policy, expected a lowest action > 0")
+            low, high = (math.log(end) for end in bounds) if log else bounds
+            centre, scale = (low + high) / 2, (high - low) / 6
+        centre = centre if self.centre is None else check_number("centre", self.centre)
+        scale = scale if self.scale is None else check_number("scale", self.scale, 0, open_low=True)
+        learned = bounds is not None if self.learn_scale is None else self.learn_scale
+        if bounds is None and not log and not self.heteroscedastic:
+            return Gaussian(centre, scale, learned)
+        return Truncated(centre, scale, learned, self.heteroscedastic, bounds, log)
 
     def _make_engine(self, width: int, n_actions: int | None, names: Names = ()) -> Engine:
-        check_number("centre", self.centre)
-        check_number("scale", self.scale, 0, open_low=True)
         if self.control is not None:
             check_number("control", self.control, 0, open_low=True, instead="None or ")
         objective = Pessimistic(
             self.penalty, self.clip, self.baseline, self.l2, p=self.p, beta=self.beta, delta=self.delta
         )
-        policy, schedule = Gaussian(self.centre, self.scale, self.learn_scale), as_schedule(self.schedule)
+        policy, schedule = self._policy(), as_schedule(self.schedule)
         parts = Parts([Member(self.features)], [policy], objective, schedule, self.control, 1.0, UniformExploration())
         log = Log(width, continuous=True, reward_range=check_reward_range(self.reward_range))
         return Engine(parts, self._new_reader(width), log, UniformStream(self.random_state))

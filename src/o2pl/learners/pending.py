@@ -12,6 +12,7 @@ import numpy as np
 
 from o2pl.contexts import ContextReader
 from o2pl.decisions import Decision
+from o2pl.errors import InvalidInput
 from o2pl.interactions import Interactions
 from o2pl.log import Log
 from o2pl.rows import ActionSets, SparseRows
@@ -32,13 +33,13 @@ class Pending:
         self._lock = threading.Lock()
         self._last: Decision | None = None  # that was moved
 
-    def number_of(self, propensity: Any) -> int | None:
-        """Of the newest decision, where this very number is its propensity: it was taken apart and told in parts."""
+    def told(self, propensity: Any) -> Decision | None:
+        """The newest decision, where this very number is its propensity: it was taken apart and told in parts."""
         try:
             newest: Decision | None = self.newest[-1]
         except IndexError:
             newest = self._last
-        return newest.number if newest is not None and propensity is newest[1] else None
+        return newest if newest is not None and propensity is newest[1] else None
 
     def get(self, number: int) -> Decision | None:
         self._index()
@@ -87,6 +88,19 @@ class Pending:
             context = contexts[0] if isinstance(contexts, np.ndarray) else contexts
             action = rows.action_names[action] if rows.action_names else action
             self.newest.append(Decision(action, propensity).keep(context, number))
+
+
+_ROUNDED = 1e-3  # by which an action may be rounded, as a share of 1 / density, the width of what is likely
+
+
+def check_as_drawn(action: float, decision: Decision) -> None:
+    """Refuses another real number than the one that the density was drawn with; one that was rounded may pass."""
+    if abs(action - decision.action) * decision.propensity > _ROUNDED:
+        raise InvalidInput(
+            f"action: found {action:g} with the density of {decision.action:g}, which was drawn. An action that was"
+            " clipped (or rounded much) afterwards has another density, or none at the ends: let the learner know the"
+            " bounds (bounds=), and tell what it decided"
+        )
 
 
 def is_read(context: Any) -> bool:

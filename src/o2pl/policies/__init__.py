@@ -9,6 +9,7 @@ from o2pl.policies.likelihood import log_likelihood, log_probabilities, probabil
 from o2pl.policies.mixture import UniformMixture
 from o2pl.policies.softmax import Softmax
 from o2pl.policies.sparse import SparseSoftmax
+from o2pl.policies.truncated import Truncated
 
 __all__ = [
     "ActionWise",
@@ -19,6 +20,7 @@ __all__ = [
     "Softmax",
     "SparseSoftmax",
     "ThresholdClass",
+    "Truncated",
     "UniformMixture",
     "log_likelihood",
     "log_probabilities",

@@ -1,0 +1,93 @@
+"""Vowpal Wabbit's CATS, for a real-valued action between bounds, through the real package (extra `vw`).
+
+Every round makes two examples of VW's text, as its Python tutorials do: one to decide, one to learn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+
+from o2pl.decisions import Decision
+from o2pl.extras import extra
+from o2pl.learners.params import Parameters
+from o2pl.learners.stream import UniformStream
+from o2pl.protocols import Seed
+from o2pl.validation import check_context, check_count, check_number, check_pair, check_reward, check_reward_range
+
+
+@dataclass(eq=False, repr=False)
+class CATS(Parameters):
+    """A tree over `leaves` discrete actions, smoothed: actions are uniform within a bandwidth around the one chosen.
+
+    Parameters
+    ----------
+    bounds
+        The lowest and the highest action.
+    leaves
+        Discrete actions.
+    bandwidth
+        Half the width of what is played around one, in distances between two of them.
+    epsilon
+        Share of decisions that are drawn anywhere between the bounds.
+    learning_rate
+        Of VW's updates.
+    interactions
+        Whether products of features are features too.
+    reward_range
+        The lowest and the highest reward there can be.
+    random_state
+        Seed, numpy Generator or None; draws VW's own seed.
+    """
+
+    bounds: tuple[float, float]
+    _: KW_ONLY
+    leaves: int = 16
+    bandwidth: float = 1.0
+    epsilon: float = 0.05
+    learning_rate: float = 0.5
+    interactions: bool = False
+    reward_range: tuple[float, float] = (0.0, 1.0)
+    random_state: Seed = None
+    _vw = None  # the workspace, once there is one
+
+    def arguments(self) -> str:
+        """The command line VW is given, without its seed."""
+        low, high = check_pair("bounds", self.bounds, "lowest action", "highest action")
+        leaves = check_count("leaves", self.leaves)
+        width = check_number("bandwidth", self.bandwidth, 0, open_low=True) * (high - low) / leaves
+        rate = check_number("learning_rate", self.learning_rate, 0, open_low=True)
+        given = f"--cats {leaves} --bandwidth {width:g} --min_value {low:g} --max_value {high:g}"
+        products = " --interactions ss" if self.interactions else ""
+        return f"{given} --epsilon {check_number('epsilon', self.epsilon, 0, 1):g} --learning_rate {rate:g}{products}"
+
+    def act(self, context: Any) -> Decision:
+        vw = self._begun()
+        example = vw.parse(_text(context), self._label)
+        action, density = vw.predict(example)
+        vw.finish_example(example)
+        return Decision(float(action), float(density))
+
+    def update(self, context: Any, action: float, reward: float, propensity: float) -> CATS:
+        vw, (low, high) = self._begun(), self._range
+        check_reward(reward, self._range)
+        example = vw.parse(f"ca {action}:{(high - reward) / (high - low)}:{propensity} {_text(context)}", self._label)
+        vw.learn(example)
+        vw.finish_example(example)
+        return self
+
+    def _begun(self) -> Any:
+        if self._vw is None:
+            with extra("vw", "Vowpal Wabbit as a rival"):
+                import vowpalwabbit
+            self._label, self._range = vowpalwabbit.LabelType.CONTINUOUS, check_reward_range(self.reward_range)
+            seed = int(UniformStream(self.random_state).next() * 2**31)
+            self._vw = vowpalwabbit.Workspace(f"{self.arguments()} --random_seed {seed} --quiet")
+        return self._vw
+
+
+def _text(context: Any) -> str:
+    row = context if isinstance(context, np.ndarray) else check_context(context)
+    return "|s " + " ".join(f"{i}:{x:.6g}" for i, x in enumerate(row.tolist()))

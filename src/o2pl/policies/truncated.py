@@ -1,0 +1,179 @@
+"""A normal policy within bounds, of a price, or whose width depends on the context.
+
+    u = a, or log a with `log`,     u ~ N(μ, s²), cut to [low, high] and scaled up to integrate to 1
+    μ = centre + θ·φ(x),            log s = log scale + ω, or + ω·φ(x) with `heteroscedastic`
+    log π(a|x) = -z²/2 - log s - ½ log 2π - log(Φ(β) - Φ(α)) (- log a)
+    z = (u - μ)/s,   α = (low - μ)/s,   β = (high - μ)/s
+
+Cut, not clipped: what lies beyond the bounds is not played at all. Clipped actions would pile up at the ends, where
+they have probabilities and no density, and importance weights would have to tell the two apart.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from o2pl.errors import InvalidInput
+from o2pl.features.basic import project
+from o2pl.policies.gaussian import LOG_SQRT_2PI
+from o2pl.protocols import Array, Floats, Pullback
+from o2pl.storage import storable
+
+NARROWEST, WIDEST = -1.0, 1.0  # of log(s / scale): narrower, it would settle before it has seen enough
+
+
+@storable
+@dataclass(frozen=True)
+class Truncated:
+    """Parameters: θ [d]; then ω: one number with `learn_scale`, [d] with `heteroscedastic`. centre, scale: of u."""
+
+    centre: float = 0.0
+    scale: float = 1.0
+    learn_scale: bool = False
+    heteroscedastic: bool = False
+    bounds: tuple[float, float] | None = None
+    log: bool = False
+    continuous = True
+
+    def __post_init__(self) -> None:
+        if self.log and self.bounds is not None and self.bounds[0] <= 0:
+            raise InvalidInput(f"bounds: found {self.bounds!r} for a log-normal policy, expected a lowest action > 0")
+
+    def n_params(self, n_features: int) -> int:
+        return n_features + (n_features if self.heteroscedastic else int(self.learn_scale))
+
+    def init(self, n_features: int, generator: np.random.Generator | None = None) -> Floats:
+        return np.zeros(self.n_params(n_features))
+
+    def scores(self, params: Floats, features: Floats) -> Floats:
+        """μ less the centre, and log(s / scale), of each row. [n, 2]"""
+        theta, omega = self._split(params, features.shape[1])
+        of_scale = omega if self.heteroscedastic else np.zeros_like(theta)
+        out = project(features.astype(np.float64), np.stack([theta, of_scale]), np.zeros(2))
+        if self.learn_scale and not self.heteroscedastic:
+            out[:, 1] = omega[0]
+        return out
+
+    def _split(self, params: Floats, width: int) -> tuple[Floats, Floats]:
+        return params[:width], params[width:]
+
+    def forward(self, params: Floats, features: Floats, actions: Array) -> tuple[Floats, Pullback]:
+        theta, omega = self._split(params, features.shape[1])
+        raw = features @ omega if self.heteroscedastic else np.full(len(actions), omega[0] if len(omega) else 0.0)
+        normal = self._normal(np.stack([features @ theta, raw], axis=1))
+        z = (self._u(actions) - normal.mean) / normal.scale
+        at_low, at_high = normal.ends
+        of_mean = (z + at_high - at_low) / normal.scale
+        of_scale = z**2 - 1 + normal.high * at_high - normal.low * at_low if self.bounds is not None else z**2 - 1
+        free = (raw > NARROWEST) & (raw < WIDEST)
+
+        def pullback(cotangent: Floats) -> Floats:
+            by_scale = cotangent * of_scale * free
+            parts = [(cotangent * of_mean) @ features]
+            if self.heteroscedastic:
+                parts.append(by_scale @ features)
+            elif self.learn_scale:
+                parts.append(np.array([by_scale.sum()]))
+            return np.concatenate(parts).astype(np.float64)
+
+        return normal.log_density(z) - (np.log(actions) if self.log else 0.0), pullback
+
+    def imitate(self, features: Floats, actions: Floats) -> Floats:
+        """Parameters likely to have drawn these actions, by least squares: near them, weights are near 1."""
+        X, params = features.astype(np.float64), self.init(features.shape[1])
+        u, width = self._u(actions), features.shape[1]
+        theta = np.linalg.solve(X.T @ X + 1e-3 * np.eye(width), X.T @ (u - self.centre))
+        params[:width] = theta
+        spread = float(np.std(u - self.centre - X @ theta))
+        if len(params) > width and spread > 0:
+            params[width] = min(max(math.log(spread / self.scale), NARROWEST), WIDEST)  # the constant comes first
+        return params
+
+    def _u(self, actions: Floats) -> Floats:
+        return np.log(actions) if self.log else np.asarray(actions)
+
+    def _normal(self, scores: Floats) -> _Normal:
+        mean, wide = scores.reshape(-1, 2).T
+        scale = self.scale * np.exp(np.clip(wide, NARROWEST, WIDEST))
+        bounds = self.bounds if self.bounds is None or not self.log else tuple(math.log(end) for end in self.bounds)
+        return _Normal(self.centre + mean, scale, bounds)
+
+    def moments(self, scores: Floats, params: Floats) -> tuple[Floats, Floats]:
+        """Mean and deviation of the action, [n] each."""
+        normal = self._normal(scores)
+        first, second = (normal.mean_of_exp(k) for k in (1, 2)) if self.log else normal.moments()
+        return first, np.sqrt(np.maximum(second - first**2, 0.0))
+
+    def density(self, scores: Floats, params: Floats, actions: Floats) -> Floats:
+        """0 beyond the bounds."""
+        normal, inside = self._normal(scores), np.ones(len(actions), bool)
+        if self.bounds is not None:
+            inside = (self.bounds[0] <= actions) & (actions <= self.bounds[1])
+        elif self.log:
+            inside = actions > 0
+        within = np.where(inside, actions, 1.0 if self.bounds is None else self.bounds[0])
+        z = (self._u(within) - normal.mean) / normal.scale
+        return np.where(inside, np.exp(normal.log_density(z)) / (within if self.log else 1.0), 0.0)
+
+    def sample(self, scores: Floats, params: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
+        """One action for each row of scores from one uniform number each, and its density."""
+        normal = self._normal(scores)
+        u = normal.quantiles(np.clip(uniforms, 1e-16, 1 - 1e-16))
+        actions = np.exp(u) if self.log else u
+        if self.bounds is not None:
+            low, high = self.bounds
+            actions = np.clip(actions, np.nextafter(low, high), np.nextafter(high, low))
+        return actions, self.density(scores, params, actions)
+
+
+class _Normal:
+    """N(mean, scale²) cut to `bounds`, row by row. Tails are kept as logarithms: a mean may lie far beyond a bound."""
+
+    def __init__(self, mean: Floats, scale: Floats, bounds: Any) -> None:
+        from scipy.special import log_ndtr, ndtri_exp  # here: scipy would double the time `import o2pl` takes
+
+        self.mean, self.scale, self.bounds, self._quantile = mean, scale, bounds, ndtri_exp
+        self.low = np.full(len(mean), -np.inf) if bounds is None else (bounds[0] - mean) / scale
+        self.high = np.full(len(mean), np.inf) if bounds is None else (bounds[1] - mean) / scale
+        self.flip = self.low > 0  # then the mirror image has the smaller numbers
+        left, right = np.where(self.flip, -self.high, self.low), np.where(self.flip, -self.low, self.high)
+        self.log_left, log_right = log_ndtr(left), log_ndtr(right)
+        with np.errstate(divide="ignore"):
+            self.log_mass = log_right + np.log1p(-np.exp(np.minimum(self.log_left - log_right, 0.0)))
+
+    def log_density(self, z: Floats) -> Floats:
+        return np.asarray(-0.5 * z**2 - np.log(self.scale) - LOG_SQRT_2PI - self.log_mass)
+
+    @property
+    def ends(self) -> tuple[Floats, Floats]:
+        """φ(α) and φ(β) over the mass between them."""
+        if self.bounds is None:
+            return np.zeros(len(self.mean)), np.zeros(len(self.mean))
+        low, high = (np.exp(-0.5 * end**2 - LOG_SQRT_2PI - self.log_mass) for end in (self.low, self.high))
+        return low, high
+
+    def quantiles(self, uniforms: Floats) -> Floats:
+        share = np.where(self.flip, 1 - uniforms, uniforms)
+        z = self._quantile(np.minimum(np.logaddexp(self.log_left, np.log(share) + self.log_mass), 0.0))
+        return np.asarray(self.mean + self.scale * np.where(self.flip, -z, z))
+
+    def moments(self) -> tuple[Floats, Floats]:
+        """E[u] and E[u²]."""
+        at_low, at_high = self.ends
+        first = at_low - at_high  # E[z]
+        second = np.ones(len(first))
+        if self.bounds is not None:
+            second = 1 + self.low * at_low - self.high * at_high
+        return (
+            self.mean + self.scale * first,
+            self.mean**2 + 2 * self.mean * self.scale * first + self.scale**2 * second,
+        )
+
+    def mean_of_exp(self, power: int) -> Floats:
+        """E[e^(power u)]: that of a normal whose mean is moved by power s², over the mass between the bounds."""
+        moved = _Normal(self.mean + power * self.scale**2, self.scale, self.bounds)
+        return np.asarray(np.exp(power * self.mean + (power * self.scale) ** 2 / 2 + moved.log_mass - self.log_mass))
