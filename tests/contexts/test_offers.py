@@ -8,7 +8,15 @@ import pytest
 import o2pl
 from o2pl import Interactions, Offer
 from o2pl.contexts import OfferReader
-from o2pl.contexts.offers import allowed_actions, as_offer, codes_of, kind_of_context, kind_of_contexts
+from o2pl.contexts.offers import (
+    allowed_actions,
+    as_offer,
+    codes_of,
+    kind_of_context,
+    kind_of_contexts,
+    offered,
+    placed,
+)
 from o2pl.decisions import number_of
 
 USER, ITEMS = np.array([1.0, 2.0]), np.arange(12.0).reshape(4, 3)
@@ -147,6 +155,13 @@ def test_a_log_of_offers() -> None:
     assert (words.actions.tolist(), words.contexts.sizes.tolist()) == ([2], [3])
     assert words.slots is not None
     assert words.slots.tolist() == [1]
+
+
+def test_places_and_actions() -> None:
+    offers = [Offer(USER, ITEMS, ids=list("abcd"), exclude=["a"]), Offer(USER, ITEMS, ids=list("efgh"))]
+    assert placed(offers, ["c", "e"]).tolist() == [1, 0]
+    assert offered(offers, [1, 0]).tolist() == ["c", "e"]
+    assert offered([(USER, ITEMS)], [2]).tolist() == [2]
 
 
 def test_allowed_actions() -> None:

@@ -11,6 +11,7 @@ import pytest
 from pyarrow import parquet
 from tests.formats.vw_logs import events, learned, real_events, slot_events, write_events
 
+import o2pl
 from o2pl import InvalidInput
 from o2pl.contexts.sets import split_set
 from o2pl.formats.bad import BadRows
@@ -126,6 +127,21 @@ def test_bad_lines_are_named_and_may_be_left_out(name: str) -> None:
     (table,) = read_dsjson([line.encode() for line in lines], bad)
     assert table["event_id"].to_pylist() == ["e1", "e3"]
     assert len(bad.found) == 1
+
+
+def test_lists_are_learned_from_and_evaluated() -> None:
+    """Whoever likes a colour clicks on its items in the first slot; nobody looks at the second."""
+    log = log_of(table_of(slot_events(300)), BadRows("log"), reward_range=(0, 1))
+    learner = o2pl.Bandit(random_state=0).fit(log[:400])
+    found = o2pl.evaluate_lists(log[400:], learner, baseline="logged", at_any_time=True)
+    assert found.n == 100
+    assert found.slots[0].value > 0.8
+    assert found.slots[1].value == 0
+    assert found.differences[0].value > 0.2
+    event = slot_events(3)[2]["c"]
+    first, second = learner.act({"User": event["User"]}, event["_multi"], slots=2).actions
+    assert event["_multi"][first]["Item"]["colour"] == event["User"]["likes"]
+    assert first != second
 
 
 def test_a_log_to_learn_from() -> None:

@@ -132,6 +132,9 @@ def test_a_decision_says_the_id_and_updates_take_it() -> None:
     other.update(Offer(users[0], items[0], ids=words, exclude=words[:5]), decision.action, 1.0, decision.propensity)
     third = Bandit(random_state=0)
     third.update(decision, 1.0)  # in another process
+    assert learner.predict([Offer(users[0], items[0], ids=words)])[0] in words
+    plain = Bandit(random_state=0).update(users[0], items[0], place + 5, 1.0, decision.propensity)
+    assert plain.log_.actions.tolist() == [place + 5]
     for one in (learner, other, third):
         assert one.log_.actions.tolist() == [place]
         assert one.log_.contexts.sizes.tolist() == [15]

@@ -8,6 +8,7 @@ from o2pl.errors import InvalidInput
 from o2pl.policies.sampling import (
     CountBonus,
     UniformExploration,
+    acting_among,
     acting_numbers,
     acting_parts,
     acting_row,
@@ -20,6 +21,7 @@ from o2pl.policies.sampling import (
     mix_uniform,
     sharpen,
     softmax_in_place,
+    with_bonus,
 )
 from o2pl.protocols import Explored
 
@@ -140,3 +142,22 @@ def test_acting_numbers_are_taken_apart_again() -> None:
     none = acting_parts(acting_numbers(shares, 7.0, Explored(0.0, np.empty(0), np.empty(0))), 2, 3)
     np.testing.assert_array_equal(none.bonus, np.zeros(3))
     np.testing.assert_array_equal(none.share, np.full(3, 1 / 3))
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_only_some_actions_may_be_played(shared: bool) -> None:
+    """Mixture, bonus, sharpness and ε of those that are left, as if there were no others."""
+    generator = np.random.default_rng(0)
+    scores, allowed = generator.normal(size=(2, 5)), np.array([0, 3, 4])
+    bonus, share = generator.normal(size=5), generator.dirichlet(np.ones(5)) if shared else np.empty(0)
+    acting = acting_numbers(np.array([0.2, 0.8]), 3.0, Explored(0.1, bonus, share))
+    pi = np.empty(3)
+    acting_row(scores[:, allowed].copy(), acting_among(acting, 2, allowed), pi)
+    own = np.exp(scores[:, allowed]) / np.exp(scores[:, allowed]).sum(axis=1, keepdims=True)
+    sharp = (np.array([0.2, 0.8]) @ own * np.exp(bonus[allowed])) ** 3
+    mixed = share[allowed] / share[allowed].sum() if shared else 1 / 3
+    np.testing.assert_allclose(pi, 0.9 * sharp / sharp.sum() + 0.1 * mixed, rtol=1e-12)
+    plain = acting_numbers(np.array([0.2, 0.8]), 3.0, Explored(0.1, np.empty(0), np.empty(0)))
+    np.testing.assert_array_equal(
+        with_bonus(plain, 2, bonus), acting_numbers(np.array([0.2, 0.8]), 3.0, Explored(0.1, bonus, np.empty(0)))
+    )

@@ -254,6 +254,14 @@ def placed(contexts: Any, actions: Any) -> Any:
     return actions
 
 
+def offered(contexts: Any, places: Sequence[int]) -> Array:
+    """Places among the items of each context, as the actions of those that are an `Offer`: the reverse of `placed`."""
+    if isinstance(contexts, list | tuple) and any(isinstance(one, Offer) for one in contexts):
+        pairs = zip(contexts, places, strict=True)
+        return np.array([one.action(place) if isinstance(one, Offer) else place for one, place in pairs])
+    return np.array(places, np.int64)
+
+
 def _said(value: Any) -> str:
     if value is None or (isinstance(value, Sequence | Mapping) and not len(value)):
         return "nothing"

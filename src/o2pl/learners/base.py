@@ -120,15 +120,22 @@ class BanditEstimator(Parameters, ABC):
     def update(self, decision: Decision | str, /, *, reward: float) -> Self: ...
     @overload
     def update(self, context: Any, action: Any, reward: float, propensity: float) -> Self: ...
-    def update(self, context: Any, action: Any = None, reward: Any = None, propensity: Any = None) -> Self:
+    @overload
+    def update(self, user: Any, items: Any, action: Any, reward: float, propensity: float, /) -> Self: ...
+    def update(
+        self, context: Any, action: Any = None, reward: Any = None, propensity: Any = None, last: Any = None
+    ) -> Self:
         """Learn from one decision and its reward, however long ago it was made, in any order.
 
         `update(decision, reward)`, with what `act` returned or its `id`; of the last decisions without a reward, at
         least 10,000, the learner keeps the contexts. A decision is told once: a second reward is refused. Or
-        `update(context, action, reward, propensity)`, the propensity being that of the decision; a user and items are
-        one context, the pair (user, items). A list takes a reward for each slot, or one for the whole.
+        `update(context, action, reward, propensity)`, the propensity being that of the decision; of a user and items,
+        `update(user, items, action, reward, propensity)`. A list takes a reward for each slot, or one for the whole.
         """
-        if isinstance(context, ListDecision) or isinstance(action, list | tuple | np.ndarray) or listed_ids(context):
+        if last is not None:
+            context, action, reward, propensity = (context, action), reward, propensity, last
+        several = isinstance(action, list | tuple) or (isinstance(action, np.ndarray) and action.ndim > 0)
+        if several or isinstance(context, ListDecision) or listed_ids(context):
             return self._update_list(context, action, reward, propensity)
         number = None
         if propensity is None:

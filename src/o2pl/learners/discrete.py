@@ -11,7 +11,7 @@ import numpy as np
 
 from o2pl.action_names import Names, are_words, check_names, names_in, numbers_of, renumbered
 from o2pl.contexts import ContextReader, make_reader
-from o2pl.contexts.offers import allowed_actions, kind_of_context, kind_of_contexts
+from o2pl.contexts.offers import allowed_actions, kind_of_context, kind_of_contexts, offered
 from o2pl.contexts.sets import offer_of
 from o2pl.decisions import Decision, ListDecision, listed_ids
 from o2pl.errors import InvalidInput
@@ -119,11 +119,12 @@ class DiscreteEstimator(Explained, BanditEstimator):
         return self._begun().decider.probabilities(self._reader.rows(contexts))
 
     def predict(self, contexts: Any) -> Array:
-        """The likeliest action of each context, by its name where actions have names. [n]"""
+        """The likeliest action of each context, by its name (the item's id) where actions have names. [n]"""
         rows = self._reader.rows(contexts)
         probabilities = self._begun().decider.probabilities(rows)
         if isinstance(rows, ActionSets):
-            return np.array([int(np.argmax(one)) for one in np.split(probabilities, rows.offsets[1:-1])])
+            places = [int(np.argmax(one)) for one in np.split(probabilities, rows.offsets[1:-1])]
+            return offered(contexts, places)
         likeliest = np.asarray(probabilities.argmax(axis=1))
         return np.array(self.actions_)[likeliest] if self.actions_ else likeliest
 
