@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import peers
-from benchmarks.measure import Row, Skipped, Task, rates
+from benchmarks.measure import Row, Skipped, Task, of_pairs, rates
 from o2pl.evaluation.estimators import Estimate, EstimatorSettings, Stream, estimator_input
-from o2pl.interactions import BLOCK
+from o2pl.evaluation.evaluate import evaluate
+from o2pl.interactions import BLOCK, Interactions
 
 Tables = dict[str, NDArray[Any]]
 RESAMPLES = 100
@@ -85,6 +86,52 @@ def speed(n: int = 10_000_000, peer_rows: int = 100_000) -> Row:
         for name, value, mine in zip(NAMES, values, ours(small), strict=True)
     )
     return row._replace(note=f"OBP's values and ours on the peer's {peer_rows:,} rows: {means}.")
+
+
+def softmax_log(n: int, n_actions: int = 10, d: int = 10) -> tuple[Interactions, NDArray[Any]]:
+    """A log with contexts, and the probabilities of a policy in its rows."""
+    generator = np.random.default_rng(0)
+    contexts = generator.normal(size=(n, d)).astype(np.float32)
+    logger, policy = (_softmax(contexts @ generator.normal(0, 0.5, (d, n_actions))) for _ in range(2))
+    logger = 0.8 * logger + 0.2 / n_actions
+    actions = (logger.cumsum(axis=1) < generator.random(n)[:, None]).sum(axis=1).clip(max=n_actions - 1)
+    rewards = (generator.random(n) < 0.3 / (1 + np.exp(-contexts[:, 0] * (actions % 2)))).astype(np.float64)
+    propensities = logger[np.arange(n), actions]
+    return Interactions(contexts, actions, rewards, propensities, (0.0, 1.0), n_actions), policy
+
+
+def _softmax(scores: NDArray[Any]) -> NDArray[Any]:
+    shares = np.exp(scores)
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+
+def whole(n: int = 1_000_000, repeats: int = 3) -> Row:
+    """CPU seconds of `evaluate` with all its estimators, tests and a baseline; beside a tenth of the rows."""
+    sides = [softmax_log(rows) for rows in (n, n // 10)]
+
+    def task(log: Interactions, policy: NDArray[Any]) -> float:
+        start = time.process_time()
+        evaluate(log, policy, baseline="logged")
+        return time.process_time() - start
+
+    task(*sides[1])
+    return of_pairs([(task(*sides[0]), task(*sides[1])) for _ in range(repeats)], "CPU s")
+
+
+def candidates(n: int = 100_000, repeats: int = 3) -> Row:
+    """CPU seconds of 100 candidates on one log, beside ten; the policies' own time is outside."""
+    log, policy = softmax_log(n)
+    played = policy[np.arange(n), log.actions]
+    generator = np.random.default_rng(1)
+    given = {f"policy {k}": np.clip(played * generator.uniform(0.8, 1.2, n), 0, 1) for k in range(100)}
+
+    def task(count: int) -> float:
+        start = time.process_time()
+        evaluate(log, dict(list(given.items())[:count]))
+        return time.process_time() - start
+
+    task(10)
+    return of_pairs([(task(100), task(10)) for _ in range(repeats)], "CPU s")
 
 
 def memory(n: int = 10_000_000) -> float:

@@ -219,6 +219,11 @@ def _evaluation() -> Rows:
     what = "rows of a log through IPS, SNIPS and DR with intervals"
     tiny = {"n": 5000, "peer_rows": 500}
     yield "evaluate_1e7", Bench(EVALUATION, what, "OBP's bootstrap", evaluation.speed, "≥ 20", tiny)
+    what = "`evaluate`, all estimators, tests and a baseline, 1e6 rows, d = 10, K = 10: CPU time"
+    few = {"n": 2000, "repeats": 1}
+    yield "evaluate_1e6x10", Bench(EVALUATION, what, "1e5 rows", evaluation.whole, "value ≤ 3", few)
+    what = "`evaluate` of 100 candidates on one log of 1e5 rows, K = 10: CPU time"
+    yield "evaluate_candidates", Bench(EVALUATION, what, "ten candidates", evaluation.candidates, "≤ 2", few)
     for name, world, peer, bar in (
         ("width_plugin", "clipped weights", "plugin / published plug-in", "≤ 1.02"),
         ("width_betting", "clipped weights", "betting / published betting", "≤ 1.02"),

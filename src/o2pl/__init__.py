@@ -18,6 +18,7 @@ from o2pl.ahead import warm_up
 from o2pl.contexts import Offer
 from o2pl.decisions import Decision, ListDecision
 from o2pl.errors import InvalidInput, MissingExtra
+from o2pl.evaluation.candidates import Candidates
 from o2pl.evaluation.evaluate import evaluate
 from o2pl.evaluation.lists import ListEvaluation, evaluate_lists
 from o2pl.evaluation.propensities import estimate_propensities
@@ -53,6 +54,7 @@ __all__ = [
     "O2PL",
     "ActionSets",
     "Bandit",
+    "Candidates",
     "Change",
     "ConfidenceSequence",
     "ContinuousBandit",

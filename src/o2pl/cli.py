@@ -247,11 +247,16 @@ Example:
 
 `o2pl evaluate log.parquet --policy model.o2pl --baseline logged --rewards 0,1` compares a saved learner with whoever
 made the log.
+
+`o2pl evaluate log.parquet --policy a.o2pl --policy b.o2pl --policy logged --rewards 0,1` says which is best, which are
+surely worse, and how many more rows it takes to know.
 """,
 )
 def evaluate_policy(
     log: log_commands.Log,
-    policy: Annotated[str, typer.Option(help="A saved learner, `uniform` or `logged`.")],
+    policy: Annotated[
+        list[str], typer.Option(help="A saved learner, `uniform` or `logged`; given several times, which is best?")
+    ],
     baseline: Annotated[
         str | None, typer.Option(help="What to compare with: `uniform`, `logged` or a saved learner.")
     ] = None,
@@ -273,6 +278,12 @@ def evaluate_policy(
             " not match the actions."
         ),
     ] = "auto",
+    segments: Annotated[
+        str | None, typer.Option(help="With several policies: a column of the context; each of its values by itself.")
+    ] = None,
+    rows_per_day: Annotated[
+        float | None, typer.Option(help="With several policies: to say in how many days it will be decided.")
+    ] = None,
     skip_bad: log_commands.SkipBad = 0,
 ) -> None:
     """Would this policy have been better, and how sure are we? A table, warnings in plain words, and a picture."""
@@ -283,7 +294,10 @@ def evaluate_policy(
     with _said_plainly():
         ends = None if rewards is None else command.reward_range(rewards)
         found = log_commands.read_and_say(log, ends, skip_bad, need_propensities=False)
-        command.evaluate_files(found, policy, baseline, at_any_time, delta, figure, Console(), propensities)
+        of_several = (segments, rows_per_day)
+        command.evaluate_files(
+            found, policy, baseline, at_any_time, delta, figure, Console(), propensities, *of_several
+        )
 
 
 app.command(

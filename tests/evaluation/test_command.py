@@ -109,3 +109,15 @@ def test_a_log_without_propensities_is_evaluated_with_estimates(files: Path) -> 
     assert "No column of propensities" in described.output
     with pytest.raises(o2pl.InvalidInput, match="need_propensities=False"):
         o2pl.read_log("without.parquet")
+
+
+def test_several_policies_are_candidates(files: Path) -> None:
+    policies = ("--policy", "model.o2pl", "--policy", "uniform", "--policy", "logged")
+    done = call("log.parquet", *policies, "--rewards", "0,1", "--segments", "x9")
+    assert done.exit_code == 2
+    assert "segments: found 'x9'" in done.output
+    done = call("log.parquet", *policies, "--rewards", "0,1", "--rows-per-day", "100")
+    assert done.exit_code == 0, done.output
+    assert "model.o2pl" in done.output
+    assert "leads" in done.output
+    assert (files / "evaluation.png").stat().st_size > 5_000

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from o2pl.errors import InvalidInput, nearest
+from o2pl.evaluation import candidates_report
+from o2pl.evaluation.candidates import Candidates
 from o2pl.evaluation.evaluate import evaluate
 from o2pl.evaluation.figures import save_evaluation
 from o2pl.evaluation.render import as_table, summary_lines
@@ -39,22 +42,28 @@ def reward_range(text: str) -> tuple[float, float]:
 
 def evaluate_files(
     log: Interactions,
-    policy: str,
+    policies: Sequence[str],
     baseline: str | None,
     at_any_time: bool,
     delta: float,
     figure: Path | None,
     console: Any,
     propensities: str = "auto",
-) -> Evaluation:
+    segments: str | None = None,
+    rows_per_day: float | None = None,
+) -> Evaluation | Candidates:
     """Evaluate, print and draw: into `figure`, or else `evaluation.png`, which is left out where it cannot be drawn."""
     if figure is not None:
         require_extra("plots", "drawing figures")
     against = None if baseline is None else named_policy(baseline, "baseline")
     settings: Any = {"at_any_time": at_any_time, "delta": delta, "propensities": propensities}
-    found = evaluate(log, named_policy(policy), baseline=against, **settings)
-    console.print(as_table(found))
-    for line in ("", *summary_lines(found)):
+    settings |= {"segments": segments, "rows_per_day": rows_per_day}
+    given = {name: named_policy(name) for name in policies}
+    asked: Any = given if len(given) > 1 else next(iter(given.values()))
+    found: Evaluation | Candidates = evaluate(log, asked, baseline=against, **settings)
+    console.print(candidates_report.as_table(found.overall) if isinstance(found, Candidates) else as_table(found))
+    lines = candidates_report.summary_lines(found) if isinstance(found, Candidates) else summary_lines(found)
+    for line in ("", *lines):
         console.print(line, highlight=False, markup=False)
     if figure is None and missing("plots"):
         drawn = f"not drawn; to draw it: {install_command('plots')}"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from o2pl.action_names import places_of
 from o2pl.errors import InvalidInput
 from o2pl.evaluation import findings
 from o2pl.evaluation.calibration import Calibration, propensity_calibration
+from o2pl.evaluation.candidates import Candidates, as_candidates, evaluate_candidates
 from o2pl.evaluation.comparison import Comparison, compare, linear_rows, value_sequence
 from o2pl.evaluation.diagnostics import (
     clip_fraction,
@@ -46,6 +47,18 @@ from o2pl.validation import RewardRange
 PropensityChoice = Literal["auto", "logged", "estimated"]
 
 
+@overload
+def evaluate(
+    log: Any, policy: Mapping[str, Any] | list[Any], *, baseline: Any = None, at_any_time: bool = False,
+    estimators: Sequence[str] | None = None, delta: float = 0.05, reward_range: RewardRange | None = None,
+    propensities: PropensityChoice = "auto", segments: Any = None, rows_per_day: float | None = None, seed: Seed = 0,
+) -> Candidates: ...  # fmt: skip
+@overload
+def evaluate(
+    log: Any, policy: Any, *, baseline: Any = None, at_any_time: bool = False,
+    estimators: Sequence[str] | None = None, delta: float = 0.05, reward_range: RewardRange | None = None,
+    propensities: PropensityChoice = "auto", segments: Any = None, rows_per_day: float | None = None, seed: Seed = 0,
+) -> Evaluation: ...  # fmt: skip
 def evaluate(
     log: Any,
     policy: Any,
@@ -56,8 +69,10 @@ def evaluate(
     delta: float = 0.05,
     reward_range: RewardRange | None = None,
     propensities: PropensityChoice = "auto",
+    segments: Any = None,
+    rows_per_day: float | None = None,
     seed: Seed = 0,
-) -> Evaluation:
+) -> Evaluation | Candidates:
     """The value of a policy from a log, with intervals at level 1 - δ, checks of the log, and a comparison.
 
     `log` is `Interactions` (such as `read_log` returns), a learner (its own log), a `Log`, or a tuple of four columns:
@@ -74,8 +89,20 @@ def evaluate(
     `propensities`: the logged ones, or estimates from the contexts. "auto" takes the logged ones unless there are none
     or they do not match the actions. With estimates, `result.sensitivity` says how wrong they may be: what the answer
     is if the true odds are off by at most a factor Γ, and the Γ at which the verdict flips.
+
+    Several policies at once, a list or a dictionary of names, give `Candidates`: intervals that hold together and at
+    any time, who leads, who is surely worse, the same by `segments` (a label for each row, or a context's column), and
+    how many more rows it takes to decide (days, with `rows_per_day`). A `baseline` is one more candidate.
     """
+    several = as_candidates(policy)
+    if several is not None:
+        if baseline is not None:
+            several[baseline if isinstance(baseline, str) else "baseline"] = baseline
+        of_log: Any = {"delta": delta, "reward_range": reward_range, "seed": seed}
+        return evaluate_candidates(log, several, segments=segments, rows_per_day=rows_per_day, **of_log)
     check_delta(delta)
+    if segments is not None:
+        raise InvalidInput("segments: found them with one policy, expected several: evaluate(log, {name: policy, ...})")
     if propensities not in ("auto", "logged", "estimated"):
         raise InvalidInput(f"propensities: found {propensities!r}, expected 'auto', 'logged' or 'estimated'")
     given = with_names(as_log(log, reward_range), policy, baseline)

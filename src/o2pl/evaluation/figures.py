@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from o2pl.drawing import new_figure, write_figure
+from o2pl.evaluation.candidates import Candidates
 from o2pl.evaluation.lists import ListEvaluation
 from o2pl.evaluation.results import Evaluation
 
@@ -62,10 +63,10 @@ def draw_lists(found: ListEvaluation) -> Figure:
     return figure
 
 
-def save_evaluation(found: Evaluation, path: Path) -> Path:
+def save_evaluation(found: Evaluation | Candidates, path: Path) -> Path:
     """As the name's ending says, PNG without one; the same evaluation makes the same bytes."""
     target = path if path.suffix else path.with_suffix(".png")
-    write_figure(draw_evaluation(found), target)
+    write_figure(found.figure(), target)
     return target
 
 

@@ -1,0 +1,281 @@
+"""Several policies on one log: which is best, which are surely worse, and how many more rows it takes to know.
+
+All statements hold together, at every row of the log at once, with probability ≥ 1 - δ. Half of δ goes to the intervals
+of the J values (δ/2J each), half to the differences of all J(J - 1) ordered pairs, so that the leader may be
+chosen after the fact. A difference is taken row by row: what two policies share cancels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from o2pl.contexts import Frame
+from o2pl.errors import InvalidInput
+from o2pl.evaluation import findings
+from o2pl.evaluation.calibration import propensity_calibration
+from o2pl.evaluation.estimators import EstimatorInput, estimate
+from o2pl.evaluation.intervals import check_delta
+from o2pl.evaluation.logs import as_log, with_numbers
+from o2pl.evaluation.reward_models import fit_rewards
+from o2pl.evaluation.sequences import confidence_sequence, weighted_sequence
+from o2pl.evaluation.values import columns_of
+from o2pl.interactions import Interactions
+from o2pl.learners.targets import as_target, with_names
+from o2pl.objectives.improvement import improvement_values
+from o2pl.objectives.weights import effective_sample_size
+from o2pl.protocols import Array, Seed
+from o2pl.theory.betting import betting_lower
+from o2pl.validation import RewardRange, check_number
+
+_FEWEST = 30  # rows of a segment below which nothing is said of it
+_SLACK = 1.1  # for the logarithms in any-time widths, which grow a little with the rows
+
+
+@dataclass(frozen=True)
+class CandidateValue:
+    """One policy. The interval, and what is said of the leader, hold with those of all others at once."""
+
+    name: str
+    value: float  # DR; self-normalised where π is known at the logged actions only
+    low: float
+    high: float
+    behind: float  # the leader is better by at least this, surely; 0 for the leader
+    gap: float  # and by this as estimated
+    effective: float  # effective sample size
+    out_at: int | None  # the row from which on it is surely worse than the leader; None: it is not
+
+    @property
+    def eliminated(self) -> bool:
+        return self.out_at is not None
+
+
+@dataclass(frozen=True, eq=False)
+class Contest:
+    """The candidates on some rows, the leader first, then by value."""
+
+    rows: str  # which: "all", or a segment
+    n: int
+    candidates: tuple[CandidateValue, ...]
+
+    @property
+    def leader(self) -> CandidateValue:
+        return self.candidates[0]
+
+    @property
+    def left(self) -> tuple[CandidateValue, ...]:
+        """Those that may still be the best."""
+        return tuple(one for one in self.candidates if not one.eliminated)
+
+    @property
+    def decided(self) -> bool:
+        return len(self.left) == 1
+
+    @property
+    def rows_needed(self) -> float:
+        """More rows until all others are surely worse, if differences stay as estimated: widths fall as 1/√n."""
+        needed = [more_rows(one.gap, one.gap - one.behind, self.n) for one in self.left[1:]]
+        return max(needed, default=0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """What `evaluate` found of several policies. Printed, it is a table; `figure()` draws it."""
+
+    overall: Contest
+    segments: tuple[Contest, ...]
+    delta: float
+    warnings: tuple[str, ...]
+    doubt: str = ""
+    rows_per_day: float | None = None
+
+    @property
+    def best(self) -> str:
+        """The name of the policy that leads."""
+        return self.overall.leader.name
+
+    @property
+    def verdict(self) -> str:
+        if self.doubt:
+            return f"nothing can be said: {self.doubt}"
+        sure = f"with {1 - self.delta:.0%} confidence, whenever one looks"
+        if self.overall.decided:
+            return f"{self.best} is the best of {len(self.overall.candidates)}, {sure}"
+        names = ", ".join(one.name for one in self.overall.left[:5])
+        more = len(self.overall.left) - 5
+        others = f" and {more} more" if more > 0 else ""
+        out = len(self.overall.candidates) - len(self.overall.left)
+        gone = f"; {out} surely worse, {sure}" if out else ""
+        return f"{names}{others} may each be the best{gone}; {self.wait(self.overall)}"
+
+    def wait(self, contest: Contest) -> str:
+        """How long until it is decided, in words."""
+        needed = contest.rows_needed
+        if needed == 0:
+            return "decided"
+        if math.isinf(needed) or needed > 1000 * contest.n:
+            return "no reasonable number of rows would tell them apart"
+        rows = f"about {_rounded(needed):,} more rows would decide, if the differences stay as estimated"
+        if not self.rows_per_day:
+            return rows
+        return f"{rows}: {needed / self.rows_per_day:,.1f} days at {self.rows_per_day:,.0f} rows a day"
+
+    def __str__(self) -> str:
+        from o2pl.evaluation.candidates_report import as_text
+
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        import html
+
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+    def figure(self) -> Any:
+        """A matplotlib figure: values with their intervals, those that are out in grey; one panel for each segment."""
+        from o2pl.evaluation.candidates_report import draw_candidates
+
+        return draw_candidates(self)
+
+
+def more_rows(gap: float, width: float, n: int) -> float:
+    """Until width √(n / (n + more)) ≤ gap; ∞ where there is no gap."""
+    if gap <= 0 or not math.isfinite(width):
+        return math.inf
+    return max(0.0, n * (_SLACK * (width / gap) ** 2 - 1))
+
+
+def _rounded(rows: float) -> int:
+    """To two digits."""
+    return int(float(f"{rows:.2g}"))
+
+
+def as_candidates(given: Any) -> dict[str, Any] | None:
+    """Named policies, where several are given: a dictionary, or a list of policies (not one of numbers); else None."""
+    if isinstance(given, Mapping):
+        return {str(name): policy for name, policy in given.items()}
+    if not isinstance(given, list) or not len(given) or isinstance(given[0], int | float | np.number):
+        return None
+    if isinstance(given[0], list | tuple) and isinstance(given[0][0], int | float | np.number):
+        return None  # a table of probabilities
+    names = [one if isinstance(one, str) else f"policy {k}" for k, one in enumerate(given)]
+    return dict(zip(names, given, strict=True))
+
+
+def evaluate_candidates(
+    log: Any,
+    policies: Mapping[str, Any],
+    *,
+    segments: Any = None,
+    delta: float = 0.05,
+    reward_range: RewardRange | None = None,
+    rows_per_day: float | None = None,
+    seed: Seed = 0,
+) -> Candidates:
+    """Several named policies on one log, with propensities as logged. It needs the reward range.
+
+    `segments`: a label for each row, or the name of a context's column. Every segment is a contest of its own, and the
+    statements about all rows and all segments hold together: each gets its share of δ.
+    """
+    check_delta(delta)
+    if rows_per_day is not None:
+        check_number("rows_per_day", rows_per_day, 0.0, open_low=True)
+    if len(policies) < 2:
+        raise InvalidInput(f"policy: found {len(policies)} candidates, expected two or more, or one policy by itself")
+    given = with_names(as_log(log, reward_range), *policies.values())
+    if given.reward_range is None or not given.has_propensities:
+        lacking = "reward_range" if given.reward_range is None else "propensities"
+        raise InvalidInput(f"{lacking}: found none, expected them for several candidates")
+    rows = with_numbers(given)
+    targets = [as_target(policy, rows, name, contexts=given.contexts) for name, policy in policies.items()]
+    columns = columns_of(rows, targets, fit_rewards(rows, seed=seed) if len(rows) > 1 else None)
+    labels = _labels(given, segments)
+    parts = [] if labels is None else [(str(one), np.flatnonzero(labels == one)) for one in np.unique(labels)]
+    share = delta / (1 + len(parts))
+    names, inputs = list(policies), [one.inputs for one in columns]
+    tested = propensity_calibration(rows)
+    fault = findings.fault(rows, tested)
+    return Candidates(
+        _contest("all", rows, names, inputs, share),
+        tuple(_contest(name, rows, names, inputs, share, own) for name, own in parts if len(own) >= _FEWEST),
+        delta,
+        _warnings(rows, names, inputs, parts, fault),
+        fault.partition(":")[0],
+        rows_per_day,
+    )
+
+
+def _labels(log: Interactions, segments: Any) -> Array | None:
+    if segments is None:
+        return None
+    if isinstance(segments, str):
+        if not isinstance(log.contexts, Frame) or segments not in log.contexts.columns:
+            known = ", ".join(log.contexts.columns) if isinstance(log.contexts, Frame) else "which have no names"
+            raise InvalidInput(
+                f"segments: found {segments!r}, expected labels or one of the context's columns: {known}"
+            )
+        segments = log.contexts[segments]
+    labels = np.asarray(segments)
+    if labels.shape != (len(log),):
+        raise InvalidInput(f"segments: found shape {labels.shape}, expected a label for each of {len(log)} rows")
+    return labels.astype(str)
+
+
+def _contest(
+    label: str, log: Interactions, names: list[str], inputs: list[EstimatorInput], delta: float, own: Any = None
+) -> Contest:
+    """Values, the leader by the estimates, and by how much it is surely ahead of each other one."""
+    assert log.reward_range is not None
+    low, high = log.reward_range
+    inputs = inputs if own is None else [_some(one, own) for one in inputs]
+    rewards, n, count = inputs[0].rewards, len(inputs[0].rewards), len(names)
+    values = [_value(one) for one in inputs]
+    moves = [bool((one.weights == 1).all()) for one in inputs]  # the logger may have learned: a mean of its values
+    order = sorted(range(count), key=lambda j: (math.isnan(values[j]), -values[j]))
+    leader = order[0]
+    found = []
+    for j in order:
+        if moves[j]:
+            ends = confidence_sequence(rewards, delta / (2 * count), low, high, common=False).last
+        else:
+            ends = weighted_sequence(inputs[j].weights, rewards, delta / 2, log.reward_range, candidates=count).last
+        behind, out_at = 0.0, None
+        if j != leader:
+            gains = improvement_values(inputs[leader].weights, inputs[j].weights, rewards, low, high)
+            level, common = delta / (2 * count * (count - 1)), not (moves[j] or moves[leader])
+            bounds = 2 * betting_lower((1 + gains) / 2, level, common) - 1
+            behind = float(bounds[-1]) * (high - low)
+            out_at = int(np.argmax(bounds > 0)) if bounds[-1] > 0 else None
+        ends = (max(ends[0], low), min(ends[1], high)) if ends[0] <= ends[1] else (low, high)
+        effective = effective_sample_size(inputs[j].weights)
+        found.append(CandidateValue(names[j], values[j], *ends, behind, values[leader] - values[j], effective, out_at))
+    return Contest(label, n, tuple(found))
+
+
+def _value(inputs: EstimatorInput) -> float:
+    """DR; without a model Σ w r / Σ w; nan where no row has weight."""
+    if not inputs.weights.any() or not np.isfinite(inputs.weights).all():
+        return math.nan
+    return estimate("snips" if inputs.expected is None else "dr", inputs).value
+
+
+def _some(inputs: EstimatorInput, own: Any) -> EstimatorInput:
+    some: Any = {name: None if column is None else column[own] for name, column in inputs._asdict().items()}
+    return EstimatorInput(**some)
+
+
+def _warnings(
+    log: Interactions, names: list[str], inputs: list[EstimatorInput], parts: list[tuple[str, Any]], fault: str
+) -> tuple[str, ...]:
+    said = f"{fault[:1].upper()}{fault[1:]}. Evaluate one policy by itself: that works with estimates."
+    found = [said] if fault else []
+    weak = [name for name, one in zip(names, inputs, strict=True) if effective_sample_size(one.weights) < 30]
+    if weak:
+        found.append(f"The log says little of {', '.join(weak[:5])}: fewer than 30 effective rows.")
+    few = [name for name, own in parts if len(own) < _FEWEST]
+    if few:
+        found.append(f"Segments with fewer than {_FEWEST} rows are left out: {', '.join(few[:5])}.")
+    return tuple(found)
