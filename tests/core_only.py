@@ -98,6 +98,7 @@ COMMANDS: dict[str, str] = {
     "fit log.csv --out fitted.o2pl": LOGS,
     "convert log.csv log.parquet": "writing Parquet and CSV needs pyarrow: pip install 'o2pl[logs]'",
     "evaluate model.o2pl --policy uniform --figure course.svg": f"drawing figures {MATPLOTLIB}",
+    "explain model.o2pl --context 0,0,0 --figure why.png": f"drawing figures {MATPLOTLIB}",
     "run wheel": f"running experiments {EXPERIMENTS_EXTRA}",
     "run wheel/0": f"running experiments {EXPERIMENTS_EXTRA}",
     "run wheel --engine ray": RAY,

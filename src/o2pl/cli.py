@@ -16,6 +16,7 @@ from o2pl import __version__
 from o2pl.errors import InvalidInput, MissingExtra, nearest
 from o2pl.fitting.command import fit_log
 from o2pl.formats import command as log_commands
+from o2pl.formats.explain import explain_policy
 
 if TYPE_CHECKING:
     from o2pl.experiments.engines import Engine
@@ -311,6 +312,11 @@ app.command(
     "fit",
     epilog="`o2pl fit log.parquet --out model.o2pl --rewards 0,1`; `o2pl evaluate newer.parquet --policy model.o2pl`.",
 )(_said_plainly()(fit_log))
+app.command(
+    "explain",
+    epilog="""`o2pl explain model.o2pl --context '{"age": 31, "city": "Rome"}' --figure why.png`;
+`o2pl explain model.o2pl --row 17 --log log.parquet`.""",
+)(_said_plainly()(explain_policy))
 
 
 @app.command("warm-up")
