@@ -184,7 +184,10 @@ def learn(kind: str, cpu: bool = False, rows: int = 100_000, repeats: int = 5) -
 
     options = f"--cb_explore_adf --epsilon 0 {flag} -f {model}"
     row = rates(ours, lambda: _drive(path, options), rows, "rows/s", repeats, _clock(cpu))
-    n = len(log.means)
-    mine = float(log.means[np.arange(n), learned[0].predict(log.fresh_contexts)].mean())
+    n, fresh = len(log.means), log.fresh_contexts
+    if kind == "text":  # words have other names there
+        tables = read_tables(log.fresh, BadRows(log.fresh.name))
+        fresh = [json.loads(text) for table in tables for text in table.column("context").to_pylist()]
+    mine = float(log.means[np.arange(n), learned[0].predict(fresh)].mean())
     theirs = float((log.means * _pmfs(log.fresh, model)).sum(axis=1).mean())
     return row._replace(rewards=(mine, theirs))

@@ -44,7 +44,7 @@ def test_the_model_is_the_one_the_table_shows_first_and_evaluate_takes_it(
     write_csv(Path("log.csv"), 600)
     said, progress = run("fit", "log.csv", "--out", "model.o2pl", "--candidates", "bandit linear,o2pl linear")
     lines = said.splitlines()
-    assert lines[0].startswith("candidate")
+    assert lines[0].split()[-2:] == ["eff.", "rows"]  # nothing is cut off
     assert len([line for line in lines if line.startswith(("bandit", "o2pl linear"))]) == 6
     assert f"chosen: {lines[1][:27].strip()}, which" in said
     assert "fit: 18 of 18 parts done" in progress
@@ -162,3 +162,14 @@ def test_the_picture_is_drawn(tmp_path: Path) -> None:
     said, _ = run("fit", log, "--out", tmp_path / "m.o2pl", *arguments)
     assert f"figure: {tmp_path / 'fit.png'}" in said
     assert (tmp_path / "fit.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_a_log_without_propensities_is_learned_from_and_says_so(tmp_path: Path) -> None:
+    lines = write_csv(tmp_path / "log.csv", 600).read_text().splitlines()
+    (tmp_path / "without.csv").write_text("\n".join(line.rsplit(",", 1)[0] for line in lines))
+    arguments = (tmp_path / "without.csv", "--out", tmp_path / "m.o2pl")
+    said, _ = run("fit", *arguments, "--candidates", "bandit linear competing")
+    assert "warning: The log has no propensities: they were estimated" in said
+    assert "is better than whoever made the log" in said
+    _, warned = run("fit", *arguments, "--incumbent", "logged")
+    assert "warning: the log has no propensities" in warned

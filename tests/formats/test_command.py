@@ -92,3 +92,14 @@ def test_evaluating_saved_learners_on_logs_with_words(tmp_path: Path, monkeypatc
     Path("other.csv").write_text("\n".join(["town,action,reward,propensity", *lines]))
     _, said = run("evaluate", "other.csv", "--policy", "model.o2pl", status=2)
     assert "column 'town': found, expected only those of the first batch: city" in said
+
+
+def test_rows_that_were_dropped_when_the_log_was_written_are_said(tmp_path: Path) -> None:
+    log = write_events(tmp_path / "log.dsjson", [e for k, e in enumerate(events(60)) if k % 11])
+    _, said = run("describe", log)
+    assert "note: log.dsjson: 1" in said
+    assert "weights 1/(1 - pdrop) are not used" in said
+    without = write_events(
+        tmp_path / "without.dsjson", [{k: v for k, v in e.items() if k != "pdrop"} for e in events(60)]
+    )
+    assert "note" not in run("describe", without)[1]

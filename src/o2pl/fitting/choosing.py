@@ -24,6 +24,7 @@ from o2pl.evaluation.calibration import FEWEST, propensity_calibration
 from o2pl.evaluation.estimators import EstimatorSettings, row_values
 from o2pl.evaluation.intervals import check_delta, normal_interval
 from o2pl.evaluation.logs import as_log, with_numbers
+from o2pl.evaluation.propensities import estimate_propensities
 from o2pl.evaluation.reward_models import fit_rewards
 from o2pl.evaluation.values import columns_of, never_logged
 from o2pl.fitting.candidates import Candidate, candidates_for, guessed_range, named
@@ -114,7 +115,9 @@ def fit(
     check_delta(delta)
     check_number("seed", seed, 0)
     rows = as_log(log, reward_range)
-    rows = rows if rows.reward_range else replace(rows, reward_range=guessed_range(rows.rewards))
+    rows = rows if rows.reward_range else rows.changed(reward_range=guessed_range(rows.rewards))
+    known = rows.has_propensities
+    rows = rows if known else estimate_propensities(rows, seed=seed)
     ends: Any = rows.reward_range
     chosen_from = candidates_for(rows, ends, seed) if candidates is None else named(candidates)
     parts = held_out_parts(len(rows), seed)
@@ -144,7 +147,7 @@ def fit(
     learner = winner.made().fit(rows)
     return Fit(
         learner, judged[0], tuple(judged), float(rewards.mean()), len(rows), len(rewards), delta,
-        _warnings(rows, judged[0]),
+        _warnings(rows, judged[0], known),
     )  # fmt: skip
 
 
@@ -204,10 +207,15 @@ def _interval(values: Floats, delta: float) -> tuple[float, float]:
     return (mean, mean) if math.isinf(low) and not np.ptp(values) else (low, high)
 
 
-def _warnings(rows: Interactions, chosen: Judged) -> tuple[str, ...]:
+def _warnings(rows: Interactions, chosen: Judged, known: bool) -> tuple[str, ...]:
     found = []
     numbers = with_numbers(rows[-50_000:])
-    if len(numbers) >= FEWEST:
+    if not known:
+        found.append(
+            "The log has no propensities: they were estimated from the contexts. `o2pl evaluate` says how far off they"
+            " may be before the answer changes."
+        )
+    elif len(numbers) >= FEWEST:
         tested = propensity_calibration(numbers)
         if tested.p_value < _SURE:
             found.append(

@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +16,7 @@ from o2pl.compiled import say_if_first
 from o2pl.drawing import write_figure
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.command import reward_range
+from o2pl.evaluation.propensities import estimate_propensities
 from o2pl.extras import require_extra
 from o2pl.fitting.candidates import candidates_for, guessed_range, some
 from o2pl.fitting.checkpoints import Checkpoints, fingerprint
@@ -78,9 +78,9 @@ def fit_log(
     if incumbent is not None and (candidates is not None or figure is not None):
         raise InvalidInput("incumbent: found it beside --candidates or --figure, expected it without")
     ends = None if rewards is None else reward_range(rewards)
-    found = read_and_say(log, ends, skip_bad)
+    found = read_and_say(log, ends, skip_bad, need_propensities=False)
     if found.reward_range is None:
-        found = replace(found, reward_range=guessed_range(found.rewards))
+        found = found.changed(reward_range=guessed_range(found.rewards))
     say_if_first()
     settings = (incumbent, confidence, candidates, seed)
     work = Checkpoints(out.with_name(f"{out.name}.fitting"), fingerprint(found, settings))
@@ -113,8 +113,7 @@ def _choose(
     chosen = every if only is None else some(every, [name.strip() for name in only.split(",") if name.strip()])
     with _progress() as told:
         found = fit(log, candidates=chosen, delta=1 - confidence, seed=seed, kept=work, told=told)
-    screen = Console()
-    screen.print(as_table(found), width=max(screen.width, _WIDE))
+    Console(width=max(Console().width, _WIDE)).print(as_table(found))
     _say(["", *summary_lines(found)])
     if figure is not None:
         _draw(found, figure)
@@ -136,6 +135,9 @@ def _improve(log: Interactions, work: Checkpoints, incumbent: str, confidence: f
     ends: Any = log.reward_range
     if log.continuous:
         raise InvalidInput("incumbent: found a log of real-valued actions, expected discrete ones")
+    if not log.has_propensities:
+        typer.echo("warning: the log has no propensities; they are estimated from the contexts", err=True)
+        log = estimate_propensities(log, seed=seed)
     known = None if incumbent == "logged" else _probabilities(incumbent, log)
     folds, done = SafeImprovement().folds, 0
     with _progress() as told:

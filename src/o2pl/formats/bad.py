@@ -16,6 +16,7 @@ class BadRows:
     header: bool = False  # CSV: rows are lines, after a first one with the names
     lines: list[int] = field(default_factory=list)  # that could not be parsed
     found: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what else there is to know of the file
 
     def line(self, number: int, reason: str) -> None:
         """A line, counted from 1, that cannot be parsed."""

@@ -109,6 +109,7 @@ def log_of(
     if not len(table):
         raise InvalidInput(f"{bad.file}: found no rows, expected at least one")
     table, numbers = _usable(table, called, bad)
+    _note_dropped(table, bad)
     ids = _ids(table)
     who, by_logger, under = _loggers(table, called, bad)
     actions, action_names = _actions(table.column(called["action"]), bad, called["action"])
@@ -141,7 +142,20 @@ def _with_rewards(table: Any, called: dict[str, str]) -> Any:
     keep = compute.is_valid(table.column(called["reward"]))
     if "skip_learn" in table.column_names:
         keep = compute.and_(keep, compute.invert(compute.fill_null(table.column("skip_learn"), False)))
-    return table.filter(keep)
+    return table if compute.all(keep).as_py() else table.filter(keep)
+
+
+def _note_dropped(table: Any, bad: BadRows) -> None:
+    """Says that rows were left out when the log was written, which nothing here makes up for."""
+    if "drop_probability" not in table.column_names:
+        return
+    dropped = np.nan_to_num(_as_numbers(table.column("drop_probability"))[0]) > 0
+    if dropped.any():
+        bad.notes.append(
+            f"{bad.file}: {dropped.mean():.1%} of the rows have a drop probability (pdrop) above 0: others like them"
+            " were left out when the log was written. Learners and estimates count each row once; the weights"
+            " 1/(1 - pdrop) are not used, so what is said holds for the log as it is"
+        )
 
 
 # -- rows that cannot be used

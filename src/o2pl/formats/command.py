@@ -76,3 +76,5 @@ def say_bad(bad: BadRows) -> None:
         typer.echo(f"left out: {message}", err=True)
     if len(bad.found) > 20:
         typer.echo(f"left out: {len(bad.found) - 20} more", err=True)
+    for note in bad.notes:
+        typer.echo(f"note: {note}", err=True)

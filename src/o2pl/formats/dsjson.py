@@ -97,8 +97,9 @@ def read_dsjson(lines: IO[bytes] | Iterable[bytes], bad: BadRows) -> Iterator[An
     reader = _Reader(pa, bad)
     first = 1
     for block in blocks_of(lines):
-        table = reader.table(block, first)
-        first += block.count(b"\n")
+        lines_here = block.count(b"\n")
+        table = reader.table(block, first, lines_here)
+        first += lines_here
         if table is not None and table.num_rows:
             yield table
 
@@ -111,12 +112,12 @@ class _Reader:
         self.continuous: bool | None = None  # as the first event is
         self.many = False  # whether the compiled reader is worth compiling
 
-    def table(self, block: bytes, first: int) -> Any:
+    def table(self, block: bytes, first: int, lines: int) -> Any:
         """The compiled reader's, with what it leaves out from the other one. first: the number of the first line."""
-        self.many = self.many or len(block) > _LONG or block.count(b"\n") > _MANY
+        self.many = self.many or len(block) > _LONG or lines > _MANY
         if self.continuous or not self.many:
             return self._slowly(((first + k, line) for k, line in enumerate(block.split(b"\n"))))[0]
-        found = scan_lines(block)
+        found = scan_lines(block, lines + 1)
         table, fine = fast_table(self.pa, block, found, _schema(False))
         if fine.all():
             self.continuous = False
@@ -130,9 +131,9 @@ class _Reader:
         slow, own = self._slowly(texts)
         if slow is None:
             return table.filter(self.pa.array(fine))
-        lines = np.concatenate([found.numbered[fine], np.array(own) - first])
+        order = np.concatenate([found.numbered[fine], np.array(own) - first])
         both = self.pa.concat_tables([table.filter(self.pa.array(fine)), slow])
-        return both.take(np.argsort(lines, kind="stable"))
+        return both.take(np.argsort(order, kind="stable"))
 
     def _slowly(self, lines: Iterable[tuple[int, bytes]]) -> tuple[Any, list[int]]:
         """Line by line: the table, None where there is none, and the number of the line of each row."""

@@ -41,10 +41,9 @@ class Lines(NamedTuple):
     rest_bytes: Array
 
 
-def scan_lines(block: bytes) -> Lines:
-    """Of whole lines."""
+def scan_lines(block: bytes, n: int) -> Lines:
+    """Of at most n whole lines."""
     data = np.frombuffer(block, np.uint8)
-    n = block.count(b"\n") + 1
     found = Lines(
         np.zeros((n, 2), np.int64), np.zeros(n, np.int64), np.zeros(n, np.bool_), np.full((n, len(NUMBERS)), np.nan),
         np.full(n, -1, np.int8), np.full((n, 4), -1, np.int64), np.zeros((n, 2), np.int64), np.zeros(n + 1, np.int64),

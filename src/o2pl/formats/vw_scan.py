@@ -33,10 +33,9 @@ class Events(NamedTuple):
     written: Array
 
 
-def scan_events(block: bytes) -> Events:
-    """Of whole events, with an empty line after each but the last."""
+def scan_events(block: bytes, n: int) -> Events:
+    """Of at most n whole events, with an empty line after each but the last."""
     data = np.frombuffer(block, np.uint8)
-    n = block.count(b"\n") + 1
     found = Events(
         np.zeros((n, 2), np.int64), np.zeros(n, np.int64), np.zeros(n, np.bool_), np.full(n, -1, np.int64),
         np.full((n, 2), np.nan), np.full((n, 2), -1, np.int64), np.zeros((n, 2), np.int64),

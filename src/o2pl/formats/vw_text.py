@@ -38,16 +38,19 @@ def read_vw_text(lines: IO[bytes] | Iterable[bytes], bad: BadRows) -> Iterator[A
         import pyarrow as pa
     first, many = 1, False
     for block in blocks_of(lines, b"\n\n"):
-        many = many or len(block) > _LONG
-        table = _fast(pa, block, first, bad) if many else _slowly(pa, _events(block, first), bad)[0]
-        first += block.count(b"\n")
+        many, lines_here = many or len(block) > _LONG, block.count(b"\n")
+        if many:
+            table = _fast(pa, block, first, lines_here, bad)
+        else:
+            table, _ = _slowly(pa, _events(block, first), bad)
+        first += lines_here
         if table is not None and table.num_rows:
             yield table
 
 
-def _fast(pa: Any, block: bytes, first: int, bad: BadRows) -> Any:
+def _fast(pa: Any, block: bytes, first: int, lines: int, bad: BadRows) -> Any:
     """The compiled reader's, with what it leaves out from the other one."""
-    found = scan_events(block)
+    found = scan_events(block, lines + 1)
     data, fine = np.frombuffer(block, np.uint8), pa.array(found.fine)
     none = found.action < 0
     try:
@@ -73,8 +76,8 @@ def _fast(pa: Any, block: bytes, first: int, bad: BadRows) -> Any:
     slow, own = _slowly(pa, events, bad)
     if slow is None:
         return table.filter(fine)
-    lines = np.concatenate([found.numbered[found.fine], np.array(own) - first])
-    return pa.concat_tables([table.filter(fine), slow]).take(np.argsort(lines, kind="stable"))
+    order = np.concatenate([found.numbered[found.fine], np.array(own) - first])
+    return pa.concat_tables([table.filter(fine), slow]).take(np.argsort(order, kind="stable"))
 
 
 def _slowly(pa: Any, events: Iterable[tuple[int, list[str]]], bad: BadRows) -> tuple[Any, list[int]]:

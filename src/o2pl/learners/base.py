@@ -332,8 +332,10 @@ class BanditEstimator(Parameters, ABC):
                 raise InvalidInput("fit: found no rows, expected at least one")
             engine = self._first_engine(reader, batch.contexts, batch.n_actions, batch.action_names)
             # Members of a union are weighed on rows they have not learned from: the second half, then learned from too.
-            half = len(batch) // 2 if len(engine.members) > 1 else 0
-            for rows in (batch[:half], batch[half:]):
+            # One that has but a monitor beside it shows with less that it remembers more.
+            alone = sum(not member.watches for member in engine.members) == 1
+            first = len(batch) // (5 if alone else 2) if len(engine.members) > 1 else 0
+            for rows in (batch[:first], batch[first:]):
                 if len(rows):
                     engine.extend(rows)
                     if len(engine.log) == len(rows):
