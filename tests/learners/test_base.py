@@ -231,10 +231,13 @@ def test_copies_that_went_on_are_merged_and_nothing_twice(name: str, tmp_path: P
     make, context = MERGED[name]
     writer = make()
     common = told(writer, context, 30, 0)
+    early = writer.act(context(np.random.default_rng(6)))  # told to one copy, after it was copied
     writer.save(tmp_path / "common")
     first, second = o2pl.load(tmp_path / "common"), o2pl.load(tmp_path / "common")
     ids = [common, told(first, context, 20, 1), told(second, context, 25, 2), told(writer, context, 5, 3)]
     late = first.act(context(np.random.default_rng(4)))
+    first.update(early, 1.0)
+    ids[1].append(early.id)
     second.save(tmp_path / "second")
     for _ in range(2):  # again changes nothing
         writer.merge(first).merge(tmp_path / "second")
@@ -244,9 +247,11 @@ def test_copies_that_went_on_are_merged_and_nothing_twice(name: str, tmp_path: P
         if one in rows:
             assert writer.log_.rewards[row] == first.log_.rewards[rows[one]]
             assert writer.log_.propensities[row] == first.log_.propensities[rows[one]]
+    with pytest.raises(o2pl.InvalidInput, match="again; it had its reward"):
+        writer.update(early, 1.0)
     writer.update(late.id, 1.0)  # of a decision that waits there
     first.update(late, 1.0)
-    assert len(writer.merge(first).log_) == 81
+    assert len(writer.merge(first).log_) == 82
     assert writer._engine.learned >= 80  # it has learned from them
     empty = make().merge(first)
     assert empty.log_.event_ids == first.log_.event_ids
