@@ -17,6 +17,7 @@ ELSEWHERE = {  # module: where it is tested, or why it is not
     "version.py": "a number",
     "kernels/values.py": "every registration runs in test_kernel_contracts",
     "learners/gaussian.py": "beside O2PL in learners/test_estimators",
+    "learners/learned.py": "through the learners: logs, snapshots, files in learners/test_base and test_engine",
     "learners/params.py": "through the learners: clone, get_params, set_params in learners/test_estimators",
     "learners/rivals/discrete.py": "in learners/rivals/test_rivals",
     "extras.py": "in test_core",

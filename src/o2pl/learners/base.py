@@ -17,16 +17,15 @@ from o2pl.contexts.offers import placed
 from o2pl.contexts.readers import share_words
 from o2pl.decisions import Decision, ListDecision, listed_ids, number_of
 from o2pl.errors import InvalidInput
-from o2pl.interactions import Interactions, log_in, log_or_columns, new_rows, replace_names
+from o2pl.interactions import Interactions, log_in, log_or_columns, new_rows
 from o2pl.kernels.registry import n_inputs
-from o2pl.learners.changes import Changed
 from o2pl.learners.decider import Decider
 from o2pl.learners.engine import OFFLINE, Engine, Rewards
 from o2pl.learners.gate import DeployVerdict, judge
-from o2pl.learners.params import Parameters
+from o2pl.learners.learned import Learned
 from o2pl.learners.pending import PENDING, is_read
 from o2pl.protocols import Array, Floats
-from o2pl.storage import UnreadableFile, decode, encode, read, write
+from o2pl.storage import UnreadableFile, decode, read
 from o2pl.validation import LEAST_PROPENSITY, check_least_propensity, check_reward_range
 
 _BEGINNING = threading.Lock()  # two threads that use a new learner at once must make one engine
@@ -45,14 +44,12 @@ class Run:
         return float(self.rewards.mean())
 
 
-class BanditEstimator(Parameters, ABC):
+class BanditEstimator(Learned, ABC):
     """Parameters are stored as they are given; everything learned lives in an engine that the first use makes."""
 
     _classes: ClassVar[dict[str, type[BanditEstimator]]] = {}
-    _engine: Engine | None = None
     _bounds: tuple[float, float, float, float, float, float]  # of rewards, actions and propensities
     _places: dict[str, int] | None = None  # of the actions' names
-    _noticed: tuple[str, int | None] = ("row", None)  # the kind of contexts; how many numbers are the user's
     reward_range: tuple[float, float]
     random_state: Any
 
@@ -375,44 +372,7 @@ class BanditEstimator(Parameters, ABC):
         done = self._begun().run(contexts, paid)
         return Run(done.named_actions, done.rewards, done.propensities)
 
-    # -- what has been learned
-
-    @property
-    def feature_names_in_(self) -> tuple[str, ...]:
-        """Of the columns of frames, or the keys of rows, that it began with; none where contexts have no names."""
-        schema = self._begun().reader.schema
-        return () if schema is None else tuple(field.name for field in schema.fields)
-
-    @property
-    def log_(self) -> Interactions:
-        """The interactions so far."""
-        log, schema = self._begun().log.columns, self._begun().reader.schema
-        if schema is not None and isinstance(log.contexts, np.ndarray):
-            return replace_names(log, schema.names)
-        return log
-
-    @property
-    def effort_(self) -> tuple[int, int]:
-        """Solves so far, and evaluations of the objective in them."""
-        return self._begun().effort
-
-    @property
-    def changes_(self) -> list[Changed]:
-        """Changes of the world that were noticed: at which row, the row that is learned from since, the evidence."""
-        return self._begun().changes
-
-    @property
-    def n_features_in_(self) -> int:
-        return self._begun().log.width
-
-    def snapshot(self) -> Decider:
-        """The acting policy of this moment, without the log. It decides, never changes, and threads may share it."""
-        return self._begun().snapshot()
-
-    def _begun(self) -> Engine:
-        if self._engine is None:
-            raise AttributeError(f"this {type(self).__name__} has seen no data: call act, update, partial_fit or fit")
-        return self._engine
+    # -- what it is worth
 
     def score(self, contexts: Any, actions: Any = None, rewards: Any = None, propensities: Any = None) -> float:
         """Estimated mean reward of the acting policy on a log: Σ w r / Σ w with w = π(a|x)/q (self-normalised).
@@ -447,29 +407,6 @@ class BanditEstimator(Parameters, ABC):
             raise InvalidInput(f"log: found {len(log)} rows, expected at least two, or `fresh` ones")
         trial = type(self)(**self.get_params()).fit(log[:half])
         return judge(trial, trial._checked(log[half:]), baseline, delta)
-
-    def _likelihoods(self, contexts: Any, actions: Array) -> Floats:
-        """π(a|x) of the acting policy, of checked rows, [n]."""
-        return self._begun().decider.likelihoods(contexts, actions)
-
-    # -- files
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Everything, to one file that `o2pl.load` reads: the loaded learner goes on exactly as this one would."""
-        params = self.get_params()
-        if isinstance(params["random_state"], np.random.Generator):
-            params["random_state"] = None  # its position is in the stream's state
-        header: dict[str, Any] = {"class": type(self).__name__, "params": {n: encode(v) for n, v in params.items()}}
-        arrays: dict[str, Array] = {}
-        if self._engine is not None:
-            state, arrays = self._engine.state()
-            header |= {"engine": state, "width": self._engine.log.width, "n_actions": getattr(self, "n_actions_", None)}
-            header["contexts"] = list(self._noticed)
-            if self._engine.log.action_names:
-                header["names"] = encode(self._engine.log.action_names)
-            if self._engine.reader.schema is not None:
-                header["schema"] = encode(self._engine.reader.schema)
-        write(path, header, arrays)
 
 
 def _alone(context: Any) -> Any:
