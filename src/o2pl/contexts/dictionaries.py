@@ -162,7 +162,7 @@ class DictionaryReader:
         )  # fmt: skip
         return SparseRows(indices, values, offsets, self.width)
 
-    def set_parts(self, shared: Any, actions: Any, parts: list[bytes], ends: list[int], segments: list[Ints]) -> None:
+    def set_parts(self, shared: Any, actions: Any, parts: list[bytes], ends: list[int], segments: list[Any]) -> None:
         """The features of one action set: of each action its own, then those that all share, under `shared.`.
 
         Without `interactions` all shared features are multiplied with all of the action's own: segment 0 is the
@@ -175,17 +175,20 @@ class DictionaryReader:
         if shared:
             self._features(self._child(self._root, "shared"), shared, common, of_shared, 0)
         for place, action in enumerate(actions):
-            mapping = as_mapping(action)
+            mapping = action if type(action) is dict else as_mapping(action)
             if mapping is None:
                 raise InvalidInput(f", action {place}: found {_said(action)}, expected a dictionary of features")
-            first, own = len(parts), np.zeros_like(self._no_segments)
-            self._features(self._root, mapping, parts, own, first)
-            size = len(parts) - first
-            parts += common
+            first = len(parts)
             if self._spaces:
+                own = np.zeros_like(self._no_segments)
+                self._features(self._root, mapping, parts, own, first)
+                size = len(parts) - first
                 segments.append(np.where(own.any(axis=1, keepdims=True), own, of_shared + size))
             else:
-                segments.append(np.array([[0, size], [size, size + len(common)]]))
+                self._read(self._root, mapping, parts)
+                size = len(parts) - first
+                segments.append(((0, size), (size, size + len(common))))  # an array would cost as much as the rest
+            parts += common
             ends.append(len(parts))
 
     @property

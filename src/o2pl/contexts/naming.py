@@ -99,7 +99,7 @@ def entry_names(reader: Any, context: Any) -> list[list[Named]]:
     fresh = DictionaryReader(*inner.settings)
     fresh.schema = inner.schema
     parts: list[bytes] = []
-    ends, segments = [0], list[Ints]()
+    ends, segments = [0], list[Any]()
     if isinstance(reader, SetsReader):
         fresh.set_parts(*split_set(context), parts, ends, segments)
         pairs = fresh.set_pairs
@@ -112,7 +112,7 @@ def entry_names(reader: Any, context: Any) -> list[list[Named]]:
     for first, last, where in zip(ends, ends[1:], segments, strict=False):
         some = entries[first:last]
         alone = [_of_entry(names, *pair) for pair in zip(some[:, 0].tolist(), some.view(np.float32)[:, 1], strict=True)]
-        own.append(alone + _products(alone, where, pairs))
+        own.append(alone + _products(alone, np.asarray(where), pairs))
     return own
 
 

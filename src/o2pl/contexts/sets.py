@@ -150,7 +150,7 @@ def _joined(sets: list[ActionSets]) -> ActionSets:
 def _parsed_sets(reader: DictionaryReader, contexts: Any, first: int = 0) -> ActionSets:
     """Dictionary by dictionary; rows are numbered from `first` on."""
     parts: list[bytes] = []
-    ends, sizes, segments = [0], [0], list[Ints]()
+    ends, sizes, segments = [0], [0], list[Any]()
     ids, slots, any_ids, any_slots = list[Ints](), list[int](), False, False
     for row, context in enumerate(contexts, first):
         try:
