@@ -18,6 +18,7 @@ import o2pl
 from o2pl.cli import app
 
 pytest.importorskip("msgspec")
+ROOT = Path(__file__).parents[2]
 
 
 def run(*arguments: str | Path, status: int = 0) -> tuple[str, str]:
@@ -173,3 +174,19 @@ def test_a_log_without_propensities_is_learned_from_and_says_so(tmp_path: Path) 
     assert "is better than whoever made the log" in said
     _, warned = run("fit", *arguments, "--incumbent", "logged")
     assert "warning: the log has no propensities" in warned
+
+
+@pytest.mark.peers
+def test_what_the_tutorial_says_of_the_open_bandit_sample(tmp_path: Path) -> None:
+    sample = next(iter(ROOT.glob(".venv-peers/lib/python*/site-packages/obp/dataset/obd/random/all/all.csv")), None)
+    if sample is None:
+        pytest.skip("obp is not in .venv-peers, which `make bench` makes")
+    log, names = tmp_path / "random.parquet", "action=item_id,reward=click,propensity=propensity_score,time=timestamp"
+    run("convert", sample, log, "--columns", names)
+    assert o2pl.read_log(log).rewards.sum() == 38
+    said, _ = run("describe", log, "--rewards", "0,1")
+    assert "warning: The propensities do not match the actions" in said
+    said, _ = run(
+        "fit", log, "--out", tmp_path / "m.o2pl", "--rewards", "0,1", "--candidates", "bandit linear,o2pl linear λ=1"
+    )
+    assert "and whoever made the log cannot be told apart" in said
