@@ -55,11 +55,6 @@ def explain_policy(
     if not model.is_file():
         raise InvalidInput(f"model: found no file {str(model)!r}, expected a saved learner")
     learner = load(model)
-    if not hasattr(learner, "explain"):
-        raise InvalidInput(
-            f"model: found a {type(learner).__name__}, whose actions are real numbers, expected a learner that chooses"
-            " among actions"
-        )
     decider = learner if isinstance(learner, Decider) else learner.snapshot()
     given = row_of_log(learner, decider, log, row) if context is None else typed_context(context, decider)
     known = given.ids if isinstance(given, Offer) else decider.names

@@ -12,13 +12,14 @@ from o2pl.contexts import ContextReader, DenseReader
 from o2pl.errors import InvalidInput
 from o2pl.learners.base import BanditEstimator
 from o2pl.learners.engine import Rewards
+from o2pl.learners.explaining.explained import Explained
 from o2pl.protocols import Array, Floats
 from o2pl.validation import check_continuous_actions, check_pair, check_reward_range, check_rewards
 
 Bounds = tuple[float, float]
 
 
-class ContinuousEstimator(BanditEstimator):
+class ContinuousEstimator(Explained, BanditEstimator):
     """A learner of which number to set. Propensities are densities."""
 
     bounds: Bounds | None = None

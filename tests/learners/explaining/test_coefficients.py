@@ -101,7 +101,7 @@ def test_of_a_gaussian_policy_they_make_the_mean_action() -> None:
     actions = 5 + x[:, 0] + 0.5 * generator.normal(size=400)
     learner = o2pl.GaussianO2PL(centre=5.0, random_state=0)
     learner.fit(x, actions, np.exp(-((actions - 6 - x[:, 0]) ** 2)), np.full(400, 0.5))
-    (member,) = learner.snapshot().coefficients().members
+    (member,) = learner.coefficients().members
     row = np.array([0.3, -0.2], np.float32)
     mean = member.values[:, 0] @ [1, *row]
     assert mean == pytest.approx(learner.predict([row])[0], rel=1e-4)

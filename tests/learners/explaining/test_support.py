@@ -23,7 +23,7 @@ def test_near_rows_are_counted() -> None:
     assert here is not None
     assert there is not None
     assert here.rows == 2000
-    assert here.near == 100  # a twentieth
+    assert here.actions[0].near == here.actions[1].near == 100  # a twentieth
     assert here.actions[0].near_plays + here.actions[1].near_plays == 100
     assert 30 < here.actions[1].near_plays < 70
     assert here.actions[1].near_reward == 1
@@ -39,12 +39,12 @@ def test_near_rows_are_counted() -> None:
 def test_short_logs_and_ties() -> None:
     few = support_in(log_of(8), None, np.zeros((1, 2), np.float32), [0, 1], [0, 1])
     assert few is not None
-    assert few.near == few.rows == 8
+    assert few.actions[0].near == few.rows == 8
     assert "too few to rely on" in few.says(0)
     same = o2pl.Interactions(np.ones((300, 2)), np.zeros(300, int), np.ones(300), np.ones(300), n_actions=2)
     tied = support_in(same, None, np.ones((1, 2), np.float32), [0], [0])
     assert tied is not None
-    assert tied.near == 300  # all are as near
+    assert tied.actions[0].near == 300  # all are as near
     assert support_in(same[:0], None, np.ones((1, 2), np.float32), [0], [0]) is None
 
 
@@ -59,6 +59,7 @@ def test_items_like_this_one() -> None:
     assert found is not None
     assert found.offers
     assert found.actions[0].near_plays > found.actions[1].near_plays
+    assert all(own.near >= 1200 // 20 for own in found.actions.values())
     assert "offers most like it" in found.says(0)
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Explained:
-    """`explain` and `coefficients`, of a learner that chooses among actions."""
+    """`explain`, of learners that choose among actions, and `coefficients`."""
 
     if TYPE_CHECKING:
 
@@ -35,6 +35,8 @@ class Explained:
 
     def coefficients(self, contexts: Any = None) -> Coefficients:
         """The weights of linear and quadratic members as a table, per unit of the input; `to_frame()` for pandas.
+
+        Of a Gaussian policy they are those of the mean action.
 
         contexts: some dictionaries, whose words give hashed features their names back. A learner knows the words it
         has read itself; one that was loaded from a file does not.

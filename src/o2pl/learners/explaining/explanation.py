@@ -119,7 +119,9 @@ def explain(
     """Of a decider's policy. labels: what members are called; log: the rows it has learned from."""
     if decider.continuous:
         raise InvalidInput(
-            "explain: found a policy whose actions are real numbers, expected one that chooses among actions"
+            "explain: found a policy whose actions are real numbers, expected one that chooses among actions;"
+            " coefficients() has what inputs add to the mean of a GaussianO2PL, predict_reward(contexts, actions)"
+            " the rewards that a ContinuousBandit expects"
         )
     here = situation(decider, given)
     pi, acting, actions = here.probabilities, here.acting, here.actions

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import io
+import math
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,8 @@ def _listed(found: Explanation, most: int) -> list[tuple[str, str, float, float 
     rows: list[tuple[str, str, float, float | None]] = [(one.name, _value(one), one.adds, one.alone) for one in some]
     if rest:
         rows.append((f"{len(rest)} more", "", sum(one.adds for one in rest), sum(one.alone for one in rest)))
-    rows.append((_INTERCEPT, "", found.intercept, None))
+    if found.intercept:  # items have none: it is the same for all
+        rows.append((_INTERCEPT, "", found.intercept, None))
     if found.bonus:
         rows.append((_BONUS, "", found.bonus, None))
     return rows
@@ -91,22 +93,25 @@ def _likeliest(found: Explanation) -> list[Any]:
     return [*first, *(action for action in others if action not in first)][:_ROWS]
 
 
-_NEAR = ("plays", "near", "reward there")
-
-
 def _action_cells(found: Explanation, action: Any) -> list[str]:
     cells = [str(action), f"{found.probabilities[action]:.4f}", f"{found.without_exploration[action]:.4f}"]
     if found.support is not None:
         own = found.support.actions.get(action)
-        if own is None:
-            return [*cells, "", "", ""]
-        reward = f"{own.near_reward:.3f}" if own.near_plays else ""
-        cells += ["" if found.support.offers else f"{own.plays:,}", f"{own.near_plays:,}", reward]
+        plays = [] if found.support.offers else ["" if own is None else f"{own.plays:,}"]
+        near = ["", ""] if own is None else [f"{own.near_plays:,} of {own.near:,}", _reward(own.near_reward)]
+        cells += plays + near
     return cells
 
 
+def _reward(mean: float) -> str:
+    return "" if math.isnan(mean) else f"{mean:.3f}"
+
+
 def _action_heads(found: Explanation) -> list[str]:
-    return ["action", "probability", "unexplored", *(_NEAR if found.support is not None else ())]
+    heads = ["action", "probability", "unexplored"]
+    if found.support is not None:
+        heads += [*([] if found.support.offers else ["plays"]), "plays near", "reward near"]
+    return heads
 
 
 def tables(found: Explanation) -> list[Any]:

@@ -30,7 +30,8 @@ class ActionSupport(NamedTuple):
 
     plays: int  # in all rows
     reward: float  # their mean
-    near_plays: int
+    near: int  # rows, or offers of items like this one
+    near_plays: int  # of the action in them
     near_reward: float
 
 
@@ -38,14 +39,13 @@ class Support(NamedTuple):
     """Of the actions of an explanation."""
 
     rows: int  # that were looked at: those that are learned from, the last 100,000 at most
-    near: int  # of them, or of their offers
     offers: bool  # whether rows are offers of items
     actions: dict[Any, ActionSupport]
 
     def says(self, action: Any) -> str:
         """In words."""
         own, called = self.actions[action], action if isinstance(action, str) else f"action {action}"
-        what = f"the {self.near:,} {'offers most like it' if self.offers else 'rows most like this one'}"
+        what = f"the {own.near:,} {'offers most like it' if self.offers else 'rows most like this one'}"
         if not own.near_plays:
             return f"{called} was never played in {what}"
         times = f"{own.near_plays:,} times" if own.near_plays > 1 else "once"
@@ -71,14 +71,15 @@ def support_in(log: Interactions, member: Any, rows: Any, actions: list[Any], pl
         one = _near(log.contexts, rows, member)
         near, masks, rewards = [one] * len(places), [log.actions == place for place in places], log.rewards
     found = {a: _counted(n, m, rewards) for a, n, m in zip(actions, near, masks, strict=True)}
-    return Support(len(log), int(near[0].sum()), isinstance(rows, ActionSets), found)
+    return Support(len(log), isinstance(rows, ActionSets), found)
 
 
 def _counted(near: Any, played: Any, rewards: Floats) -> ActionSupport:
     def mean(rows: Any) -> float:
         return float(rewards[rows].mean()) if rows.any() else float("nan")
 
-    return ActionSupport(int(played.sum()), mean(played), int((near & played).sum()), mean(near & played))
+    both = near & played
+    return ActionSupport(int(played.sum()), mean(played), int(near.sum()), int(both.sum()), mean(both))
 
 
 def _one_by_one(sets: ActionSets) -> Any:
