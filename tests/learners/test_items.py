@@ -241,3 +241,24 @@ def test_a_user_of_another_width_or_none_is_refused_and_nothing_changes() -> Non
         Bandit(policy="linear").act(users[0], items[0])
     with pytest.raises(o2pl.InvalidInput, match="GaussianO2PL does not have"):
         o2pl.GaussianO2PL().act(users[0], items[0])
+
+
+def test_users_and_items_with_names(tmp_path: Path) -> None:
+    """A row with names and a frame; the column of ids is no feature."""
+    pd = pytest.importorskip("pandas")
+    generator = np.random.default_rng(0)
+    learner, got = Bandit(random_state=0), []
+    for _ in range(120):
+        user = pd.Series({"age": float(generator.integers(18, 80)), "city": ["Rome", "Oslo"][generator.integers(2)]})
+        skus, kinds = generator.permutation(50)[:6], generator.permutation(list("aaabbb"))
+        items = pd.DataFrame({"sku": skus, "price": generator.random(6), "kind": kinds})
+        decision = learner.act(user, items, ids="sku")
+        liked = kinds[skus.tolist().index(decision.action)] == ("a" if user["city"] == "Rome" else "b")
+        learner.update(decision, float(liked))
+        got.append(liked)
+    assert np.mean(got[-40:]) > 0.8
+    assert learner.feature_names_in_ == ("age", "city", "price", "kind")
+    learner.save(tmp_path / "named.o2pl")
+    assert o2pl.load(tmp_path / "named.o2pl").act(user, items, ids="sku") == learner.act(user, items, ids="sku")
+    with pytest.raises(o2pl.InvalidInput, match="column 'kind': found none"):
+        learner.act(user, items.drop(columns=["kind"]), ids="sku")

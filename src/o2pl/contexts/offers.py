@@ -115,7 +115,9 @@ class Offer:
     @property
     def dictionaries(self) -> bool:
         """Whether items are dictionaries, whose words are hashed."""
-        return not isinstance(self.items, np.ndarray) and as_mapping(self.items[0]) is not None
+        if isinstance(self.items, np.ndarray) or is_frame(self.items):
+            return False
+        return as_mapping(self.items[0]) is not None
 
     def copy(self) -> Offer:
         """One that stays as it is when its owner writes over what was handed in."""
