@@ -14,7 +14,7 @@ each = pytest.mark.parametrize("name", RESPONSES)
 
 @each
 def test_expected_rewards_are_the_means_and_rewards_lie_in_the_range(name: str) -> None:
-    world, n = RESPONSES[name], 20_000
+    world, n = RESPONSES[name], 100_000
     rounds, generator = world.sample(n, np.random.default_rng(0)), np.random.default_rng(1)
     rows, actions = np.arange(n), generator.uniform(*world.bounds, size=n)
     rewards, expected = rounds.rewards(rows, actions), rounds.expected(rows, actions)

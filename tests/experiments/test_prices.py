@@ -52,5 +52,5 @@ def test_the_tuned_settings_are_among_those_that_were_tried() -> None:
     assert set(TUNED) == set(RESPONSES)
     for settings in TUNED.values():
         assert all(settings[dial] in values for dial, values in DIALS.items())
-    assert len(tuning_cells(None)) == len(RESPONSES) * 48
+    assert len(tuning_cells(None)) == len(RESPONSES) * 6 * 4 * 5
     assert "prices-tuning" in EXPERIMENTS

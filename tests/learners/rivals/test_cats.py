@@ -28,8 +28,10 @@ def test_the_same_seed_decides_the_same() -> None:
 def test_its_settings_are_those_of_the_command_line() -> None:
     given = CATS((5, 20), leaves=32, bandwidth=2.0, epsilon=0.1, learning_rate=2.0, interactions=True).arguments()
     assert given == (
-        "--cats 32 --bandwidth 0.9375 --min_value 5 --max_value 20 --epsilon 0.1 --learning_rate 2 --interactions ss"
+        "--cats 32 --bandwidth 0.9375 --min_value 5.0 --max_value 20.0 --epsilon 0.1 --learning_rate 2"
+        " --interactions ss"
     )
+    assert "--bandwidth 0.1171875 " in CATS((5, 20), leaves=64, bandwidth=0.5).arguments()
     assert "interactions" not in CATS((5, 20)).arguments()
     assert CATS((5, 20)).get_params()["leaves"] == 16
 

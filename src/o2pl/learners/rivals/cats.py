@@ -59,7 +59,8 @@ class CATS(Parameters):
         leaves = check_count("leaves", self.leaves)
         width = check_number("bandwidth", self.bandwidth, 0, open_low=True) * (high - low) / leaves
         rate = check_number("learning_rate", self.learning_rate, 0, open_low=True)
-        given = f"--cats {leaves} --bandwidth {width:g} --min_value {low:g} --max_value {high:g}"
+        # to the last digit: half a distance between leaves, rounded up, is another policy
+        given = f"--cats {leaves} --bandwidth {width!r} --min_value {low!r} --max_value {high!r}"
         products = " --interactions ss" if self.interactions else ""
         return f"{given} --epsilon {check_number('epsilon', self.epsilon, 0, 1):g} --learning_rate {rate:g}{products}"
 
