@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import o2pl
 from o2pl.action_names import are_words, check_names, names_in, numbers_of, places_of, renumbered
+from o2pl.cli import app
 
 G = np.random.default_rng(0)
 N = 400
@@ -146,6 +148,8 @@ def test_slips_of_logs_are_refused_by_name() -> None:
     small = np.where(np.arange(N) == 7, 1e-13, Q)
     with pytest.raises(o2pl.InvalidInput, match="propensity, row 7: found 1e-13, expected at least 1e-12"):
         o2pl.Bandit(3).fit(X, A, R, small)
+    log = o2pl.Interactions(X, A, R, small, reward_range=(0, 1))
+    assert any("Row 7 has the propensity 1e-13, below 1e-12" in said for said in o2pl.evaluate(log, "uniform").warnings)
     learner = o2pl.Bandit(3, random_state=0)
     learner.act(X[0])
     with pytest.raises(o2pl.InvalidInput, match="found 1e-13, expected at least 1e-12"):
@@ -163,3 +167,29 @@ def test_rules_of_ones_own() -> None:
     assert abs(always.value - (best == "sport").mean()) < 0.1
     learner = o2pl.Bandit(actions=NAMES, random_state=0).fit(X, WORDS, R, Q)
     assert o2pl.evaluate(log, learner.snapshot()).value == o2pl.evaluate(log, learner).value
+
+
+def test_the_command_line_matches_by_name(tmp_path: Path) -> None:
+    learner = o2pl.Bandit(actions=NAMES, random_state=0).fit(X[:200], WORDS[:200], R[:200], Q[:200])
+    learner.save(tmp_path / "model.o2pl")
+    log = tmp_path / "log.csv"
+    header, lines = "x0,x1,x2,action,reward,propensity\n", []
+    for x, word, reward in zip(X[200:], WORDS[200:], R[200:], strict=True):
+        lines.append(",".join([*map(repr, x.tolist()), str(word), str(reward), repr(1 / 3)]))
+    log.write_text(header + "\n".join(lines))
+
+    def call(*arguments: Any) -> str:
+        result = CliRunner().invoke(app, [str(each) for each in arguments], env={"COLUMNS": "200"})
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    found = call(
+        "evaluate", log, "--policy", tmp_path / "model.o2pl", "--baseline", "logged", "--rewards", "0,1",
+        "--figure", tmp_path / "a.png",
+    )  # fmt: skip
+    assert "is better than logged" in found
+    call("convert", tmp_path / "model.o2pl", tmp_path / "own.csv")
+    own = o2pl.read_log(tmp_path / "own.csv")
+    assert own.named_actions.tolist() == WORDS[:200].tolist()
+    np.testing.assert_array_equal(own.ids, learner.log_.ids)
+    assert len(learner.merge(own).log_) == 200  # nothing new

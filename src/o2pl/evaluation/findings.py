@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from o2pl.evaluation.calibration import Calibration, CalibrationCell
 from o2pl.evaluation.propensities import deterministic
 from o2pl.interactions import Interactions
 from o2pl.objectives.weights import effective_sample_size
 from o2pl.protocols import Floats
+from o2pl.validation import LEAST_PROPENSITY
 
 if TYPE_CHECKING:
     from o2pl.evaluation.results import Diagnostics, Valued
@@ -43,6 +46,7 @@ def warnings(
             " evaluate_lists gives those of the policy's own lists."
         )
     found += _estimated(seen, why_estimated) if why_estimated else _propensities(log, seen)
+    found += tiny_propensities(log)
     if overflow:
         found.append(
             "Some weights are too large for a number: propensities of nearly 0. Intervals are infinite;"
@@ -64,6 +68,19 @@ def warnings(
     elif any(math.isinf(one.low) for one in estimates) and not overflow and not (seen.missing and not log.reward_range):
         found.append("Some estimates show no spread at all, so no interval can be given for them.")
     return tuple(found)
+
+
+def tiny_propensities(log: Interactions) -> list[str]:
+    """That some rows were hardly drawn with the probabilities that they have."""
+    small = np.flatnonzero(log.propensities < LEAST_PROPENSITY)
+    if log.continuous or not len(small):
+        return []
+    row = int(small[0])
+    more = f", as have {len(small) - 1} more" if len(small) > 1 else ""
+    return [
+        f"Row {row} has the propensity {log.propensities[row]:.2g}, below {LEAST_PROPENSITY:g}{more}: an action that"
+        " was drawn is hardly that unlikely. Learners refuse such rows."
+    ]
 
 
 def doubt(
