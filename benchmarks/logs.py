@@ -7,7 +7,9 @@ that actions share, so that both sides have the same features.
 
 from __future__ import annotations
 
+import atexit
 import json
+import shutil
 import tempfile
 import time
 from functools import cache
@@ -117,6 +119,7 @@ def vw_log(rows: int = 100_000, seed: int = 0) -> VWLog:
     generator = np.random.default_rng(seed)
     world = _World(generator)
     folder = Path(tempfile.mkdtemp(prefix="o2pl-bench-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     first, pmf = max(rows // 10, 10), np.full(ACTIONS, 1 / ACTIONS)
     with (folder / "first.vw").open("w") as file:
         words, numbers, means = world.rounds(first)
