@@ -133,6 +133,8 @@ def test_of_a_decision_the_action_that_was_drawn_is_explained() -> None:
         found = learner.explain(decision)
         assert found.action == decision.action
         assert found.propensity == decision.propensity
+    with pytest.raises(o2pl.InvalidInput, match="expected one that may be played"):
+        learner.explain(decision, exclude=[decision.action])
     learner, given = taught(o2pl.Bandit(random_state=0), user_and_items, **IDS)
     decision = learner.act(*given, **IDS, exclude=["a"])
     found = learner.explain(decision)

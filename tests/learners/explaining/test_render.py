@@ -50,6 +50,8 @@ def test_the_page_is_well_formed_and_escaped(explanation: o2pl.Explanation) -> N
     assert "<b>Oslo" not in page
     assert "&lt;b&gt;Oslo" in page
     assert page == explanation._repr_html_()
+    assert page.isascii()
+    assert "&#215;" in page  # ×, of products
 
 
 def test_the_picture_has_a_bar_for_each_row(explanation: o2pl.Explanation) -> None:

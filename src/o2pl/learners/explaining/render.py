@@ -176,7 +176,8 @@ def as_html(found: Explanation) -> str:
     if found.against is not None:
         block += _features_html(found)
     title = f"<p><strong>{html.escape(heading(found))}</strong></p>"
-    return f'<div class="o2pl"><style>{_STYLE}</style>{title}{block}<ul>{lines}</ul></div>'
+    page = f'<div class="o2pl"><style>{_STYLE}</style>{title}{block}<ul>{lines}</ul></div>'
+    return page.encode("ascii", "xmlcharrefreplace").decode()  # a file of it needs no word on its encoding
 
 
 def _features_html(found: Explanation) -> str:

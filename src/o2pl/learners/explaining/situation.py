@@ -84,6 +84,8 @@ def situation(decider: Decider, given: Given) -> Situation:
         chosen = decision.played
         actions[chosen] = decision.action  # ids of the others were not kept
     elif decision is not None:
+        if decision.action not in actions:
+            raise InvalidInput(f"explain: found the action {decision.action!r}, expected one that may be played here")
         chosen = actions.index(decision.action)
     probabilities = np.empty(len(places))
     acting_row(scores.copy(), numbers, probabilities)
