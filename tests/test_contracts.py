@@ -10,9 +10,19 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import chisquare, kstest
 
-from o2pl.features import Chain, Fourier, Intercept, Quadratic, Standardise, UserItems
+from o2pl.features import Chain, Fourier, Intercept, Quadratic, Settled, Standardise, UserItems
 from o2pl.objectives import PessimisticLog, Phi, PolicyValue, ridge_control
-from o2pl.policies import ActionWise, FiniteClass, Gaussian, Softmax, SparseSoftmax, ThresholdClass, UniformMixture
+from o2pl.policies import (
+    ActionWise,
+    Cells,
+    FiniteClass,
+    Gaussian,
+    Softmax,
+    SparseSoftmax,
+    ThresholdClass,
+    Truncated,
+    UniformMixture,
+)
 from o2pl.policies.likelihood import log_likelihood, log_probabilities, probabilities
 from o2pl.policies.sampling import draw, draw_rows
 from o2pl.rows import ActionSets, SparseRows
@@ -87,8 +97,17 @@ POLICIES = {
     "thresholds": Case(ThresholdClass((-1.0, 0.0, 0.5), 0.1), *dense(2)),
     "gaussian": Case(Gaussian(0.5, 0.7), dense(2)[0], np.random.default_rng(6).normal(size=N)),
     "gaussian, scale learned": Case(Gaussian(0.5, 0.7, True), dense(2)[0], np.random.default_rng(6).normal(size=N)),
+    "gaussian, cut": Case(
+        Truncated(0.5, 0.7, heteroscedastic=True, bounds=(-5.0, 5.0)),
+        dense(2)[0],
+        np.random.default_rng(6).normal(size=N),
+    ),
+    "log-normal": Case(
+        Truncated(0.5, 0.7, learn_scale=True, log=True), dense(2)[0], np.random.default_rng(6).uniform(0.1, 3, size=N)
+    ),
+    "cells": Case(Cells((-5.0, 5.0), 7), dense(2)[0], np.random.default_rng(6).normal(size=N)),
 }
-DISCRETE = [name for name in POLICIES if "gaussian" not in name]
+DISCRETE = [name for name, case in POLICIES.items() if not case.policy.continuous]
 SAME_ACTIONS = [name for name in DISCRETE if "sets" not in name]
 
 
@@ -270,6 +289,7 @@ MAPS = {
     "quadratic of projections": Quadratic(most=2, projected=3),
     "fourier": Fourier(20),
     "all of them": Chain((Standardise(), Quadratic(), Fourier(30), Intercept())),
+    "settled": Settled(Chain((Standardise(), Intercept()))),
     "user and items": UserItems(shared=1),
     "user and items, projected": UserItems(shared=2, most=1),
 }

@@ -88,6 +88,8 @@ def test_a_log_of_another_logger_is_learned_from_and_evaluated(name: str) -> Non
         assert estimate.low - 0.02 <= truth <= estimate.high + 0.02, estimate
     assert len(unbiased) == 3
     assert learner.score(log[600:]) == pytest.approx(truth, abs=0.06)
+    published = o2pl.evaluate(log[600:], learner.snapshot())
+    assert published.value == pytest.approx(found.value, rel=1e-6)
 
 
 @each

@@ -36,9 +36,8 @@ class ContinuousEstimator(Explained, BanditEstimator):
         return self._begun().decider.moments(self._reader.rows(contexts))
 
     def nodes(self, contexts: Any) -> tuple[Floats, Floats]:
-        """Actions [n, 2] and their shares [2], whose mean is that of the policy for any quadratic of the action."""
-        means, deviations = self.predict_moments(contexts)
-        return np.stack([means - deviations, means + deviations], axis=1), np.full(2, 0.5)
+        """Actions and their shares whose mean is that of the policy for any quadratic of the action."""
+        return self._begun().decider.nodes(contexts)
 
     def _new_reader(self, width: int | None) -> ContextReader:
         return DenseReader(width)

@@ -229,6 +229,15 @@ class Decider:
         """The acting policy on contexts as they come, as a learner's."""
         return self.probabilities(self.reader.rows(contexts))
 
+    def predict_density(self, contexts: Any, actions: Any) -> Floats:
+        """Of real-valued actions, on contexts as they come, as a learner's."""
+        return self.likelihoods(self.reader.rows(contexts), np.asarray(actions, np.float64))
+
+    def nodes(self, contexts: Any) -> tuple[Floats, Floats]:
+        """Actions [n, 2] and their shares [2], whose mean is that of the policy for any quadratic of the action."""
+        means, deviations = self.moments(self.reader.rows(contexts))
+        return np.stack([means - deviations, means + deviations], axis=1), np.full(2, 0.5)
+
     @property
     def actions_(self) -> Names:
         """The names of the actions; none where they are numbers."""

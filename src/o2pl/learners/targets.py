@@ -86,7 +86,7 @@ def as_target(policy: Any, log: Interactions, name: str = "policy", contexts: An
     given_contexts = log.contexts if contexts is None else contexts
     if isinstance(policy, str):
         return _by_name(policy, log)
-    if hasattr(policy, "predict_density"):
+    if getattr(policy, "continuous", hasattr(policy, "predict_density")):  # a Decider says so
         _require(bool(log.continuous), "continuous actions", log)
         return _Density(name, log, policy, given_contexts)
     if hasattr(policy, "predict_proba"):
