@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from o2pl.experiments import Options, results, run
+from o2pl.experiments import EXPERIMENTS, Options, results, run
 from o2pl.experiments.deployed import COLUMNS, DEPLOYED, ESTIMATORS, OBD, SYNTHETIC, deviations, obp_values, there
 from o2pl.experiments.engines import Local
 
@@ -50,6 +50,7 @@ def test_obps_own_numbers_are_there_for_every_log() -> None:
 
 def test_the_made_log_runs_everywhere(tmp_path: Path) -> None:
     assert there(None)[0] == SYNTHETIC
+    assert EXPERIMENTS["deployed"] is DEPLOYED.experiment
     run(DEPLOYED.experiment, Options("quick", seeds=range(2), rounds=2000), out=tmp_path, engine=Local(1))
     rows = results(tmp_path, "deployed")
     assert set(rows["world"].to_pylist()) == {SYNTHETIC}

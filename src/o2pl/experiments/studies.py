@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from o2pl.experiments.bakeoff_study import BAKEOFF_STUDY
 from o2pl.experiments.dependence import DEPENDENCE
+from o2pl.experiments.deployed import DEPLOYED
 from o2pl.experiments.exponent import EXPONENT
 from o2pl.experiments.gaussian import GAUSSIAN
 from o2pl.experiments.offline_multiclass import OFFLINE_MULTICLASS
@@ -35,5 +36,6 @@ STUDIES: tuple[Study, ...] = (
     COSTS_STUDY,
     STRUCTURES_STUDY,
     OVERLAP_PRICE,
+    DEPLOYED,
     PRICES,
 )
