@@ -171,10 +171,12 @@ def test_warming_up_compiles_what_the_defaults_need() -> None:
                 action, propensity = learner.act(context)
                 learner.update(context, action, 0.5, propensity)
             o2pl.evaluate(learner, learner, baseline="uniform")
-        prices = o2pl.GaussianO2PL(centre=5.0, random_state=0)
-        for context in contexts[:60]:
-            price = prices.act(context)
-            prices.update(context, price.action, 0.5, price.propensity)
+        for prices in (o2pl.GaussianO2PL(centre=5.0, random_state=0), o2pl.ContinuousBandit((5, 20), random_state=0)):
+            for context in contexts[:60]:
+                price = prices.act(context)
+                prices.update(context, price.action, 0.5, price.propensity)
+            prices.predict(contexts)
+            prices.run((contexts, lambda rows, actions: np.full(len(rows), 0.5)))
     words = [{"name": f"n{k % 3}", "size": float(k)} for k in range(120)]
     sets = [generator.normal(size=(3 + k % 2, 5)) for k in range(120)]
     pages = [({"who": f"n{k % 3}"}, [{"what": letter} for letter in "xyz"[: 1 + k % 3]]) for k in range(120)]

@@ -49,6 +49,8 @@ def warm_up() -> float:
         for context in (*contexts, *contexts[:20].astype(np.float32)):
             prices.update(context, (price := prices.act(context)).action, 1.0, price.propensity)
         prices.fit(contexts, generator.normal(size=_LOG_ROWS), rewards[:, 0], np.full(_LOG_ROWS, 0.4))
+        prices.predict(contexts)
+        prices.run((contexts, lambda rows, actions: np.zeros(len(rows))), 20)
     return time.perf_counter() - start
 
 
