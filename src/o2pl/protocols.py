@@ -124,10 +124,10 @@ class Schedule(Protocol):
 class Exploration(Protocol):
     """What is added to the members' mixture when acting; read at every checkpoint."""
 
-    def at(self, plays: Ints, spread: float) -> Explored: ...
+    def at(self, plays: Ints, mean_reward: float) -> Explored: ...
 
     # plays: of each action so far, [K]; empty for action sets
-    # spread: of the rewards so far, twice their standard deviation as shares of their range; 1 for a fair coin
+    # mean_reward: so far, as a share of the reward range
 
 
 class Explored(NamedTuple):

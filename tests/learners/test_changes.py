@@ -142,8 +142,8 @@ def test_members_schedule_counts_and_weights_begin_anew() -> None:
     powers = np.exp(engine.gains * 3 / math.sqrt(31))
     np.testing.assert_allclose(engine.acting[4:7], powers / powers.sum())
     plays = np.bincount(learner.log_.actions[row - 30 :], minlength=K)
-    spread = 2 * np.std([0, 1, *learner.log_.rewards[row - 30 :]])
-    np.testing.assert_allclose(engine.acting[-K:], CountBonus().at(plays, spread).bonus)
+    mean = np.mean([0, 1, *learner.log_.rewards[row - 30 :]])
+    np.testing.assert_allclose(engine.acting[-K:], CountBonus().at(plays, mean).bonus)
     assert np.abs((engine.members[engine.watch.place].params - before)[:-1]).max() < 1
     # they have learned from the rows since the base, and from no others
     anew = Bandit(K, policy="linear", changes=None, random_state=0)

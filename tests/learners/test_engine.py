@@ -29,8 +29,8 @@ K = 3
 class Favour:
     """An exploration rule: a bonus for actions that were played seldom."""
 
-    def at(self, plays: Any, spread: float) -> Explored:
-        return Explored(0.05, 0.3 * spread / np.sqrt(1.0 + plays), np.empty(0))
+    def at(self, plays: Any, mean_reward: float) -> Explored:
+        return Explored(0.05, 0.3 * mean_reward / np.sqrt(1.0 + plays), np.empty(0))
 
 
 MEMBERS: dict[str, Any] = {

@@ -179,7 +179,7 @@ def test_plays_are_counted_by_id() -> None:
     asked = np.array([codes[0], 10**9, codes[-1], -1])
     plays, effects = memory.of(asked)
     assert plays.tolist() == [counts[0], 0, counts[-1], 0]
-    expected = np.where(asked >= 0, effects + rule.at(plays, memory.spread).bonus, 0)
+    expected = np.where(asked >= 0, effects + rule.at(plays, memory.mean_reward).bonus, 0)
     np.testing.assert_array_equal(memory.added(asked, rule), expected)
     np.testing.assert_array_equal(memory.added(asked, UniformExploration()), effects)
     assert NOTHING.of(asked)[0].tolist() == [0, 0, 0, 0]

@@ -115,18 +115,19 @@ def test_acting_is_mixture_then_sharpening_then_exploring(name: str, shares: tup
 
 
 def test_uniform_exploration_is_a_share_of_every_action() -> None:
-    assert UniformExploration(0.2).at(np.array([5, 0]), 1.0).epsilon == 0.2
+    assert UniformExploration(0.2).at(np.array([5, 0]), 0.5).epsilon == 0.2
     with pytest.raises(InvalidInput, match="exploration"):
         UniformExploration(1.5)
 
 
 def test_a_count_bonus_is_for_actions_that_were_hardly_played() -> None:
     plays = np.array([0, 3, 8, 10_000, 1])
-    found = CountBonus(2.0, 0.1).at(plays, 0.7)
+    found = CountBonus(2.0, 0.1).at(plays, 0.65)
     np.testing.assert_allclose(found.bonus, [1.4 * 5**0.75 * (1 - 2 / 5) / (n + 1) ** 0.5 for n in plays])
+    np.testing.assert_array_equal(CountBonus().at(plays, 0.1).bonus, CountBonus().at(plays, 0.5).bonus)
     assert (found.epsilon, len(found.share)) == (0.1, 0)
     for few in ([4], [0, 7]):
-        assert not CountBonus().at(np.array(few), 1.0).bonus.any()
+        assert not CountBonus().at(np.array(few), 0.5).bonus.any()
     for setting in ("strength", "epsilon"):
         with pytest.raises(InvalidInput, match=f"{setting}: found -1"):
             CountBonus(**{setting: -1})

@@ -27,11 +27,11 @@ from o2pl.learners.changes import Change, Changed, Watch
 from o2pl.learners.decider import ActingMember, Decider, restored
 from o2pl.learners.finite_run import run_finite
 from o2pl.learners.items import NOTHING, ItemMemory, remembered
+from o2pl.learners.mean_reward import MeanReward
 from o2pl.learners.member import LINEAR, STRETCH, Member, MemberState, Seen
 from o2pl.learners.pending import Pending, append_row, check_as_drawn, is_read
 from o2pl.learners.schedules import Schedule
 from o2pl.learners.shared_columns import SharedColumns
-from o2pl.learners.spread import Spread
 from o2pl.learners.stream import UniformStream
 from o2pl.learners.union import calibrated, evidence, foretold, progressive_evidence, progressive_gains, shares
 from o2pl.log import Log
@@ -96,7 +96,7 @@ class Engine:
         self.gains = np.array([member.prior for member in parts.members if not member.joins])  # of those that joined
         self.learned = 0  # rows that the members' gains know of
         self._forgotten: Any = 0  # plays of the actions before the base
-        self._spread = Spread()  # of the rewards since the base, as far as learned
+        self._mean_reward = MeanReward()  # since the base, as far as learned
         self.checkpoint = min(member.checkpoint for member in self.present)
         self._acting: tuple[Any, Any, Floats] = (None, None, np.empty(0))  # shares, exploration, both as numbers
         self.decider = self._decider()
@@ -171,8 +171,8 @@ class Engine:
             own = m.acting(log.width)
             acting += [ActingMember(m.seen.features, m.seen.state, policy, params, plan) for policy, params in own]
             counts.append(len(own))
-        self._spread = self._spread.extended(log, self.base, self.learned)
-        explored = parts.exploration.at(log.plays(self.learned) - self._forgotten, self._spread.of_rewards)
+        self._mean_reward = self._mean_reward.extended(log, self.base, self.learned)
+        explored = parts.exploration.at(log.plays(self.learned) - self._forgotten, self._mean_reward.value)
         weights = self.weights
         if len(acting) > len(weights):
             weights = np.repeat(weights / counts, counts)
@@ -188,7 +188,7 @@ class Engine:
         if sets is None or sets.item_ids is None or self.learned <= self.base:
             return NOTHING
         best = self.present[int(np.argmax(self.weights))]
-        return remembered(self.log[self.base : self.learned], best, self._spread.of_rewards)
+        return remembered(self.log[self.base : self.learned], best, self._mean_reward.value)
 
     def run(self, contexts: Any, rewards: Rewards) -> Interactions:
         """Rounds on given contexts, decided in stretches between checkpoints."""
@@ -405,7 +405,7 @@ class Engine:
                 "checkpoints": [member.checkpoint for member in self.members],
                 "seen": [seen.rows for seen in self.seen],
                 "stream": self.stream.state(),
-                "spread": list(self._spread),
+                "mean_reward": list(self._mean_reward),
                 "heard": [member.heard for member in self.members],
             }
             arrays: dict[str, Array] = {"gains": self.gains, **self.log.state()}
@@ -427,7 +427,7 @@ class Engine:
         self.stream = UniformStream.restore(header["stream"])
         self.gains, self.learned = arrays["gains"], header["learned"]
         self.log.restore(arrays)
-        self._spread = Spread(*header.get("spread", ()))  # older files: from the rows
+        self._mean_reward = MeanReward(*header.get("mean_reward", ()))  # older files: from the rows
         if waiting := _named(arrays, "pending."):
             log = self.log.empty()
             log.restore(waiting)

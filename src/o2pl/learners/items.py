@@ -32,7 +32,7 @@ class ItemMemory(NamedTuple):
     codes: Ints  # in ascending order, [m]
     plays: Ints  # [m]
     effects: Floats  # e, on the log-odds of a reward, [m]
-    spread: Any = 1.0  # of the rewards, as exploration rules know it
+    mean_reward: Any = 0.5  # as exploration rules know it
 
     def of(self, codes: Ints) -> tuple[Ints, Floats]:
         """Plays and effects of these items; 0 of those that are new."""
@@ -45,14 +45,14 @@ class ItemMemory(NamedTuple):
     def added(self, codes: Ints, exploration: Exploration) -> Floats:
         """What is added to the logarithm of the policy: effects, and the bonus of items that were hardly played."""
         plays, effects = self.of(codes)
-        bonus = exploration.at(plays, float(np.ravel(self.spread)[0])).bonus
+        bonus = exploration.at(plays, float(np.ravel(self.mean_reward)[0])).bonus
         return np.where(codes >= 0, effects + bonus, 0.0) if len(bonus) else effects
 
 
 NOTHING = ItemMemory(np.empty(0, np.int64), np.empty(0, np.int64), _NONE)
 
 
-def remembered(rows: Interactions, member: MemberState, spread: float) -> ItemMemory:
+def remembered(rows: Interactions, member: MemberState, mean_reward: float) -> ItemMemory:
     """From these rows, whose rewards the member foretells; without a model of them items have no effects."""
     sets = rows.contexts
     codes = sets.item_ids[sets.offsets[:-1] + rows.actions]
@@ -60,9 +60,9 @@ def remembered(rows: Interactions, member: MemberState, spread: float) -> ItemMe
     found, items = np.unique(codes[own], return_inverse=True)
     plays = np.bincount(items, minlength=len(found))
     if not isinstance(member.objective, Outcome) or member.objective.competing or not len(found):
-        return ItemMemory(found, plays, np.zeros(len(found)), spread)
+        return ItemMemory(found, plays, np.zeros(len(found)), mean_reward)
     z = _foretold(rows, member)
-    return ItemMemory(found, plays, item_effects(items, -rows.losses[own], z[own], len(found)), spread)
+    return ItemMemory(found, plays, item_effects(items, -rows.losses[own], z[own], len(found)), mean_reward)
 
 
 def _foretold(rows: Interactions, member: MemberState) -> Floats:

@@ -38,17 +38,17 @@ class UniformExploration:
     def _explored(self) -> Explored:
         return Explored(self.epsilon, _NONE, _NONE)
 
-    def at(self, plays: Ints, spread: float) -> Explored:
+    def at(self, plays: Ints, mean_reward: float) -> Explored:
         return self._explored
 
 
 @storable
 @dataclass(frozen=True)
 class CountBonus:
-    """Tries actions that were hardly played: log π(a|x) gains K^¾ (1 - 2/K) strength spread / √(plays of a + 1).
+    """Tries actions that were hardly played: log π(a|x) gains K^¾ (1 - 2/K) strength u / √(plays of a + 1).
 
-    Where rewards hardly differ (small `spread`) a few plays tell enough. With `epsilon`, the uniform policy is mixed
-    in too.
+    u = min(1, 2 (1 - mean reward)): less where little is left to gain. With `epsilon`, the uniform policy is mixed in
+    too.
     """
 
     strength: float = 1.0
@@ -58,9 +58,10 @@ class CountBonus:
         check_number("strength", self.strength, 0)
         check_number("epsilon", self.epsilon, 0, 1)
 
-    def at(self, plays: Ints, spread: float) -> Explored:
+    def at(self, plays: Ints, mean_reward: float) -> Explored:
         K = len(plays)
-        scale = self.strength * spread * K**0.75 * (1 - 2 / K) if K > 2 else 0.0
+        left = min(1.0, 2 * (1 - mean_reward))
+        scale = self.strength * left * K**0.75 * (1 - 2 / K) if K > 2 else 0.0
         return Explored(self.epsilon, scale / np.sqrt(plays + 1.0), _NONE)
 
 

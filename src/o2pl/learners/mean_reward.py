@@ -1,0 +1,26 @@
+"""The mean reward of a log: what an exploration rule needs to know how much there is left to gain."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from o2pl.log import Log
+
+
+class MeanReward(NamedTuple):
+    """Of rows `base` to `rows` of a log, as a share of the reward range, and of two rows of a fair coin."""
+
+    base: int = 0
+    rows: int = 0
+    total: float = 0.0  # Σ r
+
+    def extended(self, log: Log, base: int, rows: int) -> MeanReward:
+        """With the log's rows up to `rows`; anew where the base has moved."""
+        known = self if base == self.base and rows >= self.rows else MeanReward(base, base)
+        if rows == known.rows:
+            return known
+        return MeanReward(base, rows, known.total - float(log[known.rows : rows].losses.sum()))
+
+    @property
+    def value(self) -> float:
+        return (self.total + 1) / (self.rows - self.base + 2)
