@@ -71,7 +71,7 @@ def cells(data: str | None) -> Sequence[Cell]:
 def tuning_cells(data: str | None) -> Sequence[Cell]:
     settings = [dict(zip(DIALS, values, strict=True)) for values in itertools.product(*DIALS.values())]
     return [
-        _cell(name, world, " ".join(f"{key}={value}" for key, value in each.items()), CATS(world.bounds, **each),
+        _cell(name, world, ":".join(f"{key}={value}" for key, value in each.items()), CATS(world.bounds, **each),
               TUNING_SEEDS)
         for name, world in RESPONSES.items()
         for each in settings
