@@ -115,7 +115,7 @@ def test_a_failed_unit_is_told_and_the_exit_status_says_so(tmp_path: Path):
     ("arguments", "message"),
     [
         (["whel"], "experiment: found 'whel', expected 'wheel'"),
-        (["zzz"], "expected one of classification, bakeoff-tuning, structures-tuning, dependence"),
+        (["zzz"], "expected one of classification, bakeoff-tuning, structures-tuning, prices-tuning"),
         (["wheel/x"], "unit: found 'x', expected a number, such as wheel/17"),
         (["wheel", "--learners", "lin-ucb"], "learners: found 'lin-ucb' for wheel, expected 'linucb'"),
         (["wheel", "--datasets", "delta-0.96"], "datasets: found 'delta-0.96' for wheel, expected 'delta-0.9"),
