@@ -129,7 +129,7 @@ def _propensities(axes: Axes, found: Evaluation) -> None:
     axes.set_ylabel("played / expected")
     said = f"p = {test.p_value:.2g}" if test.tests else "too few rows to test"
     kind = "estimated propensities" if found.why_estimated else "propensities"
-    _title(axes, f"Do the {kind} fit the actions? ({said})" + ("\n" if found.baseline else ""))
+    _title(axes, f"Do the {kind}\nfit the actions? ({said})")
     axes.grid(axis="y", alpha=0.25)
 
 
