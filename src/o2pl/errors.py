@@ -16,7 +16,7 @@ class MissingExtra(ImportError):
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """What might have been meant, for the end of a message."""
-    listed = list(known)
+    listed = list(dict.fromkeys(known))
     lower = {each.lower(): each for each in listed}
     close = [lower[each] for each in difflib.get_close_matches(name.lower(), list(lower), n=3, cutoff=0.5)]
     if close:
