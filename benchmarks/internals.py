@@ -16,6 +16,8 @@ import numpy as np
 
 from o2pl import O2PL
 from o2pl.features import Standardise
+from o2pl.formats.bad import BadRows as BadRows
+from o2pl.formats.files import read_tables as read_tables
 from o2pl.interactions import Interactions
 from o2pl.kernels import actionwise, gaussian, linear, registry, softmax
 from o2pl.kernels.sparse import SparseValue

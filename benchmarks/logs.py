@@ -18,10 +18,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.internals import BadRows, read_tables
 from benchmarks.measure import Clock, Row, rates
 from o2pl import Bandit, read_log
-from o2pl.formats.bad import BadRows
-from o2pl.formats.files import read_tables
 from o2pl.protocols import Floats, Ints
 
 ACTIONS, WORDS, NUMBERS, VOCABULARY = 10, 5, 5, 50

@@ -12,7 +12,8 @@ import math
 
 from o2pl.errors import InvalidInput
 
-# by the name of the class in `policies` (features of any map are features here; UniformMixture keeps its policy's p)
+# by the name of the class in `policies` (features of any map are features here; UniformMixture keeps its policy's p;
+# Cells and Curve act for `ContinuousBandit`, whose objective is not the paper's)
 ENTROPY_EXPONENTS: dict[str, float] = {
     "FiniteClass": 0.0,
     "ThresholdClass": 0.0,
@@ -20,6 +21,7 @@ ENTROPY_EXPONENTS: dict[str, float] = {
     "SparseSoftmax": 0.0,
     "ActionWise": 0.0,
     "Gaussian": 0.0,
+    "Truncated": 0.0,
 }
 
 
