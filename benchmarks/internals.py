@@ -22,6 +22,7 @@ from o2pl.interactions import Interactions
 from o2pl.kernels import actionwise, gaussian, linear, registry, softmax
 from o2pl.kernels.sparse import SparseValue
 from o2pl.learners import member
+from o2pl.learners.rivals.cats import CATS as CATS
 from o2pl.learners.schedules import Replay
 from o2pl.learners.stream import UniformStream
 from o2pl.objectives import Pessimistic
