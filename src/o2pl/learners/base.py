@@ -28,6 +28,7 @@ from o2pl.protocols import Array, Floats
 from o2pl.storage import UnreadableFile, decode, read
 from o2pl.validation import LEAST_PROPENSITY, check_least_propensity, check_reward_range
 
+_LISTS = (list, tuple)  # `list | tuple` would be made anew in every call
 _BEGINNING = threading.Lock()  # two threads that use a new learner at once must make one engine
 
 
@@ -131,7 +132,7 @@ class BanditEstimator(Learned, ABC):
         """
         if last is not None:
             context, action, reward, propensity = (context, action), reward, propensity, last
-        several = isinstance(action, list | tuple) or (isinstance(action, np.ndarray) and action.ndim > 0)
+        several = isinstance(action, _LISTS) or (isinstance(action, np.ndarray) and action.ndim > 0)
         if several or isinstance(context, ListDecision) or listed_ids(context):
             return self._update_list(context, action, reward, propensity)
         number = None

@@ -18,6 +18,7 @@ from o2pl.log import Log
 from o2pl.rows import ActionSets, SparseRows
 
 PENDING = 10_000  # decisions whose contexts are kept at least
+_READ = (ActionSets, SparseRows)  # `ActionSets | SparseRows` would be made anew in every call
 
 
 class Pending:
@@ -105,7 +106,7 @@ def check_as_drawn(action: float, decision: Decision) -> None:
 
 def is_read(context: Any) -> bool:
     """Whether this is a context as a file kept it: a row that need not be read again."""
-    return isinstance(context, ActionSets | SparseRows)
+    return isinstance(context, _READ)
 
 
 def append_row(log: Log, entry: Any, action: Any, reward: float, propensity: float, number: int | None) -> None:
