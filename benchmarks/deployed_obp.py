@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd  # type: ignore[import-untyped]  # its types are another package
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import LabelEncoder
 

