@@ -21,7 +21,8 @@ NOT_CORE = sorted({"joblib", "pandas"}.union(*EXTRAS.values()))  # these two com
 
 
 def packages(requirements: list[str]) -> set[str]:
-    return {re.split(r"[\[<>=]", each)[0] for each in requirements}
+    """Those that every machine gets; what makes some of them faster has a marker."""
+    return {re.split(r"[\[<>=]", each)[0] for each in requirements if ";" not in each}
 
 
 def test_the_core_works_alone_and_says_which_extra_is_missing() -> None:

@@ -15,8 +15,12 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "experiments": ("matplotlib", "pyarrow", "sklearn"),
     "vw": ("vowpalwabbit",),
     "ray": ("ray",),
+    "serve": ("fastapi", "httptools", "msgspec", "prometheus_client", "pyarrow", "sqlalchemy", "uvicorn"),
+    "postgres": ("psycopg",),
+    "jax": ("jax",),
 }
-PACKAGES = {"sklearn": "scikit-learn"}  # modules that pip knows by another name
+# Modules that pip knows by another name.
+PACKAGES = {"prometheus_client": "prometheus-client", "sklearn": "scikit-learn"}
 
 
 def missing(name: str) -> list[str]:

@@ -1,0 +1,1 @@
+"""The decision service: what decides, stores, learns and shows it."""
