@@ -1,0 +1,138 @@
+"""The tables of the service. Decisions and rewards are only ever added; everything else can be made again from them.
+
+    decisions ─┬─ rewards, activations     written by the servers, on disk before a call is answered
+               └─ outcomes                 written by the trainer: the one reward that each decision is learned with
+    outcomes → models                      written by the trainer: versions of the acting policy
+    decisions, outcomes → minutes          written by the trainer: sums that the page shows
+
+Ids grow in the order in which rows become visible, so "the rows after the last one that I read" misses none.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+VERSION = 1  # of the schema; `migrations` brings older stores up to it
+
+metadata = MetaData()
+_ID = BigInteger().with_variant(Integer, "sqlite")  # SQLite numbers rows by itself in INTEGER columns alone
+
+meta = Table("meta", metadata, Column("name", String, primary_key=True), Column("value", Text, nullable=False))
+
+applications = Table(
+    "applications",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", String, nullable=False, unique=True),
+    Column("kind", String, nullable=False),  # ranked (actions come with the call), fixed, continuous
+    Column("settings", Text, nullable=False),  # JSON, `settings.Settings`
+    Column("pinned", Integer),  # the version of the model that is served; NULL: the newest published one
+    Column("created_at", Double, nullable=False),
+)
+
+keys = Table(
+    "keys",
+    metadata,
+    Column("digest", String, primary_key=True),  # SHA-256 of the key, which is not stored
+    Column("application_id", Integer, nullable=False),
+    Column("role", String, nullable=False),  # write, read
+    Column("created_at", Double, nullable=False),
+)
+
+decisions = Table(
+    "decisions",
+    metadata,
+    Column("id", _ID, primary_key=True, autoincrement=True),
+    Column("application_id", Integer, nullable=False),
+    Column("event_id", String, nullable=False),
+    Column("slot", String, nullable=False, default=""),  # its id; one decision for each slot of an event
+    Column("decided_at", Double, nullable=False),  # seconds since 1970, UTC
+    Column("context", LargeBinary, nullable=False),  # JSON, as it was scanned: dsjson's `c` where actions come with it
+    Column("actions", LargeBinary),  # JSON list of the ids that could be played, in the order of the call
+    Column("action", Integer),  # what was answered: its place in `actions` (or among the fixed ones)
+    Column("value", Double),  # what was answered where actions are real numbers
+    Column("propensity", Double, nullable=False),  # of what was answered, as it was drawn
+    Column("probabilities", LargeBinary),  # of all actions, float64, little-endian
+    Column("uniform", Double, nullable=False),  # the random number that the draw was made with
+    Column("model_version", Integer, nullable=False),  # 0: before the first model
+    Column("deferred", Boolean, nullable=False),  # True: it counts once it is activated
+    Column("baseline", Integer),  # the place of the application's own choice
+    Column("preferred", Integer),  # apprentice mode: what the policy would have answered
+    UniqueConstraint("application_id", "event_id", "slot"),
+)
+
+activations = Table(
+    "activations",
+    metadata,
+    Column("id", _ID, primary_key=True, autoincrement=True),
+    Column("application_id", Integer, nullable=False),
+    Column("event_id", String, nullable=False),
+    Column("activated_at", Double, nullable=False),
+    UniqueConstraint("application_id", "event_id"),
+)
+
+rewards = Table(
+    "rewards",
+    metadata,
+    Column("id", _ID, primary_key=True, autoincrement=True),
+    Column("application_id", Integer, nullable=False),
+    Column("event_id", String, nullable=False),
+    Column("slot", String, nullable=False, default=""),
+    Column("value", Double, nullable=False),
+    Column("received_at", Double, nullable=False),
+    Column("idempotency_key", String),  # a second reward with the same key is the same reward
+    Index("rewards_of_event", "application_id", "event_id", "slot"),
+    UniqueConstraint("application_id", "event_id", "slot", "idempotency_key"),
+)
+
+outcomes = Table(
+    "outcomes",
+    metadata,
+    Column("id", _ID, primary_key=True, autoincrement=True),  # the order in which decisions are learned from
+    Column("application_id", Integer, nullable=False),
+    Column("decision_id", _ID, nullable=False, unique=True),
+    Column("reward", Double, nullable=False),
+    Column("by_default", Boolean, nullable=False),  # True: no reward came in time
+    Column("joined_at", Double, nullable=False),
+    Index("outcomes_of_application", "application_id", "id"),
+)
+
+models = Table(
+    "models",
+    metadata,
+    Column("application_id", Integer, primary_key=True),
+    Column("version", Integer, primary_key=True),
+    Column("created_at", Double, nullable=False),
+    Column("outcome_id", _ID, nullable=False),  # the last one that was learned from
+    Column("rows", _ID, nullable=False),  # that were learned from
+    Column("body", LargeBinary, nullable=False),  # a saved Decider: no contexts in it
+    Column("withdrawn", Text),  # why it is not served any more
+)
+
+minutes = Table(
+    "minutes",
+    metadata,
+    Column("application_id", Integer, primary_key=True),
+    Column("minute", _ID, primary_key=True),  # of the decisions: decided_at // 60
+    Column("decisions", Integer, nullable=False),
+    Column("outcomes", Integer, nullable=False),
+    Column("defaults", Integer, nullable=False),
+    Column("reward", Double, nullable=False),  # Σ r
+    Column("reward_squared", Double, nullable=False),  # Σ r²
+    Column("uniform", Text, nullable=False),  # JSON [Σ w, Σ w r, Σ w², Σ w² r²] with w = (1/K) / p
+    Column("baseline", Text, nullable=False),  # the same with w = 1{a = baseline} / p
+    Column("actions", Text, nullable=False),  # JSON {action id: decisions}, the most frequent ones
+)
