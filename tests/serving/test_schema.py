@@ -13,8 +13,8 @@ def test_ids_grow_and_an_event_is_there_once() -> None:
     engine = create_engine("sqlite://")
     schema.metadata.create_all(engine)
     row = {
-        "application_id": 1, "event_id": "a", "decided_at": 0.0, "context": b"{}", "propensity": 1.0, "uniform": 0.5,
-        "model_version": 0, "deferred": False,
+        "application_id": 1, "event_id": "a", "slot": "", "decided_at": 0.0, "context": b"{}", "propensity": 1.0,
+        "uniform": 0.5, "model_version": 0, "deferred": False,
     }  # fmt: skip
     with engine.begin() as connection:
         connection.execute(insert(schema.decisions), [row, {**row, "slot": "b"}, {**row, "application_id": 2}])
