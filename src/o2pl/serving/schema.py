@@ -67,6 +67,7 @@ decisions = Table(
     Column("propensity", Double, nullable=False),  # of what was answered, as it was drawn
     Column("probabilities", LargeBinary),  # of all actions, float64, little-endian
     Column("uniform", Double, nullable=False),  # the random number that the draw was made with
+    Column("exploration", Double, nullable=False, default=0.0),  # share of uniform decisions by the settings
     Column("model_version", Integer, nullable=False),  # 0: before the first model
     Column("deferred", Boolean, nullable=False),  # True: it counts once it is activated
     Column("baseline", Integer),  # the place of the application's own choice
