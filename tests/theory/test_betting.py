@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from o2pl.theory.betting import BETS, LOG_SHARES, betting_lower
+from o2pl.theory.betting import BETS, LOG_SHARES, bet_sums, betting_lower, lower_from_sums
 
 DELTA = 0.08
 
@@ -21,3 +21,19 @@ def test_looking_less_often_costs_a_thousandth() -> None:
     assert (seldom <= often + 1e-9).all()
     assert seldom[-1] >= often[-1] - 0.002 * (y.mean() - often[-1])
     np.testing.assert_allclose(seldom[:1023], often[:1023], atol=1e-9)
+
+
+@pytest.mark.parametrize("rows", [1, 15, 16, 17, 5000])
+def test_sums_of_parts_give_the_bound_of_the_whole(rows: int) -> None:
+    y = np.random.default_rng(rows).exponential(0.6, rows)
+    parts = sum((bet_sums(part) for part in np.array_split(y, 7)), np.zeros(len(BETS)))
+    expected = betting_lower(y, DELTA, common=False)[-1]
+    assert lower_from_sums(parts, rows, DELTA) == pytest.approx(expected, abs=1e-9)
+    assert rows < 100 or expected > 0.5
+
+
+def test_no_rows_and_huge_values_say_nothing_false() -> None:
+    assert lower_from_sums(np.zeros(len(BETS)), 0, DELTA) == 0
+    huge = np.full(40, 1e300)
+    assert np.isfinite(bet_sums(huge)).all()
+    assert lower_from_sums(bet_sums(huge), 40, DELTA) == pytest.approx(betting_lower(huge, DELTA, False)[-1])

@@ -128,12 +128,13 @@ minutes = Table(
     metadata,
     Column("application_id", Integer, primary_key=True),
     Column("minute", _ID, primary_key=True),  # of the decisions: decided_at // 60
-    Column("decisions", Integer, nullable=False),
+    Column("decisions", Integer, nullable=False),  # deferred ones count once they are activated
     Column("outcomes", Integer, nullable=False),
     Column("defaults", Integer, nullable=False),
     Column("reward", Double, nullable=False),  # Σ r
     Column("reward_squared", Double, nullable=False),  # Σ r²
     Column("uniform", Text, nullable=False),  # JSON [Σ w, Σ w r, Σ w², Σ w² r²] with w = (1/K) / p
     Column("baseline", Text, nullable=False),  # the same with w = 1{a = baseline} / p
+    Column("standing", LargeBinary, nullable=False),  # `standing.pack`: what anytime intervals are made of
     Column("actions", Text, nullable=False),  # JSON {action id: decisions}, the most frequent ones
 )

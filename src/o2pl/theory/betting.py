@@ -11,6 +11,8 @@ so Newton's iterates approach its root from the left, on the safe side. Nothing 
 
 Where the conditional means m_s differ, Σ log(1 + κ m_s) ≤ t log(1 + κ m̄_t) (Jensen): what is refuted is then their
 running average m̄_t. Where they are below m, the bound for m holds all the more.
+
+The sums A_k of two parts of a log add up to those of the whole: `bet_sums` keeps 29 numbers where rows are too many.
 """
 
 from __future__ import annotations
@@ -40,6 +42,54 @@ def betting_lower(values: Floats, delta: float, common: bool = True) -> Floats:
     return np.asarray(_mixture_lower(values, math.log(1 / delta), common, BETS, LOG_SHARES))
 
 
+def bet_sums(values: Floats) -> Floats:
+    """A_k = Σ log(1 + κ_k y) of values y ≥ 0, [29]: all that `lower_from_sums` must know of them."""
+    return np.asarray(_sums(values, BETS))
+
+
+def lower_from_sums(sums: Floats, rows: float, delta: float) -> float:
+    """The last bound of `betting_lower(values, delta, common=False)` from their sums; valid at all times at once."""
+    if rows <= 0:
+        return 0.0
+    return float(_root(LOG_SHARES + sums, rows, 0.0, math.log(1 / delta), False, BETS, np.empty(len(BETS))))
+
+
+@compiled
+def _sums(values: Floats, bets: Floats) -> Any:
+    K = len(bets)
+    sums, product = np.zeros(K), np.ones(K)
+    for s in range(len(values)):
+        y = min(values[s], LARGEST)
+        for k in range(K):
+            product[k] *= 1.0 + bets[k] * y
+        if (s + 1) % _BLOCK == 0 or s + 1 == len(values):
+            for k in range(K):
+                sums[k] += math.log(product[k])
+                product[k] = 1.0
+    return sums
+
+
+@compiled
+def _root(logs: Floats, t: float, m: float, threshold: float, common: bool, bets: Floats, exponents: Floats) -> float:
+    """Where log W_t = threshold, by Newton's steps from m. Of a common mean it is not below m, the bound so far."""
+    K = len(bets)
+    for _ in range(60):
+        largest = -np.inf
+        for k in range(K):
+            exponents[k] = logs[k] - t * math.log1p(bets[k] * m)
+            largest = max(largest, exponents[k])
+        capital, slope = 0.0, 0.0
+        for k in range(K):
+            part = math.exp(exponents[k] - largest)
+            capital += part
+            slope += part * t * bets[k] / (1.0 + bets[k] * m)
+        above = largest + math.log(capital) - threshold
+        if abs(above) <= 1e-9 or (above < 0.0 and (common or m == 0.0)):
+            break
+        m = max(0.0, m + above * capital / slope)
+    return m
+
+
 @compiled
 def _mixture_lower(values: Floats, threshold: float, common: bool, bets: Floats, log_shares: Floats) -> Any:
     """The root of log W_t(m) = threshold after each row; of a common mean the largest so far."""
@@ -61,19 +111,6 @@ def _mixture_lower(values: Floats, threshold: float, common: bool, bets: Floats,
                 logs[k] += math.log(product[k])
                 product[k] = 1.0
         if look:
-            for _ in range(60):
-                largest = -np.inf
-                for k in range(K):
-                    exponents[k] = logs[k] - t * math.log1p(bets[k] * m)
-                    largest = max(largest, exponents[k])
-                capital, slope = 0.0, 0.0
-                for k in range(K):
-                    part = math.exp(exponents[k] - largest)
-                    capital += part
-                    slope += part * t * bets[k] / (1.0 + bets[k] * m)
-                above = largest + math.log(capital) - threshold
-                if abs(above) <= 1e-9 or (above < 0.0 and (common or m == 0.0)):
-                    break
-                m = max(0.0, m + above * capital / slope)
+            m = _root(logs, float(t), m, threshold, common, bets, exponents)
         bounds[s] = m
     return bounds
