@@ -5,7 +5,8 @@
     outcomes → models                      written by the trainer: versions of the acting policy
     decisions, outcomes → minutes          written by the trainer: sums that the page shows
 
-Ids grow in the order in which rows become visible, so "the rows after the last one that I read" misses none.
+Ids grow in the order in which rows become visible, so "the rows after the last one that I read" misses none; an id is
+never given twice, also after rows were deleted.
 """
 
 from __future__ import annotations
@@ -73,6 +74,8 @@ decisions = Table(
     Column("baseline", Integer),  # the place of the application's own choice
     Column("preferred", Integer),  # apprentice mode: what the policy would have answered
     UniqueConstraint("application_id", "event_id", "slot"),
+    Index("decisions_in_order", "application_id", "id", "decided_at"),
+    sqlite_autoincrement=True,
 )
 
 activations = Table(
@@ -83,6 +86,8 @@ activations = Table(
     Column("event_id", String, nullable=False),
     Column("activated_at", Double, nullable=False),
     UniqueConstraint("application_id", "event_id"),
+    Index("activations_in_order", "application_id", "id"),
+    sqlite_autoincrement=True,
 )
 
 rewards = Table(
@@ -95,8 +100,9 @@ rewards = Table(
     Column("value", Double, nullable=False),
     Column("received_at", Double, nullable=False),
     Column("idempotency_key", String),  # a second reward with the same key is the same reward
-    Index("rewards_of_event", "application_id", "event_id", "slot"),
     UniqueConstraint("application_id", "event_id", "slot", "idempotency_key"),
+    Index("rewards_in_order", "application_id", "id"),
+    sqlite_autoincrement=True,
 )
 
 outcomes = Table(
@@ -108,7 +114,8 @@ outcomes = Table(
     Column("reward", Double, nullable=False),
     Column("by_default", Boolean, nullable=False),  # True: no reward came in time
     Column("joined_at", Double, nullable=False),
-    Index("outcomes_of_application", "application_id", "id"),
+    Index("outcomes_in_order", "application_id", "id"),
+    sqlite_autoincrement=True,
 )
 
 models = Table(

@@ -1,0 +1,126 @@
+"""Applications side by side in one store, their keys and settings."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from o2pl.errors import InvalidInput, nearest
+from o2pl.serving.schema import applications, keys
+from o2pl.serving.settings import Kind, Settings, check, from_json, to_json
+
+ROLES = ("write", "read")  # rank, reward and set; see the page, summaries and exports
+
+
+@dataclass(frozen=True)
+class Application:
+    """One row of `applications`."""
+
+    id: int
+    name: str
+    kind: Kind
+    settings: Settings
+    pinned: int | None  # the version of the model that is served; None: the newest
+    created_at: float
+
+
+class NewApplication(NamedTuple):
+    """Its keys are shown once: only their digests are stored."""
+
+    id: int
+    write_key: str
+    read_key: str
+
+
+class Role(NamedTuple):
+    """What a key is for."""
+
+    application_id: int
+    role: str
+
+
+def all_applications(connection: Connection) -> list[Application]:
+    return [_application(row) for row in connection.execute(select(applications).order_by(applications.c.id))]
+
+
+def find_application(connection: Connection, which: str | int) -> Application:
+    """By its name or number."""
+    column = applications.c.id if isinstance(which, int) else applications.c.name
+    row = connection.execute(select(applications).where(column == which)).one_or_none()
+    if row is None:
+        names = connection.scalars(select(applications.c.name)).all()
+        hint = nearest(str(which), names) if names else "expected one that `o2pl app add` has made"
+        raise InvalidInput(f"application: found {which!r}, {hint}")
+    return _application(row)
+
+
+def _application(row: Any) -> Application:
+    kind = Kind(row.kind)
+    return Application(row.id, row.name, kind, from_json(row.settings, kind), row.pinned, row.created_at)
+
+
+def add_application(connection: Connection, name: str, kind: Kind, settings: Settings) -> NewApplication:
+    if not name or len(name) > 200 or not name.isprintable():
+        raise InvalidInput(f"application: found the name {name!r}, expected 1 to 200 letters")
+    check(settings, kind)
+    values = {"name": name, "kind": kind.value, "settings": to_json(settings), "created_at": time.time()}
+    try:
+        made: Any = connection.execute(insert(applications).values(values)).inserted_primary_key
+    except IntegrityError:
+        raise InvalidInput(f"application: found {name!r}, which is there already; expected a new name") from None
+    number = int(made[0])
+    return NewApplication(number, add_key(connection, number, "write"), add_key(connection, number, "read"))
+
+
+def put_settings(connection: Connection, application_id: int, settings: Settings) -> None:
+    check(settings, find_application(connection, application_id).kind)
+    connection.execute(
+        update(applications).where(applications.c.id == application_id).values(settings=to_json(settings))
+    )
+
+
+# -- keys
+
+
+def add_key(connection: Connection, application_id: int, role: str) -> str:
+    """A new key; those that are there stay valid."""
+    if role not in ROLES:
+        raise InvalidInput(f"role: found {role!r}, {nearest(role, ROLES)}")
+    key = secrets.token_urlsafe(32)
+    values = {"digest": digest(key), "application_id": application_id, "role": role, "created_at": time.time()}
+    connection.execute(insert(keys).values(values))
+    return key
+
+
+def delete_keys(connection: Connection, application_id: int, role: str, but: str) -> int:
+    """All of a role but one; how many."""
+    gone = keys.delete().where(
+        keys.c.application_id == application_id, keys.c.role == role, keys.c.digest != digest(but)
+    )
+    return connection.execute(gone).rowcount
+
+
+def all_keys(connection: Connection) -> Sequence[Any]:
+    """(digest, application_id, role) of each."""
+    return connection.execute(select(keys.c.digest, keys.c.application_id, keys.c.role)).all()
+
+
+def digest(key: str) -> str:
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def role_among(known: Iterable[Any], key: str) -> Role | None:
+    """Every digest is compared, each in constant time: how long it takes says nothing about the keys."""
+    asked, found = digest(key), None
+    for known_digest, application_id, role in known:
+        if hmac.compare_digest(known_digest, asked):
+            found = Role(application_id, role)
+    return found

@@ -1,0 +1,137 @@
+"""Connections to the database of the service: SQLite in a file, or PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy import exc as failures
+
+from o2pl.errors import InvalidInput
+from o2pl.extras import extra
+
+DEFAULT = "o2pl.sqlite"
+_VARIABLE = "O2PL_DATABASE"
+_PATIENCE = 5.0  # seconds that a connection waits for another writer, or for a free place in the pool
+_PRAGMAS = (
+    f"busy_timeout={int(_PATIENCE * 1000)}",
+    "page_size=8192",  # of a new file: a decision with its context is some kilobytes
+    "journal_mode=WAL",
+    "synchronous=FULL",  # what is committed is on disk
+    "cache_size=-16384",
+    "temp_store=MEMORY",
+)
+
+
+class StoreUnavailable(OSError):
+    """The database cannot be used now: gone, locked, full or too busy. Nothing is acknowledged; try again later."""
+
+
+def where_is(database: str | os.PathLike[str] | None) -> str | os.PathLike[str]:
+    """What was given, or what O2PL_DATABASE says, or the file in the working folder."""
+    return database or os.environ.get(_VARIABLE) or DEFAULT
+
+
+def make_engine(database: str | os.PathLike[str]) -> Engine:
+    """`database`: the path of a SQLite file, or a URL such as `postgresql://user@host/name`."""
+    url = _url(database)
+    if url.get_backend_name() == "sqlite":
+        folder = Path(str(url.database)).resolve().parent
+        if not folder.is_dir():
+            raise InvalidInput(f"database: found no folder {str(folder)!r}, expected one for {url.database}")
+        return _listening(create_engine(url, hide_parameters=True, pool_timeout=_PATIENCE, max_overflow=20))
+    with extra("postgres", "a PostgreSQL database"):
+        import psycopg  # noqa: F401
+    return create_engine(
+        url,
+        hide_parameters=True,  # they hold contexts
+        pool_pre_ping=True,  # connections die with the server
+        pool_timeout=_PATIENCE,
+        max_overflow=20,
+        connect_args={"connect_timeout": int(_PATIENCE), "application_name": "o2pl"},
+    )
+
+
+def _url(database: str | os.PathLike[str]) -> URL:
+    text = os.fspath(database)
+    if "://" not in text:
+        return URL.create("sqlite", database=text)
+    try:
+        url = make_url(text)
+    except failures.ArgumentError:
+        raise InvalidInput(f"database: found {_no_password(text)!r}, expected a path or postgresql://…") from None
+    kind = url.get_backend_name()
+    if kind in ("postgresql", "postgres"):
+        return url.set(drivername="postgresql+psycopg")
+    if kind == "sqlite" and url.database and url.database != ":memory:":
+        return URL.create("sqlite", database=url.database)
+    raise InvalidInput(f"database: found {_no_password(text)!r}, expected the path of a SQLite file or postgresql://…")
+
+
+def _no_password(text: str) -> str:
+    start, at, rest = text.rpartition("@")
+    return f"{start.partition('://')[0]}://…@{rest}" if at else text
+
+
+def _listening(engine: Engine) -> Engine:
+    """Transactions of SQLite begin when they are said to begin, those that write with the lock."""
+
+    @event.listens_for(engine, "connect")
+    def connected(raw: Any, _: Any) -> None:
+        raw.isolation_level = None  # no BEGIN but ours
+        for pragma in _PRAGMAS:
+            raw.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def begun(connection: Connection) -> None:
+        writes = connection.get_execution_options().get("o2pl_writes", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+# Locks of PostgreSQL, one for each order of ids that readers rely on; SQLite has one writer at a time.
+ENTRIES, OUTCOMES, SCHEMA = 0x6F32706C0001, 0x6F32706C0002, 0x6F32706C0003
+
+
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """One snapshot of the database."""
+    with _said(engine), engine.connect() as connection, connection.begin():
+        yield connection
+
+
+@contextmanager
+def writing(engine: Engine, lock: int | None = None) -> Iterator[Connection]:
+    """One transaction: all that is written in it is on disk when the context ends, or nothing is.
+
+    lock: PostgreSQL gives ids before rows become visible; writers that hold the same lock do both in one order.
+    """
+    with (
+        _said(engine),
+        engine.connect().execution_options(o2pl_writes=True) as connection,
+        connection.begin(),
+    ):
+        if lock is not None and connection.dialect.name == "postgresql":
+            connection.exec_driver_sql("SELECT pg_advisory_xact_lock(%s)", (lock,))
+        yield connection
+
+
+_OURS = (failures.IntegrityError, failures.DataError, failures.ProgrammingError)  # of a statement, not of the database
+
+
+@contextmanager
+def _said(engine: Engine) -> Iterator[None]:
+    try:
+        yield
+    except _OURS:
+        raise
+    except (failures.DBAPIError, failures.TimeoutError) as error:
+        reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
+        if "not a database" in reason:
+            raise InvalidInput(f"database: found {engine.url.database!r}, which is no SQLite file") from None
+        raise StoreUnavailable(f"{engine.url.render_as_string(hide_password=True)}: {reason}") from error

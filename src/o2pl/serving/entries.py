@@ -1,0 +1,197 @@
+"""What servers write: decisions, rewards and activations, many in one transaction, each with an answer of its own."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from functools import cache
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Table
+
+from o2pl.errors import InvalidInput
+from o2pl.serving.schema import activations, decisions, rewards
+
+LONGEST_ID = 256  # letters of an event's id; also of a slot's and of an idempotency key
+
+
+class Answer(Enum):
+    """What became of an entry."""
+
+    STORED = "stored"
+    DUPLICATE = "duplicate"  # it is there already; nothing was written
+    UNKNOWN = "unknown event"  # no decision has this event id (and slot); nothing was written
+
+
+class DecisionRow(NamedTuple):
+    """In the order of the columns of `decisions`, from the second on."""
+
+    application_id: int
+    event_id: str
+    slot: str
+    decided_at: float
+    context: bytes
+    actions: bytes | None
+    action: int | None
+    value: float | None
+    propensity: float
+    probabilities: bytes | None
+    uniform: float
+    model_version: int
+    deferred: bool = False
+    baseline: int | None = None
+    preferred: int | None = None
+
+
+class RewardRow(NamedTuple):
+    """In the order of the columns of `rewards`, from the second on."""
+
+    application_id: int
+    event_id: str
+    slot: str
+    value: float
+    received_at: float
+    idempotency_key: str | None = None
+
+
+class ActivationRow(NamedTuple):
+    """In the order of the columns of `activations`, from the second on."""
+
+    application_id: int
+    event_id: str
+    activated_at: float
+
+
+# A tuple of decisions is one event with several slots: all of them are stored, or none.
+Entry = DecisionRow | RewardRow | ActivationRow | tuple[DecisionRow, ...]
+
+
+def check_entry(entry: Entry) -> None:
+    """What no database may see: it would refuse the whole batch, or keep something else."""
+    if isinstance(entry, RewardRow):
+        _check_id("eventId", entry.event_id)
+        _check_id("slot", entry.slot, empty=True)
+        if entry.idempotency_key is not None:
+            _check_id("idempotency key", entry.idempotency_key)
+        if not math.isfinite(entry.value):
+            raise InvalidInput(f"value: found {entry.value}, expected a finite reward")
+    elif isinstance(entry, ActivationRow):
+        _check_id("eventId", entry.event_id)
+    else:
+        for row in _decisions_of(entry):
+            _check_id("eventId", row.event_id)
+            _check_id("slot", row.slot, empty=True)
+            if not (math.isfinite(row.propensity) and row.propensity > 0 and math.isfinite(row.uniform)):
+                raise InvalidInput(f"propensity: found {row.propensity}, expected a finite number over 0")
+
+
+def _check_id(name: str, text: str, empty: bool = False) -> None:
+    if not (0 < len(text) <= LONGEST_ID or (empty and not text)):
+        raise InvalidInput(f"{name}: found {len(text)} letters, expected 1 to {LONGEST_ID}")
+    if not text.isprintable():  # no NUL, which PostgreSQL refuses, no half of a surrogate pair
+        raise InvalidInput(f"{name}: found {text!r}, expected letters that can be printed")
+
+
+def _decisions_of(entry: Any) -> tuple[DecisionRow, ...]:
+    return (entry,) if isinstance(entry, DecisionRow) else entry
+
+
+def add_entries(connection: Connection, entries: Sequence[Entry]) -> list[Answer]:
+    """Write them; the caller holds the lock of writers, so what is looked up here stays true until the commit."""
+    known = _known_slots(connection, entries)  # of the events that the entries name: {(application, event): slots}
+    keyed = _known_keys(connection, entries)
+    active = _known_activations(connection, entries)
+    new: dict[Table, list[Any]] = {decisions: [], rewards: [], activations: []}
+    answers = [Answer.STORED] * len(entries)
+    for place, entry in enumerate(entries):  # first the decisions: a reward may follow within the same batch
+        if not isinstance(entry, RewardRow | ActivationRow):
+            rows = _decisions_of(entry)
+            event = rows[0][:2]
+            if event in known:
+                answers[place] = Answer.DUPLICATE
+            else:
+                known[event] = {row.slot for row in rows}
+                new[decisions] += rows
+    for place, entry in enumerate(entries):
+        if isinstance(entry, RewardRow):
+            key = (*entry[:3], entry.idempotency_key)
+            if entry.slot not in known.get(entry[:2], ()):
+                answers[place] = Answer.UNKNOWN
+            elif key in keyed:
+                answers[place] = Answer.DUPLICATE
+            else:
+                new[rewards].append(entry)
+                if entry.idempotency_key is not None:
+                    keyed.add(key)
+        elif isinstance(entry, ActivationRow):
+            if entry[:2] not in known:
+                answers[place] = Answer.UNKNOWN
+            elif entry[:2] in active:
+                answers[place] = Answer.DUPLICATE
+            else:
+                active.add(entry[:2])
+                new[activations].append(entry)
+    for table, added in new.items():
+        _insert(connection, table, added)
+    return answers
+
+
+# -- looking up: one statement for each application, whatever the number of events
+
+
+def _known_slots(connection: Connection, entries: Sequence[Entry]) -> dict[Any, set[str]]:
+    known: dict[Any, set[str]] = {}
+    for application, event, slot in _found(connection, decisions, "slot", entries):
+        known.setdefault((application, event), set()).add(slot)
+    return known
+
+
+def _known_keys(connection: Connection, entries: Sequence[Entry]) -> set[Any]:
+    keyed = [entry for entry in entries if isinstance(entry, RewardRow) and entry.idempotency_key is not None]
+    return set(_found(connection, rewards, "slot, idempotency_key", keyed))
+
+
+def _known_activations(connection: Connection, entries: Sequence[Entry]) -> set[Any]:
+    found = _found(connection, activations, "", [entry for entry in entries if isinstance(entry, ActivationRow)])
+    return set(found)
+
+
+def _found(connection: Connection, table: Table, more: str, entries: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
+    """(application, event, *more) of the rows that the entries' events have in a table."""
+    events: dict[int, list[str]] = {}
+    for entry in entries:
+        row = entry[0] if isinstance(entry[0], DecisionRow) else entry
+        events.setdefault(row.application_id, []).append(row.event_id)
+    names = f"event_id, {more}" if more else "event_id"
+    for application, ids in events.items():
+        if connection.dialect.name == "sqlite":
+            listed: Any = json.dumps(ids)
+            where = "application_id = ? AND event_id IN (SELECT value FROM json_each(?))"
+        else:
+            listed, where = ids, "application_id = %s AND event_id = ANY(%s)"
+        text = f"SELECT {names} FROM {table.name} WHERE {where}"
+        found = connection.exec_driver_sql(text, (application, listed))
+        yield from ((application, *row) for row in found)
+
+
+# -- inserting: one statement for up to 64 rows, since every statement hands the interpreter's lock over and back
+
+
+def _insert(connection: Connection, table: Table, rows: list[tuple[Any, ...]]) -> None:
+    mark = "?" if connection.dialect.name == "sqlite" else "%s"
+    at, size = 0, 64
+    while at < len(rows):
+        while size > len(rows) - at:
+            size //= 2  # few different texts: each is parsed once
+        values = tuple(value for row in rows[at : at + size] for value in row)
+        connection.exec_driver_sql(_text(table, size, mark), values)
+        at += size
+
+
+@cache
+def _text(table: Table, size: int, mark: str) -> str:
+    names = [column.name for column in table.columns][1:]
+    row = f"({', '.join([mark] * len(names))})"
+    return f"INSERT INTO {table.name} ({', '.join(names)}) VALUES {', '.join([row] * size)}"

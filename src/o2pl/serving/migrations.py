@@ -1,0 +1,53 @@
+"""Stores of older versions of the schema are brought up to the newest, step by step, when they are opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlalchemy import Connection, Engine, inspect, select
+
+from o2pl.errors import InvalidInput
+from o2pl.serving import schema
+from o2pl.serving.database import SCHEMA, reading, writing
+
+# From this version to the next. A step changes tables in place and scans none of the large ones.
+STEPS: dict[int, Callable[[Connection], None]] = {}
+_NAME = "schema version"
+
+
+def prepare(engine: Engine) -> None:
+    """Make the tables where there are none, or bring those that are there up to this version."""
+    with reading(engine) as connection:
+        if _version(connection) == schema.VERSION:
+            return
+    with writing(engine, SCHEMA) as connection:  # another process may have been faster
+        _bring_up(connection)
+
+
+def _version(connection: Connection) -> int | None:
+    """None: an empty database."""
+    tables = inspect(connection).get_table_names()
+    if schema.meta.name not in tables:
+        if tables:
+            some = ", ".join(sorted(tables)[:3])
+            raise InvalidInput(f"database: found other tables ({some}), expected none or those of o2pl")
+        return None
+    found = connection.scalar(select(schema.meta.c.value).where(schema.meta.c.name == _NAME))
+    if found is None or not found.isdecimal():
+        raise InvalidInput(f"database: found tables without a {_NAME}, expected those of o2pl")
+    if int(found) > schema.VERSION:
+        raise InvalidInput(
+            f"database: found {_NAME} {found}, expected at most {schema.VERSION}; it was made by a newer o2pl: update"
+        )
+    return int(found)
+
+
+def _bring_up(connection: Connection) -> None:
+    version = _version(connection)
+    if version is None:
+        schema.metadata.create_all(connection)
+        connection.execute(schema.meta.insert().values(name=_NAME, value=str(schema.VERSION)))
+        return
+    for number in range(version, schema.VERSION):
+        STEPS[number](connection)
+    connection.execute(schema.meta.update().where(schema.meta.c.name == _NAME).values(value=str(schema.VERSION)))

@@ -1,0 +1,118 @@
+"""What the trainer and the page read: the rows after the last one that was read, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Table, and_, exists, or_, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from o2pl.serving.schema import activations, decisions, meta, minutes, outcomes, rewards
+
+Rows = Sequence[Any]  # of SQLAlchemy: tuples whose parts have the names of the columns
+_AS_LEARNED = [column for column in decisions.columns if column.name != "id"]
+
+
+def rows_after(connection: Connection, table: Table, application_id: int, after: int, limit: int) -> Rows:
+    """Of decisions, rewards, activations or outcomes, by id."""
+    query = select(table).where(table.c.application_id == application_id, table.c.id > after)
+    return connection.execute(query.order_by(table.c.id).limit(limit)).all()
+
+
+def find_decisions(connection: Connection, application_id: int, keys: Sequence[tuple[str, str]]) -> Rows:
+    """Those with these (event id, slot), in no order."""
+    wanted = set(keys)
+    query = select(decisions).where(
+        decisions.c.application_id == application_id, decisions.c.event_id.in_([event for event, _ in keys])
+    )
+    return [row for row in connection.execute(query) if (row.event_id, row.slot) in wanted]
+
+
+def rewards_of(connection: Connection, application_id: int, events: Sequence[str]) -> Rows:
+    """In the order in which they came."""
+    query = select(rewards).where(rewards.c.application_id == application_id, rewards.c.event_id.in_(events))
+    return connection.execute(query.order_by(rewards.c.id)).all()
+
+
+def waited(connection: Connection, application_id: int, decided_before: float, after: int, limit: int) -> Rows:
+    """(id, event_id, slot, decided_at) of decisions after an id that count, have no outcome, and whose wait is over."""
+    active = exists().where(
+        activations.c.application_id == application_id, activations.c.event_id == decisions.c.event_id
+    )
+    query = select(decisions.c.id, decisions.c.event_id, decisions.c.slot, decisions.c.decided_at).where(
+        decisions.c.application_id == application_id,
+        decisions.c.id > after,
+        decisions.c.decided_at <= decided_before,
+        ~exists().where(outcomes.c.decision_id == decisions.c.id),
+        or_(decisions.c.deferred.is_(False), active),
+    )
+    return connection.execute(query.order_by(decisions.c.id).limit(limit)).all()
+
+
+def learned_rows(connection: Connection, application_id: int, after: int, limit: int) -> Rows:
+    """Outcomes after an id (`id`, `decision_id`, `reward`, `by_default`, `joined_at`) with their decisions' columns."""
+    own = [outcomes.c.id, outcomes.c.decision_id, outcomes.c.reward, outcomes.c.by_default, outcomes.c.joined_at]
+    query = (
+        select(*own, *_AS_LEARNED)
+        .join(decisions, decisions.c.id == outcomes.c.decision_id)
+        .where(outcomes.c.application_id == application_id, outcomes.c.id > after)
+    )
+    return connection.execute(query.order_by(outcomes.c.id).limit(limit)).all()
+
+
+def event(connection: Connection, application_id: int, event_id: str) -> dict[str, Rows]:
+    """All that is known of one: its decisions (one for each slot), rewards, activations and outcomes."""
+    here = {
+        table.name: connection.execute(
+            select(table)
+            .where(table.c.application_id == application_id, table.c.event_id == event_id)
+            .order_by(table.c.id)
+        ).all()
+        for table in (decisions, rewards, activations)
+    }
+    numbers = [row.id for row in here["decisions"]]
+    found = connection.execute(select(outcomes).where(outcomes.c.decision_id.in_(numbers)).order_by(outcomes.c.id))
+    return {**here, "outcomes": found.all()}
+
+
+def add_outcomes(connection: Connection, rows: Sequence[dict[str, Any]]) -> int:
+    """Rows with application_id, decision_id, reward, by_default, joined_at; a decision has one outcome, the first."""
+    return _upsert(connection, outcomes, rows, [])
+
+
+def put_minutes(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
+    """Rows of `minutes`, new or in the place of what was there."""
+    _upsert(connection, minutes, rows, [column.name for column in minutes.columns if not column.primary_key])
+
+
+def read_minutes(connection: Connection, application_id: int, first: int, last: int) -> Rows:
+    """Those from the first to the last, both counted in."""
+    query = select(minutes).where(
+        and_(minutes.c.application_id == application_id, minutes.c.minute >= first, minutes.c.minute <= last)
+    )
+    return connection.execute(query.order_by(minutes.c.minute)).all()
+
+
+def note(connection: Connection, name: str) -> str | None:
+    """A text that processes leave for each other."""
+    return connection.scalar(select(meta.c.value).where(meta.c.name == name))
+
+
+def put_note(connection: Connection, name: str, value: str) -> None:
+    _upsert(connection, meta, [{"name": name, "value": value}], ["value"])
+
+
+def _upsert(connection: Connection, table: Table, rows: Sequence[dict[str, Any]], replaced: list[str]) -> int:
+    """Insert; where a row is there already, replace these columns, or do nothing where none are named."""
+    if not rows:
+        return 0
+    own: Any = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    statement = own(table)
+    if replaced:
+        keys = [column.name for column in table.primary_key]
+        values = {name: statement.excluded[name] for name in replaced}
+        statement = statement.on_conflict_do_update(index_elements=keys, set_=values)
+    else:
+        statement = statement.on_conflict_do_nothing()
+    return int(connection.execute(statement, list(rows)).rowcount)

@@ -1,0 +1,121 @@
+"""What an application is set to, under the names that Personalizer's users know and a few of our own."""
+
+from __future__ import annotations
+
+import math
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from o2pl.errors import InvalidInput, nearest
+
+
+class Kind(StrEnum):
+    """Where the actions of an application come from."""
+
+    RANKED = "ranked"  # each call brings its own
+    FIXED = "fixed"  # the settings name them
+    CONTINUOUS = "continuous"  # real numbers within bounds that the settings say
+
+
+class Aggregation(StrEnum):
+    """Which reward a decision is learned with, of those that came in time."""
+
+    EARLIEST = "earliest"
+    SUM = "sum"
+
+
+class LearningMode(StrEnum):
+    """Whose choice is answered."""
+
+    ONLINE = "Online"  # the policy's
+    APPRENTICE = "Apprentice"  # the application's own; the policy learns from it
+    LOGGING_ONLY = "LoggingOnly"  # the application's own; nothing is learned
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Of one application. Durations are ISO 8601 texts in JSON, such as `PT10M`."""
+
+    reward_wait_time: timedelta = timedelta(minutes=10)
+    default_reward: float = 0.0
+    reward_aggregation: Aggregation = Aggregation.EARLIEST
+    exploration_percentage: float | None = None  # share of uniform choice, 0 to 1; None: the learner's own exploration
+    model_export_frequency: timedelta = timedelta(seconds=5)
+    log_retention_days: int = -1  # -1: for ever
+    learning_mode: LearningMode = LearningMode.ONLINE
+    reward_range: tuple[float, float] = (0.0, 1.0)
+    actions: tuple[str, ...] = ()  # of the kind `fixed`
+    bounds: tuple[float, float] | None = None  # of the kind `continuous`
+    hash_bits: int = 18  # 2^bits weights
+    random_state: int = 0
+
+
+def to_json(settings: Settings) -> str:
+    return msgspec.json.encode(settings).decode()
+
+
+def from_json(text: str | bytes, kind: Kind = Kind.RANKED) -> Settings:
+    """Settings that hold together; what is not said has its default."""
+    try:
+        found = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"settings: found no JSON ({error}), expected an object") from None
+    if not isinstance(found, dict):
+        raise InvalidInput(f"settings: found {type(found).__name__}, expected an object")
+    return made(found, kind)
+
+
+def made(values: dict[str, Any], kind: Kind = Kind.RANKED) -> Settings:
+    """From the values of a JSON object."""
+    known = Settings.__struct_encode_fields__
+    for name in values:
+        if name not in known:
+            raise InvalidInput(f"settings: found {name!r}, {nearest(name, known)}")
+    try:
+        settings = msgspec.convert(values, Settings)
+    except msgspec.ValidationError as error:
+        text = str(error).replace(" - at `$.", ", field `")
+        raise InvalidInput(f"settings: {text[:1].lower()}{text[1:]}") from None
+    check(settings, kind)
+    return settings
+
+
+def changed(settings: Settings, values: dict[str, Any], kind: Kind) -> Settings:
+    """With some values replaced, as JSON has them."""
+    return made({**msgspec.to_builtins(settings), **values}, kind)
+
+
+def check(settings: Settings, kind: Kind) -> None:
+    low, high = settings.reward_range
+    explored, bounds = settings.exploration_percentage, settings.bounds
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise InvalidInput(f"rewardRange: found [{low}, {high}], expected two finite numbers, the lower one first")
+    if not low <= settings.default_reward <= high:
+        raise InvalidInput(
+            f"defaultReward: found {settings.default_reward}, expected a number from {low} to {high}, the rewardRange"
+        )
+    if explored is not None and not 0 <= explored <= 1:
+        raise InvalidInput(f"explorationPercentage: found {explored}, expected a number from 0 to 1")
+    if settings.reward_wait_time < timedelta(0):
+        raise InvalidInput("rewardWaitTime: found a negative duration, expected one such as PT10M")
+    if settings.model_export_frequency <= timedelta(0):
+        raise InvalidInput("modelExportFrequency: found no positive duration, expected one such as PT5S")
+    if settings.log_retention_days < -1:
+        raise InvalidInput(f"logRetentionDays: found {settings.log_retention_days}, expected days, or -1 for ever")
+    if not 4 <= settings.hash_bits <= 28:
+        raise InvalidInput(f"hashBits: found {settings.hash_bits}, expected a number from 4 to 28")
+    if kind is Kind.FIXED and len(settings.actions) < 2:
+        raise InvalidInput(f"actions: found {len(settings.actions)}, expected the names of at least two fixed actions")
+    if len(set(settings.actions)) < len(settings.actions):
+        raise InvalidInput("actions: found a name twice, expected different names")
+    if settings.actions and kind is not Kind.FIXED:
+        raise InvalidInput(f"actions: found some in an application of the kind '{kind}', expected 'fixed'")
+    if kind is Kind.CONTINUOUS and bounds is None:
+        raise InvalidInput("bounds: found none, expected the lowest and highest action, such as [0, 10]")
+    if bounds is not None:
+        if kind is not Kind.CONTINUOUS:
+            raise InvalidInput(f"bounds: found some in an application of the kind '{kind}', expected 'continuous'")
+        if not (math.isfinite(bounds[0]) and math.isfinite(bounds[1]) and bounds[0] < bounds[1]):
+            raise InvalidInput(f"bounds: found {list(bounds)}, expected two finite numbers, the lower one first")

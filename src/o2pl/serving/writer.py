@@ -1,0 +1,132 @@
+"""Group commit: one thread writes all that waits in one transaction, then answers everyone who waited.
+
+The longer a commit takes, the more entries the next one carries, so one flush to disk serves many calls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Any, NamedTuple
+
+from o2pl.serving.database import StoreUnavailable
+from o2pl.serving.entries import Answer, Entry, check_entry
+from o2pl.serving.store import Store
+
+_MOST = 512  # entries of one transaction
+
+
+class _Waiting(NamedTuple):
+    entries: Sequence[Entry]
+    future: Any  # of asyncio, or of concurrent.futures where loop is None
+    loop: asyncio.AbstractEventLoop | None
+
+
+class Writer:
+    """Threads and coroutines may share it. room: how many entries may wait; beyond, callers are refused at once."""
+
+    def __init__(self, store: Store, room: int = 4096) -> None:
+        self._store, self._room = store, room
+        self._queue: deque[_Waiting] = deque()
+        self._waiting = 0  # entries in the queue and in the transaction that is being written
+        self._stopping = False
+        self._wake = threading.Condition(threading.Lock())
+        self._thread = threading.Thread(target=self._run, name="o2pl writer", daemon=True)
+        self._thread.start()
+
+    @property
+    def waiting(self) -> int:
+        """Entries that are not on disk yet."""
+        return self._waiting
+
+    async def write(self, entries: Sequence[Entry]) -> list[Answer]:
+        """On disk when this returns; an answer for each. `StoreUnavailable` where it is not known to be there."""
+        loop = asyncio.get_running_loop()
+        future = loop.create_future()
+        self._put(_Waiting(entries, future, loop))
+        return await future  # type: ignore[no-any-return]
+
+    def submit(self, entries: Sequence[Entry]) -> Future[list[Answer]]:
+        """The same for threads."""
+        future: Future[list[Answer]] = Future()
+        self._put(_Waiting(entries, future, None))
+        return future
+
+    def _put(self, waiting: _Waiting) -> None:
+        for entry in waiting.entries:
+            check_entry(entry)
+        size = len(waiting.entries)
+        with self._wake:
+            if self._stopping:
+                raise StoreUnavailable("the service is stopping")
+            if self._waiting + size > self._room:
+                raise StoreUnavailable(f"{self._waiting} entries wait to be written, expected at most {self._room}")
+            self._waiting += size
+            self._queue.append(waiting)
+            if len(self._queue) == 1:
+                self._wake.notify()
+
+    def stop(self) -> None:
+        """Write what waits, then end. New entries are refused from now on."""
+        with self._wake:
+            self._stopping = True
+            self._wake.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            with self._wake:
+                while not self._queue and not self._stopping:
+                    self._wake.wait()
+                if not self._queue:
+                    return
+                taken = self._take()
+            answer(self._written(taken))
+            with self._wake:
+                self._waiting -= sum(len(each.entries) for each in taken)
+
+    def _take(self) -> list[_Waiting]:
+        taken: list[_Waiting] = []
+        size = 0
+        while self._queue and (not taken or size + len(self._queue[0].entries) <= _MOST):
+            taken.append(self._queue.popleft())
+            size += len(taken[-1].entries)
+        return taken
+
+    def _written(self, taken: list[_Waiting]) -> list[tuple[_Waiting, Any]]:
+        """Each with its answers, or with the error that it must be told."""
+        try:
+            answers = iter(self._store.add([entry for each in taken for entry in each.entries]))
+            return [(each, [next(answers) for _ in each.entries]) for each in taken]
+        except StoreUnavailable as error:
+            return [(each, error) for each in taken]
+        except Exception as error:  # something in one of them: the others must not suffer
+            if len(taken) == 1:
+                return [(taken[0], error)]
+            return [pair for each in taken for pair in self._written([each])]
+
+
+def answer(pairs: list[tuple[_Waiting, Any]]) -> None:
+    """Wake everyone up; each event loop once."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[Any, Any]]] = {}
+    for waiting, found in pairs:
+        if waiting.loop is None:
+            _settle([(waiting.future, found)])
+        else:
+            by_loop.setdefault(waiting.loop, []).append((waiting.future, found))
+    for loop, settled in by_loop.items():
+        try:
+            loop.call_soon_threadsafe(_settle, settled)
+        except RuntimeError:  # the loop is closed: nobody waits any more
+            continue
+
+
+def _settle(pairs: list[tuple[Any, Any]]) -> None:
+    for future, found in pairs:
+        if future.cancelled() or future.done():  # the caller has gone; what it asked for is on disk all the same
+            continue
+        put: Callable[[Any], None] = future.set_exception if isinstance(found, Exception) else future.set_result
+        put(found)

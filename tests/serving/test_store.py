@@ -1,0 +1,30 @@
+"""The store as it is used; what each of its functions does is tested beside them."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tests.serving.rows import decision
+
+from o2pl.serving.entries import Answer
+from o2pl.serving.store import Store
+
+
+def test_threads_share_a_store(store: Store) -> None:
+    def add(k: int) -> list[Answer]:
+        return store.add([decision(f"e{k % 20}")])
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = [answer for answers in pool.map(add, range(40)) for answer in answers]
+    assert answers.count(Answer.STORED) == answers.count(Answer.DUPLICATE) == 20
+    assert [row.id for row in store.decisions_after(1)] == list(range(1, 21))
+
+
+def test_two_processes_may_open_it_at_once(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        stores = list(pool.map(Store.open, [tmp_path / "a.sqlite"] * 4))
+    stores[0].add_application("shop")
+    assert [store.application("shop").id for store in stores] == [1] * 4
+    for store in stores:
+        store.close()
