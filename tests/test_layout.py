@@ -15,6 +15,7 @@ ELSEWHERE = {  # module: where it is tested, or why it is not
     "errors.py": "a name",
     "protocols.py": "signatures",
     "version.py": "a number",
+    "kernels/set_texts.py": "beside the plain parts in learners/test_set_texts",
     "kernels/values.py": "every registration runs in test_kernel_contracts",
     "learners/gaussian.py": "beside O2PL in learners/test_estimators",
     "learners/learned.py": "through the learners: logs, snapshots, files in learners/test_base and test_engine",

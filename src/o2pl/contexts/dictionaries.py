@@ -39,6 +39,12 @@ def crossed_hash(first: Any, second: Any) -> Any:
     return np.uint32(h ^ (h >> np.uint32(16)))
 
 
+@compiled
+def crossed_value(first: Any, second: Any) -> Any:
+    """Of the product of two features, within the range of float32."""
+    return np.float32(min(max(np.float64(first) * np.float64(second), -_LARGEST), _LARGEST))
+
+
 class _Node:
     """A key of the dictionaries, at its place: what it is called, and what has been seen below it."""
 
@@ -389,9 +395,9 @@ def expand(
         for i in range(segments[a, 0], segments[a, 1]):
             begin = i + 1 if a == b else segments[b, 0]  # within one namespace each pair once
             for j in range(begin, segments[b, 1]):
-                product = min(max(np.float64(values[i, 1]) * np.float64(values[j, 1]), -_LARGEST), _LARGEST)
                 h = crossed_hash(hashes[i, 0], hashes[j, 0])
-                at = _put(h, np.float32(product), mask, signed, at, out_indices, out_values)
+                product = crossed_value(values[i, 1], values[j, 1])
+                at = _put(h, product, mask, signed, at, out_indices, out_values)
     return at
 
 

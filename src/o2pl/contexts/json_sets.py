@@ -39,7 +39,7 @@ def json_sets(texts: Sequence[bytes], mask: int, signed: bool) -> ActionSets | N
     hashes, values = np.empty(room, np.uint32), np.empty(room, np.float32)
     shared, rows = np.zeros((len(texts), 2), np.int64), np.zeros(len(data) + 2, np.int64)  # an action: 3 bytes
     sizes = np.zeros(len(texts) + 1, np.int64)
-    if not _scan_sets(data, ends, hashes, values, shared, rows, sizes):
+    if not scan_sets(data, ends, hashes, values, shared, rows, sizes):
         return None
     offsets = np.cumsum(sizes)
     total = int(offsets[-1])
@@ -152,7 +152,7 @@ def _is_multi(data: Array, p: int, end: int) -> bool:
 
 
 @compiled
-def _scan_sets(
+def scan_sets(
     data: Array, ends: Ints, hashes: Array, values: Floats, shared: Ints, rows: Ints, sizes: Ints
 ) -> bool:  # fmt: skip
     """Features of all contexts, one after another: those that set s shares are shared[s, 0] … shared[s, 1], those of

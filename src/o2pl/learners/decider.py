@@ -39,12 +39,14 @@ from o2pl.policies.sampling import (
     equal_sets,
     softmax_in_place,
     with_bonus,
+    with_exploration,
 )
 from o2pl.policies.softmax import Softmax
 from o2pl.policies.sparse import SparseSoftmax
 from o2pl.protocols import Array, Exploration, Floats, Ints, State
 from o2pl.rows import ActionSets
 from o2pl.storage import decode, encode, write
+from o2pl.validation import check_number
 
 if TYPE_CHECKING:
     from o2pl.learners.explaining import Coefficients, Explanation
@@ -151,15 +153,27 @@ class Decider:
         added = self._items.added(item_ids, self._exploration)
         return with_bonus(self.acting, len(self.members), added) if added.any() else self.acting
 
+    def exploring(self, share: float) -> Decider:
+        """One that leaves so large a share of its decisions to chance, in the place of the policy."""
+        acting = with_exploration(self.acting, check_number("share", share, 0, 1))
+        return Decider(
+            self.members, acting, self.sharpness, self.reader, self, self.names, self._items, self._exploration
+        )
+
     def effects(self, item_ids: Ints) -> Floats:
         """What is added to the logarithm of the policy for items that pay more than their features say. [K]"""
         return np.zeros(len(item_ids)) if self._exploration is None else self._items.of(item_ids)[1]
 
-    def _among(self, context: Any, allowed: Ints, uniform: float) -> Decision:
+    def among(self, context: Any, allowed: Ints) -> Floats:
+        """The acting policy where only some of a fixed number of actions may be played; of those alone."""
         rows = self.reader.row(context)
         scores = np.ascontiguousarray(self.scores(rows).reshape(len(self.members), -1)[:, allowed])
         pi = np.empty(len(allowed))
         acting_row(scores, acting_among(self.acting, len(self.members), allowed), pi)
+        return pi
+
+    def _among(self, context: Any, allowed: Ints, uniform: float) -> Decision:
+        pi = self.among(context, allowed)
         place = draw_one(pi, uniform)
         action = int(allowed[place])
         return Decision(self.names[action] if self.names else action, float(pi[place])).keep(context)

@@ -124,6 +124,13 @@ def with_bonus(acting: Floats, members: int, bonus: Floats) -> Floats:
     return numbers
 
 
+def with_exploration(acting: Floats, share: float) -> Floats:
+    """`acting_numbers` with so large a share of decisions made by exploration, beside what they have of it."""
+    numbers = acting.copy()
+    numbers[_EPSILON] = 1 - (1 - acting[_EPSILON]) * (1 - share)
+    return numbers
+
+
 def acting_among(acting: Floats, members: int, allowed: Ints) -> Floats:
     """`acting_numbers` where only some of the actions may be played."""
     first, kept = _HEAD + members, [acting[: _HEAD + members]]

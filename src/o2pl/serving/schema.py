@@ -62,16 +62,16 @@ decisions = Table(
     Column("slot", String, nullable=False, default=""),  # its id; one decision for each slot of an event
     Column("decided_at", Double, nullable=False),  # seconds since 1970, UTC
     Column("context", LargeBinary, nullable=False),  # JSON, as it was scanned: dsjson's `c` where actions come with it
-    Column("actions", LargeBinary),  # JSON list of the ids that could be played, in the order of the call
-    Column("action", Integer),  # what was answered: its place in `actions` (or among the fixed ones)
+    Column("actions", LargeBinary),  # JSON list of the ids (names) that could be played, in the order of the call
+    Column("action", Integer),  # what was answered: its place in `actions`
     Column("value", Double),  # what was answered where actions are real numbers
     Column("propensity", Double, nullable=False),  # of what was answered, as it was drawn
-    Column("probabilities", LargeBinary),  # of all actions, float64, little-endian
+    Column("probabilities", LargeBinary),  # of all `actions`, float64, little-endian
     Column("uniform", Double, nullable=False),  # the random number that the draw was made with
     Column("exploration", Double, nullable=False, default=0.0),  # share of uniform decisions by the settings
     Column("model_version", Integer, nullable=False),  # 0: before the first model
     Column("deferred", Boolean, nullable=False),  # True: it counts once it is activated
-    Column("baseline", Integer),  # the place of the application's own choice
+    Column("baseline", Integer),  # the place of the application's own choice in `actions`
     Column("preferred", Integer),  # apprentice mode: what the policy would have answered
     UniqueConstraint("application_id", "event_id", "slot"),
     Index("decisions_in_order", "application_id", "id", "decided_at"),
