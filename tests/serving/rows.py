@@ -20,6 +20,7 @@ def decision(event: str, application: int = 1, **changes: Any) -> DecisionRow:
         propensity=0.5,
         probabilities=None,
         uniform=0.7,
+        exploration=None,
         model_version=0,
     )
     return row._replace(**changes)

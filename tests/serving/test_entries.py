@@ -6,10 +6,17 @@ import pytest
 from tests.serving.rows import decision, reward
 
 from o2pl.errors import InvalidInput
-from o2pl.serving.entries import ActivationRow, Answer, check_entry
+from o2pl.serving import schema
+from o2pl.serving.entries import ActivationRow, Answer, DecisionRow, RewardRow, check_entry
 from o2pl.serving.store import Store
 
 STORED, DUPLICATE, UNKNOWN = Answer.STORED, Answer.DUPLICATE, Answer.UNKNOWN
+
+
+def test_rows_have_the_columns_of_their_tables() -> None:
+    pairs = ((DecisionRow, schema.decisions), (RewardRow, schema.rewards), (ActivationRow, schema.activations))
+    for row, table in pairs:
+        assert list(row._fields) == [column.name for column in table.columns][1:]
 
 
 def test_an_event_is_stored_once(store: Store) -> None:

@@ -39,6 +39,7 @@ class DecisionRow(NamedTuple):
     propensity: float
     probabilities: bytes | None
     uniform: float
+    exploration: float | None
     model_version: int
     deferred: bool = False
     baseline: int | None = None
@@ -192,6 +193,6 @@ def _insert(connection: Connection, table: Table, rows: list[tuple[Any, ...]]) -
 
 @cache
 def _text(table: Table, size: int, mark: str) -> str:
-    names = [column.name for column in table.columns][1:]
+    names = [column.name for column in table.columns][1:]  # the database gives the id
     row = f"({', '.join([mark] * len(names))})"
     return f"INSERT INTO {table.name} ({', '.join(names)}) VALUES {', '.join([row] * size)}"
