@@ -20,7 +20,7 @@ def decision(event: str, application: int = 1, **changes: Any) -> DecisionRow:
         propensity=0.5,
         probabilities=None,
         uniform=0.7,
-        exploration=None,
+        exploration=0.0,
         model_version=0,
     )
     return row._replace(**changes)

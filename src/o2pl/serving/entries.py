@@ -39,7 +39,7 @@ class DecisionRow(NamedTuple):
     propensity: float
     probabilities: bytes | None
     uniform: float
-    exploration: float | None
+    exploration: float
     model_version: int
     deferred: bool = False
     baseline: int | None = None
