@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.serving.rows import decision, reward
 
+from o2pl.serving import schema
 from o2pl.serving.entries import ActivationRow
 from o2pl.serving.reads import find_decisions, rewards_of
 from o2pl.serving.store import Store
@@ -74,10 +75,8 @@ def test_all_that_is_known_of_an_event(store: Store) -> None:
 
 
 def test_minutes_take_the_place_of_older_ones(store: Store) -> None:
-    row = {
-        "application_id": 1, "minute": 7, "decisions": 1, "outcomes": 0, "defaults": 0, "reward": 0.0,
-        "reward_squared": 0.0, "uniform": "[]", "baseline": "[]", "actions": "{}",
-    }  # fmt: skip
+    of_kind = {int: 1, float: 0.5, str: "[]", bytes: b""}
+    row = {column.name: of_kind[column.type.python_type] for column in schema.minutes.columns} | {"minute": 7}
     store.put_minutes([row, {**row, "minute": 8}, {**row, "application_id": 2}])
     store.put_minutes([{**row, "decisions": 5}])
     assert [(each.minute, each.decisions) for each in store.minutes(1, 7, 8)] == [(7, 5), (8, 1)]

@@ -96,6 +96,7 @@ def _listening(engine: Engine) -> Engine:
 
 # Locks of PostgreSQL, one for each order of ids that readers rely on; SQLite has one writer at a time.
 ENTRIES, OUTCOMES, SCHEMA = 0x6F32706C0001, 0x6F32706C0002, 0x6F32706C0003
+_LOCK = "SELECT pg_advisory_xact_lock(%s)"
 
 
 @contextmanager
@@ -117,8 +118,35 @@ def writing(engine: Engine, lock: int | None = None) -> Iterator[Connection]:
         connection.begin(),
     ):
         if lock is not None and connection.dialect.name == "postgresql":
-            connection.exec_driver_sql("SELECT pg_advisory_xact_lock(%s)", (lock,))
+            connection.exec_driver_sql(_LOCK, (lock,))
         yield connection
+
+
+@contextmanager
+def driving(engine: Engine, lock: int) -> Iterator[Any]:
+    """`writing` for what is written all the time: the connection of the driver itself, half the work for a batch.
+
+    It has `execute(text, values)`, with `?` or `%s` where the values go.
+    """
+    with _said(engine):
+        pooled = engine.raw_connection()
+    raw: Any = pooled.driver_connection
+    try:
+        raw.execute("BEGIN IMMEDIATE") if engine.dialect.name == "sqlite" else raw.execute(_LOCK, (lock,))
+        yield raw
+        raw.commit()
+    except BaseException as error:
+        pooled.invalidate()  # whatever state it is in
+        if isinstance(error, engine.dialect.loaded_dbapi.Error) and not isinstance(error, _of_statements(engine)):
+            raise _unavailable(engine, error) from error
+        raise
+    finally:
+        pooled.close()
+
+
+def _of_statements(engine: Engine) -> tuple[type[Exception], ...]:
+    driver = engine.dialect.loaded_dbapi
+    return driver.IntegrityError, driver.DataError, driver.ProgrammingError
 
 
 _OURS = (failures.IntegrityError, failures.DataError, failures.ProgrammingError)  # of a statement, not of the database
@@ -131,7 +159,11 @@ def _said(engine: Engine) -> Iterator[None]:
     except _OURS:
         raise
     except (failures.DBAPIError, failures.TimeoutError) as error:
-        reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
-        if "not a database" in reason:
-            raise InvalidInput(f"database: found {engine.url.database!r}, which is no SQLite file") from None
-        raise StoreUnavailable(f"{engine.url.render_as_string(hide_password=True)}: {reason}") from error
+        raise _unavailable(engine, getattr(error, "orig", None) or error) from error
+
+
+def _unavailable(engine: Engine, error: BaseException) -> Exception:
+    reason = str(error).strip().partition("\n")[0]
+    if "not a database" in reason:
+        return InvalidInput(f"database: found {engine.url.database!r}, which is no SQLite file")
+    return StoreUnavailable(f"{engine.url.render_as_string(hide_password=True)}: {reason}")

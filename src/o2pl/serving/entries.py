@@ -9,7 +9,7 @@ from enum import Enum
 from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import Table
 
 from o2pl.errors import InvalidInput
 from o2pl.serving.schema import activations, decisions, rewards
@@ -99,11 +99,14 @@ def _decisions_of(entry: Any) -> tuple[DecisionRow, ...]:
     return (entry,) if isinstance(entry, DecisionRow) else entry
 
 
-def add_entries(connection: Connection, entries: Sequence[Entry]) -> list[Answer]:
-    """Write them; the caller holds the lock of writers, so what is looked up here stays true until the commit."""
-    known = _known_slots(connection, entries)  # of the events that the entries name: {(application, event): slots}
-    keyed = _known_keys(connection, entries)
-    active = _known_activations(connection, entries)
+def add_entries(raw: Any, dialect: str, entries: Sequence[Entry]) -> list[Answer]:
+    """Write them. The caller holds the lock of writers, so what is looked up here stays true until the commit.
+
+    raw: a connection of the driver, see `database.driving`.
+    """
+    known = _known_slots(raw, dialect, entries)  # of the events that the entries name: {(application, event): slots}
+    keyed = _known_keys(raw, dialect, entries)
+    active = _known_activations(raw, dialect, entries)
     new: dict[Table, list[Any]] = {decisions: [], rewards: [], activations: []}
     answers = [Answer.STORED] * len(entries)
     for place, entry in enumerate(entries):  # first the decisions: a reward may follow within the same batch
@@ -135,59 +138,57 @@ def add_entries(connection: Connection, entries: Sequence[Entry]) -> list[Answer
                 active.add(entry[:2])
                 new[activations].append(entry)
     for table, added in new.items():
-        _insert(connection, table, added)
+        _insert(raw, dialect, table, added)
     return answers
 
 
 # -- looking up: one statement for each application, whatever the number of events
 
 
-def _known_slots(connection: Connection, entries: Sequence[Entry]) -> dict[Any, set[str]]:
+def _known_slots(raw: Any, dialect: str, entries: Sequence[Entry]) -> dict[Any, set[str]]:
     known: dict[Any, set[str]] = {}
-    for application, event, slot in _found(connection, decisions, "slot", entries):
+    for application, event, slot in _found(raw, dialect, "decisions", "event_id, slot", entries):
         known.setdefault((application, event), set()).add(slot)
     return known
 
 
-def _known_keys(connection: Connection, entries: Sequence[Entry]) -> set[Any]:
+def _known_keys(raw: Any, dialect: str, entries: Sequence[Entry]) -> set[Any]:
     keyed = [entry for entry in entries if isinstance(entry, RewardRow) and entry.idempotency_key is not None]
-    return set(_found(connection, rewards, "slot, idempotency_key", keyed))
+    return set(_found(raw, dialect, "rewards", "event_id, slot, idempotency_key", keyed))
 
 
-def _known_activations(connection: Connection, entries: Sequence[Entry]) -> set[Any]:
-    found = _found(connection, activations, "", [entry for entry in entries if isinstance(entry, ActivationRow)])
-    return set(found)
+def _known_activations(raw: Any, dialect: str, entries: Sequence[Entry]) -> set[Any]:
+    asked = [entry for entry in entries if isinstance(entry, ActivationRow)]
+    return set(_found(raw, dialect, "activations", "event_id", asked))
 
 
-def _found(connection: Connection, table: Table, more: str, entries: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
-    """(application, event, *more) of the rows that the entries' events have in a table."""
+def _found(raw: Any, dialect: str, table: str, names: str, entries: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
+    """(application, *names) of the rows that the entries' events have in a table."""
     events: dict[int, list[str]] = {}
     for entry in entries:
         row = entry[0] if isinstance(entry[0], DecisionRow) else entry
         events.setdefault(row.application_id, []).append(row.event_id)
-    names = f"event_id, {more}" if more else "event_id"
     for application, ids in events.items():
-        if connection.dialect.name == "sqlite":
+        if dialect == "sqlite":
             listed: Any = json.dumps(ids)
             where = "application_id = ? AND event_id IN (SELECT value FROM json_each(?))"
         else:
             listed, where = ids, "application_id = %s AND event_id = ANY(%s)"
-        text = f"SELECT {names} FROM {table.name} WHERE {where}"
-        found = connection.exec_driver_sql(text, (application, listed))
+        found = raw.execute(f"SELECT {names} FROM {table} WHERE {where}", (application, listed)).fetchall()
         yield from ((application, *row) for row in found)
 
 
 # -- inserting: one statement for up to 64 rows, since every statement hands the interpreter's lock over and back
 
 
-def _insert(connection: Connection, table: Table, rows: list[tuple[Any, ...]]) -> None:
-    mark = "?" if connection.dialect.name == "sqlite" else "%s"
+def _insert(raw: Any, dialect: str, table: Table, rows: list[tuple[Any, ...]]) -> None:
+    mark = "?" if dialect == "sqlite" else "%s"
     at, size = 0, 64
     while at < len(rows):
         while size > len(rows) - at:
             size //= 2  # few different texts: each is parsed once
         values = tuple(value for row in rows[at : at + size] for value in row)
-        connection.exec_driver_sql(_text(table, size, mark), values)
+        raw.execute(_text(table, size, mark), values)
         at += size
 
 

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Engine
 
 from o2pl.serving import applications, entries, migrations, reads, versions
 from o2pl.serving.applications import Application, NewApplication, Role
-from o2pl.serving.database import ENTRIES, OUTCOMES, make_engine, reading, writing
+from o2pl.serving.database import ENTRIES, OUTCOMES, driving, make_engine, reading, writing
 from o2pl.serving.entries import Answer, Entry
 from o2pl.serving.reads import Rows
 from o2pl.serving.schema import activations, decisions, outcomes, rewards
@@ -99,8 +99,8 @@ class Store:
 
     def add(self, batch: Sequence[Entry]) -> list[Answer]:
         """One transaction, on disk when this returns; an answer for each entry."""
-        with self.writing(ENTRIES) as connection:
-            return entries.add_entries(connection, batch)
+        with driving(self.engine, ENTRIES) as raw:
+            return entries.add_entries(raw, self.engine.dialect.name, batch)
 
     def decisions_after(self, application_id: int, after: int = 0, limit: int = 1000) -> Rows:
         with self.reading() as connection:
