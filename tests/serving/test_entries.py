@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import uuid
+
 import pytest
 from tests.serving.rows import decision, reward
 
 from o2pl.errors import InvalidInput
 from o2pl.serving import schema
-from o2pl.serving.entries import ActivationRow, Answer, DecisionRow, RewardRow, check_entry
+from o2pl.serving.entries import ActivationRow, Answer, DecisionRow, RewardRow, check_entry, new_event_id
 from o2pl.serving.store import Store
 
 STORED, DUPLICATE, UNKNOWN = Answer.STORED, Answer.DUPLICATE, Answer.UNKNOWN
@@ -85,3 +87,10 @@ def test_a_propensity_is_over_nothing() -> None:
     with pytest.raises(InvalidInput, match="propensity: found 0"):
         check_entry(decision("a", propensity=0.0))
     check_entry(decision("a", propensity=3.5))  # a density
+
+
+def test_new_ids_are_uuids_in_the_order_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.time_ns", iter(range(10**18, 10**18 + 10**10, 10**7)).__next__)
+    ids = [new_event_id() for _ in range(500)]
+    assert ids == sorted(set(ids))
+    assert {(uuid.UUID(each).version, uuid.UUID(each).variant) for each in ids} == {(7, uuid.RFC_4122)}

@@ -19,9 +19,9 @@ _VARIABLE = "O2PL_DATABASE"
 _PATIENCE = 5.0  # seconds that a connection waits for another writer, or for a free place in the pool
 _PRAGMAS = (
     f"busy_timeout={int(_PATIENCE * 1000)}",
-    "page_size=8192",  # of a new file: a decision with its context is some kilobytes
     "journal_mode=WAL",
     "synchronous=FULL",  # what is committed is on disk
+    "wal_autocheckpoint=16384",  # pages: where no `Checkpoints` runs, or it falls behind
     "cache_size=-16384",
     "temp_store=MEMORY",
 )
