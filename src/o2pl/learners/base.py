@@ -24,6 +24,7 @@ from o2pl.learners.engine import OFFLINE, Engine, Rewards
 from o2pl.learners.gate import DeployVerdict, judge
 from o2pl.learners.learned import Learned
 from o2pl.learners.pending import PENDING, is_read
+from o2pl.learners.refreshing import refresh
 from o2pl.protocols import Array, Floats
 from o2pl.storage import UnreadableFile, decode, read
 from o2pl.validation import LEAST_PROPENSITY, check_least_propensity, check_reward_range
@@ -267,16 +268,21 @@ class BanditEstimator(Learned, ABC):
         """Actions as this learner numbers them, and their names, if they have any. names: those of a log."""
         return actions, ()
 
-    def partial_fit(self, contexts: Any, actions: Any = None, rewards: Any = None, propensities: Any = None) -> Self:
+    def partial_fit(
+        self, contexts: Any, actions: Any = None, rewards: Any = None, propensities: Any = None, *,
+        at_most: int | None = None,
+    ) -> Self:  # fmt: skip
         """Add a batch to the log, from whatever logger, and learn from the whole log.
 
-        The batch is four columns, or one log: `Interactions` or a `Log`.
+        The batch is four columns, or one log: `Interactions` or a `Log`. `at_most`: go through so many rows only, the
+        new ones and a sample of those before, so that a call costs the same on a log of any length; the whole log is
+        learned from when the schedule says so. For learners that are told a little often, such as services.
         """
         reader = self._reader_for(contexts, actions, rewards, propensities)
-        self._add(self._checked(contexts, actions, rewards, propensities, reader), reader)
+        self._add(self._checked(contexts, actions, rewards, propensities, reader), reader, at_most)
         return self
 
-    def _add(self, batch: Interactions, reader: ContextReader) -> None:
+    def _add(self, batch: Interactions, reader: ContextReader, at_most: int | None = None) -> None:
         """Rows that this reader read: log them, and learn."""
         if not len(batch):
             return
@@ -284,7 +290,10 @@ class BanditEstimator(Learned, ABC):
         engine.extend(batch)
         if len(engine.log) == len(batch):
             engine.imitate()
-        engine.learn()
+        if at_most is None:
+            engine.learn()
+        else:
+            refresh(engine, at_most)
         self._adopt(engine)
 
     def merge(self, other: Any) -> Self:

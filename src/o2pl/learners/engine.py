@@ -274,12 +274,21 @@ class Engine:
     def learn_if_due(self) -> None:
         n = len(self.log)
         if n >= self.checkpoint:
-            self.learn([m for m in self.members if m.joins <= n - self.base and m.checkpoint <= n])
+            self.learn(self.due(n))
 
-    def learn(self, due: Sequence[MemberState] | None = None, oracle: Oracle | None = None) -> None:
-        """Learn now: the members that are due, or all; with `oracle`, solve with it on the whole log."""
+    def due(self, n: int) -> list[MemberState]:
+        """The members whose schedule says to learn at n rows."""
+        return [m for m in self.members if m.joins <= n - self.base and m.checkpoint <= n]
+
+    def learn(
+        self, due: Sequence[MemberState] | None = None, oracle: Oracle | None = None, upto: int | None = None
+    ) -> None:
+        """Learn now: the members that are due, or all; with `oracle`, solve with it on the whole log.
+
+        upto: so many rows of the log; None: all.
+        """
         with self.lock:
-            rows = self.log.columns
+            rows = self.log[: len(self.log) if upto is None else upto]
             if self.columns is not None and not self.columns.settled:
                 self.columns.observe(rows.contexts[self.learned :])
             if self._weigh(rows, oracle is None):
@@ -313,7 +322,7 @@ class Engine:
         acting = zip(self.present, self.weights, strict=True)
         faint = {id(member) for member, weight in acting if weight < _FAINT}
         for member in due:
-            member.checkpoint = member.after(n, id(member) in faint)
+            member.known, member.checkpoint = n, member.after(n, id(member) in faint)
         self.checkpoint = min(member.checkpoint for member in self.present)
         self.decider = self._decider(self.decider)
         if isinstance(self.parts.objective, Outcome):
@@ -407,6 +416,7 @@ class Engine:
                 "stream": self.stream.state(),
                 "mean_reward": list(self._mean_reward),
                 "heard": [member.heard for member in self.members],
+                "known": [member.known for member in self.members],
             }
             arrays: dict[str, Array] = {"gains": self.gains, **self.log.state()}
             if len(self.pending):
@@ -440,6 +450,7 @@ class Engine:
             member.restore(_named(arrays, f"member{k}."))
             member.checkpoint = checkpoint
             member.heard = tuple(header["heard"][k]) if "heard" in header else (0.0, 1.0)
+            member.known = header["known"][k] if "known" in header else self.learned
         if self.watch is not None:
             self.watch.restore(header["changes"], arrays["evidence"])
             for member in self.members:

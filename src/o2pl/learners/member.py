@@ -121,6 +121,7 @@ class MemberState:
     effort: Ints = field(default_factory=lambda: np.zeros(2, np.int64))  # solves, evaluations of the objective
     function: Any = None  # that of the last solve, where it is brought up to date
     base: int = 0  # the row of the log that its history begins at
+    known: int = 0  # rows of the log that it has learned from
     watches: bool = False  # the monitor: it forgets as its schedule says, offline too
     heard: tuple[float, float] = (0.0, 1.0)  # level and slope, of one without an outcome model: `union.calibrated`
     _own: tuple[Floats, Floats] | None = None
@@ -185,14 +186,7 @@ class MemberState:
         shared: what the members that learn now have in common, by name.
         """
         n = start + len(rows)
-        width = self.seen.features.width(n_inputs(rows.contexts), self.seen.state)
-        size, extra = self.policy.n_params(width) + self.objective.extra, self.objective.extra
-        if size > len(self.params):  # features that are new come last, before what is the objective's
-            more = size - len(self.params)
-            self.params = _widened(self.params, more, extra)
-            if extra:  # else they come last, as oracles expect
-                own = self._by_parameter
-                self.kept = {n: _widened(a, more, extra) if n in own else a for n, a in self.kept.items()}
+        self.widen(n_inputs(rows.contexts))
         weights = self.weights(n) if oracle is None or self.watches else None
         fused = isinstance(self.oracle, Adam) and type(self.objective) is Pessimistic
         if oracle is None and fused and isinstance(self.oracle, Adam) and control is None and weights is None:
@@ -203,22 +197,37 @@ class MemberState:
                 self.params, self.kept = moved
                 self.effort += (1, self.oracle.steps)
                 return
-        log = self.objective.prepare(rows, control, weights)
-        problem = Problem(
-            self.policy, self.objective, self.seen.features, self.seen.state, rows, start, log, self.function, shared
-        )
         with_oracle = self.oracle if oracle is None else solving(self.policy, oracle)
-        function: Any = None if with_oracle.plain else find_value(problem)
-        if function is None:
-            function = PolicyValue(self.policy, problem.featurise(), log, extra)
+        log = self.objective.prepare(rows, control, weights)
+        function = self.value(log, rows, start, shared, with_oracle.plain)
         self.function = function if function.incremental else None  # the others hold features
-        before = self.kept if oracle is None else with_oracle.init(size)
+        before = self.kept if oracle is None else with_oracle.init(len(self.params))
         share = 1.0 if oracle is None else _OFFLINE  # of what is negligible: an offline solve goes further
         found, kept = with_oracle.step(function, log.started(self.params), before, share * log.negligible)
         if oracle is None:
             self.kept = kept
         self.params = found.params
         self.effort += (1, found.evaluations)
+
+    def widen(self, n_inputs: int) -> None:
+        """Parameters of features that are new come last, before what is the objective's."""
+        width, extra = self.seen.features.width(n_inputs, self.seen.state), self.objective.extra
+        more = self.policy.n_params(width) + extra - len(self.params)
+        if more > 0:
+            self.params = _widened(self.params, more, extra)
+            if extra:  # else they come last, as oracles expect
+                own = self._by_parameter
+                self.kept = {n: _widened(a, more, extra) if n in own else a for n, a in self.kept.items()}
+
+    def value(self, log: Any, rows: Interactions, start: int, shared: dict[Any, Any], plain: bool = False) -> Any:
+        """The objective on rows, which it has prepared as `log`, as a function of the parameters."""
+        problem = Problem(
+            self.policy, self.objective, self.seen.features, self.seen.state, rows, start, log, self.function, shared
+        )
+        function = None if plain else find_value(problem)
+        return (
+            PolicyValue(self.policy, problem.featurise(), log, self.objective.extra) if function is None else function
+        )
 
     def arrays(self) -> dict[str, Array]:
         return {"params": self.params, "effort": self.effort, **{f"kept.{n}": a for n, a in self.kept.items()}}
