@@ -10,6 +10,8 @@ from o2pl.serving.applications import Role, delete_keys
 from o2pl.serving.settings import Kind, Settings
 from o2pl.serving.store import Store
 
+BOTH = True  # databases
+
 
 def test_a_key_has_one_application_and_one_role(store: Store) -> None:
     shop, news = store.add_application("shop"), store.add_application("news")

@@ -14,6 +14,8 @@ from o2pl.serving.store import Store
 
 STORED, DUPLICATE, UNKNOWN = Answer.STORED, Answer.DUPLICATE, Answer.UNKNOWN
 
+BOTH = True  # databases
+
 
 def test_rows_have_the_columns_of_their_tables() -> None:
     pairs = ((DecisionRow, schema.decisions), (RewardRow, schema.rewards), (ActivationRow, schema.activations))

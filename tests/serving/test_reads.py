@@ -11,6 +11,8 @@ from o2pl.serving.entries import ActivationRow
 from o2pl.serving.reads import find_decisions, rewards_of
 from o2pl.serving.store import Store
 
+BOTH = True  # databases
+
 
 def outcome(number: int, value: float = 1.0, application: int = 1) -> dict[str, Any]:
     return {

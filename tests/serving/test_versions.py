@@ -7,6 +7,8 @@ import pytest
 from o2pl.errors import InvalidInput
 from o2pl.serving.store import Store
 
+BOTH = True  # databases
+
 
 def test_the_version_that_is_served(store: Store) -> None:
     shop, news = store.add_application("shop").id, store.add_application("news").id

@@ -77,8 +77,14 @@ def event(connection: Connection, application_id: int, event_id: str) -> dict[st
 
 
 def add_outcomes(connection: Connection, rows: Sequence[dict[str, Any]]) -> int:
-    """Rows with application_id, decision_id, reward, by_default, joined_at; a decision has one outcome, the first."""
-    return _upsert(connection, outcomes, rows, [])
+    """Rows with application_id, decision_id, reward, by_default, joined_at; a decision has one outcome, the first.
+
+    How many are new.
+    """
+    if not rows:
+        return 0
+    statement = _insert(connection, outcomes).on_conflict_do_nothing().returning(outcomes.c.id)
+    return len(connection.execute(statement, list(rows)).all())
 
 
 def put_minutes(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
@@ -103,16 +109,14 @@ def put_note(connection: Connection, name: str, value: str) -> None:
     _upsert(connection, meta, [{"name": name, "value": value}], ["value"])
 
 
-def _upsert(connection: Connection, table: Table, rows: Sequence[dict[str, Any]], replaced: list[str]) -> int:
-    """Insert; where a row is there already, replace these columns, or do nothing where none are named."""
-    if not rows:
-        return 0
-    own: Any = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-    statement = own(table)
-    if replaced:
+def _upsert(connection: Connection, table: Table, rows: Sequence[dict[str, Any]], replaced: list[str]) -> None:
+    """Insert; where a row is there already, replace these columns."""
+    if rows:
+        statement = _insert(connection, table)
         keys = [column.name for column in table.primary_key]
         values = {name: statement.excluded[name] for name in replaced}
-        statement = statement.on_conflict_do_update(index_elements=keys, set_=values)
-    else:
-        statement = statement.on_conflict_do_nothing()
-    return int(connection.execute(statement, list(rows)).rowcount)
+        connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=values), list(rows))
+
+
+def _insert(connection: Connection, table: Table) -> Any:
+    return (sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert)(table)
