@@ -17,6 +17,7 @@ from o2pl.errors import InvalidInput, MissingExtra, nearest
 from o2pl.fitting.command import fit_log
 from o2pl.formats import command as log_commands
 from o2pl.formats.explain import explain_policy
+from o2pl.serving.simulate import simulate
 
 if TYPE_CHECKING:
     from o2pl.experiments.engines import Engine
@@ -317,6 +318,9 @@ app.command(
     epilog="""`o2pl explain model.o2pl --context '{"age": 31, "city": "Rome"}' --figure why.png`;
 `o2pl explain model.o2pl --row 17 --log log.parquet`.""",
 )(_said_plainly()(explain_policy))
+app.command(
+    "simulate", epilog="`o2pl serve` in one terminal, `o2pl simulate http://127.0.0.1:8000 --key KEY` in another."
+)(_said_plainly()(simulate))
 
 
 @app.command("warm-up")

@@ -1,0 +1,299 @@
+"""What the page shows, as plain values: from sums of minutes, versions of models and the last rows, never all rows.
+
+**When a minute counts.** Decisions that earn a reward have their outcome at once; those that earn none have it when
+the wait is over. So a minute with open decisions looks better than it is. Rewards are therefore summed over minutes
+whose decisions all have their outcome, up to the first young one that has not. (A minute that is old and still open is
+left out alone: somebody's clock was wrong, or the trainer did not run.)
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, Row, func, select
+
+from o2pl.protocols import Floats
+from o2pl.serving import standing
+from o2pl.serving.applications import Application
+from o2pl.serving.schema import decisions, minutes, models, outcomes
+from o2pl.serving.versions import model_versions, served_version
+
+DELTA = 0.05
+_GRACE = 600.0  # seconds after the wait for which an open minute holds up those after it
+_SHOWN = 12  # actions by name; the others together
+_COUNTED = 10_000  # outcomes that wait to be learned are counted up to here
+_RECENT = 5_000  # ids of the newest decisions among which an application's own are looked for
+
+
+@dataclass(frozen=True)
+class Span:
+    """How far back, and how many minutes make a point."""
+
+    minutes: int
+    width: int
+
+
+SPANS = {"hour": Span(60, 1), "day": Span(1440, 10), "week": Span(10_080, 60), "month": Span(43_200, 360)}
+
+
+def summarise(connection: Connection, application: Application, span: str, now: float | None = None) -> dict[str, Any]:
+    """Charts and numbers of one application."""
+    now = time.time() if now is None else now
+    asked = SPANS[span]
+    first = int(now // 60) - asked.minutes + 1
+    rows = connection.execute(
+        select(minutes)
+        .where(minutes.c.application_id == application.id, minutes.c.minute >= first)
+        .order_by(minutes.c.minute)
+    ).all()
+    settings = application.settings
+    kept = settled(rows, now, settings.reward_wait_time.total_seconds())
+    points, total = _rewards(kept, asked.width, settings.reward_range)
+    return {
+        "application": {
+            "name": application.name,
+            "kind": application.kind.value,
+            "mode": settings.learning_mode.value,
+            "rewardRange": list(settings.reward_range),
+            "rewardWait": settings.reward_wait_time.total_seconds(),
+        },
+        "now": now,
+        "span": span,
+        "width": asked.width,
+        "rewards": points,
+        "total": total,
+        "traffic": _traffic(rows, asked.width),
+        "actions": _actions(rows),
+        "overlap": _overlap(kept, asked.width),
+        "state": state(connection, application, rows, now),
+        "models": versions(connection, application),
+    }
+
+
+def settled(rows: Sequence[Row[Any]], now: float, wait: float) -> list[Row[Any]]:
+    """The minutes whose rewards are all known, and are not known earlier because they are high."""
+    young = now - wait - _GRACE
+    waits = [row.minute for row in rows if row.outcomes < row.decisions]
+    edge = min((minute for minute in waits if minute * 60 > young), default=math.inf)
+    return [row for row in rows if row.outcomes >= row.decisions and row.minute < edge]
+
+
+def _bins(rows: Sequence[Row[Any]], width: int) -> dict[int, list[Row[Any]]]:
+    """By the first minute of each, in order."""
+    found: dict[int, list[Row[Any]]] = {}
+    for row in rows:
+        found.setdefault(row.minute - row.minute % width, []).append(row)
+    return found
+
+
+# -- rewards
+
+
+def _rewards(
+    rows: Sequence[Row[Any]], width: int, reward_range: tuple[float, float]
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """After each point: the mean reward within it, and the averages since the start with their intervals."""
+    sums, count, reward = standing.nothing(), 0, 0.0
+    weighted: dict[str, Floats] = {name: np.zeros(4) for name in standing.OTHERS}
+    points: list[dict[str, Any]] = []
+    latest: dict[str, Any] = {}
+    for start, parts in _bins(rows, width).items():
+        here, earned = sum(row.outcomes for row in parts), sum(row.reward for row in parts)
+        if not here:
+            continue
+        count, reward = count + here, reward + earned
+        for row in parts:
+            sums += standing.unpack(row.standing)
+            for name in standing.OTHERS:
+                weighted[name] += json.loads(getattr(row, name))
+        found = standing.intervals(sums, reward_range, DELTA)
+        means = {"service": reward / count, **_means(weighted)}
+        latest = {
+            name: [_between(means.get(name), interval), interval.low, interval.high]
+            for name, interval in found.items()
+            if not name.startswith("gain")
+        }
+        points.append({"at": start * 60, "rows": here, "mean": earned / here, **latest})
+    gains = {
+        name.removeprefix("gain over "): [latest["service"][0] - latest[name.removeprefix("gain over ")][0], low, high]
+        for name, (_, low, high) in (found.items() if points else ())
+        if name.startswith("gain")
+    }
+    return points, {"rows": count, "reward": latest.get("service"), "gains": gains}
+
+
+def _means(weighted: dict[str, Floats]) -> dict[str, float]:
+    """Σ w r / Σ w where there is any weight."""
+    return {name: float(sums[1] / sums[0]) for name, sums in weighted.items() if sums[0] > 0}
+
+
+def _between(value: float | None, interval: standing.Interval) -> float:
+    """An estimate outside of its own interval would be read as a mistake: both are right, the interval knows more."""
+    if value is None:
+        return (interval.low + interval.high) / 2
+    return min(max(value, interval.low), interval.high)
+
+
+# -- traffic, actions, overlap
+
+
+def _traffic(rows: Sequence[Row[Any]], width: int) -> list[dict[str, Any]]:
+    """Decisions, and those of them whose outcome is known (by a reward, by default), per minute."""
+    return [
+        {
+            "at": start * 60,
+            "decisions": sum(row.decisions for row in parts) / width,
+            "rewarded": sum(row.outcomes - row.defaults for row in parts) / width,
+            "defaults": sum(row.defaults for row in parts) / width,
+        }
+        for start, parts in _bins(rows, width).items()
+    ]
+
+
+def _actions(rows: Sequence[Row[Any]]) -> dict[str, Any]:
+    """How often each was answered: in the whole span, and in its last fifth."""
+    counts: Counter[str] = Counter()
+    late: Counter[str] = Counter()
+    turn = rows[-1].minute - (rows[-1].minute - rows[0].minute) // 5 if rows else 0
+    for row in rows:
+        here = json.loads(row.actions)
+        counts.update(here)
+        if row.minute >= turn:
+            late.update(here)
+    total, recent = sum(row.decisions for row in rows), sum(row.decisions for row in rows if row.minute >= turn)
+    shown = counts.most_common(_SHOWN)
+    listed = [
+        {"id": name, "count": n, "share": n / max(total, 1), "late": late[name] / max(recent, 1)} for name, n in shown
+    ]
+    return {"different": len(counts), "listed": listed, "others": max(total - sum(n for _, n in shown), 0)}
+
+
+def _overlap(rows: Sequence[Row[Any]], width: int) -> dict[str, Any]:
+    """What the log is worth for judging another policy: (Σ w)² / Σ w² rows, and the mean weight, 1 if all is well."""
+    found: dict[str, Any] = {}
+    for name in standing.OTHERS:
+        total, points, n = np.zeros(4), [], 0
+        for start, parts in _bins(rows, width).items():
+            here = np.sum([json.loads(getattr(row, name)) for row in parts], axis=0)
+            count = sum(row.outcomes for row in parts)
+            total, n = total + here, n + count
+            if here[2] > 0:
+                points.append({"at": start * 60, "share": min(float(here[0] ** 2 / here[2]) / count, 1.0)})
+        if total[2] > 0:
+            effective = float(total[0] ** 2 / total[2])
+            found[name] = {"rows": n, "effective": effective, "weight": float(total[0] / n), "points": points}
+    return found
+
+
+# -- models and state
+
+
+def versions(connection: Connection, application: Application, limit: int = 10) -> dict[str, Any]:
+    """The newest first."""
+    rows = model_versions(connection, application.id, limit)
+    return {
+        "served": served_version(connection, application.id),
+        "pinned": application.pinned,
+        "listed": [
+            {"version": row.version, "at": row.created_at, "rows": row.rows, "withdrawn": row.withdrawn} for row in rows
+        ],
+    }
+
+
+def state(connection: Connection, application: Application, rows: Sequence[Row[Any]], now: float) -> dict[str, Any]:
+    """How fresh what is served is."""
+    served = served_version(connection, application.id)
+    model = connection.execute(
+        select(models.c.created_at, models.c.rows, models.c.outcome_id).where(
+            models.c.application_id == application.id, models.c.version == served
+        )
+    ).one_or_none()
+    learned = 0 if model is None else int(model.outcome_id)
+    behind = (
+        select(outcomes.c.id)
+        .where(outcomes.c.application_id == application.id, outcomes.c.id > learned)
+        .limit(_COUNTED)
+    )
+    age = None
+    if learned:
+        decided = connection.scalar(
+            select(decisions.c.decided_at)
+            .join(outcomes, outcomes.c.decision_id == decisions.c.id)
+            .where(outcomes.c.id == learned)
+        )
+        age = None if decided is None else now - decided
+    return {
+        "version": served,
+        "published": None if model is None else now - model.created_at,
+        "learned": 0 if model is None else model.rows,
+        "newestLearned": age,
+        "behind": connection.scalar(select(func.count()).select_from(behind.limit(_COUNTED).subquery())) or 0,
+        "decisions": sum(row.decisions for row in rows),
+        "waiting": sum(max(row.decisions - row.outcomes, 0) for row in rows),
+    }
+
+
+# -- events
+
+
+def recent_events(connection: Connection, application: Application, limit: int = 15) -> list[dict[str, Any]]:
+    """The newest decisions: among the newest of all applications, and those whose outcome came last."""
+    newest = connection.scalar(select(func.max(decisions.c.id))) or 0
+    found = connection.execute(
+        _event_columns()
+        .where(decisions.c.id > newest - _RECENT, decisions.c.application_id == application.id)
+        .order_by(decisions.c.id.desc())
+        .limit(limit)
+    ).all()
+    if len(found) < limit:
+        joined = (
+            select(outcomes.c.decision_id)
+            .where(outcomes.c.application_id == application.id)
+            .order_by(outcomes.c.id.desc())
+            .limit(limit)
+        )
+        older = connection.execute(
+            _event_columns().where(decisions.c.id.in_(joined.scalar_subquery()), decisions.c.id <= newest - _RECENT)
+        ).all()
+        found = [*found, *sorted(older, key=lambda row: -row.id)][:limit]
+    return [event_values(row, application) for row in found]
+
+
+def _event_columns() -> Any:
+    own = [column for column in decisions.columns if column.name not in ("context", "probabilities")]
+    return select(*own, outcomes.c.reward, outcomes.c.by_default).outerjoin(
+        outcomes, outcomes.c.decision_id == decisions.c.id
+    )
+
+
+def event_values(row: Row[Any], application: Application) -> dict[str, Any]:
+    """One decision as a row of the page."""
+    names = action_names(row.actions, application)
+    return {
+        "id": row.event_id,
+        "slot": row.slot,
+        "at": row.decided_at,
+        "action": row.value if row.action is None else _named(names, row.action),
+        "of": len(names) or None,
+        "propensity": row.propensity,
+        "version": row.model_version,
+        "reward": row.reward,
+        "byDefault": bool(row.by_default),
+        "deferred": bool(row.deferred),
+        "baseline": None if row.baseline is None else _named(names, row.baseline),
+    }
+
+
+def action_names(actions: bytes | None, application: Application) -> list[str]:
+    return list(application.settings.actions) if actions is None else [str(name) for name in json.loads(actions)]
+
+
+def _named(names: list[str], place: int) -> str:
+    return names[place] if 0 <= place < len(names) else str(place)
