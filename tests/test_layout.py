@@ -43,6 +43,7 @@ ACROSS = {  # tests of more than one module
     "learners/test_frames.py": "learners on frames and rows with names, end to end",
     "learners/test_hashed.py": "learners on dictionaries, end to end",
     "learners/rivals/test_rivals.py": "every rival",
+    "fitting/test_same_policy.py": "a fit in memory, out of core and on Ray",
     "environments/test_contract.py": "every world",
 }
 

@@ -200,6 +200,11 @@ class Interactions:
         return -self.rewards if self.reward_range is None else np.asarray(to_loss(self.rewards, self.reward_range))
 
     @property
+    def total_loss(self) -> float:
+        """Σ of the losses, block by block: a log may be larger than memory."""
+        return float(sum(self[rows].losses.sum() for rows in self.blocks()))
+
+    @property
     def slots(self) -> Ints | None:
         """The place in a list that each row was decided for, from 0; None where decisions stand alone. [n]"""
         return getattr(self.contexts, "slots", None)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+from copy import copy
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,17 +22,23 @@ _FIRST = 16  # rows that a new buffer has room for
 
 
 class Buffers:
-    """Makes arrays that can grow: in memory or, with a folder, as memory-mapped files, one for each name."""
+    """Makes arrays that can grow: in memory or, with a folder, as memory-mapped files, one for each name.
 
-    def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
-        self.folder = None if folder is None else Path(folder)
+    `rows`: so many lie in the folder from before; they are read and not written.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str] | None = None, rows: int | None = None) -> None:
+        self.folder, self.rows = None if folder is None else Path(folder), rows
         if self.folder is not None:
             self.folder.mkdir(parents=True, exist_ok=True)
 
     def make(self, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
         if self.folder is None:
             return np.empty(shape, dtype)
-        return np.memmap(self.folder / f"{name}.bin", dtype, "w+", shape=shape)
+        path = self.folder / f"{name}.bin"
+        if self.rows is not None:
+            return np.memmap(path, dtype, "r", shape=(self.rows, *shape[1:]))
+        return self._mapped(path, shape, dtype, "w+")
 
     def grown(self, name: str, array: Array, size: int) -> Array:
         """The array with room for `size` rows, at least twice as many as before: n appends cost O(n)."""
@@ -38,10 +46,18 @@ class Buffers:
             return array
         shape = (max(size, 2 * len(array)), *array.shape[1:])
         if self.folder is not None:
-            return np.memmap(self.folder / f"{name}.bin", array.dtype, "r+", shape=shape)  # the file is made longer
+            return self._mapped(self.folder / f"{name}.bin", shape, array.dtype, "r+")  # the file is made longer
         wider = np.empty(shape, array.dtype)
         wider[: len(array)] = array
         return wider
+
+    @staticmethod
+    def _mapped(path: Path, shape: tuple[int, ...], dtype: Any, mode: Any) -> Array:
+        """With its place on the disk: where there is none, this is an error now, and not a crash when rows come."""
+        if hasattr(os, "posix_fallocate"):
+            with path.open("wb" if mode == "w+" else "r+b") as file:
+                os.posix_fallocate(file.fileno(), 0, max(1, math.prod(shape) * np.dtype(dtype).itemsize))
+        return np.memmap(path, dtype, "r+" if hasattr(os, "posix_fallocate") else mode, shape=shape)
 
 
 class Column(Protocol):
@@ -64,6 +80,9 @@ class DenseColumn:
     def extend(self, n: int, rows: Floats) -> None:
         self.values = self._buffers.grown(self._name, self.values, n + len(rows))
         self.values[n : n + len(rows)] = rows
+
+    def reserve(self, rows: int) -> None:
+        self.values = self._buffers.grown(self._name, self.values, rows)
 
     def append(self, n: int, entry: Floats) -> None:
         if n == len(self.values):
@@ -177,7 +196,8 @@ class Log:
     """Interactions so far. A view of the columns copies nothing; rows are appended and never changed.
 
     `shared`: of action sets, how many numbers the actions share beside their own; None: nothing is shared.
-    `folder`: where the buffers lie as memory-mapped files, for logs larger than memory; None: in memory.
+    `folder`: where the buffers lie as memory-mapped files, for logs larger than memory; None: in memory. `rows`: so
+    many are there already, of rows of numbers, to be read.
     """
 
     def __init__(
@@ -192,42 +212,56 @@ class Log:
         action_names: Names = (),
         shared: int | None = None,
         folder: str | os.PathLike[str] | None = None,
+        rows: int | None = None,
     ) -> None:
         self.action_names = action_names
         self.width, self.continuous, self.n_actions, self.reward_range = width, continuous, n_actions, reward_range
         self.action_sets, self.sparse, self.shared = action_sets, sparse, shared
-        self._buffers = Buffers(folder)
+        self._buffers = Buffers(folder, rows)
         own = width if shared is None else width - 1 - shared  # see `ActionSets.inputs`
-        rows = (SparseColumn if sparse else DenseColumn)(own, self._buffers)
+        of_rows = (SparseColumn if sparse else DenseColumn)(own, self._buffers)
         of_user = None if shared is None else DenseColumn(shared, self._buffers, "shared")
-        self.contexts: Any = SetsColumn(rows, of_user) if action_sets else rows
+        self.contexts: Any = SetsColumn(of_rows, of_user) if action_sets else of_rows
         self._actions = self._buffers.make("actions", (_FIRST,), np.float64 if continuous else np.int64)
         self._rewards = self._buffers.make("rewards", (_FIRST,), np.float64)
         self._propensities = self._buffers.make("propensities", (_FIRST,), np.float64)
         self._ids = self._buffers.make("ids", (_FIRST,), np.int64)
-        self.n = 0
+        self.n = rows or 0
         self._plays: Ints = np.zeros(n_actions or 0, np.int64)
         self._counted = 0  # rows that `_plays` has counted
 
     def __len__(self) -> int:
         return self.n
 
-    def empty(self) -> Log:
-        """One of the same kind without rows, in memory."""
+    def empty(self, folder: str | os.PathLike[str] | None = None, rows: int | None = None) -> Log:
+        """One of the same kind without rows, in memory or in a folder; or with the `rows` that the folder has."""
         return Log(
             self.width, action_sets=self.action_sets, sparse=self.sparse, continuous=self.continuous,
             n_actions=self.n_actions, reward_range=self.reward_range, action_names=self.action_names,
-            shared=self.shared,
+            shared=self.shared, folder=folder, rows=rows,
         )  # fmt: skip
 
     def reserve(self, more: int) -> None:
         """Room for `more` rows at once: growing step by step may leave buffers half empty."""
         need = self.n + more
+        if self.folder is not None and isinstance(self.contexts, DenseColumn):
+            self.contexts.reserve(need)
         if need > len(self._actions):
             self._actions = self._buffers.grown("actions", self._actions, need)
             self._rewards = self._buffers.grown("rewards", self._rewards, need)
             self._propensities = self._buffers.grown("propensities", self._propensities, need)
             self._ids = self._buffers.grown("ids", self._ids, need)
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the columns lie; None: in memory."""
+        return self._buffers.folder
+
+    def shortened(self, rows: int) -> Log:
+        """The first so many rows as a log of their own, which shares the columns."""
+        made = copy(self)
+        made.n = rows
+        return made
 
     def append(self, entry: Any, action: Any, reward: float, propensity: float, number: int | None = None) -> None:
         """One row that has been checked; its context as its reader's `entry` left it. number: of the decision."""

@@ -67,7 +67,9 @@ class Objective(Protocol):
     @property
     def extra(self) -> int: ...  # parameters of its own, after the policy's
     def rate(self, n: int) -> float: ...  # of the weights of a union's members, after n rows
-    def prepare(self, rows: Any, control: Any = None, weights: Floats | None = None) -> Any: ...  # a PreparedLog
+    def prepare(  # a PreparedLog; totals: of the whole log, where these rows are a part of it
+        self, rows: Any, control: Any = None, weights: Floats | None = None, totals: Any = None
+    ) -> Any: ...
 
 
 class PreparedLog(Protocol):

@@ -86,7 +86,7 @@ def test_an_output_appears_when_it_is_whole(tmp_path: Path) -> None:
 def test_files_that_do_not_fit_together(tmp_path: Path) -> None:
     write_tables(tmp_path / "a.parquet", [pa.table({"x": [1]})])
     write_tables(tmp_path / "b.parquet", [pa.table({"x": ["word"]})])
-    with pytest.raises(InvalidInput, match=f"{tmp_path.name}: expected Parquet"):
+    with pytest.raises(InvalidInput, match=f"{tmp_path.name}/b.parquet: found a file that cannot be read"):
         read_table(tmp_path, BadRows("log"))
     (tmp_path / "cut.parquet").write_bytes((tmp_path / "a.parquet").read_bytes()[:-20])
     with pytest.raises(InvalidInput, match=r"cut.parquet: expected Parquet, Arrow"):

@@ -12,7 +12,6 @@ import itertools
 import multiprocessing
 import os
 import signal
-import sys
 import threading
 import time
 import traceback
@@ -23,14 +22,11 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol
 
-from o2pl.errors import InvalidInput
+from o2pl.cluster import ONE_THREAD, connected, cores, environment
 from o2pl.experiments.experiment import Columns, Unit
 from o2pl.extras import require_extra
 
 Compute = Callable[[Unit], Columns]
-
-_LIBRARIES = ("OMP", "OPENBLAS", "MKL", "NUMBA")
-ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in _LIBRARIES} | {"VECLIB_MAXIMUM_THREADS": "1"}
 
 
 @dataclass(frozen=True)
@@ -107,7 +103,7 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(theirs, run), daemon=True)
-        with _environment(ONE_THREAD), _interrupts_held():  # both pass on to the process
+        with environment(ONE_THREAD), _interrupts_held():  # both pass on to the process
             self.process.start()
         theirs.close()  # so that the pipe ends when the process does
         self.ready = False
@@ -173,20 +169,6 @@ def _cause(exitcode: int | None) -> str:
 
 
 @contextlib.contextmanager
-def _environment(values: dict[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-
-
-@contextlib.contextmanager
 def _interrupts_held() -> Iterator[None]:
     """A process started now never sees Ctrl-C: the terminal sends it to all, and the parent alone must answer it."""
     if not hasattr(signal, "pthread_sigmask"):
@@ -211,61 +193,24 @@ class Ray:
         require_extra("ray", "the engine 'ray'")
 
     def compute(self, run: Compute, units: Sequence[Unit]) -> UnitOutcomes:
-        import ray
-
-        ours = not ray.is_initialized()
-        if ours:
-            self._connect(ray)
-        variables = {**ONE_THREAD, **self._import_path()}
-        remote = ray.remote(attempt).options(num_cpus=1, max_retries=0, runtime_env={"env_vars": variables})
-        waiting = deque(units)
-        limit = 1000 if self.workers is None else self.workers  # tasks handed over; Ray runs as many as it has cores
-        running: dict[Any, Unit] = {}
-        try:
-            while waiting or running:
-                while waiting and len(running) < limit:
-                    unit = waiting.popleft()
-                    running[remote.remote(run, unit)] = unit
-                done, _ = ray.wait(list(running), num_returns=1)
-                for reference in done:
-                    unit = running.pop(reference)
-                    try:
-                        outcome = ray.get(reference)
-                    except ray.exceptions.RayError as error:  # the worker died, or its machine did
-                        outcome = Failed(str(error).strip().splitlines()[-1], str(error))
-                    yield unit, outcome
-        finally:
-            for reference in running:
-                ray.cancel(reference, force=True)
-            if ours:
-                ray.shutdown()
-
-    def _import_path(self) -> dict[str, str]:
-        """On this machine, workers find an experiment's module where we found it."""
-        return {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))} if self.address is None else {}
-
-    def _connect(self, ray: Any) -> None:
-        if self.address is not None:
+        with connected(self.address, self.workers) as (ray, variables):
+            remote = ray.remote(attempt).options(num_cpus=1, max_retries=0, runtime_env={"env_vars": variables})
+            waiting = deque(units)
+            limit = 1000 if self.workers is None else self.workers  # tasks handed over; Ray runs one on each core
+            running: dict[Any, Unit] = {}
             try:
-                ray.init(address=self.address, log_to_driver=False)
-            except ConnectionError as error:
-                raise InvalidInput(
-                    f"address: found no Ray cluster that answers at {self.address}, expected a running one "
-                    f"(and its token in RAY_AUTH_TOKEN, if it asks for one): {error}"
-                ) from None
-            return
-        with _environment({"RAY_USAGE_STATS_ENABLED": "0"}):  # a local cluster has nothing to report to anybody
-            ray.init(
-                address="local",
-                num_cpus=cores() if self.workers is None else self.workers,
-                include_dashboard=False,
-                log_to_driver=False,
-                logging_level="error",
-            )
-
-
-def cores() -> int:
-    """The cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+                while waiting or running:
+                    while waiting and len(running) < limit:
+                        unit = waiting.popleft()
+                        running[remote.remote(run, unit)] = unit
+                    done, _ = ray.wait(list(running), num_returns=1)
+                    for reference in done:
+                        unit = running.pop(reference)
+                        try:
+                            outcome = ray.get(reference)
+                        except ray.exceptions.RayError as error:  # the worker died, or its machine did
+                            outcome = Failed(str(error).strip().splitlines()[-1], str(error))
+                        yield unit, outcome
+            finally:
+                for reference in running:
+                    ray.cancel(reference, force=True)

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import o2pl
+from o2pl.cluster import cores
 from o2pl.experiments import report, runner
-from o2pl.experiments.engines import Engine, cores
+from o2pl.experiments.engines import Engine
 from o2pl.experiments.experiment import Options, Unit
 from o2pl.experiments.progress import Progress
 from o2pl.experiments.report import Section

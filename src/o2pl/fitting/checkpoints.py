@@ -45,6 +45,11 @@ class Checkpoints:
         os.replace(partial, path)
         return found
 
+    def remove_empty(self) -> None:
+        """Where nothing was finished, nothing is left."""
+        if not any(self.folder.glob("*.npy")):
+            self.remove()
+
     def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
 

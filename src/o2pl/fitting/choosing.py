@@ -72,6 +72,8 @@ class Fit:
     held_out: int
     delta: float
     warnings: tuple[str, ...] = ()
+    reward_range: RewardRange = (0.0, 1.0)
+    sample: int | None = None  # rows on which the candidates were compared; None: all
 
     @property
     def verdict(self) -> str:
@@ -103,6 +105,7 @@ def fit(
     seed: int = 0,
     kept: Kept | None = None,
     told: Told | None = None,
+    learned: Callable[[Candidate], Any] | None = None,
 ) -> Fit:
     """Learn from a log with several learners, and keep the one whose held-out pessimistic value is highest.
 
@@ -110,7 +113,7 @@ def fit(
     several classes, λ and L2, as they suit the log. Logs of fewer than 30,000 rows are held out in three parts, one
     after another; of longer ones a quarter is. `reward_range`: None: the log's own, or 0 to 1 where rewards are within,
     or what was seen. `kept(name, compute)` and `told(name, done, of)` are for work that goes on after a restart and
-    says how far it is.
+    says how far it is. `learned(candidate)`: the chosen one after all rows, where these are a sample of them.
     """
     check_delta(delta)
     check_number("seed", seed, 0)
@@ -144,10 +147,10 @@ def fit(
     judged = [_judged(name, np.concatenate(part, axis=1), rewards, each, ends) for name, part in found.items()]
     judged.sort(key=lambda one: one.low, reverse=True)
     winner = next(one for one in chosen_from if one.name == judged[0].name)
-    learner = winner.made().fit(rows)
+    learner = winner.made().fit(rows) if learned is None else learned(winner)
     return Fit(
         learner, judged[0], tuple(judged), float(rewards.mean()), len(rows), len(rewards), delta,
-        _warnings(rows, judged[0], known),
+        _warnings(rows, judged[0], known), ends,
     )  # fmt: skip
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,14 +12,17 @@ import typer
 
 from o2pl.compiled import say_if_first
 from o2pl.drawing import write_figure
-from o2pl.errors import InvalidInput
+from o2pl.errors import InvalidInput, nearest
 from o2pl.evaluation.command import reward_range
 from o2pl.evaluation.propensities import estimate_propensities
 from o2pl.extras import require_extra
 from o2pl.fitting.candidates import candidates_for, guessed_range, some
 from o2pl.fitting.checkpoints import Checkpoints, fingerprint
 from o2pl.fitting.choosing import Fit, fit
+from o2pl.fitting.out_of_core import bytes_in, free_memory, larger_than
+from o2pl.fitting.progress import shown
 from o2pl.fitting.render import as_table, improvement_table, summary_lines
+from o2pl.fitting.streamed import ENGINES, Streamed, fit_streamed
 from o2pl.formats.command import Log, SkipBad, read_and_say
 from o2pl.interactions import Interactions
 from o2pl.learners import O2PL, load
@@ -30,10 +31,7 @@ from o2pl.protocols import Array, Floats
 
 _INTERRUPTED = 130  # what shells expect after Ctrl-C
 _WIDE = 100  # letters of the table of candidates; narrower terminals break its lines
-_EVERY = 5.0  # seconds between lines where there is no terminal
 _FAR = 0.02  # how far a saved incumbent's probabilities may be from the logged ones, on average
-
-Told = Callable[[str, int, int], None]
 
 
 def fit_log(
@@ -63,6 +61,26 @@ def fit_log(
     figure: Annotated[Path | None, typer.Option(help="Where to draw the candidates, PNG or SVG.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the rows that are held out, and of the learner.")] = 0,
     skip_bad: SkipBad = 0,
+    out_of_core: Annotated[
+        bool | None,
+        typer.Option(
+            "--out-of-core/--in-memory",
+            help="Parquet alone: keep a copy of the log on the disk beside OUT, and little of it in memory."
+            " [default: where --memory is too little]",
+        ),
+    ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(help="What a fit in memory may take, such as `4GB`. [default: half of what is free]"),
+    ] = None,
+    engine: Annotated[
+        str,
+        typer.Option(help="`local`, or `ray`: passes over the log are shared between the workers of a Ray cluster."),
+    ] = "local",
+    workers: Annotated[int | None, typer.Option(min=1, help="Of --engine ray. [default: one per core]")] = None,
+    address: Annotated[
+        str | None, typer.Option(help="Of a running Ray cluster that sees the disk of OUT. [default: one of its own]")
+    ] = None,
 ) -> None:
     """Learn from a log: try several learners, show what each is worth on rows it has not seen, save the best.
 
@@ -70,6 +88,9 @@ def fit_log(
     learns from a part of the log and is judged on the rest by a doubly robust estimate with an interval. The one with
     the highest lower end is taken and learns from all rows. What is finished is kept beside OUT: after a kill, the same
     command goes on and ends with the same model, bit for bit.
+
+    Parquet that is larger than memory is read a few rows at a time: candidates are compared on a sample of 100,000
+    rows, and the best learns from all. The model is then the policy without its log: it decides and can be evaluated.
     """
     if figure is not None:
         require_extra("plots", "drawing figures")
@@ -78,6 +99,19 @@ def fit_log(
     if incumbent is not None and (candidates is not None or figure is not None):
         raise InvalidInput("incumbent: found it beside --candidates or --figure, expected it without")
     ends = None if rewards is None else reward_range(rewards)
+    if engine not in ENGINES:
+        raise InvalidInput(f"engine: found {engine!r}, {nearest(engine, ENGINES)}")
+    if engine == "local" and (workers is not None or address is not None):
+        raise InvalidInput("workers: found them, or an address, with --engine local, expected --engine ray")
+    limit = free_memory() // 2 if memory is None else bytes_in(memory)
+    streamed = engine == "ray" or (larger_than(log, limit) if out_of_core is None else out_of_core)
+    if streamed:
+        if incumbent is not None:
+            raise InvalidInput("incumbent: found it with a fit out of core, expected --in-memory")
+        names = None if candidates is None else _names(candidates)
+        asked = Streamed(log, out, ends, names, confidence or 0.95, seed, skip_bad, engine, workers, address)
+        _stream(asked, figure)
+        return
     found = read_and_say(log, ends, skip_bad, need_propensities=False)
     if found.reward_range is None:
         found = found.changed(reward_range=guessed_range(found.rewards))
@@ -98,7 +132,10 @@ def fit_log(
         raise typer.Exit(_INTERRUPTED) from None
     learner.save(out)
     work.remove()
-    low, high = found.reward_range or (0.0, 1.0)
+    _say_next(out, *(found.reward_range or (0.0, 1.0)))
+
+
+def _say_next(out: Path, low: float, high: float) -> None:
     typer.echo(f"model: {out}")
     typer.echo(f"next: o2pl evaluate NEWER_LOG --policy {out} --baseline logged --rewards {low:g},{high:g}")
 
@@ -106,18 +143,37 @@ def fit_log(
 def _choose(
     log: Interactions, work: Checkpoints, only: str | None, confidence: float, figure: Path | None, seed: int
 ) -> Any:
-    from rich.console import Console
-
     ends: Any = log.reward_range
     every = candidates_for(log, ends, seed)
-    chosen = every if only is None else some(every, [name.strip() for name in only.split(",") if name.strip()])
-    with _progress() as told:
-        found = fit(log, candidates=chosen, delta=1 - confidence, seed=seed, kept=work, told=told)
+    chosen = every if only is None else some(every, _names(only))
+    with shown() as progress:
+        found = fit(log, candidates=chosen, delta=1 - confidence, seed=seed, kept=work, told=progress.told)
+    _show(found, figure)
+    return found.learner
+
+
+def _show(found: Fit, figure: Path | None) -> None:
+    from rich.console import Console
+
     Console(width=max(Console().width, _WIDE)).print(as_table(found))
     _say(["", *summary_lines(found)])
     if figure is not None:
         _draw(found, figure)
-    return found.learner
+
+
+def _names(only: str) -> list[str]:
+    return [name.strip() for name in only.split(",") if name.strip()]
+
+
+def _stream(asked: Streamed, figure: Path | None) -> None:
+    say_if_first()
+    try:
+        found = fit_streamed(asked)
+    except KeyboardInterrupt:
+        typer.echo(f"stopped. What is finished is kept beside {asked.out}; the same command goes on", err=True)
+        raise typer.Exit(_INTERRUPTED) from None
+    _show(found, figure)
+    _say_next(asked.out, *found.reward_range)
 
 
 def _draw(found: Fit, path: Path) -> None:
@@ -140,13 +196,13 @@ def _improve(log: Interactions, work: Checkpoints, incumbent: str, confidence: f
         log = estimate_propensities(log, seed=seed)
     known = None if incumbent == "logged" else _probabilities(incumbent, log)
     folds, done = SafeImprovement().folds, 0
-    with _progress() as told:
+    with shown() as progress:
 
         def kept(name: str, compute: Callable[[], Array]) -> Array:
             nonlocal done
             found = work(name, compute)
             done += 1
-            told(name, done, folds)
+            progress.told(name, done, folds)
             return found
 
         learner = O2PL.from_incumbent(
@@ -184,41 +240,6 @@ def _probabilities(path: str, log: Interactions) -> Floats:
             err=True,
         )
     return found
-
-
-# -- how far it is
-
-
-@contextmanager
-def _progress() -> Iterator[Told]:
-    """A bar on a terminal, a line now and then elsewhere."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    screen = Console(stderr=True)
-    if not screen.is_terminal:
-        yield _lines()
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=screen) as bar:
-        task = bar.add_task("fit")
-
-        def told(name: str, done: int, total: int) -> None:
-            bar.update(task, description=name, completed=done, total=total)
-
-        yield told
-
-
-def _lines() -> Told:
-    spoke = time.monotonic()
-
-    def told(name: str, done: int, total: int) -> None:
-        nonlocal spoke
-        if time.monotonic() - spoke >= _EVERY or done == total:
-            spoke = time.monotonic()
-            typer.echo(f"fit: {done} of {total} parts done ({name})", err=True)
-
-    return told
 
 
 def _say(lines: list[str]) -> None:

@@ -47,8 +47,9 @@ def improvement_table(verdicts: Sequence[Verdict], chosen: Verdict) -> Any:
 
 def summary_lines(found: Fit) -> list[str]:
     """Lines to print under the table."""
+    compared = "" if found.sample is None else f"; compared on a sample of {found.sample:,}"
     return [
-        f"{found.rows:,} rows, of which {found.held_out:,} were held out; the intervals hold together with"
+        f"{found.rows:,} rows{compared}, of which {found.held_out:,} were held out; the intervals hold together with"
         f" {1 - found.delta:.0%} confidence",
         "gain: over whoever made the log; eff. rows: rows that would say as much without weights",
         f"chosen: {found.chosen.name}, which has the highest lower end ('from'); learned from all rows",

@@ -17,6 +17,7 @@ class BadRows:
     lines: list[int] = field(default_factory=list)  # that could not be parsed
     found: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what else there is to know of the file
+    first: int = 0  # rows of the file before those that are read now
 
     def line(self, number: int, reason: str) -> None:
         """A line, counted from 1, that cannot be parsed."""
@@ -26,7 +27,7 @@ class BadRows:
     def row(self, number: int, reason: str) -> None:
         """A row, counted from 0 among those that could be parsed, that cannot be used."""
         if not self.header:
-            self._add(f"row {number}", reason)
+            self._add(f"row {self.first + number}", reason)
             return
         number += 2
         for line in sorted(self.lines):

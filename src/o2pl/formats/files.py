@@ -22,7 +22,7 @@ SUFFIXES = {
     ".dsjson": "dsjson", ".json": "dsjson", ".jsonl": "dsjson", ".vw": "vw", ".txt": "vw", ".dat": "vw",
 }  # fmt: skip
 _KINDS = "Parquet, Arrow, CSV with a header, VW's dsjson or text, or a saved learner"
-_ROW_GROUP = 1 << 17
+_BATCH = 1 << 16  # rows of Parquet at a time
 
 
 def kind_of_file(path: Path) -> str:
@@ -77,18 +77,62 @@ def read_tables(path: Path, bad: BadRows) -> Iterator[Any]:
         return
     with extra("logs", "reading Parquet and CSV"):
         import pyarrow as pa
-        from pyarrow import dataset, feather
+        from pyarrow import feather
+    if kind == "parquet":
+        yield from parquet_tables(path)
+        return
     try:
-        if kind == "csv":
-            yield _read_csv(path, bad)
-        elif kind == "arrow":
-            yield feather.read_table(path)
-        else:
-            for batch in dataset.dataset(path, format="parquet", partitioning="hive").to_batches():
-                if batch.num_rows:
-                    yield pa.Table.from_batches([batch])
+        yield _read_csv(path, bad) if kind == "csv" else feather.read_table(path)
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         raise InvalidInput(f"{path.name}: expected {_KINDS} ({error})") from None
+
+
+def parquet_tables(path: Path) -> Iterator[Any]:
+    """Of a file or a folder of them, some rows at a time; few of them are in memory at once."""
+    with extra("logs", "reading Parquet and CSV"):
+        import pyarrow as pa
+        from pyarrow import dataset
+    data = _dataset(path)
+    few = {"batch_size": _BATCH, "batch_readahead": 2, "fragment_readahead": 1}
+    for fragment in data.get_fragments():
+        try:
+            for batch in dataset.Scanner.from_fragment(fragment, schema=data.schema, **few).to_batches():
+                if batch.num_rows:
+                    yield pa.Table.from_batches([batch])
+        except (pa.ArrowException, OSError) as error:
+            raise _unreadable(path, fragment.path, error) from None
+
+
+def parquet_size(path: Path) -> tuple[int, int]:
+    """Rows and columns, from what the files say of themselves."""
+    import pyarrow as pa
+
+    data, rows = _dataset(path), 0
+    for fragment in data.get_fragments():
+        try:
+            rows += fragment.count_rows()
+        except (pa.ArrowException, OSError) as error:
+            raise _unreadable(path, fragment.path, error) from None
+    return rows, len(data.schema)
+
+
+def _dataset(path: Path) -> Any:
+    with extra("logs", "reading Parquet and CSV"):
+        import pyarrow as pa
+        from pyarrow import dataset
+    try:
+        return dataset.dataset(path, format="parquet", partitioning="hive")
+    except (pa.ArrowException, OSError) as error:
+        raise InvalidInput(f"{path.name}: expected {_KINDS} ({error})") from None
+
+
+def _unreadable(path: Path, file: str, error: Exception) -> InvalidInput:
+    """Says which file of a log it is, and what to do."""
+    name = Path(file).name if Path(file) == path else f"{path.name}/{os.path.relpath(file, path)}"
+    return InvalidInput(
+        f"{name}: found a file that cannot be read ({str(error).splitlines()[0]}), expected Parquet with the columns of"
+        " the other files; write it again, or take it away, and run the same command again"
+    )
 
 
 def _read_csv(path: Path, bad: BadRows) -> Any:

@@ -32,12 +32,12 @@ Combine = Callable[[Floats, Floats, Floats], tuple[float, Floats]]
 
 
 class HeldFeatures:
-    """Features of a log's rows. Those of a slice are kept, up to HELD bytes, for whoever asks for them again."""
+    """Features of a log's rows. Those of a slice are kept, up to `most` bytes, for whoever asks for them again."""
 
-    def __init__(self, make: Features, dtype: Any) -> None:
+    def __init__(self, make: Features, dtype: Any, most: int = HELD) -> None:
         self._make, self._dtype = make, dtype
         self._held: dict[tuple[int, int], Floats] = {}
-        self._left = HELD
+        self._left = most
 
     def __call__(self, rows: slice | Ints) -> Floats:
         if not isinstance(rows, slice):
@@ -71,6 +71,17 @@ class LinearValue:
         self._room: tuple[Floats, Floats] | None = None  # cotangents and gradients of a log of one block
 
     def __call__(self, params: Floats) -> tuple[float, Floats]:
+        panels = self._pass(params)
+        return self._combine(params, self._sums, self._gradients.reshape(panels, -1))
+
+    def sums(self, params: Floats) -> tuple[Floats, list[Floats]]:
+        """Over all rows, and the parts of the gradient, as `PolicyValue.sums`."""
+        self._pass(params)
+        gradients, K = self._gradients.sum(axis=0), self._shape[0]
+        return self._sums.sum(axis=0), [gradients[k : k + K].reshape(-1) for k in range(0, self._used, K)]
+
+    def _pass(self, params: Floats) -> int:
+        """Over the rows: the sums and gradients of each panel; how many panels there are."""
         (K, width), panels = self._shape, len(self._sums)
         self._W[:K] = params[: K * width].reshape(K, width)
         self._sums[:] = 0
@@ -78,7 +89,7 @@ class LinearValue:
             self._panel(0, params)
         else:
             side_by_side(lambda panel: self._panel(panel, params), panels)
-        return self._combine(params, self._sums, self._gradients.reshape(panels, -1))
+        return panels
 
     def _panel(self, panel: int, params: Floats) -> None:
         sums, gradients = self._sums[panel], self._gradients[panel]
@@ -109,8 +120,16 @@ def _in_fours(rows: int) -> int:
 
 def block_bounds(n: int, width: int) -> list[int]:
     """Of the rows of n that are one block each."""
-    rows = max(256, BLOCK // max(width, 1))
-    return [*range(0, n, rows), n]
+    return [*range(0, n, _block_rows(width)), n]
+
+
+def _block_rows(width: int) -> int:
+    return max(256, BLOCK // max(width, 1))
+
+
+def panel_rows(width: int) -> int:
+    """Rows whose sums are one term."""
+    return PANEL * _block_rows(width)
 
 
 def inverse_propensities(log: PessimisticLog, dtype: Any) -> Floats:

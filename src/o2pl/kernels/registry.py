@@ -25,7 +25,7 @@ class Problem(NamedTuple):
     start: int  # of the rows, in the whole log
     log: Any  # the rows as the objective prepared them
     previous: Any  # the function of the last solve, for values that are kept up to date as rows arrive
-    shared: dict[Any, Any]  # what members that learn at the same time have in common
+    shared: dict[Any, Any]  # what members that learn at the same time have in common; "held": bytes of features kept
 
     def featurise(self, rows: slice = slice(None)) -> Any:
         return featurise(self.features, self.seen, self.rows.contexts[rows])

@@ -11,7 +11,7 @@ from o2pl.features.plan import feature_plan, planned_features
 from o2pl.kernels.actionwise import actionwise_value
 from o2pl.kernels.finite import FiniteValue
 from o2pl.kernels.gaussian import gaussian_value
-from o2pl.kernels.linear import Features, HeldFeatures
+from o2pl.kernels.linear import HELD, Features, HeldFeatures
 from o2pl.kernels.outcome import outcome_value
 from o2pl.kernels.registry import Problem, fused_value
 from o2pl.kernels.softmax import softmax_value
@@ -44,7 +44,7 @@ def rows_of_features(problem: Problem, dtype: Any = np.float32) -> Features:
             return np.asarray(problem.featurise(rows))
         return planned_features(plan, contexts[rows])
 
-    held = problem.shared[key] = HeldFeatures(features, dtype)
+    held = problem.shared[key] = HeldFeatures(features, dtype, problem.shared.get("held", HELD))
     return held
 
 

@@ -20,9 +20,10 @@ from o2pl.errors import InvalidInput
 from o2pl.interactions import Interactions, log_in, log_or_columns, new_rows
 from o2pl.kernels.registry import n_inputs
 from o2pl.learners.decider import Decider
-from o2pl.learners.engine import OFFLINE, Engine, Rewards
+from o2pl.learners.engine import Engine, Rewards
 from o2pl.learners.gate import DeployVerdict, judge
 from o2pl.learners.learned import Learned
+from o2pl.learners.offline import learn_offline
 from o2pl.learners.pending import PENDING, is_read
 from o2pl.learners.refreshing import refresh
 from o2pl.protocols import Array, Floats
@@ -338,16 +339,7 @@ class BanditEstimator(Learned, ABC):
             if not len(batch):
                 raise InvalidInput("fit: found no rows, expected at least one")
             engine = self._first_engine(reader, batch.contexts, batch.n_actions, batch.action_names)
-            # Members of a union are weighed on rows they have not learned from: the second half, then learned from too.
-            # One that has but a monitor beside it shows with less that it remembers more.
-            alone = sum(not member.watches for member in engine.members) == 1
-            first = len(batch) // (5 if alone else 2) if len(engine.members) > 1 else 0
-            for rows in (batch[:first], batch[first:]):
-                if len(rows):
-                    engine.extend(rows)
-                    if len(engine.log) == len(rows):
-                        engine.imitate()
-                    engine.learn(oracle=OFFLINE)
+            learn_offline(engine, len(batch), lambda upto: engine.extend(batch[len(engine.log) : upto]))
         except ValueError:
             self._engine, self._noticed = before, noticed
             raise

@@ -28,16 +28,17 @@ from o2pl.learners.decider import ActingMember, Decider, restored
 from o2pl.learners.finite_run import run_finite
 from o2pl.learners.items import NOTHING, ItemMemory, remembered
 from o2pl.learners.mean_reward import MeanReward
-from o2pl.learners.member import LINEAR, STRETCH, Member, MemberState, Seen
+from o2pl.learners.member import LINEAR, STRETCH, Member, MemberState, Passes, Seen
 from o2pl.learners.pending import Pending, append_row, check_as_drawn, is_read
 from o2pl.learners.schedules import Schedule
 from o2pl.learners.shared_columns import SharedColumns
 from o2pl.learners.stream import UniformStream
 from o2pl.learners.union import calibrated, evidence, foretold, progressive_evidence, progressive_gains, shares
 from o2pl.log import Log
-from o2pl.objectives.control import ridge_baseline, ridge_control
+from o2pl.objectives.control import Control, ridge_baseline, ridge_control
 from o2pl.objectives.outcome import Outcome
 from o2pl.objectives.running_control import RunningControl
+from o2pl.objectives.terms import Totals
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.policies.sampling import acting_numbers, check_explored
 from o2pl.protocols import Array, Exploration, FeatureMap, Floats, Ints, Oracle, Policy, State
@@ -74,6 +75,7 @@ class Engine:
 
     def __init__(self, parts: Parts, reader: ContextReader, log: Log, stream: UniformStream) -> None:
         self.parts, self.reader, self.log, self.stream = parts, reader, log, stream
+        self.passes: Passes | None = None  # None: a log is learned from all at once, in this process
         self.lock = threading.RLock()
         self.pending = Pending()
         joins = [member.joins for member in parts.members]
@@ -314,7 +316,7 @@ class Engine:
                     control = self._control(window, start, weights, shared)
                     for member in own:
                         with_oracle = OFFLINE if member.watches and many else oracle
-                        member.learn(window, start, control, shared, with_oracle)
+                        member.learn(window, start, control, shared, with_oracle, self.passes)
             self.settle(len(rows), due)
 
     def settle(self, n: int, due: Sequence[MemberState]) -> None:
@@ -349,10 +351,11 @@ class Engine:
                 return self._weigh_and_watch(rows, self.watch)
             self.gains = self.gains + progressive_evidence(self.present, self.decider, rows[self.learned :])
             return False
-        new = rows[self.learned :]
-        alpha, baseline = objective.alpha(len(rows)), objective.level(rows.losses)
-        likelihoods = self.decider.member_likelihoods(new.contexts, new.actions)
-        self.gains = self.gains + progressive_gains(likelihoods, new, alpha, baseline)
+        alpha, baseline = objective.alpha(len(rows)), objective.level_of(Totals.of(rows))
+        for start in range(self.learned, len(rows), STRETCH):
+            new = rows[start : start + STRETCH]
+            likelihoods = self.decider.member_likelihoods(new.contexts, new.actions)
+            self.gains = self.gains + progressive_gains(likelihoods, new, alpha, baseline)
         return False
 
     def _weigh_and_watch(self, rows: Interactions, watch: Watch) -> bool:
@@ -393,6 +396,8 @@ class Engine:
         if ridge is None or isinstance(rows.contexts, ActionSets):
             return None
         objective = self.parts.objective
+        if self.passes is not None and self.running is None and self.log.n_actions is not None:
+            return self._control_in_passes(self.passes, rows, start, ridge)
         losses, baseline = rows.losses, objective.level(rows.losses, weights)
         if self.running is not None:
             control = RunningControl(ridge, self.log.n_actions or 0)
@@ -404,6 +409,13 @@ class Engine:
         if self.log.n_actions is None:
             return ridge_baseline(features, losses, baseline, ridge)
         return ridge_control(features, rows.actions, losses, self.log.n_actions, baseline, ridge)
+
+    def _control_in_passes(self, passes: Passes, rows: Interactions, start: int, ridge: float) -> Control:
+        seen = self._seen(LINEAR, self.members[0].schedule)
+        seen.observe(self.log.columns)
+        problem = Problem(self.members[0].policy, None, LINEAR, seen.state, rows, start, None, None, {})
+        baseline = self.parts.objective.level_of(Totals.of(rows))
+        return passes.control(problem.featurise, rows, self.log.n_actions or 0, baseline, ridge)
 
     # -- saving
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from o2pl.interactions import Interactions
 from o2pl.kernels.registry import Problem, find_value, n_inputs
 from o2pl.kernels.replay import adam_on_a_window
 from o2pl.learners.schedules import Geometric, Schedule
+from o2pl.objectives.control import Control
 from o2pl.objectives.outcome import Outcome
 from o2pl.objectives.pessimistic import Pessimistic, PolicyValue
 from o2pl.oracles.adam import Adam
@@ -24,7 +25,7 @@ from o2pl.policies.curve import Curve
 from o2pl.policies.finite import FinitePolicies
 from o2pl.policies.softmax import Softmax
 from o2pl.policies.sparse import SparseSoftmax
-from o2pl.protocols import Array, FeatureMap, Floats, Ints, Oracle, Policy, State
+from o2pl.protocols import Array, FeatureMap, Floats, Function, Ints, Oracle, Policy, PreparedLog, State
 from o2pl.rows import ActionSets
 from o2pl.storage import storable
 from o2pl.validation import check_number
@@ -41,6 +42,16 @@ _INDEPENDENT = LBFGS(iterations=5, tolerance=1e-5, memory=6)
 _SPARSE_COMPETING = LBFGS(iterations=2, tolerance=2e-3, memory=3)
 _SPARSE_INDEPENDENT = LBFGS(iterations=5, tolerance=2e-3, memory=3)
 _LINEAR_SOFTMAX = Softmax | SparseSoftmax
+
+
+class Passes(Protocol):
+    """How a log is gone through again and again, where that is not done all at once in this process."""
+
+    def prepared(self, problem: Problem, control: Any) -> tuple[PreparedLog, Function]:
+        """What stays fixed of the whole log, and the objective as a function. The problem's own log is empty."""
+
+    def control(self, features: Any, rows: Interactions, n_actions: int, baseline: float, ridge: float) -> Control:
+        """`ridge_control` of all rows."""
 
 
 def _refuse_finite(policy: FinitePolicies) -> None:
@@ -179,11 +190,12 @@ class MemberState:
         return {name for name, array in of_one.items() if array.shape != of_two[name].shape}
 
     def learn(
-        self, rows: Interactions, start: int, control: Any, shared: dict[Any, Any], oracle: Oracle | None = None
-    ) -> None:
+        self, rows: Interactions, start: int, control: Any, shared: dict[Any, Any], oracle: Oracle | None = None,
+        passes: Passes | None = None,
+    ) -> None:  # fmt: skip
         """From the log's rows, which begin at `start`; with another `oracle`, that one from scratch.
 
-        shared: what the members that learn now have in common, by name.
+        shared: what the members that learn now have in common, by name. passes: None: all rows at once.
         """
         n = start + len(rows)
         self.widen(n_inputs(rows.contexts))
@@ -198,8 +210,11 @@ class MemberState:
                 self.effort += (1, self.oracle.steps)
                 return
         with_oracle = self.oracle if oracle is None else solving(self.policy, oracle)
-        log = self.objective.prepare(rows, control, weights)
-        function = self.value(log, rows, start, shared, with_oracle.plain)
+        if passes is not None and weights is None and not with_oracle.plain:  # rows with weights are the last few
+            log, function = passes.prepared(self._problem(None, rows, start, shared), control)
+        else:
+            log = self.objective.prepare(rows, control, weights)
+            function = self.value(log, rows, start, shared, with_oracle.plain)
         self.function = function if function.incremental else None  # the others hold features
         before = self.kept if oracle is None else with_oracle.init(len(self.params))
         share = 1.0 if oracle is None else _OFFLINE  # of what is negligible: an offline solve goes further
@@ -221,12 +236,15 @@ class MemberState:
 
     def value(self, log: Any, rows: Interactions, start: int, shared: dict[Any, Any], plain: bool = False) -> Any:
         """The objective on rows, which it has prepared as `log`, as a function of the parameters."""
-        problem = Problem(
-            self.policy, self.objective, self.seen.features, self.seen.state, rows, start, log, self.function, shared
-        )
+        problem = self._problem(log, rows, start, shared)
         function = None if plain else find_value(problem)
         return (
             PolicyValue(self.policy, problem.featurise(), log, self.objective.extra) if function is None else function
+        )
+
+    def _problem(self, log: Any, rows: Interactions, start: int, shared: dict[Any, Any]) -> Problem:
+        return Problem(
+            self.policy, self.objective, self.seen.features, self.seen.state, rows, start, log, self.function, shared
         )
 
     def arrays(self) -> dict[str, Array]:

@@ -7,7 +7,7 @@ the row's own loss; that is why the played action's prediction leaves its row ou
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,10 @@ class Control(NamedTuple):
     def of_rows(self, rows: slice) -> Floats:
         """[n, K]"""
         return self.by_action[:, rows].T
+
+    def part(self, rows: slice) -> Control:
+        """Of these rows alone."""
+        return Control(np.ascontiguousarray(self.by_action[:, rows]), self.played[rows])
 
 
 def ridge_control(
@@ -66,6 +70,42 @@ def _short_control(X: Floats, actions: Ints, targets: Floats, n_actions: int, ba
     played = (fitted[actions, np.arange(len(actions))] - leverage * targets) / (1 - leverage)
     by_action = np.clip(fitted + baseline, -1, 0).astype(np.float32)
     return Control(by_action, np.clip(played + baseline, -1, 0))
+
+
+class RidgeSums:
+    """`ridge_control` of rows that come a stretch at a time: sums first, then what they say of each row."""
+
+    def __init__(self, n_actions: int, ridge: float) -> None:
+        self._ridge, self._n_actions = ridge, n_actions
+        self._products: Any = 0.0  # Σ x xᵀ of each action's rows, [K, d, d]
+        self._moments: Any = 0.0  # Σ x y, [K, d]
+
+    def add(self, X: Floats, actions: Ints, targets: Floats) -> None:
+        """targets: y - b. X [n, d]"""
+        own = [np.flatnonzero(actions == k) for k in range(self._n_actions)]
+        self._products = self._products + np.stack([X[rows].T @ X[rows] for rows in own]).astype(np.float64)
+        self._moments = self._moments + np.stack([targets[rows] @ X[rows] for rows in own])
+
+    def solved(self) -> RidgeModel:
+        inverses = np.stack([_inverse(each, self._ridge) for each in self._products])
+        return RidgeModel(np.einsum("kij,kj->ki", inverses, self._moments), inverses)
+
+
+class RidgeModel(NamedTuple):
+    coefficients: Floats  # [K, d]
+    inverses: Floats  # of XᵀX + ridge, [K, d, d]
+
+    def control(self, X: Floats, actions: Ints, targets: Floats, baseline: float) -> Control:
+        """Of these rows, each left out of its own prediction; see `_ridge`."""
+        fitted = self.coefficients.astype(np.float32) @ X.T  # [K, n]
+        played = np.empty(len(X))
+        for k, inverse in enumerate(self.inverses.astype(np.float32)):
+            rows = np.flatnonzero(actions == k)
+            own = X[rows]
+            leverage = np.einsum("sd,sd->s", own @ inverse, own)
+            played[rows] = (own @ self.coefficients[k] - leverage * targets[rows]) / (1 - leverage)
+        by_action = np.clip(fitted + np.float32(baseline), -1, 0)
+        return Control(by_action, np.clip(played + baseline, -1, 0))
 
 
 def ridge_baseline(features: Floats | Rows, losses: Floats, baseline: float, ridge: float) -> Floats:

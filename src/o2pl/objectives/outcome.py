@@ -23,7 +23,7 @@ from scipy.special import expit
 
 from o2pl.compiled import compiled_in_order
 from o2pl.interactions import Interactions
-from o2pl.objectives.terms import PRIOR_ROWS
+from o2pl.objectives.terms import PRIOR_ROWS, Totals
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.rows import ActionSets
 from o2pl.storage import storable
@@ -57,12 +57,15 @@ class Outcome:
         """Of the exponential weights of a union: tempered, so that no kind of member is given up too early."""
         return min(1.0, 3 / math.sqrt(n + 1))
 
-    def prepare(self, rows: Interactions, control: Any = None, weights: Floats | None = None) -> OutcomeLog:
+    def prepare(
+        self, rows: Interactions, control: Any = None, weights: Floats | None = None, totals: Totals | None = None
+    ) -> OutcomeLog:
+        """`totals`: of the whole log, where these rows are a part of it; without weights."""
         sets = isinstance(rows.contexts, ActionSets)
         n_actions = 2.0 if sets else float(rows.n_actions or 2)  # the actions of sets have their weights in common
         return OutcomeLog(
             rows.actions, -rows.losses, self.competing, self.l2 * min(1.0, _MANY / n_actions), self.level_l2,
-            rows.contexts.offsets if sets else None, weights,
+            rows.contexts.offsets if sets else None, weights, totals,
         )  # fmt: skip
 
 
@@ -77,9 +80,12 @@ class OutcomeLog:
     level_l2: float
     offsets: Ints | None = None  # of action sets
     weights: Floats | None = None  # of the rows; None: all alike
+    totals: Totals | None = None  # of the whole log, where this is a part of it
 
     @cached_property
     def size(self) -> float:
+        if self.totals is not None:
+            return self.totals.rows
         return float(len(self.actions) if self.weights is None else self.weights.sum())
 
     @property
@@ -91,6 +97,8 @@ class OutcomeLog:
     def level(self) -> float:
         """The log-odds of b."""
         total = float(self.rewards.sum() if self.weights is None else self.weights @ self.rewards)
+        if self.totals is not None:
+            total = -self.totals.losses
         b = min(max((total + PRIOR_ROWS) / (self.size + PRIOR_ROWS), _ENDS), 1 - _ENDS)
         return math.log(b / (1 - b))
 

@@ -18,7 +18,7 @@ import numpy as np
 from o2pl.interactions import Interactions
 from o2pl.objectives.control import Control
 from o2pl.objectives.penalty import Phi, Tangent
-from o2pl.objectives.terms import baseline_at, clip_at, penalty_at
+from o2pl.objectives.terms import Totals, baseline_at, clip_at, penalty_at
 from o2pl.objectives.weights import clip_weights, clipped_sums, importance_weights, split_cotangent
 from o2pl.policies.finite import FinitePolicies
 from o2pl.policies.sampling import log_softmax, pull_to_scores
@@ -76,22 +76,32 @@ class Pessimistic:
             return baseline_at(self.numbers, float(losses.sum()), float(len(losses)))
         return baseline_at(self.numbers, float(weights @ losses), float(weights.sum()))
 
+    def level_of(self, totals: Totals) -> float:
+        """The baseline b of a log with these totals."""
+        return baseline_at(self.numbers, totals.losses, float(totals.rows))
+
     def rate(self, n: int) -> float:
         """Of the exponential weights of a union."""
         return 0.5
 
     def prepare(
-        self, rows: Interactions, control: Control | Floats | None = None, weights: Floats | None = None
-    ) -> PessimisticLog:
-        """Of these rows. `control`: a control variate, or a baseline for each row, [n]. `weights`: of the rows, [n]"""
+        self, rows: Interactions, control: Control | Floats | None = None, weights: Floats | None = None,
+        totals: Totals | None = None,
+    ) -> PessimisticLog:  # fmt: skip
+        """Of these rows. `control`: a control variate, or a baseline for each row, [n]. `weights`: of the rows, [n].
+
+        `totals`: of the whole log, where these rows are a part of it; without weights.
+        """
         losses, n = rows.losses, float(len(rows) if weights is None else weights.sum())
         baseline: Any = self.level(losses, weights)
+        if totals is not None:
+            n, baseline = totals.rows, self.level_of(totals)
         if isinstance(control, np.ndarray):
             baseline, control = control, None
         offsets = rows.contexts.offsets if isinstance(rows.contexts, ActionSets) else None
         return PessimisticLog(
             rows.actions, losses, rows.propensities, self.alpha(n), self.phi(n), baseline, control, self.l2, offsets,
-            weights,
+            weights, totals,
         )  # fmt: skip
 
 
@@ -113,11 +123,14 @@ class PessimisticLog:
     l2: float = 0.0
     offsets: Ints | None = None  # of action sets
     weights: Floats | None = None  # of the rows; None: all alike
+    totals: Totals | None = None  # of the whole log, where this is a part of it
     negligible = 0.0
 
     @cached_property
     def size(self) -> float:
         """What sums over rows are divided by to be means."""
+        if self.totals is not None:
+            return self.totals.rows
         return float(len(self.actions) if self.weights is None else self.weights.sum())
 
     @cached_property
@@ -210,11 +223,12 @@ class PolicyValue:
     incremental = False
 
     def __call__(self, params: Floats) -> tuple[float, Floats]:
-        sums, gradients = self._sums(params)
+        sums, gradients = self.sums(params)
         value, gradient = self.log.combine(params, sums, gradients)
         return value, gradient
 
-    def _sums(self, params: Floats, with_gradients: bool = True) -> tuple[Floats, list[Floats]]:
+    def sums(self, params: Floats, with_gradients: bool = True) -> tuple[Floats, list[Floats]]:
+        """Over all rows, and the parts of the gradient: what `combine` puts together."""
         own, extra = params[: len(params) - self.extra], params[len(params) - self.extra :]
         sums: Any = 0.0
         gradients: list[Floats] = []
@@ -232,8 +246,8 @@ class PolicyValue:
         """The objective of every member of a finite class, [J]."""
         assert isinstance(self.policy, FinitePolicies)
         vertices = [self.policy.vertex(j) for j in range(self.policy.size)]
-        return np.array([self.log.value(self._sums(vertex, with_gradients=False)[0]) for vertex in vertices])
+        return np.array([self.log.value(self.sums(vertex, with_gradients=False)[0]) for vertex in vertices])
 
     def majorant(self, params: Floats) -> PolicyValue:
         """An upper bound that touches the objective at these parameters: Φ is concave in the variance."""
-        return replace(self, log=self.log.touching(self._sums(params)[0]))
+        return replace(self, log=self.log.touching(self.sums(params)[0]))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from o2pl.compiled import compiled
+from o2pl.interactions import Interactions
 from o2pl.objectives.penalty import Phi
 from o2pl.protocols import Floats
 from o2pl.theory.schedules import clip_level, log_inverse_confidence
@@ -12,6 +14,17 @@ from o2pl.theory.schedules import clip_level, log_inverse_confidence
 # An optimistic start of the baseline: as if this many best rewards had been seen. It makes a learner that has met only
 # failures move off the action that failed.
 PRIOR_ROWS = 3.0
+
+
+class Totals(NamedTuple):
+    """Of all rows of a log, for an objective that is prepared for some of them."""
+
+    rows: float  # how many there are
+    losses: float  # Σ y
+
+    @classmethod
+    def of(cls, rows: Interactions) -> Totals:
+        return cls(len(rows), rows.total_loss)
 
 
 # Places in `Pessimistic.numbers`. NaN: by the theory's schedule (CLIP), the mean of the losses (BASELINE).

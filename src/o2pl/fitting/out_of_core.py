@@ -1,0 +1,124 @@
+"""`fit` for logs larger than memory: candidates are compared on a sample, and the best learns from all rows."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from o2pl.errors import InvalidInput
+from o2pl.fitting.candidates import Candidate, candidates_for, named, some
+from o2pl.fitting.checkpoints import Checkpoints
+from o2pl.fitting.choosing import Fit, Told, fit
+from o2pl.fitting.passes import BlockPasses, Passed
+from o2pl.fitting.streaming import Read, Scanned, begin, copy_log, scan
+from o2pl.formats.bad import BadRows
+from o2pl.formats.files import kind_of_file, parquet_size
+from o2pl.learners.decider import Decider
+from o2pl.learners.offline import learn_offline
+from o2pl.log import Log
+from o2pl.validation import RewardRange
+
+_COPIES = 4  # of the numbers of a log, in double precision, that a fit in memory holds at its peak
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+MakePasses = Callable[[Log, Path, Checkpoints, Passed | None], BlockPasses]  # of a mapped log; a folder of its own
+
+
+def fit_out_of_core(
+    path: Path,
+    work: Checkpoints,
+    *,
+    candidates: Sequence[Any] | None = None,
+    only: Sequence[str] | None = None,
+    reward_range: RewardRange | None = None,
+    delta: float = 0.05,
+    seed: int = 0,
+    bad: BadRows | None = None,
+    read: Read | None = None,
+    told: Told | None = None,
+    passed: Passed | None = None,
+    make_passes: MakePasses | None = None,
+) -> Fit:
+    """Of a Parquet file or folder. `work`: where the copy of the log and what is finished lie.
+
+    `candidates`: as for `fit`; `only`: those whose names begin so.
+    The same choice and the same policy as `fit`, on the sample; of a log that is no longer than the sample, on all
+    rows. The `learner` of what is returned is a `Decider`: it has no log.
+    """
+    bad = bad or BadRows(path.name)
+    found = scan(path, reward_range, bad, seed, read)
+    if not found.sample.has_propensities:
+        raise InvalidInput(f"{path.name}: found no propensities, expected one in each row of a log larger than memory")
+    chosen_from = candidates_for(found.sample, found.reward_range, seed) if candidates is None else named(candidates)
+    chosen_from = chosen_from if only is None else some(chosen_from, only)
+
+    def learned(candidate: Candidate) -> Decider:
+        return _learn(candidate.made(), found, work, BadRows(bad.file, bad.limit), read, passed, make_passes)
+
+    made = fit(found.sample, candidates=chosen_from, delta=delta, seed=seed, kept=work, told=told, learned=learned)
+    return replace(made, rows=found.rows, sample=len(found.sample))
+
+
+def _learn(
+    learner: Any, found: Scanned, work: Checkpoints, bad: BadRows, read: Read | None, passed: Passed | None,
+    make_passes: MakePasses | None,
+) -> Decider:  # fmt: skip
+    engine, folder = begin(learner, found.sample), work.folder / "log"
+
+    def copied() -> Any:
+        copy_log(found, learner, engine, folder, bad, read)
+        return np.array([found.rows])
+
+    work(f"the copy of the log for {learner!r}", copied)
+    whole = engine.log.empty(folder, rows=found.rows)
+    engine.passes = (make_passes or _in_blocks)(whole, work.folder / "control", work, passed)
+
+    def reach(rows: int) -> None:
+        engine.log = whole.shortened(rows)
+
+    learn_offline(engine, found.rows, reach)
+    return engine.snapshot()
+
+
+def _in_blocks(log: Log, folder: Path, work: Checkpoints, passed: Passed | None) -> BlockPasses:
+    return BlockPasses(folder, work, passed)
+
+
+# -- when
+
+
+def larger_than(path: Path, memory: int) -> bool:
+    """Whether a fit in memory would need more than so many bytes."""
+    if kind_of_file(path) != "parquet":
+        return False
+    rows, columns = parquet_size(path)
+    return _COPIES * 8 * rows * columns > memory
+
+
+def free_memory() -> int:
+    """Bytes that can be had now; a guess where the system does not say."""
+    try:
+        with open("/proc/meminfo") as file:
+            lines = dict(line.split(":", 1) for line in file)
+        return 1024 * int(lines["MemAvailable"].split()[0])
+    except (OSError, KeyError, ValueError):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2 if hasattr(os, "sysconf") else 4 * 10**9
+
+
+def bytes_in(text: str) -> int:
+    """`4GB` -> 4,000,000,000."""
+    found = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]?)(i?)B?\s*", text, re.IGNORECASE)
+    try:
+        number = float(found[1]) if found else -1.0
+    except ValueError:
+        number = -1.0
+    if found is None or number <= 0:
+        raise InvalidInput(f"memory: found {text!r}, expected an amount such as 4GB or 500MB")
+    unit = _UNITS[found[2].upper()]
+    return int(number * (1024 ** list(_UNITS).index(found[2].upper()) if found[3] else unit))

@@ -1,0 +1,74 @@
+"""How far a fit is: a bar on a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+
+from o2pl.fitting.passes import Pass
+
+_EVERY = 5.0  # seconds between lines where there is no terminal
+
+Say = Callable[[str, int, int | None], None]  # what is being done; how many of how many parts, if that is known
+
+
+class Progress:
+    """What the parts of a fit call."""
+
+    def __init__(self, say: Say) -> None:
+        self._say, self._passes, self._fastest = say, 0, 0.0
+
+    def told(self, name: str, done: int, total: int) -> None:
+        """A candidate is done."""
+        self._say(f"{done} of {total} parts done ({name})", done, total)
+
+    def read(self, rows: int, total: int) -> None:
+        """Rows of the log have been read."""
+        self._say(f"{rows:,} of {total:,} rows read", rows, total)
+
+    def passed(self, one: Pass) -> None:
+        """A pass over all rows is done."""
+        self._passes += 1
+        self._say(f"{described(one)} ({self._passes} passes in all)", self._passes, None)
+
+
+def described(one: Pass) -> str:
+    said = f"solve {one.solve}, pass {one.number}: objective {one.objective:.6f}"
+    if one.penalty is not None and one.clipped is not None:
+        said += f", penalty {one.penalty:.6f}, weights clipped {one.clipped:.2%}"
+    return said + (f", {one.rows / one.seconds:,.0f} rows/s" if one.seconds else ", found from before")
+
+
+@contextmanager
+def shown() -> Iterator[Progress]:
+    from rich import progress
+    from rich.console import Console
+
+    screen = Console(stderr=True)
+    if not screen.is_terminal:
+        yield Progress(_lines())
+        return
+    columns = (progress.TextColumn("{task.description}"), progress.BarColumn(), progress.TimeRemainingColumn())
+    with progress.Progress(*columns, console=screen) as bar:
+        task = bar.add_task("fit", total=None)
+
+        def say(what: str, done: int, total: int | None) -> None:
+            bar.update(task, description=what, completed=done, total=total)
+
+        yield Progress(say)
+
+
+def _lines() -> Any:
+    spoke = time.monotonic()
+
+    def say(what: str, done: int, total: int | None) -> None:
+        nonlocal spoke
+        if time.monotonic() - spoke >= _EVERY or done == total:
+            spoke = time.monotonic()
+            typer.echo(f"fit: {what}", err=True)
+
+    return say

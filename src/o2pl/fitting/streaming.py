@@ -1,0 +1,150 @@
+"""Parquet that is larger than memory: looked through once, then copied to memory-mapped columns.
+
+The first pass says what there is (rows, actions, rewards) and takes a sample. The second writes rows of numbers, as the
+learner reads them. Both hold a few batches of rows in memory at a time.
+"""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from o2pl.action_names import Names, renumbered
+from o2pl.errors import InvalidInput
+from o2pl.fitting.candidates import guessed_range
+from o2pl.formats.bad import BadRows
+from o2pl.formats.columns import log_of
+from o2pl.formats.files import parquet_size, parquet_tables
+from o2pl.interactions import Interactions
+from o2pl.learners.engine import Engine
+from o2pl.log import Log
+from o2pl.validation import RewardRange, check_counted_from_zero
+
+SAMPLE = 100_000  # rows on which candidates are compared
+_EXPECTED = "expected columns of numbers, words, booleans or times, and whole actions; --in-memory takes all others"
+
+Read = Callable[[int, int], None]  # rows so far, of how many
+
+
+@dataclass(frozen=True, eq=False)
+class Scanned:
+    """What a first pass found."""
+
+    path: Path
+    rows: int  # that can be used
+    reward_range: RewardRange
+    action_names: Names
+    n_actions: int
+    sample: Interactions  # in the order of the log
+
+
+def scan(path: Path, ends: RewardRange | None, bad: BadRows, seed: int, read: Read | None = None) -> Scanned:
+    """One pass over all rows, each checked."""
+    import pyarrow as pa
+
+    total, _ = parquet_size(path)
+    chosen = np.sort(np.random.default_rng(seed).permutation(total)[:SAMPLE]) if total > SAMPLE else np.arange(total)
+    rows, start, actions, names = 0, 0, set[int](), set[str]()
+    seen, kept = [np.inf, -np.inf], []
+    for table in parquet_tables(path):
+        bad.first = start
+        batch = _batch(table, bad, ends)
+        first, last = np.searchsorted(chosen, (start, start + len(table)))
+        kept.append(table.take(chosen[first:last] - start))
+        rows, start = rows + len(batch), start + len(table)
+        actions.update(np.unique(batch.actions).tolist())
+        names.update(batch.action_names)
+        seen = [min(seen[0], batch.rewards.min(initial=np.inf)), max(seen[1], batch.rewards.max(initial=-np.inf))]
+        if read is not None:
+            read(start, total)
+    if not rows:
+        raise InvalidInput(f"{path.name}: found no rows, expected at least one")
+    reward_range = ends or guessed_range(np.array(seen))
+    if not names:
+        check_counted_from_zero(np.resize(sorted(actions), rows if rows < SAMPLE else SAMPLE))
+    sample = _batch(pa.concat_tables(kept), BadRows(bad.file, total), reward_range)  # what is wrong has been said
+    every, n_actions = tuple(sorted(names)), len(names) or max(actions) + 1
+    return Scanned(path, rows, reward_range, every, n_actions, _named_alike(sample, every, n_actions))
+
+
+def batches(found: Scanned, bad: BadRows, read: Read | None = None) -> Iterator[Interactions]:
+    """All rows that can be used, some at a time, with actions numbered alike."""
+    start = 0
+    for table in parquet_tables(found.path):
+        bad.first, start = start, start + len(table)
+        yield _named_alike(_batch(table, bad, found.reward_range), found.action_names, found.n_actions)
+        if read is not None:
+            read(start, found.rows)
+
+
+def _batch(table: Any, bad: BadRows, ends: RewardRange | None) -> Interactions:
+    """Actions keep their own numbers or names."""
+    if "context" in table.column_names or "actions" in table.column_names:
+        raise InvalidInput(f"{bad.file}: found contexts as text or action sets, {_EXPECTED}")
+    action = table.column("action") if "action" in table.column_names else None
+    most = int(np.max(action.to_numpy(), initial=-1)) + 1 if action is not None and _whole(action) else None
+    found = log_of(table, bad, reward_range=ends, n_actions=max(most, 1) if most is not None else None)
+    if found.continuous:
+        raise InvalidInput(f"{bad.file}: found real-valued actions, {_EXPECTED}")
+    return found
+
+
+def _whole(column: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_integer(column.type)) and column.null_count == 0
+
+
+def _named_alike(batch: Interactions, names: Names, n_actions: int) -> Interactions:
+    actions = renumbered(batch.actions, batch.action_names, names) if names else batch.actions
+    return Interactions.trusted(
+        batch.contexts, actions, batch.rewards, batch.propensities, batch.reward_range, n_actions,
+        ids=batch.ids, action_names=names,
+    )  # fmt: skip
+
+
+def begin(learner: Any, sample: Interactions) -> Engine:
+    """The engine of a learner whose first contexts are these."""
+    reader = learner._reader_for(sample)
+    rows = reader.rows(sample.contexts)
+    if not isinstance(rows, np.ndarray):
+        raise InvalidInput(f"log: found contexts that {learner!r} does not read as rows of numbers, {_EXPECTED}")
+    engine: Engine = learner._first_engine(reader, rows, sample.n_actions, sample.action_names)
+    return engine
+
+
+def copy_log(
+    found: Scanned, learner: Any, engine: Engine, folder: Path, bad: BadRows, read: Read | None = None
+) -> None:
+    """The whole log in memory-mapped columns, as the engine's reader reads it; nothing is left where that fails."""
+    shutil.rmtree(folder, ignore_errors=True)
+    log: Log | None = None
+    try:
+        log = engine.log.empty(folder)
+        log.reserve(found.rows)
+        for batch in batches(found, bad, read):
+            log.extend(learner._checked(batch, reader=engine.reader))
+    except BaseException as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
+            raise no_room(folder, found.rows * bytes_of_a_row(engine.log)) from None
+        raise
+
+
+def bytes_of_a_row(log: Log) -> int:
+    """In memory-mapped columns: contexts, action, reward, propensity, id."""
+    return 4 * log.width + 4 * 8
+
+
+def no_room(folder: Path, needed: int) -> InvalidInput:
+    free = shutil.disk_usage(folder.parent).free
+    return InvalidInput(
+        f"{folder.parent}: found {free / 1e9:.1f} GB of room on the disk, expected {needed / 1e9:.1f} GB for a copy of"
+        " the log; make room, or say an --out on another disk, and run the same command again"
+    )

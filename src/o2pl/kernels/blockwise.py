@@ -1,0 +1,78 @@
+"""An objective over blocks of rows, one after another: of a log that lies on a disk, or of a shard of one.
+
+The blocks are the panels of `LinearValue`, so the sums are those of a log in memory, term by term.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from o2pl.compiled.threads import side_by_side
+from o2pl.kernels.linear import LinearValue, panel_rows
+from o2pl.kernels.registry import Problem, find_value
+from o2pl.objectives.control import Control
+from o2pl.objectives.pessimistic import PolicyValue
+from o2pl.objectives.terms import Totals
+from o2pl.protocols import Floats
+
+_SETS = 2**14  # rows of a block of action sets
+_AT_ONCE = 64  # blocks whose sums are kept until they are added, in order
+
+Sums = tuple[Floats, list[Floats]]  # over rows, and the parts of the gradient
+
+
+class BlockwiseValue:
+    """θ -> V(π_θ) and its gradient. `totals`: of the whole log, of which the problem's rows may be a part."""
+
+    incremental = False
+
+    def __init__(self, problem: Problem, control: Control | None, totals: Totals) -> None:
+        self.problem, self.totals, self.control = problem, totals, control
+        self.log: Any = problem.objective.prepare(problem.rows[:0], totals=totals)
+        dense = isinstance(problem.rows.contexts, np.ndarray)
+        self._step = panel_rows(problem.width) if dense else _SETS
+
+    def __call__(self, params: Floats) -> tuple[float, Floats]:
+        value, gradient = self.log.combine(params, *self.sums(params))
+        return value, gradient
+
+    def sums(self, params: Floats) -> Sums:
+        blocks, total = self.blocks, None
+        for first in range(0, len(blocks), _AT_ONCE):
+            some = blocks[first : first + _AT_ONCE]
+            found: list[Any] = [None] * len(some)
+
+            def work(place: int, some: list[slice] = some, found: list[Any] = found) -> None:
+                found[place] = self.block(some[place]).sums(params)
+
+            side_by_side(work, len(some))
+            total = added(found if total is None else [total, *found])
+        assert total is not None
+        return total
+
+    @property
+    def blocks(self) -> list[slice]:
+        n = len(self.problem.rows)
+        return [slice(start, min(start + self._step, n)) for start in range(0, n, self._step)]
+
+    def block(self, rows: slice) -> LinearValue | PolicyValue:
+        """The objective's part of these rows, by a kernel where there is one."""
+        some, control = self.problem.rows[rows], None if self.control is None else self.control.part(rows)
+        log = self.problem.objective.prepare(some, control, totals=self.totals)
+        problem = self.problem._replace(rows=some, log=log, shared={"held": 0}, previous=None)
+        function = None if problem.policy.continuous else find_value(problem)  # densities: see `pessimistic_combine`
+        if isinstance(function, LinearValue):
+            return function
+        return PolicyValue(problem.policy, problem.featurise(), log, problem.objective.extra)
+
+
+def added(parts: list[Sums]) -> Sums:
+    """In order, so that the result is the same whoever made the parts."""
+    sums, gradients = parts[0][0].copy(), [each.copy() for each in parts[0][1]]
+    for more, others in parts[1:]:
+        sums += more
+        for total, other in zip(gradients, others, strict=True):
+            total += other
+    return sums, gradients

@@ -1,0 +1,52 @@
+"""The same log fitted in memory, out of core and on Ray gives the same policy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.fitting.parquet_logs import write_parquet
+
+import o2pl
+from o2pl.fitting.candidates import candidates_for
+from o2pl.fitting.checkpoints import Checkpoints
+from o2pl.fitting.choosing import fit
+from o2pl.fitting.out_of_core import fit_out_of_core
+from o2pl.fitting.passes import BlockPasses
+from o2pl.fitting.ray_passes import RayPasses
+from o2pl.kernels import linear
+
+# How far two policies' probabilities may be from each other: sums over rows are put together in another order.
+TOLERANCES = {"bandit": 1e-4, "o2pl linear λ=0.1 l2=10": 1e-4}
+
+
+def fitted(way: str, log: Path, name: str, work: Path, request: pytest.FixtureRequest) -> Any:
+    """The policy that `o2pl fit` would save."""
+    read = o2pl.read_log(log)
+    (chosen,) = (one for one in candidates_for(read, (0.0, 1.0)) if one.name == name)
+    if way == "in memory":
+        return fit(read, candidates=[chosen]).learner
+    made: Any = None
+    if way == "on Ray":
+        cluster = request.getfixturevalue("ray_cluster")
+
+        def made(mapped: Any, folder: Path, kept: Any, passed: Any) -> BlockPasses:
+            return RayPasses(mapped, folder, kept, passed, cluster, 2, pytest.fail, stripe=1000)
+
+    return fit_out_of_core(log, Checkpoints(work, "x"), candidates=[chosen], make_passes=made).learner
+
+
+@pytest.mark.parametrize("way", ["out of core", "on Ray"])
+@pytest.mark.parametrize("name", TOLERANCES)
+def test_the_same_log_gives_the_same_policy(
+    name: str, way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    monkeypatch.setattr(linear, "BLOCK", 2**10)  # so that there are several blocks, and panels of them
+    log = write_parquet(tmp_path / "log")
+    contexts = o2pl.read_log(write_parquet(tmp_path / "fresh", 500, seed=1)).contexts
+    expected = fitted("in memory", log, name, tmp_path / "none", request).predict_proba(contexts)
+    found = fitted(way, log, name, tmp_path / "work", request).predict_proba(contexts)
+    assert np.abs(found - expected).max() < TOLERANCES[name]
+    assert (found.argmax(axis=1) == expected.argmax(axis=1)).mean() > 0.99
