@@ -105,6 +105,8 @@ COMMANDS: dict[str, str] = {
     "demo": f"running experiments {EXPERIMENTS_EXTRA}",
     "reproduce": f"running experiments {EXPERIMENTS_EXTRA}",
     "report .": f"making the report {EXPERIMENTS_EXTRA}",
+    "serve": "the decision service needs fastapi, httptools, msgspec, prometheus-client, pyarrow, sqlalchemy and"
+    " uvicorn: pip install 'o2pl[serve]'",
 }
 
 

@@ -17,6 +17,7 @@ from o2pl.errors import InvalidInput, MissingExtra, nearest
 from o2pl.fitting.command import fit_log
 from o2pl.formats import command as log_commands
 from o2pl.formats.explain import explain_policy
+from o2pl.serving.command import serve
 from o2pl.serving.simulate import simulate
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
+    pretty_exceptions_show_locals=False,  # they may hold keys
     help="Online pessimistic policy learning for contextual bandits: run experiments, see how learners compare.",
     epilog="Start with `o2pl demo`, then `o2pl list` and `o2pl run wheel`.",
 )
@@ -321,6 +323,10 @@ app.command(
 app.command(
     "simulate", epilog="`o2pl serve` in one terminal, `o2pl simulate http://127.0.0.1:8000 --key KEY` in another."
 )(_said_plainly()(simulate))
+
+app.command(
+    "serve", epilog="`o2pl serve` needs no configuration; `o2pl serve --database postgresql://…` for several servers."
+)(_said_plainly()(serve))
 
 
 @app.command("warm-up")

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -55,10 +55,11 @@ def _entry(name: str) -> zipfile.ZipInfo:
     return zipfile.ZipInfo(name)  # without the time of day: the same learner makes the same file
 
 
-def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
-    """The header and the arrays; every byte is checked against the archive's checksums."""
+def read(path: str | os.PathLike[str] | IO[bytes], name: str = "") -> tuple[dict[str, Any], dict[str, Array]]:
+    """The header and the arrays; every byte is checked against the archive's checksums. name: in messages."""
+    source, path = path, name or str(path)
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(source) as archive:
             header = json.loads(archive.read("header.json"))
             if header.get("format") != FORMAT:
                 raise UnreadableFile(f"{path}: found format {header.get('format')!r}, expected {FORMAT!r}")

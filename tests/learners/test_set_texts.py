@@ -79,6 +79,7 @@ def test_exploration_that_is_added_is_mixed_in(learned: Any) -> None:
         b"", b"{", b"[]", b"{}", b'{"_multi":[]}', b'{"_multi":[{"a":1}]}', b'{"_multi":[{"a":1},{"a":[[1]]}]}',
         b'{"_multi":[{"a":1},{"a":1e999}]}', b'{"_multi":[{"a":1},{"a":NaN}]}', b'{"_multi":[{},{"a":"\xff\\ud800"}]}',
         b'{"_multi":[{},{}],"x":' + b'{"a":' * 3000 + b"1" + b"}" * 3001,
+        b'{"_multi":[{},{}],"x":' + b'{"a":' * 65 + b"1" + b"}" * 66,
         b'{"_multi":[{},{},{}]}', b'{"_multi":[{},1]}', b'{"_multi":[{}],"_multi":[{}]}',
     ],
 )  # fmt: skip

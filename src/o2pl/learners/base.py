@@ -7,7 +7,7 @@ import sys
 import threading
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, overload
+from typing import IO, Any, ClassVar, Self, overload
 
 import numpy as np
 
@@ -416,9 +416,10 @@ def _alone(context: Any) -> Any:
     return context if is_read(context) else [context]
 
 
-def load(path: str | os.PathLike[str]) -> Any:
-    """A learner as it was saved, or a `Decider`."""
-    header, arrays = read(path)
+def load(path: str | os.PathLike[str] | IO[bytes], *, name: str = "") -> Any:
+    """A learner as it was saved, or a `Decider`; from a path or an open file. name: of the file, in messages."""
+    header, arrays = read(path, name)
+    path = name or str(path)
     known = BanditEstimator._classes
     if header.get("class") not in (*known, "Decider"):
         raise UnreadableFile(f"{path}: found a {header.get('class')!r}, expected one of {sorted((*known, 'Decider'))}")

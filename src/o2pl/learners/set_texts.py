@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from o2pl.contexts import DictionaryReader, SetsReader
+from o2pl.contexts.json_scan import DEEPEST
 from o2pl.errors import InvalidInput
 from o2pl.features.hashing import Hashed
 from o2pl.kernels.set_texts import weigh_set
@@ -56,12 +57,24 @@ class SetTexts:
             context = json.loads(text, parse_constant=_refuse)
         except (ValueError, RecursionError) as error:
             raise InvalidInput(f"context: found text that is not JSON, or nested too deeply ({error})") from None
+        check_depth(context)
         if not isinstance(context, dict) or "_multi" not in context:
             raise InvalidInput("context: found no `_multi`, expected an object with the list of actions in it")
         found = self.decider.probabilities(self.decider.reader.row(context))
         if len(found) != n_actions:
             raise InvalidInput(f"context: found {len(found)} actions, expected {n_actions}")
         return found
+
+
+def check_depth(context: Any) -> None:
+    """Refuses objects and lists within each other deeper than kernels read them: what reads them may call itself."""
+    level: list[Any] = [context]
+    for _ in range(DEEPEST):
+        inner = [each for each in level if isinstance(each, dict | list)]
+        level = [part for each in inner for part in (each.values() if isinstance(each, dict) else each)]
+        if not level:
+            return
+    raise InvalidInput(f"context: found more than {DEEPEST} objects or lists within each other, expected fewer")
 
 
 def _refuse(name: str) -> float:

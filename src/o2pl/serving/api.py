@@ -1,0 +1,87 @@
+"""The application that a server runs: FastAPI with our front before it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from starlette.exceptions import HTTPException
+
+from o2pl.serving.front import Front
+from o2pl.serving.openapi import document
+from o2pl.serving.problems import Detail, ErrorBody, Problem, as_json
+from o2pl.serving.service import Service
+from o2pl.version import __version__
+
+_TEXT = "text/plain; version=0.0.4; charset=utf-8"
+_ABOUT = "Decisions that learn from their rewards: rank or decide, then say how good it was."
+
+
+def make_app(
+    service: Service, poll: float = 0.5, log_calls: bool = False, beside: Sequence[Callable[[], Awaitable[None]]] = ()
+) -> FastAPI:
+    """poll: seconds between two looks for new models and settings. beside: runs until the server stops."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        await service.refresh()
+        tasks = [asyncio.ensure_future(each()) for each in (lambda: service.models.follow(poll), *beside)]
+        service.ready = True
+        yield
+        service.ready = False
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await service.blocking(service.stop)
+
+    app = FastAPI(
+        title="o2pl", version=__version__, description=_ABOUT, lifespan=lifespan, docs_url=None, redoc_url=None
+    )
+    app.add_middleware(Front, service=service, log_calls=log_calls)
+    _add_operation(app, service)
+    made: dict[str, Any] = {}
+
+    def openapi() -> dict[str, Any]:
+        if not made:
+            made.update(document(FastAPI.openapi(app)))
+        return made
+
+    app.openapi = openapi  # type: ignore[method-assign]  # as FastAPI's documentation has it
+    return app
+
+
+def _add_operation(app: FastAPI, service: Service) -> None:
+    """Health, readiness and numbers."""
+
+    @app.get("/health", summary="The process runs", tags=["operation"])
+    async def health() -> dict[str, str]:
+        return {"status": "alive"}
+
+    @app.get("/ready", summary="Calls can be answered", tags=["operation"])
+    async def ready() -> Response:
+        fine = service.ready
+        return JSONResponse({"status": "ready" if fine else "not ready"}, 200 if fine else 503)
+
+    @app.get(
+        "/metrics",
+        summary="Numbers for Prometheus; the read key is enough",
+        tags=["operation"],
+        response_class=PlainTextResponse,
+    )
+    async def metrics() -> Response:
+        return PlainTextResponse(service.metrics.text(), media_type=_TEXT)
+
+    @app.exception_handler(HTTPException)
+    async def refused(request: Request, error: HTTPException) -> Response:
+        code = "ResourceNotFound" if error.status_code == 404 else "BadRequest"
+        body = as_json(error.status_code, ErrorBody(Detail(code, str(error.detail))))
+        return Response(body.body, error.status_code, error.headers, media_type="application/json")
+
+    @app.exception_handler(Problem)
+    async def said(request: Request, error: Problem) -> Response:
+        headers = {name.decode(): value.decode() for name, value in error.reply.headers}
+        return Response(error.reply.body, error.status, headers)

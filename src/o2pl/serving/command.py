@@ -1,0 +1,141 @@
+"""`o2pl serve`: the decision service, with no configuration."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from o2pl.errors import InvalidInput
+from o2pl.extras import require_extra
+
+if TYPE_CHECKING:
+    from o2pl.serving.applications import NewApplication
+    from o2pl.serving.store import Store
+
+_DRAIN = 10  # seconds for calls that are being answered when the server is told to stop
+_APPLICATION = "default"
+_EXAMPLE = {
+    "contextFeatures": [{"timeOfDay": "morning"}],
+    "actions": [
+        {"id": "news", "features": [{"topic": "politics"}]},
+        {"id": "sports", "features": [{"topic": "tennis"}]},
+    ],
+}
+
+
+def serve(
+    host: Annotated[str, typer.Option(help="Address to listen at. Others than this machine need TLS: see docs.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen at. 0: any free one.")] = 8000,
+    database: Annotated[
+        str | None,
+        typer.Option(help="A SQLite file, or `postgresql://…`. [default: what O2PL_DATABASE says, or o2pl.sqlite]"),
+    ] = None,
+    trainer: Annotated[
+        bool,
+        typer.Option("--trainer/--no-trainer", help="Starts a process that learns. Without: `o2pl train --follow`."),
+    ] = True,
+    guard: Annotated[
+        bool, typer.Option("--guard", help="Rolls a model back that is surely worse than the application's own choice.")
+    ] = False,
+    rate_limit: Annotated[
+        float, typer.Option(min=0, help="Calls per second of one key, over a long time. 0: no limit.")
+    ] = 5000.0,
+    max_body: Annotated[int, typer.Option(min=1024, help="Bytes that a call may send.")] = 1 << 20,
+    log_calls: Annotated[
+        bool, typer.Option("--log-calls", help="Logs every call, not failures and slow ones alone.")
+    ] = (False),
+) -> None:
+    """Serves decisions over HTTP, stores them, and learns from their rewards.
+
+    The first start makes the store with an application called `default`, and shows its keys: once.
+    """
+    require_extra("serve", "the decision service")
+    from o2pl.serving.database import StoreUnavailable, where_is
+    from o2pl.serving.store import Store
+
+    with _listen(host, port) as listening:  # first: the keys of a store that is made are shown once
+        place = str(where_is(database))
+        try:
+            store = Store.open(place)
+        except StoreUnavailable as error:
+            raise InvalidInput(f"database: found one that cannot be used ({error})") from None
+        made = None if store.applications() else store.add_application(_APPLICATION)
+        address = f"http://{_shown(host)}:{listening.getsockname()[1]}"
+        _greet(place, address, made)
+        arguments = ["train", "--follow", *(["--guard"] if guard else [])] if trainer else None
+        _run(store, listening, address, place, arguments, rate_limit, max_body, log_calls)
+
+
+def _run(
+    store: Store, listening: socket.socket, address: str, database: str, trainer: list[str] | None, rate: float,
+    max_body: int, log_calls: bool,
+) -> None:  # fmt: skip
+    import uvicorn
+
+    from o2pl.serving.api import make_app
+    from o2pl.serving.guarding import Limits
+    from o2pl.serving.logs import log_to_stderr
+    from o2pl.serving.service import Service
+    from o2pl.serving.supervising import has_trainer, supervise
+
+    log_to_stderr()
+    service = Service(store, Limits(body=max_body, rate=rate, burst=2 * rate))
+    beside: list[Any] = [lambda: _say_ready(address)]
+    if trainer is not None and has_trainer():
+        beside.append(lambda: supervise(trainer, database))
+    app = make_app(service, log_calls=log_calls, beside=beside)
+    config = uvicorn.Config(
+        app, http="httptools", ws="none", lifespan="on", log_config=None, access_log=False, server_header=False,
+        timeout_graceful_shutdown=_DRAIN, timeout_keep_alive=60, backlog=2048,
+    )  # fmt: skip
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+async def _say_ready(address: str) -> None:
+    typer.echo(f"ready: {address}")
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family, _, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(where[:2], family=family, backlog=2048)
+    except OSError as error:
+        raise InvalidInput(
+            f"host and port: found {host}:{port}, where nothing can listen ({error.strerror or error}); expected a free"
+            " port, such as --port 8001"
+        ) from None
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _greet(database: str, address: str, made: NewApplication | None) -> None:
+    place = "PostgreSQL" if "://" in database else str(Path(database).resolve())
+    lines = [f"store: {place}"]
+    if made is not None:
+        lines += [
+            f"application: {_APPLICATION}",
+            f"write key: {made.write_key}",
+            f"read key:  {made.read_key}",
+            "These keys are shown once. More of them: o2pl app key default --role write",
+        ]
+    key = "$O2PL_KEY" if made is None else made.write_key
+    lines += [
+        f"page: {address}/ (log in with the read key)",
+        "try it:",
+        f"  curl -s {address}/personalizer/v1.0/rank -H 'Ocp-Apim-Subscription-Key: {key}' \\",
+        f"    -H 'Content-Type: application/json' -d '{json.dumps(_EXAMPLE)}'",
+        "starting …",
+    ]
+    for line in lines:
+        typer.echo(line)
+    if made is None and "O2PL_KEY" not in os.environ:
+        typer.echo("(O2PL_KEY stands for the write key that the first start has shown)")

@@ -1,0 +1,232 @@
+"""Settings, learning policy and model of an application, as Personalizer's users know them."""
+
+from __future__ import annotations
+
+import shlex
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from o2pl.errors import InvalidInput, nearest
+from o2pl.serving import versions
+from o2pl.serving.models import check_model
+from o2pl.serving.personalizer import PREFIX, VERSIONS
+from o2pl.serving.problems import NO_CONTENT, Problem, Reply, as_json
+from o2pl.serving.service import Call, Route, in_versions
+from o2pl.serving.settings import Settings, changed
+
+_SETTINGS, _POLICY = "InvalidServiceConfiguration", "InvalidPolicyConfiguration"
+_UNSUPPORTED = ("logMirrorEnabled", "isAutoOptimizationEnabled")  # False is what they are here
+_IGNORED = (
+    "logMirrorSasUri", "lastConfigurationEditDate", "autoOptimizationFrequency", "autoOptimizationStartDate",
+)  # fmt: skip
+_OF_POLICY = {"hash_bits": "hashBits", "random_state": "randomState"}  # what learning can be told, by its flag
+_NAME = "o2pl"
+
+
+class ServiceConfiguration(Struct, rename="camel"):
+    """Durations are ISO 8601 texts, such as PT10M. What is not said stays as it is."""
+
+    reward_wait_time: Annotated[str | None, Meta(extra_json_schema={"examples": ["PT10M"]})] = None
+    default_reward: float | None = None
+    reward_aggregation: Annotated[str | None, Meta(extra_json_schema={"examples": ["earliest", "sum"]})] = None
+    exploration_percentage: (
+        Annotated[float, Meta(ge=0, le=1, description="Share of uniform choice. null: the learner's own.")] | None
+    ) = None
+    model_export_frequency: Annotated[str | None, Meta(extra_json_schema={"examples": ["PT5S"]})] = None
+    log_retention_days: Annotated[int | None, Meta(description="-1: for ever.")] = None
+    learning_mode: Annotated[str | None, Meta(extra_json_schema={"examples": ["Online", "Apprentice"]})] = None
+    reward_range: (
+        Annotated[list[float], Meta(min_length=2, max_length=2, extra_json_schema={"examples": [[0, 1]]})] | None
+    ) = None
+
+
+class PolicyContract(Struct):
+    """How the learner is told to learn."""
+
+    name: Annotated[str, Meta(max_length=256)]
+    arguments: Annotated[str, Meta(max_length=1024, extra_json_schema={"examples": ["--hash_bits 18"]})]
+
+
+class ModelProperties(Struct, rename="camel"):
+    """Of the model that is served."""
+
+    creation_time: str | None
+    last_modified_time: str | None
+    version: int
+
+
+class ServiceStatus(Struct, rename="camel"):
+    """Whether the service works."""
+
+    service: str
+    api_status: str
+    api_status_message: str
+
+
+# -- settings
+
+
+async def settings(call: Call) -> Reply:
+    return as_json(200, msgspec.to_builtins(call.served.application.settings))
+
+
+async def put_settings(call: Call) -> Reply:
+    """What is named is changed; the rest stays."""
+    values = _object(call.body)
+    for name in _UNSUPPORTED:
+        if values.pop(name, False):
+            raise InvalidInput(f"{name}: found true, expected false: this service does not do that")
+    for name in _IGNORED:
+        values.pop(name, None)
+    return await _changed(call, values)
+
+
+async def _changed(call: Call, values: dict[str, Any]) -> Reply:
+    application = call.served.application
+    made = changed(application.settings, values, application.kind)
+    await _put(call, made)
+    return as_json(200, msgspec.to_builtins(made))
+
+
+async def _put(call: Call, made: Settings) -> None:
+    await call.service.blocking(call.service.store.put_settings, call.served.application.id, made)
+    await call.service.refresh()
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    body.decode()
+    found = msgspec.json.decode(body)
+    if not isinstance(found, dict):
+        raise InvalidInput(f"body: found a {type(found).__name__}, expected an object")
+    return found
+
+
+# -- how to learn
+
+
+def _contract(found: Settings) -> PolicyContract:
+    values = msgspec.to_builtins(found)
+    return PolicyContract(_NAME, " ".join(f"--{flag} {values[name]}" for flag, name in _OF_POLICY.items()))
+
+
+async def policy(call: Call) -> Reply:
+    return as_json(200, _contract(call.served.application.settings))
+
+
+async def put_policy(call: Call) -> Reply:
+    call.body.decode()
+    contract = msgspec.json.decode(call.body, type=PolicyContract)
+    try:
+        words = shlex.split(contract.arguments)
+    except ValueError as error:
+        raise InvalidInput(f"arguments: found {contract.arguments!r}, which cannot be read ({error})") from None
+    if len(words) % 2:
+        raise InvalidInput(f"arguments: found {contract.arguments!r}, expected pairs such as --hash_bits 18")
+    values = {}
+    for flag, value in zip(words[::2], words[1::2], strict=True):
+        name = flag.removeprefix("--").replace("-", "_")
+        if not flag.startswith("--") or name not in _OF_POLICY:
+            raise InvalidInput(f"arguments: found {flag!r}, {nearest(name, list(_OF_POLICY))}")
+        if not value.isdigit():
+            raise InvalidInput(f"arguments: found {flag} {value!r}, expected a whole number")
+        values[_OF_POLICY[name]] = int(value)
+    return await _learn_by(call, values)
+
+
+async def reset_policy(call: Call) -> Reply:
+    defaults = msgspec.to_builtins(Settings())
+    return await _learn_by(call, {name: defaults[name] for name in _OF_POLICY.values()})
+
+
+async def _learn_by(call: Call, values: dict[str, Any]) -> Reply:
+    application = call.served.application
+    made = changed(application.settings, values, application.kind)
+    await _put(call, made)
+    return as_json(200, _contract(made))
+
+
+# -- the model
+
+
+async def model(call: Call) -> Reply:
+    version = call.served.acting.version
+    if version == 0:
+        raise Problem(
+            404, "ResourceNotFound", "model: found none yet, expected one after the first rewards were learned"
+        )
+    body = await call.service.blocking(call.service.store.model_body, call.served.application.id, version)
+    return Reply(200, body, ((b"content-type", b"application/octet-stream"),))
+
+
+async def put_model(call: Call) -> Reply:
+    """A policy that was exported, of this application or of another. It is served until `DELETE …/model`."""
+    service, application = call.service, call.served.application
+    await service.blocking(check_model, application, call.body)
+
+    def publish() -> None:
+        with service.store.writing() as connection:
+            version = versions.add_model(connection, application.id, call.body, 0, 0)
+            versions.pin(connection, application.id, version)
+
+    await service.blocking(publish)
+    await service.refresh()
+    return NO_CONTENT
+
+
+async def reset_model(call: Call) -> Reply:
+    """Back to uniform decisions until the trainer publishes its next model."""
+    service, number = call.service, call.served.application.id
+
+    def reset() -> None:
+        with service.store.writing() as connection:
+            versions.pin(connection, number, None)
+            for row in versions.model_versions(connection, number):
+                if row.withdrawn is None:
+                    versions.withdraw(connection, number, row.version, "reset through the API")
+
+    await service.blocking(reset)
+    await service.refresh()
+    return NO_CONTENT
+
+
+async def model_properties(call: Call) -> Reply:
+    version = call.served.acting.version
+    rows = await call.service.blocking(call.service.store.model_versions, call.served.application.id)
+    times = {row.version: datetime.fromtimestamp(row.created_at, UTC).isoformat() for row in rows}
+    return as_json(200, ModelProperties(times.get(min(times, default=0)), times.get(version), version))
+
+
+async def status(call: Call) -> Reply:
+    return as_json(200, ServiceStatus("o2pl", "Valid", "the service is ready"))
+
+
+_SERVICE, _OF_LEARNING, _TAG, _MISSING = (
+    "/configurations/service",
+    "/configurations/policy",
+    "settings",
+    "ResourceNotFound",
+)
+_OWN = [
+    Route("GET", _SERVICE, settings, _SETTINGS, "The settings of the application", "read", None, ServiceConfiguration),
+    Route("PUT", _SERVICE, put_settings, _SETTINGS, "Changes the settings that are named")._replace(
+        request=ServiceConfiguration, answer=ServiceConfiguration
+    ),
+    Route("GET", _OF_LEARNING, policy, _POLICY, "How the learner learns", "read", None, PolicyContract),
+    Route("PUT", _OF_LEARNING, put_policy, _POLICY, "Changes how the learner learns")._replace(
+        request=PolicyContract, answer=PolicyContract
+    ),
+    Route("DELETE", _OF_LEARNING, reset_policy, _POLICY, "Learns by default settings again", answer=PolicyContract),
+    Route("GET", "/model", model, _MISSING, "The learned policy, as a file", "read", None, bytes),
+    Route("PUT", "/model", put_model, "InvalidModelImportFormat", "Serves a policy that was exported")._replace(
+        request=bytes, status=204, large=True
+    ),
+    Route("DELETE", "/model", reset_model, "ModelResetFailed", "Withdraws what was learned", status=204),
+    Route("GET", "/model/properties", model_properties, _MISSING, "Version and age of the model")._replace(
+        role="read", answer=ModelProperties
+    ),
+    Route("GET", "/status", status, _MISSING, "Whether the service works", "read", None, ServiceStatus),
+]
+ROUTES = in_versions([route._replace(tag=_TAG) for route in _OWN], PREFIX, VERSIONS, VERSIONS[0])

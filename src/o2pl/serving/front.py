@@ -1,0 +1,173 @@
+"""The front of the server: every call is looked at here first, and our own routes are answered here.
+
+What is not ours (the page) goes on to the application behind, with the caller beside it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import Any
+
+from o2pl.serving import configuration, personalizer, plain
+from o2pl.serving.guarding import OPEN, Caller, head_of, no_key, too_large
+from o2pl.serving.problems import Problem, Reply, said
+from o2pl.serving.service import Call, Route, Service
+
+_LOGGER = logging.getLogger("o2pl.serving")
+_BODY_SECONDS = 30.0  # to send a body
+_SLOW = 1.0  # seconds from which on a call is logged
+ROUTES: list[Route] = [*plain.ROUTES, *personalizer.ROUTES, *configuration.ROUTES]
+_EVENTS = "/events/"
+
+
+class Table:
+    """Which route serves a call."""
+
+    def __init__(self, routes: list[Route]) -> None:
+        self._exact = {(route.method, route.path): route for route in routes if _EVENTS not in route.path}
+        self._of_events: dict[tuple[str, str, str], Route] = {}
+        for route in routes:
+            if _EVENTS in route.path:
+                before, _, after = route.path.partition(_EVENTS)
+                self._of_events[route.method, before, after.rpartition("/")[2]] = route
+        self._paths = {path for _, path in self._exact}
+
+    def find(self, method: str, path: str) -> tuple[Route | None, str]:
+        """The route, and the event's id in the path. Refuses a method that a path does not have."""
+        route = self._exact.get((method, path))
+        if route is not None:
+            return route, ""
+        before, found, after = path.partition(_EVENTS)
+        if found:
+            event_id, _, what = after.rpartition("/")
+            route = self._of_events.get((method, before, what))
+            if route is not None:
+                return route, event_id
+            if ("POST", before, what) in self._of_events:
+                raise _other_method(method, "POST")
+        if path in self._paths:
+            raise _other_method(method, ", ".join(own for own, known in self._exact if known == path))
+        return None, ""
+
+
+def _other_method(method: str, known: str) -> Problem:
+    allow = ((b"allow", known.encode()),)
+    return Problem(405, "BadRequest", f"method: found {method}, expected {known}", allow)
+
+
+class Front:
+    """An ASGI application around another."""
+
+    def __init__(self, behind: Any, service: Service, log_calls: bool = False) -> None:
+        self._behind, self._service, self._log_calls = behind, service, log_calls
+        self._table = Table(ROUTES)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._behind(scope, receive, send)
+            else:  # there are no sockets here
+                await send({"type": "websocket.close", "code": 1008})
+            return
+        began = time.perf_counter()
+        method, path = scope["method"], scope["path"]
+        name, code, caller = "other", "BadRequest", None
+        try:
+            head = head_of(scope["headers"])
+            caller = self._service.guard.caller(head.key)
+            if caller is None and head.key:  # it may be new
+                await self._service.look_again()
+                caller = self._service.guard.caller(head.key)
+            if caller is None and path not in OPEN:
+                raise no_key()
+            if caller is not None:
+                self._service.guard.admit(caller.key)
+            route, event_id = self._table.find(method, path)
+            if route is None:
+                scope["caller"] = caller
+                status = await self._pass_on(scope, receive, send)
+                self._done(name, method, path, status, began, caller)
+                return
+            assert caller is not None  # our own routes are not among the open ones
+            name, code = route.path, route.code
+            self._service.guard.check_role(caller, route.role)
+            limits = self._service.guard.limits
+            body = await _body(receive, head.length, limits.model if route.large else limits.body)
+            reply = await route.handler(Call(self._service, caller.served, body, event_id))
+        except Exception as error:
+            problem = said(error, code)
+            if problem is None:
+                _LOGGER.exception("call failed", extra={"route": name})
+                problem = Problem(500, "InternalServerError", "the service failed; its log says more")
+            elif problem.status == 503:
+                _LOGGER.error("store unavailable", extra={"reason": str(error)})
+            reply = problem.reply
+        await _send(send, reply)
+        self._done(name, method, path, reply.status, began, caller)
+
+    async def _pass_on(self, scope: Any, receive: Any, send: Any) -> int:
+        """To what is behind; the status of its answer."""
+        status = 500
+
+        async def noted(message: Any) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        await self._behind(scope, receive, noted)
+        return status
+
+    def _done(self, name: str, method: str, path: str, status: int, began: float, caller: Caller | None) -> None:
+        seconds = time.perf_counter() - began
+        self._service.metrics.answered(name, status, seconds)
+        if self._log_calls or status >= 500 or seconds > _SLOW:
+            whose = None if caller is None else caller.served.application.name
+            said_of = {
+                "method": method,
+                "path": path,
+                "status": status,
+                "seconds": round(seconds, 6),
+                "application": whose,
+            }
+            _LOGGER.log(logging.WARNING if status >= 500 else logging.INFO, "call", extra=said_of)
+
+
+async def _body(receive: Any, length: int | None, most: int) -> bytes:
+    if length is not None and length > most:
+        raise too_large(most)
+    message = await receive()
+    if message["type"] == "http.request" and not message.get("more_body"):
+        body: bytes = message.get("body", b"")
+        if len(body) > most:
+            raise too_large(most)
+        return body
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            return await _long_body(receive, message, most)
+    except TimeoutError:
+        raise Problem(408, "BadRequest", f"body: found only part of it after {_BODY_SECONDS:g} seconds") from None
+
+
+async def _long_body(receive: Any, message: Any, most: int) -> bytes:
+    parts, size = [], 0
+    while True:
+        if message["type"] == "http.disconnect":
+            raise Problem(400, "BadRequest", "body: found only part of it")
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > most:
+            raise too_large(most)
+        if not message.get("more_body"):
+            return b"".join(parts)
+        message = await receive()
+
+
+async def _send(send: Any, reply: Reply) -> None:
+    headers = list(reply.headers)
+    if reply.status != 204:
+        headers.append((b"content-length", str(len(reply.body)).encode()))
+    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    await send({"type": "http.response.body", "body": reply.body})

@@ -1,0 +1,110 @@
+"""Who may call, how much may be sent, and how often.
+
+Everything needs a key but a few paths that say nothing. Keys are compared in constant time and never written anywhere.
+"""
+
+from __future__ import annotations
+
+import hmac
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from o2pl.serving.applications import digest
+from o2pl.serving.models import Models, Served
+from o2pl.serving.problems import Problem
+
+OPEN = frozenset({"/", "/health", "/ready", "/openapi.json"})  # what anyone may see
+_ASKS = ((b"www-authenticate", b"Bearer"),)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Of what a caller may ask."""
+
+    body: int = 1 << 20  # bytes
+    model: int = 1 << 28  # bytes of a model that is sent in
+    batch: int = 1000  # decisions or rewards of one call
+    actions: int = 1000  # of one decision; Personalizer's calls have 50
+    rate: float = 5000.0  # calls per second of a key, over a long time; 0: no limit
+    burst: float = 10000.0  # calls of a key at once
+
+
+class Caller(NamedTuple):
+    """Whose key it is."""
+
+    served: Served
+    role: str
+    key: str  # its digest
+
+
+class Head(NamedTuple):
+    """What matters of a call's headers."""
+
+    key: str | None
+    length: int | None
+
+
+def head_of(headers: Iterable[tuple[bytes, bytes]]) -> Head:
+    key, length = None, None
+    for name, value in headers:
+        if name == b"ocp-apim-subscription-key":
+            key = value
+        elif name == b"authorization" and value[:7].lower() == b"bearer " and key is None:
+            key = value[7:].strip()
+        elif name == b"content-length":
+            length = int(value) if value.isdigit() else None
+    return Head(None if key is None else key.decode("latin-1"), length)
+
+
+class Guard:
+    """Lets calls pass, or says why not."""
+
+    def __init__(self, models: Models, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
+        self._models, self.limits, self._clock = models, limits, clock
+        self._buckets: dict[str, tuple[float, float]] = {}  # digest of a key: calls left, and when that was so
+
+    def caller(self, key: str | None) -> Caller | None:
+        """None: nobody's key."""
+        if not key:
+            return None
+        asked = digest(key)
+        found: Any = None
+        for known, application, role in self._models.keys:  # all of them, each in constant time
+            if hmac.compare_digest(known, asked):
+                found = application, role
+        served = None if found is None else self._models.of.get(found[0])
+        return None if served is None else Caller(served, found[1], asked)
+
+    def check_role(self, caller: Caller, role: str) -> None:
+        if role == "write" and caller.role != "write":
+            raise Problem(403, "OperationNotAllowed", "key: found a read key, expected the write key")
+
+    def admit(self, key: str) -> None:
+        """Token bucket: `burst` calls at once, `rate` per second over time."""
+        rate, burst = self.limits.rate, self.limits.burst
+        if rate <= 0:
+            return
+        now = self._clock()
+        left, at = self._buckets.get(key, (burst, now))
+        left = min(burst, left + (now - at) * rate)
+        if left < 1:
+            wait = max(1, round((1 - left) / rate))
+            raise Problem(
+                429, "TooManyRequests", f"found more than {rate:g} calls per second with this key; wait a moment",
+                ((b"retry-after", str(wait).encode()),),
+            )  # fmt: skip
+        self._buckets[key] = left - 1, now
+
+
+def no_key() -> Problem:
+    return Problem(
+        401, "Unauthorized",
+        "key: found none that is known, expected one in the header Ocp-Apim-Subscription-Key, or Authorization: Bearer",
+        _ASKS,
+    )  # fmt: skip
+
+
+def too_large(most: int) -> Problem:
+    return Problem(413, "PayloadSizeExceeded", f"body: found more than {most} bytes, expected at most so many")

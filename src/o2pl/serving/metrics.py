@@ -1,0 +1,48 @@
+"""Numbers for Prometheus, of one server process."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from o2pl.serving.models import Served
+from o2pl.serving.writer import Writer
+
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+
+
+class Metrics:
+    """Labels are looked up once: that costs more than counting."""
+
+    def __init__(self, writer: Writer) -> None:
+        self.registry = CollectorRegistry()
+        own: dict[str, Any] = {"registry": self.registry}
+        self._calls = Counter("o2pl_calls", "Calls that were answered", ["route", "status"], **own)
+        self._seconds = Histogram("o2pl_call_seconds", "Time to answer", ["route"], buckets=_SECONDS, **own)
+        self._decisions = Counter("o2pl_decisions", "Decisions on disk", ["application"], **own)
+        self._rewards = Counter("o2pl_rewards", "Rewards on disk", ["application"], **own)
+        self._version = Gauge("o2pl_model_version", "The version of the model that is served", ["application"], **own)
+        waiting = Gauge("o2pl_entries_waiting", "Entries that are not on disk yet", **own)
+        waiting.set_function(lambda: writer.waiting)
+        self._call = cache(lambda route, status: self._calls.labels(route, str(status)))
+        self._time = cache(lambda route: self._seconds.labels(route))
+        self._decision = cache(lambda name: self._decisions.labels(name))
+        self._reward = cache(lambda name: self._rewards.labels(name))
+
+    def answered(self, route: str, status: int, seconds: float) -> None:
+        self._call(route, status).inc()
+        self._time(route).observe(seconds)
+
+    def decided(self, served: Served, count: int) -> None:
+        self._decision(served.application.name).inc(count)
+
+    def rewarded(self, served: Served, count: int) -> None:
+        self._reward(served.application.name).inc(count)
+
+    def model_changed(self, served: Served) -> None:
+        self._version.labels(served.application.name).set(served.acting.version)
+
+    def text(self) -> bytes:
+        return generate_latest(self.registry)

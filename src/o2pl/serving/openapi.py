@@ -1,0 +1,76 @@
+"""The OpenAPI document: of our own routes from their types, of the others as FastAPI has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from o2pl.serving.front import ROUTES
+from o2pl.serving.problems import ErrorBody
+from o2pl.serving.service import Route
+
+_REF = "#/components/schemas/{name}"
+_FILE = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+_ERRORS = {
+    "400": "What was sent is wrong; the message says what",
+    "401": "No key that is known",
+    "403": "The key may not do this",
+    "404": "There is no such event or model",
+    "409": "The event id is there already",
+    "413": "Too large",
+    "429": "Too many calls with this key",
+    "503": "The store cannot be used now",
+}
+SCHEMES = {
+    "key": {"type": "apiKey", "in": "header", "name": "Ocp-Apim-Subscription-Key"},
+    "bearer": {"type": "http", "scheme": "bearer"},
+}
+
+
+def document(base: dict[str, Any]) -> dict[str, Any]:
+    """base: FastAPI's own, of the routes that it serves."""
+    shown = [route for route in ROUTES if route.documented]
+    types = [kind for route in shown for kind in (route.request, route.answer) if kind not in (None, bytes)]
+    types = list(dict.fromkeys([*types, ErrorBody]))
+    refs, schemas = msgspec.json.schema_components(types, ref_template=_REF)
+    of = dict(zip(types, refs, strict=True))
+    paths: dict[str, Any] = {path: dict(operations) for path, operations in base.get("paths", {}).items()}
+    for route in shown:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, of)
+    components = base.get("components", {})
+    return {
+        **base,
+        "paths": paths,
+        "components": {
+            **components,
+            "schemas": {**components.get("schemas", {}), **schemas},
+            "securitySchemes": SCHEMES,
+        },
+        "security": [{name: []} for name in SCHEMES],
+    }
+
+
+def _operation(route: Route, of: dict[Any, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "summary": route.summary,
+        "tags": [route.tag],
+        "operationId": f"{route.method.lower()}{route.path.replace('{eventId}', 'event').replace('/', '_')}",
+        "responses": {str(route.status): _answer(route, of)},
+    }
+    error = {"application/json": {"schema": of[ErrorBody]}}
+    found["responses"] |= {status: {"description": text, "content": error} for status, text in _ERRORS.items()}
+    if "{eventId}" in route.path:
+        text = {"type": "string", "minLength": 1, "maxLength": 256}
+        found["parameters"] = [{"name": "eventId", "in": "path", "required": True, "schema": text}]
+    if route.request is not None:
+        content = _FILE if route.request is bytes else {"application/json": {"schema": of[route.request]}}
+        found["requestBody"] = {"required": True, "content": content}
+    return found
+
+
+def _answer(route: Route, of: dict[Any, Any]) -> dict[str, Any]:
+    if route.answer is None:
+        return {"description": "Done"}
+    content = _FILE if route.answer is bytes else {"application/json": {"schema": of[route.answer]}}
+    return {"description": "Done", "content": content}

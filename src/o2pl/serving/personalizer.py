@@ -1,0 +1,276 @@
+"""The calls of Azure AI Personalizer that applications make: rank, reward, activate; also for several slots."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Raw, Struct
+
+from o2pl.errors import InvalidInput, nearest
+from o2pl.serving.deciding import action_text, joined, slot_text
+from o2pl.serving.entries import LONGEST_ID, ActivationRow, RewardRow, new_event_id
+from o2pl.serving.entries import Answer as Stored
+from o2pl.serving.models import Served
+from o2pl.serving.problems import NO_CONTENT, Problem, Reply, as_json
+from o2pl.serving.ranking import Offered, Slot, check_ids, fill, places_left, ranked
+from o2pl.serving.service import Call, Route, decoder, in_versions
+
+MOST_ACTIONS, MOST_SLOTS = 50, 50
+PREFIX = "/personalizer"
+VERSIONS = ("v1.0", "v1.1", "v1.1-preview.1", "v1.1-preview.2", "v1.1-preview.3")
+SEVERAL = "v1.1-preview.3"  # the version whose document has several slots
+
+Id = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)]
+Features = Annotated[Raw, Meta(extra_json_schema={"type": "object", "examples": [{"type": "news", "length": 350}]})]
+EventId = (
+    Annotated[str, Meta(max_length=LONGEST_ID, description="Names the event in later calls. Without: one is made.")]
+    | None
+)
+
+
+class RankableAction(Struct):
+    """What may be chosen."""
+
+    id: Id
+    features: list[Features] | None = None
+
+
+class _Rankable(Struct, rename="camel"):
+    actions: Annotated[
+        list[RankableAction],
+        Meta(
+            description="In the order in which the application would show them: the first is its own choice.",
+            extra_json_schema={"minItems": 1, "maxItems": MOST_ACTIONS},  # what is said otherwise is said in full
+        ),
+    ]
+    context_features: Annotated[list[Features] | None, Meta(description="What is known of the situation.")] = None
+    event_id: EventId = None
+    defer_activation: Annotated[
+        bool | None, Meta(description="True: the event counts once it is activated. Default: false.")
+    ] = None
+
+
+class RankRequest(_Rankable):
+    """A choice of one action."""
+
+    excluded_actions: list[str] | None = None
+
+
+class SlotRequest(Struct, rename="camel"):
+    """A place to fill."""
+
+    id: Id
+    baseline_action: Annotated[str, Meta(description="The action that the application would take itself.")]
+    features: list[Features] | None = None
+    excluded_actions: list[str] | None = None
+
+
+class MultiSlotRankRequest(_Rankable):
+    """A choice of one action for each slot."""
+
+    slots: list[SlotRequest] = msgspec.field(default_factory=list)
+
+
+class RankedAction(Struct):
+    """An action and how likely it was to be chosen."""
+
+    id: str
+    probability: float
+
+
+class RankResponse(Struct, rename="camel"):
+    """rewardActionId is the action to take; it stands first, the others follow by their probability."""
+
+    ranking: list[RankedAction]
+    event_id: str
+    reward_action_id: str
+
+
+class SlotResponse(Struct, rename="camel"):
+    """The action to take in a slot."""
+
+    id: str
+    reward_action_id: str
+
+
+class MultiSlotRankResponse(Struct, rename="camel"):
+    """One action for each slot."""
+
+    slots: list[SlotResponse]
+    event_id: str
+
+
+class RewardRequest(Struct):
+    """How good it was."""
+
+    value: Annotated[float, Meta(extra_json_schema={"examples": [1.0]})]
+
+
+class SlotReward(Struct, rename="camel"):
+    """How good it was in a slot."""
+
+    slot_id: Id
+    value: float
+
+
+class MultiSlotRewardRequest(Struct):
+    """How good it was in some slots."""
+
+    reward: list[SlotReward]
+
+
+_rank_request, _several_request = decoder(RankRequest), decoder(MultiSlotRankRequest)
+_reward_request, _several_rewards = decoder(RewardRequest), decoder(MultiSlotRewardRequest)
+
+
+def offered(request: Any) -> Offered:
+    """The actions of a request and what they share, as they are stored."""
+    actions: Sequence[RankableAction] = request.actions
+    shared = joined(request.context_features or (), "contextFeatures")
+    return Offered(shared, [a.id for a in actions], [action_text(a.id, a.features or ()) for a in actions])
+
+
+async def rank(call: Call) -> Reply:
+    request: RankRequest = _rank_request(call.body)
+    given = offered(request)
+    check_ids(given.ids, MOST_ACTIONS)
+    playable = places_left(given.ids, request.excluded_actions)
+    event_id = request.event_id or new_event_id()
+    made = ranked(call.served, given, playable, event_id, bool(request.defer_activation))
+    await call.service.store_decision(call.served, made.row, "InvalidRankRequest")
+    probabilities, chosen = made.drawn.probabilities, made.drawn.action
+    assert probabilities is not None
+    assert chosen is not None
+    listed = [RankedAction(given.ids[place], p) for place, p in zip(playable, probabilities.tolist(), strict=True)]
+    first = listed.pop(chosen)
+    listed.sort(key=_probability, reverse=True)
+    if len(playable) < len(given.ids):
+        left = set(playable)
+        listed += [RankedAction(one, 0.0) for place, one in enumerate(given.ids) if place not in left]
+    return as_json(201, RankResponse([first, *listed], event_id, first.id))
+
+
+def _probability(action: RankedAction) -> float:
+    return action.probability
+
+
+async def rank_slots(call: Call) -> Reply:
+    request: MultiSlotRankRequest = _several_request(call.body)
+    given = offered(request)
+    check_ids(given.ids, MOST_ACTIONS)
+    names = [slot.id for slot in request.slots]
+    if not 1 <= len(names) <= min(MOST_SLOTS, len(given.ids)) or len(set(names)) < len(names):
+        raise InvalidInput(
+            f"slots: found {len(names)} with {len(set(names))} different ids, expected at least one, each with its own"
+            f" id, and no more than there are actions ({len(given.ids)}) or {MOST_SLOTS}"
+        )
+    own = [slot.baseline_action for slot in request.slots]
+    if len(set(own)) < len(own):
+        raise InvalidInput("slots: found a baselineAction twice, expected a different one for each slot")
+    slots = [_slot(slot, given.ids) for slot in request.slots]
+    event_id = request.event_id or new_event_id()
+    made = fill(call.served, given, slots, event_id, bool(request.defer_activation))
+    await call.service.store_decision(call.served, tuple(one.row for one in made), "InvalidRankRequest")
+    answers = [
+        SlotResponse(slot.id, given.ids[one.playable[one.drawn.action or 0]])
+        for slot, one in zip(slots, made, strict=True)
+    ]
+    return as_json(201, MultiSlotRankResponse(answers, event_id))
+
+
+def _slot(slot: SlotRequest, ids: list[str]) -> Slot:
+    if slot.baseline_action not in ids:
+        raise InvalidInput(
+            f"slot {slot.id!r}, baselineAction: found {slot.baseline_action!r}, {nearest(slot.baseline_action, ids)}"
+        )
+    if slot.baseline_action in (slot.excluded_actions or ()):
+        raise InvalidInput(
+            f"slot {slot.id!r}: found its baselineAction among its excludedActions, expected it not to be"
+        )
+    playable = places_left(ids, slot.excluded_actions)
+    return Slot(slot.id, slot_text(slot.id, slot.features or ()), playable, ids.index(slot.baseline_action))
+
+
+# -- rewards
+
+
+def check_reward(served: Served, value: float) -> float:
+    low, high = served.application.settings.reward_range
+    if not (math.isfinite(value) and low <= value <= high):
+        raise Problem(
+            400, "InvalidRewardRequest",
+            f"value: found {value}, expected a number from {low:g} to {high:g}, the rewardRange; to widen it: PUT"
+            f' {PREFIX}/v1.0/configurations/service {{"rewardRange": [-1, 1]}}',
+        )  # fmt: skip
+    return value
+
+
+async def reward(call: Call) -> Reply:
+    request: RewardRequest = _reward_request(call.body)
+    await store_rewards(call, call.event_id, [("", request.value, None)])
+    return NO_CONTENT
+
+
+async def reward_slots(call: Call) -> Reply:
+    request: MultiSlotRewardRequest = _several_rewards(call.body)
+    if not request.reward:
+        raise InvalidInput("reward: found an empty list, expected at least one slotId with its value")
+    await store_rewards(call, call.event_id, [(each.slot_id, each.value, None) for each in request.reward])
+    return NO_CONTENT
+
+
+async def store_rewards(call: Call, event_id: str, given: Sequence[tuple[str, float, str | None]]) -> None:
+    """(slot, value, idempotency key) of one event. On disk when this returns."""
+    now, number = time.time(), call.served.application.id
+    rows = [RewardRow(number, event_id, slot, check_reward(call.served, x), now, key) for slot, x, key in given]
+    answers = await call.service.write(rows)
+    call.service.metrics.rewarded(call.served, sum(answer is Stored.STORED for answer in answers))
+    for row, answer in zip(rows, answers, strict=True):
+        if answer is Stored.UNKNOWN:
+            raise unknown_event(event_id, row.slot)
+
+
+def unknown_event(event_id: str, slot: str = "") -> Problem:
+    where = f" and slot {slot!r}" if slot else ""
+    return Problem(404, "ResourceNotFound", f"event: found no decision with the id {event_id!r}{where}")
+
+
+async def activate(call: Call) -> Reply:
+    await store_activation(call, call.event_id)
+    return NO_CONTENT
+
+
+async def store_activation(call: Call, event_id: str) -> None:
+    (answer,) = await call.service.write([ActivationRow(call.served.application.id, event_id, time.time())])
+    if answer is Stored.UNKNOWN:
+        raise unknown_event(event_id)
+
+
+_TAG, _COUNTS = "personalizer", "A deferred decision counts from now on"
+_ONE = [
+    Route("POST", "/rank", rank, "InvalidRankRequest", "Chooses one of the actions of the call")._replace(
+        request=RankRequest, answer=RankResponse, status=201, tag=_TAG
+    ),
+    Route("POST", "/events/{eventId}/reward", reward, "InvalidRewardRequest", "Says how good a decision was")._replace(
+        request=RewardRequest, status=204, tag=_TAG
+    ),
+    Route("POST", "/events/{eventId}/activate", activate, "InvalidEventIdToActivate", _COUNTS, status=204, tag=_TAG),
+]
+_SLOTS = [
+    Route("POST", "/rank", rank_slots, "InvalidRankRequest", "Chooses one action for each slot")._replace(
+        request=MultiSlotRankRequest, answer=MultiSlotRankResponse, status=201, tag=_TAG
+    ),
+    Route("POST", "/events/{eventId}/reward", reward_slots, "InvalidRewardRequest", "Says how good it was")._replace(
+        request=MultiSlotRewardRequest, status=204, tag=_TAG
+    ),
+    Route("POST", "/events/{eventId}/activate", activate, "InvalidEventIdToActivate", _COUNTS, status=204, tag=_TAG),
+]
+_SEVERAL = [route._replace(path=f"/multislot{route.path}") for route in _SLOTS]
+ROUTES = [
+    *in_versions(_ONE, PREFIX, VERSIONS, VERSIONS[0]),
+    *in_versions(_SEVERAL, PREFIX, VERSIONS[1:], SEVERAL),
+]

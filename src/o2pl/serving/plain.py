@@ -1,0 +1,338 @@
+"""The plain calls: /decide, /reward and /activate, for all kinds of applications, one at a time or many."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+from msgspec import Meta, Raw, Struct, field
+
+from o2pl.errors import InvalidInput, nearest
+from o2pl.serving.deciding import Drawn, action_text, inner
+from o2pl.serving.entries import Answer as Stored
+from o2pl.serving.entries import DecisionRow, RewardRow, check_entry, new_event_id
+from o2pl.serving.models import Served
+from o2pl.serving.personalizer import (
+    EventId,
+    Id,
+    check_reward,
+    store_activation,
+    store_rewards,
+    unknown_event,
+)
+from o2pl.serving.problems import NO_CONTENT, Detail, Problem, Reply, as_json, said
+from o2pl.serving.ranking import Offered, check_ids, places_left, ranked
+from o2pl.serving.service import Call, Route, decoder
+from o2pl.serving.settings import Kind, LearningMode
+
+_quoted = msgspec.json.Encoder().encode
+_CODE, _REWARD_CODE = "InvalidDecideRequest", "InvalidRewardRequest"
+
+Object = Annotated[Raw, Meta(extra_json_schema={"type": "object", "examples": [{"colour": "red", "price": 12.5}]})]
+
+
+def _nothing() -> Raw:
+    return Raw(b"null")
+
+
+class OfferedAction(Struct):
+    """One of the actions of the call."""
+
+    id: Id
+    features: Object = field(default_factory=_nothing)
+
+
+class DecideRequest(Struct, rename="camel"):
+    """A choice. `actions` for applications of the kind ranked alone: the settings say those of others."""
+
+    context: Annotated[
+        Raw,
+        Meta(
+            description="An object of features. Where actions are real numbers: a list or an object of numbers.",
+            extra_json_schema={"type": ["object", "array"], "examples": [{"age": 31, "city": "Rome"}]},
+        ),
+    ] = field(default_factory=_nothing)
+    actions: list[OfferedAction] | None = None
+    excluded_actions: list[str] | None = None
+    baseline_action: Annotated[
+        str | None, Meta(description="What the application would do itself. Default: the first action.")
+    ] = None
+    event_id: EventId = None
+    defer_activation: bool | None = None
+
+
+class DecideResponse(Struct, rename="camel", omit_defaults=True):
+    """action: what to do. propensity: how likely that was; the density, where actions are real numbers."""
+
+    event_id: str
+    action: str | float
+    propensity: float
+    model_version: int
+    probabilities: dict[str, float] | None = None
+
+
+class DecideBatchRequest(Struct):
+    """Many choices."""
+
+    decisions: list[DecideRequest]
+
+
+class DecideResult(Struct, omit_defaults=True):
+    """A decision, or why there is none."""
+
+    decision: DecideResponse | None = None
+    error: Detail | None = None
+
+
+class DecideBatchResponse(Struct):
+    """In the order of the call."""
+
+    decisions: list[DecideResult]
+
+
+class PlainRewardRequest(Struct, rename="camel"):
+    """How good a decision was."""
+
+    event_id: Id
+    value: Annotated[float, Meta(extra_json_schema={"examples": [1.0]})]
+    slot: Annotated[str, Meta(max_length=256)] = ""
+    idempotency_key: (
+        Annotated[str, Meta(max_length=256, description="A second reward with the same key is the same reward.")] | None
+    ) = None
+
+
+class RewardBatchRequest(Struct):
+    """Many rewards."""
+
+    rewards: list[PlainRewardRequest]
+
+
+class RewardResult(Struct, omit_defaults=True):
+    """Whether it was stored: `stored`, or `duplicate`, or why not."""
+
+    result: str
+    error: Detail | None = None
+
+
+class RewardBatchResponse(Struct):
+    """In the order of the call."""
+
+    rewards: list[RewardResult]
+
+
+class ActivateRequest(Struct, rename="camel"):
+    """Which event."""
+
+    event_id: Id
+
+
+_decide, _decide_batch = decoder(DecideRequest), decoder(DecideBatchRequest)
+_reward, _reward_batch = decoder(PlainRewardRequest), decoder(RewardBatchRequest)
+_activate = decoder(ActivateRequest)
+
+
+# -- decisions
+
+
+class Made(NamedTuple):
+    """A decision and what is answered once it is on disk."""
+
+    row: DecisionRow
+    response: DecideResponse
+
+
+def decided(served: Served, request: DecideRequest, most: int) -> Made:
+    """Of any kind of application."""
+    kind = served.application.kind
+    event_id, deferred = request.event_id or new_event_id(), bool(request.defer_activation)
+    if kind is Kind.RANKED:
+        return _ranked(served, request, event_id, deferred, most)
+    if request.actions is not None:
+        raise InvalidInput(
+            f"actions: found some, expected none: application {served.application.name!r} is {kind.value}"
+        )
+    if kind is Kind.FIXED:
+        return _fixed(served, request, event_id, deferred)
+    return _continuous(served, request, event_id, deferred)
+
+
+def _ranked(served: Served, request: DecideRequest, event_id: str, deferred: bool, most: int) -> Made:
+    actions = request.actions or []
+    ids = [action.id for action in actions]
+    check_ids(ids, most)
+    texts = [action_text(a.id, (_text(a.features, b"{}"),)) for a in actions]
+    shared = inner(_text(request.context, b"{}"), "context")
+    playable = places_left(ids, request.excluded_actions)
+    own = None if request.baseline_action is None else _own(request.baseline_action, ids, playable)
+    made = ranked(served, Offered(shared, ids, texts), playable, event_id, deferred, own)
+    return _answered(made.row, made.drawn, [ids[place] for place in playable])
+
+
+def _own(name: str, ids: list[str], playable: Any) -> int:
+    if name not in ids:
+        raise InvalidInput(f"baselineAction: found {name!r}, {nearest(name, ids)}")
+    if ids.index(name) not in playable:
+        raise InvalidInput(f"baselineAction: found {name!r}, which is excluded; expected one that may be played")
+    return ids.index(name)
+
+
+def _fixed(served: Served, request: DecideRequest, event_id: str, deferred: bool) -> Made:
+    application, acting = served
+    names, text = list(application.settings.actions), _text(request.context, b"{}")
+    inner(text, "context")  # refuses what is no object
+    playable = places_left(names, request.excluded_actions)
+    uniform = random.random()
+    drawn = acting.fixed(text, uniform, playable)
+    own = playable[0] if request.baseline_action is None else _own(request.baseline_action, names, playable)
+    baseline = list(playable).index(own)
+    if application.settings.learning_mode is not LearningMode.ONLINE:
+        drawn = acting.taught(drawn, baseline)
+    listed = [names[place] for place in playable]
+    row = _row(served, event_id, text, drawn, uniform, deferred, _quoted(listed), baseline)
+    return _answered(row, drawn, listed)
+
+
+def _continuous(served: Served, request: DecideRequest, event_id: str, deferred: bool) -> Made:
+    if served.application.settings.learning_mode is not LearningMode.ONLINE:
+        raise InvalidInput(
+            "learningMode: found one without decisions, expected 'Online' where actions are real numbers"
+        )
+    if request.excluded_actions or request.baseline_action is not None:
+        raise InvalidInput("excludedActions, baselineAction: found where actions are real numbers, expected none")
+    text, uniform = _text(request.context, b"[]"), random.random()
+    drawn = served.acting.continuous(text, uniform)
+    return _answered(_row(served, event_id, text, drawn, uniform, deferred), drawn, None)
+
+
+def _text(given: Raw, nothing: bytes) -> bytes:
+    text = bytes(given)
+    return nothing if text == b"null" else text
+
+
+def _row(
+    served: Served, event_id: str, text: bytes, drawn: Drawn, uniform: float, deferred: bool,
+    actions: bytes | None = None, baseline: int | None = None,
+) -> DecisionRow:  # fmt: skip
+    pi, acting = drawn.probabilities, served.acting
+    return DecisionRow(
+        served.application.id, event_id, "", time.time(), text, actions, drawn.action, drawn.value, drawn.propensity,
+        None if pi is None else pi.tobytes(), uniform, acting.exploration, acting.version, deferred, baseline,
+        drawn.preferred,
+    )  # fmt: skip
+
+
+def _answered(row: DecisionRow, drawn: Drawn, ids: list[str] | None) -> Made:
+    if ids is None or drawn.probabilities is None or drawn.action is None:
+        assert drawn.value is not None
+        return Made(row, DecideResponse(row.event_id, drawn.value, drawn.propensity, row.model_version))
+    shown = dict(zip(ids, drawn.probabilities.tolist(), strict=True))
+    return Made(row, DecideResponse(row.event_id, ids[drawn.action], drawn.propensity, row.model_version, shown))
+
+
+async def decide(call: Call) -> Reply:
+    made = decided(call.served, _decide(call.body), call.service.guard.limits.actions)
+    await call.service.store_decision(call.served, made.row, _CODE)
+    return as_json(200, made.response)
+
+
+async def decide_many(call: Call) -> Reply:
+    """Each by itself: those that are right are stored, also where others are not."""
+    requests, limits = _decide_batch(call.body).decisions, call.service.guard.limits
+    _check_batch("decisions", len(requests), limits.batch)
+    results: list[Any] = []
+    for request in requests:
+        try:
+            one = decided(call.served, request, limits.actions)
+            check_entry(one.row)
+            results.append(one)
+        except (InvalidInput, msgspec.DecodeError) as error:
+            results.append(_detail(error, _CODE))
+    made = [each for each in results if isinstance(each, Made)]
+    answers = iter(await call.service.write([each.row for each in made]) if made else ())
+    listed = []
+    for each in results:
+        if isinstance(each, Detail):
+            listed.append(DecideResult(error=each))
+        elif next(answers) is Stored.STORED:
+            listed.append(DecideResult(each.response))
+        else:
+            listed.append(DecideResult(error=Detail(_CODE, f"eventId: found {each.row.event_id!r} already there")))
+    call.service.metrics.decided(call.served, sum(each.error is None for each in listed))
+    return as_json(200, DecideBatchResponse(listed))
+
+
+def _check_batch(name: str, size: int, most: int) -> None:
+    if not 1 <= size <= most:
+        raise InvalidInput(f"{name}: found {size}, expected 1 to {most}")
+
+
+def _detail(error: Exception, code: str) -> Detail:
+    problem = said(error, code)
+    assert problem is not None
+    return Detail(problem.code, str(problem))
+
+
+# -- rewards
+
+
+async def reward(call: Call) -> Reply:
+    request: PlainRewardRequest = _reward(call.body)
+    await store_rewards(call, request.event_id, [(request.slot, request.value, request.idempotency_key)])
+    return NO_CONTENT
+
+
+async def reward_many(call: Call) -> Reply:
+    """Each by itself."""
+    requests = _reward_batch(call.body).rewards
+    _check_batch("rewards", len(requests), call.service.guard.limits.batch)
+    now, number = time.time(), call.served.application.id
+    results: list[Any] = []
+    for each in requests:
+        try:
+            value = check_reward(call.served, each.value)
+            row = RewardRow(number, each.event_id, each.slot, value, now, each.idempotency_key)
+            check_entry(row)
+            results.append(row)
+        except (InvalidInput, Problem) as error:
+            results.append(RewardResult("refused", _detail(error, _REWARD_CODE)))
+    rows = [each for each in results if isinstance(each, RewardRow)]
+    answers = iter(await call.service.write(rows) if rows else ())
+    listed = [_result(each, next(answers)) if isinstance(each, RewardRow) else each for each in results]
+    call.service.metrics.rewarded(call.served, sum(each.result == "stored" for each in listed))
+    return as_json(200, RewardBatchResponse(listed))
+
+
+def _result(row: RewardRow, answer: Stored) -> RewardResult:
+    if answer is Stored.UNKNOWN:
+        return RewardResult("refused", _detail(unknown_event(row.event_id, row.slot), _REWARD_CODE))
+    return RewardResult(answer.value)
+
+
+async def activate(call: Call) -> Reply:
+    await store_activation(call, _activate(call.body).event_id)
+    return NO_CONTENT
+
+
+ROUTES = [
+    Route(
+        "POST", "/decide", decide, _CODE, "Chooses an action: one of those of the call, of the settings, or a number",
+        request=DecideRequest, answer=DecideResponse,
+    ),
+    Route(
+        "POST", "/decide/batch", decide_many, _CODE, "Makes many decisions", request=DecideBatchRequest,
+        answer=DecideBatchResponse,
+    ),
+    Route(
+        "POST", "/reward", reward, _REWARD_CODE, "Says how good a decision was", request=PlainRewardRequest, status=204
+    ),
+    Route(
+        "POST", "/reward/batch", reward_many, _REWARD_CODE, "Says how good many decisions were",
+        request=RewardBatchRequest, answer=RewardBatchResponse,
+    ),
+    Route(
+        "POST", "/activate", activate, "InvalidEventIdToActivate", "A deferred decision counts from now on",
+        request=ActivateRequest, status=204,
+    ),
+]  # fmt: skip

@@ -1,0 +1,68 @@
+"""New models, settings and keys take the place of old ones as a whole; a damaged model does not."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+from tests.serving import deciders
+
+import o2pl
+from o2pl.serving.models import Models, check_model, decider_of
+from o2pl.serving.settings import Settings
+from o2pl.serving.store import Store
+
+
+def test_what_is_published_is_served(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    seen: list[int] = []
+    with Store.open(tmp_path / "a.sqlite") as store:
+        made = store.add_application("shop")
+        models = Models(store)
+        models.changed = lambda served: seen.append(served.acting.version)
+        models.refresh()
+        before = models.of[made.id]
+        assert before.acting.version == 0
+        assert len(models.keys) == 2
+        models.refresh()
+        assert models.of[made.id] is before
+        body = deciders.body_of(deciders.ranked())
+        for _ in range(2):
+            store.add_model(made.id, body, 10, 10)
+        models.refresh()
+        assert models.of[made.id].acting.version == 2
+        assert before.acting.version == 0  # calls that have begun with it go on
+        store.pin(made.id, 1)
+        models.refresh()
+        assert models.of[made.id].acting.version == 1
+        store.pin(made.id, None)
+        store.put_settings(made.id, Settings(exploration_percentage=0.5))
+        models.refresh()
+        assert (models.of[made.id].acting.version, models.of[made.id].acting.exploration) == (2, 0.5)
+        assert seen == [0, 2, 1, 2]
+        store.add_model(made.id, body[:1000], 20, 20)
+        with caplog.at_level(logging.ERROR):
+            models.refresh()
+        assert "cannot be read" in caplog.text
+        assert models.of[made.id].acting.decider is not None
+        assert models.of[made.id].acting.version == 2  # what was served goes on, under its own number
+
+
+def test_bodies_are_policies_of_the_application(tmp_path: Path) -> None:
+    assert decider_of(deciders.body_of(deciders.fixed())).names == ("left", "middle", "right")
+    with pytest.raises(o2pl.InvalidInput, match="model: not a saved learner"):
+        decider_of(b"no")
+    learner = o2pl.Bandit(2, random_state=0)
+    learner.update([0.0], 0, 1.0, 0.5)
+    with pytest.raises(o2pl.InvalidInput, match="found a Bandit"):
+        decider_of(deciders.body_of(learner))
+    with Store.open(tmp_path / "a.sqlite") as store:
+        store.add_application("shop")
+        shop = store.application("shop")
+        check_model(shop, deciders.body_of(deciders.ranked()))
+        for other in (deciders.fixed(), deciders.continuous()):
+            with pytest.raises(o2pl.InvalidInput):
+                check_model(shop, deciders.body_of(other))
+        store.add_application("sides", "fixed", Settings(actions=("left", "right")))
+        with pytest.raises(o2pl.InvalidInput, match="other actions"):
+            check_model(store.application("sides"), deciders.body_of(deciders.fixed()))
