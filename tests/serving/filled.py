@@ -1,4 +1,4 @@
-"""A store with hours of decisions in it, as servers and a trainer would have left them, and its page."""
+"""A store with hours of decisions in it, as servers and a trainer would have left them."""
 
 from __future__ import annotations
 
@@ -10,30 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fastapi import FastAPI, HTTPException, Request
 
 import o2pl
 from o2pl.serving import standing
 from o2pl.serving.applications import NewApplication
 from o2pl.serving.entries import DecisionRow
-from o2pl.serving.pages import make_router
 from o2pl.serving.settings import Kind, Settings
 from o2pl.serving.simulate import News
 from o2pl.serving.store import Store
-
-
-def page_app(store: Store) -> FastAPI:
-    """The page alone, with keys as the service checks them."""
-
-    def authorise(request: Request, role: str) -> int:
-        found = store.role_of(request.headers.get("Ocp-Apim-Subscription-Key", ""))
-        if found is None or (role == "write" and found.role != "write"):
-            raise HTTPException(401, "key refused")
-        return found.application_id
-
-    app = FastAPI()
-    app.include_router(make_router(store, authorise))
-    return app
 
 
 def fill(

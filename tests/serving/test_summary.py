@@ -154,6 +154,18 @@ def test_fixed_and_continuous_actions_have_their_names_and_values(tmp_path: Path
     assert (two["action"], two["of"], two["reward"]) == (2.5, None, None)
 
 
+def test_an_apprentice_is_compared_with_the_application(tmp_path: Path) -> None:
+    from tests.serving.filled import decision
+
+    with Store.open(tmp_path / "o2pl.sqlite") as store:
+        made = store.add_application("shop")
+        assert summarised(store, "shop")["state"]["agreement"] is None
+        own = {"actions": b'["a","b"]', "action": 0, "model_version": 1}
+        store.add([decision(made.id, f"e{k}", preferred=int(k == 2), **own) for k in range(3)])
+        store.add([decision(made.id, "uniform", preferred=1, **(own | {"model_version": 0}))])
+        assert summarised(store, "shop")["state"]["agreement"] == {"rows": 3, "share": 2 / 3}
+
+
 def test_a_month_of_minutes_and_many_decisions_are_summarised_without_reading_them_all(store: Store) -> None:
     """Statements never walk through all decisions or outcomes: SQLite's plan names an index or a range of ids."""
     statements: list[tuple[str, Any]] = []

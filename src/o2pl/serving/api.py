@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 
 from o2pl.serving.front import Front
 from o2pl.serving.openapi import document
+from o2pl.serving.pages import page
 from o2pl.serving.problems import Detail, ErrorBody, Problem, as_json
 from o2pl.serving.service import Service
 from o2pl.version import __version__
@@ -55,7 +56,12 @@ def make_app(
 
 
 def _add_operation(app: FastAPI, service: Service) -> None:
-    """Health, readiness and numbers."""
+    """The page, health, readiness and numbers."""
+    body, headers = page()
+
+    @app.get("/", include_in_schema=False)
+    async def whole_page() -> Response:
+        return Response(body, media_type="text/html", headers=headers)
 
     @app.get("/health", summary="The process runs", tags=["operation"])
     async def health() -> dict[str, str]:

@@ -1,6 +1,6 @@
 """The front of the server: every call is looked at here first, and our own routes are answered here.
 
-What is not ours (the page) goes on to the application behind, with the caller beside it.
+What is not ours (health, numbers, the page itself) goes on to the application behind.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import logging
 import time
 from typing import Any
 
-from o2pl.serving import configuration, personalizer, plain
+from o2pl.serving import configuration, pages, personalizer, plain
 from o2pl.serving.guarding import OPEN, Caller, head_of, no_key, too_large
 from o2pl.serving.problems import Problem, Reply, said
 from o2pl.serving.service import Call, Route, Service
@@ -18,7 +18,7 @@ from o2pl.serving.service import Call, Route, Service
 _LOGGER = logging.getLogger("o2pl.serving")
 _BODY_SECONDS = 30.0  # to send a body
 _SLOW = 1.0  # seconds from which on a call is logged
-ROUTES: list[Route] = [*plain.ROUTES, *personalizer.ROUTES, *configuration.ROUTES]
+ROUTES: list[Route] = [*plain.ROUTES, *personalizer.ROUTES, *configuration.ROUTES, *pages.ROUTES]
 _EVENTS = "/events/"
 
 

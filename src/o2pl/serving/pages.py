@@ -1,4 +1,4 @@
-"""The page and what it asks for: `GET /`, and under `/page/` with a read key. Rolling back takes a write key."""
+"""The page and what it asks for: `GET /`, and under `/page/` with a read key (another version: a write key)."""
 
 from __future__ import annotations
 
@@ -6,76 +6,24 @@ import base64
 import hashlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from importlib import resources
-from typing import Annotated, Any
+from typing import Any
+from weakref import WeakKeyDictionary
 
-from fastapi import APIRouter, Body, HTTPException, Request, Response
+import msgspec
 
 from o2pl.errors import InvalidInput
 from o2pl.serving import summary
+from o2pl.serving.problems import Problem, Reply, as_json
+from o2pl.serving.service import Call, Route
 from o2pl.serving.store import Store
 from o2pl.serving.told import tell_event
 
 _PARTS = ("page.css", "charts.js", "page.js")
 _HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-cache"}
-_KEPT = {"hour": 1.0, "day": 5.0, "week": 20.0, "month": 60.0}  # seconds for which a summary is given out again
-
-# The application that the key of a request belongs to. It refuses a request without a key that has this role; a key
-# that may write may read.
-Authorise = Callable[[Request, str], int]
-
-
-def make_router(store: Store, authorise: Authorise) -> APIRouter:
-    """Routes that read the store in threads, so that calls of rank and reward do not wait for them."""
-    router = APIRouter(include_in_schema=False)
-    kept = _Kept()
-
-    page_body, page_headers = page()
-
-    @router.get("/")
-    def whole_page() -> Response:
-        return Response(page_body, media_type="text/html", headers=page_headers)
-
-    @router.get("/page/summary")
-    def summarised(request: Request, span: str = "hour") -> dict[str, Any]:
-        number = authorise(request, "read")
-        if span not in summary.SPANS:
-            raise HTTPException(400, f"span: found {span!r}, expected one of {', '.join(summary.SPANS)}")
-
-        def fresh() -> dict[str, Any]:
-            application = store.application(number)
-            with store.reading() as connection:
-                return summary.summarise(connection, application, span)
-
-        return kept.get((number, span), _KEPT[span], fresh)
-
-    @router.get("/page/events")
-    def events(request: Request) -> list[dict[str, Any]]:
-        application = store.application(authorise(request, "read"))
-        with store.reading() as connection:
-            return summary.recent_events(connection, application)
-
-    @router.get("/page/events/{event_id:path}")
-    def event(request: Request, event_id: str) -> list[dict[str, Any]]:
-        application = store.application(authorise(request, "read"))
-        found = tell_event(store, application, event_id)
-        if not found:
-            raise HTTPException(404, f"event: found no decision with the id {event_id!r}")
-        return found
-
-    @router.post("/page/serve")
-    def serve(request: Request, version: Annotated[int | None, Body(embed=True)]) -> dict[str, Any]:
-        """Serve this version until told otherwise; null: the newest again."""
-        number = authorise(request, "write")
-        try:
-            store.pin(number, version)
-        except InvalidInput as error:
-            raise HTTPException(404, str(error)) from None
-        kept.forget(number)
-        return {"version": version}
-
-    return router
+_SECONDS = {"hour": 1.0, "day": 5.0, "week": 20.0, "month": 60.0}  # for which a summary is given out again
+_CODE = "InvalidPageRequest"
 
 
 def page() -> tuple[str, dict[str, str]]:
@@ -95,14 +43,67 @@ def page() -> tuple[str, dict[str, str]]:
     return whole, {"Content-Security-Policy": policy, **_HEADERS}
 
 
+# -- what it asks for, in threads: calls of rank and reward do not wait
+
+
+def _summarised(span: str) -> Callable[[Call], Awaitable[Reply]]:
+    async def handler(call: Call) -> Reply:
+        store, number = call.service.store, call.served.application.id
+
+        def fresh() -> bytes:
+            application = store.application(number)
+            with store.reading() as connection:
+                return as_json(200, summary.summarise(connection, application, span)).body
+
+        kept = _KEPT.setdefault(store, _Kept())
+        return as_json(200, msgspec.Raw(await call.service.blocking(kept.get, (number, span), _SECONDS[span], fresh)))
+
+    return handler
+
+
+async def events(call: Call) -> Reply:
+    store, application = call.service.store, call.served.application
+
+    def found() -> list[dict[str, Any]]:
+        with store.reading() as connection:
+            return summary.recent_events(connection, application)
+
+    return as_json(200, await call.service.blocking(found))
+
+
+async def event(call: Call) -> Reply:
+    told = await call.service.blocking(tell_event, call.service.store, call.served.application, call.event_id)
+    if not told:
+        raise Problem(404, "ResourceNotFound", f"event: found no decision with the id {call.event_id!r}")
+    return as_json(200, told)
+
+
+class ServeRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """Serve this version until told otherwise; null: the newest again."""
+
+    version: int | None
+
+
+async def serve(call: Call) -> Reply:
+    asked = msgspec.json.decode(call.body, type=ServeRequest)
+    store, number = call.service.store, call.served.application.id
+    try:
+        await call.service.blocking(store.pin, number, asked.version)
+    except InvalidInput as error:
+        raise Problem(404, "ResourceNotFound", str(error)) from None
+    _KEPT.setdefault(store, _Kept()).forget(number)
+    await call.service.refresh()
+    return as_json(200, asked)
+
+
 class _Kept:
     """Answers that are given out again for a while: many may look at the page, and it asks often."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._answers: dict[tuple[int, str], tuple[float, dict[str, Any]]] = {}
+        self._answers: dict[tuple[int, str], tuple[float, bytes]] = {}
 
-    def get(self, key: tuple[int, str], seconds: float, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    def get(self, key: tuple[int, str], seconds: float, make: Callable[[], bytes]) -> bytes:
         with self._lock:
             if key not in self._answers or time.monotonic() - self._answers[key][0] > seconds:
                 self._answers[key] = time.monotonic(), make()
@@ -111,3 +112,21 @@ class _Kept:
     def forget(self, number: int) -> None:
         with self._lock:
             self._answers = {key: value for key, value in self._answers.items() if key[0] != number}
+
+
+_KEPT: WeakKeyDictionary[Store, _Kept] = WeakKeyDictionary()
+
+
+def _route(method: str, path: str, handler: Callable[[Call], Awaitable[Reply]], said: str, role: str = "read") -> Route:
+    return Route(method, path, handler, _CODE, said, role=role, documented=False, tag="page")
+
+
+ROUTES = [
+    *(
+        _route("GET", f"/page/summary/{span}", _summarised(span), f"The page's numbers, last {span}")
+        for span in _SECONDS
+    ),
+    _route("GET", "/page/events", events, "The newest decisions"),
+    _route("GET", "/page/events/{eventId}/told", event, "One event, and why it was decided so"),
+    _route("POST", "/page/serve", serve, "Serves another version", role="write"),
+]

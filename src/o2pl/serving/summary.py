@@ -230,6 +230,7 @@ def state(connection: Connection, application: Application, rows: Sequence[Row[A
         )
         age = None if decided is None else now - decided
     return {
+        "agreement": _agreement(connection, application.id),
         "version": served,
         "published": None if model is None else now - model.created_at,
         "learned": 0 if model is None else model.rows,
@@ -238,6 +239,18 @@ def state(connection: Connection, application: Application, rows: Sequence[Row[A
         "decisions": sum(row.decisions for row in rows),
         "waiting": sum(max(row.decisions - row.outcomes, 0) for row in rows),
     }
+
+
+def _agreement(connection: Connection, application_id: int) -> dict[str, Any] | None:
+    """Apprentice mode: of the newest decisions, how many the policy would have made as the application did."""
+    newest = connection.scalar(select(func.max(decisions.c.id))) or 0
+    recent = (
+        select(decisions.c.preferred, decisions.c.action)
+        .where(decisions.c.id > newest - _RECENT, decisions.c.application_id == application_id)
+        .where(decisions.c.preferred.is_not(None), decisions.c.model_version > 0)
+    )
+    rows = connection.execute(recent).all()
+    return {"rows": len(rows), "share": sum(a == b for a, b in rows) / len(rows)} if rows else None
 
 
 # -- events

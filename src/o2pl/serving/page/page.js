@@ -81,7 +81,7 @@ async function refresh() {
   if (!store.get("o2pl.key")) return showLogin();
   const turn = ++asking;
   try {
-    const [summary, events] = await Promise.all([ask(`page/summary?span=${span}`), ask("page/events")]);
+    const [summary, events] = await Promise.all([ask(`page/summary/${span}`), ask("page/events")]);
     if (turn !== asking) return;
     latest = summary;
     show(summary, events);
@@ -185,7 +185,7 @@ function showTiles(s) {
   const { total, state } = s, mean = total.reward;
   put($("tiles"), [
     tile("Reward per decision", mean ? reward(mean[0]) : "–", mean ? `${reward(mean[1])} to ${reward(mean[2])}` : "no reward is known yet"),
-    gainTile("the baseline", total.gains.baseline),
+    state.agreement ? tile("Would choose as you do", share(state.agreement.share), `apprentice, last ${count(state.agreement.rows)} decisions`) : gainTile("the baseline", total.gains.baseline),
     gainTile("uniform", total.gains.uniform),
     tile("Decisions", count(state.decisions), state.waiting ? `${count(state.waiting)} wait for their reward` : "all have their reward"),
     tile("Learned from", count(state.learned), state.behind ? `${count(state.behind)}${state.behind >= 10000 ? " or more" : ""} to be learned` : "up to date"),
@@ -322,7 +322,7 @@ $("events").addEventListener("click", async (event) => {
   $("why-body").replaceChildren(html("p", { class: "note" }, "Asking…"));
   $("why").showModal();
   try {
-    const slots = await ask(`page/events/${encodeURIComponent(id)}`);
+    const slots = await ask(`page/events/${encodeURIComponent(id)}/told`);
     $("why-body").replaceChildren(...slots.flatMap(explained));
   } catch (error) {
     $("why-body").replaceChildren(html("p", { class: "problem", role: "alert" }, error instanceof Refused ? "The key was refused." : error.message));
