@@ -92,6 +92,10 @@ def every_door_names_its_extra() -> None:
             door()
 
 
+SERVICE = (
+    "the decision service needs fastapi, httptools, msgspec, prometheus-client, pyarrow, sqlalchemy and uvicorn:"
+    " pip install 'o2pl[serve]'"
+)
 COMMANDS: dict[str, str] = {
     "evaluate log.csv --policy uniform": LOGS,
     "describe log.csv": LOGS,
@@ -104,6 +108,8 @@ COMMANDS: dict[str, str] = {
     "run wheel --engine ray": RAY,
     "demo": f"running experiments {EXPERIMENTS_EXTRA}",
     "reproduce": f"running experiments {EXPERIMENTS_EXTRA}",
+    "app list": SERVICE,
+    "export log.parquet": SERVICE,
     "report .": f"making the report {EXPERIMENTS_EXTRA}",
     "serve": "the decision service needs fastapi, httptools, msgspec, prometheus-client, pyarrow, sqlalchemy and"
     " uvicorn: pip install 'o2pl[serve]'",

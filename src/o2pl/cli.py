@@ -17,6 +17,7 @@ from o2pl.errors import InvalidInput, MissingExtra, nearest
 from o2pl.fitting.command import fit_log
 from o2pl.formats import command as log_commands
 from o2pl.formats.explain import explain_policy
+from o2pl.serving import commands as store_commands
 from o2pl.serving.command import serve
 from o2pl.serving.simulate import simulate
 
@@ -327,6 +328,21 @@ app.command(
 app.command(
     "serve", epilog="`o2pl serve` needs no configuration; `o2pl serve --database postgresql://…` for several servers."
 )(_said_plainly()(serve))
+
+
+applications = typer.Typer(no_args_is_help=True, help="Applications of the decision service, and their keys.")
+applications.command("add", epilog="`o2pl app add shop`; `o2pl app add banner --kind fixed --actions red,blue`.")(
+    _said_plainly()(store_commands.add)
+)
+applications.command("list")(_said_plainly()(store_commands.list_applications))
+applications.command("key", epilog="`o2pl app key shop --role read`.")(_said_plainly()(store_commands.new_key))
+app.add_typer(applications, name="app")
+app.command("backup", epilog="`o2pl backup backup.sqlite`.")(_said_plainly()(store_commands.back_up))
+app.command("export", epilog="`o2pl export log.parquet`, then `o2pl describe log.parquet`.")(
+    _said_plainly()(store_commands.export_log)
+)
+app.command("forget", epilog="`o2pl forget --where user.id=17`.")(_said_plainly()(store_commands.forget_person))
+app.command("retain", epilog="`o2pl retain --archive old`.")(_said_plainly()(store_commands.retain))
 
 
 @app.command("warm-up")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from o2pl.serving.entries import DecisionRow, RewardRow
+from o2pl.serving.store import Store
 
 
 def decision(event: str, application: int = 1, **changes: Any) -> DecisionRow:
@@ -28,3 +29,20 @@ def decision(event: str, application: int = 1, **changes: Any) -> DecisionRow:
 
 def reward(event: str, value: float = 1.0, application: int = 1, **changes: Any) -> RewardRow:
     return RewardRow(application, event, "", value, 1001.0)._replace(**changes)
+
+
+def joined(store: Store, application: int = 1, default: float = 0.0) -> None:
+    """Outcomes of all decisions, each with its first reward: what a trainer does."""
+    first: dict[tuple[str, str], float] = {}
+    for row in store.rewards_after(application, limit=100_000):
+        first.setdefault((row.event_id, row.slot), row.value)
+    rows = []
+    for row in store.decisions_after(application, limit=100_000):
+        key = (row.event_id, row.slot)
+        rows.append(
+            {
+                "application_id": application, "decision_id": row.id, "reward": first.get(key, default),
+                "by_default": key not in first, "joined_at": 2000.0,
+            }
+        )  # fmt: skip
+    store.add_outcomes(rows)

@@ -7,9 +7,10 @@ most of it, and then asks the writer to copy the little that came meanwhile, bet
 from __future__ import annotations
 
 import threading
-from typing import Any
 
 from sqlalchemy import Engine
+
+from o2pl.serving.database import pragma
 
 _EVERY = 1.0  # seconds
 _LONG = 4000  # pages of the log from which on it should begin anew
@@ -34,13 +35,8 @@ class Checkpoints:
     def copy(self) -> int:
         """As much as readers allow; how many pages the log has."""
         self.due = False
-        pooled = self._engine.raw_connection()
-        try:
-            raw: Any = pooled.driver_connection
-            _, pages, _ = raw.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()  # in no transaction
-            return int(pages)
-        finally:
-            pooled.close()
+        _, pages, _ = pragma(self._engine, "wal_checkpoint(PASSIVE)")
+        return int(pages)
 
     def _run(self) -> None:
         while not self._stopping.wait(_EVERY):

@@ -144,6 +144,17 @@ def driving(engine: Engine, lock: int) -> Iterator[Any]:
         pooled.close()
 
 
+def pragma(engine: Engine, text: str) -> Any:
+    """Run a PRAGMA of SQLite outside of transactions; its first row."""
+    with _said(engine):
+        pooled = engine.raw_connection()
+    try:
+        raw: Any = pooled.driver_connection
+        return raw.execute(f"PRAGMA {text}").fetchone()
+    finally:
+        pooled.close()
+
+
 def _of_statements(engine: Engine) -> tuple[type[Exception], ...]:
     driver = engine.dialect.loaded_dbapi
     return driver.IntegrityError, driver.DataError, driver.ProgrammingError

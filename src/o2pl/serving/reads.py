@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Table, and_, exists, or_, select
+from sqlalchemy import Connection, Table, and_, exists, func, or_, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from o2pl.serving.schema import activations, decisions, meta, minutes, outcomes, rewards
@@ -33,6 +33,11 @@ def rewards_of(connection: Connection, application_id: int, events: Sequence[str
     """In the order in which they came."""
     query = select(rewards).where(rewards.c.application_id == application_id, rewards.c.event_id.in_(events))
     return connection.execute(query.order_by(rewards.c.id)).all()
+
+
+def count_decisions(connection: Connection, application_id: int) -> int:
+    query = select(func.count()).select_from(decisions).where(decisions.c.application_id == application_id)
+    return int(connection.scalar(query) or 0)
 
 
 def waited(connection: Connection, application_id: int, decided_before: float, after: int, limit: int) -> Rows:

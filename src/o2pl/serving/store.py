@@ -123,6 +123,10 @@ class Store:
         with self.reading() as connection:
             return reads.waited(connection, application_id, decided_before, after, limit)
 
+    def count_decisions(self, application_id: int) -> int:
+        with self.reading() as connection:
+            return reads.count_decisions(connection, application_id)
+
     def event(self, application_id: int, event_id: str) -> dict[str, Rows]:
         """`decisions`, `rewards`, `activations` and `outcomes` of one."""
         with self.reading() as connection:

@@ -1,0 +1,35 @@
+"""A copy of the database while it is in use."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from o2pl.errors import InvalidInput
+from o2pl.formats.files import whole
+from o2pl.serving.store import Store
+
+
+def back_up(store: Store, out: Path) -> int:
+    """A SQLite file, as the store was at one moment; servers and trainers go on meanwhile. Its bytes."""
+    if store.engine.dialect.name != "sqlite":
+        raise InvalidInput("backup: found a PostgreSQL database, expected SQLite; use its own: pg_dump --format=custom")
+    if out.exists():
+        raise InvalidInput(f"backup: found {str(out)!r}, which is there already; expected a new name")
+    pooled = store.engine.raw_connection()
+    try:
+        raw: Any = pooled.driver_connection
+        with whole(out) as partial:
+            target = sqlite3.connect(partial)
+            try:
+                raw.backup(target)  # in one step: one snapshot, which writers do not disturb
+                target.execute("PRAGMA journal_mode=DELETE")  # one file
+            finally:
+                target.close()
+            with partial.open("rb") as file:
+                os.fsync(file.fileno())
+    finally:
+        pooled.close()
+    return out.stat().st_size

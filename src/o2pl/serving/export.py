@@ -1,0 +1,132 @@
+"""The joined log of an application as a file: every decision that has an outcome, in the order of learning.
+
+ranked       context with `_multi`, as it was decided on; `action`: the place in it
+fixed        context; `action`: its name. In VW's formats, names are items of `_multi`
+continuous   context; `action`: a real number, and its density
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from o2pl.errors import InvalidInput
+from o2pl.extras import extra
+from o2pl.formats.files import kind_of_suffix, write_tables
+from o2pl.serving.applications import Application
+from o2pl.serving.settings import Kind
+from o2pl.serving.store import Store
+
+_ROWS = 5000  # that are read at a time
+_EXPORTS = "exports"  # the note of the files that were written, for `forget`
+
+
+def export(store: Store, application: Application, out: Path, progress: Callable[[int], None] | None = None) -> int:
+    """Write the file, whole or not at all: the ending says the format. How many rows it has."""
+    for_vw = kind_of_suffix(out) in ("dsjson", "vw")
+    found = tables(store, application, for_vw, progress=progress)
+    first = next(found, None)
+    if first is None:
+        raise InvalidInput(f"log: found no decision of {application.name!r} with an outcome yet, expected at least one")
+    rows = write_tables(out, chain([first], found))
+    remember(store, out)
+    return rows
+
+
+def tables(
+    store: Store,
+    application: Application,
+    for_vw: bool = False,
+    decided_before: float | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[Any]:
+    """Arrow tables of some thousand rows. No transaction is open in between, so nobody waits for whoever reads them."""
+    after, done = 0, 0
+    while rows := store.learned_rows(application.id, after, _ROWS):
+        after, done = rows[-1].id, done + len(rows)
+        if decided_before is not None:
+            rows = [row for row in rows if row.decided_at < decided_before]
+        if rows:
+            yield table(application, rows, for_vw)
+        if progress is not None:
+            progress(done)
+
+
+def table(application: Application, rows: Sequence[Any], for_vw: bool = False) -> Any:
+    """rows: as `Store.learned_rows` has them."""
+    with extra("serve", "exporting the log"):
+        import pyarrow as pa
+    columns: dict[str, Any] = {
+        "context": pa.array([_context(application, row, for_vw) for row in rows], pa.string()),
+        "action": _actions(pa, application, rows, for_vw),
+        "reward": pa.array([row.reward for row in rows], pa.float64()),
+        "propensity": pa.array([row.propensity for row in rows], pa.float64()),
+    }
+    if application.kind is Kind.RANKED or (for_vw and application.kind is Kind.FIXED):
+        ranked = [_ranking(row) for row in rows]
+        columns["ranking"] = pa.array([order for order, _ in ranked], pa.list_(pa.int32()))
+        columns["probabilities"] = pa.array([chances for _, chances in ranked], pa.list_(pa.float64()))
+    columns["event_id"] = pa.array([event_name(row) for row in rows], pa.string())
+    columns["time"] = pa.array([_moment(row.decided_at) for row in rows], pa.string())
+    columns["rest"] = pa.array([f'{{"VWState":{{"m":"{row.model_version}"}}}}' for row in rows], pa.string())
+    return pa.table(columns)
+
+
+def event_name(row: Any) -> str:
+    """One for each decision: the event's id, with the slot where it has several."""
+    return f"{row.event_id}/{row.slot}" if row.slot else str(row.event_id)
+
+
+def _context(application: Application, row: Any, for_vw: bool) -> str:
+    text = bytes(row.context).decode()
+    if application.kind is Kind.CONTINUOUS and text.startswith("["):  # VW knows objects only
+        return json.dumps({f"x{k}": value for k, value in enumerate(json.loads(text))})
+    if application.kind is Kind.FIXED and for_vw:
+        names = [{"action": {"name": name}} for name in json.loads(row.actions)]
+        own = text.strip()[1:-1].strip()
+        return "{" + (own + "," if own else "") + f'"_multi":{json.dumps(names, ensure_ascii=False)}' + "}"
+    return text
+
+
+def _actions(pa: Any, application: Application, rows: Sequence[Any], for_vw: bool) -> Any:
+    if application.kind is Kind.CONTINUOUS:
+        return pa.array([row.value for row in rows], pa.float64())
+    if application.kind is Kind.FIXED and not for_vw:
+        return pa.array([json.loads(row.actions)[row.action] for row in rows], pa.string())
+    return pa.array([row.action for row in rows], pa.int64())
+
+
+def _ranking(row: Any) -> tuple[list[int] | None, list[float] | None]:
+    """What was answered first, then the others, the more probable first."""
+    if row.probabilities is None:
+        return None, None
+    chances = np.frombuffer(row.probabilities, "<f8")
+    order = [row.action, *(k for k in np.argsort(-chances, kind="stable").tolist() if k != row.action)]
+    return order, chances[order].tolist()
+
+
+def _moment(seconds: float) -> str | None:
+    """None where a clock was far off."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
+    except (OverflowError, OSError, ValueError):
+        return None
+
+
+# -- the files that were written
+
+
+def remember(store: Store, out: Path) -> None:
+    files = exports(store)
+    store.put_note(_EXPORTS, json.dumps(list(dict.fromkeys([*map(str, files), str(out.resolve())]))))
+
+
+def exports(store: Store) -> list[Path]:
+    """The files that were ever written, whether they are still there or not."""
+    return [Path(each) for each in json.loads(store.note(_EXPORTS) or "[]")]

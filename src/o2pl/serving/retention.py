@@ -1,0 +1,72 @@
+"""Decisions older than `logRetentionDays` go, with their rewards and outcomes, and models that no event cites."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from sqlalchemy import select
+
+from o2pl.formats.files import write_tables
+from o2pl.serving.applications import Application
+from o2pl.serving.deleting import AT_ONCE, delete_events, delete_models
+from o2pl.serving.export import remember, tables
+from o2pl.serving.schema import decisions
+from o2pl.serving.store import Store
+
+_DAY = 86400.0
+
+
+class Deleted(NamedTuple):
+    """What has gone, and where the joined log of it was kept."""
+
+    decisions: int
+    models: int
+    archive: Path | None
+
+
+def delete_old(store: Store, application: Application, now: float, archive: Path | None = None) -> Deleted:
+    """archive: a folder that gets the joined log of what goes, as one Parquet file; None: it is not kept.
+
+    Events are told apart by when they were decided. Some at a time: servers go on.
+    """
+    days = application.settings.log_retention_days
+    if days < 0:
+        return Deleted(0, 0, None)
+    before = now - days * _DAY
+    kept = _archived(store, application, before, archive) if archive is not None else None
+    gone = 0
+    while events := _old(store, application.id, before):
+        with store.writing() as connection:
+            gone += delete_events(connection, application.id, events)
+    with store.writing() as connection:
+        models = delete_models(connection, application.id)
+    return Deleted(gone, models, kept)
+
+
+def _old(store: Store, application_id: int, before: float) -> list[str]:
+    query = (
+        select(decisions.c.event_id)
+        .where(decisions.c.application_id == application_id, decisions.c.decided_at < before)
+        .order_by(decisions.c.id)
+        .limit(AT_ONCE)
+    )
+    with store.reading() as connection:
+        return list(dict.fromkeys(connection.scalars(query)))
+
+
+def _archived(store: Store, application: Application, before: float, folder: Path) -> Path | None:
+    found = tables(store, application, decided_before=before)
+    first = next(found, None)
+    if first is None:
+        return None
+    folder.mkdir(parents=True, exist_ok=True)
+    moment = datetime.fromtimestamp(before, UTC).strftime("%Y-%m-%dT%H%M%S")
+    name = re.sub(r"[^\w.-]", "_", application.name)  # as a file may be called
+    out = folder / f"{name}-before-{moment}.parquet"
+    write_tables(out, chain([first], found))
+    remember(store, out)
+    return out
