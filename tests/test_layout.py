@@ -40,6 +40,7 @@ ACROSS = {  # tests of more than one module
     "test_layout.py": "this",
     "test_kernel_contracts.py": "every kernel",
     "test_saved_files.py": "every kind of learner",
+    "serving/test_faults.py": "processes that are killed, disks that are full, files that go away",
     "learners/test_frames.py": "learners on frames and rows with names, end to end",
     "learners/test_hashed.py": "learners on dictionaries, end to end",
     "learners/rivals/test_rivals.py": "every rival",

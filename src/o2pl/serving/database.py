@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -80,11 +81,20 @@ def _no_password(text: str) -> str:
 def _listening(engine: Engine) -> Engine:
     """Transactions of SQLite begin when they are said to begin, those that write with the lock."""
 
+    file = str(engine.url.database)
+
     @event.listens_for(engine, "connect")
-    def connected(raw: Any, _: Any) -> None:
+    def connected(raw: Any, record: Any) -> None:
         raw.isolation_level = None  # no BEGIN but ours
-        for pragma in _PRAGMAS:
-            raw.execute(f"PRAGMA {pragma}")
+        for each in _PRAGMAS:
+            raw.execute(f"PRAGMA {each}")
+        record.info["file"] = _identity(file)
+
+    @event.listens_for(engine, "checkout")
+    def checked_out(raw: Any, record: Any, _: Any) -> None:
+        """What is written to a file that was deleted, or that another one has replaced, would be lost."""
+        if record.info["file"] != _identity(file):
+            raise failures.DisconnectionError  # a new connection is tried
 
     @event.listens_for(engine, "begin")
     def begun(connection: Connection) -> None:
@@ -92,6 +102,24 @@ def _listening(engine: Engine) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
+
+
+def must_stay(engine: Engine) -> None:
+    """From now on, no new file is made in the place of one that has gone."""
+    if engine.dialect.name == "sqlite":
+
+        @event.listens_for(engine, "do_connect")
+        def connecting(*_: Any) -> None:
+            if _identity(str(engine.url.database)) is None:
+                raise sqlite3.OperationalError("the file is gone")
+
+
+def _identity(file: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(file)
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 # Locks of PostgreSQL, one for each order of ids that readers rely on; SQLite has one writer at a time.
@@ -128,8 +156,7 @@ def driving(engine: Engine, lock: int) -> Iterator[Any]:
 
     It has `execute(text, values)`, with `?` or `%s` where the values go.
     """
-    with _said(engine):
-        pooled = engine.raw_connection()
+    pooled = _pooled(engine)
     raw: Any = pooled.driver_connection
     try:
         raw.execute("BEGIN IMMEDIATE") if engine.dialect.name == "sqlite" else raw.execute(_LOCK, (lock,))
@@ -146,13 +173,20 @@ def driving(engine: Engine, lock: int) -> Iterator[Any]:
 
 def pragma(engine: Engine, text: str) -> Any:
     """Run a PRAGMA of SQLite outside of transactions; its first row."""
-    with _said(engine):
-        pooled = engine.raw_connection()
+    pooled = _pooled(engine)
     try:
         raw: Any = pooled.driver_connection
         return raw.execute(f"PRAGMA {text}").fetchone()
     finally:
         pooled.close()
+
+
+def _pooled(engine: Engine) -> Any:
+    try:
+        with _said(engine):
+            return engine.raw_connection()
+    except engine.dialect.loaded_dbapi.Error as error:  # on the way to a connection in the place of a lost one
+        raise _unavailable(engine, error) from error
 
 
 def _of_statements(engine: Engine) -> tuple[type[Exception], ...]:

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Engine
 
 from o2pl.serving import applications, entries, migrations, reads, versions
 from o2pl.serving.applications import Application, NewApplication, Role
-from o2pl.serving.database import ENTRIES, OUTCOMES, driving, make_engine, reading, writing
+from o2pl.serving.database import ENTRIES, OUTCOMES, driving, make_engine, must_stay, reading, writing
 from o2pl.serving.entries import Answer, Entry
 from o2pl.serving.reads import Rows
 from o2pl.serving.schema import activations, decisions, outcomes, rewards
@@ -36,6 +36,7 @@ class Store:
         engine = make_engine(database)
         try:
             migrations.prepare(engine)
+            must_stay(engine)
         except BaseException:
             engine.dispose()
             raise

@@ -1,0 +1,170 @@
+"""Processes are killed, disks are full, files go away: what was acknowledged is there, once, as it was written.
+
+`O2PL_FAULTS=full` kills fifty times; without, a few times.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.serving.postgres import Postgres
+from tests.serving.rows import decision
+
+from o2pl.serving.database import StoreUnavailable
+from o2pl.serving.entries import Answer
+from o2pl.serving.store import Store
+from o2pl.serving.writer import Writer
+
+KILLS = 50 if os.environ.get("O2PL_FAULTS") == "full" else 2
+SCRIPT = Path(__file__).with_name("writing_process.py")
+
+
+class Writing:
+    """A process that writes, and what it has said so far."""
+
+    def __init__(self, database: str, name: str, *limit: str) -> None:
+        command = [sys.executable, str(SCRIPT), database, name, "seed", *limit]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.lines: list[str] = []
+
+    def until(self, n: int, word: str = "") -> None:
+        """It has said so many lines more with this word."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if line.endswith("\n"):  # the last one may be cut
+                self.lines.append(line.strip())
+            n -= word in line
+            if n <= 0:
+                return
+        raise AssertionError(f"it has ended: {self.lines[-5:]}")
+
+    def say(self, word: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(word + "\n")
+        self.process.stdin.flush()
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self._rest()
+
+    def stop(self) -> None:
+        self.say("stop")
+        self._rest()
+        assert self.process.returncode == 0
+
+    def _rest(self) -> None:
+        assert self.process.stdout is not None
+        self.lines += [line.strip() for line in self.process.stdout if line.endswith("\n")]
+        self.process.wait()
+        self.process.stdout.close()
+        with contextlib.suppress(BrokenPipeError):
+            if self.process.stdin is not None:
+                self.process.stdin.close()
+
+
+@contextlib.contextmanager
+def writing(database: str, name: str, *limit: str) -> Iterator[Writing]:
+    made = Writing(database, name, *limit)
+    try:
+        yield made
+    finally:
+        if made.process.poll() is None:
+            made.kill()
+
+
+def check(database: str, lines: list[str]) -> None:
+    """Every acknowledged entry is there once, with the numbers that were acknowledged."""
+    decided: Counter[str] = Counter()
+    rewarded: Counter[str] = Counter()
+    with Store.open(database) as store:
+        after = 0
+        while rows := store.decisions_after(1, after):
+            after = rows[-1].id
+            decided.update(f"decision {row.event_id} {row.propensity!r}" for row in rows)
+        after = 0
+        while rows := store.rewards_after(1, after):
+            after = rows[-1].id
+            rewarded.update(f"reward {row.event_id} {row.idempotency_key} {row.value!r}" for row in rows)
+    known = decided + rewarded
+    told = [line for line in lines if line.startswith(("decision", "reward"))]
+    assert len(told) == len(set(told)) > 0
+    assert [line for line in told if known[line] != 1] == []
+    assert max(known.values()) == 1
+    events = Counter(line.split()[1] for line in decided)
+    assert max(events.values()) == 1
+    assert {line.split()[1] for line in rewarded} <= set(events)  # no reward without its decision
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_a_writer_is_killed(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    database = str(tmp_path / "o2pl.sqlite")
+    if kind == "postgresql":
+        server: Postgres = request.getfixturevalue("postgres")
+        server.empty()
+        database = server.url
+    generator, lines = random.Random(kind), []
+    for kill in range(KILLS):
+        with writing(database, f"run{kill}") as process:
+            process.until(generator.randrange(20, 400))
+            time.sleep(generator.uniform(0, 0.02))
+            process.kill()
+        lines += process.lines
+        check(database, lines)
+
+
+def test_postgresql_is_killed_under_load(postgres: Postgres) -> None:
+    postgres.empty()
+    generator = random.Random(0)
+    with writing(postgres.url, "run") as process:
+        for _ in range(KILLS):
+            process.until(generator.randrange(20, 300), "decision")
+            time.sleep(generator.uniform(0, 0.02))
+            postgres.kill()
+            process.until(3, "refused")
+            postgres.start()
+        process.until(50, "decision")  # it goes on
+        process.stop()
+    check(postgres.url, process.lines)
+
+
+def test_the_disk_is_full_and_then_is_not(tmp_path: Path) -> None:
+    database = str(tmp_path / "o2pl.sqlite")
+    with writing(database, "run", str(2_000_000)) as process:
+        process.until(10, "decision")
+        process.until(20, "refused")
+        process.say("room")
+        process.until(50, "decision")
+        process.stop()
+    check(database, process.lines)
+
+
+def test_a_file_that_goes_away_takes_no_entry(tmp_path: Path) -> None:
+    database = tmp_path / "o2pl.sqlite"
+    with Store.open(database) as store:
+        store.add_application("shop")
+        writer = Writer(store)
+        assert writer.submit([decision("a")]).result() == [Answer.STORED]
+        aside = tmp_path / "aside"
+        aside.mkdir()
+        for path in tmp_path.glob("o2pl.sqlite*"):
+            path.rename(aside / path.name)
+        for name in "bc":
+            with pytest.raises(StoreUnavailable, match="the file is gone"):
+                writer.submit([decision(name)]).result()
+        assert not database.exists()  # and no new one in its place
+        for path in aside.iterdir():
+            path.rename(tmp_path / path.name)
+        assert writer.submit([decision("b")]).result() == [Answer.STORED]
+        writer.stop()
+    with Store.open(database) as store:
+        assert [row.event_id for row in store.decisions_after(1)] == ["a", "b"]
