@@ -92,10 +92,11 @@ def _model(store: Store, application_id: int) -> None:
     texts = [json.loads(row.context) for row in rows[-300:]]
     columns = [np.array([getattr(row, name) for row in rows[-300:]]) for name in ("action", "reward", "propensity")]
     learner.fit(texts, *columns)
-    store.add_model(application_id, _bytes(learner.snapshot()), rows[-1].id, len(rows))
+    store.add_model(application_id, saved(learner.snapshot()), rows[-1].id, len(rows))
 
 
-def _bytes(decider: Any) -> bytes:
+def saved(decider: Any) -> bytes:
+    """As it is published."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model"
         decider.save(path)

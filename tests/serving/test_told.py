@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.serving.filled import decision
+from tests.serving.filled import decision, fill, saved
 
+import o2pl
 from o2pl.serving.entries import ActivationRow
+from o2pl.serving.models import decider_of
 from o2pl.serving.settings import Kind, Settings
 from o2pl.serving.store import Store
 from o2pl.serving.told import tell_event
@@ -66,6 +69,46 @@ def test_an_activated_event_waits_for_its_reward(store: Store) -> None:
     put(store, deferred=True)
     store.add([ActivationRow(1, "e", 0.0)])
     assert "Its reward is open." in tell_event(store, store.application(1), "e")[0]["said"]
+
+
+def test_features_that_spoke_for_an_action(tmp_path: Path) -> None:
+    """Of a model that has learned: the terms are those of the policy's own explanation."""
+    with Store.open(tmp_path / "filled.sqlite") as store:
+        made = fill(store, minutes=8, per_minute=30)
+        row = store.decisions_after(made.id, limit=10_000)[-1]
+        (told,) = tell_event(store, store.application(made.id), row.event_id)
+        found = decider_of(store.model_body(made.id, row.model_version)).explain(
+            json.loads(row.context), action=row.action
+        )
+        assert [each["adds"] for each in told["features"]] == [each.adds for each in found.features[:8]]
+        assert json.loads(row.actions)[row.action] in told["featuresTitle"]
+        assert any(each["name"].startswith("reader.age = ") for each in told["features"])
+        first = store.decisions_after(made.id, limit=1)[0]
+        (untold,) = tell_event(store, store.application(made.id), first.event_id)
+        assert "no model yet" in untold["note"]
+
+
+def test_a_version_that_has_gone_is_said(store: Store) -> None:
+    put(store, model_version=7)
+    (told,) = tell_event(store, store.application(1), "e")
+    assert "found no version 7" in told["note"]
+
+
+def test_fixed_actions_are_explained_by_name(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "fixed.sqlite") as store:
+        made = store.add_application("banner", Kind.FIXED, Settings(actions=("red", "green", "blue")))
+        learner = o2pl.Bandit(actions=["red", "green", "blue"], policy="hashed", random_state=0)
+        for k in range(60):
+            context = {"user": {"age": ["young", "old"][k % 2]}}
+            decision_made = learner.act(context)
+            learner.update(decision_made, float((decision_made.action == "red") == (k % 2 == 0)))
+        version = store.add_model(made.id, saved(learner.snapshot()), 1, 60)
+        own = {"actions": b'["red","blue"]', "context": b'{"user":{"age":"young"}}', "model_version": version}
+        store.add([decision(made.id, "e", action=0, propensity=0.9, **own)])
+        (told,) = tell_event(store, store.application("banner"), "e")
+    assert told["featuresTitle"] == "What spoke for red, against blue"
+    assert told["features"][0]["name"] == "user.age = young"
+    assert told["features"][0]["adds"] > 0
 
 
 def test_real_numbers_and_strangers(store: Store) -> None:

@@ -7,16 +7,24 @@ from typing import Any
 
 import numpy as np
 
+from o2pl.errors import InvalidInput
 from o2pl.serving.applications import Application
+from o2pl.serving.models import decider_of
+from o2pl.serving.settings import Kind
 from o2pl.serving.store import Store
 from o2pl.serving.summary import action_names
+
+_SHOWN = 8  # features
 
 
 def tell_event(store: Store, application: Application, event_id: str) -> list[dict[str, Any]]:
     """One for each slot; none where there is no such event."""
     found = store.event(application.id, event_id)
     rewards = {row.decision_id: row for row in found["outcomes"]}
-    return [_told(row, rewards.get(row.id), found["activations"], application) for row in found["decisions"]]
+    return [
+        {**_told(row, rewards.get(row.id), found["activations"], application), **_explained(store, application, row)}
+        for row in found["decisions"]
+    ]
 
 
 def _told(row: Any, outcome: Any, activations: Any, application: Application) -> dict[str, Any]:
@@ -56,3 +64,39 @@ def _rewarded(row: Any, outcome: Any, activations: Any) -> str:
     if row.deferred and not activations:
         return "It was deferred and is not activated, so it does not count."
     return "Its reward is open."
+
+
+def _explained(store: Store, application: Application, row: Any) -> dict[str, Any]:
+    """The features that spoke for the action, against the other that was most likely; or why they cannot be told."""
+    if not row.model_version:
+        return {"note": "There was no model yet: all actions were equally likely."}
+    if application.kind is Kind.CONTINUOUS:
+        return {}
+    names = action_names(row.actions, application)
+    context = json.loads(bytes(row.context))
+    try:
+        decider = decider_of(store.model_body(application.id, row.model_version))
+        if application.kind is Kind.FIXED:
+            left = [name for name in application.settings.actions if name not in names]
+            found = decider.explain(context, action=names[row.action], exclude=left or None)
+            chosen, other = found.action, found.against
+        else:
+            found = decider.explain(context, action=row.action)
+            chosen, other = (None if place is None else names[place] for place in (found.action, found.against))
+    except InvalidInput as error:
+        return {"note": f"Why cannot be told: {error}."}
+    if other is None:
+        return {"note": "There was one action only."}
+    return {
+        "featuresTitle": f"What spoke for {chosen}, against {other}",
+        "features": [{"name": _feature(each), "adds": each.adds} for each in found.features[:_SHOWN]],
+        "note": (
+            f"Differences of log-probabilities, by feature, products shared by both; version {row.model_version}"
+            f" multiplies their sum, {found.difference:+.3f}, with {found.sharpness:g}. Exploration comes on top."
+        ),
+    }
+
+
+def _feature(each: Any) -> str:
+    name = each.name.removeprefix("shared.")
+    return f"{name} = {each.value}" + (f", not {each.against}" if each.against not in ("", each.value) else "")
