@@ -5,6 +5,7 @@ FOLDER holds the columns, one `.npy` each. A line on standard input asks, a line
     {"task": "loop", "peer": "river", "rounds": 4000}      ->  {"seconds": 0.9, "mean": 0.74}
     {"task": "evaluate", "peer": "obp", "resamples": 100}  ->  {"seconds": 0.8, "values": [[...], [...], [...]]}
     {"task": "estimates", "peer": "obp", "settings": {...}}    ->  {"seconds": 0, "values": {"ips": ..., ...}}
+    {"task": "fit", "peer": "obp"}                         ->  {"seconds": 4.0, "mean": 0.66}
 
 or {"error": why}. The clock is this process's own and runs while the library works: imports and what is made ready
 beforehand are outside. All run their disjoint LinUCB (ridge regression per action), the cheapest learner that all have
@@ -171,6 +172,17 @@ def obp_evaluate(columns: Columns, resamples: int) -> list[list[float]]:
     return [[float(value) for value in one.values()] for one in found]
 
 
+def obp_fit(columns: Columns) -> Callable[[], Any]:
+    """Its off-policy learner: a classifier of actions, weighed by reward / propensity."""
+    package, model = _obp("policy"), importlib.import_module("sklearn.linear_model")
+    learner = package.IPWLearner(
+        n_actions=int(columns["actions"].max()) + 1, base_classifier=model.LogisticRegression(max_iter=1000)
+    )
+    given = {"context": columns["contexts"], "action": columns["actions"], "reward": columns["rewards"]}
+    learner.fit(**given, pscore=columns["propensities"])
+    return lambda: float((learner.predict(columns["fresh"])[:, :, 0] * columns["means"]).sum(axis=1).mean())
+
+
 def obp_estimates(columns: Columns, clip: float, switch: float, shrinkage: float) -> dict[str, float]:
     """The point estimate of every estimator that both libraries have, under our names."""
     package = _obp("ope")
@@ -221,6 +233,12 @@ def answer(question: dict[str, Any], columns: Columns) -> dict[str, Any]:
     task, peer = question["task"], question["peer"]
     if task == "estimates":
         return {"seconds": 0.0, "values": obp_estimates(columns, **question["settings"])}
+    if task == "fit":
+        _obp("policy")
+        start = time.perf_counter()
+        value = obp_fit(columns)
+        took = time.perf_counter() - start
+        return {"seconds": took, "mean": value()}
     if task == "evaluate":
         _obp("ope")
         start = time.perf_counter()

@@ -10,6 +10,7 @@ from benchmarks import (
     bakeoff,
     evaluation,
     histories,
+    large,
     logs,
     machine,
     memory,
@@ -30,7 +31,8 @@ from o2pl.environments.response import RESPONSES
 
 DEFAULT, SPECIAL, MORE_LOOPS = "The default learner", "Special settings", "More loops from Python"
 SIMULATIONS, BATCHES, HISTORIES = "Whole simulations", "Batches", "Long histories"
-LOGS, EVALUATION, STARTUP, MACHINE = "Logs", "Evaluation", "Start-up", "The machine"
+LOGS, LARGE, EVALUATION = "Logs", "Logs larger than memory", "Evaluation"
+STARTUP, MACHINE = "Start-up", "The machine"
 
 LONG = 20_000  # rounds of the default's loops
 LOOPS = ((4, 3, "≥ 4"), (20, 5, "≥ 4"), (64, 10, "≥ 4"))
@@ -215,6 +217,22 @@ def _logs() -> Rows:
             yield f"learn_{kind}{suffix}", Bench(LOGS, what, f"{driver}, greedy", measure, held, tiny)
 
 
+def _large() -> Rows:
+    """Parquet of 1e7 rows, d = 20, K = 5."""
+    which, tiny = "1e7 rows of Parquet, d = 20, K = 5", {"rows": 3000}
+    what = f"`o2pl fit --out-of-core`, {which}, `{large.CANDIDATES}`: anonymous memory at its peak"
+    yield "out_of_core_memory_1e7", Bench(LARGE, what, "the log's columns", large.memory, "value ≤ 1.5", tiny, 2)
+    what = f"objective and gradient, `Bandit`'s linear member, two threads: a memory-mapped copy of {which}"
+    few = {**tiny, "repeats": 1}
+    yield "out_of_core_1e7", Bench(LARGE, what, "the same rows in memory", large.passes, "≥ .5", few, 2)
+    what = f"`o2pl fit --out-of-core`, {which}, `{large.CANDIDATES}`: from the files to a policy, two threads"
+    against = "OBP's `IPWLearner`, logistic, 1e5 rows in memory"
+    small = {**few, "peer_rows": 500}
+    yield "fit_against_obp", Bench(LARGE, what, against, large.against_obp, "≥ 10" + MORE, small, 2)
+    what = "objective and gradient of 2e6 memory-mapped rows, d = 20, K = 5, by two workers of a local Ray"
+    yield "ray_two_workers", Bench(LARGE, what, "one worker", large.on_ray, "≥ 1.5", few)
+
+
 def _evaluation() -> Rows:
     what = "rows of a log through IPS, SNIPS and DR with intervals"
     tiny = {"n": 5000, "peer_rows": 500}
@@ -253,9 +271,9 @@ def _machine() -> Rows:
     yield "machine_copy", Bench(MACHINE, what, "one thread", machine.copy, "", tiny, machine.THREADS)
 
 
-GROUPS = (DEFAULT, SPECIAL, MORE_LOOPS, SIMULATIONS, BATCHES, HISTORIES, LOGS, EVALUATION, STARTUP, MACHINE)
+GROUPS = (DEFAULT, SPECIAL, MORE_LOOPS, SIMULATIONS, BATCHES, HISTORIES, LOGS, LARGE, EVALUATION, STARTUP, MACHINE)
 _PARTS = (
-    _default, _special, _more_loops, _simulations, _batches, _histories, _logs, _evaluation, _startup, _machine,
+    _default, _special, _more_loops, _simulations, _batches, _histories, _logs, _large, _evaluation, _startup, _machine,
 )  # fmt: skip
 BENCH: dict[str, Bench] = dict(
     sorted((row for part in _PARTS for row in part()), key=lambda row: GROUPS.index(row[1].group))

@@ -196,7 +196,7 @@ def test_every_row_works_at_a_tiny_size(name: str) -> None:
         pytest.skip(found["skipped"])
     assert all(math.isfinite(found[key]) for key in ("o2pl", "peer", "ratio", "low", "high"))
     assert found["low"] <= found["ratio"] <= found["high"]
-    decides = name.split("_")[0] in ("default", "loop", "run", "bakeoff", "act", "seeds", "learn")
+    decides = name.split("_")[0] in ("default", "loop", "run", "bakeoff", "act", "seeds", "learn", "fit")
     assert ("our_reward" in found) == (decides or name.startswith("exact_reward"))
     assert all(math.isfinite(found[key]) for key in ("our_reward", "peer_reward") if key in found)
 

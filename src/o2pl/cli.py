@@ -14,6 +14,7 @@ import typer
 
 from o2pl import __version__
 from o2pl.errors import InvalidInput, MissingExtra, nearest
+from o2pl.fitting import streamed
 from o2pl.fitting.command import fit_log
 from o2pl.formats import command as log_commands
 from o2pl.formats.explain import explain_policy
@@ -290,6 +291,11 @@ def evaluate_policy(
         float | None, typer.Option(help="With several policies: to say in how many days it will be decided.")
     ] = None,
     skip_bad: log_commands.SkipBad = 0,
+    out_of_core: streamed.OutOfCore = None,
+    memory: streamed.Memory = None,
+    engine: streamed.EngineName = "local",
+    workers: streamed.Workers = None,
+    address: streamed.Address = None,
 ) -> None:
     """Would this policy have been better, and how sure are we? A table, warnings in plain words, and a picture."""
     from rich.console import Console
@@ -298,6 +304,15 @@ def evaluate_policy(
 
     with _said_plainly():
         ends = None if rewards is None else command.reward_range(rewards)
+        if streamed.is_streamed(log, out_of_core, memory, engine, workers, address):
+            if at_any_time or segments is not None or propensities != "auto":
+                raise InvalidInput(
+                    "at_any_time: found it, or segments or propensities, with a log larger than memory,"
+                    " expected them with --in-memory"
+                )
+            large = streamed.evaluate_streamed(log, policy, baseline, ends, delta, skip_bad, engine, workers, address)
+            command.show(large, figure, Console())
+            return
         found = log_commands.read_and_say(log, ends, skip_bad, need_propensities=False)
         of_several = (segments, rows_per_day)
         command.evaluate_files(

@@ -246,6 +246,8 @@ def kind_of_contexts(contexts: Any) -> str:
 
 def placed(contexts: Any, actions: Any) -> Any:
     """Actions that were named by id, as places among the items of their `Offer`."""
+    if isinstance(contexts, np.ndarray) and contexts.dtype != object:
+        return actions
     if isinstance(contexts, list | tuple | np.ndarray) and any(isinstance(one, Offer) for one in contexts):
         if len(contexts) != len(actions):
             raise InvalidInput(f"actions: found {len(actions)}, expected one for each of {len(contexts)} contexts")

@@ -61,6 +61,12 @@ def evaluate_files(
     given = {name: named_policy(name) for name in policies}
     asked: Any = given if len(given) > 1 else next(iter(given.values()))
     found: Evaluation | Candidates = evaluate(log, asked, baseline=against, **settings)
+    show(found, figure, console)
+    return found
+
+
+def show(found: Evaluation | Candidates, figure: Path | None, console: Any) -> None:
+    """Print and draw."""
     console.print(candidates_report.as_table(found.overall) if isinstance(found, Candidates) else as_table(found))
     lines = candidates_report.summary_lines(found) if isinstance(found, Candidates) else summary_lines(found)
     for line in ("", *lines):
@@ -70,4 +76,3 @@ def evaluate_files(
     else:
         drawn = str(save_evaluation(found, figure or Path("evaluation.png")))
     console.print(f"figure: {drawn}", highlight=False, markup=False)
-    return found

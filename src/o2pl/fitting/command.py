@@ -12,17 +12,16 @@ import typer
 
 from o2pl.compiled import say_if_first
 from o2pl.drawing import write_figure
-from o2pl.errors import InvalidInput, nearest
+from o2pl.errors import InvalidInput
 from o2pl.evaluation.command import reward_range
 from o2pl.evaluation.propensities import estimate_propensities
 from o2pl.extras import require_extra
 from o2pl.fitting.candidates import candidates_for, guessed_range, some
 from o2pl.fitting.checkpoints import Checkpoints, fingerprint
 from o2pl.fitting.choosing import Fit, fit
-from o2pl.fitting.out_of_core import bytes_in, free_memory, larger_than
 from o2pl.fitting.progress import shown
 from o2pl.fitting.render import as_table, improvement_table, summary_lines
-from o2pl.fitting.streamed import ENGINES, Streamed, fit_streamed
+from o2pl.fitting.streamed import Address, EngineName, Memory, OutOfCore, Streamed, Workers, fit_streamed, is_streamed
 from o2pl.formats.command import Log, SkipBad, read_and_say
 from o2pl.interactions import Interactions
 from o2pl.learners import O2PL, load
@@ -61,26 +60,11 @@ def fit_log(
     figure: Annotated[Path | None, typer.Option(help="Where to draw the candidates, PNG or SVG.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the rows that are held out, and of the learner.")] = 0,
     skip_bad: SkipBad = 0,
-    out_of_core: Annotated[
-        bool | None,
-        typer.Option(
-            "--out-of-core/--in-memory",
-            help="Parquet alone: keep a copy of the log on the disk beside OUT, and little of it in memory."
-            " [default: where --memory is too little]",
-        ),
-    ] = None,
-    memory: Annotated[
-        str | None,
-        typer.Option(help="What a fit in memory may take, such as `4GB`. [default: half of what is free]"),
-    ] = None,
-    engine: Annotated[
-        str,
-        typer.Option(help="`local`, or `ray`: passes over the log are shared between the workers of a Ray cluster."),
-    ] = "local",
-    workers: Annotated[int | None, typer.Option(min=1, help="Of --engine ray. [default: one per core]")] = None,
-    address: Annotated[
-        str | None, typer.Option(help="Of a running Ray cluster that sees the disk of OUT. [default: one of its own]")
-    ] = None,
+    out_of_core: OutOfCore = None,
+    memory: Memory = None,
+    engine: EngineName = "local",
+    workers: Workers = None,
+    address: Address = None,
 ) -> None:
     """Learn from a log: try several learners, show what each is worth on rows it has not seen, save the best.
 
@@ -99,13 +83,7 @@ def fit_log(
     if incumbent is not None and (candidates is not None or figure is not None):
         raise InvalidInput("incumbent: found it beside --candidates or --figure, expected it without")
     ends = None if rewards is None else reward_range(rewards)
-    if engine not in ENGINES:
-        raise InvalidInput(f"engine: found {engine!r}, {nearest(engine, ENGINES)}")
-    if engine == "local" and (workers is not None or address is not None):
-        raise InvalidInput("workers: found them, or an address, with --engine local, expected --engine ray")
-    limit = free_memory() // 2 if memory is None else bytes_in(memory)
-    streamed = engine == "ray" or (larger_than(log, limit) if out_of_core is None else out_of_core)
-    if streamed:
+    if is_streamed(log, out_of_core, memory, engine, workers, address):
         if incumbent is not None:
             raise InvalidInput("incumbent: found it with a fit out of core, expected --in-memory")
         names = None if candidates is None else _names(candidates)

@@ -44,31 +44,32 @@ def described(one: Pass) -> str:
 
 
 @contextmanager
-def shown() -> Iterator[Progress]:
+def shown(what: str = "fit") -> Iterator[Progress]:
+    """what: is being done"""
     from rich import progress
     from rich.console import Console
 
     screen = Console(stderr=True)
     if not screen.is_terminal:
-        yield Progress(_lines())
+        yield Progress(_lines(what))
         return
     columns = (progress.TextColumn("{task.description}"), progress.BarColumn(), progress.TimeRemainingColumn())
     with progress.Progress(*columns, console=screen) as bar:
-        task = bar.add_task("fit", total=None)
+        task = bar.add_task(what, total=None)
 
-        def say(what: str, done: int, total: int | None) -> None:
-            bar.update(task, description=what, completed=done, total=total)
+        def say(said: str, done: int, total: int | None) -> None:
+            bar.update(task, description=said, completed=done, total=total)
 
         yield Progress(say)
 
 
-def _lines() -> Any:
+def _lines(what: str) -> Any:
     spoke = time.monotonic()
 
-    def say(what: str, done: int, total: int | None) -> None:
+    def say(said: str, done: int, total: int | None) -> None:
         nonlocal spoke
         if time.monotonic() - spoke >= _EVERY or done == total:
             spoke = time.monotonic()
-            typer.echo(f"fit: {what}", err=True)
+            typer.echo(f"{what}: {said}", err=True)
 
     return say

@@ -1,19 +1,22 @@
-"""`o2pl fit` of a log that is larger than memory."""
+"""`o2pl fit` and `o2pl evaluate` of a log that is larger than memory."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from o2pl.cluster import connected
-from o2pl.errors import InvalidInput
+from o2pl.errors import InvalidInput, nearest
+from o2pl.evaluation.command import named_policy
+from o2pl.evaluation.results import Evaluation
 from o2pl.extras import require_extra
 from o2pl.fitting.checkpoints import Checkpoints, fingerprint
 from o2pl.fitting.choosing import Fit
-from o2pl.fitting.out_of_core import MakePasses, fit_out_of_core
+from o2pl.fitting.evaluating import evaluate_out_of_core, on_ray
+from o2pl.fitting.out_of_core import MakePasses, bytes_in, fit_out_of_core, free_memory, larger_than
 from o2pl.fitting.passes import BlockPasses, Passed
 from o2pl.fitting.progress import shown
 from o2pl.formats.columns import bad_rows_of
@@ -23,6 +26,44 @@ from o2pl.log import Log
 from o2pl.validation import RewardRange
 
 ENGINES = ("local", "ray")
+
+OutOfCore = Annotated[
+    bool | None,
+    typer.Option(
+        "--out-of-core/--in-memory",
+        help="Parquet alone: hold few rows in memory at a time. [default: where --memory is too little]",
+    ),
+]
+Memory = Annotated[
+    str | None, typer.Option(help="What this may take in memory, such as `4GB`. [default: half of what is free]")
+]
+EngineName = Annotated[
+    str, typer.Option("--engine", help="`local`, or `ray`: the rows are shared between the workers of a Ray cluster.")
+]
+Workers = Annotated[int | None, typer.Option(min=1, help="Of --engine ray. [default: one per core]")]
+Address = Annotated[
+    str | None, typer.Option(help="Of a running Ray cluster that sees the files. [default: one of its own]")
+]
+
+
+def is_streamed(
+    log: Path, out_of_core: bool | None, memory: str | None, engine: str, workers: int | None, address: str | None
+) -> bool:
+    """Whether a log is larger than memory, or shall be taken as such."""
+    if engine not in ENGINES:
+        raise InvalidInput(f"engine: found {engine!r}, {nearest(engine, ENGINES)}")
+    if engine == "ray":
+        require_extra("ray", "the engine 'ray'")
+    elif workers is not None or address is not None:
+        raise InvalidInput("workers: found them, or an address, with --engine local, expected --engine ray")
+    limit = free_memory() // 2 if memory is None else bytes_in(memory)
+    streamed = engine == "ray" or (larger_than(log, limit) if out_of_core is None else out_of_core)
+    if streamed and kind_of_file(log) != "parquet":
+        raise InvalidInput(
+            f"{log.name}: found another format than Parquet, expected Parquet for --out-of-core and --engine ray;"
+            " `o2pl convert LOG log.parquet` makes it"
+        )
+    return streamed
 
 
 class Streamed(NamedTuple):
@@ -42,13 +83,6 @@ class Streamed(NamedTuple):
 
 def fit_streamed(asked: Streamed) -> Fit:
     """Fit, and save the policy."""
-    if asked.engine == "ray":
-        require_extra("ray", "the engine 'ray'")
-    if kind_of_file(asked.log) != "parquet":
-        raise InvalidInput(
-            f"{asked.log.name}: found another format than Parquet, expected Parquet for --out-of-core and --engine ray;"
-            " `o2pl convert LOG log.parquet` makes it"
-        )
     settings = asked._replace(log=Path(), out=Path(), address=None)  # what the result depends on
     work = Checkpoints(asked.out.with_name(f"{asked.out.name}.fitting"), fingerprint(_stamps(asked.log), settings))
     if work.other:
@@ -80,6 +114,26 @@ def _on_ray(asked: Streamed, stack: ExitStack) -> MakePasses:
         return RayPasses(log, folder, kept, passed, cluster, asked.workers, lambda text: typer.echo(text, err=True))
 
     return made
+
+
+def evaluate_streamed(
+    log: Path, policies: list[str], baseline: str | None, ends: RewardRange | None, delta: float, skip_bad: int,
+    engine: str, workers: int | None, address: str | None,
+) -> Evaluation:  # fmt: skip
+    """As `o2pl evaluate` has them."""
+    if len(policies) > 1:
+        raise InvalidInput(f"policy: found {len(policies)} for a log larger than memory, expected one; or --in-memory")
+    against = None if baseline is None else named_policy(baseline, "baseline")
+    bad = bad_rows_of(log, "parquet", skip_bad)
+    with ExitStack() as stack:
+        progress = stack.enter_context(shown("evaluate"))
+        spread = on_ray(stack.enter_context(connected(address, workers))) if engine == "ray" else None
+        found = evaluate_out_of_core(
+            log, named_policy(policies[0]), against, reward_range=ends, delta=delta, bad=bad, read=progress.read,
+            spread=spread,
+        )  # fmt: skip
+    say_bad(bad)
+    return found
 
 
 def _stamps(path: Path) -> list[Any]:

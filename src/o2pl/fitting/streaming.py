@@ -24,6 +24,7 @@ from o2pl.formats.files import parquet_size, parquet_tables
 from o2pl.interactions import Interactions
 from o2pl.learners.engine import Engine
 from o2pl.log import Log
+from o2pl.protocols import Ints
 from o2pl.validation import RewardRange, check_counted_from_zero
 
 SAMPLE = 100_000  # rows on which candidates are compared
@@ -49,12 +50,12 @@ def scan(path: Path, ends: RewardRange | None, bad: BadRows, seed: int, read: Re
     import pyarrow as pa
 
     total, _ = parquet_size(path)
-    chosen = np.sort(np.random.default_rng(seed).permutation(total)[:SAMPLE]) if total > SAMPLE else np.arange(total)
+    chosen = sampled(total, seed)
     rows, start, actions, names = 0, 0, set[int](), set[str]()
     seen, kept = [np.inf, -np.inf], []
     for table in parquet_tables(path):
         bad.first = start
-        batch = _batch(table, bad, ends)
+        batch = rows_of(table, bad, ends)
         first, last = np.searchsorted(chosen, (start, start + len(table)))
         kept.append(table.take(chosen[first:last] - start))
         rows, start = rows + len(batch), start + len(table)
@@ -68,9 +69,14 @@ def scan(path: Path, ends: RewardRange | None, bad: BadRows, seed: int, read: Re
     reward_range = ends or guessed_range(np.array(seen))
     if not names:
         check_counted_from_zero(np.resize(sorted(actions), rows if rows < SAMPLE else SAMPLE))
-    sample = _batch(pa.concat_tables(kept), BadRows(bad.file, total), reward_range)  # what is wrong has been said
+    sample = rows_of(pa.concat_tables(kept), BadRows(bad.file, total), reward_range)  # what is wrong has been said
     every, n_actions = tuple(sorted(names)), len(names) or max(actions) + 1
-    return Scanned(path, rows, reward_range, every, n_actions, _named_alike(sample, every, n_actions))
+    return Scanned(path, rows, reward_range, every, n_actions, named_alike(sample, every, n_actions))
+
+
+def sampled(total: int, seed: int) -> Ints:
+    """The rows of the sample, in order."""
+    return np.sort(np.random.default_rng(seed).permutation(total)[:SAMPLE]) if total > SAMPLE else np.arange(total)
 
 
 def batches(found: Scanned, bad: BadRows, read: Read | None = None) -> Iterator[Interactions]:
@@ -78,12 +84,12 @@ def batches(found: Scanned, bad: BadRows, read: Read | None = None) -> Iterator[
     start = 0
     for table in parquet_tables(found.path):
         bad.first, start = start, start + len(table)
-        yield _named_alike(_batch(table, bad, found.reward_range), found.action_names, found.n_actions)
+        yield named_alike(rows_of(table, bad, found.reward_range), found.action_names, found.n_actions)
         if read is not None:
             read(start, found.rows)
 
 
-def _batch(table: Any, bad: BadRows, ends: RewardRange | None) -> Interactions:
+def rows_of(table: Any, bad: BadRows, ends: RewardRange | None) -> Interactions:
     """Actions keep their own numbers or names."""
     if "context" in table.column_names or "actions" in table.column_names:
         raise InvalidInput(f"{bad.file}: found contexts as text or action sets, {_EXPECTED}")
@@ -101,7 +107,7 @@ def _whole(column: Any) -> bool:
     return bool(types.is_integer(column.type)) and column.null_count == 0
 
 
-def _named_alike(batch: Interactions, names: Names, n_actions: int) -> Interactions:
+def named_alike(batch: Interactions, names: Names, n_actions: int) -> Interactions:
     actions = renumbered(batch.actions, batch.action_names, names) if names else batch.actions
     return Interactions.trusted(
         batch.contexts, actions, batch.rewards, batch.propensities, batch.reward_range, n_actions,

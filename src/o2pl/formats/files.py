@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
@@ -87,33 +87,56 @@ def read_tables(path: Path, bad: BadRows) -> Iterator[Any]:
         raise InvalidInput(f"{path.name}: expected {_KINDS} ({error})") from None
 
 
-def parquet_tables(path: Path) -> Iterator[Any]:
-    """Of a file or a folder of them, some rows at a time; few of them are in memory at once."""
-    with extra("logs", "reading Parquet and CSV"):
-        import pyarrow as pa
-        from pyarrow import dataset
-    data = _dataset(path)
-    few = {"batch_size": _BATCH, "batch_readahead": 2, "fragment_readahead": 1}
-    for fragment in data.get_fragments():
+class Part(NamedTuple):
+    """Some rows of a Parquet file; it can be sent to another process."""
+
+    path: Path  # of the log
+    fragment: Any
+    schema: Any
+    start: int  # the number of its first row, in the log
+    rows: int
+
+
+def parquet_parts(path: Path, *, small: bool = False) -> list[Part]:
+    """Of a file or a folder of them, in order: its files; or, if they shall be small, their groups of rows."""
+    import pyarrow as pa
+
+    data, start, found = _dataset(path), 0, []
+    for file in data.get_fragments():
         try:
-            for batch in dataset.Scanner.from_fragment(fragment, schema=data.schema, **few).to_batches():
-                if batch.num_rows:
-                    yield pa.Table.from_batches([batch])
+            for fragment in file.split_by_row_group() if small else [file]:
+                rows = fragment.count_rows()
+                found.append(Part(path, fragment, data.schema, start, rows))
+                start += rows
         except (pa.ArrowException, OSError) as error:
-            raise _unreadable(path, fragment.path, error) from None
+            raise _unreadable(path, file.path, error) from None
+    return found
+
+
+def part_tables(part: Part) -> Iterator[Any]:
+    """A few rows at a time; few of them are in memory at once."""
+    import pyarrow as pa
+    from pyarrow import dataset
+
+    few = {"batch_size": _BATCH, "batch_readahead": 2, "fragment_readahead": 1}
+    try:
+        for batch in dataset.Scanner.from_fragment(part.fragment, schema=part.schema, **few).to_batches():
+            if batch.num_rows:
+                yield pa.Table.from_batches([batch])
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(part.path, part.fragment.path, error) from None
+
+
+def parquet_tables(path: Path) -> Iterator[Any]:
+    """Of a file or a folder of them, a few rows at a time."""
+    for part in parquet_parts(path):
+        yield from part_tables(part)
 
 
 def parquet_size(path: Path) -> tuple[int, int]:
     """Rows and columns, from what the files say of themselves."""
-    import pyarrow as pa
-
-    data, rows = _dataset(path), 0
-    for fragment in data.get_fragments():
-        try:
-            rows += fragment.count_rows()
-        except (pa.ArrowException, OSError) as error:
-            raise _unreadable(path, fragment.path, error) from None
-    return rows, len(data.schema)
+    parts = parquet_parts(path)
+    return sum(part.rows for part in parts), len(parts[0].schema) if parts else 0
 
 
 def _dataset(path: Path) -> Any:
