@@ -25,61 +25,66 @@ from o2pl.serving.entries import Answer
 from o2pl.serving.store import Store
 from o2pl.serving.writer import Writer
 
-KILLS = 50 if os.environ.get("O2PL_FAULTS") == "full" else 2
+KILLS = 50 if os.environ.get("O2PL_FAULTS") == "full" else 6
 SCRIPT = Path(__file__).with_name("writing_process.py")
 
 
 class Writing:
     """A process that writes, and what it has said so far."""
 
-    def __init__(self, database: str, name: str, *limit: str) -> None:
-        command = [sys.executable, str(SCRIPT), database, name, "seed", *limit]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def __init__(self, database: str, *limit: str) -> None:
+        command = [sys.executable, str(SCRIPT), database, *limit]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
         self.lines: list[str] = []
+
+    def run(self, name: str) -> None:
+        self.say(f"run {name}")
+        self.until(1, "pid")
 
     def until(self, n: int, word: str = "") -> None:
         """It has said so many lines more with this word."""
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            if line.endswith("\n"):  # the last one may be cut
-                self.lines.append(line.strip())
+            self.lines.append(line.strip())
             n -= word in line
             if n <= 0:
                 return
         raise AssertionError(f"it has ended: {self.lines[-5:]}")
 
-    def say(self, word: str) -> None:
+    def say(self, line: str) -> None:
         assert self.process.stdin is not None
-        self.process.stdin.write(word + "\n")
-        self.process.stdin.flush()
+        self.process.stdin.write(line + "\n")
 
     def kill(self) -> None:
-        self.process.send_signal(signal.SIGKILL)
-        self._rest()
+        """The one that writes."""
+        last = [line for line in self.lines if line.startswith("pid")][-1]
+        os.kill(int(last.split()[1]), signal.SIGKILL)
+        self.say("wait")
+        self.until(1, "dead")
 
     def stop(self) -> None:
+        """It writes what waits, and ends."""
         self.say("stop")
-        self._rest()
-        assert self.process.returncode == 0
-
-    def _rest(self) -> None:
         assert self.process.stdout is not None
-        self.lines += [line.strip() for line in self.process.stdout if line.endswith("\n")]
+        self.lines += [line.strip() for line in self.process.stdout]
+        assert self.process.wait() == 0
+
+    def close(self) -> None:
+        self.process.kill()
+        for pipe in (self.process.stdin, self.process.stdout):
+            with contextlib.suppress(BrokenPipeError):
+                if pipe is not None:
+                    pipe.close()
         self.process.wait()
-        self.process.stdout.close()
-        with contextlib.suppress(BrokenPipeError):
-            if self.process.stdin is not None:
-                self.process.stdin.close()
 
 
 @contextlib.contextmanager
-def writing(database: str, name: str, *limit: str) -> Iterator[Writing]:
-    made = Writing(database, name, *limit)
+def writing(database: str, *limit: str) -> Iterator[Writing]:
+    made = Writing(database, *limit)
     try:
         yield made
     finally:
-        if made.process.poll() is None:
-            made.kill()
+        made.close()
 
 
 def check(database: str, lines: list[str]) -> None:
@@ -112,22 +117,23 @@ def test_a_writer_is_killed(kind: str, request: pytest.FixtureRequest, tmp_path:
         server: Postgres = request.getfixturevalue("postgres")
         server.empty()
         database = server.url
-    generator, lines = random.Random(kind), []
-    for kill in range(KILLS):
-        with writing(database, f"run{kill}") as process:
-            process.until(generator.randrange(20, 400))
+    generator = random.Random(kind)
+    with writing(database) as process:
+        for kill in range(KILLS):
+            process.run(f"run{kill}")
+            process.until(generator.randrange(20, 120), "decision")
             time.sleep(generator.uniform(0, 0.02))
             process.kill()
-        lines += process.lines
-        check(database, lines)
+    check(database, process.lines)
 
 
 def test_postgresql_is_killed_under_load(postgres: Postgres) -> None:
     postgres.empty()
     generator = random.Random(0)
-    with writing(postgres.url, "run") as process:
-        for _ in range(KILLS):
-            process.until(generator.randrange(20, 300), "decision")
+    with writing(postgres.url) as process:
+        process.run("run")
+        for _ in range(KILLS // 3):
+            process.until(generator.randrange(20, 120), "decision")
             time.sleep(generator.uniform(0, 0.02))
             postgres.kill()
             process.until(3, "refused")
@@ -139,7 +145,8 @@ def test_postgresql_is_killed_under_load(postgres: Postgres) -> None:
 
 def test_the_disk_is_full_and_then_is_not(tmp_path: Path) -> None:
     database = str(tmp_path / "o2pl.sqlite")
-    with writing(database, "run", str(2_000_000)) as process:
+    with writing(database, str(2_000_000)) as process:
+        process.run("run")
         process.until(10, "decision")
         process.until(20, "refused")
         process.say("room")

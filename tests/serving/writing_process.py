@@ -1,10 +1,16 @@
 """A script: write entries to a store from several threads, and say of each that it was acknowledged.
 
-    python writing_process.py DATABASE NAME SEED [BYTES]
+    python writing_process.py DATABASE [BYTES]
 
-A line for each: `decision EVENT PROPENSITY`, `reward EVENT KEY VALUE`, or `refused`. NAME is part of the event ids.
-BYTES: files may not grow beyond; `room` on the standard input takes the limit away. It writes until it is killed, or
-told `stop`.
+A line for each: `decision EVENT PROPENSITY`, `reward EVENT KEY VALUE`, or `refused`. BYTES: files may not grow beyond.
+It does what the lines of its standard input say:
+
+    run NAME   start a process that writes; its first line is `pid N`. NAME is part of the event ids
+    room       the process may write as much as it likes from now on
+    stop       the process stops writing, and all is over
+    wait       say `dead` once it is
+
+Processes are forked here, since starting Python takes longer than killing it.
 """
 
 from __future__ import annotations
@@ -56,23 +62,47 @@ def say(line: str) -> None:
 
 one_at_a_time, stop_a_moment = threading.Lock(), threading.Event()
 
-if __name__ == "__main__":
-    database, name, seed, *limit = sys.argv[1:]
+
+def run(database: str, name: str, commands: int, limit: list[str]) -> None:
+    say(f"pid {os.getpid()}")
     store = Store.open(database)
     if limit:
         resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit[0]), resource.RLIM_INFINITY))
     writer, stop = Writer(store), threading.Event()
     threading.excepthook = lambda failed: (sys.excepthook(*failed[:3]), os._exit(1))  # type: ignore[func-returns-value]
-    threads = [threading.Thread(target=write, args=(writer, name, f"{seed}{k}", stop)) for k in range(THREADS)]
+    threads = [threading.Thread(target=write, args=(writer, name, str(k), stop)) for k in range(THREADS)]
     for thread in threads:
         thread.start()
-    for command in sys.stdin:
-        if command.strip() == "room":
-            resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-        else:
-            break
+    while os.read(commands, 1) == b"r":
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     stop.set()
     for thread in threads:
         thread.join()
     writer.stop()
     store.close()
+
+
+def main(database: str, *limit: str) -> None:
+    told, pid = -1, 0
+    while command := sys.stdin.readline().split():
+        if command[0] == "run":
+            commands, told = os.pipe()
+            pid = os.fork()
+            if pid == 0:
+                run(database, command[1], commands, list(limit))
+                sys.stdout.flush()
+                os._exit(0)
+        elif command[0] in ("room", "stop"):
+            os.write(told, command[0][:1].encode())
+        if command[0] == "stop":
+            break
+        if command[0] == "wait":
+            os.waitpid(pid, 0)
+            say("dead")
+    if command and command[0] == "stop":
+        _, status = os.waitpid(pid, 0)
+        sys.exit(status)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
