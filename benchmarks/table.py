@@ -17,6 +17,7 @@ from benchmarks import (
     policies,
     prices,
     rounds,
+    serving,
     sparse,
     startup,
     vw,
@@ -32,7 +33,7 @@ from o2pl.environments.response import RESPONSES
 DEFAULT, SPECIAL, MORE_LOOPS = "The default learner", "Special settings", "More loops from Python"
 SIMULATIONS, BATCHES, HISTORIES = "Whole simulations", "Batches", "Long histories"
 LOGS, LARGE, EVALUATION = "Logs", "Logs larger than memory", "Evaluation"
-STARTUP, MACHINE = "Start-up", "The machine"
+SERVING, STARTUP, MACHINE = "The service", "Start-up", "The machine"
 
 LONG = 20_000  # rounds of the default's loops
 LOOPS = ((4, 3, "≥ 4"), (20, 5, "≥ 4"), (64, 10, "≥ 4"))
@@ -41,6 +42,7 @@ REPLAYS = ((4, 3, "≥ 10"), (20, 5, "≥ 8"), (64, 10, "≥ 8"))
 RUNS = ((20, 5, 100_000), (64, 10, 30_000))
 VW_LOOP, AHEAD = "VW, Python loop", "VW, Python loop, text made beforehand"
 ACT = "`act` and `update` every round"
+REWARDS = "`o2pl serve`: durable reward calls"
 WORDS = "20 words of 100,000, K = 5, T = 5,000"
 TINY = {"rounds": 120, "repeats": 1}
 UNTAUGHT = {"learned": -1.0, **TINY}  # too few rounds to learn in
@@ -264,6 +266,20 @@ def _startup() -> Rows:
         yield name, Bench(STARTUP, what, "importing numpy", measure, bar, {"repeats": 1})
 
 
+def _serving() -> Rows:
+    """One server process with SQLite, `wrk` on the same machine. Each call is on disk before it is answered."""
+    rank = f"`o2pl serve`: durable rank calls, {serving.ACTIONS} actions of {serving.FEATURES} features"
+    minimal = "a minimal FastAPI app: parse, one row, the same group commit"
+    brief = {"seconds": 1.0, "repeats": 1, "learned": 20}
+    for name, what, bars in (("rank", rank, ("≥ .6", "value ≥ 1500")), ("reward", REWARDS, ("≥ .6", "value ≥ 2500"))):
+        measure = partial(serving.rate, name)
+        yield f"serve_{name}", Bench(SERVING, f"{what}: calls per second", minimal, measure, bars[0], brief)
+        held = "calls per second, held to a number"
+        yield f"serve_{name}_rate", Bench(SERVING, f"{what}: {held}", minimal, measure, bars[1], brief)
+    slow, what = partial(serving.slowest, "rank"), f"{rank}: 99 of 100 are answered within"
+    yield "serve_rank_p99", Bench(SERVING, what, minimal, slow, "value ≤ 20", brief)
+
+
 def _machine() -> Rows:
     what, tiny = "float32 matrix product, two threads", {"size": 64, "repeats": 1}
     yield "machine_sgemm", Bench(MACHINE, what, "one thread", machine.sgemm, "", tiny, machine.THREADS)
@@ -271,9 +287,12 @@ def _machine() -> Rows:
     yield "machine_copy", Bench(MACHINE, what, "one thread", machine.copy, "", tiny, machine.THREADS)
 
 
-GROUPS = (DEFAULT, SPECIAL, MORE_LOOPS, SIMULATIONS, BATCHES, HISTORIES, LOGS, LARGE, EVALUATION, STARTUP, MACHINE)
+GROUPS = (
+    DEFAULT, SPECIAL, MORE_LOOPS, SIMULATIONS, BATCHES, HISTORIES, LOGS, LARGE, EVALUATION, SERVING, STARTUP, MACHINE,
+)  # fmt: skip
 _PARTS = (
-    _default, _special, _more_loops, _simulations, _batches, _histories, _logs, _large, _evaluation, _startup, _machine,
+    _default, _special, _more_loops, _simulations, _batches, _histories, _logs, _large, _evaluation, _serving, _startup,
+    _machine,
 )  # fmt: skip
 BENCH: dict[str, Bench] = dict(
     sorted((row for part in _PARTS for row in part()), key=lambda row: GROUPS.index(row[1].group))

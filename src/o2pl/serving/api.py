@@ -1,8 +1,9 @@
-"""The application that a server runs: FastAPI with our front before it."""
+"""The application that a server runs: our front, and FastAPI behind it."""
 
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -24,13 +25,15 @@ _ABOUT = "Decisions that learn from their rewards: rank or decide, then say how 
 
 def make_app(
     service: Service, poll: float = 0.5, log_calls: bool = False, beside: Sequence[Callable[[], Awaitable[None]]] = ()
-) -> FastAPI:
+) -> Front:
     """poll: seconds between two looks for new models and settings. beside: runs until the server stops."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await service.refresh()
         tasks = [asyncio.ensure_future(each()) for each in (lambda: service.models.follow(poll), *beside)]
+        gc.collect()
+        gc.freeze()  # what is here now stays: it need not be looked through again and again
         service.ready = True
         yield
         service.ready = False
@@ -42,7 +45,6 @@ def make_app(
     app = FastAPI(
         title="o2pl", version=__version__, description=_ABOUT, lifespan=lifespan, docs_url=None, redoc_url=None
     )
-    app.add_middleware(Front, service=service, log_calls=log_calls)
     _add_operation(app, service)
     made: dict[str, Any] = {}
 
@@ -52,7 +54,7 @@ def make_app(
         return made
 
     app.openapi = openapi  # type: ignore[method-assign]  # as FastAPI's documentation has it
-    return app
+    return Front(app, service, log_calls)
 
 
 def _add_operation(app: FastAPI, service: Service) -> None:

@@ -93,7 +93,7 @@ def _run(
     app = make_app(service, log_calls=log_calls, beside=beside)
     config = uvicorn.Config(
         app, http="httptools", ws="none", lifespan="on", log_config=None, access_log=False, server_header=False,
-        timeout_graceful_shutdown=_DRAIN, timeout_keep_alive=60, backlog=2048,
+        timeout_graceful_shutdown=_DRAIN, timeout_keep_alive=60, backlog=2048, proxy_headers=False,
     )  # fmt: skip
     uvicorn.Server(config).run(sockets=[listening])
 

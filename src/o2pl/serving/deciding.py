@@ -56,6 +56,10 @@ def joined(objects: Sequence[Any], what: str) -> bytes:
 
 def action_text(action_id: str, objects: Sequence[Any]) -> bytes:
     """An action with its features; its id is one of them."""
+    if len(objects) == 1:
+        only = bytes(objects[0])
+        if only[:2] == b'{"':  # most often: one object that begins with a key
+            return b'{"id":%b,%b' % (_quoted(action_id), only[1:])
     features = joined(objects, "features of an action")
     return b'{"id":%b,%b}' % (_quoted(action_id), features) if features else b'{"id":%b}' % _quoted(action_id)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import secrets
+import random
 import time
 import uuid
 from collections.abc import Iterable, Sequence
@@ -74,7 +74,7 @@ Entry = DecisionRow | RewardRow | ActivationRow | tuple[DecisionRow, ...]
 
 def new_event_id() -> str:
     """A UUID (version 7): the time, then 74 random bits. Neighbours in time share pages of the index."""
-    milliseconds, chance = time.time_ns() // 1_000_000, secrets.randbits(74)
+    milliseconds, chance = time.time_ns() // 1_000_000, random.getrandbits(74)  # as unlike as of the system's, sooner
     number = (milliseconds << 80) | (7 << 76) | ((chance >> 62) << 64) | (2 << 62) | (chance & ((1 << 62) - 1))
     return str(uuid.UUID(int=number))
 

@@ -71,7 +71,7 @@ class Front:
             else:  # there are no sockets here
                 await send({"type": "websocket.close", "code": 1008})
             return
-        began = time.perf_counter()
+        began, limits = time.perf_counter(), self._service.guard.limits
         method, path = scope["method"], scope["path"]
         name, code, caller = "other", "BadRequest", None
         try:
@@ -87,13 +87,13 @@ class Front:
             route, event_id = self._table.find(method, path)
             if route is None:
                 scope["caller"] = caller
-                status = await self._pass_on(scope, receive, send)
+                body = b"" if method in ("GET", "HEAD") else await _body(receive, head.length, limits.body)
+                status = await self._pass_on(scope, body, receive, send)
                 self._done(name, method, path, status, began, caller)
                 return
             assert caller is not None  # our own routes are not among the open ones
             name, code = route.path, route.code
             self._service.guard.check_role(caller, route.role)
-            limits = self._service.guard.limits
             body = await _body(receive, head.length, limits.model if route.large else limits.body)
             reply = await route.handler(Call(self._service, caller.served, body, event_id))
         except Exception as error:
@@ -107,9 +107,16 @@ class Front:
         await _send(send, reply)
         self._done(name, method, path, reply.status, began, caller)
 
-    async def _pass_on(self, scope: Any, receive: Any, send: Any) -> int:
+    async def _pass_on(self, scope: Any, body: bytes, receive: Any, send: Any) -> int:
         """To what is behind; the status of its answer."""
-        status = 500
+        status, given = 500, False
+
+        async def read() -> Any:
+            nonlocal given
+            if given:
+                return await receive()
+            given = True
+            return {"type": "http.request", "body": body, "more_body": False}
 
         async def noted(message: Any) -> None:
             nonlocal status
@@ -117,7 +124,7 @@ class Front:
                 status = message["status"]
             await send(message)
 
-        await self._behind(scope, receive, noted)
+        await self._behind(scope, read, noted)
         return status
 
     def _done(self, name: str, method: str, path: str, status: int, began: float, caller: Caller | None) -> None:
