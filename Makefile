@@ -5,7 +5,7 @@ STAMP := .venv/.made
 DEMO := .venv-demo/.made
 PEERS := .venv-peers/.made
 
-.PHONY: demo test contracts check bench clean
+.PHONY: demo test contracts check docs bench clean
 
 demo: $(DEMO)
 	.venv-demo/bin/o2pl reproduce --quick --out out/demo
@@ -22,6 +22,11 @@ check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The site, under out/site; a warning, or something that a user can type and nobody documents, is an error.
+docs: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo out/site/index.html
 
 bench: $(STAMP) $(PEERS)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks

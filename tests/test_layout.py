@@ -41,6 +41,7 @@ ACROSS = {  # tests of more than one module
     "test_kernel_contracts.py": "every kernel",
     "test_saved_files.py": "every kind of learner",
     "serving/test_faults.py": "processes that are killed, disks that are full, files that go away",
+    "test_site.py": "the documents as a site",
     "learners/test_frames.py": "learners on frames and rows with names, end to end",
     "learners/test_hashed.py": "learners on dictionaries, end to end",
     "learners/rivals/test_rivals.py": "every rival",
