@@ -225,7 +225,7 @@ def reproduce(
             raise typer.Exit(INTERRUPTED) from None
         _say_found(sections, out)
         if quick:
-            typer.echo("this was the small size: many bars can only be met with --full")
+            typer.echo("this was the small size: what it cannot decide is undecided; --full decides")
     for unit, reason in failures:
         typer.echo(f"failed: {unit.id}: {reason}", err=True)
     if failures:
@@ -235,15 +235,25 @@ def reproduce(
 @app.command()
 def report(
     folder: Annotated[Path, typer.Argument(help="Where `o2pl reproduce` has put its rows.")],
+    to: Annotated[
+        Path | None, typer.Option(help="A folder for the report; the rows are copied there, in as few bytes as may be.")
+    ] = None,
+    readme: Annotated[
+        Path | None, typer.Option(help="A README whose lines between its markers are made again.")
+    ] = None,
 ) -> None:
     """Make the figures and the report again, from stored rows only."""
+    from o2pl.experiments import readme as readmes
     from o2pl.experiments import report as reports
     from o2pl.experiments import studies
 
     with _said_plainly():
         if not folder.is_dir():
             raise InvalidInput(f"folder: found no {str(folder)!r}, expected one that `o2pl reproduce` has filled")
-        _say_found(reports.build(folder, studies.STUDIES), folder)
+        sections = reports.publish(folder, to, studies.STUDIES) if to else reports.build(folder, studies.STUDIES)
+        if readme is not None:
+            readmes.update(readme, to or folder, studies.STUDIES)
+        _say_found(sections, to or folder)
 
 
 @app.command(
@@ -376,12 +386,14 @@ def warm_up_kernels() -> None:
 
 
 def _say_found(sections: Any, out: Path) -> None:
+    from o2pl.experiments.study import VERDICTS, figure_text
+
     for section in sections:
         typer.echo(section.study.title)
         for claim in section.claims:
-            typer.echo(f"  {claim.verdict:28s} {claim.claim} ({claim.measured:.4g}, bar {claim.bar})")
+            typer.echo(f"  {claim.verdict:42s} {claim.claim} ({figure_text(claim.measured)}, bar {claim.bar})")
     verdicts = [claim.verdict for section in sections for claim in section.claims]
-    counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in dict.fromkeys(verdicts))
+    counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS if verdict in verdicts)
     typer.echo(f"{len(verdicts)} claims: {counts}")
     typer.echo(f"report: {out / 'index.html'}")
 

@@ -54,5 +54,5 @@ def test_the_published_protocol_is_vw_off_the_shelf():
 
 
 def test_the_settings_in_the_documents_are_those_that_play():
-    shown = Path(__file__).parents[2] / "docs/reproduction/bakeoff/settings.json"
+    shown = Path(__file__).parents[2] / "docs/reproduction/bakeoff-settings.json"
     assert shown.read_bytes() == FROZEN.read_bytes()

@@ -71,7 +71,7 @@ def test_the_correction_takes_the_bias_out(chi: float) -> None:
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> Any:
     out: Path = tmp_path_factory.mktemp("dependence")
-    report = run(DEPENDENCE.experiment, Options("quick", rounds=25), out=out, engine=Local(1))
+    report = run(DEPENDENCE.experiment, Options("quick", rounds=5, seeds=range(5)), out=out, engine=Local(1))
     assert not report.failures
     return results(out, "dependence")
 
@@ -79,7 +79,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def test_a_tiny_run_has_claims_figures_and_a_table(rows: Any) -> None:
     claims = DEPENDENCE.claims(rows)
     assert len({claim.id for claim in claims}) == len(claims)
-    assert all(claim.experiment == "dependence" and np.isfinite(claim.measured) for claim in claims)
+    assert all(claim.experiment == "dependence" and np.isfinite(claim.measured.value) for claim in claims)
     assert [row["n"] for row in DEPENDENCE.table(rows)] == [str(n) for n in module.LOG_SIZES]
     assert set(DEPENDENCE.figures(rows)) == {"dependence"}
     means = {
@@ -108,8 +108,9 @@ def test_verdicts_follow_the_rows(rows: Any) -> None:
     def verdict(table: Any, name: str) -> str:
         return next(claim.verdict for claim in DEPENDENCE.claims(table) if claim.id == f"dependence/{name}")
 
-    for name, n in (("ratio-n150", 300), ("ratio-n70", 70), ("literal-n50", 50)):
-        assert verdict(scaled("svp", n, 100.0), name) == "not reproduced"
-        assert verdict(scaled("svp", None, 0.01), name) == "reproduced"
-    assert verdict(scaled("svp-corrected", 200, 100.0), "corrected-every-n") == "not reproduced"
-    assert verdict(scaled("svp-corrected", None, 0.01), "corrected-every-n") == "reproduced under conditions"
+    for name, n in (("ratio-n150", 310), ("ratio-n70", 70), ("literal-n50", 50)):
+        assert verdict(scaled("svp", n, 100.0), name) == "does not hold"
+        assert verdict(scaled("svp", None, 0.01), name) == "holds as stated"
+    assert verdict(scaled("svp", 70, 100.0), "every-n") == "does not hold"
+    assert verdict(scaled("svp-corrected", 210, 100.0), "corrected-every-n") == "our own question: no"
+    assert verdict(scaled("svp-corrected", None, 0.01), "corrected-every-n") == "our own question: yes"

@@ -27,12 +27,14 @@ def rows_of(off: dict[str, float], largest: float = 0.7) -> pa.Table:
 
 
 def verdicts(rows: pa.Table) -> dict[str, bool]:
-    return {claim.id.partition("/")[2]: claim.met for claim in DEPLOYED.claims(rows)}
+    return {claim.id.partition("/")[2]: claim.outcome == "met" for claim in DEPLOYED.claims(rows)}
 
 
 def test_verdicts_follow_the_rows() -> None:
     fine = rows_of({})
-    assert verdicts(fine) == {"open-bandit-covered": True, "open-bandit-dr-not-worse": True, "one-row-flagged": True}
+    assert verdicts(fine) == {"open-bandit-covered": False, "open-bandit-dr-not-worse": True, "one-row-flagged": True}
+    (covered, *_) = DEPLOYED.claims(fine)
+    assert (covered.measured.value, covered.verdict) == (1.0, "our own question: undecided")  # six logs cannot tell
     assert deviations(fine, OBD, "dr") == pytest.approx([0.5] * 6)
     worse = verdicts(rows_of({"dr": 0.003}))
     assert not worse["open-bandit-covered"]

@@ -77,22 +77,26 @@ def test_a_unit_with_other_settings_is_refused():
         OFFLINE_SYNTHETIC.experiment.run(changed)
 
 
-def test_leads_are_against_the_best_rival_and_less_two_standard_errors():
-    rows = rows_of(OFFLINE_SYNTHETIC, {"o2pl": 0.7, "dr": 0.6, "ipw-csc": 0.65, "dr@logistic": 0.69}, seeds=3)
+def test_leads_are_paired_and_against_the_best_rival():
+    rows = rows_of(OFFLINE_SYNTHETIC, {"o2pl": 0.7, "dr": 0.6, "ipw-csc": 0.65, "dr@logistic": 0.69}, seeds=6)
     values = np.asarray(rows["value"]).copy()
     chosen = (np.asarray(rows["learner"]) == "o2pl") & (np.asarray(rows["world"]) == "weak-overlap")
-    values[chosen] += [0.0, 0.03, 0.06]
+    values[chosen] += np.tile([0.0, 0.03, 0.06], 2)
     rows = rows.set_column(rows.column_names.index("value"), "value", pa.array(values))
-    leads = offline.margins(rows, "o2pl", ["dr", "ipw-csc"])
-    assert leads["logistic"] == pytest.approx([0.01] * 3)  # against DR there, IPW-CSC elsewhere
-    assert leads["weak-overlap"] == pytest.approx([0.05, 0.08, 0.11])
-    assert offline.lowest(leads, ["weak-overlap"]) == pytest.approx(0.08 - 2 * 0.03 / np.sqrt(3))
-    assert offline.lowest(leads) == pytest.approx(0.01)
-    by_seed = [(0.01 + 0.05 + 0.05 + weak) / 4 for weak in (0.05, 0.08, 0.11)]
-    error = np.std(by_seed, ddof=1) / np.sqrt(3)
-    assert offline.on_average(leads) == pytest.approx(np.mean(by_seed) - 2 * error)
+    leads = offline.leads(rows, "o2pl", ["dr", "ipw-csc"])
+    assert leads["logistic"].mean(axis=0) == pytest.approx([0.01, 0.05])
+    assert leads["weak-overlap"][:, 1] == pytest.approx([0.05, 0.08, 0.11] * 2)
+    weak = offline.smallest_lead(leads, ["weak-overlap"])
+    assert weak.value == pytest.approx(0.08)
+    error = 2.57 * np.std([0.05, 0.08, 0.11] * 2, ddof=1) / np.sqrt(6)  # Student's t of five degrees
+    assert weak.low == pytest.approx(0.08 - error, abs=0.25 * error)
+    everywhere = offline.smallest_lead(leads)
+    assert (everywhere.value, everywhere.low) == pytest.approx((0.01, 0.01))  # sure, as all seeds agree there
+    assert offline.lead_on_average(leads).value == pytest.approx((0.01 + 0.05 + 0.05 + 0.08) / 4)
+    extra = offline.extra_lead(leads, "weak-overlap", ["logistic", "linear-bernoulli"])
+    assert extra.value == pytest.approx(0.08 - (0.01 + 0.05) / 2)
     with pytest.raises(InvalidInput, match="rows: found none of dr on logistic"):
-        offline.margins(rows.filter(np.asarray(rows["learner"]) != "dr"), "o2pl", ["dr"])
+        offline.leads(rows.filter(np.asarray(rows["learner"]) != "dr"), "o2pl", ["dr"])
 
 
 @each_study
@@ -103,7 +107,7 @@ def test_a_tiny_run_makes_claims_figures_and_a_table(study: Study, tmp_path: Pat
     rows = results(tmp_path, name)
     claims = study.claims(rows)
     assert len({claim.id for claim in claims}) == len(claims)
-    assert all(claim.experiment == name and np.isfinite(claim.measured) for claim in claims)
+    assert all(claim.experiment == name and np.isfinite(claim.measured.value) for claim in claims)
     assert (np.asarray(rows["value"]) <= np.asarray(rows["oracle"]) + 1e-12).all()
     (figure,) = study.figures(rows).values()
     assert len(figure.axes) == 4

@@ -17,7 +17,7 @@ from o2pl.experiments.overlap_price import OVERLAP_PRICE, SETTINGS, error, lost,
 
 def rows_of(reward: dict[str, float], far: dict[str, float]) -> pa.Table:
     made: list[dict[str, Any]] = []
-    for world, level in (("a", 0.4), ("b", 0.5)):
+    for world, level in zip("abcde", (0.4, 0.5, 0.6, 0.4, 0.5), strict=True):
         for name in SETTINGS:
             values = {
                 "reward": level + reward.get(name, 0.0),
@@ -33,7 +33,7 @@ def rows_of(reward: dict[str, float], far: dict[str, float]) -> pa.Table:
 
 
 def verdicts(rows: pa.Table) -> dict[str, bool]:
-    return {claim.id.partition("/")[2]: claim.met for claim in OVERLAP_PRICE.claims(rows)}
+    return {claim.id.partition("/")[2]: claim.outcome == "met" for claim in OVERLAP_PRICE.claims(rows)}
 
 
 def test_verdicts_follow_the_rows() -> None:
@@ -68,7 +68,7 @@ def test_without_a_folder_the_embedded_sets_play() -> None:
 
 def test_the_guide_has_the_table_of_the_stored_rows() -> None:
     docs = Path(__file__).parents[2] / "docs"
-    rows = pq.read_table(docs / "reproduction" / "overlap-price" / "overlap-price.parquet")
+    rows = pq.read_table(docs / "reproduction" / "overlap-price.parquet")
     shown = OVERLAP_PRICE.table(rows)
     lines = [tuple(shown[0]), ("---",) * len(shown[0]), *(tuple(row.values()) for row in shown)]
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,18 +14,19 @@ from o2pl.experiments.safe_improvement import EXPERIMENT, LEARNERS, LOGGERS
 from o2pl.experiments.safe_improvement_study import SAFE_IMPROVEMENT, ResultRows, mean_interval
 
 
-def rows_of(values: dict[str, float], sets: int = 8, lower: float = 0.0, spread: float = 0.0) -> pa.Table:
+def rows_of(values: dict[str, float], sets: int = 12, lower: float = 0.0, spread: float = 0.0) -> pa.Table:
     """Rows as a run would write them: incumbents are worth .5, learners `values` (or .5); sets differ by `spread`."""
     made = []
     for place in range(sets):
         for logger in LOGGERS:
             for learner in LEARNERS:
-                for n in (300, 1000):
+                for n, seed in product((300, 1000), range(8)):
                     value = values.get(f"{learner}@{logger}", values.get(learner, 0.5))
                     value += spread * (place - (sets - 1) / 2) * (learner == "safe")
                     made.append(
-                        {"learner": learner, "logger": logger, "set": f"s{place}", "n": n, "seed": 0, "value": value}
+                        {"learner": learner, "logger": logger, "set": f"s{place:02d}", "n": n, "value": value}
                         | {
+                            "seed": seed,
                             "incumbent": 0.5,
                             "incumbent_greedy": 0.54,
                             "learned": value,
@@ -36,15 +38,15 @@ def rows_of(values: dict[str, float], sets: int = 8, lower: float = 0.0, spread:
 
 
 def verdicts(rows: Any) -> dict[str, bool]:
-    return {claim.id.partition("/")[2]: claim.met for claim in SAFE_IMPROVEMENT.claims(rows)}
+    return {claim.id.partition("/")[2]: claim.outcome == "met" for claim in SAFE_IMPROVEMENT.claims(rows)}
 
 
 def test_intervals_and_gaps_are_over_sets():
     rows = ResultRows(rows_of({"safe": 0.6, "plain": 0.55}, spread=0.01))
     gaps = rows.by_set("safe", ["good"], [300, 1000], "plain")
-    assert gaps == pytest.approx([0.05 + 0.01 * (place - 3.5) for place in range(8)])
+    assert gaps == pytest.approx([0.05 + 0.01 * (place - 5.5) for place in range(12)])
     found = mean_interval(gaps)
-    error = 0.01 * np.std(np.arange(8)) / np.sqrt(8)
+    error = 0.01 * np.std(np.arange(12)) / np.sqrt(12)
     assert found.mean == pytest.approx(0.05)
     assert found.low == pytest.approx(0.05 - 1.96 * error, abs=0.002)
     assert found.high == pytest.approx(0.05 + 1.96 * error, abs=0.002)
@@ -69,7 +71,7 @@ def test_verdicts_follow_the_rows():
     assert not verdicts(rows_of({"safe": 0.6}, lower=0.11))["bound"]
     assert not verdicts(rows_of({"safe": 0.6, "lcb-guarded": 0.61}))["lcb-guarded"]
     uncertain = verdicts(rows_of({"safe": 0.505}, spread=0.01))
-    assert not uncertain["lcb"]  # .005 ahead, with an interval of ± .016
+    assert not uncertain["lcb"]  # .005 ahead, with an interval of ± .02
 
 
 def test_tiny_units_make_claims_figures_and_a_table(monkeypatch: pytest.MonkeyPatch):

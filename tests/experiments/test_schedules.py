@@ -43,7 +43,7 @@ def played(gap: dict[str, float], seeds: int = 8) -> pa.Table:
 
 
 def verdicts(claims: Any) -> dict[str, bool]:
-    return {claim.id.partition("/")[2]: claim.met for claim in claims}
+    return {claim.id.partition("/")[2]: claim.outcome == "met" for claim in claims}
 
 
 def test_gaps_are_paired_and_a_round() -> None:
@@ -58,13 +58,13 @@ def test_gaps_are_paired_and_a_round() -> None:
 
 def test_verdicts_follow_the_rows() -> None:
     close = verdicts(SCHEDULES_STUDY.claims(played({"near-exact": 0.004, "geometric": 0.006})))
-    assert all(close[f"near-exact-{world}"] and close[f"near-exact-{world}-upper"] for world in COMPARED)
+    assert all(close[f"near-exact-{world}"] for world in COMPARED)
     assert not any(close[f"geometric-{world}"] for world in COMPARED)
     far = verdicts(SCHEDULES_STUDY.claims(played({"near-exact": 0.006})))
     assert not any(met for name, met in far.items() if name.startswith("near-exact"))
 
 
-def test_an_uncertain_gap_is_within_the_bar_but_not_surely() -> None:
+def test_an_uncertain_gap_is_undecided() -> None:
     world, jumps = next(iter(COMPARED)), [0.0, 0.0, 0.0, 0.4, 0.4, 0.4]  # mean gap .2 / 50 = .004
     rows = table_of(
         [
@@ -74,24 +74,23 @@ def test_an_uncertain_gap_is_within_the_bar_but_not_surely() -> None:
             for learner in module.LABELS
         ]
     )
-    found = verdicts(SCHEDULES_STUDY.claims(rows))
-    assert found[f"near-exact-{world}"]
-    assert not found[f"near-exact-{world}-upper"]
+    found = {claim.id: claim for claim in SCHEDULES_STUDY.claims(rows)}[f"schedules/near-exact-{world}"]
+    assert found.measured.value == pytest.approx(0.004)
+    assert found.verdict == "our own question: undecided"
 
 
 @pytest.mark.parametrize(("power", "met"), [(0.8, True), (1.05, True), (1.15, False), (2.0, False)])
 def test_the_exponent_is_that_of_the_cost(power: float, met: bool) -> None:
-    """Medians of three seeds: one run that took ten times as long changes nothing."""
     units = []
     for length, share in LENGTHS.items():
         for learner in LONG:
-            for seed in range(3):
-                t, slow = 1000 * share, 10.0 if seed == 2 and length == "short" else 1.0
+            for seed in range(5):
+                t, slow = 1000 * share, 1.0 + seed / 10
                 spent = {"cpu_seconds": [slow * t**power], "solves": [5], "evaluations": [40], "mean_reward": [0.5]}
                 units.append((length, learner, seed, {"round": [int(t)], **spent}))
     claims = COSTS_STUDY.claims(table_of(units))
-    assert [claim.measured for claim in claims] == pytest.approx([power] * len(LONG), abs=1e-6)
-    assert [claim.met for claim in claims] == [met] * len(LONG)
+    assert [claim.measured.value for claim in claims] == pytest.approx([power] * len(LONG), abs=1e-6)
+    assert [claim.outcome == "met" for claim in claims] == [met] * len(LONG)
 
 
 def test_units_last_as_their_worlds_say_and_share_their_rounds() -> None:
@@ -125,7 +124,7 @@ def test_a_tiny_run_has_claims_figures_and_a_table(out: Path) -> None:
         name = study.experiment.name
         rows = results(out, name)
         claims = study.claims(rows)
-        assert all(claim.experiment == name and np.isfinite(claim.measured) for claim in claims)
+        assert all(claim.experiment == name and np.isfinite(claim.measured.value) for claim in claims)
         assert len(study.table(rows)) == lines
         assert len(study.figures(rows)) == 1
     counted = results(out, "schedule-costs")

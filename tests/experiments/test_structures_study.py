@@ -15,15 +15,22 @@ from o2pl.experiments.structures_study import LABELS, LOGISTIC, RIDGE, STRUCTURE
 
 
 def verdicts(rows: pa.Table) -> dict[str, bool]:
-    return {claim.id.partition("/")[2]: claim.met for claim in STRUCTURES_STUDY.claims(rows)}
+    return {claim.id.partition("/")[2]: claim.outcome == "met" for claim in STRUCTURES_STUDY.claims(rows)}
 
 
 def measured(rows: pa.Table) -> dict[str, float]:
-    return {claim.id.partition("/")[2]: claim.measured for claim in STRUCTURES_STUDY.claims(rows)}
+    return {claim.id.partition("/")[2]: claim.measured.value for claim in STRUCTURES_STUDY.claims(rows)}
 
 
 def some(share: float, otherwise: float, sets: int) -> Any:
     return np.where(np.arange(SETS) < sets, share, otherwise)
+
+
+def more_runs(rows: pa.Table) -> pa.Table:
+    """The same again as other seeds, four times: so many runs without a false change that there are hardly any."""
+    place = rows.schema.get_field_index("seed")
+    seeds = np.asarray(rows["seed"])
+    return pa.concat_tables([rows.set_column(place, "seed", pa.array(seeds + 10 * more)) for more in range(5)])
 
 
 def test_everyone_has_a_label():
@@ -31,9 +38,10 @@ def test_everyone_has_a_label():
 
 
 def test_all_bars_can_be_met():
-    found = verdicts(rows_of({}))
+    found = verdicts(more_runs(rows_of({})))
     assert len(found) == 5 + 7 + 3 + 5 + 1 + 1
-    assert all(found.values()), found
+    few = {f"one-hot-{rival}-wins" for rival in (LOGISTIC, RIDGE)}  # 14 wins of 14 sets may be luck
+    assert {name for name, met in found.items() if not met} == few
 
 
 def test_one_hot_bars():
@@ -42,9 +50,8 @@ def test_one_hot_bars():
     assert not verdicts(low)["one-hot-mean"]
     close = verdicts(rows_of({("one-hot", LOGISTIC): some(0.95, 0.8, 3)}))  # 11 wins, 3 losses
     assert not close[f"one-hot-{LOGISTIC}-wins"]
-    assert close[f"one-hot-{RIDGE}-wins"]
     behind = verdicts(rows_of({("one-hot", RIDGE): 0.95}))
-    assert not behind[f"one-hot-{RIDGE}-wilcoxon"]  # a small p on the wrong side
+    assert not behind[f"one-hot-{RIDGE}-ahead"]  # sure, on the wrong side
 
 
 def test_the_best_rival_of_a_structure_decides():
@@ -54,7 +61,7 @@ def test_the_best_rival_of_a_structure_decides():
     assert not found["share-rare"]
     assert found["share-noisy"]  # within .005: -.00375
     assert measured(rows)["share-costs"] == pytest.approx(0.0, abs=1e-9)
-    assert found["share-mean-wilcoxon"]
+    assert found["share-mean"]
     (claim,) = [each for each in STRUCTURES_STUDY.claims(rows) if each.id == "structures/share-rare"]
     assert LABELS["fastcb"] in claim.claim
 
@@ -62,7 +69,7 @@ def test_the_best_rival_of_a_structure_decides():
 def test_the_mean_over_structures_is_tested_over_sets():
     even = {(structure, "linucb"): some(1.0, 0.8, SETS // 2) for structure in STRUCTURES}
     found = verdicts(rows_of(even))
-    assert not found["share-mean-wilcoxon"]
+    assert not found["share-mean"]
 
 
 def test_bars_of_synthetic_worlds():
@@ -82,7 +89,7 @@ def test_bars_of_change():
     assert measured(lost)["unchanged-drift"] == pytest.approx(0.25 * 0.012)  # over all rounds
     assert not verdicts(lost)["unchanged-drift"]
     assert not verdicts(lost)["unchanged-one-hot"]
-    assert measured(rows_of({}, changes=1))["false-changes"] == pytest.approx(200)
+    assert measured(rows_of({}, changes=1))["false-changes"] == 1
     unknown = verdicts(rows_of({}, left_out=("bandit-fixed",), changes=-1))
     assert not {"false-changes", "unchanged-drift", "unchanged-one-hot"} & set(unknown)
 

@@ -7,16 +7,29 @@ from typing import Any
 import numpy as np
 from toy_experiment import TOY
 
-from o2pl.experiments.study import Claim, Study, at_least, at_most
+from o2pl.experiments.intervals import Estimate, exact, mean
+from o2pl.experiments.study import Claim, Effect, Study, above, at_least, at_most
 
 
 def claims(rows: Any) -> list[Claim]:
-    largest = float(np.nanmax(np.asarray(rows["value"])))
+    values = np.asarray(rows["value"])
+    largest = float(np.nanmax(values))
+    ours = "seeds & all"
     return [
-        Claim("toy/large", "Squares add up <to much>.", 200_000.0, *at_least(largest, 1000)),
-        Claim("toy/set", "With a setting of ours.", None, *at_least(largest, 1000), conditions="seeds & all"),
-        Claim("toy/small", "They stay small.", "tiny", *at_most(largest, 1)),
-        Claim("toy/nothing", "Not a number.", None, *at_most(np.nan, 1)),
+        Claim("toy/large", "Squares add up <to much>.", exact(largest), at_least(1000), "paper", "200000"),
+        Claim(
+            "toy/set",
+            "With a setting of ours.",
+            exact(largest),
+            at_least(1000),
+            "recipe",
+            literal=exact(0),
+            conditions=ours,
+        ),
+        Claim("toy/weak", "They hardly grow.", exact(largest), above(0), "paper", effect=Effect(1e9), conditions=ours),
+        Claim("toy/small", "They stay small.", exact(largest), at_most(1), "paper", "tiny"),
+        Claim("toy/nothing", "Not a number.", Estimate(np.nan, np.nan, np.nan, "none"), at_most(1), "paper"),
+        Claim("toy/few", "On average they are above 0.", mean(values[-1:]), above(0, "our prototype's number"), "own"),
     ]
 
 
@@ -28,6 +41,8 @@ def pictures(rows: Any) -> dict[str, Any]:
     return {"values": figure}
 
 
-STUDY = Study(
-    TOY, "A toy & its sums", "Sums grow.", "Nothing open.", claims, pictures, lambda rows: [{"rows": str(len(rows))}]
-)
+def table(rows: Any) -> list[dict[str, str]]:
+    return [{"rows": str(len(rows))}]
+
+
+STUDY = Study(TOY, "A toy & its sums", "Sums grow.", "Nothing open.", claims, pictures, table, headline="toy/large")

@@ -17,7 +17,8 @@ from o2pl.errors import InvalidInput
 from o2pl.experiments.description import OF_THE_RUN, described
 from o2pl.experiments.experiment import Cell, Columns, Unit
 from o2pl.experiments.figures import STYLES
-from o2pl.experiments.study import Claim
+from o2pl.experiments.intervals import Estimate, least, of_means
+from o2pl.experiments.study import Claim, Whose, above
 from o2pl.experiments.summary import final_values, mean_and_error
 from o2pl.learners import O2PL
 from o2pl.learners.rivals import OFFLINE_RIVALS, MakeLearner, seeded, seedless
@@ -177,36 +178,51 @@ def worlds_of(rows: Table) -> list[str]:
     return list(dict.fromkeys(rows["world"].to_pylist()))
 
 
-def margins(rows: Table, learner: str, rivals: Iterable[str], column: str = "value") -> dict[str, Floats]:
-    """World -> the learner's `column` less the value of the best rival (by its mean), seed by seed."""
+def leads(rows: Table, learner: str, rivals: Sequence[str], column: str = "value") -> dict[str, Floats]:
+    """World -> the learner's `column` less the value of each rival, seed by seed, [seeds, rivals]."""
     own, theirs = final_values(rows, column), final_values(rows, "value")
     found: dict[str, Floats] = {}
     for world in worlds_of(rows):
         for each in (learner, *rivals):
             if (world, each) not in own:
                 raise InvalidInput(f"rows: found none of {each} on {world}, expected all of {[learner, *rivals]}")
-        best = max((theirs[world, rival] for rival in rivals), key=lambda values: float(values.mean()))
-        found[world] = own[world, learner] - best
+        found[world] = np.column_stack([own[world, learner] - theirs[world, rival] for rival in rivals])
     return found
 
 
-def lowest(differences: Mapping[str, Floats], worlds: Iterable[str] | None = None) -> float:
-    """The smallest over worlds of mean difference less two standard errors: above 0, the lead is no luck anywhere."""
-    chosen = differences if worlds is None else {world: differences[world] for world in worlds}
-    return min(float(mean - 2 * np.nan_to_num(error)) for mean, error in map(mean_and_error, chosen.values()))
+def smallest_lead(differences: Mapping[str, Floats], worlds: Iterable[str] | None = None) -> Estimate:
+    """The smallest mean lead over worlds and rivals: above 0, it is the best everywhere."""
+    chosen = [differences[world] for world in (differences if worlds is None else worlds)]
+    return least(lambda *means: np.concatenate(means, axis=1), *chosen)
 
 
-def on_average(differences: Mapping[str, Floats]) -> float:
-    """The mean over worlds and seeds less two standard errors over seeds."""
-    mean, error = mean_and_error(np.mean(list(differences.values()), axis=0))
-    return float(mean - 2 * np.nan_to_num(error))
+def lead_on_average(differences: Mapping[str, Floats]) -> Estimate:
+    """The mean over worlds of the lead over the best rival of each."""
+    return of_means(lambda *means: np.mean([each.min(axis=1) for each in means], axis=0), *differences.values())
+
+
+def extra_lead(differences: Mapping[str, Floats], world: str, elsewhere: Sequence[str]) -> Estimate:
+    """By how much the lead over the best rival is larger in one world than on average in others."""
+
+    def figure(here: Floats, *others: Floats) -> Floats:
+        return np.asarray(here.min(axis=1) - np.mean([each.min(axis=1) for each in others], axis=0))
+
+    return of_means(figure, differences[world], *(differences[each] for each in elsewhere))
 
 
 def ahead(
-    key: str, claim: str, measured: float, conditions: str, *, paper: str | None = None, than: float = 0.0
+    key: str,
+    claim: str,
+    measured: Estimate,
+    whose: Whose,
+    conditions: str = "",
+    *,
+    paper: str | None = None,
+    literal: Estimate | None = None,
+    than: float = 0.0,
 ) -> Claim:
     """A claim that wants a difference above `than`."""
-    return Claim(key, claim, paper, float(measured), f"> {than:g}", bool(measured > than), conditions)
+    return Claim(key, claim, measured, above(than), whose, paper, literal=literal, conditions=conditions)
 
 
 def table(rows: Table) -> Sequence[Mapping[str, str]]:

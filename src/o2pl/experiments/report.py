@@ -1,37 +1,43 @@
-"""The report of a reproduction, from stored rows only: one page that works offline, `summary.json`, `claims.md`."""
+"""The report of a reproduction, from stored rows only: one page that works offline, `summary.json`, `claims.md`.
+
+out/wheel.parquet   the rows of a study
+out/made.json       when, at which size and on what the rows of each study were made
+out/summary.json    claims, verdicts and tables; of a study without rows, those that it held before are kept
+"""
 
 from __future__ import annotations
 
-import base64
-import html
 import json
 import math
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from o2pl.experiments import figures
-from o2pl.experiments.store import results, write_whole
-from o2pl.experiments.study import Claim, Study
+from o2pl.errors import InvalidInput
+from o2pl.experiments import figures, report_markdown, report_page
+from o2pl.experiments.intervals import LEVEL, Estimate
+from o2pl.experiments.store import copy_compactly, results, write_whole
+from o2pl.experiments.study import VERDICTS, Bar, Claim, Effect, Study
 from o2pl.extras import require_extra
-
-VERDICT_MARKS = {  # a sign, and the words that go with it where there is room
-    "reproduced": ("✓", "reproduced"),
-    "reproduced under conditions": ("(✓)", "under conditions"),
-    "not reproduced": ("✗", "not reproduced"),
-}
 
 
 @dataclass(frozen=True)
 class Section:
-    """A study as its rows have it."""
+    """A study as its rows have it; or, without rows, as an earlier summary had it."""
 
     study: Study
     claims: Sequence[Claim]
     pictures: Mapping[str, Path]  # figure's name -> PNG
     table: Sequence[Mapping[str, str]]
+    made: Mapping[str, Any]  # size, date, version, machine, number of seeds, a note
+    has_rows: bool = True
+
+    @property
+    def name(self) -> str:
+        return self.study.experiment.name
 
 
 def build(out: str | os.PathLike[str], studies: Sequence[Study]) -> list[Section]:
@@ -39,211 +45,160 @@ def build(out: str | os.PathLike[str], studies: Sequence[Study]) -> list[Section
     require_extra("experiments", "making the report")
     folder = Path(out)
     (folder / "figures").mkdir(parents=True, exist_ok=True)
-    sections, seeds = [], []
+    made, before = read_made(folder), _before(folder)
+    sections = []
     for study in studies:
-        if not (folder / f"{study.experiment.name}.parquet").exists():
-            continue
-        rows = results(folder, study.experiment.name)
-        seeds.append(f"{study.experiment.name} {len(rows['seed'].unique())}")
-        pictures = {
-            name: figures.save_figure(figure, folder / "figures" / f"{study.experiment.name}-{name}")[0]
-            for name, figure in study.figures(rows).items()
-        }
-        sections.append(Section(study, study.claims(rows), pictures, study.table(rows)))
-    made = folder / "made.json"
-    about = (json.loads(made.read_text()) if made.exists() else {}) | {"seeds": ", ".join(seeds)}
-    _write_text(folder / "summary.json", json.dumps(summary_json(sections, about), indent=2, ensure_ascii=False) + "\n")
-    _write_text(folder / "index.html", page(sections, about))
-    _write_text(folder / "claims.md", markdown(sections, about))
+        name = study.experiment.name
+        about = {key: value for key, value in made.get(name, {}).items() if key != "seeds"}
+        if (folder / f"{name}.parquet").exists():
+            sections.append(_section(study, folder, about))
+        elif any(claim["experiment"] == name for claim in before["claims"]):
+            longer = tuple(
+                f"{each.experiment.name}-" for each in studies if each.experiment.name.startswith(f"{name}-")
+            )
+            sections.append(_kept(study, folder, before, longer))
+    summary = json.dumps(summary_json(sections), indent=1, ensure_ascii=False) + "\n"
+    _write_text(folder / "summary.json", summary)
+    _write_text(folder / "index.html", report_page.page(sections))
+    _write_text(folder / "claims.md", report_markdown.markdown(sections))
     return sections
+
+
+def publish(out: str | os.PathLike[str], folder: str | os.PathLike[str], studies: Sequence[Study]) -> list[Section]:
+    """Copy the rows of `out` to `folder`, compactly, and make the report there; other studies stay as they are."""
+    source, target = Path(out), Path(folder)
+    here = [study.experiment.name for study in studies if (source / f"{study.experiment.name}.parquet").exists()]
+    if not here:
+        raise InvalidInput(f"{source}: found the rows of no study, expected those of `o2pl reproduce --out {source}`")
+    target.mkdir(parents=True, exist_ok=True)
+    made, theirs = read_made(target), read_made(source)
+    for name in here:
+        copy_compactly(source / f"{name}.parquet", target / f"{name}.parquet")
+        made[name] = theirs.get(name, {})
+    write_made(target, made)
+    return build(target, studies)
+
+
+def _section(study: Study, folder: Path, about: Mapping[str, Any]) -> Section:
+    name = study.experiment.name
+    rows = results(folder, name)
+    pictures = {
+        key: figures.save_figure(figure, folder / "figures" / f"{name}-{key}")[0]
+        for key, figure in study.figures(rows).items()
+    }
+    made = {**about, "seeds": len(rows["seed"].unique())}
+    return Section(study, study.claims(rows), pictures, study.table(rows), made)
+
+
+def _kept(study: Study, folder: Path, before: Mapping[str, Any], longer: tuple[str, ...]) -> Section:
+    """`longer`: how the figures of studies begin whose names begin with this one's."""
+    name = study.experiment.name
+    claims = [claim_of(claim) for claim in before["claims"] if claim["experiment"] == name]
+    found = sorted((folder / "figures").glob(f"{name}-*.png"))
+    pictures = {path.stem.removeprefix(f"{name}-"): path for path in found if not path.stem.startswith(longer)}
+    table = before.get("tables", {}).get(name, [])
+    return Section(study, claims, pictures, table, before.get("made", {}).get(name, {}), has_rows=False)
+
+
+# -- made.json
+
+
+def read_made(folder: Path) -> dict[str, dict[str, Any]]:
+    """Study -> when, at which size and on what its rows were made."""
+    path = folder / "made.json"
+    made: dict[str, dict[str, Any]] = json.loads(path.read_text()) if path.exists() else {}
+    return made
+
+
+def write_made(folder: Path, made: Mapping[str, Mapping[str, Any]]) -> None:
+    _write_text(folder / "made.json", json.dumps(made, indent=1, ensure_ascii=False) + "\n")
 
 
 def _write_text(path: Path, text: str) -> None:
     write_whole(path, lambda file: file.write(text.encode()))
 
 
-def summary_json(sections: Sequence[Section], about: Mapping[str, Any]) -> dict[str, Any]:
+# -- summary.json
+
+
+def summary_json(sections: Sequence[Section]) -> dict[str, Any]:
     """The claims with numbers as numbers; what is not finite is null."""
-    return {"made": dict(about), "claims": [_plain(claim) for section in sections for claim in section.claims]}
+    claims = [claim for section in sections for claim in section.claims]
+    counts = Counter(claim.verdict for claim in claims)
+    return {
+        "made": {section.name: {**section.made, "rows": section.has_rows} for section in sections},
+        "counts": {verdict: counts[verdict] for verdict in VERDICTS},
+        "claims": [claim_json(claim) for claim in claims],
+        "tables": {section.name: [dict(line) for line in section.table] for section in sections},
+    }
 
 
-def _plain(claim: Claim) -> dict[str, Any]:
+def claim_json(claim: Claim) -> dict[str, Any]:
     return {
         "id": claim.id,
         "experiment": claim.experiment,
         "claim": claim.claim,
+        "whose": claim.whose,
         "paper": claim.paper,
-        "measured": claim.measured if math.isfinite(claim.measured) else None,
-        "bar": claim.bar,
+        "effect": asdict(claim.effect) if claim.effect else None,
+        "measured": _finite(claim.measured.value),
+        "interval": [_finite(claim.measured.low), _finite(claim.measured.high)],
+        "level": LEVEL,
+        "method": claim.measured.method,
+        "bar": _bar_json(claim.bar),
+        "match": _bar_json(claim.match) if claim.match else None,
+        "literal": None if claim.literal is None else _estimate_json(claim.literal),
         "verdict": claim.verdict,
+        "reason": claim.reason,
         "conditions": claim.conditions,
     }
 
 
-def markdown(sections: Sequence[Section], about: Mapping[str, Any]) -> str:
-    """The claims as tables, for a document that is read as text."""
-    lines = ["# The paper's claims, and what was measured", "", "; ".join(f"{k}: {v}" for k, v in about.items()), ""]
-    for section in sections:
-        claims = [
-            {
-                "claim": claim.claim,
-                "paper": _number_text(claim.paper),
-                "measured": _number_text(claim.measured),
-                "bar": claim.bar,
-                "verdict": claim.verdict,
-            }
-            for claim in section.claims
-        ]
-        lines += [f"## {section.study.title}", "", *_markdown_table(claims)]
-        conditions = dict.fromkeys(claim.conditions for claim in section.claims if claim.conditions)
-        lines += ["", section.study.settings, "", *(f"- Condition: {condition}" for condition in conditions)]
-        lines += ["", *_markdown_table(section.table), ""]
-        lines += [f"![{name}](figures/{path.name})" for name, path in section.pictures.items()] + [""]
-    return "\n".join(lines)
-
-
-def _markdown_table(rows: Sequence[Mapping[str, str]]) -> list[str]:
-    if not rows:
-        return []
-    lines = [list(rows[0]), ["---"] * len(rows[0]), *(list(row.values()) for row in rows)]
-    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
-
-
-# -- the page
-
-_STYLE = """
-:root { color-scheme: light; --ink: #1b1b1b; --soft: #5d5d5d; --line: #d9d9d9; --paper: #ffffff; --tint: #f5f6f8; }
-* { box-sizing: border-box; }
-body { margin: 0 auto; padding: 1.5rem 1rem 4rem; max-width: 62rem; background: var(--paper); color: var(--ink);
-  font: 1rem/1.55 system-ui, "DejaVu Sans", sans-serif; }
-h1 { font-size: 1.7rem; line-height: 1.2; margin: 0 0 .5rem; }
-h2 { font-size: 1.3rem; margin: 2.5rem 0 .5rem; padding-top: 1rem; border-top: 1px solid var(--line); }
-p, li { max-width: 46rem; }
-a { color: #0b5394; }
-figure { margin: 1rem 0; }
-figure img { width: 100%; max-width: 50rem; height: auto; display: block; }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; font-size: .9rem; margin: .75rem 0; width: 100%; }
-th, td { text-align: left; vertical-align: top; padding: .4rem .6rem; border-bottom: 1px solid var(--line); }
-th { background: var(--tint); white-space: nowrap; }
-td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
-td.claim { width: 48%; }
-.count { text-align: right; }
-code { background: var(--tint); padding: .1rem .3rem; border-radius: .2rem; font-size: .9em; overflow-wrap: anywhere; }
-.soft { color: var(--soft); font-size: .92rem; }
-.verdict { display: inline-block; padding: .05rem .5rem; border-radius: 1rem; font-weight: 600; white-space: nowrap;
-  border: 1.5px solid; }
-.yes { color: #00573f; border-color: #009e73; background: #e8f6f1; }
-.some { color: #7a4b00; border-color: #e69f00; background: #fdf4e0; }
-.no { color: #8a2f00; border-color: #d55e00; background: #fdece2; }
-@media (max-width: 40rem) {
-  .claims thead, .count .words { display: none; }
-  .claims, .claims tbody, .claims tr, .claims td { display: block; width: 100%; }
-  .claims tr { border-bottom: 1px solid var(--line); padding: .5rem 0; }
-  .claims td { border: 0; padding: .1rem 0; }
-  .claims td[data-name]::before { content: attr(data-name) ": "; color: var(--soft); }
-}
-@media print { body { max-width: none; } h2 { break-after: avoid; } figure, tr { break-inside: avoid; } }
-"""
-_SMALL = (
-    "<p><strong>This is the small size.</strong> Few seeds and short horizons show how it works; many bars can only be"
-    " met at full size (<code>o2pl reproduce --full</code>).</p>"
-)
-_CLASS = {"reproduced": "yes", "reproduced under conditions": "some", "not reproduced": "no"}
-
-
-def page(sections: Sequence[Section], about: Mapping[str, Any]) -> str:
-    claims = [claim for section in sections for claim in section.claims]
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>o2pl: the paper, reproduced</title><style>{_STYLE}</style></head><body>\n"
-        "<h1>Fast Best-in-Class Regret for Contextual Bandits, reproduced</h1>"
-        "<p>Each claim of the paper stands beside our figure, the bar it is held against, and a verdict that is"
-        " computed from the stored rows.</p>"
-        f"{_SMALL * (about.get('size') == 'quick')}<p class='soft'>{_about(about)}</p>{_overview(sections, claims)}"
-        + "".join(_section(section, str(about.get("size", "quick"))) for section in sections)
-        + "</body></html>\n"
+def claim_of(stored: Mapping[str, Any]) -> Claim:
+    """The claim that was stored; its verdict is computed again."""
+    literal = stored["literal"]
+    return Claim(
+        stored["id"],
+        stored["claim"],
+        _estimate(stored["measured"], stored["interval"], stored["method"]),
+        _bar(stored["bar"]),
+        stored["whose"],
+        stored["paper"],
+        Effect(**stored["effect"]) if stored["effect"] else None,
+        None if literal is None else _estimate(literal["value"], literal["interval"], literal["method"]),
+        _bar(stored["match"]) if stored["match"] else None,
+        stored["conditions"],
     )
 
 
-def _about(about: Mapping[str, Any]) -> str:
-    return _text("; ".join(f"{name}: {value}" for name, value in about.items()))
+def _estimate_json(found: Estimate) -> dict[str, Any]:
+    ends = [_finite(found.low), _finite(found.high)]
+    return {"value": _finite(found.value), "interval": ends, "method": found.method}
 
 
-def _overview(sections: Sequence[Section], claims: Sequence[Claim]) -> str:
-    """How many claims of each section have which verdict."""
-    head = "".join(f'<th class="count">{_chip(verdict)}</th>' for verdict in VERDICT_MARKS)
-    body = "".join(
-        f'<tr><td><a href="#{section.study.experiment.name}">{_text(section.study.title)}</a></td>'
-        f"{_counts(section.claims)}</tr>"
-        for section in sections
-    )
-    total = f"<tr><td><strong>all {len(claims)} claims</strong></td>{_counts(claims)}</tr>"
-    return f"<table><thead><tr><th>study</th>{head}</tr></thead><tbody>{body}{total}</tbody></table>"
-
-
-def _counts(claims: Sequence[Claim]) -> str:
-    return "".join(f'<td class="count">{sum(c.verdict == verdict for c in claims)}</td>' for verdict in VERDICT_MARKS)
-
-
-def _chip(verdict: str, note: str = "") -> str:
-    sign, words = VERDICT_MARKS[verdict]
-    return f'<span class="verdict {_CLASS[verdict]}">{sign}<span class="words"> {words}</span>{note}</span>'
-
-
-def _section(section: Section, size: str) -> str:
-    study = section.study
-    name = study.experiment.name
-    pictures = "".join(
-        f'<figure><img alt="{_text(study.title)}: {_text(picture)}" src="data:image/png;base64,{_embedded(path)}">'
-        f"</figure>"
-        for picture, path in section.pictures.items()
-    )
-    return (
-        f'<section><h2 id="{name}">{_text(study.title)}</h2><p>{_text(study.claim)}</p>{pictures}'
-        f"{_claims(section.claims)}{_table(section.table)}<p class='soft'>{_text(study.settings)}</p>"
-        f"<p class='soft'>Rebuild: <code>o2pl run {name} --{size}</code></p></section>"
+def _estimate(value: float | None, interval: Sequence[float | None], method: str) -> Estimate:
+    low, high = interval
+    return Estimate(
+        math.nan if value is None else value,
+        -math.inf if low is None else low,
+        math.inf if high is None else high,
+        method,
     )
 
 
-def _claims(claims: Sequence[Claim]) -> str:
-    """The claims, and below them, numbered, the conditions that their verdicts refer to."""
-    conditions = list(dict.fromkeys(claim.conditions for claim in claims if claim.conditions))
-    body = []
-    for claim in claims:
-        note = f" <sup>{conditions.index(claim.conditions) + 1}</sup>" if claim.conditions else ""
-        body.append(
-            f'<tr><td class="claim">{_text(claim.claim)}</td>'
-            f'<td data-name="paper">{_text(_number_text(claim.paper))}</td>'
-            f'<td class="number" data-name="measured">{_text(_number_text(claim.measured))}</td>'
-            f'<td class="number" data-name="bar">{_text(claim.bar)}</td><td>{_chip(claim.verdict, note)}</td></tr>'
-        )
-    head = "".join(f"<th>{name}</th>" for name in ("claim", "paper", "measured", "bar", "verdict"))
-    notes = "".join(f"<li>{_text(condition)}</li>" for condition in conditions)
-    return (
-        f'<table class="claims"><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table>'
-        + f'<ol class="soft">{notes}</ol>' * bool(conditions)
-    )
+def _bar_json(bar: Bar) -> dict[str, Any]:
+    return {"sense": bar.sense, "numbers": list(bar.numbers), "source": bar.source}
 
 
-def _table(rows: Sequence[Mapping[str, str]]) -> str:
-    if not rows:
-        return ""
-    head = "".join(f"<th>{_text(name)}</th>" for name in rows[0])
-    body = "".join("<tr>" + "".join(f"<td>{_text(value)}</td>" for value in row.values()) + "</tr>" for row in rows)
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+def _bar(stored: Mapping[str, Any]) -> Bar:
+    return Bar(stored["sense"], tuple(stored["numbers"]), stored["source"])
 
 
-def _number_text(value: float | str | None) -> str:
-    if value is None:
-        return "–"
-    return value if isinstance(value, str) else f"{value:.4g}"
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
 
 
-def _embedded(path: Path) -> str:
-    return base64.b64encode(path.read_bytes()).decode()
-
-
-def _text(value: Any) -> str:
-    return html.escape(str(value))
+def _before(folder: Path) -> dict[str, Any]:
+    path = folder / "summary.json"
+    found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {"claims": []}
+    return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import os
 import platform
 from collections.abc import Sequence
@@ -39,7 +38,7 @@ def reproduce(
     for study in studies:
         done = runner.run(study.experiment, Options(size, data=data), out=folder, engine=engine, progress=progress)
         failures += done.failures
-    (folder / "made.json").write_text(json.dumps(about(size), ensure_ascii=False) + "\n")
+    report.write_made(folder, report.read_made(folder) | {study.experiment.name: about(size) for study in studies})
     return report.build(folder, studies), failures
 
 

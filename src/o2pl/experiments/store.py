@@ -126,6 +126,15 @@ def results(out: str | os.PathLike[str], name: str) -> Table:
     return pq.read_table(path)
 
 
+def copy_compactly(source: Path, target: Path) -> None:
+    """The same rows in as few bytes as may be."""
+    with extra("experiments", "reading results"):
+        import pyarrow.parquet as pq
+
+    rows = pq.read_table(source)
+    write_whole(target, lambda file: pq.write_table(rows, file, compression="zstd", compression_level=19))
+
+
 def seconds(out: str | os.PathLike[str], name: str) -> Table:
     """How long each unit took where it was computed (compilation and a busy machine included): not reproducible."""
     with extra("experiments", "reading results"):

@@ -113,6 +113,12 @@ def set_means(runs: Runs, part: str, structures: Iterable[str], learner: str, me
 
 def gaps(runs: Runs, part: str, structures: Sequence[str], ours: str, theirs: str, measure: str) -> Floats:
     """Ours minus theirs on each set: the mean over structures of that over the seeds that both have. [sets]"""
+    return np.array(list(gaps_by_set(runs, part, structures, ours, theirs, measure).values()))
+
+
+def gaps_by_set(
+    runs: Runs, part: str, structures: Sequence[str], ours: str, theirs: str, measure: str
+) -> dict[str, float]:
     found: dict[str, list[float]] = {}
     for (where, structure, name, learner), own in runs.items():
         if where != part or structure not in structures or learner != ours:
@@ -122,7 +128,7 @@ def gaps(runs: Runs, part: str, structures: Sequence[str], ours: str, theirs: st
         if both:
             difference = [getattr(own[seed], measure) - getattr(other[seed], measure) for seed in both]
             found.setdefault(name, []).append(float(np.mean(difference)))
-    return np.array([np.mean(each) for each in found.values()])
+    return {name: float(np.mean(each)) for name, each in found.items()}
 
 
 def one_hot_pair(runs: Runs, theirs: str) -> Pair:

@@ -1,0 +1,73 @@
+"""The lines of README that say what holds: made from `summary.json`, between two markers, never typed."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from o2pl.errors import InvalidInput
+from o2pl.experiments.report import claim_of
+from o2pl.experiments.report_markdown import table
+from o2pl.experiments.study import Claim, Study, figure_text
+
+START = "<!-- verdicts: made by `o2pl report docs/reproduction --readme README.md` -->"
+END = "<!-- end of verdicts -->"
+MOST = 10  # lines
+
+
+def update(readme: Path, folder: Path, studies: Sequence[Study]) -> None:
+    """Make the lines between the markers again, from `folder/summary.json`."""
+    text = readme.read_text()
+    if text.count(START) != 1 or text.count(END) != 1 or text.index(START) > text.index(END):
+        raise InvalidInput(f"{readme}: found no lines between {START!r} and {END!r}, expected both once, in this order")
+    before, _, rest = text.partition(START)
+    after = rest.partition(END)[2]
+    link = os.path.relpath(folder, readme.parent)
+    summary = json.loads((folder / "summary.json").read_text())
+    readme.write_text(f"{before}{START}\n{verdict_lines(summary, studies, link)}\n{END}{after}")
+
+
+def verdict_lines(summary: Mapping[str, Any], studies: Sequence[Study], link: str) -> str:
+    """How many claims have which verdict, and one claim of each study that names one."""
+    counts = {verdict: count for verdict, count in summary["counts"].items() if count}
+    own = {verdict: count for verdict, count in counts.items() if verdict.startswith("our own")}
+    of_paper = {verdict: count for verdict, count in counts.items() if verdict not in own}
+    stored = {claim["id"]: claim_of(claim) for claim in summary["claims"]}
+    shown = [_line(study, stored.get(study.headline), link) for study in studies if study.headline]
+    if len(shown) > MOST:
+        raise InvalidInput(f"found {len(shown)} studies with a headline, expected {MOST} or fewer")
+    return "\n".join(
+        [
+            f"Of {sum(of_paper.values())} claims of the paper: {_said(of_paper)}. "
+            f"Of {sum(own.values())} questions of our own: {_said(own).replace('our own question: ', '')}.",
+            "",
+            *table(shown),
+        ]
+    )
+
+
+def _said(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"**{count}** {verdict}" for verdict, count in counts.items())
+
+
+def _line(study: Study, claim: Claim | None, link: str) -> Mapping[str, str]:
+    name = f"[{study.title}]({link}/claims.md#{_anchor(study.title)})"
+    if claim is None:
+        return {"study": name, "claim": "", "figure [95 % interval]": "–", "bar": "–", "verdict": "not measured yet"}
+    verdict = claim.verdict if claim.measured.is_bounded else f"{claim.verdict} ({claim.reason})"
+    return {
+        "study": name,
+        "claim": claim.claim,
+        "figure [95 % interval]": figure_text(claim.measured),
+        "bar": str(claim.bar),
+        "verdict": f"**{verdict}**",
+    }
+
+
+def _anchor(title: str) -> str:
+    """As the repository's pages make it of a heading."""
+    kept = "".join(letter for letter in title.lower() if letter.isalnum() or letter in " -_")
+    return kept.replace(" ", "-")
