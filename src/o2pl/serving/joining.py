@@ -1,0 +1,138 @@
+"""Rewards, activations and waits to outcomes: the one reward that each decision is learned with.
+
+The earliest reward counts at once, a sum when the wait is over, and the default reward then where none came. A deferred
+event counts once it is activated. Rewards that come after the wait are kept and not learned from. What has been read is
+noted in the transaction that writes the outcomes, and a decision has one outcome whatever happens: a joiner that dies
+goes on where it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, func, select
+
+from o2pl.serving import reads
+from o2pl.serving.applications import Application
+from o2pl.serving.database import OUTCOMES
+from o2pl.serving.schema import activations, decisions, rewards
+from o2pl.serving.settings import Aggregation, Settings
+from o2pl.serving.store import Store
+
+_MOST = 1000  # rows of one transaction: servers wait meanwhile, on SQLite
+_GRACE = 2.0  # seconds: a reward that came in time may be on disk a little later
+
+
+class Joined(msgspec.Struct):
+    """The last rows that were read, by id; all decisions up to `decision` had their wait."""
+
+    reward: int = 0
+    activation: int = 0
+    decision: int = 0
+
+
+def outcome_of(
+    decided_at: float, came: Sequence[tuple[float, float]], settings: Settings, now: float
+) -> tuple[float, bool] | None:
+    """The reward, and whether it is the default one; None: it is not known yet.
+
+    came: value and time of each reward, in the order in which they came.
+    """
+    wait = settings.reward_wait_time.total_seconds()
+    in_time = [value for value, received_at in came if received_at - decided_at <= wait]
+    if settings.reward_aggregation is Aggregation.EARLIEST and in_time:
+        return in_time[0], False
+    if now - decided_at < wait + _GRACE:
+        return None
+    if not in_time:
+        return settings.default_reward, True
+    low, high = settings.reward_range
+    return min(max(sum(in_time), low), high), False
+
+
+def join(store: Store, application: Application, now: float, waits: bool = True) -> int:
+    """Outcomes that can be known by now; how many are new. waits: look for decisions whose wait is over, too."""
+    new = 0
+    while True:
+        with store.writing(OUTCOMES) as connection:
+            more, full = _join_some(connection, application, now, waits)
+        new += more
+        if not full:
+            return new
+
+
+def _join_some(connection: Connection, application: Application, now: float, waits: bool) -> tuple[int, bool]:
+    """One transaction; whether there is more to do."""
+    name = f"joined:{application.id}"
+    said = reads.note(connection, name)
+    at = msgspec.json.decode(said, type=Joined) if said else Joined()
+    before, settings = msgspec.structs.replace(at), application.settings
+    told = reads.rows_after(connection, rewards, application.id, at.reward, _MOST)
+    active = reads.rows_after(connection, activations, application.id, at.activation, _MOST)
+    touched: dict[int, Any] = {}
+    for row in _decisions_of(connection, application.id, [*told, *active]):
+        touched[row.id] = row
+    over: Sequence[Any] = []
+    if waits:
+        cutoff = now - settings.reward_wait_time.total_seconds() - _GRACE
+        over = reads.waited(connection, application.id, cutoff, at.decision, _MOST)
+        touched |= {row.id: row for row in over}
+        if len(over) < _MOST:
+            at.decision = max(at.decision, _before_first_younger(connection, application.id, at.decision, cutoff))
+    at.reward = told[-1].id if told else at.reward
+    at.activation = active[-1].id if active else at.activation
+    found = _outcomes(connection, application, touched, now)
+    added = reads.add_outcomes(connection, found) if found else 0
+    if at != before:
+        reads.put_note(connection, name, msgspec.json.encode(at).decode())
+    return added, max(len(told), len(active), len(over)) == _MOST
+
+
+def _decisions_of(connection: Connection, application_id: int, rows: Iterable[Any]) -> Sequence[Any]:
+    """Of events that were told something, those that count: not deferred, or activated. Of all slots."""
+    events = sorted({row.event_id for row in rows})
+    if not events:
+        return []
+    columns = [decisions.c.id, decisions.c.event_id, decisions.c.slot, decisions.c.decided_at, decisions.c.deferred]
+    query = select(*columns).where(decisions.c.application_id == application_id, decisions.c.event_id.in_(events))
+    found = connection.execute(query).all()
+    deferred = [row.event_id for row in found if row.deferred]
+    if not deferred:
+        return found
+    active = select(activations.c.event_id).where(
+        activations.c.application_id == application_id, activations.c.event_id.in_(deferred)
+    )
+    activated = set(connection.scalars(active))
+    return [row for row in found if not row.deferred or row.event_id in activated]
+
+
+def _outcomes(
+    connection: Connection, application: Application, touched: dict[int, Any], now: float
+) -> list[dict[str, Any]]:
+    """In the order of the rewards that decide them, then of the decisions."""
+    came: dict[tuple[str, str], list[Any]] = {}
+    for row in reads.rewards_of(connection, application.id, sorted({row.event_id for row in touched.values()})):
+        came.setdefault((row.event_id, row.slot), []).append(row)
+    known = []
+    for row in touched.values():
+        own = came.get((row.event_id, row.slot), [])
+        outcome = outcome_of(row.decided_at, [(one.value, one.received_at) for one in own], application.settings, now)
+        if outcome is not None:
+            known.append((own[0].id if own else 2**62, row.id, *outcome))
+    return [
+        {"application_id": application.id, "decision_id": number, "reward": reward, "by_default": default,
+         "joined_at": now}
+        for _, number, reward, default in sorted(known)
+    ]  # fmt: skip
+
+
+def _before_first_younger(connection: Connection, application_id: int, after: int, cutoff: float) -> int:
+    """The decision before the first whose wait is not over."""
+    here = (decisions.c.application_id == application_id, decisions.c.id > after)
+    younger = select(decisions.c.id).where(*here, decisions.c.decided_at > cutoff).order_by(decisions.c.id).limit(1)
+    first = connection.scalar(younger)
+    if first is not None:
+        return int(first) - 1
+    return int(connection.scalar(select(func.max(decisions.c.id)).where(*here)) or 0)
