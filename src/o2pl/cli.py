@@ -21,6 +21,7 @@ from o2pl.formats.explain import explain_policy
 from o2pl.serving import commands as store_commands
 from o2pl.serving.command import serve
 from o2pl.serving.simulate import simulate
+from o2pl.serving.train_command import train
 
 if TYPE_CHECKING:
     from o2pl.experiments.engines import Engine
@@ -349,6 +350,9 @@ app.command(
 app.command(
     "simulate", epilog="`o2pl serve` in one terminal, `o2pl simulate http://127.0.0.1:8000 --key KEY` in another."
 )(_said_plainly()(simulate))
+app.command("train", epilog="`o2pl train --follow --database postgresql://me@host/o2pl --guard`.")(
+    _said_plainly()(train)
+)
 
 app.command(
     "serve", epilog="`o2pl serve` needs no configuration; `o2pl serve --database postgresql://…` for several servers."

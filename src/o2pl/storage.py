@@ -40,15 +40,26 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
     target = Path(path)
     partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
     try:
-        with zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED) as archive:
-            archive.writestr(_entry("header.json"), json.dumps({**_STAMP, **header}))
-            for name, array in arrays.items():
-                buffer = io.BytesIO()
-                np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
-                archive.writestr(_entry(f"{name}.npy"), buffer.getvalue())
+        _archive(partial, header, arrays, zipfile.ZIP_STORED)
         os.replace(partial, target)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def packed(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:
+    """What `write` writes, compressed, as bytes."""
+    held = io.BytesIO()
+    _archive(held, header, arrays, zipfile.ZIP_DEFLATED)
+    return held.getvalue()
+
+
+def _archive(file: Any, header: Mapping[str, Any], arrays: Mapping[str, Array], compression: int) -> None:
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(_entry("header.json"), json.dumps({**_STAMP, **header}), compression)
+        for name, array in arrays.items():
+            buffer = io.BytesIO()
+            np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
+            archive.writestr(_entry(f"{name}.npy"), buffer.getvalue(), compression)
 
 
 def _entry(name: str) -> zipfile.ZipInfo:

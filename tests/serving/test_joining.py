@@ -52,7 +52,12 @@ def test_rewards_become_outcomes_once_in_the_order_in_which_they_came(store: Sto
     store.add([reward("c", 0.1), reward("b", 0.2, received_at=1070.0)])  # too late for b
     assert join(store, application, 1061.0) == 0
     assert join(store, application, 1080.0) == 2
-    assert list(found(store).items()) == [("c", (0.5, False)), ("a", (1.0, False)), ("b", (0.25, True)), ("d", (0.25, True))]
+    assert list(found(store).items()) == [
+        ("c", (0.5, False)),
+        ("a", (1.0, False)),
+        ("b", (0.25, True)),
+        ("d", (0.25, True)),
+    ]
     assert join(store, application, 9999.0) == 0
 
 

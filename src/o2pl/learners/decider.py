@@ -45,7 +45,7 @@ from o2pl.policies.softmax import Softmax
 from o2pl.policies.sparse import SparseSoftmax
 from o2pl.protocols import Array, Exploration, Floats, Ints, State
 from o2pl.rows import ActionSets
-from o2pl.storage import decode, encode, write
+from o2pl.storage import decode, encode, packed, write
 from o2pl.validation import check_number
 
 if TYPE_CHECKING:
@@ -159,6 +159,11 @@ class Decider:
         return Decider(
             self.members, acting, self.sharpness, self.reader, self, self.names, self._items, self._exploration
         )
+
+    @property
+    def knows_items(self) -> bool:
+        """Whether it knows anything of single items by id."""
+        return len(self._items.codes) > 0
 
     def effects(self, item_ids: Ints) -> Floats:
         """What is added to the logarithm of the policy for items that pay more than their features say. [K]"""
@@ -347,6 +352,17 @@ class Decider:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """To one file that `o2pl.load` reads. Without the log: what it decided from stays where it is."""
+        write(path, *self.content())
+
+    def to_bytes(self) -> bytes:
+        """What `save` writes, compressed; parameters that single precision holds exactly take half the room."""
+        header, arrays = self.content()
+        short = {name: array.astype(np.float32) for name, array in arrays.items() if name.endswith(".params")}
+        exact = {name: array for name, array in short.items() if np.array_equal(array, arrays[name])}
+        return packed(header, arrays | exact)
+
+    def content(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """The header and the arrays of a file."""
         inner = self.reader.inner if isinstance(self.reader, SetsReader) else self.reader
         dictionaries = inner.settings if isinstance(inner, DictionaryReader) else None
         numbered = inner.numbered if isinstance(inner, DenseReader) else None
@@ -365,8 +381,10 @@ class Decider:
             arrays |= {f"items.{name}": np.asarray(array) for name, array in self._items._asdict().items()}
         for k, member in enumerate(self.members):
             seen = {f"seen.{name}": array for name, array in member.seen.items() if not name.startswith("_")}
+            if k and member.seen is self.members[0].seen:
+                seen = {}  # once
             arrays |= {f"member{k}.{name}": array for name, array in ({"params": member.params} | seen).items()}
-        write(path, header, arrays)
+        return header, arrays
 
     @classmethod
     def restore(cls, header: dict[str, Any], arrays: dict[str, Array]) -> Decider:
@@ -374,13 +392,18 @@ class Decider:
         reader, members = make_reader(*decode(header["reader"])), list[ActingMember]()
         for k, (features, policy) in enumerate((decode(f), decode(p)) for f, p in header["members"]):
             kept = {n.split(".", 2)[2]: a for n, a in arrays.items() if n.startswith(f"member{k}.seen.")}
-            seen = restored(features, kept)
-            dense = not isinstance(features, Hashed | UserItems)
-            plan = feature_plan(features, seen, reader.width or 0) if dense else None
-            for known in members:  # the same features are made once
-                if known.features == features and all(np.array_equal(kept[n], known.seen[n]) for n in kept):
-                    seen, plan = known.seen, known.plan
-            members.append(ActingMember(features, seen, policy, arrays[f"member{k}.params"], plan))
+            same = [
+                known for known in members
+                if known.features == features and all(np.array_equal(kept[n], known.seen[n]) for n in kept)
+            ]  # fmt: skip
+            if same:  # features are made once; what they have seen is written once
+                seen, plan = same[0].seen, same[0].plan
+            else:
+                seen = restored(features, kept)
+                dense = not isinstance(features, Hashed | UserItems)
+                plan = feature_plan(features, seen, reader.width or 0) if dense else None
+            params = np.asarray(arrays[f"member{k}.params"], np.float64)  # a compact one has them in single precision
+            members.append(ActingMember(features, seen, policy, params, plan))
         items = {name.removeprefix("items."): array for name, array in arrays.items() if name.startswith("items.")}
         memory, exploration = ItemMemory(**items) if items else NOTHING, decode(header.get("exploration"))
         names = decode(header.get("names")) or ()

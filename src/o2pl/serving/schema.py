@@ -129,6 +129,7 @@ models = Table(
     Column("rows", _ID, nullable=False),  # that were learned from
     Column("body", LargeBinary, nullable=False),  # a saved Decider: no contexts in it
     Column("withdrawn", Text),  # why it is not served any more
+    Column("last_decision", _ID),  # that was made with it, as far as counted: as long as it is there, so is this
 )
 
 minutes = Table(

@@ -1,0 +1,56 @@
+"""A published policy in little room: what hardly acts and what has no weight is left out, weights are rounded.
+
+The compact policy is another one, by a hair. Who serves it decides by it and logs its propensities, which are exact.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from o2pl.features.hashing import Hashed
+from o2pl.learners.decider import ActingMember, Decider
+from o2pl.policies.sampling import acting_numbers, acting_parts
+from o2pl.protocols import Explored, Floats
+
+_FAINT = 1e-3  # the share of a member that is left out
+_GRID = 2.0**12  # weights are multiples of 1/_GRID: the log-odds of a reward to .0001, and half the bytes
+_NONE = np.empty(0)
+
+
+def compact(decider: Decider) -> Decider:
+    """Of members on hashed features; others are small, and stay as they are."""
+    if not all(isinstance(member.features, Hashed) for member in decider.members):
+        return decider
+    first = decider.members[0]
+    if decider.knows_items or any(member.seen is not first.seen for member in decider.members):
+        return decider
+    K = decider.n_actions or 1
+    parts = acting_parts(decider.acting, len(decider.members), decider.n_actions or 0)
+    loud = parts.weights >= min(_FAINT, parts.weights.max())
+    slots = len(first.seen["feature"])
+    weights = [_rounded(member.params, slots, K) for member, one in zip(decider.members, loud, strict=True) if one]
+    used = np.any([own.any(axis=1) for own in weights], axis=0)
+    used[0] = True  # the constant's
+    kept = np.flatnonzero(used)
+    kept = kept[np.argsort(np.where(kept == 0, -1, first.seen["feature"][kept]))]  # neighbours compress
+    features = first.features
+    seen = {name: first.seen[name][kept] for name in ("feature", "scale")}
+    seen["_slot_of"] = features.slot_of(seen)
+    members = [
+        ActingMember(features, seen, member.policy, own[kept].reshape(-1), None)
+        for member, own in zip((m for m, one in zip(decider.members, loud, strict=True) if one), weights, strict=True)
+    ]
+    explored = Explored(
+        parts.epsilon, parts.bonus if parts.bonus.any() else _NONE, _NONE if not decider.n_actions else parts.share
+    )
+    shares = parts.weights[loud] / parts.weights[loud].sum()
+    acting = acting_numbers(shares, parts.sharpness, explored)
+    return Decider(members, acting, decider.sharpness, decider.reader, None, decider.names)
+
+
+def _rounded(params: Floats, slots: int, K: int) -> Floats:
+    """[slots, K], in single precision, which holds multiples of the grid exactly up to 4096."""
+    W = np.zeros((slots, K))
+    own = params.reshape(-1, K)
+    W[: len(own)] = np.rint(own * _GRID) / _GRID
+    return W.astype(np.float32).astype(np.float64)

@@ -1,0 +1,69 @@
+"""One trainer at a time: who holds the lock trains, the others wait. The lock goes with the process that held it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import text
+
+from o2pl.serving.database import StoreUnavailable
+from o2pl.serving.store import Store
+
+_TRAINER = 0x6F32706C0010  # beside the locks of `database`
+
+
+class Election:
+    """`held` says whether this process may train; it tries to take the lock where it has not got it."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._file: int | None = None
+        self._connection: Any = None
+
+    def held(self) -> bool:
+        """Ask before every piece of work: a lock of a connection that was lost is lost too."""
+        if self._store.engine.dialect.name == "sqlite":
+            return self._held_file()
+        return self._held_connection()
+
+    def _held_file(self) -> bool:
+        if self._file is not None:
+            return True
+        file = os.open(f"{Path(self._store.engine.url.database or 'o2pl')}.trainer.lock", os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(file)
+            return False
+        self._file = file
+        return True
+
+    def _held_connection(self) -> bool:
+        try:
+            if self._connection is not None:
+                self._connection.execute(text("SELECT 1"))
+                self._connection.commit()
+                return True
+            connection = self._store.engine.connect()
+            if connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), {"key": _TRAINER}):
+                connection.commit()  # the lock is the session's, not the transaction's
+                self._connection = connection
+                return True
+            connection.close()
+            return False
+        except Exception as error:
+            self.give_up()
+            raise StoreUnavailable(f"the trainer's lock: {error}") from error
+
+    def give_up(self) -> None:
+        """The next one may train."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+        if self._connection is not None:
+            connection, self._connection = self._connection, None
+            connection.invalidate()  # closes the session, and with it the lock
+            connection.close()

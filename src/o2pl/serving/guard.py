@@ -1,0 +1,132 @@
+"""`--guard`: a policy that does worse than the baseline, with confidence, is not served any more.
+
+Of the decisions of learned models, the gain over the application's own choice (over the uniform policy where no
+baseline is known) has an upper bound that holds at any time (`standing`). Once it is below 0, the versions that made
+these decisions are withdrawn and the last one before them is pinned. Without one, the application's own choice is
+answered (apprentice mode), or decisions are uniform (version 0 is pinned).
+
+A long good past must not hide a bad present: decisions are judged in epochs of 10,000, the k-th at level
+δ / ((k + 1)(k + 2)). These sum to δ, so a policy that is never worse is withdrawn with probability at most δ, for ever.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+from sqlalchemy import func, select, update
+
+from o2pl.protocols import Floats
+from o2pl.serving import applications as known_applications
+from o2pl.serving import reads, standing, versions
+from o2pl.serving.applications import Application
+from o2pl.serving.minutes import weights_of
+from o2pl.serving.schema import models
+from o2pl.serving.settings import LearningMode
+from o2pl.serving.store import Store
+
+_EPOCH = 10_000  # outcomes
+_DELTA = 0.05
+_MOST = 5000  # outcomes that are read at a time
+_LOGGER = logging.getLogger("o2pl.serving")
+
+
+class Watched(msgspec.Struct):
+    """What the guard has seen: kept as a note in the store."""
+
+    outcome: int = 0  # the last one that was read
+    epoch: int = 0
+    rows: int = 0  # of this epoch
+    first: int = 0  # the lowest version that decided in this epoch
+    good: int = 0  # the highest version of the epoch before, which was not worse; 0: none
+    highest: int = 0  # version that decided in this epoch
+    sums: str = ""  # of this epoch: `standing.tally`, as base64
+
+
+class Guard:
+    """Of one application. delta: the probability of ever withdrawing a policy that is not worse."""
+
+    def __init__(self, store: Store, application_id: int, delta: float = _DELTA) -> None:
+        self._store, self._name, self._delta = store, f"guard:{application_id}", delta
+        said = store.note(self._name)
+        self.seen = msgspec.json.decode(said, type=Watched) if said else Watched()
+
+    def look(self, application: Application) -> bool:
+        """At the outcomes that are new; whether versions were withdrawn."""
+        acted, before = False, self.seen.outcome
+        while True:
+            found = self._store.learned_rows(application.id, self.seen.outcome, _MOST)
+            if not found:
+                break
+            self.seen.outcome = found[-1].id
+            rows = [row for row in found if row.model_version > 0 and row.preferred is None]
+            for start in range(0, len(rows), 500):
+                acted = self._judge(application, rows[start : start + 500]) or acted
+        if self.seen.outcome != before:
+            self._store.put_note(self._name, msgspec.json.encode(self.seen).decode())
+        return acted
+
+    def _judge(self, application: Application, rows: Sequence[Any]) -> bool:
+        seen, settings = self.seen, application.settings
+        if seen.rows >= _EPOCH:
+            self._next_epoch(seen.highest)
+        numbers = [row.model_version for row in rows]
+        seen.first = min(*numbers, seen.first or numbers[0])
+        seen.highest = max(*numbers, seen.highest)
+        weights = weights_of(application, rows)
+        new = standing.tally(
+            np.array([row.reward for row in rows]), settings.reward_range, weights["uniform"], weights["baseline"]
+        )
+        sums = new + _unpacked(seen.sums)
+        seen.sums, seen.rows = base64.b64encode(sums.astype("<f8").tobytes()).decode(), seen.rows + len(rows)
+        level = self._delta / ((seen.epoch + 1) * (seen.epoch + 2))
+        found = standing.intervals(sums, settings.reward_range, 2 * level)  # its upper end has half of that
+        other = "baseline" if "gain over baseline" in found else "uniform"
+        gain = found.get(f"gain over {other}")
+        if gain is None or gain.high >= 0:
+            return False
+        said = "the baseline" if other == "baseline" else "uniform decisions"
+        sure = f"over {gain.rows} decisions, with confidence {1 - level:.4g}"
+        self._withdraw(application, other, f"worse than {said} by at least {-gain.high:.4g} {sure}")
+        return True
+
+    def _next_epoch(self, good: int) -> None:
+        seen = self.seen
+        self.seen = Watched(outcome=seen.outcome, epoch=seen.epoch + 1, good=good)
+
+    def _withdraw(self, application: Application, other: str, why: str) -> None:
+        seen = self.seen
+        with self._store.writing() as connection:
+            # those that were made after them are of the same learner
+            connection.execute(
+                update(models)
+                .where(models.c.application_id == application.id, models.c.version >= seen.first)
+                .where(models.c.withdrawn.is_(None))
+                .values(withdrawn=f"guard: {why}")
+            )
+            before = connection.scalar(
+                select(func.max(models.c.version)).where(
+                    models.c.application_id == application.id, models.c.version < seen.first,
+                    models.c.version <= seen.good, models.c.withdrawn.is_(None),
+                )
+            )  # fmt: skip
+            instead = int(before or 0)
+            versions.pin(connection, application.id, instead)
+            if not instead and other == "baseline":
+                settings = msgspec.structs.replace(application.settings, learning_mode=LearningMode.APPRENTICE)
+                known_applications.put_settings(connection, application.id, settings)
+            self._next_epoch(0)
+            reads.put_note(connection, self._name, msgspec.json.encode(self.seen).decode())
+        now = f"version {instead}" if instead else ("the baseline" if other == "baseline" else "uniform decisions")
+        told = {"application": application.name, "reason": why, "withdrawn": seen.first, "served": now}
+        _LOGGER.error("the guard has rolled back: versions from %s on are %s", seen.first, why, extra=told)
+
+
+def _unpacked(text: str) -> Floats:
+    if not text:
+        return standing.nothing()
+    return np.frombuffer(base64.b64decode(text), "<f8").reshape(standing.nothing().shape)

@@ -1,0 +1,142 @@
+"""The learner of an application, and how outcomes of the store become rows that it learns from."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from o2pl.contexts.json_sets import json_sets
+from o2pl.errors import InvalidInput
+from o2pl.features import Hashed
+from o2pl.interactions import Interactions
+from o2pl.learners import Bandit, ContinuousBandit, Member
+from o2pl.learners.changes import Change
+from o2pl.learners.compacting import compact
+from o2pl.learners.schedules import Geometric
+from o2pl.objectives.outcome import Outcome
+from o2pl.policies.actionwise import ActionWise
+from o2pl.protocols import Array
+from o2pl.rows import ActionSets
+from o2pl.serving.applications import Application
+from o2pl.serving.settings import Kind
+from o2pl.validation import LEAST_PROPENSITY
+
+HISTORY = 200_000  # outcomes that are learned from, the newest: it bounds a solve, and the memory that rows take
+AT_MOST = 2**15  # rows that are gone through between two solves, see `learners.refreshing`
+_EXPLORATION = 0.05  # the uniform share where the settings say nothing: so much of each decision can be evaluated
+_LOGGER = logging.getLogger("o2pl.serving")
+_parsed = msgspec.json.Decoder().decode
+
+
+def learner_for(application: Application) -> Any:
+    """A `Bandit`, or a `ContinuousBandit`, that has learned nothing yet."""
+    settings = application.settings
+    known: dict[str, Any] = {"reward_range": settings.reward_range, "random_state": settings.random_state}
+    if application.kind is Kind.CONTINUOUS:
+        return ContinuousBandit(bounds=settings.bounds, **known)
+    features = Hashed(settings.hash_bits)
+    known |= {"schedule": Geometric(window=HISTORY), "changes": Change()}
+    if application.kind is Kind.FIXED:
+        members = Member(features, objective=Outcome(True)), Member(features, objective=Outcome(False, 3.0), prior=-3.0)
+        return Bandit(actions=settings.actions, policy=members, **known)
+    # Products of users and items are many, and most are rare: they are held back more than `Bandit` holds them.
+    return Bandit(policy=Member(features, ActionWise(), objective=Outcome(False, 3.0)), **known)
+
+
+def published(application: Application, learner: Any) -> bytes:
+    """The acting policy of a learner, as servers load it: without contexts, and in little room."""
+    decider = compact(learner.snapshot())
+    own = application.settings.exploration_percentage is None and application.kind is not Kind.CONTINUOUS
+    return (decider.exploring(_EXPLORATION) if own else decider).to_bytes()
+
+
+def learned_part(application: Application) -> str:
+    """What a learner depends on: with other settings it begins anew."""
+    settings = application.settings
+    return json.dumps([
+        application.kind, settings.actions, settings.bounds, settings.reward_range, settings.hash_bits,
+        settings.random_state,
+    ])  # fmt: skip
+
+
+def interactions(application: Application, rows: Sequence[Any]) -> Interactions | None:
+    """Of `Store.learned_rows`; without those that cannot be learned from, which are reported. Ids are the outcomes'."""
+    read = {Kind.RANKED: _ranked, Kind.FIXED: _fixed, Kind.CONTINUOUS: _continuous}[application.kind]
+    try:
+        return _log(application, rows, *read(application, rows)) if rows else None
+    except (InvalidInput, ValueError, KeyError, TypeError, IndexError) as error:
+        if len(rows) == 1:
+            where = {"application": application.name, "event": rows[0].event_id, "reason": str(error)}
+            _LOGGER.warning("an event cannot be learned from and is left out", extra=where)
+            return None
+    half = len(rows) // 2  # find those that are wrong
+    parts = [part for some in (rows[:half], rows[half:]) if (part := interactions(application, some)) is not None]
+    return _joined(parts) if len(parts) == 2 else next(iter(parts), None)
+
+
+def _log(application: Application, rows: Sequence[Any], contexts: Any, actions: Any) -> Interactions:
+    low, high = application.settings.reward_range
+    return Interactions(
+        contexts, actions,
+        np.clip([row.reward for row in rows], low, high),  # of a range that was narrowed since
+        np.maximum([row.propensity for row in rows], LEAST_PROPENSITY),
+        application.settings.reward_range,
+        continuous=application.kind is Kind.CONTINUOUS,
+        ids=np.array([row.id for row in rows], np.int64),
+        n_actions=len(application.settings.actions) or None,
+        action_names=application.settings.actions,
+    )  # fmt: skip
+
+
+def _ranked(application: Application, rows: Sequence[Any]) -> tuple[ActionSets, Array]:
+    """Each with the action that was played alone: the others have no part in the likelihood of its reward."""
+    texts, actions = [bytes(row.context) for row in rows], np.array([row.action for row in rows], np.int64)
+    sets = json_sets(texts, (1 << application.settings.hash_bits) - 1, False)
+    if sets is None:
+        sets = learner_for(application)._new_reader(None).rows([json.loads(text) for text in texts])
+    if not (actions < sets.sizes).all():
+        raise InvalidInput("action: found a place beyond the actions of the context")
+    played = sets.values[sets.offsets[:-1] + actions]
+    return ActionSets(played, np.arange(len(played) + 1)), np.zeros(len(played), np.int64)
+
+
+def _fixed(application: Application, rows: Sequence[Any]) -> tuple[list[Any], list[int]]:
+    places = {name: place for place, name in enumerate(application.settings.actions)}
+    contexts = [_parsed(bytes(row.context)) for row in rows]
+    return contexts, [places[_parsed(bytes(row.actions))[row.action]] for row in rows]
+
+
+def _continuous(application: Application, rows: Sequence[Any]) -> tuple[Any, list[float]]:
+    low, high = application.settings.bounds or (0.0, 1.0)
+    contexts: Any = [_parsed(bytes(row.context)) for row in rows]
+    if not all(isinstance(one, dict) for one in contexts):
+        contexts = np.array(contexts, np.float64)
+    return contexts, [min(max(row.value, low), high) for row in rows]
+
+
+def _joined(parts: list[Interactions]) -> Interactions:
+    one, two = parts
+    contexts: Any = [*one.contexts, *two.contexts]
+    if isinstance(one.contexts, ActionSets):
+        contexts = _stacked(one.contexts, two.contexts)
+    elif isinstance(one.contexts, np.ndarray):
+        contexts = np.concatenate([one.contexts, two.contexts])
+    columns = {name: np.concatenate([getattr(one, name), getattr(two, name)]) for name in _COLUMNS}
+    return one.changed(contexts=contexts, **columns)
+
+
+_COLUMNS = ("actions", "rewards", "propensities", "ids")
+
+
+def _stacked(one: ActionSets, two: ActionSets) -> ActionSets:
+    a, b = one.values, two.values
+    rows = type(a)(
+        np.concatenate([a.indices, b.indices]), np.concatenate([a.values, b.values]),
+        np.concatenate([a.offsets, a.offsets[-1] + b.offsets[1:]]), a.width,
+    )  # fmt: skip
+    return ActionSets(rows, np.arange(len(rows) + 1))

@@ -1,0 +1,190 @@
+"""Sums of minutes, which the page adds up: brought up to date with the rows that are new, each counted once.
+
+What has been read is noted in the transaction that writes the sums.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+from sqlalchemy import Connection, select, update
+
+from o2pl.protocols import Floats
+from o2pl.serving import reads, standing
+from o2pl.serving.applications import Application
+from o2pl.serving.schema import activations, decisions, minutes, models, outcomes
+from o2pl.serving.settings import Kind
+from o2pl.serving.store import Store
+
+_MOST = 5000  # rows of one transaction
+_ACTIONS = 50  # of a minute that are counted by name
+_COLUMNS = [
+    decisions.c[name]
+    for name in ("id", "event_id", "decided_at", "actions", "action", "value", "propensity", "model_version",
+                 "deferred", "baseline", "preferred")
+]  # fmt: skip
+
+
+class Counted(msgspec.Struct):
+    """The last rows that were read, by id."""
+
+    decision: int = 0
+    activation: int = 0
+    outcome: int = 0
+
+
+class _Sums:
+    """Of one minute."""
+
+    def __init__(self, row: Any = None) -> None:
+        self.decisions = row.decisions if row else 0
+        self.outcomes = row.outcomes if row else 0
+        self.defaults = row.defaults if row else 0
+        self.reward = row.reward if row else 0.0
+        self.reward_squared = row.reward_squared if row else 0.0
+        self.others = {name: np.array(json.loads(getattr(row, name)) if row else [0.0] * 4) for name in standing.OTHERS}
+        self.standing = standing.unpack(row.standing) if row else standing.nothing()
+        self.actions = Counter(json.loads(row.actions) if row else {})
+
+    def row(self, application_id: int, minute: int) -> dict[str, Any]:
+        return {
+            "application_id": application_id, "minute": minute, "decisions": self.decisions,
+            "outcomes": self.outcomes, "defaults": self.defaults, "reward": self.reward,
+            "reward_squared": self.reward_squared, "standing": standing.pack(self.standing),
+            "actions": json.dumps(dict(self.actions.most_common(_ACTIONS))),
+            **{name: json.dumps(sums.tolist()) for name, sums in self.others.items()},
+        }  # fmt: skip
+
+
+def count_minutes(store: Store, application: Application) -> None:
+    """All rows that are new."""
+    while True:
+        with store.writing() as connection:
+            if not _count_some(connection, application):
+                return
+
+
+def _count_some(connection: Connection, application: Application) -> bool:
+    """One transaction; whether there may be more."""
+    name = f"minutes:{application.id}"
+    said = reads.note(connection, name)
+    at = msgspec.json.decode(said, type=Counted) if said else Counted()
+    own = decisions.c.application_id == application.id
+    new = connection.execute(
+        select(*_COLUMNS).where(own, decisions.c.id > at.decision).order_by(decisions.c.id).limit(_MOST)
+    ).all()
+    active = reads.rows_after(connection, activations, application.id, at.activation, _MOST)
+    came = connection.execute(
+        select(*_COLUMNS, outcomes.c.id.label("outcome_id"), outcomes.c.reward, outcomes.c.by_default)
+        .join(decisions, decisions.c.id == outcomes.c.decision_id)
+        .where(outcomes.c.application_id == application.id, outcomes.c.id > at.outcome)
+        .order_by(outcomes.c.id)
+        .limit(_MOST)
+    ).all()
+    if not (new or active or came):
+        return False
+    last, last_active = new[-1].id if new else at.decision, active[-1].id if active else at.activation
+    counting = [
+        *_counting(connection, application.id, new, last_active),
+        *_activated(connection, application.id, active, at.decision),
+    ]
+    touched = {int(row.decided_at // 60) for row in (*counting, *came)}
+    sums = _known(connection, application.id, touched)
+    for row in counting:
+        here = sums[int(row.decided_at // 60)]
+        here.decisions += 1
+        if row.action is not None:
+            here.actions[_names(application, row.actions)[row.action]] += 1
+    for minute in touched:
+        _add_outcomes(sums[minute], application, [row for row in came if row.decided_at // 60 == minute])
+    reads.put_minutes(connection, [own.row(application.id, minute) for minute, own in sums.items()])
+    _note_versions(connection, application.id, new)
+    at = Counted(last, last_active, came[-1].outcome_id if came else at.outcome)
+    reads.put_note(connection, name, msgspec.json.encode(at).decode())
+    return max(len(new), len(active), len(came)) == _MOST
+
+
+def _counting(connection: Connection, application_id: int, new: Sequence[Any], last_active: int) -> list[Any]:
+    """Of decisions that are new, those that count: not deferred, or activated, as far as activations were read."""
+    deferred = [row.event_id for row in new if row.deferred]
+    if not deferred:
+        return list(new)
+    query = select(activations.c.event_id).where(
+        activations.c.application_id == application_id, activations.c.event_id.in_(deferred),
+        activations.c.id <= last_active,
+    )  # fmt: skip
+    active = set(connection.scalars(query))
+    return [row for row in new if not row.deferred or row.event_id in active]
+
+
+def _activated(connection: Connection, application_id: int, active: Sequence[Any], upto: int) -> list[Any]:
+    """Deferred decisions up to that one, which did not count when they were read and are activated now."""
+    events = [row.event_id for row in active]
+    if not events:
+        return []
+    query = select(*_COLUMNS).where(
+        decisions.c.application_id == application_id, decisions.c.event_id.in_(events), decisions.c.deferred.is_(True),
+        decisions.c.id <= upto,
+    )  # fmt: skip
+    return list(connection.execute(query).all())
+
+
+def _known(connection: Connection, application_id: int, wanted: Iterable[int]) -> dict[int, _Sums]:
+    query = select(minutes).where(minutes.c.application_id == application_id, minutes.c.minute.in_(list(wanted)))
+    found = {row.minute: _Sums(row) for row in connection.execute(query)}
+    return {minute: found.get(minute) or _Sums() for minute in wanted}
+
+
+def _names(application: Application, actions: bytes | None) -> list[str]:
+    return list(application.settings.actions) if actions is None else [str(name) for name in json.loads(actions)]
+
+
+def _add_outcomes(sums: _Sums, application: Application, rows: Sequence[Any]) -> None:
+    if not rows:
+        return
+    rewards = np.array([row.reward for row in rows])
+    sums.outcomes += len(rows)
+    sums.defaults += sum(bool(row.by_default) for row in rows)
+    sums.reward += float(rewards.sum())
+    sums.reward_squared += float(rewards @ rewards)
+    weights = weights_of(application, rows)
+    for name, w in weights.items():
+        known = ~np.isnan(w)
+        own, r = w[known], rewards[known]
+        sums.others[name] += [own.sum(), own @ r, own @ own, (own * r) @ (own * r)]
+    sums.standing += standing.tally(rewards, application.settings.reward_range, weights["uniform"], weights["baseline"])
+
+
+def weights_of(application: Application, rows: Sequence[Any]) -> dict[str, Floats]:
+    """π(a|x)/p of the uniform policy and of the baseline; NaN where it is not known.
+
+    Where the application chose, its choice was sure, and says nothing of other actions.
+    """
+    uniform, baseline = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
+    for place, row in enumerate(rows):
+        if row.baseline is not None:
+            baseline[place] = (row.action == row.baseline) / row.propensity
+        if row.preferred is not None:
+            continue
+        if application.kind is Kind.CONTINUOUS:
+            low, high = application.settings.bounds or (0.0, 1.0)
+            uniform[place] = 1 / (high - low) / row.propensity
+        else:
+            uniform[place] = 1 / len(_names(application, row.actions)) / row.propensity
+    return {"uniform": uniform, "baseline": baseline}
+
+
+def _note_versions(connection: Connection, application_id: int, new: Sequence[Any]) -> None:
+    """The last decision of each version: as long as it is there, so is the version."""
+    last = {row.model_version: row.id for row in new if row.model_version}
+    for version, number in last.items():
+        connection.execute(
+            update(models)
+            .where(models.c.application_id == application_id, models.c.version == version)
+            .values(last_decision=number)
+        )

@@ -1,0 +1,240 @@
+"""The trainer: joins rewards, learns from outcomes in their order, publishes versions of the model.
+
+    join → outcomes after the cursor → partial_fit(at_most=...) → publish, at most every modelExportFrequency
+
+What it knows is the learner and the last outcome that it learned from, which is the id of the last row of its log: one
+file, written whole or not at all. A trainer without that file learns from the store again. Servers go on with the
+last version meanwhile.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import func, select
+
+from o2pl.errors import InvalidInput
+from o2pl.learners import load
+from o2pl.learners.trimming import drop_rows
+from o2pl.serving import reads, versions
+from o2pl.serving.applications import Application
+from o2pl.serving.database import StoreUnavailable
+from o2pl.serving.election import Election
+from o2pl.serving.guard import Guard
+from o2pl.serving.joining import join
+from o2pl.serving.learning import AT_MOST, HISTORY, interactions, learned_part, learner_for, published
+from o2pl.serving.minutes import count_minutes
+from o2pl.serving.pruning import prune_models
+from o2pl.serving.schema import outcomes
+from o2pl.serving.settings import Kind, LearningMode
+from o2pl.serving.store import Store
+
+_LOGGER = logging.getLogger("o2pl.serving")
+_TICK = 0.5  # seconds between two looks at the store
+_LEARN = 10.0  # seconds after which new outcomes are learned from, however seldom models are published
+_CHUNK = 5000  # outcomes that are read at a time
+_KEEP = 600.0  # seconds between two state files
+_SPARE = 1.25  # times HISTORY, at which rows are dropped
+_PRUNE = 3600.0  # seconds between two looks for versions that no event names
+REFIT = "refit"  # the note `refit:<application>`: who changes it wants the learner made anew from the store
+
+
+class Training:
+    """One application."""
+
+    def __init__(self, store: Store, application: Application, folder: Path | None, guard: bool = False) -> None:
+        self.store, self.application, self._folder = store, application, folder
+        self._guard = Guard(store, application.id) if guard else None
+        self.part = learned_part(application)
+        self.refit = store.note(f"{REFIT}:{application.id}") or ""
+        self.learner = learner_for(application)
+        self.cursor, self.rows = 0, 0  # the last outcome that was learned from, and how many were
+        self._learned_at, self._published_at, self._kept_at = 0.0, 0.0, time.monotonic()
+        self._newest = 0  # the last outcome that the newest version has learned from
+        self._published = ""  # digest of what was published last
+        self._unkept = False
+        self._begin()
+
+    # -- beginning
+
+    def _begin(self) -> None:
+        """From the state file, or from the newest outcomes of the store."""
+        path = self._path
+        if path is not None and path.exists():
+            try:
+                self.learner = load(path)
+                self.cursor = int(self.learner.log_.ids[-1])
+            except (InvalidInput, AttributeError, IndexError, OSError) as error:
+                _LOGGER.warning("the trainer's state cannot be read; learning anew", extra={"reason": str(error)})
+                self.learner = learner_for(self.application)
+        own = outcomes.c.application_id == self.application.id
+        with self.store.reading() as connection:
+            if not self.cursor:
+                last = select(outcomes.c.id).where(own).order_by(outcomes.c.id.desc())
+                self.cursor = int(connection.scalar(last.offset(HISTORY).limit(1)) or 0)
+            known = select(func.count()).select_from(outcomes).where(own, outcomes.c.id <= self.cursor)
+            self.rows = int(connection.scalar(known) or 0)
+        newest = self.store.model_versions(self.application.id, 1)
+        anew = bool(newest) and self.store.note(self._trained) not in (None, self._depends)
+        self._newest = 0 if anew or not newest else int(newest[0].outcome_id)
+
+    @property
+    def _path(self) -> Path | None:
+        """Of the state, named by what the learner depends on: after `o2pl forget` an older one is not found."""
+        if self._folder is None:
+            return None
+        return self._folder / f"application-{self.application.id}-{self._depends}.o2pl"
+
+    @property
+    def _depends(self) -> str:
+        """What the learner depends on beside the outcomes."""
+        return hashlib.sha256(f"{self.part}|{self.refit}".encode()).hexdigest()[:16]
+
+    @property
+    def _trained(self) -> str:
+        """The note that says on what the newest version depends."""
+        return f"trained:{self.application.id}"
+
+    # -- work
+
+    def step(self, now: float, last: bool = False) -> bool:
+        """One round; whether a version was published. last: leave nothing for later."""
+        application, clock = self.application, time.monotonic()
+        join(self.store, application, now)
+        every = application.settings.model_export_frequency.total_seconds()
+        if last or clock - self._learned_at >= min(every, _LEARN):
+            self.learn()
+            self._learned_at = clock
+            count_minutes(self.store, application)
+            if self._guard is not None:
+                self._guard.look(application)
+        made = (last or clock - self._published_at >= every) and self.publish()
+        self._published_at = clock if made else self._published_at
+        if self._unkept and (last or time.monotonic() - self._kept_at >= _KEEP):
+            self.keep()
+        return made
+
+    def learn(self) -> int:
+        """From all outcomes that are new; how many."""
+        before = self.rows
+        while True:
+            found = self.store.learned_rows(self.application.id, self.cursor, _CHUNK)
+            if not found:
+                break
+            if self.application.settings.learning_mode is not LearningMode.LOGGING_ONLY:
+                self._add(found)
+            self.cursor, self.rows = found[-1].id, self.rows + len(found)
+        self._unkept = self._unkept or self.rows > before
+        return self.rows - before
+
+    @property
+    def _learner_began(self) -> bool:
+        return self.learner._engine is not None
+
+    def _add(self, found: Any) -> None:
+        batch = interactions(self.application, found)
+        if batch is None:
+            return
+        try:
+            self.learner.partial_fit(batch, at_most=AT_MOST)
+        except InvalidInput as error:  # such as contexts of other columns than the first had
+            if len(found) > 1:
+                for some in (found[: len(found) // 2], found[len(found) // 2 :]):
+                    self._add(some)
+                return
+            where = {"application": self.application.name, "event": found[0].event_id, "reason": str(error)}
+            _LOGGER.warning("an event cannot be learned from and is left out", extra=where)
+            return
+        engine = self.learner._engine
+        if self.application.kind is not Kind.CONTINUOUS and len(engine.log) > _SPARE * HISTORY:
+            drop_rows(engine, len(engine.log) - HISTORY)
+
+    def publish(self) -> bool:
+        """A new version, if parameters are others than those of the last."""
+        if not self._learner_began or self.cursor <= self._newest:
+            return False
+        body = published(self.application, self.learner)
+        digest, self._newest = hashlib.sha256(body).hexdigest(), self.cursor
+        if digest == self._published:
+            return False
+        self._published = digest
+        with self.store.writing() as connection:
+            version = versions.add_model(connection, self.application.id, body, self.cursor, self.rows)
+            if reads.note(connection, self._trained) != self._depends:
+                reads.put_note(connection, self._trained, self._depends)
+        told = {"application": self.application.name, "version": version, "rows": self.rows, "bytes": len(body)}
+        _LOGGER.info("published a model", extra=told)
+        return True
+
+    def keep(self) -> None:
+        """The state file; older ones of this application go."""
+        path, self._unkept, self._kept_at = self._path, False, time.monotonic()
+        if path is None or not self._learner_began:
+            return
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self.learner.save(path)
+            for other in path.parent.glob(f"application-{self.application.id}-*.o2pl"):
+                if other != path:
+                    other.unlink(missing_ok=True)
+        except OSError as error:
+            _LOGGER.warning("the trainer's state cannot be written", extra={"reason": str(error)})
+
+
+class Trainer:
+    """All applications of a store. folder: of the state files; None: none are written."""
+
+    def __init__(self, store: Store, folder: Path | None = None, guard: bool = False) -> None:
+        self.store, self.folder, self._guarding = store, folder, guard
+        self.training: dict[int, Training] = {}
+        self._pruned = time.monotonic()
+
+    def step(self, now: float | None = None, last: bool = False) -> int:
+        """One round for every application; how many versions were published."""
+        made = 0
+        for application in self.store.applications():
+            made += self._training(application).step(time.time() if now is None else now, last)
+        if time.monotonic() - self._pruned >= _PRUNE:
+            self._pruned = time.monotonic()
+            for application in self.store.applications():
+                prune_models(self.store, application.id)
+        return made
+
+    def _training(self, application: Application) -> Training:
+        """With the settings of this moment; anew where the learner depends on what has changed."""
+        known = self.training.get(application.id)
+        refit = self.store.note(f"{REFIT}:{application.id}") or ""
+        if known is None or known.part != learned_part(application) or known.refit != refit:
+            known = self.training[application.id] = Training(self.store, application, self.folder, self._guarding)
+        known.application = application
+        return known
+
+    def run(self, stop: threading.Event, said: Callable[[str], None] = _LOGGER.info) -> None:
+        """Until `stop`: train while this process holds the lock, and wait for it otherwise."""
+        election, waiting = Election(self.store), False
+        try:
+            while not stop.is_set():
+                try:
+                    if election.held():
+                        if waiting or not self.training:
+                            said("this process trains")
+                            self.training.clear()
+                        waiting = False
+                        self.step()
+                    elif not waiting:
+                        waiting = True
+                        said("another process trains; this one waits to take over")
+                except StoreUnavailable as error:
+                    _LOGGER.warning("the store cannot be used; trying again", extra={"reason": str(error)})
+                    stop.wait(1.0)
+                stop.wait(_TICK)
+            if not waiting and self.training:
+                self.step(last=True)
+        finally:
+            election.give_up()
