@@ -19,9 +19,10 @@ from tests.serving.worlds import decide, visits
 from o2pl.learners import load
 from o2pl.learners.decider import Decider
 from o2pl.serving.entries import DecisionRow, RewardRow
+from o2pl.serving.forget import forget
 from o2pl.serving.settings import Kind, LearningMode, Settings
 from o2pl.serving.store import Store
-from o2pl.serving.trainer import REFIT, Trainer, Training
+from o2pl.serving.trainer import Trainer, Training
 
 
 def learned(store: Store, application: int = 1) -> tuple[int, int]:
@@ -108,20 +109,32 @@ def test_a_damaged_state_is_not_used(store: Store, tmp_path: Path) -> None:
     assert again.training[1].rows == 60
 
 
-def test_forgotten_events_are_gone_from_the_learner(store: Store, tmp_path: Path) -> None:
+def test_forgotten_events_are_gone_from_the_learner_and_the_sums(store: Store, tmp_path: Path) -> None:
     store.add_application("page")
     g, trainer = np.random.default_rng(0), Trainer(store, tmp_path / "state")
-    decide(store, visits(100, g), g, "a")
+    decide(store, visits(100, g), g, "a", at=600.0)
     trainer.step(last=True)
-    with store.writing() as connection:
-        for table, column in (("outcomes", "decision_id"), ("decisions", "id")):
-            connection.exec_driver_sql(f"DELETE FROM {table} WHERE {column} <= 40")
-    store.put_note(f"{REFIT}:1", "after forget 1")
+    forget(store, store.applications(), events=[f"a-{k}" for k in range(40)])
     assert trainer.step(last=True) == 1
     assert trainer.training[1].rows == 60
     assert len(trainer.training[1].learner.log_) == 60
     (file,) = (tmp_path / "state").iterdir()  # the one with the others is gone
     assert len(load(file).log_) == 60
+    (minute,) = store.minutes(1, 0, 10**9)
+    assert (minute.decisions, minute.outcomes) == (60, 60)
+    assert Trainer(store, tmp_path / "state").step(last=True) == 0
+
+
+def test_events_that_were_forgotten_while_no_trainer_ran_are_gone_from_the_next_version(
+    store: Store, tmp_path: Path
+) -> None:
+    store.add_application("page")
+    g = np.random.default_rng(0)
+    decide(store, visits(100, g), g, "a")
+    Trainer(store, tmp_path).step(last=True)
+    forget(store, store.applications(), events=["a-3"])
+    assert Trainer(store, tmp_path).step(last=True) == 1
+    assert learned(store) == (99, 99)
 
 
 def test_other_settings_make_another_learner(store: Store) -> None:

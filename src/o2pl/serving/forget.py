@@ -153,6 +153,13 @@ def refit_wanted(connection: Connection, application_id: int) -> tuple[int, list
     return told["number"], told["minutes"]
 
 
+def recounted(connection: Connection, application_id: int, minutes: Sequence[int]) -> None:
+    """The sums of these minutes have been made again."""
+    number, wanted = refit_wanted(connection, application_id)
+    told = {"number": number, "minutes": sorted(set(wanted) - set(minutes))}
+    reads.put_note(connection, _note(application_id), json.dumps(told))
+
+
 def _note(application_id: int) -> str:
     return f"refit of application {application_id}"
 

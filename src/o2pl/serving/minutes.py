@@ -17,6 +17,7 @@ from sqlalchemy import Connection, select, update
 from o2pl.protocols import Floats
 from o2pl.serving import reads, standing
 from o2pl.serving.applications import Application
+from o2pl.serving.forget import recounted
 from o2pl.serving.schema import activations, decisions, minutes, models, outcomes
 from o2pl.serving.settings import Kind
 from o2pl.serving.store import Store
@@ -28,6 +29,9 @@ _COLUMNS = [
     for name in ("id", "event_id", "decided_at", "actions", "action", "value", "propensity", "model_version",
                  "deferred", "baseline", "preferred")
 ]  # fmt: skip
+_WITH_OUTCOMES = select(*_COLUMNS, outcomes.c.id.label("outcome_id"), outcomes.c.reward, outcomes.c.by_default).join(
+    outcomes, decisions.c.id == outcomes.c.decision_id
+)
 
 
 class Counted(msgspec.Struct):
@@ -71,18 +75,14 @@ def count_minutes(store: Store, application: Application) -> None:
 
 def _count_some(connection: Connection, application: Application) -> bool:
     """One transaction; whether there may be more."""
-    name = f"minutes:{application.id}"
-    said = reads.note(connection, name)
-    at = msgspec.json.decode(said, type=Counted) if said else Counted()
+    at = _counted(connection, application.id)
     own = decisions.c.application_id == application.id
     new = connection.execute(
         select(*_COLUMNS).where(own, decisions.c.id > at.decision).order_by(decisions.c.id).limit(_MOST)
     ).all()
     active = reads.rows_after(connection, activations, application.id, at.activation, _MOST)
     came = connection.execute(
-        select(*_COLUMNS, outcomes.c.id.label("outcome_id"), outcomes.c.reward, outcomes.c.by_default)
-        .join(decisions, decisions.c.id == outcomes.c.decision_id)
-        .where(outcomes.c.application_id == application.id, outcomes.c.id > at.outcome)
+        _WITH_OUTCOMES.where(outcomes.c.application_id == application.id, outcomes.c.id > at.outcome)
         .order_by(outcomes.c.id)
         .limit(_MOST)
     ).all()
@@ -95,18 +95,45 @@ def _count_some(connection: Connection, application: Application) -> bool:
     ]
     touched = {int(row.decided_at // 60) for row in (*counting, *came)}
     sums = _known(connection, application.id, touched)
-    for row in counting:
-        here = sums[int(row.decided_at // 60)]
-        here.decisions += 1
-        if row.action is not None:
-            here.actions[_names(application, row.actions)[row.action]] += 1
+    _add_decisions(sums, application, counting)
     for minute in touched:
         _add_outcomes(sums[minute], application, [row for row in came if row.decided_at // 60 == minute])
     reads.put_minutes(connection, [own.row(application.id, minute) for minute, own in sums.items()])
     _note_versions(connection, application.id, new)
     at = Counted(last, last_active, came[-1].outcome_id if came else at.outcome)
-    reads.put_note(connection, name, msgspec.json.encode(at).decode())
+    reads.put_note(connection, f"minutes:{application.id}", msgspec.json.encode(at).decode())
     return max(len(new), len(active), len(came)) == _MOST
+
+
+def recount_minutes(store: Store, application: Application, wanted: Sequence[int]) -> None:
+    """Make the sums of these minutes anew, of the rows that are left and were counted: events were forgotten."""
+    for minute in wanted:
+        with store.writing() as connection:
+            at = _counted(connection, application.id)
+            here = (
+                decisions.c.application_id == application.id, decisions.c.decided_at >= 60 * minute,
+                decisions.c.decided_at < 60 * (minute + 1),
+            )  # fmt: skip
+            found = connection.execute(select(*_COLUMNS).where(*here, decisions.c.id <= at.decision)).all()
+            came = connection.execute(_WITH_OUTCOMES.where(*here, outcomes.c.id <= at.outcome)).all()
+            sums = _Sums()
+            _add_decisions({minute: sums}, application, _counting(connection, application.id, found, at.activation))
+            _add_outcomes(sums, application, came)
+            reads.put_minutes(connection, [sums.row(application.id, minute)])
+            recounted(connection, application.id, [minute])
+
+
+def _counted(connection: Connection, application_id: int) -> Counted:
+    said = reads.note(connection, f"minutes:{application_id}")
+    return msgspec.json.decode(said, type=Counted) if said else Counted()
+
+
+def _add_decisions(sums: dict[int, _Sums], application: Application, rows: Sequence[Any]) -> None:
+    for row in rows:
+        here = sums[int(row.decided_at // 60)]
+        here.decisions += 1
+        if row.action is not None:
+            here.actions[_names(application, row.actions)[row.action]] += 1
 
 
 def _counting(connection: Connection, application_id: int, new: Sequence[Any], last_active: int) -> list[Any]:

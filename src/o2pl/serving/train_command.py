@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 import threading
 from pathlib import Path
@@ -37,9 +36,11 @@ def train(
     require_extra("serve", "the trainer")
     from o2pl.serving.database import StoreUnavailable
     from o2pl.serving.election import Election
+    from o2pl.serving.logs import log_to_stderr
     from o2pl.serving.trainer import Trainer
 
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    if follow:
+        log_to_stderr()
     store, place = open_store(database)
     folder = state
     if folder is None and store.engine.dialect.name == "sqlite":

@@ -26,10 +26,11 @@ from o2pl.serving import reads, versions
 from o2pl.serving.applications import Application
 from o2pl.serving.database import StoreUnavailable
 from o2pl.serving.election import Election
+from o2pl.serving.forget import refit_wanted
 from o2pl.serving.guard import Guard
 from o2pl.serving.joining import join
 from o2pl.serving.learning import AT_MOST, HISTORY, interactions, learned_part, learner_for, published
-from o2pl.serving.minutes import count_minutes
+from o2pl.serving.minutes import count_minutes, recount_minutes
 from o2pl.serving.pruning import prune_models
 from o2pl.serving.schema import outcomes
 from o2pl.serving.settings import Kind, LearningMode
@@ -42,7 +43,6 @@ _CHUNK = 5000  # outcomes that are read at a time
 _KEEP = 600.0  # seconds between two state files
 _SPARE = 1.25  # times HISTORY, at which rows are dropped
 _PRUNE = 3600.0  # seconds between two looks for versions that no event names
-REFIT = "refit"  # the note `refit:<application>`: who changes it wants the learner made anew from the store
 
 
 class Training:
@@ -52,7 +52,7 @@ class Training:
         self.store, self.application, self._folder = store, application, folder
         self._guard = Guard(store, application.id) if guard else None
         self.part = learned_part(application)
-        self.refit = store.note(f"{REFIT}:{application.id}") or ""
+        self.refit = _refits(store, application.id)[0]
         self.learner = learner_for(application)
         self.cursor, self.rows = 0, 0  # the last outcome that was learned from, and how many were
         self._learned_at, self._published_at, self._kept_at = 0.0, 0.0, time.monotonic()
@@ -187,6 +187,12 @@ class Training:
             _LOGGER.warning("the trainer's state cannot be written", extra={"reason": str(error)})
 
 
+def _refits(store: Store, application_id: int) -> tuple[int, list[int]]:
+    """How often events were forgotten, and the minutes whose sums must be made again."""
+    with store.reading() as connection:
+        return refit_wanted(connection, application_id)
+
+
 class Trainer:
     """All applications of a store. folder: of the state files; None: none are written."""
 
@@ -209,7 +215,9 @@ class Trainer:
     def _training(self, application: Application) -> Training:
         """With the settings of this moment; anew where the learner depends on what has changed."""
         known = self.training.get(application.id)
-        refit = self.store.note(f"{REFIT}:{application.id}") or ""
+        refit, recounted = _refits(self.store, application.id)
+        if recounted:
+            recount_minutes(self.store, application, recounted)
         if known is None or known.part != learned_part(application) or known.refit != refit:
             known = self.training[application.id] = Training(self.store, application, self.folder, self._guarding)
         known.application = application
