@@ -13,8 +13,12 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from tests.serving import deciders
 
 from o2pl import compiled, warm_up
+from o2pl.serving.deciding import Acting
+from o2pl.serving.models import decider_of
+from o2pl.serving.settings import Kind, Settings
 
 MODULE = """
     from o2pl.compiled import compiled
@@ -186,4 +190,11 @@ def test_warming_up_compiles_what_the_defaults_need() -> None:
             for context in contexts:
                 learner.update(learner.act(context), 0.5)
             learner.fit(contexts, np.zeros(120, int), np.full(120, 0.5), np.full(120, 0.5))
+    for kind, settings, decider in (  # as a service acts by them
+        (Kind.RANKED, Settings(exploration_percentage=0.1), deciders.ranked()),
+        (Kind.FIXED, Settings(actions=("left", "middle", "right")), deciders.fixed()),
+        (Kind.CONTINUOUS, Settings(bounds=(0.0, 10.0)), deciders.continuous()),
+    ):
+        for version, model in ((0, None), (1, decider_of(deciders.body_of(decider)))):
+            Acting(kind, settings, version, model).try_out()
     assert forms() == ready

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from o2pl.evaluation.evaluate import evaluate
-from o2pl.learners import O2PL, Bandit, ContinuousBandit, GaussianO2PL
+from o2pl.learners import O2PL, Bandit, ContinuousBandit, Decider, GaussianO2PL
+from o2pl.learners.set_texts import SetTexts
+from o2pl.policies.sampling import draw_one
 
 _LOG_ROWS = 300
 
@@ -67,3 +69,13 @@ def _warm_up_items(kind: Any, generator: np.random.Generator) -> None:
             learner.update(learner.act(context), float(generator.random() < 0.5))
         learner.fit(contexts, np.zeros(_LOG_ROWS, int), generator.random(_LOG_ROWS), np.full(_LOG_ROWS, 0.5))
         learner.predict(contexts)
+        _warm_up_service(learner.snapshot(), policy)
+
+
+def _warm_up_service(decider: Decider, policy: str) -> None:
+    """What a service decides by: texts of action sets, and some of a fixed number of actions."""
+    if policy == "hashed actionwise":
+        for texts in (SetTexts(), SetTexts(decider)):
+            draw_one(texts.probabilities(b'{"user":"u1","_multi":[{"kind":"a"},{"kind":"b"}]}', 2), 0.5)
+    elif policy == "hashed":
+        decider.among({"id": "u1"}, np.arange(2))
