@@ -46,6 +46,7 @@ ACROSS = {  # tests of more than one module
     "learners/test_hashed.py": "learners on dictionaries, end to end",
     "learners/rivals/test_rivals.py": "every rival",
     "fitting/test_same_policy.py": "a fit in memory, out of core and on Ray",
+    "serving/test_documents.py": "the documents' calls and commands, against a running service",
     "environments/test_contract.py": "every world",
 }
 

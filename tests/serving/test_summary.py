@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import event, select
+from sqlalchemy import event, insert, select
 from tests.serving.filled import fill
 
 from o2pl.evaluation.sequences import confidence_sequence, difference_sequence
@@ -127,18 +127,6 @@ def test_events_are_the_newest_first_with_their_reward(store: Store) -> None:
     assert {each["reward"] for each in found} <= {None, 1.0}  # no click is not known yet
 
 
-def test_an_idle_application_shows_its_last_events_beside_a_busy_one(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(summary, "_RECENT", 3)
-    with store.reading() as connection:
-        found = summary.recent_events(connection, store.application("news"), 8)
-    numbers = {row.event_id: row.id for row in store.decisions_after(1, limit=10_000)}
-    order = [numbers[each["id"]] for each in found]
-    assert len(order) == 8
-    assert order == sorted(order, reverse=True)
-
-
 def test_fixed_and_continuous_actions_have_their_names_and_values(tmp_path: Path) -> None:
     from tests.serving.filled import decision
 
@@ -164,6 +152,24 @@ def test_an_apprentice_is_compared_with_the_application(tmp_path: Path) -> None:
         store.add([decision(made.id, f"e{k}", preferred=int(k == 2), **own) for k in range(3)])
         store.add([decision(made.id, "uniform", preferred=1, **(own | {"model_version": 0}))])
         assert summarised(store, "shop")["state"]["agreement"] == {"rows": 3, "share": 2 / 3}
+
+
+def test_one_can_go_back_to_versions_of_some_time_ago(tmp_path: Path) -> None:
+    """Published every five seconds for two days: the newest five, the one that is held, and older ones by their age."""
+    with Store.open(tmp_path / "o2pl.sqlite") as store:
+        made = store.add_application("shop")
+        rows = [
+            {"application_id": made.id, "version": k + 1, "created_at": NOW - 2 * 86400 + 5 * k, "outcome_id": k,
+             "rows": k, "body": b"model"}
+            for k in range(2 * 86400 // 5)
+        ]  # fmt: skip
+        with store.writing() as connection:
+            connection.execute(insert(schema.models), rows)
+        store.pin(made.id, 17)
+        found = summarised(store, "shop")["models"]
+    ages = [round(NOW - each["at"]) for each in found["listed"]]
+    assert ages == [5, 10, 15, 20, 25, 600, 3600, 6 * 3600, 86400, 2 * 86400 - 80]
+    assert (found["served"], found["pinned"], found["listed"][-1]["version"]) == (17, 17, 17)
 
 
 def test_a_month_of_minutes_and_many_decisions_are_summarised_without_reading_them_all(store: Store) -> None:

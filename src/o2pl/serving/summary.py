@@ -29,7 +29,10 @@ DELTA = 0.05
 _GRACE = 600.0  # seconds after the wait for which an open minute holds up those after it
 _SHOWN = 12  # actions by name; the others together
 _COUNTED = 10_000  # outcomes that wait to be learned are counted up to here
-_RECENT = 5_000  # ids of the newest decisions among which an application's own are looked for
+_NEWEST = 5  # versions of the model
+_AGES = (600, 3600, 6 * 3600, 86400, 7 * 86400)  # seconds
+_OF_MODEL = [models.c[name] for name in ("version", "created_at", "rows", "withdrawn")]
+_RECENT = 1_000  # decisions, of which an apprentice is judged by
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ def summarise(connection: Connection, application: Application, span: str, now: 
         "actions": _actions(rows),
         "overlap": _overlap(kept, asked.width),
         "state": state(connection, application, rows, now),
-        "models": versions(connection, application),
+        "models": versions(connection, application, now),
     }
 
 
@@ -195,16 +198,22 @@ def _overlap(rows: Sequence[Row[Any]], width: int) -> dict[str, Any]:
 # -- models and state
 
 
-def versions(connection: Connection, application: Application, limit: int = 10) -> dict[str, Any]:
-    """The newest first."""
-    rows = model_versions(connection, application.id, limit)
-    return {
-        "served": served_version(connection, application.id),
-        "pinned": application.pinned,
-        "listed": [
-            {"version": row.version, "at": row.created_at, "rows": row.rows, "withdrawn": row.withdrawn} for row in rows
-        ],
-    }
+def versions(connection: Connection, application: Application, now: float) -> dict[str, Any]:
+    """The newest ones, the one that is served, and for going back further the last one of some time ago."""
+    served = served_version(connection, application.id)
+    own = models.c.application_id == application.id
+    found = {row.version: row for row in model_versions(connection, application.id, _NEWEST)}
+    for older in (models.c.version == served, *(models.c.created_at <= now - age for age in _AGES)):
+        row = connection.execute(
+            select(*_OF_MODEL).where(own, older).order_by(models.c.version.desc()).limit(1)
+        ).one_or_none()
+        if row is not None:
+            found[row.version] = row
+    listed = [
+        {"version": row.version, "at": row.created_at, "rows": row.rows, "withdrawn": row.withdrawn}
+        for _, row in sorted(found.items(), reverse=True)
+    ]
+    return {"served": served, "pinned": application.pinned, "listed": listed}
 
 
 def state(connection: Connection, application: Application, rows: Sequence[Row[Any]], now: float) -> dict[str, Any]:
@@ -243,13 +252,13 @@ def state(connection: Connection, application: Application, rows: Sequence[Row[A
 
 def _agreement(connection: Connection, application_id: int) -> dict[str, Any] | None:
     """Apprentice mode: of the newest decisions, how many the policy would have made as the application did."""
-    newest = connection.scalar(select(func.max(decisions.c.id))) or 0
-    recent = (
-        select(decisions.c.preferred, decisions.c.action)
-        .where(decisions.c.id > newest - _RECENT, decisions.c.application_id == application_id)
-        .where(decisions.c.preferred.is_not(None), decisions.c.model_version > 0)
+    newest = (
+        select(decisions.c.preferred, decisions.c.action, decisions.c.model_version)
+        .where(decisions.c.application_id == application_id)
+        .order_by(decisions.c.id.desc())
+        .limit(_RECENT)
     )
-    rows = connection.execute(recent).all()
+    rows = [(a, b) for a, b, version in connection.execute(newest) if a is not None and version]
     return {"rows": len(rows), "share": sum(a == b for a, b in rows) / len(rows)} if rows else None
 
 
@@ -257,26 +266,10 @@ def _agreement(connection: Connection, application_id: int) -> dict[str, Any] | 
 
 
 def recent_events(connection: Connection, application: Application, limit: int = 15) -> list[dict[str, Any]]:
-    """The newest decisions: among the newest of all applications, and those whose outcome came last."""
-    newest = connection.scalar(select(func.max(decisions.c.id))) or 0
-    found = connection.execute(
-        _event_columns()
-        .where(decisions.c.id > newest - _RECENT, decisions.c.application_id == application.id)
-        .order_by(decisions.c.id.desc())
-        .limit(limit)
-    ).all()
-    if len(found) < limit:
-        joined = (
-            select(outcomes.c.decision_id)
-            .where(outcomes.c.application_id == application.id)
-            .order_by(outcomes.c.id.desc())
-            .limit(limit)
-        )
-        older = connection.execute(
-            _event_columns().where(decisions.c.id.in_(joined.scalar_subquery()), decisions.c.id <= newest - _RECENT)
-        ).all()
-        found = [*found, *sorted(older, key=lambda row: -row.id)][:limit]
-    return [event_values(row, application) for row in found]
+    """The newest decisions."""
+    own = decisions.c.application_id == application.id
+    rows = connection.execute(_event_columns().where(own).order_by(decisions.c.id.desc()).limit(limit))
+    return [event_values(row, application) for row in rows]
 
 
 def _event_columns() -> Any:

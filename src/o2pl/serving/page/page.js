@@ -255,7 +255,7 @@ function showActions(s) {
 
 function showModels(s) {
   const { served, pinned, listed } = s.models;
-  text($("models-note"), pinned !== null ? `Version ${pinned} is served whatever is published, until the newest is let in again.` : "The newest is served. Serving an older one takes the write key.");
+  text($("models-note"), pinned !== null ? `Version ${pinned} is served whatever is published, until the newest is let in again.` : "The newest is served. Listed: the last ones, and those of 10 minutes, an hour, 6 hours, a day and a week ago. Serving another takes the write key.");
   const rows = listed.map((m) => [
     String(m.version), moment(m.at), count(m.rows),
     m.version === served ? html("span", { class: "tag on" }, pinned === served ? "served, held" : "served") : button("Serve it", `v${m.version}`, `serve:${m.version}`, null, `Serve version ${m.version}`),
