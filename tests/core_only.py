@@ -20,6 +20,7 @@ from o2pl.cli import app
 from o2pl.environments.logged import logistic_logger
 from o2pl.experiments import EXPERIMENTS, STUDIES, Ray, report, results, run
 from o2pl.learners.rivals import BoostedTrees, VowpalWabbit
+from o2pl.policies import Neural
 
 GENERATOR = np.random.default_rng(0)
 
@@ -83,6 +84,11 @@ DOORS: list[tuple[Callable[[], object], str]] = [
     (lambda: run(EXPERIMENTS["wheel"], out="out"), f"running experiments {EXPERIMENTS_EXTRA}"),
     (lambda: results("out", "wheel"), PYARROW),
     (lambda: report.build("out", STUDIES), EXPERIMENTS_EXTRA),
+    (
+        lambda: o2pl.Bandit(2, policy=Neural(), random_state=0).fit([[0.0], [1.0]], [0, 1], [0.0, 1.0], [0.5, 0.5]),
+        "learning a neural policy needs jax: pip install 'o2pl[jax]'",
+    ),
+    (lambda: o2pl.Bandit(2, device="gpu").act([0.0]), "device='gpu' needs jax: pip install 'o2pl[jax]'"),
 ]
 
 

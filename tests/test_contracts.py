@@ -17,6 +17,10 @@ from o2pl.policies import (
     Cells,
     FiniteClass,
     Gaussian,
+    JaxPolicy,
+    Neural,
+    NeuralGaussian,
+    NeuralSets,
     Softmax,
     SparseSoftmax,
     ThresholdClass,
@@ -82,6 +86,23 @@ def context_numbers() -> tuple[Any, Any]:
     return generator.integers(2, size=(N, 1)).astype(float), generator.integers(3, size=N)
 
 
+def bent(params: Any, x: Any) -> Any:
+    """Scores of three actions, by a function of nobody's making but the user's."""
+    return (x * x) @ params["squares"] + x @ params["linear"][0]
+
+
+def bent_start(n_features: int) -> Any:
+    return {"squares": np.ones((n_features, 3)), "linear": [np.zeros((n_features, 3))]}
+
+
+def of_each(params: Any, x: Any) -> Any:
+    return x @ params[0] + (x * x) @ params[1]
+
+
+def of_each_start(n_features: int) -> Any:
+    return np.zeros(n_features), np.ones(n_features)
+
+
 POLICIES = {
     "softmax": Case(Softmax(3), *dense(3)),
     "softmax, one action": Case(Softmax(1), *dense(1)),
@@ -106,6 +127,22 @@ POLICIES = {
         Truncated(0.5, 0.7, learn_scale=True, log=True), dense(2)[0], np.random.default_rng(6).uniform(0.1, 3, size=N)
     ),
     "cells": Case(Cells((-5.0, 5.0), 7), dense(2)[0], np.random.default_rng(6).normal(size=N)),
+    "neural": Case(Neural(3, (5, 4)), *dense(3)),
+    "neural, tanh and uniform": Case(UniformMixture(Neural(3, (5,), "tanh"), 0.2), *dense(3)),
+    "neural sets": Case(NeuralSets((5,)), *sets()),
+    "neural sets, towers": Case(NeuralSets((4,), towers=2, shared=1), *sets()),
+    "neural gaussian": Case(
+        NeuralGaussian(Truncated(0.5, 0.7, learn_scale=True), (5,)),
+        dense(2)[0],
+        np.random.default_rng(6).normal(size=N),
+    ),
+    "neural gaussian, cut": Case(
+        NeuralGaussian(Truncated(0.5, 0.7, heteroscedastic=True, bounds=(-5.0, 5.0)), (5,)),
+        dense(2)[0],
+        np.random.default_rng(6).normal(size=N),
+    ),
+    "a JAX function": Case(JaxPolicy(bent, bent_start, 3), *dense(3)),
+    "a JAX function of sets": Case(JaxPolicy(of_each, of_each_start), *sets()),
 }
 DISCRETE = [name for name, case in POLICIES.items() if not case.policy.continuous]
 SAME_ACTIONS = [name for name in DISCRETE if "sets" not in name]

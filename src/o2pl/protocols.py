@@ -80,7 +80,7 @@ class PreparedLog(Protocol):
     @property
     def negligible(self) -> float: ...  # what a solve may leave of the value
     def started(self, params: Floats) -> Floats: ...  # to solve from
-    def partial(self, scores: Floats, rows: slice, extra: Floats) -> tuple[Floats, Sequence[Floats]]:
+    def partial(self, scores: Floats, rows: slice | Ints, extra: Floats) -> tuple[Floats, Sequence[Floats]]:
         """Sums over these rows, and the cotangents of the scores whose pullbacks `combine` wants."""
 
     def combine(self, params: Floats, sums: Floats, gradients: Sequence[Floats]) -> tuple[float, Floats]:

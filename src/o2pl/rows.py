@@ -119,6 +119,11 @@ def _entries(offsets: Ints, rows: slice | Ints) -> tuple[slice | Ints, Ints]:
     return np.arange(ends[-1]) + np.repeat(offsets[places] - ends[:-1], sizes), ends
 
 
+def own_offsets(offsets: Ints, rows: slice | Ints) -> Ints:
+    """The offsets of some rows, when they stand alone."""
+    return _entries(offsets, rows)[1]
+
+
 def _width(matrix: Floats) -> Any:
     return matrix.shape[-1] if matrix.ndim == 2 else "features"
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import json
 import os
+import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
+from types import FunctionType
 from typing import IO, Any
 
 import numpy as np
@@ -124,7 +127,41 @@ def encode(value: Any) -> Any:
     if is_dataclass(value) and type(value).__name__ in _KNOWN:
         content = {field.name: encode(getattr(value, field.name)) for field in fields(value)}
         return {"object": type(value).__name__, "fields": content}
+    if isinstance(value, FunctionType):
+        return {"function": _name_of(value)}
     raise InvalidInput(f"cannot be saved: {value!r} of type {type(value).__name__}")
+
+
+def _name_of(function: FunctionType) -> str:
+    """Where a function can be imported from: code is not put into files."""
+    module, name = function.__module__, function.__qualname__
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if found is not function or module == "__main__":
+        raise InvalidInput(
+            f"cannot be saved: the function {name} of {module}, which cannot be imported from there; define it by its"
+            " name in a module (a file) of yours and import it"
+        )
+    return f"{module}:{name}"
+
+
+def _imported(where: str) -> FunctionType:
+    module, _, name = where.partition(":")
+    try:
+        if module.partition(".")[0] in sys.stdlib_module_names:
+            raise ImportError(f"{module} is a module of Python")
+        found: Any = importlib.import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError) as error:
+        raise UnreadableFile(
+            f"settings name the function {name!r} of the module {module!r}, which cannot be imported ({error}); make"
+            " that module importable here, as it was where the file was saved"
+        ) from error
+    if not isinstance(found, FunctionType):
+        raise UnreadableFile(f"settings name {where!r} as a function, found a {type(found).__name__}")
+    return found
 
 
 def decode(value: Any) -> Any:
@@ -132,6 +169,8 @@ def decode(value: Any) -> Any:
         return value
     if "array" in value:
         return np.array(value["array"], dtype=value["dtype"])
+    if "function" in value:
+        return _imported(value["function"])
     if "tuple" in value:
         return tuple(decode(item) for item in value["tuple"])
     if "list" in value:

@@ -1,6 +1,6 @@
 """Which combinations of parts have a faster version. The engine asks here; where there is none, parts are composed.
 
-A fused value is found by (policy, objective, kind of rows). It must equal `PolicyValue` of the same parts:
+A fused value is found by (policy, objective, kind of rows, device). It must equal `PolicyValue` of the same parts:
 `tests/test_kernel_contracts.py` runs every one that is registered against it.
 """
 
@@ -26,6 +26,7 @@ class Problem(NamedTuple):
     log: Any  # the rows as the objective prepared them
     previous: Any  # the function of the last solve, for values that are kept up to date as rows arrive
     shared: dict[Any, Any]  # what members that learn at the same time have in common; "held": bytes of features kept
+    device: str = "cpu"  # or "gpu", or "xla": JAX's own
 
     def featurise(self, rows: slice = slice(None)) -> Any:
         return featurise(self.features, self.seen, self.rows.contexts[rows])
@@ -36,18 +37,23 @@ class Problem(NamedTuple):
 
 
 Make = Callable[[Problem], Function | None]  # None: not for this one
-Key = tuple[type, type, str]
+Key = tuple[type, type, str, str]
 VALUES: dict[Key, Make] = {}
 WEIGHED: set[Key] = set()  # of values that know weights of rows
 
 
-def fused_value(policy: type, objective: type, kind: str, *, weighed: bool = False) -> Callable[[Make], Make]:
-    """Decorator: this makes the value of a policy and an objective on rows of a kind, which may have weights or not."""
+def fused_value(
+    policy: type, objective: type, kind: str, *, weighed: bool = False, device: str = "cpu"
+) -> Callable[[Make], Make]:
+    """Decorator: this makes the value of a policy and an objective on rows of a kind, which may have weights or not.
+
+    device: "cpu", or "card": where JAX computes.
+    """
 
     def register(make: Make) -> Make:
-        VALUES[policy, objective, kind] = make
+        VALUES[policy, objective, kind, device] = make
         if weighed:
-            WEIGHED.add((policy, objective, kind))
+            WEIGHED.add((policy, objective, kind, device))
         return make
 
     return register
@@ -55,6 +61,15 @@ def fused_value(policy: type, objective: type, kind: str, *, weighed: bool = Fal
 
 def find_value(problem: Problem) -> Function | None:
     key = type(problem.policy), type(problem.objective), kind_of(problem.rows.contexts)
+    return _found(problem, (*key, "card" if problem.device != "cpu" else "cpu"))
+
+
+def has_card(policy: type, objective: type, kind: str) -> bool:
+    """Whether there is a fused value where JAX computes."""
+    return (policy, objective, kind, "card") in VALUES
+
+
+def _found(problem: Problem, key: Key) -> Function | None:
     make = VALUES.get(key)
     return None if make is None or (problem.log.weights is not None and key not in WEIGHED) else make(problem)
 

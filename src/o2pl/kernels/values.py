@@ -9,9 +9,11 @@ import numpy as np
 
 from o2pl.features.plan import feature_plan, planned_features
 from o2pl.kernels.actionwise import actionwise_value
+from o2pl.kernels.card import CardValue
 from o2pl.kernels.finite import FiniteValue
 from o2pl.kernels.gaussian import gaussian_value
 from o2pl.kernels.linear import HELD, Features, HeldFeatures
+from o2pl.kernels.networks import network_value
 from o2pl.kernels.outcome import outcome_value
 from o2pl.kernels.registry import Problem, fused_value
 from o2pl.kernels.softmax import softmax_value
@@ -21,6 +23,7 @@ from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.policies.actionwise import ActionWise
 from o2pl.policies.finite import FiniteClass, ThresholdClass
 from o2pl.policies.gaussian import Gaussian
+from o2pl.policies.neural import JaxPolicy, Neural, NeuralSets
 from o2pl.policies.softmax import Softmax
 from o2pl.policies.sparse import SparseSoftmax
 from o2pl.protocols import Floats
@@ -70,6 +73,15 @@ def _outcome(problem: Problem) -> Any:
     return outcome_value(problem.log, rows_of_features(problem), problem.width, problem.policy.n_actions)
 
 
+@fused_value(Softmax, Pessimistic, "dense", weighed=True, device="card")
+@fused_value(Softmax, Outcome, "dense", weighed=True, device="card")
+def _on_card(problem: Problem) -> Any:
+    assert isinstance(problem.policy, Softmax)
+    held = problem.shared.setdefault((id(problem.seen), problem.start, "card"), {})
+    features = rows_of_features(problem)
+    return CardValue(problem.log, features, problem.width, problem.policy.n_actions, problem.device, held=held)
+
+
 @fused_value(Gaussian, Pessimistic, "dense")
 def _gaussian(problem: Problem) -> Any:
     assert isinstance(problem.policy, Gaussian)
@@ -111,6 +123,12 @@ def _played(problem: Problem) -> Any:
         return SparseOutcome(alone, problem.features.transform(problem.seen, played), 1)
     features = HeldFeatures(lambda rows: problem.features.transform(problem.seen, played[rows]), np.float32)
     return outcome_value(alone, features, problem.width, 1)
+
+
+for _objective in (Pessimistic, Outcome):
+    for _policy, _kind in ((Neural, "dense"), (NeuralSets, "sets"), (JaxPolicy, "dense"), (JaxPolicy, "sets")):
+        for _device in ("cpu", "card"):
+            fused_value(_policy, _objective, _kind, weighed=True, device=_device)(network_value)
 
 
 @fused_value(FiniteClass, Pessimistic, "dense")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -16,6 +17,8 @@ from o2pl.contexts.sets import offer_of
 from o2pl.decisions import Decision, ListDecision, listed_ids
 from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Hashed, Standardise, UserItems
+from o2pl.kernels.card import check_device, find_device
+from o2pl.kernels.registry import has_card
 from o2pl.learners.base import BanditEstimator
 from o2pl.learners.changes import Change
 from o2pl.learners.engine import Engine, Parts, Rewards
@@ -25,8 +28,9 @@ from o2pl.learners.member import LINEAR, Member
 from o2pl.learners.schedules import Schedule, as_schedule
 from o2pl.learners.stream import UniformStream
 from o2pl.log import Log
-from o2pl.policies import ActionWise, Softmax, SparseSoftmax, UniformMixture
+from o2pl.policies import ActionWise, NeuralSets, Softmax, SparseSoftmax
 from o2pl.policies.finite import FiniteClass, FinitePolicies
+from o2pl.policies.neural import innermost, is_network, with_actions
 from o2pl.policies.sampling import UniformExploration
 from o2pl.protocols import Array, Exploration, FeatureMap, Floats, Policy
 from o2pl.rows import ActionSets
@@ -49,6 +53,7 @@ class DiscreteEstimator(Explained, BanditEstimator):
     schedule: Any
     sharpness: float
     exploration: Any
+    device: str
     _classes_of_policies: ClassVar[dict[str, tuple[Member, ...]]]
 
     @abstractmethod
@@ -101,7 +106,7 @@ class DiscreteEstimator(Explained, BanditEstimator):
 
     def _offers(self, context: Any) -> bool:
         """Whether a context holds the actions to choose from."""
-        begun = self._engine is not None or self.policy != "union"
+        begun = self._engine is not None or self.policy not in _BY_CONTEXTS
         return kind_of_context(context) != "row" or (begun and self._action_sets)
 
     def _act_without(self, context: Any, ids: Any, exclude: Any, slots: int | None) -> Decision:
@@ -139,7 +144,7 @@ class DiscreteEstimator(Explained, BanditEstimator):
         """What contexts are, from the first ones: the default policy is chosen by it."""
         kind = kind_of_contexts(contexts)
         fixed = self.n_actions is not None or self.actions is not None
-        if kind == "matrix" and self.policy == "union" and fixed:
+        if kind == "matrix" and fixed and isinstance(self.policy, str) and self.policy in _BY_CONTEXTS:
             kind = "row"  # many rows, where one was expected: it will be refused as that
         if kind == "matrix" and any(isinstance(member.features, UserItems) for member in self._given_members()):
             kind = "offer"  # to nobody in particular
@@ -187,7 +192,7 @@ class DiscreteEstimator(Explained, BanditEstimator):
     @property
     def _action_sets(self) -> bool:
         """Whether contexts are action sets; refuses members that disagree."""
-        sets = {m.policy is not None and isinstance(_innermost(m.policy), ActionWise) for m in self._members()}
+        sets = {m.policy is not None and getattr(innermost(m.policy), "sets", False) for m in self._members()}
         if len(sets) > 1:
             raise InvalidInput("policy: found members with and without action sets, expected one kind of context")
         if self._kind == "offer" and not all(sets):
@@ -209,7 +214,7 @@ class DiscreteEstimator(Explained, BanditEstimator):
     @property
     def _numbered(self) -> int | None:
         """Contexts that the tables of finite classes know; None where no table is looked up by the context itself."""
-        raw = [_innermost(member.policy) for member in self._members() if member.features == Chain(())]
+        raw = [innermost(member.policy) for member in self._members() if member.features == Chain(())]
         return min((policy.table.shape[1] for policy in raw if isinstance(policy, FiniteClass)), default=None)
 
     def _new_reader(self, width: int | None) -> ContextReader:
@@ -224,7 +229,8 @@ class DiscreteEstimator(Explained, BanditEstimator):
         for member in members:
             _check_policy(member)
         if not sets:
-            own = {int(m.policy.n_actions) for m in members if m.policy is not None}  # type: ignore[attr-defined]  # they have it
+            given_by = [innermost(member.policy) for member in members if member.policy is not None]
+            own = {int(policy.n_actions) for policy in given_by if policy.n_actions is not None}
             if len(own) > 1:
                 raise InvalidInput(f"policy: found members with {sorted(own)} actions, expected one number of actions")
             names = self._given_names() or names
@@ -245,6 +251,7 @@ class DiscreteEstimator(Explained, BanditEstimator):
         parts = Parts(
             members, policies, self._objective(), schedule, self._ridge(policies, schedule, sets),
             check_number("sharpness", self.sharpness, 0, open_low=True), self._exploration(), watch,
+            self._checked_device(members, policies, sets, sparse),
         )  # fmt: skip
         ends = check_reward_range(self.reward_range)
         log = Log(
@@ -252,6 +259,22 @@ class DiscreteEstimator(Explained, BanditEstimator):
             shared=None if sparse else self._shared,
         )  # fmt: skip
         return Engine(parts, self._new_reader(width), log, UniformStream(self.random_state))
+
+    def _checked_device(self, members: Sequence[Member], policies: Sequence[Policy], sets: bool, sparse: bool) -> str:
+        """Where objectives are evaluated; refuses a card that none of the members has a use for."""
+        device = check_device(self.device)
+        if device == "cpu":
+            return device
+        find_device(device)  # says what is missing
+        kind = ("sparse sets" if sets else "sparse") if sparse else "sets" if sets else "dense"
+        of = [type(member.objective or self._objective()) for member in members]
+        if not any(has_card(type(policy), own, kind) for policy, own in zip(policies, of, strict=True)):
+            names = ", ".join(sorted({type(policy).__name__ for policy in policies}))
+            raise InvalidInput(
+                f"device: found {device!r} with {names} on {kind} contexts, which have nothing to gain there; expected"
+                " 'cpu', or linear, quadratic or neural policies on rows of numbers"
+            )
+        return device
 
     # -- what comes in
 
@@ -318,18 +341,25 @@ class DiscreteEstimator(Explained, BanditEstimator):
         return Rewards(lambda rows, actions: table[rows, actions], table), table.shape[1]
 
 
+_BY_CONTEXTS = ("union", "neural")  # names that stand for one class or another
 # The classes that policies stand for, by the kind of contexts.
 _OF_KINDS = {
     ("union", "matrix"): "actionwise",
     ("union", "offer"): "items",
     ("union", "dictionaries"): "hashed actionwise",
     ("actionwise", "offer"): "items",
+    ("neural", "matrix"): "neural actionwise",
+    ("neural", "offer"): "neural items",
     ("hashed", "dictionaries"): "hashed actionwise",
 }
 
 
 def _for_offers(member: Member, shared: int) -> Member:
-    """With the features of a user and items, of which so many numbers are the user's."""
+    """With the features of a user and items, of which so many numbers are the user's; networks make their own."""
+    if isinstance(member.policy, NeuralSets) and isinstance(member.features, Standardise):
+        return replace(member, policy=replace(member.policy, shared=shared)) if member.policy.towers else member
+    if is_network(member.policy):
+        return member
     features = UserItems() if isinstance(member.features, Standardise) else member.features
     if not isinstance(features, UserItems):
         return member
@@ -349,7 +379,7 @@ def as_exploration(given: Any, instead: str = "") -> Exploration:
 def _policy_of(member: Member, n_actions: int | None) -> Policy:
     """The member's own, or a linear softmax."""
     if member.policy is not None:
-        return member.policy
+        return with_actions(member.policy, n_actions)  # type: ignore[no-any-return]  # a policy as it was
     return (SparseSoftmax if isinstance(member.features, Hashed) else Softmax)(n_actions or 0)
 
 
@@ -359,21 +389,17 @@ def _check_policy(member: Member) -> None:
         return
     if member.policy.continuous:
         raise InvalidInput(f"policy: found {member.policy!r}, whose actions are real numbers; expected GaussianO2PL")
-    if isinstance(member.features, Hashed) and not isinstance(_innermost(member.policy), SparseSoftmax | ActionWise):
+    if isinstance(member.features, Hashed) and not isinstance(innermost(member.policy), SparseSoftmax | ActionWise):
         raise InvalidInput(
             f"policy: found {type(member.policy).__name__} with Hashed features, expected SparseSoftmax or ActionWise"
         )
 
 
-def _innermost(policy: Any) -> Any:
-    return policy.policy if isinstance(policy, UniformMixture) else policy
-
-
 def _features_for(policy: Any) -> FeatureMap:
     """A constant says nothing where weights are shared by all actions; finite classes read contexts as given."""
-    if isinstance(_innermost(policy), FinitePolicies):
+    if isinstance(innermost(policy), FinitePolicies):
         return Chain(())
-    return Standardise() if isinstance(_innermost(policy), ActionWise) else LINEAR
+    return Standardise() if isinstance(innermost(policy), ActionWise) or is_network(policy) else LINEAR
 
 
 def _agreed(of_policy: int | None, given: int | None, seen: int | None) -> int:

@@ -68,6 +68,7 @@ class Parts(NamedTuple):
     sharpness: float
     exploration: Exploration
     watch: tuple[Change, int] | None = None  # what is a change, and the place of the member that notices it
+    device: str = "cpu"  # where objectives are evaluated
 
 
 class Engine:
@@ -87,6 +88,7 @@ class Engine:
             schedule = member.schedule or parts.schedule
             seen = self._seen(member.features, schedule)
             self.members.append(MemberState.start(member, policy, parts.objective, seen, schedule, log.width))
+            self.members[-1].device = parts.device
         self.columns = SharedColumns() if log.action_sets and not log.sparse and log.shared is None else None
         self.running: State | None = None  # of the control variate of sparse rows
         if parts.control is not None and log.sparse:

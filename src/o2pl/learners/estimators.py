@@ -13,14 +13,16 @@ from o2pl.features import Chain, Fourier, Hashed, Intercept, Standardise, UserIt
 from o2pl.learners.discrete import DiscreteEstimator
 from o2pl.learners.incumbent import SafeImprovement, Verdict
 from o2pl.learners.member import LINEAR, QUADRATIC, Member
-from o2pl.learners.schedules import Replay, Schedule
+from o2pl.learners.schedules import Geometric, Replay, Schedule
 from o2pl.objectives.pessimistic import Pessimistic
-from o2pl.policies import ActionWise
+from o2pl.policies import ActionWise, Neural, NeuralSets
 from o2pl.policies.finite import FinitePolicies
 from o2pl.protocols import Exploration, Policy
 from o2pl.validation import check_number, to_loss
 
 CONTROL = 5.0  # the ridge of the control variate where there is one
+
+_SELDOM = Geometric(growth=1.2, ease=0.0, longest=1.2)  # a network's solve costs more than the others'
 
 _CLASSES: dict[str, tuple[Member, ...]] = {
     "union": (Member(LINEAR), Member(QUADRATIC, joins=100)),
@@ -29,6 +31,15 @@ _CLASSES: dict[str, tuple[Member, ...]] = {
     "fourier": (Member(Chain((Standardise(), Fourier(), Intercept()))),),
     "actionwise": (Member(Standardise(), ActionWise()),),
     "items": (Member(UserItems(), ActionWise()),),
+    "neural": (Member(LINEAR), Member(Standardise(), Neural(), joins=200, schedule=_SELDOM)),
+    "neural actionwise": (
+        Member(Standardise(), ActionWise()),
+        Member(Standardise(), NeuralSets(), joins=200, schedule=_SELDOM),
+    ),
+    "neural items": (
+        Member(UserItems(), ActionWise()),
+        Member(Standardise(), NeuralSets(), joins=200, schedule=_SELDOM),
+    ),
     "hashed": (Member(Hashed()),),
     "hashed actionwise": (Member(Hashed(), ActionWise()),),
 }
@@ -50,7 +61,8 @@ class O2PL(DiscreteEstimator):
     policy
         "union" (linear and quadratic softmax on one log), "linear", "quadratic", "fourier", "actionwise" (action sets
         that vary: a context is a matrix of one feature row per action), "items" (a user and such a matrix, with their
-        products; "union" takes it, or another for sets, where contexts are of that kind), "hashed" (a context is a
+        products; "union" takes it, or another for sets, where contexts are of that kind), "neural" (a network beside a
+        linear policy, extra `jax`; `Neural(hidden=(128, 128))` for a network alone), "hashed" (a context is a
         dictionary of words and numbers; `Hashed(...)` for its settings), "hashed actionwise" (a context is a list of
         dictionaries, one per action), a policy such as `ThresholdClass(...)`, a `Member`, or a sequence of members.
     schedule
@@ -76,6 +88,9 @@ class O2PL(DiscreteEstimator):
         such as `UniformExploration(0.05)`.
     p, beta, delta
         The theory's entropy exponent, error-bound exponent and confidence; they enter the clip and the penalty.
+    device
+        Where objectives are evaluated: "cpu", "gpu" (the log is copied to the card; extra `jax`), or "xla" (JAX's own
+        device). For long logs.
     random_state
         Seed, numpy Generator or None.
 
@@ -105,6 +120,7 @@ class O2PL(DiscreteEstimator):
     p: float = 0.0
     beta: float = 1.0
     delta: float = 0.05
+    device: str = "cpu"
     random_state: Any = None
     improvement_: Verdict = field(init=False)  # of `from_incumbent`
     improvements_: tuple[Verdict, ...] = field(init=False)  # those of all candidates

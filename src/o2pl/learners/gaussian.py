@@ -10,6 +10,7 @@ import numpy as np
 
 from o2pl.action_names import Names
 from o2pl.errors import InvalidInput
+from o2pl.features import Standardise
 from o2pl.learners.continuous import Bounds, ContinuousEstimator, check_bounds
 from o2pl.learners.engine import Engine, Parts
 from o2pl.learners.member import LINEAR, Member
@@ -17,7 +18,7 @@ from o2pl.learners.schedules import as_schedule
 from o2pl.learners.stream import UniformStream
 from o2pl.log import Log
 from o2pl.objectives.pessimistic import Pessimistic
-from o2pl.policies import Gaussian
+from o2pl.policies import Gaussian, NeuralGaussian
 from o2pl.policies.sampling import UniformExploration
 from o2pl.policies.truncated import NARROWEST, WIDEST, Truncated
 from o2pl.protocols import FeatureMap, Floats
@@ -44,8 +45,11 @@ class GaussianO2PL(ContinuousEstimator):
         Learn the deviation too. None: where there are bounds.
     heteroscedastic
         Learn a deviation that depends on the context.
+    policy
+        "linear", "neural" (a network in place of θ·φ, extra `jax`), or a `NeuralGaussian` of your own, which says all
+        of the above itself.
     features
-        The feature map; standardised contexts and an intercept unless said otherwise.
+        The feature map; standardised contexts (and an intercept) unless said otherwise.
     control
         The ridge of a linear model of the losses given the context, which takes the place of the baseline; or None.
     schedule, reward_range, penalty, clip, baseline, l2, p, beta, delta, random_state
@@ -59,7 +63,8 @@ class GaussianO2PL(ContinuousEstimator):
     scale: float | None = None
     learn_scale: bool | None = None
     heteroscedastic: bool = False
-    features: FeatureMap = LINEAR
+    policy: Any = "linear"
+    features: FeatureMap | None = None
     schedule: Any = "geometric"
     reward_range: tuple[float, float] = (0.0, 1.0)
     penalty: float = 0.1
@@ -89,11 +94,16 @@ class GaussianO2PL(ContinuousEstimator):
         policy, params = self._policy(), self._begun().members[0].params
         if isinstance(policy, Gaussian):
             return policy.split(params)[1]
-        if policy.heteroscedastic:
+        normal = policy.normal if isinstance(policy, NeuralGaussian) else policy
+        if normal.heteroscedastic:
             raise AttributeError("scale_: it depends on the context, ask predict_moments(contexts)")
-        return policy.scale * float(np.exp(np.clip(params[-1], NARROWEST, WIDEST) if policy.learn_scale else 0.0))
+        return normal.scale * float(np.exp(np.clip(params[-1], NARROWEST, WIDEST) if normal.learn_scale else 0.0))
 
-    def _policy(self) -> Gaussian | Truncated:
+    def _policy(self) -> Gaussian | Truncated | NeuralGaussian:
+        if isinstance(self.policy, NeuralGaussian):
+            return self.policy
+        if self.policy not in ("linear", "neural"):
+            raise InvalidInput(f"policy: found {self.policy!r}, expected 'linear', 'neural' or a NeuralGaussian")
         bounds = check_bounds(self.bounds)
         if self.distribution not in ("normal", "log-normal"):
             raise InvalidInput(f'distribution: found {self.distribution!r}, expected "normal" or "log-normal"')
@@ -107,9 +117,10 @@ class GaussianO2PL(ContinuousEstimator):
         centre = centre if self.centre is None else check_number("centre", self.centre)
         scale = scale if self.scale is None else check_number("scale", self.scale, 0, open_low=True)
         learned = bounds is not None if self.learn_scale is None else self.learn_scale
-        if bounds is None and not log and not self.heteroscedastic:
+        if bounds is None and not log and not self.heteroscedastic and self.policy == "linear":
             return Gaussian(centre, scale, learned)
-        return Truncated(centre, scale, learned, self.heteroscedastic, bounds, log)
+        normal = Truncated(centre, scale, learned, self.heteroscedastic, bounds, log)
+        return normal if self.policy == "linear" else NeuralGaussian(normal)
 
     def _make_engine(self, width: int, n_actions: int | None, names: Names = ()) -> Engine:
         if self.control is not None:
@@ -118,6 +129,9 @@ class GaussianO2PL(ContinuousEstimator):
             self.penalty, self.clip, self.baseline, self.l2, p=self.p, beta=self.beta, delta=self.delta
         )
         policy, schedule = self._policy(), as_schedule(self.schedule)
-        parts = Parts([Member(self.features)], [policy], objective, schedule, self.control, 1.0, UniformExploration())
+        features = self.features
+        if features is None:
+            features = Standardise() if isinstance(policy, NeuralGaussian) else LINEAR
+        parts = Parts([Member(features)], [policy], objective, schedule, self.control, 1.0, UniformExploration())
         log = Log(width, continuous=True, reward_range=check_reward_range(self.reward_range))
         return Engine(parts, self._new_reader(width), log, UniformStream(self.random_state))

@@ -20,9 +20,11 @@ from o2pl.objectives.pessimistic import Pessimistic, PolicyValue
 from o2pl.oracles.adam import Adam
 from o2pl.oracles.exhaustive import Exhaustive
 from o2pl.oracles.lbfgs import LBFGS, Alone
+from o2pl.oracles.minibatch import Minibatch
 from o2pl.oracles.recursive import Recursive
 from o2pl.policies.curve import Curve
 from o2pl.policies.finite import FinitePolicies
+from o2pl.policies.neural import is_network
 from o2pl.policies.softmax import Softmax
 from o2pl.policies.sparse import SparseSoftmax
 from o2pl.protocols import Array, FeatureMap, Floats, Function, Ints, Oracle, Policy, PreparedLog, State
@@ -41,6 +43,8 @@ _INDEPENDENT = LBFGS(iterations=5, tolerance=1e-5, memory=6)
 # Of hashed features, most of which are rare: nearer to the minimum than this the reward does not grow.
 _SPARSE_COMPETING = LBFGS(iterations=2, tolerance=2e-3, memory=3)
 _SPARSE_INDEPENDENT = LBFGS(iterations=5, tolerance=2e-3, memory=3)
+_NETWORK = Minibatch()
+_DENSITY = Minibatch(step_size=1e-3)  # far from all actions of a log weights are 0 and so is the gradient: no leaps
 _LINEAR_SOFTMAX = Softmax | SparseSoftmax
 
 
@@ -134,6 +138,7 @@ class MemberState:
     base: int = 0  # the row of the log that its history begins at
     known: int = 0  # rows of the log that it has learned from
     watches: bool = False  # the monitor: it forgets as its schedule says, offline too
+    device: str = "cpu"  # where its objective is evaluated
     heard: tuple[float, float] = (0.0, 1.0)  # level and slope, of one without an outcome model: `union.calibrated`
     _own: tuple[Floats, Floats] | None = None
 
@@ -209,8 +214,9 @@ class MemberState:
                 self.params, self.kept = moved
                 self.effort += (1, self.oracle.steps)
                 return
-        with_oracle = self.oracle if oracle is None else solving(self.policy, oracle)
-        if passes is not None and weights is None and not with_oracle.plain:  # rows with weights are the last few
+        with_oracle = self.oracle if oracle is None else offline(self, oracle)
+        # rows with weights are the last few; a network takes rows in no order
+        if passes is not None and weights is None and not with_oracle.plain and not is_network(self.policy):
             log, function = passes.prepared(self._problem(None, rows, start, shared), control)
         else:
             log = self.objective.prepare(rows, control, weights)
@@ -244,8 +250,9 @@ class MemberState:
 
     def _problem(self, log: Any, rows: Interactions, start: int, shared: dict[Any, Any]) -> Problem:
         return Problem(
-            self.policy, self.objective, self.seen.features, self.seen.state, rows, start, log, self.function, shared
-        )
+            self.policy, self.objective, self.seen.features, self.seen.state, rows, start, log, self.function, shared,
+            self.device,
+        )  # fmt: skip
 
     def arrays(self) -> dict[str, Array]:
         return {"params": self.params, "effort": self.effort, **{f"kept.{n}": a for n, a in self.kept.items()}}
@@ -279,6 +286,8 @@ def oracle_for(policy: Policy, schedule: Schedule, objective: Any) -> Oracle:
     """The schedule's; without one, so many steps as the policy and the objective need from one solve to the next."""
     if isinstance(policy, Curve):
         return Recursive()
+    if is_network(policy):
+        return _DENSITY if policy.continuous else _NETWORK
     if schedule.oracle is not None:
         return solving(policy, schedule.oracle)
     if isinstance(objective, Outcome):
@@ -287,6 +296,11 @@ def oracle_for(policy: Policy, schedule: Schedule, objective: Any) -> Oracle:
         return _COMPETING if objective.competing else _INDEPENDENT
     few = isinstance(policy, FinitePolicies | Softmax | SparseSoftmax)
     return solving(policy, _FEW_STEPS) if few else _STEPS
+
+
+def offline(member: MemberState, oracle: Oracle) -> Oracle:
+    """An oracle for a whole log; a network keeps its own, with more passes."""
+    return member.oracle.offline() if isinstance(member.oracle, Minibatch) else solving(member.policy, oracle)
 
 
 def solving(policy: Policy, oracle: Oracle) -> Oracle:

@@ -24,7 +24,7 @@ class Control(NamedTuple):
     by_action: Floats  # m(x_s, a), [K, n], single precision
     played: Floats  # m(x_s, a_s) from a fit without row s, [n]
 
-    def of_rows(self, rows: slice) -> Floats:
+    def of_rows(self, rows: slice | Ints) -> Floats:
         """[n, K]"""
         return self.by_action[:, rows].T
 

@@ -25,7 +25,7 @@ from o2pl.compiled import compiled_in_order
 from o2pl.interactions import Interactions
 from o2pl.objectives.terms import PRIOR_ROWS, Totals
 from o2pl.protocols import Array, Floats, Ints
-from o2pl.rows import ActionSets
+from o2pl.rows import ActionSets, own_offsets
 from o2pl.storage import storable
 from o2pl.validation import check_number
 
@@ -110,14 +110,13 @@ class OutcomeLog:
         params[-1] = self.level
         return params
 
-    def partial(self, scores: Floats, rows: slice, extra: Floats) -> tuple[Floats, list[Floats]]:
+    def partial(self, scores: Floats, rows: slice | Ints, extra: Floats) -> tuple[Floats, list[Floats]]:
         """Σ losses and Σ c, and c pulled to the scores. extra: τ"""
         weigh: Any = 1.0 if self.weights is None else self.weights[rows]
         actions, rewards = self.actions[rows], self.rewards[rows]
         offsets = None
         if self.offsets is not None:
-            start, stop, _ = rows.indices(len(self.actions))
-            offsets = self.offsets[start : stop + 1] - self.offsets[start]
+            offsets = own_offsets(self.offsets, rows)
         z, rivals = logits(scores, actions, offsets, self.competing, float(extra[0]))
         losses = np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z))) - rewards * z
         c = weigh * (expit(z) - rewards)

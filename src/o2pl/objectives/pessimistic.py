@@ -23,7 +23,7 @@ from o2pl.objectives.weights import clip_weights, clipped_sums, importance_weigh
 from o2pl.policies.finite import FinitePolicies
 from o2pl.policies.sampling import log_softmax, pull_to_scores
 from o2pl.protocols import Array, Floats, Ints, Penalty, Policy
-from o2pl.rows import ActionSets
+from o2pl.rows import ActionSets, own_offsets
 from o2pl.storage import storable
 from o2pl.validation import check_number
 
@@ -141,7 +141,7 @@ class PessimisticLog:
         return params
 
     def partial(
-        self, scores: Floats, rows: slice = slice(None), extra: Floats | None = None
+        self, scores: Floats, rows: slice | Ints = slice(None), extra: Floats | None = None
     ) -> tuple[Floats, list[Floats]]:
         """Sums of risk, variance and the control's part, and ∂/∂scores: of risk and control, and of variance.
 
@@ -171,7 +171,7 @@ class PessimisticLog:
         offsets = None if self.offsets is None else self._offsets(rows)
         return sums, [pull_to_scores(log_pi, each, offsets) for each in pulled]
 
-    def _likelihoods(self, scores: Floats, rows: slice) -> tuple[Floats | None, Any, Floats]:
+    def _likelihoods(self, scores: Floats, rows: slice | Ints) -> tuple[Floats | None, Any, Floats]:
         """All log-probabilities (None where actions are real numbers), where the logged actions' are, and those."""
         actions = self.actions[rows]
         if np.issubdtype(actions.dtype, np.floating):
@@ -182,10 +182,9 @@ class PessimisticLog:
             played = self._offsets(rows)[:-1] + actions
         return log_pi, played, log_pi[played]
 
-    def _offsets(self, rows: slice) -> Ints:
+    def _offsets(self, rows: slice | Ints) -> Ints:
         assert self.offsets is not None
-        start, stop, _ = rows.indices(len(self.actions))
-        return np.asarray(self.offsets[start : stop + 1] - self.offsets[start])
+        return own_offsets(self.offsets, rows)
 
     def combine(self, params: Floats, sums: Floats, gradients: Sequence[Floats]) -> tuple[float, Floats]:
         pessimism, slope = self.penalty(float(sums[VARIANCE]) / self.size)
@@ -242,6 +241,15 @@ class PolicyValue:
                 gradients = [a + b for a, b in zip(gradients, pulled, strict=True)] if gradients else pulled
         return sums, gradients
 
+    def batch(self, params: Floats, rows: Ints) -> tuple[float, Floats]:
+        """The objective and its gradient as these rows estimate them: each stands for as many as there are."""
+        own, extra = params[: len(params) - self.extra], params[len(params) - self.extra :]
+        scores, pullback = self.policy.forward(own, self.features[rows], self.log.actions[rows])
+        sums, cotangents = self.log.partial(scores, rows, extra)
+        share = len(self.log.actions) / len(rows)
+        value, gradient = self.log.combine(params, share * sums, [share * pullback(each) for each in cotangents])
+        return value, gradient
+
     def values(self) -> Floats:
         """The objective of every member of a finite class, [J]."""
         assert isinstance(self.policy, FinitePolicies)
@@ -249,5 +257,10 @@ class PolicyValue:
         return np.array([self.log.value(self.sums(vertex, with_gradients=False)[0]) for vertex in vertices])
 
     def majorant(self, params: Floats) -> PolicyValue:
-        """An upper bound that touches the objective at these parameters: Φ is concave in the variance."""
-        return replace(self, log=self.log.touching(self.sums(params)[0]))
+        """An upper bound that touches the objective at these parameters: Φ is concave in the variance.
+
+        An objective that is a sum over rows is its own.
+        """
+        if not hasattr(self.log, "touching"):
+            return self
+        return replace(self, log=self.log.touching(self.sums(params, with_gradients=False)[0]))

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from o2pl.interactions import Interactions
-from o2pl.protocols import Array, Floats
+from o2pl.protocols import Array, Floats, Ints
 from o2pl.storage import storable
 from o2pl.validation import check_number
 
@@ -56,7 +56,7 @@ class SquaresLog:
     def started(self, params: Floats) -> Floats:
         return params
 
-    def partial(self, scores: Floats, rows: slice, extra: Floats) -> tuple[Floats, list[Floats]]:
+    def partial(self, scores: Floats, rows: slice | Ints, extra: Floats) -> tuple[Floats, list[Floats]]:
         weigh: Any = 1.0 if self.weights is None else self.weights[rows]
         off = scores - self.rewards[rows]
         return np.array([np.sum(weigh * off**2) / 2]), [weigh * off]

@@ -7,6 +7,7 @@ from o2pl.policies.finite import FiniteClass, ThresholdClass
 from o2pl.policies.gaussian import Gaussian
 from o2pl.policies.likelihood import log_likelihood, log_probabilities, probabilities
 from o2pl.policies.mixture import UniformMixture
+from o2pl.policies.neural import JaxPolicy, Neural, NeuralGaussian, NeuralSets
 from o2pl.policies.softmax import Softmax
 from o2pl.policies.sparse import SparseSoftmax
 from o2pl.policies.truncated import Truncated
@@ -17,6 +18,10 @@ __all__ = [
     "Curve",
     "FiniteClass",
     "Gaussian",
+    "JaxPolicy",
+    "Neural",
+    "NeuralGaussian",
+    "NeuralSets",
     "Softmax",
     "SparseSoftmax",
     "ThresholdClass",

@@ -19,6 +19,7 @@ class ActionWise:
     """Parameters: θ [d]. Features are `ActionSets` of dense or sparse rows; scores are flat, [total]."""
 
     continuous = False
+    sets = True
 
     def n_params(self, n_features: int) -> int:
         return n_features

@@ -64,15 +64,10 @@ class Truncated:
     def forward(self, params: Floats, features: Floats, actions: Array) -> tuple[Floats, Pullback]:
         theta, omega = self._split(params, features.shape[1])
         raw = features @ omega if self.heteroscedastic else np.full(len(actions), omega[0] if len(omega) else 0.0)
-        normal = self._normal(np.stack([features @ theta, raw], axis=1))
-        z = (self._u(actions) - normal.mean) / normal.scale
-        at_low, at_high = normal.ends
-        of_mean = (z + at_high - at_low) / normal.scale
-        of_scale = z**2 - 1 + normal.high * at_high - normal.low * at_low if self.bounds is not None else z**2 - 1
-        free = (raw > NARROWEST) & (raw < WIDEST)
+        log_density, of_mean, of_scale = self.by_scores(np.stack([features @ theta, raw], axis=1), actions)
 
         def pullback(cotangent: Floats) -> Floats:
-            by_scale = cotangent * of_scale * free
+            by_scale = cotangent * of_scale
             parts = [(cotangent * of_mean) @ features]
             if self.heteroscedastic:
                 parts.append(by_scale @ features)
@@ -80,7 +75,17 @@ class Truncated:
                 parts.append(np.array([by_scale.sum()]))
             return np.concatenate(parts).astype(np.float64)
 
-        return normal.log_density(z) - (np.log(actions) if self.log else 0.0), pullback
+        return log_density, pullback
+
+    def by_scores(self, scores: Floats, actions: Array) -> tuple[Floats, Floats, Floats]:
+        """Log π(a_s|x_s), and its derivatives by both scores of the row. scores [n, 2]"""
+        normal, raw = self._normal(scores), scores[:, 1]
+        z = (self._u(actions) - normal.mean) / normal.scale
+        at_low, at_high = normal.ends
+        of_mean = (z + at_high - at_low) / normal.scale
+        of_scale = z**2 - 1 + normal.high * at_high - normal.low * at_low if self.bounds is not None else z**2 - 1
+        free = (raw > NARROWEST) & (raw < WIDEST)
+        return normal.log_density(z) - (np.log(actions) if self.log else 0.0), of_mean, of_scale * free
 
     def imitate(self, features: Floats, actions: Floats) -> Floats:
         """Parameters likely to have drawn these actions, by least squares: near them, weights are near 1."""

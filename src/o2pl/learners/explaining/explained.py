@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from o2pl.learners.explaining import gradients  # noqa: F401  # importing it registers the terms of networks
 from o2pl.learners.explaining.coefficients import Coefficients, coefficients
 from o2pl.learners.explaining.explanation import Explanation, explain, member_name
 from o2pl.objectives.outcome import Outcome

@@ -24,6 +24,7 @@ from o2pl.interactions import Interactions
 from o2pl.learners.explaining.situation import Given, Situation, shown, situation
 from o2pl.learners.explaining.support import Support, support_in
 from o2pl.learners.explaining.terms import INTERCEPT, Compared, Term, hashed_entries, terms_of
+from o2pl.policies.neural import is_network
 from o2pl.policies.sampling import log_softmax
 from o2pl.protocols import Floats
 from o2pl.rows import SparseRows
@@ -202,6 +203,8 @@ def member_name(member: Any) -> str:
     """By its features."""
     if isinstance(member.features, Hashed):
         return "hashed"
+    if is_network(member.policy):
+        return "neural"
     if isinstance(member.features, UserItems):
         return "user × items"
     if member.plan is None:

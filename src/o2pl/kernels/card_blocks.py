@@ -1,0 +1,37 @@
+"""Sums and gradient by plain XLA, block of rows after block: on any device, in any precision."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from o2pl.kernels.card_parts import Kind, Rows, parts
+
+BLOCK = 2**15  # rows
+
+
+@lru_cache
+def blocks(kind: Kind, n_actions: int) -> Any:
+    """A program (W [K, d], number, n, X [m, d], Rows) -> sums of each block, gradients [parts, K, d]; m: of BLOCKs."""
+
+    def one(W: Any, number: Any, n: Any, gradients: Any, each: Any) -> Any:
+        first, X, rows = each
+        inside = first + jnp.arange(len(X), dtype=jnp.int32) < n
+        Z = jnp.dot(X, W.T, precision="highest")
+        sums, cotangents = parts(kind, Z, n_actions, rows, inside, number)
+        added = [jnp.dot(D.T, X, precision="highest") for D in cotangents]
+        return gradients + jnp.stack(added), jnp.stack([each.sum() for each in sums])
+
+    @jax.jit
+    def run(W: Any, number: Any, n: Any, X: Any, rows: Any) -> Any:
+        count = len(X) // BLOCK
+        split = jax.tree.map(lambda column: column.reshape(count, BLOCK, *column.shape[1:]), (X, Rows(*rows)))
+        start = jnp.zeros((kind.parts, *W.shape), W.dtype)
+        firsts = jnp.arange(count, dtype=jnp.int32) * BLOCK
+        gradients, sums = jax.lax.scan(lambda g, each: one(W, number, n, g, each), start, (firsts, *split))
+        return sums, gradients
+
+    return run

@@ -1,0 +1,97 @@
+"""What lies between scores and their cotangents, as JAX traces it: one text for XLA's blocks and for the fused tiles.
+
+Scores are Z [rows, columns], whose first K columns are actions. Of each row there are sums, such as its loss, and
+cotangents D [rows, columns], one for each part of the gradient. Rows that are not `inside` the log add nothing. It is
+the same as `PessimisticLog.partial` and `OutcomeLog.partial`.
+
+This file and its neighbours `card_tiles` and `card_blocks` import JAX alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+LOW = -1e30  # the score of an action that is not there
+
+
+class Kind(NamedTuple):
+    """Of an objective, as programs are compiled for it."""
+
+    outcome: bool = False
+    competing: bool = True  # of an outcome objective
+    weighed: bool = False  # rows have weights
+    controlled: bool = False  # there is a control variate
+
+    @property
+    def parts(self) -> int:
+        """Of the gradient: that of the variance waits for Φ'."""
+        return 1 if self.outcome else 2
+
+    @property
+    def sums(self) -> int:
+        return 2 if self.outcome else 3
+
+
+class Rows(NamedTuple):
+    """Columns of a log, one number for each row; None where the kind has none."""
+
+    actions: Any
+    first: Any  # residuals, or rewards of an outcome objective
+    second: Any = None  # 1 / propensities
+    weights: Any = None
+    control: Any = None  # m(x, a) - b, [rows, columns]
+
+
+def parts(kind: Kind, Z: Any, K: int, rows: Rows, inside: Any, numbers: Any) -> tuple[list[Any], list[Any]]:
+    """Sums of each row, [rows] each, and cotangents, [rows, columns] each. numbers: α, or τ"""
+    columns = jax.lax.broadcasted_iota(jnp.int32, Z.shape, 1)
+    Z = jnp.where(columns < K, Z, LOW)
+    hit = columns == rows.actions[:, None]
+    weigh = inside if rows.weights is None else jnp.where(inside, rows.weights, 0)
+    if kind.outcome:
+        return _outcome(kind, Z, K, hit, rows, weigh, numbers)
+    return _pessimistic(kind, Z, hit, rows, weigh, numbers)
+
+
+def _weighed(weigh: Any, values: Any) -> Any:
+    return jnp.where(weigh, values, 0) if weigh.dtype == jnp.bool_ else weigh * values
+
+
+def _pessimistic(kind: Kind, Z: Any, hit: Any, rows: Rows, weigh: Any, alpha: Any) -> tuple[list[Any], list[Any]]:
+    powers = jnp.exp(Z - Z.max(axis=1)[:, None])
+    pi = powers * (1 / powers.sum(axis=1))[:, None]
+    ratios = jnp.where(hit, pi, 0).sum(axis=1) * rows.second
+    centred = jnp.minimum(ratios, alpha) - 1
+    live = jnp.where(ratios < alpha, ratios, 0)
+    of_risk = _weighed(weigh, live * rows.first)
+    of_variance = _weighed(weigh, 2 * live * (jnp.minimum(ratios, alpha) - 1))
+    rest = jnp.where(hit, 1, 0) - pi
+    sums = [_weighed(weigh, centred * rows.first), _weighed(weigh, centred * centred)]
+    cotangents = [of_risk[:, None] * rest, of_variance[:, None] * rest]
+    if not kind.controlled:
+        return [*sums, jnp.zeros_like(sums[0])], cotangents
+    mean = (pi * rows.control).sum(axis=1)
+    cotangents[0] += _weighed(weigh[:, None], pi * (rows.control - mean[:, None]))
+    return [*sums, _weighed(weigh, mean)], cotangents
+
+
+def _outcome(kind: Kind, Z: Any, K: int, hit: Any, rows: Rows, weigh: Any, tau: Any) -> tuple[list[Any], list[Any]]:
+    own, rewards = jnp.where(hit, Z, 0).sum(axis=1), rows.first
+    if kind.competing and K > 1:
+        rivals = jnp.where(hit, LOW, Z)
+        top = rivals.max(axis=1)
+        powers = jnp.exp(rivals - top[:, None])
+        total = powers.sum(axis=1)
+        z = own - top - jnp.log(total) - tau
+    else:
+        z = own + (tau if not kind.competing else -tau)
+    m = 1 / (1 + jnp.exp(-z))
+    c = _weighed(weigh, m - rewards)
+    losses = jnp.maximum(z, 0) + jnp.log(1 + jnp.exp(-jnp.abs(z))) - rewards * z
+    cotangent = jnp.where(hit, c[:, None], 0)
+    if kind.competing and K > 1:
+        cotangent = jnp.where(hit, cotangent, -powers * (c / total)[:, None])
+    return [_weighed(weigh, losses), c], [cotangent]

@@ -1,0 +1,151 @@
+"""One pass over the rows of a log on a GPU: a fused kernel of tiles, by Pallas and Triton.
+
+A program takes tile after tile of rows: scores Z = X Wᵀ, cotangents D, and adds Xᵀ D to the gradient that it keeps in
+registers; X is read once. Numbers of single precision are kept as two of half precision, X = H + L, which take the same
+room, feed the matrix units without being converted, and may be read both ways, as rows and as columns:
+
+    Z = H Wh + H Wl + L Wh    (W = Wh + Wl: 22 bits of each)         Xᵀ D ≈ Hᵀ D    (11 bits, rounded to nearest)
+
+Rounding of single rows is random and does not add up: the gradient is right to about 3e-4 of what chance alone makes of
+it. Half precision has a narrow range: columns of X and W are scaled by powers of two, and D must stay below 6e4.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import triton
+
+from o2pl.kernels.card_parts import Kind, Rows, parts
+
+HALF = jnp.float16
+LARGEST = 6e4  # a number of half precision, with some room
+WIDEST, MOST = 256, 32  # columns of X and of W whose gradient fits into registers
+
+
+class Tiles(NamedTuple):
+    """How the work is cut: rows of a tile, warps of a program, stages of its pipeline, programs."""
+
+    rows: int
+    warps: int
+    stages: int
+    programs: int
+
+
+def tiles_for(width: int, outcome: bool) -> Tiles:
+    """The fastest of those that were tried on an H200."""
+    if _power(width, 16) <= 32:
+        return Tiles(64, 2, 3, 1056)
+    if _power(width, 16) <= 128:
+        return Tiles(64, 4 if outcome else 2, 3, 528)
+    return Tiles(64, 4, 2, 132)
+
+
+def fits(width: int, n_actions: int, largest: float) -> bool:
+    """Whether there is a tile for such a log. largest: of the cotangents"""
+    return width <= WIDEST and n_actions <= MOST and largest < LARGEST
+
+
+def _power(n: int, least: int) -> int:
+    return max(least, 1 << (n - 1).bit_length())
+
+
+@jax.jit
+def halves(X: Any, scale: Any) -> tuple[Any, Any]:
+    """X / scale as H + L."""
+    scaled = X / scale
+    # not `astype` there and back, which XLA takes the liberty to leave out
+    high = jax.lax.reduce_precision(scaled, exponent_bits=5, mantissa_bits=10)
+    return high.astype(HALF), (scaled - high).astype(HALF)
+
+
+@lru_cache
+def tiled(kind: Kind, n_actions: int, width: int, tiles: Tiles, interpret: bool = False) -> Any:
+    """A program (W [K, d], number, n, H [m, d], L [m, d], Rows) -> sums of each program, gradients [parts, K, d]."""
+    K, columns, wide = n_actions, _power(n_actions, 16), _power(width, 16)
+    dot = triton.dot
+
+    def block(ref: Any, first: Any, across: int, real: int) -> Any:
+        """Rows of a matrix, filled up with columns of 0."""
+        part = ref.at[pl.ds(first, tiles.rows), pl.ds(0, across)]
+        if across == real:
+            return triton.load(part)
+        there = jax.lax.broadcasted_iota(jnp.int32, (tiles.rows, across), 1) < real
+        return triton.load(part, mask=there, other=0.0)
+
+    def kernel(*refs: Any) -> None:
+        n_ref, number_ref, wh_ref, wl_ref, high_ref, low_ref, *column_refs, gradient_ref, sums_ref = refs
+        program, n, number, unit = pl.program_id(0), n_ref[0], number_ref[0], number_ref[1]
+        wh, wl = wh_ref[:, :], wl_ref[:, :]
+
+        def step(at: Any, carry: Any) -> Any:
+            gradients, sums, lost = carry
+            first = (at * tiles.programs + program) * tiles.rows
+            high, low = block(high_ref, first, wide, width), block(low_ref, first, wide, width)
+            Z = unit * (dot(high, wh) + dot(high, wl) + dot(low, wh))
+            there = iter(column_refs)
+            own = pl.ds(first, tiles.rows)
+            rows = Rows(
+                next(there)[own].astype(jnp.int32),
+                next(there)[own],
+                None if kind.outcome else next(there)[own],
+                next(there)[own] if kind.weighed else None,
+                block(next(there), first, columns, K) if kind.controlled else None,
+            )
+            inside = first + jax.lax.iota(jnp.int32, tiles.rows) < n
+            added, cotangents = parts(kind, Z, K, rows, inside, number)
+            gradients = [
+                g + dot(high, D.astype(HALF), trans_a=True) for g, D in zip(gradients, cotangents, strict=True)
+            ]
+            # Kahan's sums: what rounding took away is added the next time
+            kept = []
+            for total, error, new in zip(sums, lost, added, strict=True):
+                corrected = new - error
+                larger = total + corrected
+                kept.append((larger, (larger - total) - corrected))
+            return gradients, [total for total, _ in kept], [error for _, error in kept]
+
+        zeros = [jnp.zeros(tiles.rows, jnp.float32) for _ in range(kind.sums)]
+        start = [jnp.zeros((wide, columns), jnp.float32) for _ in range(kind.parts)], zeros, zeros
+        each = tiles.programs * tiles.rows
+        gradients, sums, _ = jax.lax.fori_loop(0, (n + each - 1) // each, step, start)
+        for part, gradient in enumerate(gradients):
+            gradient_ref[part, :, :] = gradient
+        for place, total in enumerate(sums):
+            sums_ref[place] = total.sum()
+
+    anywhere = pl.BlockSpec(memory_space=pl.ANY)
+    n_columns = 2 + (not kind.outcome) + kind.weighed + kind.controlled
+    shape = (kind.parts, wide, columns)
+    array: Any = jax.ShapeDtypeStruct
+    run_tiles = pl.pallas_call(
+        kernel,
+        grid=(tiles.programs,),
+        in_specs=[anywhere] * (6 + n_columns),
+        out_specs=[
+            pl.BlockSpec((None, *shape), lambda program: (program, 0, 0, 0)),
+            pl.BlockSpec((None, kind.sums), lambda program: (program, 0)),
+        ],
+        out_shape=[
+            array((tiles.programs, *shape), jnp.float32),
+            array((tiles.programs, kind.sums), jnp.float32),
+        ],
+        compiler_params=triton.CompilerParams(num_warps=tiles.warps, num_stages=tiles.stages),
+        interpret=interpret,
+    )
+
+    @jax.jit
+    def run(W: Any, number: Any, n: Any, high: Any, low: Any, rows: Any) -> Any:
+        padded = jnp.zeros((wide, columns), jnp.float32).at[:width, :K].set(W.T)
+        unit = jnp.exp2(jnp.ceil(jnp.log2(jnp.maximum(jnp.abs(padded).max(), 1e-30))))
+        wh, wl = halves(padded, unit)
+        given = [column for column in Rows(*rows) if column is not None]
+        numbers = jnp.stack([jnp.asarray(number, jnp.float32), unit])
+        gradients, sums = run_tiles(jnp.reshape(n, 1), numbers, wh, wl, high, low, *given)
+        return sums, gradients.sum(axis=0)[:, :width, :K].transpose(0, 2, 1)
+
+    return run

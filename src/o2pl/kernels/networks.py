@@ -1,0 +1,198 @@
+"""Minibatch steps of neural policies, many in one call: JAX differentiates the loss and runs Adam.
+
+A batch's rows are gathered here, so the compiled program does not depend on how long the log is. The loss of a batch is
+what `partial` and `combine` of the objective make of it, Φ being a tangent:
+
+    pessimistic  mean [(min(w, α) - 1) e + slope (min(w, α) - 1)² + Σ_a π (m - b)] + l2 |θ|²/2n
+    outcome      mean [log(1 + exp z) - r z] + l2 |θ|²/2n (+ level_l2 τ²/2n)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from o2pl.kernels.card import find_device
+from o2pl.kernels.registry import Problem
+from o2pl.objectives.outcome import OutcomeLog
+from o2pl.objectives.penalty import Tangent
+from o2pl.objectives.pessimistic import PolicyValue
+from o2pl.oracles.adam import FIRST, FLOOR, SECOND
+from o2pl.policies.differentiable import jax_module, padded
+from o2pl.protocols import Floats, Ints
+from o2pl.rows import ActionSets
+
+_AT_A_TIME = 64  # steps of one call
+_FEW = 4  # actions of a set, at least: fewer programs are compiled
+_LOW = -1e30  # the score of an action that is not there
+
+
+def network_value(problem: Problem) -> NetworkValue:
+    """Of a policy with `apply` that chooses among actions."""
+    extra = problem.objective.extra
+    return NetworkValue(problem.policy, problem.featurise(), problem.log, extra, device=problem.device)
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkValue(PolicyValue):
+    """`PolicyValue`, with many steps of Adam in one call."""
+
+    device: str = "cpu"
+
+    def adam(
+        self, params: Floats, first: Floats, second: Floats, batches: Ints, sizes: Floats, done: int
+    ) -> tuple[Floats, Floats, Floats, float]:
+        """As many steps as there are batches, on the rows they name. All in single precision."""
+        static = self._static()
+        fixed = self._fixed()
+        state: Any = (params, first, second)
+        value: Any = np.nan
+        for start in range(0, len(batches), _AT_A_TIME):
+            rows = batches[start : start + _AT_A_TIME]
+            own, real = sizes[start : start + _AT_A_TIME].astype(np.float32), len(rows)
+            if real < _AT_A_TIME:  # steps of size 0, which are not counted
+                rows = np.concatenate([rows, np.broadcast_to(rows[:1], (_AT_A_TIME - real, rows.shape[1]))])
+                own = np.concatenate([own, np.full(_AT_A_TIME - real, -1, np.float32)])
+            with jax_module().default_device(find_device(self.device)):
+                state, value = _program(static)(
+                    state, self._columns(rows, static), own, np.float32(done + start), fixed
+                )
+        moved, one, two = (np.array(each) for each in state)
+        return moved, one, two, float(value)
+
+    def _static(self) -> _Static:
+        log, outcome = self.log, isinstance(self.log, OutcomeLog)
+        widest = 0
+        if isinstance(self.features, ActionSets):
+            widest = padded(int(self.features.sizes.max(initial=1)), _FEW)
+        return _Static(
+            self.policy, outcome, bool(outcome and log.competing), widest,
+            not outcome and log.control is not None, log.weights is not None,
+        )  # fmt: skip
+
+    def _fixed(self) -> Floats:
+        """Of the loss: n / Σ weights, l2 / size; then level_l2 / size, or α, b, slope and level of the tangent."""
+        log = self.log
+        head = [len(log.actions) / log.size, log.l2 / log.size]
+        if isinstance(log, OutcomeLog):
+            return np.array([*head, log.level_l2 / log.size], np.float32)
+        assert isinstance(log.penalty, Tangent)  # `Minibatch` steps on the majorant
+        at, value, slope = log.penalty
+        baseline = log.baseline if log.control is not None else 0.0
+        alpha = min(log.alpha, np.finfo(np.float32).max)
+        return np.array([*head, alpha, baseline, slope, value - slope * at], np.float32)
+
+    def _columns(self, rows: Ints, static: _Static) -> dict[str, Any]:
+        """What the loss needs of these rows, [steps, batch, …]."""
+        log = self.log
+        columns: dict[str, Any] = {"actions": log.actions[rows].astype(np.int32)}
+        if isinstance(self.features, ActionSets):
+            columns |= _sets(self.features, rows, columns["actions"], static)
+        else:
+            columns["x"] = self.features[rows].astype(np.float32, copy=False)
+        if static.weighed:
+            columns["weights"] = log.weights[rows].astype(np.float32)
+        if static.outcome:
+            columns["rewards"] = log.rewards[rows].astype(np.float32)
+            return columns
+        with np.errstate(over="ignore"):
+            inverse = np.minimum(1 / log.propensities[rows], np.finfo(np.float32).max)
+        columns |= {"residuals": log.residuals[rows].astype(np.float32), "inverse": inverse.astype(np.float32)}
+        if static.controlled:
+            columns["control"] = np.moveaxis(log.control.by_action[:, rows], 0, -1).astype(np.float32)
+        return columns
+
+
+def _sets(sets: ActionSets, rows: Ints, actions: Ints, static: _Static) -> dict[str, Any]:
+    """Rows of features of each action, sets filled up to the widest; of independent actions the one played."""
+    first, sizes = sets.offsets[rows], sets.sizes[rows]
+    if static.outcome and not static.competing:
+        values = sets.values[first + actions][..., None, :]
+        return {"x": values.astype(np.float32, copy=False), "sizes": np.ones_like(actions), "actions": 0 * actions}
+    places = np.minimum(np.arange(static.widest), sizes[..., None] - 1) + first[..., None]
+    return {"x": sets.values[places].astype(np.float32, copy=False), "sizes": sizes.astype(np.int32)}
+
+
+@dataclass(frozen=True)
+class _Static:
+    """What a program is compiled for, beside the shapes."""
+
+    policy: Any
+    outcome: bool
+    competing: bool
+    widest: int  # actions of a set; 0: their number is fixed
+    controlled: bool
+    weighed: bool
+
+
+@lru_cache(maxsize=64)
+def _program(static: _Static) -> Any:
+    jax = jax_module()
+    jnp = jax.numpy
+
+    def scores(params: Any, batch: Any) -> Any:
+        """[batch, K], and which of them are there."""
+        x = batch["x"]
+        if not static.widest:
+            return static.policy.apply(params, x), True
+        flat = static.policy.apply(params, x.reshape(-1, x.shape[-1])).reshape(x.shape[:-1])
+        there = jnp.arange(x.shape[1]) < batch["sizes"][:, None]
+        return jnp.where(there, flat, _LOW), there
+
+    def outcome(params: Any, batch: Any) -> Any:
+        """Losses of the rows. [batch]"""
+        theta, tau = params[:-1], params[-1]
+        f, there = scores(theta, batch)
+        hit = jnp.arange(f.shape[1]) == batch["actions"][:, None]
+        own = jnp.where(hit, f, 0).sum(axis=1)
+        if not static.competing:
+            z = own + jax.lax.stop_gradient(tau)
+        else:
+            rivals = jnp.where(hit | jnp.logical_not(there), _LOW, f)
+            alone = rivals.max(axis=1) <= _LOW  # no rivals: their sum is that of one with score 0
+            z = own - jnp.where(alone, 0, jax.nn.logsumexp(rivals, axis=1)) - tau
+        return jax.nn.softplus(z) - batch["rewards"] * z
+
+    def pessimistic(params: Any, batch: Any, alpha: Any, baseline: Any, slope: Any) -> Any:
+        f, _ = scores(params, batch)
+        log_pi = jax.nn.log_softmax(f, axis=1)
+        hit = jnp.arange(f.shape[1]) == batch["actions"][:, None]
+        weights = jnp.exp(jnp.where(hit, log_pi, 0).sum(axis=1)) * batch["inverse"]
+        centred = jnp.where(weights < alpha, weights, alpha) - 1
+        losses = centred * batch["residuals"] + slope * centred**2
+        if static.controlled:
+            losses += (jnp.exp(log_pi) * (batch["control"] - baseline)).sum(axis=1)
+        return losses
+
+    def loss(params: Any, batch: Any, fixed: Any) -> Any:
+        share, shrink = fixed[0], fixed[1]
+        theta = params
+        if static.outcome:
+            losses, theta = outcome(params, batch), params[:-1]
+            level = 0.5 * fixed[2] * params[-1] ** 2 if static.competing else 0.0
+        else:
+            losses, level = pessimistic(params, batch, fixed[2], fixed[3], fixed[4]), fixed[5]
+        if static.weighed:
+            losses = losses * batch["weights"]
+        return share * losses.mean() + 0.5 * shrink * theta @ theta + level
+
+    def run(state: Any, columns: Any, sizes: Any, done: Any, fixed: Any) -> Any:
+        def step(carry: Any, each: Any) -> Any:
+            (params, first, second), count, last = carry
+            batch, size = each
+            value, gradient = jax.value_and_grad(loss)(params, batch, fixed)
+            new_first, new_second = FIRST * first + (1 - FIRST) * gradient, SECOND * second + (1 - SECOND) * gradient**2
+            at = count + 1
+            rate, correction = size / (1 - FIRST**at), 1 / (1 - SECOND**at)
+            moved = params - rate * new_first / (jnp.sqrt(new_second * correction) + FLOOR)
+            real = size >= 0
+            kept = [jnp.where(real, a, b) for a, b in ((moved, params), (new_first, first), (new_second, second))]
+            return (tuple(kept), count + real, jnp.where(real, value, last)), None
+
+        (state, _, value), _ = jax.lax.scan(step, (state, done, jnp.float32(0)), (columns, sizes))
+        return state, value
+
+    return jax.jit(run)

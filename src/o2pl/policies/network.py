@@ -1,0 +1,144 @@
+"""Multi-layer perceptrons: z ← activation(W z + b), layer after layer, the last one without activation.
+
+Parameters are flat: of each layer its weights [inputs, outputs], then its biases [outputs]. Acting is compiled and goes
+row by row, in double precision; training differentiates the same map with JAX.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from o2pl.compiled import compiled_in_order
+from o2pl.errors import InvalidInput
+from o2pl.extras import extra
+from o2pl.protocols import Floats, Ints
+
+SILU, RELU, TANH = range(3)
+ACTIVATIONS = {"silu": SILU, "relu": RELU, "tanh": TANH}  # silu: x / (1 + exp(-x))
+
+
+def check_hidden(hidden: Any, activation: Any) -> tuple[int, ...]:
+    """Widths of the hidden layers, one or more."""
+    widths = tuple(hidden) if isinstance(hidden, list | tuple) else (hidden,)
+    if not widths or not all(isinstance(each, int | np.integer) and each >= 1 for each in widths):
+        raise InvalidInput(f"hidden: found {hidden!r}, expected widths of the hidden layers, such as (64, 64)")
+    if activation not in ACTIVATIONS:
+        raise InvalidInput(f"activation: found {activation!r}, expected one of {sorted(ACTIVATIONS)}")
+    return tuple(int(each) for each in widths)
+
+
+def n_weights(sizes: Sequence[int]) -> int:
+    """Parameters of a perceptron with layers of these sizes, inputs first."""
+    return sum((before + 1) * after for before, after in pairwise(sizes))
+
+
+def started(sizes: Sequence[int], generator: np.random.Generator) -> Floats:
+    """Random hidden weights of variance 2 / inputs; the last layer is 0, so all scores are."""
+    parts: list[Floats] = []
+    last = len(sizes) - 2
+    for layer, (before, after) in enumerate(pairwise(sizes)):
+        weights = generator.normal(size=(before, after)) * math.sqrt(2 / before)
+        parts += [weights.reshape(-1) * (layer < last), np.zeros(after)]
+    return np.concatenate(parts).astype(np.float32).astype(np.float64)  # trained in single precision
+
+
+def layers(params: Any, sizes: Sequence[int]) -> list[tuple[Any, Any]]:
+    """Weights [inputs, outputs] and biases [outputs] of each layer; of NumPy's arrays or JAX's."""
+    found, at = [], 0
+    for before, after in pairwise(sizes):
+        weights = params[at : at + before * after].reshape(before, after)
+        at += before * after
+        found.append((weights, params[at : at + after]))
+        at += after
+    return found
+
+
+def rows_through(rows: Floats, params: Floats, sizes: Sequence[int], activation: str) -> Floats:
+    """[n, inputs] -> [n, outputs] in double precision; a row's result does not depend on the rows beside it."""
+    out = np.empty((len(rows), sizes[-1]))
+    rows_in_order(np.ascontiguousarray(rows, np.float64), params, np.array(sizes), ACTIVATIONS[activation], out)
+    return out
+
+
+@compiled_in_order
+def rows_in_order(rows: Floats, params: Floats, sizes: Ints, activation: int, out: Floats) -> None:
+    """Loops run along the outputs of a layer: they vectorise, and no sum is reordered."""
+    widest, last = 0, len(sizes) - 2
+    for size in sizes:
+        widest = max(widest, size)
+    z, after = np.empty(widest), np.empty(widest)
+    for r in range(len(rows)):
+        for i in range(sizes[0]):
+            z[i] = rows[r, i]
+        at = 0
+        for layer in range(last + 1):
+            inputs, outputs = sizes[layer], sizes[layer + 1]
+            biases = params[at + inputs * outputs : at + (inputs + 1) * outputs]
+            for j in range(outputs):
+                after[j] = biases[j]
+            for i in range(inputs):
+                x, weights = z[i], params[at + i * outputs : at + (i + 1) * outputs]
+                for j in range(outputs):
+                    after[j] += x * weights[j]
+            at += (inputs + 1) * outputs
+            if layer == last:
+                for j in range(outputs):
+                    out[r, j] = after[j]
+            elif activation == SILU:
+                for j in range(outputs):
+                    z[j] = after[j] / (1 + math.exp(-after[j]))
+            elif activation == RELU:
+                for j in range(outputs):
+                    z[j] = max(after[j], 0.0)
+            else:
+                for j in range(outputs):
+                    z[j] = math.tanh(after[j])
+
+
+def hidden_rows(rows: Floats, params: Floats, sizes: Sequence[int], activation: str) -> Floats:
+    """What the last layer sees of each row, [n, width]."""
+    z: Floats = rows.astype(np.float64)
+    for weights, biases in layers(params, sizes)[:-1]:
+        z = _activated(z @ weights + biases, activation)[0]
+    return z
+
+
+def gradients_by_input(rows: Floats, params: Floats, sizes: Sequence[int], activation: str, outputs: Floats) -> Floats:
+    """Of each row, the gradient by its inputs of outputs · scores. rows [n, inputs], outputs [K] or [n, K]"""
+    z: Floats = rows.astype(np.float64)
+    slopes = []
+    found = layers(params, sizes)
+    for weights, biases in found[:-1]:
+        z, slope = _activated(z @ weights + biases, activation)
+        slopes.append(slope)
+    back = np.broadcast_to(outputs, (len(rows), sizes[-1])) @ found[-1][0].T
+    for (weights, _), slope in zip(found[-2::-1], slopes[::-1], strict=True):
+        back = (back * slope) @ weights.T
+    return np.asarray(back)
+
+
+def _activated(z: Floats, activation: str) -> tuple[Floats, Floats]:
+    """The activation and its slope."""
+    if activation == "relu":
+        return np.maximum(z, 0), (z > 0).astype(np.float64)
+    if activation == "tanh":
+        t = np.tanh(z)
+        return t, 1 - t**2
+    share = 1 / (1 + np.exp(-np.clip(z, -500, 500)))
+    return z * share, share * (1 + z * (1 - share))
+
+
+def traced(params: Any, x: Any, sizes: Sequence[int], activation: str) -> Any:
+    """The same map for JAX to trace. x [n, inputs] -> [n, outputs]"""
+    with extra("jax", "learning a neural policy"):
+        import jax
+    act = {"silu": jax.nn.silu, "relu": jax.nn.relu, "tanh": jax.numpy.tanh}[activation]
+    *inner, (weights, biases) = layers(params, sizes)
+    for own, shift in inner:
+        x = act(x @ own + shift)
+    return x @ weights + biases
