@@ -96,18 +96,19 @@ class Server:
         return httpx.Client(base_url=self.address, headers=key(which or self.write_key), timeout=30)
 
 
-def start(folder: Path, *arguments: str) -> tuple[subprocess.Popen[bytes], Path, Path]:
-    """`o2pl serve` at a free port."""
+def start(folder: Path, *arguments: str, database: str = "") -> tuple[subprocess.Popen[bytes], Path, Path]:
+    """`o2pl serve` at a free port. database: a file in the folder, unless it is given."""
     output, errors = folder / "output.txt", folder / "errors.txt"
-    command = [sys.executable, "-m", "o2pl.cli", "serve", "--port", "0", "--database", str(folder / "o2pl.sqlite")]
+    command = [sys.executable, "-m", "o2pl.cli", "serve", "--port", "0"]
+    command += ["--database", database or str(folder / "o2pl.sqlite")]
     with output.open("wb") as out, errors.open("wb") as err:
         process = subprocess.Popen([*command, *arguments], stdout=out, stderr=err, env={**os.environ, "O2PL_KEY": ""})
     return process, output, errors
 
 
 @contextmanager
-def server(folder: Path, *arguments: str) -> Iterator[Server]:
-    process, output, errors = start(folder, *arguments)
+def server(folder: Path, *arguments: str, database: str = "") -> Iterator[Server]:
+    process, output, errors = start(folder, *arguments, database=database)
     try:
         said = _ready(process, output, errors)
         yield Server(said["ready"], said.get("write key", ""), said.get("read key", ""), process, output, errors)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.serving.clients import RANK, Server, inside, key, server
+from tests.serving.postgres import Postgres
 
 from o2pl.serving.front import ROUTES
 from o2pl.serving.guarding import OPEN
@@ -131,3 +133,30 @@ def test_what_was_acknowledged_before_a_stop_is_there(tmp_path: Path) -> None:
     assert len(known) >= 50
     with Store.open(tmp_path / "o2pl.sqlite") as store:
         assert known <= {row.event_id for row in store.decisions_after(1, limit=1000)}
+
+
+def test_servers_share_a_database_and_outlive_it(postgres: Postgres, tmp_path: Path) -> None:
+    postgres.empty()
+    folders = [tmp_path / name for name in "ab"]
+    for folder in folders:
+        folder.mkdir()
+    with (
+        server(folders[0], "--no-trainer", database=postgres.url) as first,
+        server(folders[1], "--no-trainer", database=postgres.url) as second,
+        first.client() as one,
+        second.client(first.write_key) as other,
+    ):
+        event = one.post(RANK, json=FINE).json()["eventId"]
+        assert other.post("/reward", json={"eventId": event, "value": 1}).status_code == 204
+        assert other.post(RANK, json={**FINE, "eventId": event}).status_code == 409
+        postgres.kill()
+        refused = one.post(RANK, json={**FINE, "eventId": "later"})
+        assert refused.status_code == 503
+        assert one.get("/health").status_code == 200
+        postgres.start()
+        until = time.monotonic() + 30
+        while (status := one.post(RANK, json={**FINE, "eventId": "later"}).status_code) == 503:
+            assert time.monotonic() < until
+            time.sleep(0.2)
+        assert status == 201
+        assert other.post("/reward", json={"eventId": "later", "value": 1}).status_code == 204

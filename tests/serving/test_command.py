@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import socket
+import time
 from pathlib import Path
 
 import httpx
@@ -32,6 +33,23 @@ def test_the_first_start_shows_keys_once_and_a_call_that_works(tmp_path: Path) -
     with Store.open(tmp_path / "o2pl.sqlite") as store:
         assert [application.name for application in store.applications()] == ["default"]
         assert len(store.decisions_after(1)) == 2
+
+
+def test_it_learns_without_being_told_how(tmp_path: Path) -> None:
+    with server(tmp_path) as real, real.client() as client:
+        actions = [{"id": "good"}, {"id": "bad"}]
+        until, version = time.monotonic() + 150, 0
+        while version == 0 and time.monotonic() < until:
+            decided = client.post("/decide/batch", json={"decisions": [{"actions": actions}] * 20}).json()["decisions"]
+            events = [(each["decision"]["eventId"], each["decision"]["action"] == "good") for each in decided]
+            rewards = [{"eventId": event, "value": float(good)} for event, good in events]
+            assert client.post("/reward/batch", json={"rewards": rewards}).status_code == 200
+            time.sleep(0.5)
+            version = client.get("/personalizer/v1.0/model/properties").json()["version"]
+        answer = client.post("/decide", json={"actions": actions}).json()
+    assert version > 0
+    assert answer["modelVersion"] > 0
+    assert answer["probabilities"]["good"] > 0.6
 
 
 def test_a_port_in_use_is_said_before_anything_is_made(tmp_path: Path) -> None:
