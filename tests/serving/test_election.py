@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import pytest
 
-from o2pl.serving.election import Election
+from o2pl.serving.election import Election, someone_trains
 from o2pl.serving.store import Store
+
+
+def eventually(true: Callable[[], bool]) -> bool:
+    end = time.monotonic() + 10
+    while not true() and time.monotonic() < end:
+        time.sleep(0.01)
+    return true()
 
 
 @pytest.mark.parametrize("store", ["sqlite", "postgresql"], indirect=True)
@@ -18,7 +26,7 @@ def test_the_lock_is_one_processs_at_a_time(store: Store) -> None:
         assert one.held()
         assert not two.held()
         one.give_up()
-        assert two.held()
+        assert eventually(two.held)  # a server of PostgreSQL takes a moment to end
         assert not one.held()
         two.give_up()
 
@@ -38,3 +46,15 @@ def test_the_lock_goes_with_a_connection_that_is_lost(store: Store) -> None:
         one.held()
     assert not one.held()
     two.give_up()
+
+
+@pytest.mark.parametrize("store", ["sqlite", "postgresql"], indirect=True)
+def test_others_can_see_whether_someone_trains(store: Store) -> None:
+    assert not someone_trains(store)
+    election = Election(store)
+    assert election.held()
+    assert someone_trains(store)
+    election.give_up()
+    assert eventually(lambda: not someone_trains(store))
+    assert election.held()  # looking has left nothing behind
+    election.give_up()

@@ -15,6 +15,7 @@ from tests.serving.filled import fill
 from o2pl.serving import pages
 from o2pl.serving.api import make_app
 from o2pl.serving.applications import NewApplication
+from o2pl.serving.election import Election
 from o2pl.serving.service import Service
 from o2pl.serving.store import Store
 
@@ -290,6 +291,15 @@ def test_the_first_run_says_what_to_do(open_page: Any, running: Running) -> None
     assert f"curl {running.url}/personalizer/v1.0/rank" in code
     assert f"o2pl simulate {running.url}" in code
     assert tab.locator("#board").is_hidden()
+
+
+def test_it_says_whether_a_trainer_runs(open_page: Any, running: Running) -> None:
+    tab = open_page(key=running.news.read_key)
+    assert "no trainer runs" in tab.locator("#health").inner_text()
+    election = Election(running.store)
+    assert election.held()
+    tab.locator("#health", has_text="Ready; learned up to").wait_for()
+    election.give_up()
 
 
 def test_logging_out_forgets_the_key(open_page: Any, running: Running) -> None:

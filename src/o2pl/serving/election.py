@@ -13,6 +13,12 @@ from o2pl.serving.database import StoreUnavailable
 from o2pl.serving.store import Store
 
 _TRAINER = 0x6F32706C0010  # beside the locks of `database`
+_HELD = """
+SELECT EXISTS (
+    SELECT 1 FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database
+    WHERE locktype = 'advisory' AND granted AND datname = current_database()
+    AND (classid::bigint << 32) + objid::bigint = :key
+)"""
 
 
 class Election:
@@ -32,7 +38,7 @@ class Election:
     def _held_file(self) -> bool:
         if self._file is not None:
             return True
-        file = os.open(f"{Path(self._store.engine.url.database or 'o2pl')}.trainer.lock", os.O_CREAT | os.O_RDWR, 0o600)
+        file = os.open(_lock_file(self._store), os.O_CREAT | os.O_RDWR, 0o600)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -67,3 +73,25 @@ class Election:
             connection, self._connection = self._connection, None
             connection.invalidate()  # closes the session, and with it the lock
             connection.close()
+
+
+def _lock_file(store: Store) -> str:
+    return f"{Path(store.engine.url.database or 'o2pl')}.trainer.lock"
+
+
+def someone_trains(store: Store) -> bool:
+    """Whether any process holds the lock now."""
+    if store.engine.dialect.name != "sqlite":
+        with store.reading() as connection:
+            return bool(connection.scalar(text(_HELD), {"key": _TRAINER}))
+    try:
+        file = os.open(_lock_file(store), os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # for a moment: who wants to train tries again
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(file)
+    return False

@@ -15,6 +15,7 @@ import msgspec
 
 from o2pl.errors import InvalidInput
 from o2pl.serving import summary
+from o2pl.serving.election import someone_trains
 from o2pl.serving.problems import Problem, Reply, as_json
 from o2pl.serving.service import Call, Route
 from o2pl.serving.store import Store
@@ -53,7 +54,9 @@ def _summarised(span: str) -> Callable[[Call], Awaitable[Reply]]:
         def fresh() -> bytes:
             application = store.application(number)
             with store.reading() as connection:
-                return as_json(200, summary.summarise(connection, application, span)).body
+                found = summary.summarise(connection, application, span)
+            found["state"]["trainer"] = someone_trains(store)
+            return as_json(200, found).body
 
         kept = _KEPT.setdefault(store, _Kept())
         return as_json(200, msgspec.Raw(await call.service.blocking(kept.get, (number, span), _SECONDS[span], fresh)))

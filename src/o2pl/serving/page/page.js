@@ -164,8 +164,7 @@ function show(s, events) {
 }
 
 function showHealth(s) {
-  const trainer = s.state.trainer;
-  if (trainer && !trainer.alive) return health(`Ready, but nothing is learned: ${trainer.said}`, true);
+  if (!s.state.trainer) return health("Ready, but no trainer runs: nothing is learned. Start one: o2pl train --follow", true);
   if (s.models.pinned !== null) return health(`Ready; version ${s.models.pinned} is served until you say otherwise`, false);
   const age = s.state.newestLearned;
   health(age === null ? "Ready; nothing learned yet" : `Ready; learned up to ${lasting(age)} ago`, false);
