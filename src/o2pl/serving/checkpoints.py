@@ -12,8 +12,8 @@ from sqlalchemy import Engine
 
 from o2pl.serving.database import pragma
 
-_EVERY = 1.0  # seconds
-_LONG = 4000  # pages of the log from which on it should begin anew
+_EVERY = 0.25  # seconds: little at a time, so that no commit waits long for the disk
+_LONG = 1000  # pages of the log from which on it should begin anew
 
 
 class Checkpoints:
