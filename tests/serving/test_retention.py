@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 from tests.serving.rows import decision, joined, reward
 
 import o2pl
 from o2pl.serving import deleting, retention
+from o2pl.serving.schema import models
 from o2pl.serving.settings import Settings
 from o2pl.serving.store import Store
 
@@ -31,14 +33,17 @@ def test_old_events_go(store: Store, monkeypatch: pytest.MonkeyPatch, at_once: i
     monkeypatch.setattr(deleting, "AT_ONCE", at_once)
     monkeypatch.setattr(retention, "AT_ONCE", at_once)
     filled(store, 3)
-    for _ in range(8):
+    for _ in range(28):
         store.add_model(1, b"model", 1, 1)
+    with store.writing() as connection:
+        connection.execute(update(models).values(created_at=0.0))
+    assert retention.delete_old(store, store.application("shop"), 10 * DAY, at_most=1).decisions == min(at_once, 7)
     gone = retention.delete_old(store, store.application("shop"), 10 * DAY)
-    assert gone == (7, 7, None)
+    assert gone == (7 - min(at_once, 7), 0, None)
     assert [row.event_id for row in store.decisions_after(1)] == ["day7", "day8", "day9"]
     assert len(store.rewards_after(1)) == len(store.outcomes_after(1)) == 3
     assert len(store.decisions_after(2)) == 10
-    assert store.served_version(1) == 8
+    assert len(store.model_versions(1)) == 20  # none was cited: the newest stay
     assert retention.delete_old(store, store.application("shop"), 10 * DAY) == (0, 0, None)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.serving.rows import decision
 from tests.serving.worlds import decide, visits
 
 from o2pl.learners import load
@@ -296,3 +297,11 @@ def test_a_service_learns_on_postgresql(store: Store) -> None:
         assert trainer.step(last=True) == 1
     assert learned(store) == (800, 800)
     assert earned > 0.65
+
+
+def test_events_that_are_kept_no_longer_are_deleted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("o2pl.serving.trainer._PRUNE", 0.0)
+    store.add_application("shop", settings=Settings(log_retention_days=1))
+    store.add([decision("old", decided_at=time.time() - 90_000), decision("new", decided_at=time.time())])
+    Trainer(store).step()
+    assert [row.event_id for row in store.decisions_after(1)] == ["new"]

@@ -210,7 +210,7 @@ def retain(
     ] = None,
     database: Database = None,
 ) -> None:
-    """Delete what is older than `logRetentionDays`, now. The trainer does the same once an hour, without --archive."""
+    """Delete what is older than `logRetentionDays`, now. The trainer does the same every minute, without --archive."""
     with opened(database) as store:
         from o2pl.serving import retention
 

@@ -12,8 +12,9 @@ from sqlalchemy import select
 
 from o2pl.formats.files import write_tables
 from o2pl.serving.applications import Application
-from o2pl.serving.deleting import AT_ONCE, delete_events, delete_models
+from o2pl.serving.deleting import AT_ONCE, delete_events
 from o2pl.serving.export import remember, tables
+from o2pl.serving.pruning import prune_models
 from o2pl.serving.schema import decisions
 from o2pl.serving.store import Store
 
@@ -28,23 +29,21 @@ class Deleted(NamedTuple):
     archive: Path | None
 
 
-def delete_old(store: Store, application: Application, now: float, archive: Path | None = None) -> Deleted:
+def delete_old(
+    store: Store, application: Application, now: float, archive: Path | None = None, at_most: int | None = None
+) -> Deleted:
     """archive: a folder that gets the joined log of what goes, as one Parquet file; None: it is not kept.
 
-    Events are told apart by when they were decided. Some at a time: servers go on.
+    Events are told apart by when they were decided. Some at a time: servers go on. at_most: events; None: all.
     """
-    days = application.settings.log_retention_days
-    if days < 0:
-        return Deleted(0, 0, None)
-    before = now - days * _DAY
-    kept = _archived(store, application, before, archive) if archive is not None else None
-    gone = 0
-    while events := _old(store, application.id, before):
-        with store.writing() as connection:
-            gone += delete_events(connection, application.id, events)
-    with store.writing() as connection:
-        models = delete_models(connection, application.id)
-    return Deleted(gone, models, kept)
+    gone, kept, days = 0, None, application.settings.log_retention_days
+    if days >= 0:
+        before = now - days * _DAY
+        kept = _archived(store, application, before, archive) if archive is not None else None
+        while (at_most is None or gone < at_most) and (events := _old(store, application.id, before)):
+            with store.writing() as connection:
+                gone += delete_events(connection, application.id, events)
+    return Deleted(gone, prune_models(store, application.id), kept)
 
 
 def _old(store: Store, application_id: int, before: float) -> list[str]:

@@ -75,7 +75,6 @@ decisions = Table(
     Column("preferred", Integer),  # apprentice mode: what the policy would have answered
     UniqueConstraint("application_id", "event_id", "slot"),
     Index("decisions_in_order", "application_id", "id", "decided_at"),
-    Index("decisions_of_model", "application_id", "model_version"),
     sqlite_autoincrement=True,
 )
 

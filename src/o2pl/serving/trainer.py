@@ -31,7 +31,7 @@ from o2pl.serving.guard import Guard
 from o2pl.serving.joining import join
 from o2pl.serving.learning import AT_MOST, HISTORY, interactions, learned_part, learner_for, published
 from o2pl.serving.minutes import count_minutes, recount_minutes
-from o2pl.serving.pruning import prune_models
+from o2pl.serving.retention import delete_old
 from o2pl.serving.schema import outcomes
 from o2pl.serving.settings import Kind, LearningMode
 from o2pl.serving.store import Store
@@ -42,7 +42,8 @@ _LEARN = 10.0  # seconds after which new outcomes are learned from, however seld
 _CHUNK = 5000  # outcomes that are read at a time
 _KEEP = 600.0  # seconds between two state files
 _SPARE = 1.25  # times HISTORY, at which rows are dropped
-_PRUNE = 3600.0  # seconds between two looks for versions that no event names
+_PRUNE = 60.0  # seconds between two looks for events that are kept no longer, and versions that no event names
+_OLD = 50_000  # events that are deleted at one look: learning waits meanwhile
 
 
 class Training:
@@ -209,7 +210,7 @@ class Trainer:
         if time.monotonic() - self._pruned >= _PRUNE:
             self._pruned = time.monotonic()
             for application in self.store.applications():
-                prune_models(self.store, application.id)
+                delete_old(self.store, application, time.time(), at_most=_OLD)
         return made
 
     def _training(self, application: Application) -> Training:
