@@ -17,9 +17,7 @@ from o2pl.environments import Classification, ParquetSet
 from o2pl.errors import InvalidInput
 from o2pl.experiments import Options
 from o2pl.experiments.bakeoff import BAKEOFF, BAKEOFF_TUNING, COLUMNS
-from o2pl.experiments.bakeoff_learners import (
-    ENTRANTS,
-)
+from o2pl.experiments.bakeoff_learners import ENTRANTS, NOT_TUNED
 from o2pl.experiments.classification import EMBEDDED
 from o2pl.experiments.description import built
 
@@ -48,7 +46,14 @@ def worlds(units: list[Any]) -> list[str]:
 def test_even_positions_are_tuned_on_and_odd_ones_compared_on(folder: str):
     compared = worlds(BAKEOFF.units(Options("full", data=folder)))
     tuned = worlds(BAKEOFF_TUNING.units(Options("full", data=folder)))
-    assert compared == ["3_three", "1_one"]
+    assert compared == list(ORDER)
+    everyone: dict[str, set[str]] = {name: set() for name in ORDER}
+    for unit in BAKEOFF.units(Options("full", data=folder)):
+        everyone[unit.world["name"]].add(unit.learner["name"])
+    assert everyone["1_one"] == set(ENTRANTS)
+    assert everyone["5_five"] == NOT_TUNED  # on the tuning half nobody who was tuned there
+    assert {"o2pl-replay", "o2pl-book", "vw-greedy-published"} < NOT_TUNED
+    assert "o2pl" not in NOT_TUNED
     assert tuned == ["7_seven", "9_nine", "5_five"]
     assert worlds(BAKEOFF.units(Options("full"))) == worlds(BAKEOFF_TUNING.units(Options("full"))) == list(EMBEDDED)
     assert worlds(BAKEOFF.units(Options("quick", data=folder))) == list(EMBEDDED)

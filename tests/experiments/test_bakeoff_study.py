@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from o2pl.errors import InvalidInput
-from o2pl.experiments.bakeoff_learners import ENTRANTS
+from o2pl.experiments.bakeoff_learners import ENTRANTS, NOT_TUNED
 from o2pl.experiments.bakeoff_study import BAKEOFF_STUDY, LABELS, PRINTED, VW, scores
 
 SETS, SEEDS = 24, 10
@@ -142,6 +142,22 @@ def test_rows_of_one_half_are_read_and_must_be_whole():
         scores(rows_of({}, ["o2pl", "uniform"]).slice(0, 2 * SETS * SEEDS - 1))
     with pytest.raises(InvalidInput, match="none of 'o2pl'"):
         scores(rows_of({}, ["uniform"]))
+
+
+def test_what_was_not_tuned_is_compared_on_all_sets():
+    """The paper's replay loses every set of the tuning half, which our recipe does not play for the record."""
+    confirmed = rows_of({f"{rival}-published": 0.1 for rival in VW} | {"o2pl-replay": 0.0})
+    other = rows_of({f"{rival}-published": 0.0 for rival in VW} | {"o2pl-replay": 0.1}, sorted(NOT_TUNED), "tuning")
+    place = other.schema.get_field_index("world")
+    names = pa.array([f"other_{name}" for name in other["world"].to_pylist()])
+    found = {
+        claim.id.partition("/")[2]: claim
+        for claim in BAKEOFF_STUDY.claims(pa.concat_tables([confirmed, other.set_column(place, "world", names)]))
+    }
+    assert found["vw-greedy-published"].measured.value == 1.0
+    assert found["vw-greedy-replay"].measured.value == 0.0
+    assert f"{SETS}/{SETS} of {2 * SETS} sets" in found["vw-greedy-replay"].claim
+    assert found["vw-greedy-published"].literal == found["vw-greedy-replay"].measured
 
 
 def test_without_vw_there_are_fewer_claims_and_figures():

@@ -108,6 +108,7 @@ def test_a_tiny_run_makes_claims_figures_and_a_table(study: Study, tmp_path: Pat
     claims = study.claims(rows)
     assert len({claim.id for claim in claims}) == len(claims)
     assert all(claim.experiment == name and np.isfinite(claim.measured.value) for claim in claims)
+    assert all(claim.verdict.endswith("undecided") for claim in claims)  # one seed decides nothing
     assert (np.asarray(rows["value"]) <= np.asarray(rows["oracle"]) + 1e-12).all()
     (figure,) = study.figures(rows).values()
     assert len(figure.axes) == 4

@@ -81,6 +81,7 @@ def test_a_tiny_run_makes_claims_figures_and_a_table(tmp_path: Path):
     rows = results(tmp_path, "wheel")
     assert set(rows["world"].to_pylist()) == {PAPER_WHEEL}
     assert all(np.isfinite(claim.measured.value) for claim in WHEEL_STUDY.claims(rows))
+    assert all(claim.verdict.endswith("undecided") for claim in WHEEL_STUDY.claims(rows))  # two seeds decide nothing
     assert set(WHEEL_STUDY.figures(rows)) == {"wheel", "wheel-features"}
     assert [line["features"] for line in WHEEL_STUDY.table(rows)][: len(TUNED)] == list(TUNED)
     with pytest.raises(InvalidInput, match="found none of \\['uniform'\\]"):

@@ -133,6 +133,12 @@ ENTRANTS: dict[str, Entrant] = {
 }
 
 
+# Of the published protocol, with no settings that were chosen on any set: these may be compared on all sets.
+NOT_TUNED = frozenset(
+    name for name, each in ENTRANTS.items() if each.protocol in ("published", "both") and not each.candidates
+)
+
+
 @dataclass(frozen=True)
 class Participant:
     """A learner of the table, described, and the extra it needs."""

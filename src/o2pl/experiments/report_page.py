@@ -39,10 +39,12 @@ p { margin: .4rem 0; max-width: 52rem; }
 a { color: #0b5394; }
 figure { margin: 1rem 0; }
 figure img { width: 100%; max-width: 50rem; height: auto; display: block; }
-.tiles { display: flex; flex-wrap: wrap; gap: .4rem; margin: .3rem 0; }
-.tile { border: 1.5px solid; border-radius: .4rem; padding: .15rem .6rem; display: flex; gap: .45rem;
-  align-items: baseline; }
-.tile b { font-size: 1.25rem; }
+.tiles { display: flex; flex-wrap: wrap; gap: .3rem; margin: .3rem 0; }
+.tile { border: 1.5px solid; border-radius: .4rem; padding: .05rem .45rem; display: flex; gap: .35rem;
+  align-items: baseline; font-size: .82rem; }
+.tile b { font-size: 1.2rem; }
+.at { scroll-margin-top: 3.5rem; }
+.claims td:last-child { min-width: 8.5rem; }
 .scroll { overflow-x: auto; }
 .hint { display: none; color: var(--soft); font-size: .82rem; margin: .2rem 0 0; }
 table { border-collapse: collapse; font-size: .86rem; margin: .4rem 0; width: 100%; }
@@ -67,8 +69,8 @@ details details { margin: .4rem 0; }
 @media (max-width: 42rem) {
   body { padding-top: .7rem; font-size: .92rem; }
   h1 { font-size: 1.2rem; }
-  .tile { padding: .05rem .45rem; }
   .tile b { font-size: 1.05rem; }
+  .claims .none { display: none; }
   .hint { display: block; }
   .claims thead { display: none; }
   .claims, .claims tbody, .claims tr, .claims td { display: block; width: 100%; }
@@ -127,10 +129,11 @@ def _headlines(sections: Sequence[Section]) -> str:
     for section in sections:
         claim = next((each for each in section.claims if each.id == section.study.headline), None)
         if claim is not None:
+            own = '<div class="soft">our own question</div>' if claim.whose == "own" else ""
             body += (
                 f'<tr><td><a href="#{section.name}">{_text(section.study.title)}</a></td>'
                 f'<td>{_text(claim.claim)}</td><td class="number">{_text(figure_text(claim.measured))}</td>'
-                f'<td class="number">{_text(claim.bar)}</td><td>{_chip(claim.verdict)}</td></tr>'
+                f'<td class="number">{_text(claim.bar)}</td><td>{own}{_chip(claim.verdict)}</td></tr>'
             )
     if not body:
         return ""
@@ -142,9 +145,9 @@ def _headlines(sections: Sequence[Section]) -> str:
 
 
 def _chip(verdict: Verdict, note: str = "") -> str:
-    kind, (asked, _, answer) = _CLASS[verdict], verdict.rpartition(": ")
-    above = f'<div class="soft">{_text(asked)}</div>' if asked else ""
-    return f'{above}<span class="verdict {kind}">{_SIGN[kind]} {_text(answer)}{note}</span>'
+    """Whose question it is stands beside it."""
+    kind, said = _CLASS[verdict], verdict.rpartition(": ")[2]
+    return f'<span class="verdict {kind}">{_SIGN[kind]} {_text(said)}{note}</span>'
 
 
 def _section(section: Section) -> str:
@@ -159,7 +162,8 @@ def _section(section: Section) -> str:
     kept = "" if section.has_rows else f"<p><strong>{NO_ROWS}</strong></p>"
     made = f"<p class='soft'>{_text(made_text(section.made))}</p>" if section.made else ""
     return (
-        f'<details><summary><span class="title">{_text(study.title)}</span>{minis}</summary><div id="{name}">'
+        f'<details><summary><span class="title">{_text(study.title)}</span>{minis}</summary>'
+        f'<div class="at" id="{name}">'
         f"<p>{_text(study.claim)}</p>{made}{kept}{_claims(section.claims)}{pictures}{_table(section.table)}"
         f"<p class='soft'>{_text(study.settings)}</p>"
         f"<p class='soft'>Rebuild: <code>o2pl run {name} --{section.made.get('size', 'full')}</code></p>"
@@ -170,7 +174,7 @@ def _section(section: Section) -> str:
 def _claims(claims: Sequence[Claim]) -> str:
     """The claims, and below them, numbered, the conditions that their verdicts refer to."""
     conditions = list(dict.fromkeys(claim.conditions for claim in claims if claim.conditions))
-    body = []
+    body, none = [], ' class="none"'
     for claim in claims:
         note = f" <sup>{conditions.index(claim.conditions) + 1}</sup>" if claim.conditions else ""
         reason = f'<div class="soft">{_text(claim.reason)}</div>' if claim.reason else ""
@@ -178,7 +182,7 @@ def _claims(claims: Sequence[Claim]) -> str:
         body.append(
             f'<tr><td class="claim">{_text(claim.claim)}</td>'
             f'<td data-name="whose">{WHOSE[claim.whose]}</td>'
-            f'<td data-name="paper">{_text(claim.paper or "–")}</td>'
+            f'<td data-name="paper"{"" if claim.paper else none}>{_text(claim.paper or "–")}</td>'
             f'<td data-name="measured"><span class="nowrap">{number_text(claim.measured.value)} '
             f'{interval_text(claim.measured)}</span><div class="soft">{_text(claim.measured.method)}</div></td>'
             f'<td data-name="bar"><span class="nowrap">{_text(claim.bar)}</span>{source}</td>'
