@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.serving.rows import decision, joined, reward
+from tests.serving.rows import decision, reward
 from typer.testing import CliRunner, Result
 
 import o2pl
@@ -84,8 +84,7 @@ def test_the_life_of_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
         for k in range(8):
             context = b'{"user":{"id":%d},"_multi":[{"id":"a"},{"id":"b"}]}' % (k % 4)
             row = decision(f"e{k}", application, context=context, decided_at=now - k * 2 * 86400)
-            store.add([row, reward(f"e{k}", application=application)])
-        joined(store, application)
+            store.add([row, reward(f"e{k}", application=application, received_at=row.decided_at + 1)])
         store.add([decision("new", application, decided_at=now)])
     done = call("export", "log.parquet")
     assert "8 rows: log.parquet" in done.stdout

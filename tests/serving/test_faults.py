@@ -6,15 +6,20 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
+import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.serving.postgres import Postgres
@@ -25,19 +30,20 @@ from o2pl.serving.entries import Answer
 from o2pl.serving.store import Store
 from o2pl.serving.writer import Writer
 
-KILLS = 50 if os.environ.get("O2PL_FAULTS") == "full" else 6
-SCRIPT = Path(__file__).with_name("writing_process.py")
+FULL = os.environ.get("O2PL_FAULTS") == "full"
+KILLS = 50 if FULL else 6  # of writers
+SLOW_KILLS = 50 if FULL else 2  # of PostgreSQL and of servers
 
 
-class Writing:
-    """A process that writes, and what it has said so far."""
+class Script:
+    """One of the scripts beside this file: it starts processes that are killed. What it has said so far."""
 
-    def __init__(self, database: str, *limit: str) -> None:
-        command = [sys.executable, str(SCRIPT), database, *limit]
+    def __init__(self, script: str, *arguments: str) -> None:
+        command = [sys.executable, str(Path(__file__).with_name(script)), *arguments]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
         self.lines: list[str] = []
 
-    def run(self, name: str) -> None:
+    def run(self, name: str = "") -> None:
         self.say(f"run {name}")
         self.until(1, "pid")
 
@@ -79,8 +85,8 @@ class Writing:
 
 
 @contextlib.contextmanager
-def writing(database: str, *limit: str) -> Iterator[Writing]:
-    made = Writing(database, *limit)
+def started(script: str, *arguments: str) -> Iterator[Script]:
+    made = Script(script, *arguments)
     try:
         yield made
     finally:
@@ -118,7 +124,7 @@ def test_a_writer_is_killed(kind: str, request: pytest.FixtureRequest, tmp_path:
         server.empty()
         database = server.url
     generator = random.Random(kind)
-    with writing(database) as process:
+    with started("writing_process.py", database) as process:
         for kill in range(KILLS):
             process.run(f"run{kill}")
             process.until(generator.randrange(20, 120), "decision")
@@ -130,9 +136,9 @@ def test_a_writer_is_killed(kind: str, request: pytest.FixtureRequest, tmp_path:
 def test_postgresql_is_killed_under_load(postgres: Postgres) -> None:
     postgres.empty()
     generator = random.Random(0)
-    with writing(postgres.url) as process:
+    with started("writing_process.py", postgres.url) as process:
         process.run("run")
-        for _ in range(KILLS // 3):
+        for _ in range(SLOW_KILLS):
             process.until(generator.randrange(20, 120), "decision")
             time.sleep(generator.uniform(0, 0.02))
             postgres.kill()
@@ -143,9 +149,98 @@ def test_postgresql_is_killed_under_load(postgres: Postgres) -> None:
     check(postgres.url, process.lines)
 
 
+class Client(threading.Thread):
+    """Ranks and rewards, as fast as it can, until it is told to stop; what it was answered."""
+
+    def __init__(self, port: int, key: str, name: str) -> None:
+        super().__init__()
+        self.port, self.key, self.lines, self.over = port, key, [name], threading.Event()
+
+    def run(self) -> None:
+        k, connection = 0, http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)  # it connects when it must
+        while not self.over.is_set():
+            k, event = k + 1, f"{self.lines[0]}-{k}"
+            rank = {
+                "eventId": event,
+                "contextFeatures": [{"user": k % 7}],
+                "actions": [{"id": each, "features": [{"length": len(each)}]} for each in ("news", "sports", "arts")],
+            }
+            try:
+                answer = self.told(connection, "/rank", rank, 201)
+                if answer is None:
+                    continue
+                chances = {each["id"]: each["probability"] for each in answer["ranking"]}
+                self.lines.append(f"decision {event} {chances[answer['rewardActionId']]!r}")
+                if k % 2 and self.told(connection, f"/events/{event}/reward", {"value": k % 5 / 5}, 204) is not None:
+                    self.lines.append(f"reward {event} None {k % 5 / 5!r}")
+            except (OSError, http.client.HTTPException):  # the server has gone: the answer is not known
+                connection.close()
+                self.over.wait(0.02)
+        connection.close()
+
+    def told(self, connection: http.client.HTTPConnection, path: str, body: object, status: int) -> Any:
+        """None: the database was gone."""
+        headers = {"Ocp-Apim-Subscription-Key": self.key, "Content-Type": "application/json"}
+        connection.request("POST", f"/personalizer/v1.0{path}", json.dumps(body), headers)
+        found = connection.getresponse()
+        text = found.read()
+        if found.status == 503:
+            self.over.wait(0.02)
+            return None
+        assert found.status == status, (found.status, text)
+        return json.loads(text) if text else {}
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_a_server_is_killed_under_load(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """And PostgreSQL, in turn. Probabilities that were answered are those that are stored."""
+    database, server = str(tmp_path / "o2pl.sqlite"), None
+    if kind == "postgresql":
+        server = request.getfixturevalue("postgres")
+        server.empty()
+        database = server.url
+    with Store.open(database) as store:
+        key = store.add_application("shop").write_key
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    generator = random.Random(kind)
+    clients = [Client(port, key, f"client{k}") for k in range(4)]
+
+    def served(n: int) -> None:
+        goal = sum(len(client.lines) for client in clients) + n
+        end = time.monotonic() + 300  # kernels may be compiled first
+        while sum(len(client.lines) for client in clients) < goal:
+            assert all(client.is_alive() for client in clients), "a client was answered what it did not expect"
+            assert time.monotonic() < end, "nothing is answered"
+            time.sleep(0.002)
+
+    with started("serving_process.py", database, str(port)) as process:
+        process.run()
+        for client in clients:
+            client.start()
+        try:
+            for kill in range(SLOW_KILLS):
+                served(generator.randrange(20, 150))
+                if server is not None and kill % 2:
+                    server.kill()
+                    server.start()
+                else:
+                    process.kill()
+                    process.run()
+            served(50)
+        finally:
+            for client in clients:
+                client.over.set()
+            for client in clients:
+                client.join()
+            process.kill()
+    check(database, [line for client in clients for line in client.lines])
+
+
 def test_the_disk_is_full_and_then_is_not(tmp_path: Path) -> None:
     database = str(tmp_path / "o2pl.sqlite")
-    with writing(database, str(2_000_000)) as process:
+    with started("writing_process.py", database, str(2_000_000)) as process:
         process.run("run")
         process.until(10, "decision")
         process.until(20, "refused")

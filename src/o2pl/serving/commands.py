@@ -157,8 +157,10 @@ def export_log(
     """Write the joined log: every decision with its reward, at any time. The ending of OUT says the format."""
     with opened(database) as store:
         from o2pl.serving import export
+        from o2pl.serving.joining import join
 
         application = chosen(store, app)
+        join(store, application, time.time())  # a trainer may be behind, or there may be none
         with _counting("rows") as progress:
             rows = export.export(store, application, out, progress)
         waiting = store.count_decisions(application.id) - rows
