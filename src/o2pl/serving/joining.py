@@ -54,40 +54,39 @@ def outcome_of(
 
 def join(store: Store, application: Application, now: float, waits: bool = True) -> int:
     """Outcomes that can be known by now; how many are new. waits: look for decisions whose wait is over, too."""
-    new = 0
+    new, name = 0, f"joined:{application.id}"
     while True:
-        with store.writing(OUTCOMES) as connection:
-            more, full = _join_some(connection, application, now, waits)
-        new += more
+        with store.reading() as connection:  # servers do not wait for this
+            said = reads.note(connection, name)
+            at = msgspec.json.decode(said, type=Joined) if said else Joined()
+            found, after, full = _some(connection, application, at, now, waits)
+        if found or after != at:
+            with store.writing(OUTCOMES) as connection:
+                new += reads.add_outcomes(connection, found) if found else 0
+                reads.put_note(connection, name, msgspec.json.encode(after).decode())
         if not full:
             return new
 
 
-def _join_some(connection: Connection, application: Application, now: float, waits: bool) -> tuple[int, bool]:
-    """One transaction; whether there is more to do."""
-    name = f"joined:{application.id}"
-    said = reads.note(connection, name)
-    at = msgspec.json.decode(said, type=Joined) if said else Joined()
-    before, settings = msgspec.structs.replace(at), application.settings
+def _some(
+    connection: Connection, application: Application, at: Joined, now: float, waits: bool
+) -> tuple[list[dict[str, Any]], Joined, bool]:
+    """Outcomes of the rows that are new, what has then been read, and whether there is more to do."""
+    settings = application.settings
     told = reads.rows_after(connection, rewards, application.id, at.reward, _MOST)
     active = reads.rows_after(connection, activations, application.id, at.activation, _MOST)
-    touched: dict[int, Any] = {}
-    for row in _decisions_of(connection, application.id, [*told, *active]):
-        touched[row.id] = row
+    touched = {row.id: row for row in _decisions_of(connection, application.id, [*told, *active])}
     over: Sequence[Any] = []
+    decision = at.decision
     if waits:
         cutoff = now - settings.reward_wait_time.total_seconds() - _GRACE
         over = reads.waited(connection, application.id, cutoff, at.decision, _MOST)
         touched |= {row.id: row for row in over}
         if len(over) < _MOST:
-            at.decision = max(at.decision, _before_first_younger(connection, application.id, at.decision, cutoff))
-    at.reward = told[-1].id if told else at.reward
-    at.activation = active[-1].id if active else at.activation
-    found = _outcomes(connection, application, touched, now)
-    added = reads.add_outcomes(connection, found) if found else 0
-    if at != before:
-        reads.put_note(connection, name, msgspec.json.encode(at).decode())
-    return added, max(len(told), len(active), len(over)) == _MOST
+            decision = max(decision, _before_first_younger(connection, application.id, decision, cutoff))
+    after = Joined(told[-1].id if told else at.reward, active[-1].id if active else at.activation, decision)
+    full = max(len(told), len(active), len(over)) == _MOST
+    return _outcomes(connection, application, touched, now), after, full
 
 
 def _decisions_of(connection: Connection, application_id: int, rows: Iterable[Any]) -> Sequence[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -22,8 +22,9 @@ from o2pl.objectives.outcome import Outcome
 from o2pl.policies.actionwise import ActionWise
 from o2pl.protocols import Array
 from o2pl.rows import ActionSets
+from o2pl.serving import standing
 from o2pl.serving.applications import Application
-from o2pl.serving.settings import Kind
+from o2pl.serving.settings import Kind, Settings
 from o2pl.validation import LEAST_PROPENSITY
 
 HISTORY = 200_000  # outcomes that are learned from, the newest: it bounds a solve, and the memory that rows take
@@ -79,6 +80,42 @@ def interactions(application: Application, rows: Sequence[Any]) -> Interactions 
     return _joined(parts) if len(parts) == 2 else next(iter(parts), None)
 
 
+def warm_up_training() -> None:
+    """Compile now what a trainer needs: nobody waits for a lock or a model while that is done."""
+    for kind in Kind:
+        settings = Settings(
+            actions=("a", "b", "c") if kind is Kind.FIXED else (), bounds=(0.0, 1.0) if kind is Kind.CONTINUOUS else None
+        )
+        application, learner = Application(0, "", kind, settings, None, 0.0), None
+        for batch in range(2):
+            rows = [_example(kind, 250 * batch + k) for k in range(250)]
+            log = interactions(application, rows)
+            assert log is not None
+            learner = (learner or learner_for(application)).partial_fit(log, at_most=300)
+        published(application, learner)
+    standing.tally(np.array([0.0, 1.0]), (0.0, 1.0), np.ones(2), np.ones(2))
+
+
+class _Example(NamedTuple):
+    id: int
+    event_id: str
+    context: bytes
+    actions: bytes
+    action: int
+    value: float
+    reward: float
+    propensity: float = 0.5
+
+
+def _example(kind: Kind, k: int) -> _Example:
+    text = {
+        Kind.RANKED: b'{"x":%d,"u":"u%d","_multi":[{"id":"a","y":%d},{"id":"b"},{"id":"c"}]}' % (k % 5, k % 7, k % 3),
+        Kind.FIXED: b'{"x":%d,"u":"u%d"}' % (k % 5, k % 7),
+        Kind.CONTINUOUS: b"[%d,%d]" % (k % 5, k % 7),
+    }[kind]
+    return _Example(k, str(k), text, b'["a","b","c"]', k % 3, (1 + k % 11) / 12, float(k % 2))
+
+
 def _log(application: Application, rows: Sequence[Any], contexts: Any, actions: Any) -> Interactions:
     low, high = application.settings.reward_range
     return Interactions(
@@ -112,11 +149,10 @@ def _fixed(application: Application, rows: Sequence[Any]) -> tuple[list[Any], li
 
 
 def _continuous(application: Application, rows: Sequence[Any]) -> tuple[Any, list[float]]:
-    low, high = application.settings.bounds or (0.0, 1.0)
     contexts: Any = [_parsed(bytes(row.context)) for row in rows]
     if not all(isinstance(one, dict) for one in contexts):
         contexts = np.array(contexts, np.float64)
-    return contexts, [min(max(row.value, low), high) for row in rows]
+    return contexts, [row.value for row in rows]
 
 
 def _joined(parts: list[Interactions]) -> Interactions:

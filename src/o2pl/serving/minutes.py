@@ -23,6 +23,7 @@ from o2pl.serving.settings import Kind
 from o2pl.serving.store import Store
 
 _MOST = 5000  # rows of one transaction
+_parsed = msgspec.json.Decoder(list[str]).decode
 _ACTIONS = 50  # of a minute that are counted by name
 _COLUMNS = [
     decisions.c[name]
@@ -55,6 +56,19 @@ class _Sums:
         self.standing = standing.unpack(row.standing) if row else standing.nothing()
         self.actions = Counter(json.loads(row.actions) if row else {})
 
+    def plus(self, other: _Sums | None) -> _Sums:
+        """With those of other rows, which are then in it."""
+        if other is not None:
+            self.decisions += other.decisions
+            self.outcomes += other.outcomes
+            self.defaults += other.defaults
+            self.reward += other.reward
+            self.reward_squared += other.reward_squared
+            self.others = {name: sums + other.others[name] for name, sums in self.others.items()}
+            self.standing = self.standing + other.standing
+            self.actions = self.actions + other.actions
+        return self
+
     def row(self, application_id: int, minute: int) -> dict[str, Any]:
         return {
             "application_id": application_id, "minute": minute, "decisions": self.decisions,
@@ -68,14 +82,26 @@ class _Sums:
 def count_minutes(store: Store, application: Application) -> None:
     """All rows that are new."""
     while True:
+        with store.reading() as connection:  # servers do not wait for this
+            at = _counted(connection, application.id)
+            sums, after, new, full = _some(connection, application, at)
+        if after == at:
+            return
         with store.writing() as connection:
-            if not _count_some(connection, application):
-                return
+            if _counted(connection, application.id) == at:
+                known = _known(connection, application.id, sums)
+                added = [own.plus(known.get(minute)).row(application.id, minute) for minute, own in sums.items()]
+                reads.put_minutes(connection, added)
+                _note_versions(connection, application.id, new)
+                reads.put_note(connection, f"minutes:{application.id}", msgspec.json.encode(after).decode())
+        if not full:
+            return
 
 
-def _count_some(connection: Connection, application: Application) -> bool:
-    """One transaction; whether there may be more."""
-    at = _counted(connection, application.id)
+def _some(
+    connection: Connection, application: Application, at: Counted
+) -> tuple[dict[int, _Sums], Counted, Sequence[Any], bool]:
+    """Sums of the rows that are new, what has then been read, the decisions among them, and whether there is more."""
     own = decisions.c.application_id == application.id
     new = connection.execute(
         select(*_COLUMNS).where(own, decisions.c.id > at.decision).order_by(decisions.c.id).limit(_MOST)
@@ -86,23 +112,20 @@ def _count_some(connection: Connection, application: Application) -> bool:
         .order_by(outcomes.c.id)
         .limit(_MOST)
     ).all()
-    if not (new or active or came):
-        return False
     last, last_active = new[-1].id if new else at.decision, active[-1].id if active else at.activation
     counting = [
         *_counting(connection, application.id, new, last_active),
         *_activated(connection, application.id, active, at.decision),
     ]
-    touched = {int(row.decided_at // 60) for row in (*counting, *came)}
-    sums = _known(connection, application.id, touched)
+    sums: dict[int, _Sums] = {int(row.decided_at // 60): _Sums() for row in (*counting, *came)}
     _add_decisions(sums, application, counting)
-    for minute in touched:
-        _add_outcomes(sums[minute], application, [row for row in came if row.decided_at // 60 == minute])
-    reads.put_minutes(connection, [own.row(application.id, minute) for minute, own in sums.items()])
-    _note_versions(connection, application.id, new)
-    at = Counted(last, last_active, came[-1].outcome_id if came else at.outcome)
-    reads.put_note(connection, f"minutes:{application.id}", msgspec.json.encode(at).decode())
-    return max(len(new), len(active), len(came)) == _MOST
+    of_minute: dict[int, list[Any]] = {}
+    for row in came:
+        of_minute.setdefault(int(row.decided_at // 60), []).append(row)
+    for minute, rows in of_minute.items():
+        _add_outcomes(sums[minute], application, rows)
+    after = Counted(last, last_active, came[-1].outcome_id if came else at.outcome)
+    return sums, after, new, max(len(new), len(active), len(came)) == _MOST
 
 
 def recount_minutes(store: Store, application: Application, wanted: Sequence[int]) -> None:
@@ -163,12 +186,11 @@ def _activated(connection: Connection, application_id: int, active: Sequence[Any
 
 def _known(connection: Connection, application_id: int, wanted: Iterable[int]) -> dict[int, _Sums]:
     query = select(minutes).where(minutes.c.application_id == application_id, minutes.c.minute.in_(list(wanted)))
-    found = {row.minute: _Sums(row) for row in connection.execute(query)}
-    return {minute: found.get(minute) or _Sums() for minute in wanted}
+    return {row.minute: _Sums(row) for row in connection.execute(query)}
 
 
 def _names(application: Application, actions: bytes | None) -> list[str]:
-    return list(application.settings.actions) if actions is None else [str(name) for name in json.loads(actions)]
+    return list(application.settings.actions) if actions is None else _parsed(bytes(actions))
 
 
 def _add_outcomes(sums: _Sums, application: Application, rows: Sequence[Any]) -> None:
