@@ -17,9 +17,10 @@ from o2pl.errors import InvalidInput, MissingExtra, nearest
 from o2pl.fitting import streamed
 from o2pl.fitting.command import fit_log
 from o2pl.formats import command as log_commands
-from o2pl.formats.explain import explain_policy
 from o2pl.serving import commands as store_commands
+from o2pl.serving import models_commands
 from o2pl.serving.command import serve
+from o2pl.serving.explain_command import explain
 from o2pl.serving.simulate import simulate
 from o2pl.serving.train_command import train
 
@@ -345,8 +346,8 @@ app.command(
 app.command(
     "explain",
     epilog="""`o2pl explain model.o2pl --context '{"age": 31, "city": "Rome"}' --figure why.png`;
-`o2pl explain model.o2pl --row 17 --log log.parquet`.""",
-)(_said_plainly()(explain_policy))
+`o2pl explain model.o2pl --row 17 --log log.parquet`; `o2pl explain EVENT --database o2pl.sqlite` of the service.""",
+)(_said_plainly()(explain))
 app.command(
     "simulate", epilog="`o2pl serve` in one terminal, `o2pl simulate http://127.0.0.1:8000 --key KEY` in another."
 )(_said_plainly()(simulate))
@@ -366,6 +367,10 @@ applications.command("add", epilog="`o2pl app add shop`; `o2pl app add banner --
 applications.command("list")(_said_plainly()(store_commands.list_applications))
 applications.command("key", epilog="`o2pl app key shop --role read`.")(_said_plainly()(store_commands.new_key))
 app.add_typer(applications, name="app")
+versions = typer.Typer(no_args_is_help=True, help="Versions of the models that the decision service serves.")
+for name, command in models_commands.COMMANDS.items():
+    versions.command(name)(_said_plainly()(command))
+app.add_typer(versions, name="models")
 app.command("backup", epilog="`o2pl backup backup.sqlite`.")(_said_plainly()(store_commands.back_up))
 app.command("export", epilog="`o2pl export log.parquet`, then `o2pl describe log.parquet`.")(
     _said_plainly()(store_commands.export_log)

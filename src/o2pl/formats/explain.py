@@ -28,22 +28,30 @@ _EXPECTED = (
 _OFFER = {"user", "items", "ids", "exclude"}
 
 
+ContextOption = Annotated[
+    str | None,
+    typer.Option(
+        help='What to decide on. JSON: `{"age": 31}`, `[0.5, 2]`, `{"user": [...], "items": [[...], ...]}`; the'
+        " name of a JSON file; or the values of a row, separated by commas."
+    ),
+]
+RowOption = Annotated[
+    int | None, typer.Option(min=0, help="Or a row of a log, counted from 0: of --log, or of the learner's own.")
+]
+LogOption = Annotated[Path | None, typer.Option(help=LOG_HELP)]
+ActionOption = Annotated[str | None, typer.Option(help="The action to explain. [default: the likeliest]")]
+AgainstOption = Annotated[str | None, typer.Option(help="The one to compare with. [default: the likeliest other]")]
+FigureOption = Annotated[Path | None, typer.Option(help="Where to draw the bars, PNG or SVG.")]
+
+
 def explain_policy(
-    model: Annotated[Path, typer.Argument(help="A saved learner, or a published policy.")],
-    context: Annotated[
-        str | None,
-        typer.Option(
-            help='What to decide on. JSON: `{"age": 31}`, `[0.5, 2]`, `{"user": [...], "items": [[...], ...]}`; the'
-            " name of a JSON file; or the values of a row, separated by commas."
-        ),
-    ] = None,
-    row: Annotated[
-        int | None, typer.Option(min=0, help="Or a row of a log, counted from 0: of --log, or of the learner's own.")
-    ] = None,
-    log: Annotated[Path | None, typer.Option(help=LOG_HELP)] = None,
-    action: Annotated[str | None, typer.Option(help="The action to explain. [default: the likeliest]")] = None,
-    against: Annotated[str | None, typer.Option(help="The one to compare with. [default: the likeliest other]")] = None,
-    figure: Annotated[Path | None, typer.Option(help="Where to draw the bars, PNG or SVG.")] = None,
+    model: Path,
+    context: str | None = None,
+    row: int | None = None,
+    log: Path | None = None,
+    action: str | None = None,
+    against: str | None = None,
+    figure: Path | None = None,
 ) -> None:
     """Say why: what each feature of a context adds to an action, against another, and what the log knows of it."""
     if figure is not None:
@@ -62,6 +70,10 @@ def explain_policy(
     chosen = {name: _as_action(text, known) for name, text in named.items() if text is not None}
     found: Explanation = learner.explain(given, **chosen)
     typer.echo(str(found))
+    draw(found, figure)
+
+
+def draw(found: Explanation, figure: Path | None) -> None:
     if figure is not None:
         target = figure if figure.suffix else figure.with_suffix(".png")
         write_figure(found.figure(), target)

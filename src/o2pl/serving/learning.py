@@ -84,7 +84,8 @@ def warm_up_training() -> None:
     """Compile now what a trainer needs: nobody waits for a lock or a model while that is done."""
     for kind in Kind:
         settings = Settings(
-            actions=("a", "b", "c") if kind is Kind.FIXED else (), bounds=(0.0, 1.0) if kind is Kind.CONTINUOUS else None
+            actions=("a", "b", "c") if kind is Kind.FIXED else (),
+            bounds=(0.0, 1.0) if kind is Kind.CONTINUOUS else None,
         )
         application, learner = Application(0, "", kind, settings, None, 0.0), None
         for batch in range(2):

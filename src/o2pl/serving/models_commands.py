@@ -1,0 +1,139 @@
+"""`o2pl models`: the versions of an application's model, by hand."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from o2pl.errors import InvalidInput
+from o2pl.serving.commands import App, Database, chosen, opened
+
+Version = Annotated[int, typer.Argument(min=0, help="Its number, as `o2pl models list` shows. 0: uniform decisions.")]
+
+
+def list_versions(
+    application: App = None,
+    database: Database = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many, the newest first.")] = 20,
+) -> None:
+    """Shows the newest versions: when they were made, what they have learned from, and which is served."""
+    from rich.console import Console
+    from rich.table import Table
+
+    with opened(database) as store:
+        own = chosen(store, application)
+        rows, served = store.model_versions(own.id, limit), store.served_version(own.id)
+        sizes = {row.version: len(store.model_body(own.id, row.version)) for row in rows}
+    table = Table(title=f"Models of {own.name}", title_justify="left")
+    for column in ("version", "made (UTC)", "outcomes", "bytes", "state"):
+        table.add_column(column, justify="left" if column in ("made (UTC)", "state") else "right")
+    for row in rows:
+        state = "served" if row.version == served else ""
+        state += ", pinned" if row.version == own.pinned else ""
+        state = f"withdrawn: {row.withdrawn}" if row.withdrawn else state
+        made = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(row.created_at))
+        table.add_row(str(row.version), made, f"{row.rows:,}", f"{sizes[row.version]:,}", state)
+    Console().print(table)
+    if not served:
+        typer.echo("served: uniform decisions")
+
+
+def pin(version: Version, application: App = None, database: Database = None) -> None:
+    """Serves this version, whatever is published later, until `o2pl models unpin`."""
+    with opened(database) as store:
+        own = chosen(store, application)
+        store.pin(own.id, version)
+    typer.echo(f"version {version} of {own.name} is served until `o2pl models unpin`")
+
+
+def unpin(application: App = None, database: Database = None) -> None:
+    """Serves the newest version again that is not withdrawn."""
+    with opened(database) as store:
+        own = chosen(store, application)
+        store.pin(own.id, None)
+        served = store.served_version(own.id)
+    typer.echo(f"version {served} of {own.name} is served, and newer ones as they come")
+
+
+def roll_back(
+    application: App = None,
+    database: Database = None,
+    to: Annotated[int | None, typer.Option(min=0, help="The version to serve. [default: the one before]")] = None,
+    why: Annotated[str, typer.Option(help="Kept with the versions that are withdrawn.")] = "rolled back by hand",
+) -> None:
+    """Withdraws the served version and those after the one to go back to, and pins that one."""
+    from o2pl.serving import versions
+
+    with opened(database) as store, store.writing() as connection:
+        own = chosen(store, application)
+        served = versions.served_version(connection, own.id)
+        known = versions.model_versions(connection, own.id, 10**6)
+        good = [row.version for row in known if row.withdrawn is None and row.version < served]
+        if not served:
+            raise InvalidInput("models: found uniform decisions served, expected a version to roll back from")
+        target = (good[0] if good else 0) if to is None else to
+        if target >= served:
+            raise InvalidInput(f"to: found version {target}, expected one before {served}, which is served")
+        gone = [row.version for row in known if row.version > target and row.withdrawn is None]
+        for version in gone:
+            versions.withdraw(connection, own.id, version, why)
+        versions.pin(connection, own.id, target)
+    typer.echo(
+        f"version {target or '0 (uniform decisions)'} of {own.name} is served until `o2pl models unpin`;"
+        f" withdrawn: {', '.join(map(str, sorted(gone)))}"
+    )
+
+
+def export(
+    version: Version,
+    out: Annotated[Path, typer.Argument(help="The file to write. `o2pl.load` and `o2pl explain` read it.")],
+    application: App = None,
+    database: Database = None,
+) -> None:
+    """Writes a version to a file: a published policy, without any contexts."""
+    with opened(database) as store:
+        own = chosen(store, application)
+        body = store.model_body(own.id, version)
+    out.write_bytes(body)
+    typer.echo(str(out))
+
+
+def import_policy(
+    policy: Annotated[Path, typer.Argument(help="A published policy, or a saved learner.")],
+    application: App = None,
+    database: Database = None,
+    pinned: Annotated[
+        bool, typer.Option("--pin", help="Serve it until `o2pl models unpin`. Without: until the next one.")
+    ] = False,
+) -> None:
+    """Publishes a policy from a file as the newest version."""
+    from o2pl.learners import load
+    from o2pl.learners.decider import Decider
+    from o2pl.serving.models import check_model
+
+    if not policy.is_file():
+        raise InvalidInput(f"policy: found no file {str(policy)!r}, expected a published policy or a saved learner")
+    found: Any = load(policy)
+    body = (found if isinstance(found, Decider) else found.snapshot()).to_bytes()
+    with opened(database) as store:
+        own = chosen(store, application)
+        check_model(own, body)
+        newest = store.model_versions(own.id, 1)
+        version = store.add_model(own.id, body, newest[0].outcome_id if newest else 0, newest[0].rows if newest else 0)
+        if pinned:
+            store.pin(own.id, version)
+    typer.echo(f"version {version} of {own.name} is {'pinned' if pinned else 'published'}")
+
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "list": list_versions,
+    "roll-back": roll_back,
+    "pin": pin,
+    "unpin": unpin,
+    "export": export,
+    "import": import_policy,
+}
