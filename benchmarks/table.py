@@ -9,6 +9,7 @@ from typing import Any
 from benchmarks import (
     bakeoff,
     evaluation,
+    freshness,
     histories,
     large,
     logs,
@@ -278,6 +279,9 @@ def _serving() -> Rows:
         yield f"serve_{name}_rate", Bench(SERVING, f"{what}: {held}", minimal, measure, bars[1], brief)
     slow, what = partial(serving.slowest, "rank"), f"{rank}: 99 of 100 are answered within"
     yield "serve_rank_p99", Bench(SERVING, what, minimal, slow, "value ≤ 20", brief)
+    what = "`o2pl train`: age of the newest event in the served parameters at its worst, 500 events/s for 10 minutes"
+    brief = {"rate": 100, "seconds": 3.0, "texts": 50}
+    yield "serve_freshness", Bench(SERVING, what, "one version every 5 s", freshness.freshness, "value ≤ 10", brief)
 
 
 def _machine() -> Rows:
