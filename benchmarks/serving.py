@@ -25,7 +25,7 @@ import numpy as np
 from benchmarks.measure import Row, Skipped, of_pairs
 
 ACTIONS, FEATURES, BODIES = 10, 20, 200
-LINES = 32  # connections
+LINES = 16  # connections: a call waits for those before it
 LEARNED = 300  # decisions that the model has learned from
 _UNITS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4}
 

@@ -72,6 +72,19 @@ def test_exploration_that_is_added_is_mixed_in(learned: Any) -> None:
     np.testing.assert_allclose(mixed, 0.7 * alone + 0.3 / 4, rtol=1e-12)
 
 
+@pytest.mark.parametrize("odd", ["", ',"n":12345678901234567890123'])  # read by the kernel, or parsed
+def test_too_many_products_are_refused_before_they_are_made(learned: Any, odd: str) -> None:
+    texts = SetTexts(learned)
+    for size, fine in ((400, True), (520, False), (20_000, False)):
+        words = ",".join(f'"w{k}":"x"' for k in range(size))
+        text = f'{{{words}{odd},"_multi":[{{{words}}},{{"a":1}}]}}'.encode()
+        if fine:
+            assert len(texts.probabilities(text, 2)) == 2
+        else:
+            with pytest.raises(o2pl.InvalidInput, match="expected fewer features"):
+                texts.probabilities(text, 2)
+
+
 @pytest.mark.parametrize("learned_from", [True, False])
 @pytest.mark.parametrize(
     "text",

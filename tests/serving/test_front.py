@@ -65,6 +65,17 @@ def test_broken_bodies_are_refused(shop: Inside, body: bytes) -> None:
     assert not shop.decisions()
 
 
+def test_long_words_are_words_like_others(tmp_path: Path) -> None:
+    with inside(tmp_path) as shop:
+        long = "x" * 1_000_000
+        body = {"contextFeatures": [{"text": long}], "actions": FINE["actions"]}
+        assert shop.client.post(RANK, json=body).status_code == 201
+        for wrong in ({"actions": [{"id": long}]}, {**FINE, "eventId": long}, {**FINE, "excludedActions": [long]}):
+            found = shop.client.post(RANK, json=wrong)
+            assert found.status_code == 400
+            assert len(found.content) < 2000
+
+
 def test_a_key_may_not_call_too_often(shop: Inside) -> None:
     for _ in range(60):
         assert shop.client.post(RANK, json=FINE).status_code == 201

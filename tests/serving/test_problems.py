@@ -35,3 +35,7 @@ def test_what_is_said(error: Exception, status: int, code: str) -> None:
 
 def test_a_fault_is_not_said() -> None:
     assert said(KeyError("x"), "mine") is None
+
+
+def test_messages_are_cut() -> None:
+    assert len(Problem(400, "code", "x" * 10_000).reply.body) < 1100

@@ -16,6 +16,8 @@ from o2pl.features.hashing import scaled
 from o2pl.policies.sampling import acting_row
 from o2pl.protocols import Array, Floats, Ints
 
+SLOW, WEIGHED, LARGE = 0, 1, 2
+
 
 @compiled_within
 def _add(
@@ -32,18 +34,26 @@ def _add(
 
 @compiled_in_order
 def weigh_set(
-    text: Array, mask: Any, signed: bool, slot_of: Ints, scale: Floats, W: Floats, acting: Floats, out: Floats
-) -> bool:  # fmt: skip
-    """The acting policy on one action set, to `out` [K]. W [slots, M]; acting: `acting_numbers`.
+    text: Array, mask: Any, signed: bool, slot_of: Ints, scale: Floats, W: Floats, acting: Floats, most: int,
+    out: Floats,
+) -> int:  # fmt: skip
+    """The acting policy on one action set, to `out` [K]; `WEIGHED`. W [slots, M]; acting: `acting_numbers`.
 
-    False, and nothing written: the text is for the slow path, or has not K actions.
+    `SLOW`, and nothing written: the text is for the slow path, or has not K actions. `LARGE`: it has more than `most`
+    features, products included.
     """
     K, M, room = len(out), W.shape[1], len(text) + 2
     hashes, values = np.empty(room, np.uint32), np.empty(room, np.float32)
     shared, rows, sizes = np.zeros((1, 2), np.int64), np.zeros(room, np.int64), np.zeros(2, np.int64)
     ends = np.array([0, len(text)])
     if not scan_sets(text, ends, hashes, values, shared, rows, sizes) or sizes[1] != K:
-        return False
+        return SLOW
+    entries, common = 0, shared[0, 1] - shared[0, 0]
+    for k in range(K):
+        own = rows[2 * k + 1] - rows[2 * k]
+        entries += own + common + own * common
+    if entries > most:
+        return LARGE
     scores = np.empty((M, K))
     for k in range(K):
         for m in range(M):
@@ -57,4 +67,4 @@ def weigh_set(
                 h, product = crossed_hash(hashes[i], hashes[j]), crossed_value(values[i], values[j])
                 _add(h, product, mask, signed, slot_of, scale, W, scores, k)
     acting_row(scores, acting, out)
-    return True
+    return WEIGHED

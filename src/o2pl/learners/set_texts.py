@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,13 @@ from o2pl.contexts import DictionaryReader, SetsReader
 from o2pl.contexts.json_scan import DEEPEST
 from o2pl.errors import InvalidInput
 from o2pl.features.hashing import Hashed
-from o2pl.kernels.set_texts import weigh_set
+from o2pl.kernels.set_texts import LARGE, WEIGHED, weigh_set
 from o2pl.learners.decider import ActingMember, Decider
 from o2pl.policies.actionwise import ActionWise
 from o2pl.policies.sampling import acting_numbers
 from o2pl.protocols import Array, Explored, Floats, Ints
 
+MOST = 250_000  # features of one action set with all products: some milliseconds
 _NONE = np.empty(0)
 
 
@@ -48,8 +49,11 @@ class SetTexts:
         out = np.empty(n_actions)
         if self._numbers is not None and text:
             data: Array = np.frombuffer(text, np.uint8)
-            if weigh_set(data, *self._numbers, out):
+            found = weigh_set(data, *self._numbers, MOST, out)
+            if found == WEIGHED:
                 return out
+            if found == LARGE:
+                raise _too_large()
         return self._parsed(text, n_actions)
 
     def _parsed(self, text: bytes, n_actions: int) -> Floats:
@@ -60,10 +64,36 @@ class SetTexts:
         check_depth(context)
         if not isinstance(context, dict) or "_multi" not in context:
             raise InvalidInput("context: found no `_multi`, expected an object with the list of actions in it")
+        _check_size(context)
         found = self.decider.probabilities(self.decider.reader.row(context))
         if len(found) != n_actions:
             raise InvalidInput(f"context: found {len(found)} actions, expected {n_actions}")
         return found
+
+
+def _check_size(context: dict[str, Any]) -> None:
+    """Refuses what would make too many products, before they are made."""
+    actions = context["_multi"] if isinstance(context["_multi"], list) else []
+    shared = _values(value for name, value in context.items() if name != "_multi")
+    if sum((shared + 1) * (_values([action]) + 1) for action in actions) > MOST + len(actions):
+        raise _too_large()
+
+
+def _values(parts: Iterable[Any]) -> int:
+    """Words and numbers within objects and lists."""
+    count, level = 0, list(parts)
+    while level:
+        inner = [each for each in level if isinstance(each, dict | list)]
+        count += len(level) - len(inner)
+        level = [part for each in inner for part in (each.values() if isinstance(each, dict) else each)]
+    return count
+
+
+def _too_large() -> InvalidInput:
+    return InvalidInput(
+        f"context: found more than {MOST:,} features, products of shared features with those of actions included;"
+        " expected fewer features or fewer actions"
+    )
 
 
 def check_depth(context: Any) -> None:

@@ -57,16 +57,16 @@ class _Rankable(Struct, rename="camel"):
 class RankRequest(_Rankable):
     """A choice of one action."""
 
-    excluded_actions: list[str] | None = None
+    excluded_actions: list[Id] | None = None
 
 
 class SlotRequest(Struct, rename="camel"):
     """A place to fill."""
 
     id: Id
-    baseline_action: Annotated[str, Meta(description="The action that the application would take itself.")]
+    baseline_action: Annotated[Id, Meta(description="The action that the application would take itself.")]
     features: list[Features] | None = None
-    excluded_actions: list[str] | None = None
+    excluded_actions: list[Id] | None = None
 
 
 class MultiSlotRankRequest(_Rankable):

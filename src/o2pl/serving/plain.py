@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
 from typing import Annotated, Any, NamedTuple
@@ -28,6 +29,7 @@ from o2pl.serving.service import Call, Route, decoder
 from o2pl.serving.settings import Kind, LearningMode
 
 _quoted = msgspec.json.Encoder().encode
+_BREATH = 8  # decisions of a batch that are made without a pause
 _CODE, _REWARD_CODE = "InvalidDecideRequest", "InvalidRewardRequest"
 
 Object = Annotated[Raw, Meta(extra_json_schema={"type": "object", "examples": [{"colour": "red", "price": 12.5}]})]
@@ -55,9 +57,9 @@ class DecideRequest(Struct, rename="camel"):
         ),
     ] = field(default_factory=_nothing)
     actions: list[OfferedAction] | None = None
-    excluded_actions: list[str] | None = None
+    excluded_actions: list[Id] | None = None
     baseline_action: Annotated[
-        str | None, Meta(description="What the application would do itself. Default: the first action.")
+        Id | None, Meta(description="What the application would do itself. Default: the first action.")
     ] = None
     event_id: EventId = None
     defer_activation: bool | None = None
@@ -242,7 +244,9 @@ async def decide_many(call: Call) -> Reply:
     requests, limits = _decide_batch(call.body).decisions, call.service.guard.limits
     _check_batch("decisions", len(requests), limits.batch)
     results: list[Any] = []
-    for request in requests:
+    for number, request in enumerate(requests):
+        if number % _BREATH == _BREATH - 1:
+            await asyncio.sleep(0)  # others are answered in between
         try:
             one = decided(call.served, request, limits.actions)
             check_entry(one.row)

@@ -8,6 +8,7 @@ from o2pl.errors import InvalidInput
 from o2pl.serving.database import StoreUnavailable
 
 Headers = tuple[tuple[bytes, bytes], ...]
+_LONGEST = 1000  # letters of a message, which may say what was found
 _JSON = (b"content-type", b"application/json")
 
 
@@ -36,7 +37,7 @@ class Problem(Exception):
     """A refusal; nothing was changed."""
 
     def __init__(self, status: int, code: str, message: str, headers: Headers = ()) -> None:
-        super().__init__(message)
+        super().__init__(message if len(message) <= _LONGEST else f"{message[:_LONGEST]} …")
         self.status, self.code, self.headers = status, code, headers
 
     @property
