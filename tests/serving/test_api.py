@@ -8,15 +8,20 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 from tests.serving.clients import RANK, Server, inside, key, server
 from tests.serving.postgres import Postgres
 
+from o2pl.serving.deciding import Acting, redecided
 from o2pl.serving.front import ROUTES
 from o2pl.serving.guarding import OPEN
+from o2pl.serving.models import decider_of
+from o2pl.serving.settings import Settings
 from o2pl.serving.store import Store
+from o2pl.serving.trainer import Trainer
 
 FINE = {"actions": [{"id": "a"}, {"id": "b"}]}
 
@@ -28,6 +33,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def test_nothing_is_read_or_written_without_a_key(tmp_path: Path) -> None:
+    assert {"/", "/health", "/ready", "/openapi.json"} == OPEN
     with inside(tmp_path) as shop:
         event = shop.client.post(RANK, json=FINE).json()["eventId"]
         documented = httpx.get(f"{shop.client.base_url}/openapi.json").json()["paths"]
@@ -55,6 +61,33 @@ def test_nothing_is_read_or_written_without_a_key(tmp_path: Path) -> None:
         assert not shop.store.activations_after(shop.made.id)
         assert not shop.store.model_versions(shop.made.id)
         assert shop.store.settings(shop.made.id) == before
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "body"),
+    [
+        ("ranked", Settings(), {"context": {"user": "u"}, "actions": [{"id": "a"}, {"id": "b"}]}),
+        ("fixed", Settings(actions=("a", "b", "c")), {"context": {"user": "u", "age": 3}}),
+        ("continuous", Settings(bounds=(5.0, 20.0)), {"context": [0.5, 1.0]}),
+        ("continuous", Settings(bounds=(5.0, 20.0)), {"context": {"age": 3, "size": 0.5}}),
+    ],
+)
+def test_every_kind_learns_and_is_decided_again(tmp_path: Path, kind: str, settings: Settings, body: Any) -> None:
+    with inside(tmp_path, kind, settings) as shop:
+        for turn in range(2):
+            decided = shop.client.post("/decide/batch", json={"decisions": [body] * 60}).json()["decisions"]
+            found = [each["decision"] for each in decided]
+            rewards = [{"eventId": each["eventId"], "value": float(each["action"] in ("a", 9))} for each in found]
+            assert {each["modelVersion"] > 0 for each in found} == {turn == 1}
+            shop.client.post("/reward/batch", json={"rewards": rewards})
+            Trainer(shop.store, tmp_path / "state").step(last=True)
+            shop.service.models.refresh()
+        (application,) = shop.store.applications()
+        for row in shop.decisions()[60:]:
+            body_of_model = shop.store.model_body(application.id, row.model_version)
+            acting = Acting(application.kind, application.settings, row.model_version, decider_of(body_of_model))
+            again = redecided(acting, row)
+            assert (again.action, again.value, again.propensity) == (row.action, row.value, row.propensity)
 
 
 def test_health_and_readiness(tmp_path: Path) -> None:
