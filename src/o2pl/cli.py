@@ -376,7 +376,7 @@ app.command("export", epilog="`o2pl export log.parquet`, then `o2pl describe log
     _said_plainly()(store_commands.export_log)
 )
 app.command("forget", epilog="`o2pl forget --where user.id=17`.")(_said_plainly()(store_commands.forget_person))
-app.command("retain", epilog="`o2pl retain --archive old`.")(_said_plainly()(store_commands.retain))
+app.command("retain", epilog="`o2pl retain --days 90 --archive old`.")(_said_plainly()(store_commands.retain))
 
 
 @app.command("warm-up")

@@ -94,8 +94,9 @@ def test_the_life_of_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
     done = call("forget", "--where", "user.id=3")
     assert "2 decisions erased" in done.stdout
     assert "2 rows erased from" in done.stdout
-    done = call("retain", "--archive", "old")
-    assert "shop: kept 7 days; 3 decisions and 0 models deleted" in done.stdout
+    done = call("retain", "--days", "11", "--archive", "old")
+    assert "shop: kept 11 days; 1 decisions and 0 models deleted" in done.stdout
+    assert "shop: kept 7 days; 2 decisions and 0 models deleted" in call("retain").stdout
     with Store.open("mine.sqlite") as store, Store.open("copy.sqlite") as copy:
         assert [row.event_id for row in store.decisions_after(1)] == ["e0", "e1", "e2", "new"]
         assert len(copy.decisions_after(1)) == 9

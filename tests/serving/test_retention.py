@@ -51,11 +51,12 @@ def test_for_ever_is_for_ever(store: Store) -> None:
     filled(store, -1)
     assert retention.delete_old(store, store.application("shop"), 1e12) == (0, 0, None)
     assert len(store.decisions_after(1)) == 10
+    assert retention.delete_old(store, store.application("shop"), 10 * DAY, days=4) == (6, 0, None)  # unless asked
 
 
 def test_what_goes_can_be_kept(store: Store, tmp_path: Path) -> None:
     filled(store, 3)
-    gone = retention.delete_old(store, store.application("shop"), 10 * DAY, tmp_path / "old")
+    gone = retention.delete_old(store, store.application("shop"), 10 * DAY, archive=tmp_path / "old")
     assert gone.archive == tmp_path / "old" / "shop-before-1970-01-08T000000.parquet"
     assert len(o2pl.read_log(gone.archive, reward_range=(0, 1))) == 7
-    assert retention.delete_old(store, store.application("shop"), 10 * DAY, tmp_path / "old").archive is None
+    assert retention.delete_old(store, store.application("shop"), 10 * DAY, archive=tmp_path / "old").archive is None

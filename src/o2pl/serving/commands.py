@@ -207,6 +207,9 @@ def forget_person(
 
 def retain(
     app: Annotated[str | None, typer.Option("--app", help="Only of this application. [default: of all]")] = None,
+    days: Annotated[
+        int | None, typer.Option(min=0, help="Keep so many days. [default: `logRetentionDays` of the settings]")
+    ] = None,
     archive: Annotated[
         Path | None, typer.Option(help="A folder that gets the joined log of what goes, as Parquet.")
     ] = None,
@@ -217,9 +220,9 @@ def retain(
         from o2pl.serving import retention
 
         for each in [store.application(app)] if app is not None else store.applications():
-            gone = retention.delete_old(store, each, time.time(), archive)
-            days = each.settings.log_retention_days
-            kept = "kept for ever" if days < 0 else f"kept {days} days"
+            gone = retention.delete_old(store, each, time.time(), days, archive)
+            span = each.settings.log_retention_days if days is None else days
+            kept = "kept for ever" if span < 0 else f"kept {span} days"
             typer.echo(f"{each.name}: {kept}; {gone.decisions:,} decisions and {gone.models:,} models deleted")
             if gone.archive is not None:
                 typer.echo(f"their log: {gone.archive}")

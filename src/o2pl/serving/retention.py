@@ -30,13 +30,19 @@ class Deleted(NamedTuple):
 
 
 def delete_old(
-    store: Store, application: Application, now: float, archive: Path | None = None, at_most: int | None = None
+    store: Store,
+    application: Application,
+    now: float,
+    days: int | None = None,
+    archive: Path | None = None,
+    at_most: int | None = None,
 ) -> Deleted:
-    """archive: a folder that gets the joined log of what goes, as one Parquet file; None: it is not kept.
+    """days: in the place of the settings'. archive: a folder that gets the joined log of what goes, as Parquet.
 
     Events are told apart by when they were decided. Some at a time: servers go on. at_most: events; None: all.
     """
-    gone, kept, days = 0, None, application.settings.log_retention_days
+    gone, kept = 0, None
+    days = application.settings.log_retention_days if days is None else days
     if days >= 0:
         before = now - days * _DAY
         kept = _archived(store, application, before, archive) if archive is not None else None
