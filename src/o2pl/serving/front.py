@@ -63,6 +63,7 @@ class Front:
     def __init__(self, behind: Any, service: Service, log_calls: bool = False) -> None:
         self._behind, self._service, self._log_calls = behind, service, log_calls
         self._table = Table(ROUTES)
+        self._said, self._refused = -1.0, 0  # when it was last said that the store is gone, and calls since
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -102,10 +103,17 @@ class Front:
                 _LOGGER.exception("call failed", extra={"route": name})
                 problem = Problem(500, "InternalServerError", "the service failed; its log says more")
             elif problem.status == 503:
-                _LOGGER.error("store unavailable", extra={"reason": str(error)})
+                self._say_unavailable(error)
             reply = problem.reply
         await _send(send, reply)
         self._done(name, method, path, reply.status, began, caller)
+
+    def _say_unavailable(self, error: Exception) -> None:
+        """Once a second: every call fails alike."""
+        self._refused += 1
+        if time.monotonic() - self._said >= 1:
+            _LOGGER.error("store unavailable", extra={"reason": str(error), "calls_refused": self._refused})
+            self._said, self._refused = time.monotonic(), 0
 
     async def _pass_on(self, scope: Any, body: bytes, receive: Any, send: Any) -> int:
         """To what is behind; the status of its answer."""
@@ -130,7 +138,7 @@ class Front:
     def _done(self, name: str, method: str, path: str, status: int, began: float, caller: Caller | None) -> None:
         seconds = time.perf_counter() - began
         self._service.metrics.answered(name, status, seconds)
-        if self._log_calls or status >= 500 or seconds > _SLOW:
+        if self._log_calls or status == 500 or seconds > _SLOW:
             whose = None if caller is None else caller.served.application.name
             said_of = {
                 "method": method,
@@ -139,7 +147,7 @@ class Front:
                 "seconds": round(seconds, 6),
                 "application": whose,
             }
-            _LOGGER.log(logging.WARNING if status >= 500 else logging.INFO, "call", extra=said_of)
+            _LOGGER.log(logging.WARNING if status == 500 else logging.INFO, "call", extra=said_of)
 
 
 async def _body(receive: Any, length: int | None, most: int) -> bytes:
