@@ -25,6 +25,7 @@ from benchmarks.measure import Row, of_pairs
 from benchmarks.serving import bodies
 from o2pl.learners import load
 from o2pl.serving.entries import DecisionRow, RewardRow
+from o2pl.serving.learning import warm_up_training
 from o2pl.serving.schema import decisions, models, outcomes
 from o2pl.serving.store import Store
 
@@ -35,6 +36,7 @@ _START = 120.0  # seconds that the first version may take: kernels may have to b
 
 def freshness(rate: int = 500, seconds: float = 600.0, texts: int = 3000) -> Row:
     """The age at its worst, beside the time between two versions that the settings ask for."""
+    warm_up_training()  # as `o2pl warm-up` does: kernels are compiled before
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "o2pl.sqlite") as store:
         store.add_application("bench")
         asked = store.settings(1).model_export_frequency.total_seconds()

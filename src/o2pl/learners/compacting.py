@@ -9,11 +9,11 @@ import numpy as np
 
 from o2pl.features.hashing import Hashed
 from o2pl.learners.decider import ActingMember, Decider
+from o2pl.learners.shortening import GRID
 from o2pl.policies.sampling import acting_numbers, acting_parts
 from o2pl.protocols import Explored, Floats
 
 _FAINT = 1e-3  # the share of a member that is left out
-_GRID = 2.0**12  # weights are multiples of 1/_GRID: the log-odds of a reward to .0001, and half the bytes
 _NONE = np.empty(0)
 
 
@@ -49,8 +49,8 @@ def compact(decider: Decider) -> Decider:
 
 
 def _rounded(params: Floats, slots: int, K: int) -> Floats:
-    """[slots, K], in single precision, which holds multiples of the grid exactly up to 4096."""
+    """To multiples of the grid: a weight adds to the log-odds of a reward to within .0001. [slots, K]"""
     W = np.zeros((slots, K))
     own = params.reshape(-1, K)
-    W[: len(own)] = np.rint(own * _GRID) / _GRID
-    return W.astype(np.float32).astype(np.float64)
+    W[: len(own)] = np.rint(own * GRID) / GRID
+    return W

@@ -27,6 +27,7 @@ from o2pl.kernels.registry import featurise
 from o2pl.kernels.sparse import decide_dictionary
 from o2pl.learners.items import NOTHING, ItemMemory
 from o2pl.learners.lists import decide_offer
+from o2pl.learners.shortening import lengthened, shortened
 from o2pl.policies.actionwise import ActionWise
 from o2pl.policies.cells import Cells
 from o2pl.policies.gaussian import Gaussian
@@ -355,11 +356,8 @@ class Decider:
         write(path, *self.content())
 
     def to_bytes(self) -> bytes:
-        """What `save` writes, compressed; parameters that single precision holds exactly take half the room."""
-        header, arrays = self.content()
-        short = {name: array.astype(np.float32) for name, array in arrays.items() if name.endswith(".params")}
-        exact = {name: array for name, array in short.items() if np.array_equal(array, arrays[name])}
-        return packed(header, arrays | exact)
+        """What `save` writes, compressed, with arrays in the shortest form that holds them exactly."""
+        return packed(*shortened(*self.content()))
 
     def content(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """The header and the arrays of a file."""
@@ -388,7 +386,8 @@ class Decider:
 
     @classmethod
     def restore(cls, header: dict[str, Any], arrays: dict[str, Array]) -> Decider:
-        """Of what `save` wrote."""
+        """Of what `save` wrote, or `to_bytes`."""
+        arrays = lengthened(header, arrays)
         reader, members = make_reader(*decode(header["reader"])), list[ActingMember]()
         for k, (features, policy) in enumerate((decode(f), decode(p)) for f, p in header["members"]):
             kept = {n.split(".", 2)[2]: a for n, a in arrays.items() if n.startswith(f"member{k}.seen.")}
@@ -402,8 +401,7 @@ class Decider:
                 seen = restored(features, kept)
                 dense = not isinstance(features, Hashed | UserItems)
                 plan = feature_plan(features, seen, reader.width or 0) if dense else None
-            params = np.asarray(arrays[f"member{k}.params"], np.float64)  # a compact one has them in single precision
-            members.append(ActingMember(features, seen, policy, params, plan))
+            members.append(ActingMember(features, seen, policy, arrays[f"member{k}.params"], plan))
         items = {name.removeprefix("items."): array for name, array in arrays.items() if name.startswith("items.")}
         memory, exploration = ItemMemory(**items) if items else NOTHING, decode(header.get("exploration"))
         names = decode(header.get("names")) or ()

@@ -28,7 +28,7 @@ from o2pl.serving.settings import Kind, Settings
 from o2pl.validation import LEAST_PROPENSITY
 
 HISTORY = 200_000  # outcomes that are learned from, the newest: it bounds a solve, and the memory that rows take
-AT_MOST = 2**15  # rows that are gone through between two solves, see `learners.refreshing`
+AT_MOST = 2**14  # rows that are gone through between two solves, see `learners.refreshing`
 _EXPLORATION = 0.05  # the uniform share where the settings say nothing: so much of each decision can be evaluated
 _LOGGER = logging.getLogger("o2pl.serving")
 _parsed = msgspec.json.Decoder().decode

@@ -56,12 +56,14 @@ def train(
     try:
         if not election.held():
             raise InvalidInput("train: found another process that trains on this database; stop it, or let it work")
-        made = trainer.step(last=True)
+        made, rows, before = trainer.step(last=True), trainer.rows, -1
+        while rows > before:  # until nothing is left
+            before = rows
+            made, rows = made + trainer.step(last=True), trainer.rows
     except StoreUnavailable as error:
         raise InvalidInput(f"database: found one that cannot be used ({error})") from None
     finally:
         election.give_up()
-    rows = sum(each.rows for each in trainer.training.values())
     typer.echo(f"{rows} outcomes are learned from; {made} model{'s' if made != 1 else ''} published")
 
 

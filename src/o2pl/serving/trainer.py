@@ -40,6 +40,10 @@ _LOGGER = logging.getLogger("o2pl.serving")
 _TICK = 0.5  # seconds between two looks at the store
 _LEARN = 10.0  # seconds after which new outcomes are learned from, however seldom models are published
 _CHUNK = 5000  # outcomes that are read at a time
+_ROUND = 20_000  # outcomes that are learned from in one round: other applications wait meanwhile, and who stops this
+_NOTICEABLE = 0.001  # of the outcomes that are learned from: with fewer new ones parameters hardly change,
+_PATIENCE = 60.0  # and a version waits so many seconds
+_WAITS = 60  # looks for decisions whose wait is over, in the time of a wait: each goes through all that wait
 _KEEP = 600.0  # seconds between two state files
 _SPARE = 1.25  # times HISTORY, at which rows are dropped
 _PRUNE = 60.0  # seconds between two looks for events that are kept no longer, and versions that no event names
@@ -57,9 +61,11 @@ class Training:
         self.learner = learner_for(application)
         self.cursor, self.rows = 0, 0  # the last outcome that was learned from, and how many were
         self._learned_at, self._published_at, self._kept_at = 0.0, 0.0, time.monotonic()
+        self._published_rows, self._waits_at = 0, 0.0
         self._newest = 0  # the last outcome that the newest version has learned from
         self._published = ""  # digest of what was published last
         self._unkept = False
+        self._caught_up = False  # once: a learner that is made anew publishes nothing before
         self._begin()
 
     # -- beginning
@@ -107,26 +113,32 @@ class Training:
     def step(self, now: float, last: bool = False) -> bool:
         """One round; whether a version was published. last: leave nothing for later."""
         application, clock = self.application, time.monotonic()
-        join(self.store, application, now)
+        wait = application.settings.reward_wait_time.total_seconds()
+        waits = last or clock - self._waits_at >= min(max(wait / _WAITS, 1.0), _LEARN)
+        join(self.store, application, now, waits)
+        self._waits_at = clock if waits else self._waits_at
         every = application.settings.model_export_frequency.total_seconds()
         if last or clock - self._learned_at >= min(every, _LEARN):
-            self.learn()
-            self._learned_at = clock
+            self._learned_at = clock if self.learn() < _ROUND else 0.0
             count_minutes(self.store, application)
             if self._guard is not None:
                 self._guard.look(application)
-        made = (last or clock - self._published_at >= every) and self.publish()
-        self._published_at = clock if made else self._published_at
+        waited = clock - self._published_at
+        noticeable = self.rows - self._published_rows >= _NOTICEABLE * min(self.rows, HISTORY) or waited >= _PATIENCE
+        made = (last or (waited >= every and noticeable)) and self.publish()
+        if made:
+            self._published_at, self._published_rows = clock, self.rows
         if self._unkept and (last or time.monotonic() - self._kept_at >= _KEEP):
             self.keep()
         return made
 
     def learn(self) -> int:
-        """From all outcomes that are new; how many."""
+        """From outcomes that are new, as many as one round may take; how many."""
         before = self.rows
-        while True:
+        while self.rows - before < _ROUND:
             found = self.store.learned_rows(self.application.id, self.cursor, _CHUNK)
             if not found:
+                self._caught_up = True
                 break
             if self.application.settings.learning_mode is not LearningMode.LOGGING_ONLY:
                 self._add(found)
@@ -158,7 +170,7 @@ class Training:
 
     def publish(self) -> bool:
         """A new version, if parameters are others than those of the last."""
-        if not self._learner_began or self.cursor <= self._newest:
+        if not (self._learner_began and self._caught_up and self.cursor > self._newest):
             return False
         body = published(self.application, self.learner)
         digest, self._newest = hashlib.sha256(body).hexdigest(), self.cursor
@@ -212,6 +224,11 @@ class Trainer:
             for application in self.store.applications():
                 delete_old(self.store, application, time.time(), at_most=_OLD)
         return made
+
+    @property
+    def rows(self) -> int:
+        """Outcomes that were learned from, of all applications."""
+        return sum(each.rows for each in self.training.values())
 
     def _training(self, application: Application) -> Training:
         """With the settings of this moment; anew where the learner depends on what has changed."""
