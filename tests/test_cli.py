@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -89,8 +90,12 @@ def test_run_and_again(tmp_path: Path):
     rows = results(tmp_path, "classification")
     assert sorted(set(rows["unit"].to_pylist())) == [1, 3, 41, 43]
     assert len(rows) == 60
+    made = tmp_path / "made.json"
+    assert json.loads(made.read_text())["classification"]["size"] == "quick"
+    made.write_text("{}")
     again = call("run", "classification", *SMALL, "--out", tmp_path)
     assert again.exit_code == 0
+    assert made.read_text() == "{}"  # nothing was made now
     assert "0 units to compute, 4 done before" in again.stderr
     one = call("run", "classification/43", *SMALL, "--out", tmp_path)
     assert "0 units to compute, 1 done before" in one.stderr

@@ -422,7 +422,7 @@ def _run(experiment: Experiment, options: Options, out: Path, number: int | None
     """Run it, say what came of it, and leave with the right exit status."""
     from rich.console import Console
 
-    from o2pl.experiments import runner, store, summary
+    from o2pl.experiments import reproduction, runner, store, summary
     from o2pl.extras import require_extra
 
     require_extra("experiments", "running experiments")  # before anything is said
@@ -437,6 +437,8 @@ def _run(experiment: Experiment, options: Options, out: Path, number: int | None
     except KeyboardInterrupt:
         typer.echo(f"stopped. What is finished is kept in {out}; to go on: {_command()}", err=True)
         raise typer.Exit(INTERRUPTED) from None
+    if report.computed and number is None:
+        reproduction.remember(out, experiment.name, options.size)
     if report.table is not None:
         typer.echo(f"{experiment.headline.replace('_', ' ')} at the end, mean over seeds ± standard error")
         Console().print(summary.screen_table(store.results(out, report.table.stem), experiment.headline))

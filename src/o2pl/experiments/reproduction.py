@@ -38,8 +38,14 @@ def reproduce(
     for study in studies:
         done = runner.run(study.experiment, Options(size, data=data), out=folder, engine=engine, progress=progress)
         failures += done.failures
-    report.write_made(folder, report.read_made(folder) | {study.experiment.name: about(size) for study in studies})
+        if done.computed:
+            remember(folder, study.experiment.name, size)
     return report.build(folder, studies), failures
+
+
+def remember(folder: Path, name: str, size: str) -> None:
+    """Note when and on what the rows of an experiment were made; the report says so."""
+    report.write_made(folder, report.read_made(folder) | {name: about(size)})
 
 
 def about(size: str) -> dict[str, str]:
