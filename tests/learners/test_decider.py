@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from typing import Any
 
@@ -116,3 +117,52 @@ def test_many_rows_in_stretches_are_those_of_each_alone(monkeypatch: pytest.Monk
     assert len(rows.predict_proba(np.empty((0, 4)))) == 0
     assert of_sets._engine.decider.n_actions is None
     assert isinstance(of_sets._reader.rows(sets), ActionSets)
+
+
+def published(kind: str) -> Any:
+    """A learned policy, and a context that it decides on."""
+    generator = np.random.default_rng(3)
+    learner: Any = o2pl.Bandit(actions=["a", "b", "c"], policy="hashed", sharpness=2.0, random_state=0)
+    contexts: Any = [{"user": f"u{k % 2}"} for k in range(90)]
+    if kind == "numbers":
+        learner, contexts = o2pl.ContinuousBandit((0, 10), random_state=0), generator.normal(size=(90, 2))
+    for context in contexts:
+        decision = learner.act(context)
+        good = decision.action == "b" if kind == "names" else decision.action > 6
+        learner.update(context, decision.action, float(good), decision.propensity)
+    return learner.snapshot(), contexts[0]
+
+
+def test_exploration_is_added_to_a_published_policy() -> None:
+    decider, context = published("names")
+    alone, mixed = (one.predict_proba([context]) for one in (decider, decider.exploring(0.4)))
+    np.testing.assert_allclose(mixed, 0.6 * alone + 0.4 / 3, rtol=1e-12)
+    assert np.ptp(alone) > 0.2
+    decider, context = published("numbers")
+    actions = np.linspace(0.1, 9.9, 9)
+    contexts = np.tile(context, (9, 1))
+    alone, mixed = (one.predict_density(contexts, actions) for one in (decider, decider.exploring(0.4)))
+    np.testing.assert_allclose(mixed, 0.6 * alone + 0.4 / 10, rtol=1e-9)
+    with pytest.raises(o2pl.InvalidInput, match="share"):
+        decider.exploring(1.5)
+
+
+def test_probabilities_among_some_actions_are_those_of_decisions() -> None:
+    decider, context = published("names")
+    allowed = np.array([0, 2])
+    pi = decider.among(context, allowed)
+    assert pi.sum() == pytest.approx(1)
+    for uniform in (0.0, 0.3, 0.6, 0.99):
+        decision = decider.decide(context, uniform, allowed)
+        place = int(np.searchsorted(np.cumsum(pi), uniform, side="right"))
+        assert decision == ("ac"[place], pi[place])
+    np.testing.assert_allclose(decider.among(context, np.arange(3)), decider.predict_proba([context])[0], rtol=1e-12)
+
+
+def test_an_open_file_is_loaded(tmp_path: Any) -> None:
+    decider, context = published("names")
+    decider.save(tmp_path / "model")
+    again = o2pl.load(io.BytesIO((tmp_path / "model").read_bytes()))
+    np.testing.assert_array_equal(again.predict_proba([context]), decider.predict_proba([context]))
+    with pytest.raises(o2pl.InvalidInput, match=r"^sent: not a saved learner"):
+        o2pl.load(io.BytesIO(b"no"), name="sent")
