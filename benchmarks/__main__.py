@@ -44,7 +44,7 @@ def measured(bench: Bench, quick: bool = False, load: float = 0.0) -> dict[str, 
     numbers = {"o2pl": row.ours, "peer": row.peer, "ratio": row.ratio, "low": row.low, "high": row.high}
     if row.rewards is not None:
         numbers |= {"our_reward": row.rewards[0], "peer_reward": row.rewards[1]}
-    said = {"note": row.note} if row.note else {}
+    said = {name: text for name, text in (("note", row.note), ("card", row.card)) if text}
     return {**{name: float(value) for name, value in numbers.items()}, "unit": row.unit, **about, **said}
 
 
@@ -79,8 +79,10 @@ def run(names: Sequence[str], quick: bool, console: Console) -> None:
     for name in names:
         start = time.perf_counter()
         with console.status(name):
-            results[name] = measured(BENCH[name], quick, load)
-        table.add_row(*shown(name, BENCH[name], results[name], time.perf_counter() - start, quick))
+            found = measured(BENCH[name], quick, load)
+        table.add_row(*shown(name, BENCH[name], found, time.perf_counter() - start, quick))
+        if "skipped" not in found or "card" not in results.get(name, {}):  # what a card once did stays recorded
+            results[name] = found
         if not quick:
             page.store(results)  # now: a stop loses nothing
     console.print(table)

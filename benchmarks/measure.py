@@ -27,6 +27,7 @@ class Row(NamedTuple):
     unit: str
     note: str = ""  # what bounds it, where the measurement found out
     rewards: tuple[float, float] | None = None  # the mean reward of both sides, where both decide
+    card: str = ""  # the accelerator, of rows that were measured on one
 
 
 class Bench(NamedTuple):

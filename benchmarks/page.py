@@ -98,7 +98,7 @@ def _lines(results: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _noted(bench: Bench, found: Mapping[str, Any]) -> bool:
-    return bool(found.get("note")) and not bench.bar
+    return bool(found.get("note")) and (not bench.bar or "card" in found)
 
 
 def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
@@ -121,6 +121,9 @@ def _table(group: str, names: list[str], results: Mapping[str, Any]) -> Iterator
     if earned:
         head.append("mean reward, ours / peer")
     yield f"\n## {group}\n"
+    own = [results[name] for name in names if "card" in results[name]]
+    if cards := sorted({f"{found['card']}, {found['date']}" for found in own}):
+        yield f"Measured on {'; '.join(cards)}. Where no GPU is at hand, the page keeps what was recorded last.\n"
     yield f"| {' | '.join(head)} |"
     yield "|" + "---|" * len(head)
     for name in names:

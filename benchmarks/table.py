@@ -10,6 +10,7 @@ from benchmarks import (
     bakeoff,
     evaluation,
     freshness,
+    gpu,
     histories,
     large,
     logs,
@@ -33,7 +34,7 @@ from o2pl.environments.response import RESPONSES
 
 DEFAULT, SPECIAL, MORE_LOOPS = "The default learner", "Special settings", "More loops from Python"
 SIMULATIONS, BATCHES, HISTORIES = "Whole simulations", "Batches", "Long histories"
-LOGS, LARGE, EVALUATION = "Logs", "Logs larger than memory", "Evaluation"
+LOGS, LARGE, GPU, EVALUATION = "Logs", "Logs larger than memory", "GPU", "Evaluation"
 SERVING, STARTUP, MACHINE = "The service", "Start-up", "The machine"
 
 LONG = 20_000  # rounds of the default's loops
@@ -236,6 +237,24 @@ def _large() -> Rows:
     yield "ray_two_workers", Bench(LARGE, what, "one worker", large.on_ray, "≥ 1.5", few)
 
 
+def _gpu() -> Rows:
+    """On one card; measured where there is one."""
+    for n, d, k, bar in ((10**7, 64, 10, "1.5"), (2 * 10**7, 20, 5, "1.2"), (10**6, 256, 26, "1.3")):
+        what = f"objective and gradient, linear softmax, float32 data on the card, n = {n:,}, d = {d}, K = {k}"
+        measure: Any = partial(gpu.value, d, k, n=n)
+        name = f"gpu_{n:.0e}x{d}x{k}".replace("e+0", "e")
+        yield name, Bench(GPU, what, "plain JAX, the same card", measure, f"value ≤ {bar}", {"n": 4096, "repeats": 1})
+    what = "`O2PL`'s objective, fitted to convergence after loading, n = 100,000,000, d = 20, K = 5"
+    tiny: dict[str, Any] = {"n": 10**5, "repeats": 1}
+    yield "gpu_fit_1e8x20x5", Bench(GPU, what, "plain XLA, the same card", gpu.fit, "value ≤ 1", tiny)
+    what = "a step of a network, two layers of 128, d = 64, K = 10, batch 65,536"
+    tiny = {"batch": 256, "repeats": 1}
+    yield "gpu_network_step", Bench(GPU, what, "its matrix products alone", gpu.network, "≥ .5", tiny)
+    what = "all re-learning of that network in an online run of 100,000 rounds"
+    tiny = {"rounds": 600, "repeats": 1}
+    yield "gpu_network_online", Bench(GPU, what, "the CPU beside the card", gpu.online, "value ≤ 60", tiny)
+
+
 def _evaluation() -> Rows:
     what = "rows of a log through IPS, SNIPS and DR with intervals"
     tiny = {"n": 5000, "peer_rows": 500}
@@ -292,11 +311,12 @@ def _machine() -> Rows:
 
 
 GROUPS = (
-    DEFAULT, SPECIAL, MORE_LOOPS, SIMULATIONS, BATCHES, HISTORIES, LOGS, LARGE, EVALUATION, SERVING, STARTUP, MACHINE,
+    DEFAULT, SPECIAL, MORE_LOOPS, SIMULATIONS, BATCHES, HISTORIES, LOGS, LARGE, GPU, EVALUATION, SERVING, STARTUP,
+    MACHINE,
 )  # fmt: skip
 _PARTS = (
-    _default, _special, _more_loops, _simulations, _batches, _histories, _logs, _large, _evaluation, _serving, _startup,
-    _machine,
+    _default, _special, _more_loops, _simulations, _batches, _histories, _logs, _large, _gpu, _evaluation, _serving,
+    _startup, _machine,
 )  # fmt: skip
 BENCH: dict[str, Bench] = dict(
     sorted((row for part in _PARTS for row in part()), key=lambda row: GROUPS.index(row[1].group))

@@ -10,7 +10,7 @@ import pytest
 from o2pl.features import Standardise
 from o2pl.interactions import Interactions
 from o2pl.kernels import registry
-from o2pl.kernels.networks import NetworkValue, _program, network_value
+from o2pl.kernels.networks import NetworkValue, network_value, program_of
 from o2pl.kernels.registry import Problem, find_value, n_inputs
 from o2pl.objectives import Outcome, Pessimistic, PolicyValue, ridge_control
 from o2pl.oracles import Minibatch
@@ -84,7 +84,7 @@ def test_every_network_has_its_steps_in_one_call() -> None:
     assert found == kinds
 
 
-def test_a_longer_log_needs_no_new_program() -> None:
+def test_a_longer_log_needs_no_newprogram_of() -> None:
     problem = problem_of(Neural(K, (3,), seed=5), Outcome(), False, False)
     fused: Any = find_value(problem)
     oracle, start = Minibatch(batch=16, least=70), np.zeros(problem.policy.n_params(4) + 1)
@@ -92,4 +92,4 @@ def test_a_longer_log_needs_no_new_program() -> None:
         part = problem._replace(rows=problem.rows[:rows], log=problem.objective.prepare(problem.rows[:rows]))
         shorter: Any = find_value(part)
         oracle.step(shorter, start, oracle.init(len(start)))
-    assert _program(fused._static())._cache_size() == 1
+    assert program_of(fused._static())._cache_size() == 1

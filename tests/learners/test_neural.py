@@ -48,7 +48,7 @@ def small(**settings: Any) -> dict[str, Any]:
 
 
 def test_a_network_learns_what_quadratic_members_cannot() -> None:
-    X, R = ring(2000)
+    X, R = ring(2500)
     uniform = np.full(len(X), 1 / 3)
     actions = np.random.default_rng(1).integers(3, size=len(X))
     log = X, actions, R[np.arange(len(X)), actions], uniform

@@ -57,18 +57,18 @@ class NetworkValue(PolicyValue):
                 rows = np.concatenate([rows, np.broadcast_to(rows[:1], (_AT_A_TIME - real, rows.shape[1]))])
                 own = np.concatenate([own, np.full(_AT_A_TIME - real, -1, np.float32)])
             with jax_module().default_device(find_device(self.device)):
-                state, value = _program(static)(
+                state, value = program_of(static)(
                     state, self._columns(rows, static), own, np.float32(done + start), fixed
                 )
         moved, one, two = (np.array(each) for each in state)
         return moved, one, two, float(value)
 
-    def _static(self) -> _Static:
+    def _static(self) -> Static:
         log, outcome = self.log, isinstance(self.log, OutcomeLog)
         widest = 0
         if isinstance(self.features, ActionSets):
             widest = padded(int(self.features.sizes.max(initial=1)), _FEW)
-        return _Static(
+        return Static(
             self.policy, outcome, bool(outcome and log.competing), widest,
             not outcome and log.control is not None, log.weights is not None,
         )  # fmt: skip
@@ -85,7 +85,7 @@ class NetworkValue(PolicyValue):
         alpha = min(log.alpha, np.finfo(np.float32).max)
         return np.array([*head, alpha, baseline, slope, value - slope * at], np.float32)
 
-    def _columns(self, rows: Ints, static: _Static) -> dict[str, Any]:
+    def _columns(self, rows: Ints, static: Static) -> dict[str, Any]:
         """What the loss needs of these rows, [steps, batch, …]."""
         log = self.log
         columns: dict[str, Any] = {"actions": log.actions[rows].astype(np.int32)}
@@ -106,7 +106,7 @@ class NetworkValue(PolicyValue):
         return columns
 
 
-def _sets(sets: ActionSets, rows: Ints, actions: Ints, static: _Static) -> dict[str, Any]:
+def _sets(sets: ActionSets, rows: Ints, actions: Ints, static: Static) -> dict[str, Any]:
     """Rows of features of each action, sets filled up to the widest; of independent actions the one played."""
     first, sizes = sets.offsets[rows], sets.sizes[rows]
     if static.outcome and not static.competing:
@@ -117,7 +117,7 @@ def _sets(sets: ActionSets, rows: Ints, actions: Ints, static: _Static) -> dict[
 
 
 @dataclass(frozen=True)
-class _Static:
+class Static:
     """What a program is compiled for, beside the shapes."""
 
     policy: Any
@@ -129,7 +129,7 @@ class _Static:
 
 
 @lru_cache(maxsize=64)
-def _program(static: _Static) -> Any:
+def program_of(static: Static) -> Any:
     jax = jax_module()
     jnp = jax.numpy
 

@@ -11,7 +11,7 @@ from o2pl.features import Hashed, Standardise, UserItems
 from o2pl.learners.changes import Change
 from o2pl.learners.discrete import DiscreteEstimator, as_exploration
 from o2pl.learners.member import LINEAR, QUADRATIC, Member
-from o2pl.learners.schedules import Geometric, Schedule, as_schedule
+from o2pl.learners.schedules import SELDOM, Geometric, Schedule, as_schedule
 from o2pl.objectives.outcome import Outcome
 from o2pl.policies import ActionWise, Neural, NeuralSets
 from o2pl.policies.sampling import CountBonus, UniformExploration
@@ -19,6 +19,7 @@ from o2pl.protocols import Exploration, FeatureMap
 
 _LATER = 1000.0  # rows of each action on which a log is long: see Geometric
 _LATE = -3.0  # prior of members with independent actions: they need more rows to be right
+_LATEST, _LONG = -20.0, 1000  # prior of networks, and the rows from which on they learn
 
 
 def _pair(features: FeatureMap, l2: float, joins: int = 0) -> tuple[Member, Member]:
@@ -29,13 +30,9 @@ def _pair(features: FeatureMap, l2: float, joins: int = 0) -> tuple[Member, Memb
     )
 
 
-# A network learns less often than the others, from a log that has grown by a fifth: a solve costs more.
-_SELDOM = Geometric(growth=1.2, ease=0.0, longest=1.2)
-
-
-def _network(policy: Any, competing: bool, l2: float, joins: int = 200) -> Member:
-    objective = Outcome(competing, l2)
-    return Member(Standardise(), policy, objective=objective, joins=joins, schedule=_SELDOM, prior=_LATE)
+def _network(policy: Any, competing: bool) -> Member:
+    objective = Outcome(competing, 1.0)
+    return Member(Standardise(), policy, objective=objective, joins=_LONG, schedule=SELDOM, prior=_LATEST)
 
 
 _CLASSES: dict[str, tuple[Member, ...]] = {
@@ -44,14 +41,14 @@ _CLASSES: dict[str, tuple[Member, ...]] = {
     "quadratic": _pair(QUADRATIC, 10.0),
     "actionwise": (Member(Standardise(), ActionWise(), objective=Outcome(False)),),
     "items": (Member(UserItems(), ActionWise(), objective=Outcome(False, 3.0)),),
-    "neural": (*_pair(LINEAR, 3.0), *_pair(QUADRATIC, 10.0, joins=100), _network(Neural(), True, 1.0)),
+    "neural": (*_pair(LINEAR, 3.0), *_pair(QUADRATIC, 10.0, joins=100), _network(Neural(), True)),
     "neural actionwise": (
         Member(Standardise(), ActionWise(), objective=Outcome(False)),
-        _network(NeuralSets(), False, 1.0),
+        _network(NeuralSets(), False),
     ),
     "neural items": (
         Member(UserItems(), ActionWise(), objective=Outcome(False, 3.0)),
-        _network(NeuralSets(), False, 1.0),
+        _network(NeuralSets(), False),
     ),
     "hashed": _pair(Hashed(), 3.0),
     "hashed actionwise": (Member(Hashed(), ActionWise(), objective=Outcome(False)),),

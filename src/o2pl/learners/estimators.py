@@ -13,7 +13,7 @@ from o2pl.features import Chain, Fourier, Hashed, Intercept, Standardise, UserIt
 from o2pl.learners.discrete import DiscreteEstimator
 from o2pl.learners.incumbent import SafeImprovement, Verdict
 from o2pl.learners.member import LINEAR, QUADRATIC, Member
-from o2pl.learners.schedules import Geometric, Replay, Schedule
+from o2pl.learners.schedules import SELDOM, Replay, Schedule
 from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.policies import ActionWise, Neural, NeuralSets
 from o2pl.policies.finite import FinitePolicies
@@ -22,8 +22,6 @@ from o2pl.validation import check_number, to_loss
 
 CONTROL = 5.0  # the ridge of the control variate where there is one
 
-_SELDOM = Geometric(growth=1.2, ease=0.0, longest=1.2)  # a network's solve costs more than the others'
-
 _CLASSES: dict[str, tuple[Member, ...]] = {
     "union": (Member(LINEAR), Member(QUADRATIC, joins=100)),
     "linear": (Member(LINEAR),),
@@ -31,14 +29,14 @@ _CLASSES: dict[str, tuple[Member, ...]] = {
     "fourier": (Member(Chain((Standardise(), Fourier(), Intercept()))),),
     "actionwise": (Member(Standardise(), ActionWise()),),
     "items": (Member(UserItems(), ActionWise()),),
-    "neural": (Member(LINEAR), Member(Standardise(), Neural(), joins=200, schedule=_SELDOM)),
+    "neural": (Member(LINEAR), Member(Standardise(), Neural(), joins=1000, schedule=SELDOM)),
     "neural actionwise": (
         Member(Standardise(), ActionWise()),
-        Member(Standardise(), NeuralSets(), joins=200, schedule=_SELDOM),
+        Member(Standardise(), NeuralSets(), joins=1000, schedule=SELDOM),
     ),
     "neural items": (
         Member(UserItems(), ActionWise()),
-        Member(Standardise(), NeuralSets(), joins=200, schedule=_SELDOM),
+        Member(Standardise(), NeuralSets(), joins=1000, schedule=SELDOM),
     ),
     "hashed": (Member(Hashed()),),
     "hashed actionwise": (Member(Hashed(), ActionWise()),),

@@ -160,6 +160,8 @@ Schedule = Exact | Geometric | Replay | Recent
 # Within .005 of solving every round at near-linear cost (experiment `schedules`): every round up to about 150, then
 # when the history has grown by 1 % (at 250 rows) to 5 %, and nearer to the minimum than a few steps come.
 NEAR_EXACT = Geometric(growth=1.05, ease=1000.0, longest=1.0, oracle=LBFGS(iterations=15, tolerance=1e-4))
+# Of networks: a solve costs more than the others', and the one before has done less of the work.
+SELDOM = Geometric(growth=1.2, ease=0.0, longest=1.2)
 _NAMED: dict[str, Schedule] = {
     "exact": Exact(),
     "near-exact": NEAR_EXACT,
