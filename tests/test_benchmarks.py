@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import io
 import math
 import time
 from functools import partial
@@ -20,6 +21,7 @@ from benchmarks.measure import Played, Skipped, of_pairs, played
 from benchmarks.reference import ReplayReference, both_objectives, library
 from benchmarks.startup import README, first_example, first_use
 from benchmarks.table import BENCH, DEFAULT, GROUPS
+from rich.console import Console
 
 from o2pl import O2PL, Bandit
 from o2pl.extras import missing
@@ -108,7 +110,7 @@ def test_the_reference_earns_what_we_earn_with_the_penalty() -> None:
 
 def test_ratios_are_of_pairs() -> None:
     row = of_pairs([(4.0, 2.0), (9.0, 3.0), (1.0, 1.0)], "x")
-    assert row == (4.0, 2.0, 2.0, 1.0, 3.0, "x", "", None)
+    assert row == (4.0, 2.0, 2.0, 1.0, 3.0, "x", "", None, "")
 
 
 def test_both_sides_play_the_same_worlds_by_turns() -> None:
@@ -343,6 +345,24 @@ def _results() -> dict[str, Any]:
 
     found = {name: row(bench.bar) for name, bench in BENCH.items()}
     return {"about": page.about(), **found, "default_loop_20x5_river": {"skipped": "not there", "bar": ""}}
+
+
+def test_what_a_card_once_did_stays_recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(page, "RESULTS", tmp_path / "results.json")
+    monkeypatch.setattr(page, "PAGE", tmp_path / "page.md")
+    once = {"o2pl": 0.5, "peer": 1.0, "ratio": 0.5, "low": 0.4, "high": 0.6, "unit": "ms", "date": "2026-01-01"}
+    page.store({"gpu_1e7x64x10": {**once, "card": "a card", "note": "Exact."}})
+
+    def without(**_: Any) -> Any:
+        raise Skipped("there is no GPU")
+
+    bench = BENCH["gpu_1e7x64x10"]._replace(measure=without)
+    monkeypatch.setitem(BENCH, "gpu_1e7x64x10", bench)
+    command.run(["gpu_1e7x64x10"], False, Console(file=io.StringIO()))
+    assert page.stored()["gpu_1e7x64x10"]["card"] == "a card"
+    written = (tmp_path / "page.md").read_text()
+    assert "Measured on a card, 2026-01-01. Where no GPU is at hand, the page keeps what was recorded last." in written
+    assert "`gpu_1e7x64x10`: Exact." in written
 
 
 def test_the_page_shows_every_row_and_names_what_is_missed_and_skipped() -> None:

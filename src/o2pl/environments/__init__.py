@@ -33,12 +33,14 @@ from o2pl.environments.response import RESPONSES, Response, ResponseRounds
 from o2pl.environments.rounds import TableRounds
 from o2pl.environments.single import SingleContext
 from o2pl.environments.structured import Drifting, Structured
+from o2pl.environments.waves import Waves
 from o2pl.environments.wheel import Wheel
 from o2pl.protocols import Environment
 
 WORLDS: dict[str, Environment] = {
     "wheel": Wheel(),
     "margin": Margin(),
+    "waves": Waves(),
     "single-context": SingleContext(),
     "gaussian": GaussianExample(),
     "toy": Toy(),
@@ -106,6 +108,7 @@ __all__ = [
     "SyntheticLog",
     "TableRounds",
     "Toy",
+    "Waves",
     "Wheel",
     "catalogue",
     "make_dataset",

@@ -12,6 +12,7 @@ from o2pl.experiments.bakeoff import BAKEOFF_TUNING
 from o2pl.experiments.classification import CLASSIFICATION
 from o2pl.experiments.engines import Local, Ray
 from o2pl.experiments.experiment import Cell, Experiment, Options, Size, Unit
+from o2pl.experiments.neural import NEURAL
 from o2pl.experiments.prices import PRICES_TUNING
 from o2pl.experiments.runner import Report, run
 from o2pl.experiments.store import results, seconds
@@ -25,6 +26,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         BAKEOFF_TUNING,
         STRUCTURES_TUNING,
         PRICES_TUNING,
+        NEURAL,
         *(study.experiment for study in STUDIES),
     )
 }
