@@ -5,8 +5,19 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import create_engine, insert, select
 from sqlalchemy.exc import IntegrityError
+from tests.serving.postgres import Postgres
 
 from o2pl.serving import schema
+from o2pl.serving.store import Store
+
+
+def test_contexts_are_made_small_fast(postgres: Postgres) -> None:
+    postgres.empty()
+    with Store.open(postgres.url) as store, store.reading() as connection:
+        how = "SELECT attcompression FROM pg_attribute WHERE attrelid = 'decisions'::regclass AND attname = 'context'"
+        ways = "SELECT 'lz4' = ANY(enumvals) FROM pg_settings WHERE name = 'default_toast_compression'"
+        built = connection.exec_driver_sql(ways)
+        assert connection.exec_driver_sql(how).scalar() == ("l" if built.scalar() else "")
 
 
 def test_ids_grow_and_an_event_is_there_once() -> None:

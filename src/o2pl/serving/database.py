@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +19,7 @@ from o2pl.extras import extra
 
 DEFAULT = "o2pl.sqlite"
 _VARIABLE = "O2PL_DATABASE"
+_IDLE = 1.0  # seconds
 _PATIENCE = 5.0  # seconds that a connection waits for another writer, or for a free place in the pool
 _PRAGMAS = (
     f"busy_timeout={int(_PATIENCE * 1000)}",
@@ -47,14 +50,32 @@ def make_engine(database: str | os.PathLike[str]) -> Engine:
         return _listening(create_engine(url, hide_parameters=True, pool_timeout=_PATIENCE, max_overflow=20))
     with extra("postgres", "a PostgreSQL database"):
         import psycopg  # noqa: F401
-    return create_engine(
+    engine = create_engine(
         url,
         hide_parameters=True,  # they hold contexts
-        pool_pre_ping=True,  # connections die with the server
         pool_timeout=_PATIENCE,
         max_overflow=20,
         connect_args={"connect_timeout": int(_PATIENCE), "application_name": "o2pl"},
     )
+    return _pinging(engine)
+
+
+def _pinging(engine: Engine) -> Engine:
+    """Connections die with the server: one that has not been used for a while is tried before it is used."""
+
+    @event.listens_for(engine, "checkout")
+    def checked_out(raw: Any, record: Any, _: Any) -> None:
+        if time.monotonic() - record.info.get("used", math.inf) > _IDLE:
+            try:
+                engine.dialect.do_ping(raw)
+            except engine.dialect.loaded_dbapi.Error:
+                raise failures.DisconnectionError from None  # a new connection is tried
+
+    @event.listens_for(engine, "checkin")
+    def checked_in(_: Any, record: Any) -> None:
+        record.info["used"] = time.monotonic()
+
+    return engine
 
 
 def _url(database: str | os.PathLike[str]) -> URL:
@@ -159,9 +180,15 @@ def driving(engine: Engine, lock: int) -> Iterator[Any]:
     pooled = _pooled(engine)
     raw: Any = pooled.driver_connection
     try:
-        raw.execute("BEGIN IMMEDIATE") if engine.dialect.name == "sqlite" else raw.execute(_LOCK, (lock,))
-        yield raw
-        raw.commit()
+        if engine.dialect.name == "sqlite":
+            raw.execute("BEGIN IMMEDIATE")
+            yield raw
+            raw.commit()
+        else:
+            with raw.pipeline():  # statements wait for each other on the server, not on the way to it
+                raw.execute(_LOCK, (lock,))
+                yield raw
+                raw.commit()
     except BaseException as error:
         pooled.invalidate()  # whatever state it is in
         if isinstance(error, engine.dialect.loaded_dbapi.Error) and not isinstance(error, _of_statements(engine)):

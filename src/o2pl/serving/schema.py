@@ -12,6 +12,7 @@ never given twice, also after rows were deleted.
 from __future__ import annotations
 
 from sqlalchemy import (
+    DDL,
     BigInteger,
     Boolean,
     Column,
@@ -24,6 +25,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    event,
 )
 
 VERSION = 1  # of the schema; `migrations` brings older stores up to it
@@ -77,6 +79,12 @@ decisions = Table(
     Index("decisions_in_order", "application_id", "id", "decided_at"),
     sqlite_autoincrement=True,
 )
+
+# Half the work of PostgreSQL's own way to make large values small, where it was built with lz4.
+_LZ4 = """DO $$ BEGIN ALTER TABLE decisions ALTER COLUMN context SET COMPRESSION lz4;
+EXCEPTION WHEN OTHERS THEN NULL; END $$"""
+_made_small = DDL(_LZ4)  # type: ignore[no-untyped-call]  # SQLAlchemy says no types here
+event.listen(decisions, "after_create", _made_small.execute_if(dialect="postgresql"))
 
 activations = Table(
     "activations",
