@@ -5,7 +5,7 @@ FOLDER holds the columns, one `.npy` each. A line on standard input asks, a line
     {"task": "loop", "peer": "river", "rounds": 4000}      ->  {"seconds": 0.9, "mean": 0.74}
     {"task": "evaluate", "peer": "obp", "resamples": 100}  ->  {"seconds": 0.8, "values": [[...], [...], [...]]}
     {"task": "estimates", "peer": "obp", "settings": {...}}    ->  {"seconds": 0, "values": {"ips": ..., ...}}
-    {"task": "fit", "peer": "obp"}                         ->  {"seconds": 4.0, "mean": 0.66}
+    {"task": "fit", "peer": "obp", "learner": "ipw"}           ->  {"seconds": 4.0, "mean": 0.66}
 
 or {"error": why}. The clock is this process's own and runs while the library works: imports and what is made ready
 beforehand are outside. All run their disjoint LinUCB (ridge regression per action), the cheapest learner that all have
@@ -172,15 +172,25 @@ def obp_evaluate(columns: Columns, resamples: int) -> list[list[float]]:
     return [[float(value) for value in one.values()] for one in found]
 
 
-def obp_fit(columns: Columns) -> Callable[[], Any]:
-    """Its off-policy learner: a classifier of actions, weighed by reward / propensity."""
-    package, model = _obp("policy"), importlib.import_module("sklearn.linear_model")
-    learner = package.IPWLearner(
-        n_actions=int(columns["actions"].max()) + 1, base_classifier=model.LogisticRegression(max_iter=1000)
-    )
+def obp_fit(columns: Columns, name: str) -> tuple[float, float]:
+    """Its off-policy learners. "ipw": a classifier of actions, weighed by reward / propensity; "nn": a policy network.
+
+    Seconds, and the exact value of the policy.
+    """
+    n_actions = int(columns["actions"].max()) + 1
+    if name == "nn":
+        importlib.import_module("torch").set_num_threads(1)  # the real one; of a small network a second thread waits
+        kind, d = _obp("policy").NNPolicyLearner, columns["contexts"].shape[1]
+        learner = kind(n_actions=n_actions, dim_context=d, off_policy_objective="ipw", random_state=0)
+    else:
+        model = importlib.import_module("sklearn.linear_model").LogisticRegression(max_iter=1000)
+        learner = _obp("policy").IPWLearner(n_actions=n_actions, base_classifier=model)
     given = {"context": columns["contexts"], "action": columns["actions"], "reward": columns["rewards"]}
+    start = time.perf_counter()
     learner.fit(**given, pscore=columns["propensities"])
-    return lambda: float((learner.predict(columns["fresh"])[:, :, 0] * columns["means"]).sum(axis=1).mean())
+    took = time.perf_counter() - start
+    likely = learner.predict_proba(columns["fresh"]) if name == "nn" else learner.predict(columns["fresh"])
+    return took, float((likely[:, :, 0] * columns["means"]).sum(axis=1).mean())
 
 
 def obp_estimates(columns: Columns, clip: float, switch: float, shrinkage: float) -> dict[str, float]:
@@ -234,11 +244,8 @@ def answer(question: dict[str, Any], columns: Columns) -> dict[str, Any]:
     if task == "estimates":
         return {"seconds": 0.0, "values": obp_estimates(columns, **question["settings"])}
     if task == "fit":
-        _obp("policy")
-        start = time.perf_counter()
-        value = obp_fit(columns)
-        took = time.perf_counter() - start
-        return {"seconds": took, "mean": value()}
+        took, value = obp_fit(columns, question["learner"])
+        return {"seconds": took, "mean": value}
     if task == "evaluate":
         _obp("ope")
         start = time.perf_counter()

@@ -226,13 +226,23 @@ def _large() -> Rows:
     which, tiny = "1e7 rows of Parquet, d = 20, K = 5", {"rows": 3000}
     what = f"`o2pl fit --out-of-core`, {which}, `{large.CANDIDATES}`: anonymous memory at its peak"
     yield "out_of_core_memory_1e7", Bench(LARGE, what, "the log's columns", large.memory, "value ≤ 1.5", tiny, 2)
+    for name, rows in (("1e5", 10**5), ("1e6", 10**6), ("3e6", 3 * 10**6)):
+        measure: Any = partial(large.memory, rows=rows, beside="in memory")
+        several = what.replace("1e7 rows", f"{name} rows")
+        yield f"out_of_core_memory_{name}", Bench(LARGE, several, "a fit in memory", measure, "", tiny, 2)
     what = f"objective and gradient, `Bandit`'s linear member, two threads: a memory-mapped copy of {which}"
     few = {**tiny, "repeats": 1}
     yield "out_of_core_1e7", Bench(LARGE, what, "the same rows in memory", large.passes, "≥ .5", few, 2)
     what = f"`o2pl fit --out-of-core`, {which}, `{large.CANDIDATES}`: from the files to a policy, two threads"
-    against = "OBP's `IPWLearner`, logistic, 1e5 rows in memory"
-    small = {**few, "peer_rows": 500}
-    yield "fit_against_obp", Bench(LARGE, what, against, large.against_obp, "≥ 10" + MORE, small, 2)
+    for name, against, log, peer_rows, repeats, bar in (
+        ("ipw", "OBP's `IPWLearner`, logistic, 1e5 rows in memory", "1e7", 10**5, 3, "≥ 10" + MORE),
+        ("nn", "OBP's `NNPolicyLearner`, 2,000 rows in memory: a minute", "1e6", 2000, 1, "≥ 10"),
+    ):
+        sizes = {"rows": int(float(log)), "peer_rows": peer_rows, "repeats": repeats}
+        measure = partial(large.against_obp, name, **sizes)
+        small = {**few, "peer_rows": 500 if name == "ipw" else 20}
+        several = what.replace("1e7 rows", f"{log} rows")
+        yield f"fit_against_obp_{name}", Bench(LARGE, several, against, measure, bar, small, 2)
     what = "objective and gradient of 2e6 memory-mapped rows, d = 20, K = 5, by two workers of a local Ray"
     yield "ray_two_workers", Bench(LARGE, what, "one worker", large.on_ray, "≥ 1.5", few)
 

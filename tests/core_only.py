@@ -112,6 +112,7 @@ COMMANDS: dict[str, str] = {
     "run wheel": f"running experiments {EXPERIMENTS_EXTRA}",
     "run wheel/0": f"running experiments {EXPERIMENTS_EXTRA}",
     "run wheel --engine ray": RAY,
+    "fit model.o2pl --out again.o2pl --engine ray": RAY,
     "demo": f"running experiments {EXPERIMENTS_EXTRA}",
     "reproduce": f"running experiments {EXPERIMENTS_EXTRA}",
     "app list": SERVICE,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from benchmarks import __main__ as command
-from benchmarks import bakeoff, default, page, policies, rounds, sparse, vw
+from benchmarks import bakeoff, default, page, policies, rounds, scale_page, sparse, vw
 from benchmarks.bars import met, misses
 from benchmarks.bounds import bound
 from benchmarks.data import World, logistic_bandit
@@ -299,6 +299,9 @@ def test_rows_are_chosen_by_names_and_patterns() -> None:
 def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page, "RESULTS", tmp_path / "results.json")
     monkeypatch.setattr(page, "PAGE", tmp_path / "page.md")
+    monkeypatch.setattr(scale_page, "PAGE", tmp_path / "scale.md")
+    monkeypatch.setattr(scale_page, "PICTURE", tmp_path / "scale.png")
+    (tmp_path / "scale.md").write_text(f"before\n{scale_page.BEGIN}\nold\n{scale_page.END}\nafter\n")
 
 
 @pytest.mark.usefixtures("_elsewhere")
@@ -320,6 +323,8 @@ def test_some_rows_are_merged_into_the_results(monkeypatch: pytest.MonkeyPatch) 
     assert found["machine_sgemm"] == old
     assert (found["machine_copy"]["ratio"], found["machine_copy"]["unit"]) == (3.0, "v")
     assert page.PAGE.read_text() == page.rendered(found)
+    assert scale_page.PAGE.read_text() == f"before\n{scale_page.measured(found)}\nafter\n"
+    assert scale_page.PICTURE.exists()
 
 
 def test_the_help_says_how(capsys: pytest.CaptureFixture[str]) -> None:
@@ -405,3 +410,4 @@ def test_the_page_is_that_of_the_results() -> None:
     if not (root / "docs" / "benchmarks.md").exists():
         pytest.skip("no page yet")
     assert page.PAGE.read_text() == page.rendered(page.stored())
+    assert scale_page.measured(page.stored()) in scale_page.PAGE.read_text()

@@ -20,7 +20,7 @@ class Progress:
     """What the parts of a fit call."""
 
     def __init__(self, say: Say) -> None:
-        self._say, self._passes, self._fastest = say, 0, 0.0
+        self._say, self._passes = say, 0
 
     def told(self, name: str, done: int, total: int) -> None:
         """A candidate is done."""

@@ -6,6 +6,7 @@ that dies is replaced, and the new one maps the same stripes.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -41,12 +42,20 @@ class Shard:
         self._kind, self._folder, self._rows, self._control = kind, folder, rows, Path(control)
         self._first, self._step, self._stripe, self._solve = place * stripe, of * stripe, stripe, -1
         self._values: list[BlockwiseValue] = []
+        self._seconds = 0.0
 
     def sums(self, task: Task, params: Floats) -> Sums | None:
         """Over its rows; None: it has none."""
         if task.number != self._solve:
             self._values, self._solve = self._prepared(task), task.number
-        return added([value.sums(params) for value in self._values]) if self._values else None
+        started = time.process_time()
+        found = added([value.sums(params) for value in self._values]) if self._values else None
+        self._seconds += time.process_time() - started
+        return found
+
+    def seconds(self) -> float:
+        """CPU time of all sums so far."""
+        return self._seconds
 
     def _prepared(self, task: Task) -> list[BlockwiseValue]:
         log = self._kind.empty(self._folder, rows=self._rows)

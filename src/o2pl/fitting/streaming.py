@@ -76,7 +76,9 @@ def scan(path: Path, ends: RewardRange | None, bad: BadRows, seed: int, read: Re
 
 def sampled(total: int, seed: int) -> Ints:
     """The rows of the sample, in order."""
-    return np.sort(np.random.default_rng(seed).permutation(total)[:SAMPLE]) if total > SAMPLE else np.arange(total)
+    if total <= SAMPLE:
+        return np.arange(total)
+    return np.sort(np.random.default_rng(seed).choice(total, SAMPLE, replace=False, shuffle=False))
 
 
 def batches(found: Scanned, bad: BadRows, read: Read | None = None) -> Iterator[Interactions]:

@@ -99,8 +99,8 @@ class Part(NamedTuple):
 
 def parquet_parts(path: Path, *, small: bool = False) -> list[Part]:
     """Of a file or a folder of them, in order: its files; or, if they shall be small, their groups of rows."""
-    import pyarrow as pa
-
+    with extra("logs", "reading Parquet and CSV"):
+        import pyarrow as pa
     data, start, found = _dataset(path), 0, []
     for file in data.get_fragments():
         try:
@@ -118,7 +118,9 @@ def part_tables(part: Part) -> Iterator[Any]:
     import pyarrow as pa
     from pyarrow import dataset
 
-    few = {"batch_size": _BATCH, "batch_readahead": 2, "fragment_readahead": 1}
+    few: dict[str, Any] = {"batch_size": _BATCH, "batch_readahead": 2, "fragment_readahead": 1}
+    # Read ahead of need, a file would be in memory as a whole.
+    few["fragment_scan_options"] = dataset.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
     try:
         for batch in dataset.Scanner.from_fragment(part.fragment, schema=part.schema, **few).to_batches():
             if batch.num_rows:
