@@ -5,7 +5,7 @@ STAMP := .venv/.made
 DEMO := .venv-demo/.made
 PEERS := .venv-peers/.made
 
-.PHONY: demo test contracts check docs bench clean
+.PHONY: demo test contracts faults check docs bench clean
 
 demo: $(DEMO)
 	.venv-demo/bin/o2pl reproduce --quick --out out/demo
@@ -16,6 +16,10 @@ test: $(STAMP)
 # Every kernel beside the parts it stands for, over the whole product of the settings: hours. `test` covers all pairs.
 contracts: $(STAMP)
 	O2PL_CONTRACTS=full $(BIN)/python -m pytest tests/test_kernel_contracts.py
+
+# Servers, writers and PostgreSQL are killed fifty times each, under load: a quarter of an hour. `test` kills a few times.
+faults: $(STAMP)
+	O2PL_FAULTS=full $(BIN)/python -m pytest tests/serving/test_faults.py
 
 check: $(STAMP)
 	$(BIN)/ruff check .
