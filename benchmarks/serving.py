@@ -64,7 +64,7 @@ def server(code: str, folder: Path) -> Iterator[str]:
     with said.open("wb") as output, (folder / "errors.txt").open("wb") as errors:
         process = subprocess.Popen([sys.executable, "-c", code, str(folder)], stdout=output, stderr=errors)
     try:
-        until = time.monotonic() + 180
+        until = time.monotonic() + 300
         while "ready: " not in said.read_text():
             if process.poll() is not None or time.monotonic() > until:
                 raise RuntimeError((folder / "errors.txt").read_text()[-2000:])
