@@ -14,7 +14,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Column, Table
 
-from benchmarks import page
+from benchmarks import capacity_page, page
 from benchmarks.measure import Bench, Skipped, threads
 from benchmarks.table import BENCH
 
@@ -90,6 +90,7 @@ def run(names: Sequence[str], quick: bool, console: Console) -> None:
         console.print("Tiny sizes: these numbers mean nothing, and none of them was written.")
     else:
         page.write()
+        capacity_page.write()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

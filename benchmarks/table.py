@@ -8,6 +8,7 @@ from typing import Any
 
 from benchmarks import (
     bakeoff,
+    capacity,
     evaluation,
     freshness,
     gpu,
@@ -313,6 +314,25 @@ def _serving() -> Rows:
     yield "serve_freshness", Bench(SERVING, what, "one version every 5 s", freshness.freshness, "value ≤ 10", brief)
 
 
+def _capacity() -> Rows:
+    """What docs/capacity.md is made from."""
+    brief = {"seconds": 0.3, "repeats": 1, "events": 60, "most": 1, "learned": 20}
+    rank = f"`o2pl serve`: durable rank calls, {serving.ACTIONS} actions of {serving.FEATURES} features"
+    for count in capacity.COUNTS:
+        what = f"{rank}, {count} server process{'es' if count > 1 else ''} on one PostgreSQL: calls per second"
+        against = "one process on PostgreSQL" if count > 1 else "one process on SQLite"
+        yield f"capacity_calls_{count}", Bench(SERVING, what, against, partial(capacity.calls, count), "", brief)
+    for which, what in (("rank", rank), ("reward", REWARDS)):
+        measure = partial(capacity.cpu, which)
+        yield f"capacity_cpu_{which}", Bench(SERVING, f"{what}: CPU time", "PostgreSQL for it", measure, "", brief)
+    what = "bytes on disk of a decision with reward and outcome"
+    sent, few = "the bodies of its calls", {"events": 100, "repeats": 1, "learned": 20}
+    for kind, size, tiny in (("postgresql", capacity.postgres_bytes, brief), ("sqlite", capacity.sqlite_bytes, few)):
+        yield f"capacity_bytes_{kind}", Bench(SERVING, f"{what}, {kind}", sent, size, "", tiny)
+    what = "the trainer for 1e6 events: join, learn, sum and publish, CPU time"
+    yield "capacity_training", Bench(SERVING, what, "from half as long a log", capacity.training, "", few)
+
+
 def _machine() -> Rows:
     what, tiny = "float32 matrix product, two threads", {"size": 64, "repeats": 1}
     yield "machine_sgemm", Bench(MACHINE, what, "one thread", machine.sgemm, "", tiny, machine.THREADS)
@@ -326,7 +346,7 @@ GROUPS = (
 )  # fmt: skip
 _PARTS = (
     _default, _special, _more_loops, _simulations, _batches, _histories, _logs, _large, _gpu, _evaluation, _serving,
-    _startup, _machine,
+    _capacity, _startup, _machine,
 )  # fmt: skip
 BENCH: dict[str, Bench] = dict(
     sorted((row for part in _PARTS for row in part()), key=lambda row: GROUPS.index(row[1].group))

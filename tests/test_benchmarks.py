@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from benchmarks import __main__ as command
-from benchmarks import bakeoff, default, page, policies, rounds, scale_page, sparse, vw
+from benchmarks import bakeoff, capacity_page, default, page, policies, rounds, scale_page, sparse, vw
 from benchmarks.bars import met, misses
 from benchmarks.bounds import bound
 from benchmarks.data import World, logistic_bandit
@@ -302,6 +302,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scale_page, "PAGE", tmp_path / "scale.md")
     monkeypatch.setattr(scale_page, "PICTURE", tmp_path / "scale.png")
     (tmp_path / "scale.md").write_text(f"before\n{scale_page.BEGIN}\nold\n{scale_page.END}\nafter\n")
+    monkeypatch.setattr(capacity_page, "PAGE", tmp_path / "capacity.md")
 
 
 @pytest.mark.usefixtures("_elsewhere")
@@ -411,3 +412,33 @@ def test_the_page_is_that_of_the_results() -> None:
         pytest.skip("no page yet")
     assert page.PAGE.read_text() == page.rendered(page.stored())
     assert scale_page.measured(page.stored()) in scale_page.PAGE.read_text()
+    assert capacity_page.PAGE.read_text() == capacity_page.rendered(page.stored())
+
+
+def test_the_page_of_capacity_says_what_follows_from_the_rows() -> None:
+    """10,000 calls a second at 100 µs of CPU each take one core, or 1.67 that are 60% busy."""
+    rows = {
+        "capacity_calls_1": 1000.0, "capacity_calls_2": 1500.0, "capacity_cpu_rank": 100.0,
+        "capacity_cpu_reward": 100.0, "capacity_bytes_postgresql": 2000.0,
+        "capacity_bytes_sqlite": 1500.0, "capacity_training": 50.0,
+    }  # fmt: skip
+    about = {"cpu": "a CPU", "cores": 2}
+    full = {
+        name: {
+            "o2pl": value,
+            "peer": value / 2,
+            "ratio": 2.0,
+            "low": 2.0,
+            "high": 2.0,
+            "unit": "u",
+            "date": "2026-01-01",
+        }
+        for name, value in rows.items()
+    }
+    text = capacity_page.rendered({"about": about, **full})
+    assert "| 2 | 1,500 | 2 (2–2) |" in text
+    assert "**Servers**: 2 cores" in text
+    assert "0.9 TB a day" in text  # 5,000 events of 2,000 bytes, 86,400 times
+    assert "0.2 CPU seconds for each second" in text  # 5,000 events at 50 s for 1e6
+    assert "2.0 TB a month" in text
+    assert "Not measured yet" in capacity_page.rendered({})

@@ -46,8 +46,8 @@ def explain_event(
         decider = _decider(store, application, row)
         drawn = recomputed(application, row, decider)
         names = [str(name) for name in json.loads(bytes(row.actions))] if row.actions is not None else []
-        why = _why(application, row, decider, names, action, against)
-        made.append(Explained(row, names, drawn, why, outcomes.get(row.id)))
+        spoke = why(application, row, decider, names, action, against)
+        made.append(Explained(row, names, drawn, spoke, outcomes.get(row.id)))
     return made
 
 
@@ -80,10 +80,11 @@ def recomputed(application: Application, row: Any, decider: Decider | None) -> D
     return drawn
 
 
-def _why(
-    application: Application, row: Any, decider: Decider | None, names: list[str], action: str | None,
-    against: str | None,
+def why(
+    application: Application, row: Any, decider: Decider | None, names: list[str], action: str | None = None,
+    against: str | None = None,
 ) -> Explanation | None:  # fmt: skip
+    """What spoke for an action of this row, by the names that could be played; None where there is nothing to say."""
     if decider is None or application.kind is Kind.CONTINUOUS or len(names) < 2:
         return None
     asked = {"action": names[row.action] if action is None else action, "against": against}

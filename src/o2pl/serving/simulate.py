@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, NamedTuple
@@ -100,6 +101,9 @@ class Service:
         self._path = parts.path.rstrip("/")
         self._headers = {"Ocp-Apim-Subscription-Key": key, "Content-Type": "application/json"}
 
+    def close(self) -> None:
+        self._connection.close()
+
     def post(self, path: str, body: Any) -> Any:
         for attempt in range(_PATIENCE):
             status, text = self._sent(path, body)
@@ -160,10 +164,9 @@ def visits(
     problems: list[BaseException] = []
     begun, started, name = 0, time.monotonic(), f"{time.time_ns():x}"
 
-    def client(number: int) -> None:
+    def client(number: int, service: Service) -> None:
         nonlocal begun
         generator = np.random.default_rng([seed, number])
-        service = Service(url, key)
         while True:
             with lock:
                 if begun >= calls or problems:
@@ -183,7 +186,8 @@ def visits(
 
     def run(number: int) -> None:
         try:
-            client(number)
+            with closing(Service(url, key)) as service:
+                client(number, service)
         except BaseException as error:
             with ready:
                 problems.append(error)
@@ -202,6 +206,8 @@ def visits(
             fresh = done[given:]
         yield from fresh
         given += len(fresh)
+    for thread in threads:
+        thread.join()
 
 
 def simulate(

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from o2pl.errors import InvalidInput
+from o2pl.learners.decider import Decider
 from o2pl.serving.applications import Application
+from o2pl.serving.events import DecisionDiffers, recomputed, why
 from o2pl.serving.models import decider_of
-from o2pl.serving.settings import Kind
 from o2pl.serving.store import Store
 from o2pl.serving.summary import action_names
 
@@ -70,31 +71,31 @@ def _explained(store: Store, application: Application, row: Any) -> dict[str, An
     """The features that spoke for the action, against the other that was most likely; or why they cannot be told."""
     if not row.model_version:
         return {"note": "There was no model yet: all actions were equally likely."}
-    if application.kind is Kind.CONTINUOUS:
-        return {}
-    names = action_names(row.actions, application)
-    context = json.loads(bytes(row.context))
     try:
         decider = decider_of(store.model_body(application.id, row.model_version))
-        if application.kind is Kind.FIXED:
-            left = [name for name in application.settings.actions if name not in names]
-            found = decider.explain(context, action=names[row.action], exclude=left or None)
-            chosen, other = found.action, found.against
-        else:
-            found = decider.explain(context, action=row.action)
-            chosen, other = (None if place is None else names[place] for place in (found.action, found.against))
+        again = _made_again(application, row, decider)
+        found = why(application, row, decider, action_names(row.actions, application))
     except InvalidInput as error:
         return {"note": f"Why cannot be told: {error}."}
-    if other is None:
-        return {"note": "There was one action only."}
+    if found is None or found.against is None:
+        return {"note": again}
     return {
-        "featuresTitle": f"What spoke for {chosen}, against {other}",
+        "featuresTitle": f"What spoke for {found.action}, against {found.against}",
         "features": [{"name": _feature(each), "adds": each.adds} for each in found.features[:_SHOWN]],
         "note": (
             f"Differences of log-probabilities, by feature, products shared by both; version {row.model_version}"
             f" multiplies their sum, {found.difference:+.3f}, with {found.sharpness:g}. Exploration comes on top."
+            f" {again}"
         ),
     }
+
+
+def _made_again(application: Application, row: Any, decider: Decider) -> str:
+    try:
+        recomputed(application, row, decider)
+    except DecisionDiffers:
+        return "Made again from what is stored, it is another decision: was it written by o2pl serve?"
+    return "Made again from what is stored, it is the same, to the last digit."
 
 
 def _feature(each: Any) -> str:

@@ -188,7 +188,7 @@ function showTiles(s) {
     gainTile("uniform", total.gains.uniform),
     tile("Decisions", count(state.decisions), state.waiting ? `${count(state.waiting)} wait for their reward` : "all have their reward"),
     tile("Learned from", count(state.learned), state.behind ? `${count(state.behind)}${state.behind >= 10000 ? " or more" : ""} to be learned` : "up to date"),
-    tile("Model served", state.version ? `version ${state.version}` : "none yet", state.published === null ? "choices are uniform" : `published ${lasting(state.published)} ago`),
+    tile("Model version", state.version ? String(state.version) : "none yet", state.published === null ? "choices are uniform" : `published ${lasting(state.published)} ago`),
   ].filter(Boolean));
 }
 
