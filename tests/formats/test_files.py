@@ -7,13 +7,23 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from tests.formats.vw_logs import events, write_events
 
 from o2pl import InvalidInput
 from o2pl.formats.bad import BadRows
-from o2pl.formats.files import kind_of_file, kind_of_suffix, read_table, read_tables, whole, write_tables
+from o2pl.formats.files import (
+    kind_of_file,
+    kind_of_suffix,
+    parquet_tables,
+    read_table,
+    read_tables,
+    whole,
+    write_tables,
+)
 
 pytest.importorskip("msgspec")
 FLAT = {"age": [1.5, None, 3.0], "action": [0, 1, 1], "reward": [0.0, 1.0, 1.0], "propensity": [0.5, 0.25, 0.5]}
@@ -96,3 +106,16 @@ def test_files_that_do_not_fit_together(tmp_path: Path) -> None:
 def test_the_number_of_the_row_is_no_context(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text(",x,action,reward,propensity\n0,1.5,0,1,0.5\n1,2.5,1,0,0.5\n")
     assert read_table(tmp_path / "log.csv", BadRows("log")).column_names == ["x", "action", "reward", "propensity"]
+
+
+def test_a_large_file_is_never_in_memory_as_a_whole(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    with parquet.ParquetWriter(tmp_path / "log.parquet", pa.schema([(f"x{k}", pa.float64()) for k in range(5)])) as out:
+        for _ in range(40):
+            out.write_table(pa.table({f"x{k}": rng.normal(size=20_000) for k in range(5)}))
+    before, most, rows = pa.total_allocated_bytes(), 0, 0
+    for table in parquet_tables(tmp_path / "log.parquet"):
+        rows += len(table)
+        most = max(most, pa.total_allocated_bytes() - before)
+    assert rows == 800_000
+    assert most < (tmp_path / "log.parquet").stat().st_size / 2
