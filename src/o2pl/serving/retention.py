@@ -56,7 +56,7 @@ def _old(store: Store, application_id: int, before: float) -> list[str]:
     query = (
         select(decisions.c.event_id)
         .where(decisions.c.application_id == application_id, decisions.c.decided_at < before)
-        .order_by(decisions.c.id)
+        .order_by(decisions.c.decided_at)
         .limit(AT_ONCE)
     )
     with store.reading() as connection:

@@ -77,6 +77,7 @@ decisions = Table(
     Column("preferred", Integer),  # apprentice mode: what the policy would have answered
     UniqueConstraint("application_id", "event_id", "slot"),
     Index("decisions_in_order", "application_id", "id", "decided_at"),
+    Index("decisions_by_time", "application_id", "decided_at"),
     sqlite_autoincrement=True,
 )
 

@@ -101,6 +101,7 @@ CREATE TABLE rewards (
 	UNIQUE (application_id, event_id, slot, idempotency_key)
 );
 INSERT INTO "rewards" VALUES(1,1,'e1','',1.0,1001.0,NULL);
+CREATE INDEX decisions_by_time ON decisions (application_id, decided_at);
 CREATE INDEX decisions_in_order ON decisions (application_id, id, decided_at);
 CREATE INDEX activations_in_order ON activations (application_id, id);
 CREATE INDEX rewards_in_order ON rewards (application_id, id);
