@@ -6,6 +6,7 @@ import contextlib
 import os
 import shlex
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -388,8 +389,15 @@ def warm_up_kernels() -> None:
     """
     from o2pl import warm_up
     from o2pl.compiled import folders
+    from o2pl.extras import missing
 
     seconds = warm_up()
+    if not missing("serve"):
+        from o2pl.serving.learning import warm_up_training
+
+        began = time.perf_counter()
+        warm_up_training()
+        seconds += time.perf_counter() - began
     kept = os.path.commonpath(folders()) if folders() else "memory alone: no folder can be written"
     typer.echo(f"ready after {seconds:.0f} s; kernels are kept in {kept}")
 

@@ -30,6 +30,8 @@ def test_a_learner_goes_on_with_the_rows_that_are_left(tmp_path: Path) -> None:
     drop_rows(engine, 700)
     assert len(learner.log_) == 1300
     assert np.array_equal(engine.members[0].params, params)
+    assert {member.known for member in engine.members} == {seen.rows for seen in engine.seen} == {1300}
+    assert all(1300 < member.checkpoint < 3000 for member in engine.members)
     assert np.allclose(learner.predict_proba([{"likes": "c1"}]), before, atol=0.02)
     learner.save(tmp_path / "after.o2pl")
     again = o2pl.load(tmp_path / "after.o2pl")

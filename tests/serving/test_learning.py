@@ -8,7 +8,7 @@ import numpy as np
 from tests.serving.rows import decision, reward
 
 from o2pl.serving.joining import join
-from o2pl.serving.learning import interactions, learner_for
+from o2pl.serving.learning import interactions, learner_for, warm_up_training
 from o2pl.serving.store import Store
 
 
@@ -29,3 +29,7 @@ def test_texts_out_of_the_ordinary_are_read_too_and_bad_ones_left_out(store: Sto
     assert len(caplog.records) == 2
     learner = learner_for(application).partial_fit(log)
     assert np.isfinite(learner._engine.members[0].params).all()
+
+
+def test_warming_up_learns_in_every_kind_of_application() -> None:
+    warm_up_training()

@@ -118,16 +118,18 @@ class Training:
         join(self.store, application, now, waits)
         self._waits_at = clock if waits else self._waits_at
         every = application.settings.model_export_frequency.total_seconds()
-        if last or clock - self._learned_at >= min(every, _LEARN):
+        learning = last or clock - self._learned_at >= min(every, _LEARN)
+        if learning:
             self._learned_at = clock if self.learn() < _ROUND else 0.0
-            count_minutes(self.store, application)
-            if self._guard is not None:
-                self._guard.look(application)
         waited = clock - self._published_at
         noticeable = self.rows - self._published_rows >= _NOTICEABLE * min(self.rows, HISTORY) or waited >= _PATIENCE
         made = (last or (waited >= every and noticeable)) and self.publish()
         if made:
             self._published_at, self._published_rows = clock, self.rows
+        if learning:  # after the version is out: nobody waits for these
+            count_minutes(self.store, application)
+            if self._guard is not None:
+                self._guard.look(application)
         if self._unkept and (last or time.monotonic() - self._kept_at >= _KEEP):
             self.keep()
         return made
