@@ -144,3 +144,21 @@ def test_what_is_shared_may_stand_around_the_actions() -> None:
     found = json_sets([json.dumps(context, separators=(",", ":")).encode() for context in contexts], MASK, False)
     assert found is not None
     same(found, dictionary_sets(DictionaryReader(18), contexts))
+
+
+def test_one_action_of_each_set_stands_alone() -> None:
+    texts = [
+        b'{"u":"x","n":2,"_multi":[{"id":"a"},{"id":"b","y":3},{"id":"c"}]}',
+        b'{"_multi":[{"id":"a"},{"id":"b"}],"late":{"v":1}}',
+    ]
+    whole, played = json_sets(texts, 2**18 - 1, False), np.array([1, 0])
+    alone = json_sets(texts, 2**18 - 1, False, played)
+    assert whole is not None
+    assert alone is not None
+    expected = whole.values[whole.offsets[:-1] + played]
+    for name in ("indices", "values", "offsets"):
+        assert np.array_equal(getattr(alone.values, name), getattr(expected, name))
+    assert alone.offsets.tolist() == [0, 1, 2]
+    for places in ([3, 0], [0, 2], [-1, 0]):
+        with pytest.raises(InvalidInput, match="beyond the actions"):
+            json_sets(texts, 2**18 - 1, False, np.array(places))

@@ -24,14 +24,16 @@ from o2pl.contexts.json_scan import (
     scan_value,
     skip_value,
 )
+from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.rows import ActionSets, SparseRows
 
 
-def json_sets(texts: Sequence[bytes], mask: int, signed: bool) -> ActionSets | None:
+def json_sets(texts: Sequence[bytes], mask: int, signed: bool, played: Ints | None = None) -> ActionSets | None:
     """Of contexts with `_multi`; None where one of them is for the slow path.
 
-    Features of an action, then those that all share, then the products of both.
+    Features of an action, then those that all share, then the products of both. played: the place of one action of each
+    set, which then stands alone; None: all.
     """
     data = np.frombuffer(b"".join(texts) + b" ", np.uint8)
     ends = np.cumsum([0] + [len(text) for text in texts])
@@ -42,6 +44,11 @@ def json_sets(texts: Sequence[bytes], mask: int, signed: bool) -> ActionSets | N
     if not scan_sets(data, ends, hashes, values, shared, rows, sizes):
         return None
     offsets = np.cumsum(sizes)
+    if played is not None:
+        if not ((played >= 0) & (played < sizes[1:])).all():
+            raise InvalidInput("action: found a place beyond the actions of its context")
+        rows = rows[: 2 * int(offsets[-1])].reshape(-1, 2)[offsets[:-1] + played].reshape(-1)
+        offsets = np.arange(len(texts) + 1)
     total = int(offsets[-1])
     out_offsets = np.zeros(total + 1, np.int64)
     longest = _sizes(shared, rows, offsets, out_offsets)

@@ -134,13 +134,14 @@ def _log(application: Application, rows: Sequence[Any], contexts: Any, actions: 
 def _ranked(application: Application, rows: Sequence[Any]) -> tuple[ActionSets, Array]:
     """Each with the action that was played alone: the others have no part in the likelihood of its reward."""
     texts, actions = [bytes(row.context) for row in rows], np.array([row.action for row in rows], np.int64)
-    sets = json_sets(texts, (1 << application.settings.hash_bits) - 1, False)
+    sets = json_sets(texts, (1 << application.settings.hash_bits) - 1, False, actions)
     if sets is None:
-        sets = learner_for(application)._new_reader(None).rows([json.loads(text) for text in texts])
-    if not (actions < sets.sizes).all():
-        raise InvalidInput("action: found a place beyond the actions of the context")
-    played = sets.values[sets.offsets[:-1] + actions]
-    return ActionSets(played, np.arange(len(played) + 1)), np.zeros(len(played), np.int64)
+        whole = learner_for(application)._new_reader(None).rows([json.loads(text) for text in texts])
+        if not (actions < whole.sizes).all():
+            raise InvalidInput("action: found a place beyond the actions of its context")
+        played = whole.values[whole.offsets[:-1] + actions]
+        sets = ActionSets(played, np.arange(len(played) + 1))
+    return sets, np.zeros(len(actions), np.int64)
 
 
 def _fixed(application: Application, rows: Sequence[Any]) -> tuple[list[Any], list[int]]:
