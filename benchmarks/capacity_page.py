@@ -122,8 +122,8 @@ def _paper(found: Mapping[str, Any]) -> Iterator[str]:
     behind = half * training["o2pl"] / 1e6
     yield (
         f"Half of them decisions, half rewards, cores {_FULL:.0%} busy. Nothing here was run at that size.\n\n"
-        f"- **Servers**: {servers:.0f} cores, as many processes, behind one proxy.\n"
-        f"- **PostgreSQL**: {stored:.0f} cores, and a log device that takes {half * size['o2pl'] / 1e6:.0f} MB/s. One"
+        f"- **Servers**: {servers:.1f} cores, as many processes, behind one proxy.\n"
+        f"- **PostgreSQL**: {stored:.1f} cores, and a log device that takes {half * size['o2pl'] / 1e6:.0f} MB/s. One"
         " lock orders commits: beyond what one database commits, give applications databases of their own (a key"
         " belongs to one application, so a proxy can route by key).\n"
         f"- **Disk**: {daily / 1e12:.1f} TB a day. Partition `decisions`, `rewards` and `outcomes` by day, so that"
@@ -132,8 +132,8 @@ def _paper(found: Mapping[str, Any]) -> Iterator[str]:
         + (
             ", within one core: one trainer keeps up."
             if behind < _FULL
-            else ": more than one core. Learn from a share of the events, raise `modelExportFrequency`, or fit days of"
-            " Parquet with several workers and import the policy."
+            else ": more than one core should be asked for. Learn from a share of the events, raise"
+            " `modelExportFrequency`, or fit days of Parquet with several workers and import the policy."
         )
     )
     yield f"\n## {MONTH:.0e} events a month, on paper\n".replace("e+0", "e")

@@ -437,7 +437,7 @@ def test_the_page_of_capacity_says_what_follows_from_the_rows() -> None:
     }
     text = capacity_page.rendered({"about": about, **full})
     assert "| 2 | 1,500 | 2 (2–2) |" in text
-    assert "**Servers**: 2 cores" in text
+    assert "**Servers**: 1.7 cores" in text
     assert "0.9 TB a day" in text  # 5,000 events of 2,000 bytes, 86,400 times
     assert "0.2 CPU seconds for each second" in text  # 5,000 events at 50 s for 1e6
     assert "2.0 TB a month" in text
