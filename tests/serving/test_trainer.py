@@ -305,3 +305,25 @@ def test_events_that_are_kept_no_longer_are_deleted(store: Store, monkeypatch: p
     store.add([decision("old", decided_at=time.time() - 90_000), decision("new", decided_at=time.time())])
     Trainer(store).step()
     assert [row.event_id for row in store.decisions_after(1)] == ["new"]
+
+
+@pytest.mark.parametrize("store", ["postgresql"], indirect=True)
+def test_a_trainer_that_lost_its_lock_begins_anew(store: Store) -> None:
+    store.add_application("page", settings=Settings(model_export_frequency=timedelta(milliseconds=100)))
+    g, trainer, stop, said = np.random.default_rng(0), Trainer(store), threading.Event(), list[str]()
+    thread = threading.Thread(target=trainer.run, args=(stop, said.append))
+    thread.start()
+    try:
+        decide(store, visits(20, g), g, "a")
+        _wait(lambda: learned(store) == (20, 20))
+        with store.writing() as connection:
+            connection.exec_driver_sql(
+                "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid()"
+            )
+        _wait(lambda: len(said) == 2)
+        decide(store, visits(20, g), g, "b")
+        _wait(lambda: learned(store) == (40, 40))
+    finally:
+        stop.set()
+        thread.join(20)
+    assert said == ["this process trains"] * 2

@@ -243,6 +243,16 @@ class Trainer:
         known.application = application
         return known
 
+    def _elected(self, election: Election) -> bool:
+        """Whether this process trains. Once it has not, another may have: what is known here is not used any more."""
+        held = False
+        try:
+            held = election.held()
+        finally:
+            if not held:
+                self.training.clear()
+        return held
+
     def run(self, stop: threading.Event, said: Callable[[str], None] = _LOGGER.info) -> None:
         """Until `stop`: train while this process holds the lock, and wait for it otherwise."""
         election, waiting = Election(self.store), False
@@ -250,10 +260,9 @@ class Trainer:
         try:
             while not stop.is_set():
                 try:
-                    if election.held():
+                    if self._elected(election):
                         if waiting or not self.training:
                             said("this process trains")
-                            self.training.clear()
                         waiting = False
                         self.step()
                     elif not waiting:
