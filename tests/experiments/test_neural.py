@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 
-from o2pl.experiments import EXPERIMENTS
+from o2pl.experiments import EXPERIMENTS, neural
 from o2pl.experiments.experiment import Options
 from o2pl.experiments.neural import LEARNERS, NEURAL, table
 
@@ -25,5 +28,11 @@ def test_the_table_has_leads_over_the_default() -> None:
             made += [{**row, "round": at} for at in (1, 2)]
     lines = table(pa.Table.from_pylist(made))
     assert lines[2] == "| bandit | 0.600 |"
-    assert lines[3] == "| bandit-neural | 0.700 (+0.100 ± 0.000) |"
+    assert lines[3] == "| bandit-neural | 0.700 (+0.100 ± 0.000, 3 seeds) |"
     assert np.isclose(float(lines[4].split("|")[2].split()[0]), 0.4)
+
+
+def test_the_page_has_the_table_of_the_rows_that_were_recorded() -> None:
+    rows = json.loads(Path(neural.__file__).with_name("neural_rows.json").read_text())
+    page = (Path(__file__).parents[2] / "docs" / "neural.md").read_text()
+    assert "\n".join(table(pa.Table.from_pylist(rows))) in page

@@ -43,23 +43,23 @@ def run_unit(unit: Unit) -> Columns:
 
 
 def table(rows: Table) -> list[str]:
-    """Markdown: mean reward of each learner in each world, and its lead over the default, with 95 % intervals."""
+    """Markdown: mean reward of each learner in each world, and its lead over the default on the same seeds, ± 95 %."""
+    from scipy.stats import t
+
     values = final_values(rows, "mean_reward")
     worlds = list(dict.fromkeys(rows["world"].to_pylist()))
     lines = [f"| | {' | '.join(worlds)} |", "|" + "---|" * (len(worlds) + 1)]
-    for name in (name for name in LEARNERS if (worlds[0], name) in values):
-        cells_of = []
+    for name in LEARNERS:
+        said = []
         for world in worlds:
-            own, default = values[world, name], values[world, "bandit"]
-            lead = own - default[: len(own)]
-            half = _STUDENT.get(len(own), 2.0) * lead.std(ddof=1) / np.sqrt(len(own)) if len(own) > 1 else np.nan
-            said = "" if name == "bandit" else f" ({lead.mean():+.3f} ± {half:.3f})"
-            cells_of.append(f"{own.mean():.3f}{said}")
-        lines.append(f"| {name} | {' | '.join(cells_of)} |")
+            own, default = values.get((world, name), np.empty(0)), values[world, "bandit"]
+            lead, n = own - default[: len(own)], len(own)
+            half = t.ppf(0.975, n - 1) * lead.std(ddof=1) / np.sqrt(n) if n > 1 else np.nan
+            beside = f" ({lead.mean():+.3f} ± {half:.3f}, {n} seeds)" if name != "bandit" and n else ""
+            said.append(f"{own.mean():.3f}{beside}" if n else "")
+        lines.append(f"| {name} | {' | '.join(said)} |")
     return lines
 
-
-_STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78}  # 97.5 % points of Student's t, by the number of seeds
 
 NEURAL = Experiment(
     name="neural",
