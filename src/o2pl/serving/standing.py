@@ -14,6 +14,7 @@ The service's policy moves, so bounds are for the average over the decisions in 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -62,6 +63,11 @@ def pack(sums: Floats) -> bytes:
 
 def unpack(body: bytes) -> Floats:
     return np.frombuffer(body, "<f4").reshape(_SHAPE).astype(float)
+
+
+def total(bodies: Sequence[bytes]) -> Floats:
+    """The sum of what was packed."""
+    return np.asarray(np.frombuffer(b"".join(bodies), "<f4").reshape(-1, *_SHAPE).sum(axis=0, dtype=float))
 
 
 def intervals(sums: Floats, reward_range: tuple[float, float], delta: float = 0.05) -> dict[str, Interval]:

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 from sqlalchemy import Connection, Row, func, select
 
@@ -33,6 +34,9 @@ _NEWEST = 5  # versions of the model
 _AGES = (600, 3600, 6 * 3600, 86400, 7 * 86400)  # seconds
 _OF_MODEL = [models.c[name] for name in ("version", "created_at", "rows", "withdrawn")]
 _RECENT = 1_000  # decisions, of which an apprentice is judged by
+
+_numbers = msgspec.json.Decoder(list[float]).decode
+_counts = msgspec.json.Decoder(dict[str, int]).decode
 
 
 @dataclass(frozen=True)
@@ -112,10 +116,9 @@ def _rewards(
         if not here:
             continue
         count, reward = count + here, reward + earned
-        for row in parts:
-            sums += standing.unpack(row.standing)
-            for name in standing.OTHERS:
-                weighted[name] += json.loads(getattr(row, name))
+        sums += standing.total([row.standing for row in parts])
+        for name in standing.OTHERS:
+            weighted[name] = weighted[name] + _weights(parts, name)
         found = standing.intervals(sums, reward_range, DELTA)
         means = {"service": reward / count, **_means(weighted)}
         latest = {
@@ -130,6 +133,11 @@ def _rewards(
         if name.startswith("gain")
     }
     return points, {"rows": count, "reward": latest.get("service"), "gains": gains}
+
+
+def _weights(rows: Sequence[Row[Any]], name: str) -> Floats:
+    """Σ w, Σ w r, Σ w², Σ w² r² of another policy, [4]."""
+    return np.asarray(np.sum([_numbers(getattr(row, name)) for row in rows], axis=0))
 
 
 def _means(weighted: dict[str, Floats]) -> dict[str, float]:
@@ -166,7 +174,7 @@ def _actions(rows: Sequence[Row[Any]]) -> dict[str, Any]:
     late: Counter[str] = Counter()
     turn = rows[-1].minute - (rows[-1].minute - rows[0].minute) // 5 if rows else 0
     for row in rows:
-        here = json.loads(row.actions)
+        here = _counts(row.actions)
         counts.update(here)
         if row.minute >= turn:
             late.update(here)
@@ -184,7 +192,7 @@ def _overlap(rows: Sequence[Row[Any]], width: int) -> dict[str, Any]:
     for name in standing.OTHERS:
         total, points, n = np.zeros(4), [], 0
         for start, parts in _bins(rows, width).items():
-            here = np.sum([json.loads(getattr(row, name)) for row in parts], axis=0)
+            here = _weights(parts, name)
             count = sum(row.outcomes for row in parts)
             total, n = total + here, n + count
             if here[2] > 0:
