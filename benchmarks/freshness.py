@@ -23,7 +23,7 @@ from sqlalchemy import select
 
 from benchmarks.measure import Row, of_pairs
 from benchmarks.serving import bodies
-from o2pl.learners import load
+from o2pl import load
 from o2pl.serving.entries import DecisionRow, RewardRow
 from o2pl.serving.learning import warm_up_training
 from o2pl.serving.schema import decisions, models, outcomes

@@ -16,20 +16,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.internals import (
+    LINEAR,
+    BadRows,
+    BlockPasses,
+    Log,
+    Outcome,
+    Problem,
+    RayPasses,
+    Softmax,
+    begin,
+    connected,
+    copy_log,
+    find_value,
+    scan,
+)
 from benchmarks.measure import Row, of_pairs, rates
 from benchmarks.peers import Child
 from o2pl import Bandit, load
-from o2pl.cluster import connected
 from o2pl.extras import missing
-from o2pl.fitting.passes import BlockPasses
-from o2pl.fitting.streaming import begin, copy_log, scan
-from o2pl.formats.bad import BadRows
 from o2pl.interactions import Interactions
-from o2pl.kernels.registry import Problem, find_value
-from o2pl.learners.member import LINEAR
-from o2pl.log import Log
-from o2pl.objectives.outcome import Outcome
-from o2pl.policies import Softmax
 from o2pl.protocols import Array, Floats
 
 WIDTH, ACTIONS, FRESH = 20, 5, 20_000
@@ -175,7 +181,6 @@ def on_ray(rows: int = 2 * 10**6, repeats: int = 5) -> Row:
     """Rows a second of one evaluation by two workers of a local Ray, beside one."""
     if missing("ray"):
         raise ModuleNotFoundError("ray is not installed")
-    from o2pl.fitting.ray_passes import RayPasses
 
     with _mapped(rows) as (log, _), connected(workers=3) as cluster:  # three workers in all, never at work together
         problem, params = _problem(log.columns)

@@ -170,7 +170,7 @@ def test_files_that_are_not_ours_or_not_whole(tmp_path: Path) -> None:
     for change, message in (
         ({"version": 999}, "found file version 999; this is o2pl"),
         ({"format": "other"}, "found format 'other'"),
-        ({"class": "Other"}, "found a 'Other'"),
+        ({"class": "NoSuchLearner"}, "found a 'NoSuchLearner'"),
     ):
         with zipfile.ZipFile(path, "w") as archive:
             header = {"format": "o2pl", "version": 2, "class": "O2PL", "params": {}} | change

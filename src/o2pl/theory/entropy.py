@@ -22,6 +22,10 @@ ENTROPY_EXPONENTS: dict[str, float] = {
     "ActionWise": 0.0,
     "Gaussian": 0.0,
     "Truncated": 0.0,
+    "Neural": 0.0,  # networks whose size is fixed are Lipschitz in bounded weights
+    "NeuralSets": 0.0,
+    "NeuralGaussian": 0.0,
+    "JaxPolicy": 0.0,  # where its function is
 }
 
 
