@@ -37,8 +37,8 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_show_locals=False,  # they may hold keys
-    help="Online pessimistic policy learning for contextual bandits: run experiments, see how learners compare.",
-    epilog="Start with `o2pl demo`, then `o2pl list` and `o2pl run wheel`.",
+    help="Contextual bandits: learn from logs, evaluate policies, serve decisions, run the paper's experiments.",
+    epilog="With a log: `o2pl describe LOG`. To serve decisions: `o2pl serve`. To see learners compared: `o2pl demo`.",
 )
 
 
@@ -318,10 +318,10 @@ def evaluate_policy(
     with _said_plainly():
         ends = None if rewards is None else command.reward_range(rewards)
         if streamed.is_streamed(log, out_of_core, memory, engine, workers, address):
-            if at_any_time or segments is not None or propensities != "auto":
+            if at_any_time or segments is not None or rows_per_day is not None or propensities != "auto":
                 raise InvalidInput(
-                    "at_any_time: found it, or segments or propensities, with a log larger than memory,"
-                    " expected them with --in-memory"
+                    "--at-any-time, --segments, --rows-per-day or --propensities: found one with a log larger than"
+                    " memory, expected --in-memory beside it"
                 )
             large = streamed.evaluate_streamed(log, policy, baseline, ends, delta, skip_bad, engine, workers, address)
             command.show(large, figure, Console())

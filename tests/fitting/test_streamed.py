@@ -110,3 +110,10 @@ def test_other_formats_are_sent_to_convert(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text("x,action,reward,propensity\n1,0,1,1\n")
     _, said = run("fit", tmp_path / "log.csv", "--out", tmp_path / "m.o2pl", "--out-of-core", status=2)
     assert "o2pl convert LOG log.parquet" in " ".join(said.split())
+
+
+@pytest.mark.parametrize("option", ["--at-any-time", "--segments=a", "--rows-per-day=10", "--propensities=estimated"])
+def test_what_needs_a_log_in_memory_is_refused(option: str, tmp_path: Path) -> None:
+    log = write_parquet(tmp_path / "log", 50)
+    _, said = run("evaluate", log, "--policy", "uniform", "--rewards", "0,1", "--out-of-core", option, status=2)
+    assert "with a log larger than memory, expected --in-memory" in said

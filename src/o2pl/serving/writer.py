@@ -19,9 +19,8 @@ from o2pl.serving.entries import Answer, Entry, check_entry
 from o2pl.serving.store import Store
 
 _MOST = 512  # entries of one transaction
-_GATHER = (
-    0.002  # seconds to wait for more where several callers are at work: fewer commits, each of which costs the same
-)
+# Seconds to wait for more entries where several callers are at work: fewer commits, each of which costs the same.
+_GATHER = 0.002
 
 
 class _Waiting(NamedTuple):
