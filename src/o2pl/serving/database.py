@@ -20,9 +20,10 @@ from o2pl.extras import extra
 DEFAULT = "o2pl.sqlite"
 _VARIABLE = "O2PL_DATABASE"
 _IDLE = 1.0  # seconds
-_PATIENCE = 5.0  # seconds that a connection waits for another writer, or for a free place in the pool
+_PATIENCE = 5.0  # seconds that a connection waits for the database, or for a free place in the pool
+_TURN = 20.0  # seconds for another writer to finish: SQLite has no queue, and on a slow disk some wait long
 _PRAGMAS = (
-    f"busy_timeout={int(_PATIENCE * 1000)}",
+    f"busy_timeout={int(_TURN * 1000)}",
     "journal_mode=WAL",
     "synchronous=FULL",  # what is committed is on disk
     "wal_autocheckpoint=16384",  # pages: where no `Checkpoints` runs, or it falls behind
