@@ -42,10 +42,10 @@ def tuning_rows(rewards: dict[str, list[float]], sets: dict[str, str] | None = N
 def test_freezing_takes_the_best_mean_and_the_first_of_equals():
     greedy = [0.5, 0.6, 0.75, 0.75, 0.3, 0.2, 0.1, 0.0]
     ridge = [0.1] * 7 + [0.2]
-    frozen = freeze(tuning_rows({"vw-greedy": greedy, "ridge-greedy": ridge}), "2026-01-31")
-    assert set(frozen) == {"vw-greedy", "ridge-greedy"}
-    entry = frozen["vw-greedy"]
-    assert entry["settings"] == ENTRANTS["vw-greedy"].candidates[2]
+    frozen = freeze(tuning_rows({"logistic-greedy": greedy, "ridge-greedy": ridge}), "2026-01-31")
+    assert set(frozen) == {"logistic-greedy", "ridge-greedy"}
+    entry = frozen["logistic-greedy"]
+    assert entry["settings"] == ENTRANTS["logistic-greedy"].candidates[2]
     assert entry["mean_reward"] == pytest.approx(0.75)
     assert [each["mean_reward"] for each in entry["candidates"]] == pytest.approx(greedy)
     assert (entry["tried"], entry["sets"], entry["seeds"], entry["rounds"]) == (8, 2, [1000, 1001], 500)
@@ -55,11 +55,11 @@ def test_freezing_takes_the_best_mean_and_the_first_of_equals():
 
 def test_freezing_refuses_rows_that_do_not_compare():
     with pytest.raises(InvalidInput, match="expected all 8 settings on the same sets and seeds"):
-        freeze(tuning_rows({"vw-greedy": [0.5] * 7}), "today")
-    rows = tuning_rows({"vw-greedy": [0.5] * 8})
-    with pytest.raises(InvalidInput, match="vw-greedy: found runs"):
+        freeze(tuning_rows({"logistic-greedy": [0.5] * 7}), "today")
+    rows = tuning_rows({"logistic-greedy": [0.5] * 8})
+    with pytest.raises(InvalidInput, match="logistic-greedy: found runs"):
         freeze(rows.slice(1), "today")
-    opened = tuning_rows({"vw-greedy": [0.5] * 8}, {"7_seven": "tuning", "3_three": "confirmation"})
+    opened = tuning_rows({"logistic-greedy": [0.5] * 8}, {"7_seven": "tuning", "3_three": "confirmation"})
     with pytest.raises(InvalidInput, match="confirmation half \\(3_three\\)"):
         freeze(opened, "today")
 

@@ -6,8 +6,11 @@ from typing import Any
 
 from o2pl import O2PL
 from o2pl.experiments.bakeoff_learners import (
+    BOOK_ARMS,
+    DEFAULT_ARMS,
     ENTRANTS,
     FROZEN,
+    NOT_TUNED,
     TRIED,
     candidate_learners,
     frozen_learners,
@@ -19,7 +22,9 @@ from o2pl.storage import decode
 
 
 def test_everyone_who_is_tuned_has_as_many_settings():
-    assert {len(entrant.candidates) for entrant in ENTRANTS.values()} == {0, TRIED, TRIED + 4}
+    tried = {name: len(entrant.candidates) for name, entrant in ENTRANTS.items()}
+    assert {number for name, number in tried.items() if not name.startswith("vw-")} == {0, TRIED, TRIED + 4}
+    assert all(number >= TRIED for name, number in tried.items() if name.startswith("vw-") and "published" not in name)
     params = [json.dumps([each.description["family"], each.description["params"]]) for each in candidate_learners()]
     assert len(set(params)) == len(params)
     assert {each.description["name"] for each in frozen_learners()} == set(ENTRANTS)
@@ -43,6 +48,28 @@ def test_the_default_constructor_is_what_takes_part_and_what_was_frozen():
     frozen = {name: decode(value) for name, value in read_frozen()["o2pl"]["settings"].items()}
     assert default["control"] == "auto"  # CONTROL for the worlds of the bake-off, which have fixed actions
     assert O2PL(**frozen).get_params() == default | {"control": CONTROL}
+
+
+def test_vw_is_tuned_over_its_cost_estimates_where_it_has_more_than_one():
+    kinds = ("--cb_type ips", "--cb_type dr")
+    for name, entrant in ENTRANTS.items():
+        if name.startswith("vw-") and "published" not in name:
+            options = {str(given.get("options", "")) for given in entrant.candidates}
+            others = {kind for kind in kinds if any(kind in each for each in options)}
+            assert others == (set() if "regcb" in name else set(kinds)), name
+            assert any("--cb_type" not in each for each in options)  # VW's own: mtr
+
+
+def test_arms_of_pessimism_are_their_learner_but_for_penalty_and_clip():
+    params = {each.description["name"]: each.description["params"] for each in frozen_learners()}
+    for arms in (DEFAULT_ARMS, BOOK_ARMS):
+        own = params[arms.learner]
+        assert (decode(own["penalty"]), decode(own["clip"])) == (arms.penalty, arms.clip)
+        for name, given in arms.settings().items():
+            other = {key: decode(value) for key, value in params[name].items()}
+            assert other == {key: decode(value) for key, value in own.items()} | dict(given)
+    assert set(BOOK_ARMS.settings()) < NOT_TUNED  # on all sets
+    assert not set(DEFAULT_ARMS.settings()) & NOT_TUNED  # where the recipe was not tuned
 
 
 def test_the_published_protocol_is_vw_off_the_shelf():

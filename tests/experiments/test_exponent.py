@@ -90,9 +90,9 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 def test_a_tiny_run_has_claims_figures_and_a_table(rows: Any) -> None:
     claims = EXPONENT.claims(rows)
-    assert len({claim.id for claim in claims}) == len(claims) == 4 * len(module.PENALTY_SCALES)
+    assert len({claim.id for claim in claims}) == len(claims) == 4 * len(module.PENALTY_SCALES) + 4 + 6
     assert all(np.isfinite(claim.measured.value) for claim in claims)
-    assert set(EXPONENT.figures(rows)) == {"exponent"}
+    assert set(EXPONENT.figures(rows)) == {"exponent", "pessimism"}
     assert len(EXPONENT.table(rows)) == len(module.NUS)
     regret = np.asarray(rows["regret"])
     assert (regret >= 0).all()
@@ -115,6 +115,17 @@ def test_verdicts_follow_the_rows(rows: Any) -> None:
     assert flat["regression"] == "does not hold"
     wrong = with_exponents({nu: 0.5 - module.theory(nu) for nu in module.NUS})
     assert {wrong["monotone"], wrong["correlation"], wrong["regression"]} == {"does not hold"}
+
+
+def test_penalty_and_clip_are_judged_on_their_own(rows: Any) -> None:
+    """The clip is above every weight here, so it changes no decision; the penalty's worth follows the rows."""
+    found = {claim.id.removeprefix("exponent/algorithm-"): claim for claim in EXPONENT.claims(rows)}
+    assert (found["clip"].measured.low, found["clip"].measured.high) == (1.0, 1.0)
+    assert found["clip"].verdict == "our own question: no"
+    regrets = module.final_regrets(rows)
+    assert regrets[module.WITHOUT].shape == (5, len(module.NUS))
+    ratios = (regrets[module.WITHOUT].mean(axis=0) / regrets["literal"].mean(axis=0)).tolist()
+    assert found["penalty-1"].measured.value == pytest.approx(np.prod(ratios) ** (1 / len(module.NUS)))
 
 
 def test_slopes_of_resamples_are_those_that_are_fitted(rows: Any) -> None:

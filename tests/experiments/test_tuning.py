@@ -11,7 +11,7 @@ import pytest
 
 from o2pl.environments import LOGGED_TASKS
 from o2pl.evaluation.loop import play, regret
-from o2pl.experiments import offline, tuning, wheel
+from o2pl.experiments import offline, tuning, wheel, wheel_learners
 from o2pl.experiments.overlap import FLOORS
 from o2pl.experiments.tuning import (
     FINALISTS,
@@ -68,7 +68,7 @@ def test_every_method_has_the_same_number_of_settings_and_no_reported_seed(name:
 
 
 def test_the_settings_in_use_have_a_value_for_each_dial():
-    for settings in wheel.TUNED.values():
+    for settings in wheel_learners.TUNED.values():
         assert {name: len(values) for name, values in settings.items()} == {
             name: len(dials) for name, dials in tuning.WHEEL_DIALS.items()
         }
@@ -141,7 +141,7 @@ def test_a_choice_that_is_no_number_is_tried_whole():
 
 
 def test_scores_are_those_of_the_studies():
-    make = wheel.LEARNERS["lints"]
+    make = wheel_learners.LEARNERS["lints"]
     chance, choice = np.random.SeedSequence(3).spawn(2)
     rounds: Any = wheel.WHEELS[wheel.PAPER_WHEEL].sample(80, np.random.default_rng(chance))
     learner = make(5, int(choice.generate_state(1, np.uint64)[0]), wheel.WHEELS[wheel.PAPER_WHEEL].reward_range)

@@ -1,8 +1,9 @@
 """Who takes part in the bake-off: learners as data, the settings each is tuned over, and the settings that were frozen.
 
 Every learner that is tuned has `TRIED` candidate settings, and four more where the best of those lay at the edge of its
-grid; what the paper fixes is not tuned. `bakeoff_freeze` puts the best of them into bakeoff_settings.json, and the
-bake-off takes them from there.
+grid; VW's learners have up to eight more, with the other cost estimates (`--cb_type`) that VW lets them have. What the
+paper fixes is not tuned. `bakeoff_freeze` puts the best of them into bakeoff_settings.json, and the bake-off takes them
+from there.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from o2pl.experiments.description import OF_THE_RUN, Description, decoded, described, needed_extra
+from o2pl.experiments.pessimism import Arms
 from o2pl.features import Chain, Quadratic, Standardise
 from o2pl.learners import O2PL, Geometric, Replay
 from o2pl.learners.member import QUADRATIC
@@ -69,11 +71,47 @@ O2PL_CANDIDATES: tuple[Given, ...] = (
 )
 PRODUCTS = Chain((Standardise(), Quadratic()))  # VW brings the constant
 PUBLISHED: Given = {"features": RAW, "constant": False}  # raw features, `a,ax`, nothing tuned
+# Pessimism on its own: what takes part as "o2pl" and "o2pl-book", with other penalties, with and without the clip.
+BOOK = partial(O2PL.paper, schedule=Geometric())  # b = 0, λ = 1, the theory's schedules
+DEFAULT_ARMS = Arms("o2pl", "O2PL", penalty=0.1)
+BOOK_ARMS = Arms("o2pl-book", "O2PL by the book", penalty=1.0)
 
 
-def _vw(algorithm: str, *candidates: Given) -> Entrant:
+def _other_costs(rates: Sequence[float] = FEW_RATES, options: str = "") -> tuple[Given, ...]:
+    """VW's estimates of costs beside its default, mtr. RegCB has no other than that."""
+    return grid(learning_rate=rates, options=[f"{options} --cb_type {kind}".strip() for kind in ("ips", "dr")])
+
+
+VW_CANDIDATES: dict[str, tuple[Given, ...]] = {
+    "greedy": grid(learning_rate=RATES) + _other_costs(),
+    "cover": (
+        grid(learning_rate=FEW_RATES, options=("", "--psi 0.1"))
+        + grid(learning_rate=(0.05, 0.1), options=("--psi 0.1", "--psi 0.01"))
+        + _other_costs((0.05, 0.1, 0.2, 0.5), "--psi 0.1")
+    ),
+    "bag": grid(learning_rate=RATES) + _other_costs(),
+    "regcb": (
+        grid(learning_rate=FEW_RATES, options=("", "--mellowness 0.01"))
+        + grid(learning_rate=(0.05, 0.1), options=("--mellowness 0.01", "--mellowness 0.001"))
+    ),
+}
+# With products, of the options that are no numbers only those that did best without.
+VW_PRODUCT_CANDIDATES: dict[str, tuple[Given, ...]] = {
+    "greedy": VW_CANDIDATES["greedy"],
+    "cover": grid(learning_rate=(0.1, *FEW_RATES), options=("--psi 0.1",)) + _other_costs((0.1, 0.2, 0.5), "--psi 0.1"),
+    "bag": grid(learning_rate=(*FEW_RATES, 4.0)) + _other_costs((0.2, 0.5, 1.0)),
+    "regcb": grid(learning_rate=FEW_RATES, options=("--mellowness 0.01", "--mellowness 0.001")),
+}
+
+
+def _vw(algorithm: str) -> Entrant:
     """By the fair protocol: running standardisation, VW's constant, costs {0, 1}."""
-    return Entrant(VowpalWabbit, "fair", {"algorithm": algorithm}, candidates)
+    return Entrant(VowpalWabbit, "fair", {"algorithm": algorithm}, VW_CANDIDATES[algorithm])
+
+
+def _vw_products(algorithm: str) -> Entrant:
+    fixed = {"algorithm": algorithm, "features": PRODUCTS}
+    return Entrant(VowpalWabbit, "fair", fixed, VW_PRODUCT_CANDIDATES[algorithm])
 
 
 def _published(algorithm: str) -> Entrant:
@@ -93,22 +131,9 @@ ENTRANTS: dict[str, Entrant] = {
         {},
         grid(penalty=(0.1, 0.0), schedule=[Replay(step_size=size) for size in (0.005, 0.02, 0.05, 0.1)]),
     ),
-    "o2pl-book": Entrant(partial(O2PL.paper, schedule=Geometric()), "both"),  # b = 0, λ = 1, the theory's schedules
-    "vw-greedy": _vw("greedy", *grid(learning_rate=RATES)),
-    "vw-cover": _vw(
-        "cover",
-        *grid(learning_rate=FEW_RATES, options=("", "--psi 0.1")),
-        *grid(learning_rate=(0.05, 0.1), options=("--psi 0.1", "--psi 0.01")),
-    ),
-    "vw-bag": _vw("bag", *grid(learning_rate=RATES)),
-    "vw-regcb": _vw(
-        "regcb",
-        *grid(learning_rate=FEW_RATES, options=("", "--mellowness 0.01")),
-        *grid(learning_rate=(0.05, 0.1), options=("--mellowness 0.01", "--mellowness 0.001")),
-    ),
-    "vw-greedy-quadratic": Entrant(
-        VowpalWabbit, "fair", {"algorithm": "greedy", "features": PRODUCTS}, grid(learning_rate=RATES)
-    ),
+    "o2pl-book": Entrant(BOOK, "both"),
+    **{f"vw-{algorithm}": _vw(algorithm) for algorithm in VW_CANDIDATES},
+    **{f"vw-{algorithm}-quadratic": _vw_products(algorithm) for algorithm in VW_PRODUCT_CANDIDATES},
     "vw-greedy-published": _published("greedy"),
     "vw-cover-published": _published("cover"),
     "vw-bag-published": _published("bag"),
@@ -130,6 +155,8 @@ ENTRANTS: dict[str, Entrant] = {
         grid(scale=(0.02, 0.05, 0.1, 0.2), ridge=(1.0, 10.0)) + grid(scale=(0.005, 0.01), ridge=(0.3, 1.0)),
     ),
     "uniform": Entrant(Uniform, "both"),
+    **{name: Entrant(O2PL, "fair", given) for name, given in DEFAULT_ARMS.settings().items()},
+    **{name: Entrant(BOOK, "both", given) for name, given in BOOK_ARMS.settings().items()},
 }
 
 

@@ -22,7 +22,7 @@ from o2pl.experiments.bakeoff_learners import (
     grid,
     participants_of,
 )
-from o2pl.experiments.wheel import FEATURES, TUNED
+from o2pl.experiments.wheel_learners import FEATURES, TUNED
 from o2pl.learners import O2PL, Bandit
 from o2pl.learners.member import QUADRATIC
 from o2pl.learners.rivals.bootstrap import BootstrapEnsemble

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from o2pl.experiments.bakeoff_scores import LABELS as BAKEOFF_LABELS
 from o2pl.experiments.bakeoff_statistics import wilcoxon_p
-from o2pl.experiments.bakeoff_study import LABELS as BAKEOFF_LABELS
 from o2pl.experiments.intervals import Estimate, binomial, least, mean, of_means, ratio
 from o2pl.experiments.structures import STRUCTURES
 from o2pl.experiments.structures_figures import drift_figure, shares_figure

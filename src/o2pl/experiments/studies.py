@@ -15,6 +15,7 @@ from o2pl.experiments.prices import PRICES
 from o2pl.experiments.safe_improvement_study import SAFE_IMPROVEMENT
 from o2pl.experiments.schedules import COSTS_STUDY, SCHEDULES_STUDY
 from o2pl.experiments.scrm_table_study import SCRM_TABLE
+from o2pl.experiments.starts import STARTS_STUDY
 from o2pl.experiments.structures_study import STRUCTURES_STUDY
 from o2pl.experiments.study import Study
 from o2pl.experiments.theory_study import THEORY
@@ -25,6 +26,7 @@ STUDIES: tuple[Study, ...] = (
     BAKEOFF_STUDY,
     WHEEL_STUDY,
     EXPONENT,
+    STARTS_STUDY,
     OVERLAP,
     OFFLINE_SYNTHETIC,
     OFFLINE_MULTICLASS,

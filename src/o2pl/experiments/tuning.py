@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from o2pl.environments import LOGGED_TASKS
-from o2pl.experiments import offline, wheel
+from o2pl.experiments import offline, wheel, wheel_learners
 from o2pl.experiments.comparison import compare, crossed
 from o2pl.experiments.experiment import Unit
 from o2pl.experiments.offline_multiclass import SETS
@@ -188,9 +188,20 @@ def offline_score(tasks: Mapping[str, Any], make: Any, seed: int, rounds: int = 
 
 def _on_wheel(features: str) -> Tuning:
     methods = {
-        name: TunedMethod(dials, partial(wheel.METHODS[name], wheel.FEATURES[features]))
+        name: TunedMethod(dials, partial(wheel_learners.METHODS[name], wheel_learners.FEATURES[features]))
         for name, dials in WHEEL_DIALS.items()
     }
+    return Tuning(methods, wheel_score, range(2000, 2002), range(2002, 2006))
+
+
+def _with_head_starts(features: str) -> Tuning:
+    """The rivals with O2PL's uniform rounds and optimism: its own first two dials, and their width."""
+    level, warm_start, _ = WHEEL_DIALS["o2pl"]
+    methods = {}
+    for name in wheel_learners.HEAD_STARTS[features]:
+        tuned = wheel_learners.TUNED[features][name][0]
+        width = Dial("width", (tuned / 10, tuned, 10 * tuned), _steps(3, 1))
+        methods[name] = TunedMethod((level, warm_start, width), wheel_learners.head_start(name, features))
     return Tuning(methods, wheel_score, range(2000, 2002), range(2002, 2006))
 
 
@@ -200,7 +211,8 @@ def _on_logs(tasks: Mapping[str, Any]) -> Tuning:
 
 
 TUNINGS: dict[str, Tuning] = {
-    **{f"wheel-{features}": _on_wheel(features) for features in wheel.FEATURES},
+    **{f"wheel-{features}": _on_wheel(features) for features in wheel_learners.FEATURES},
+    **{f"wheel-{features}-head-start": _with_head_starts(features) for features in wheel_learners.HEAD_STARTS},
     "offline-synthetic": _on_logs(
         {name: LOGGED_TASKS[name] for name in TASKS} | {world(floor): log_of(floor) for floor in TUNING_FLOORS}
     ),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,18 +10,15 @@ import numpy as np
 from o2pl.drawing import new_figure, tidy
 from o2pl.environments import Wheel
 from o2pl.errors import InvalidInput
-from o2pl.experiments.comparison import COLUMNS, compare, crossed, o2pl, world_of
+from o2pl.experiments.comparison import COLUMNS, compare, crossed, world_of
 from o2pl.experiments.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.experiments.figures import STYLES, curves
 from o2pl.experiments.intervals import Estimate, least_ratio, of_means
+from o2pl.experiments.pessimism import figure_of_arms, times_less
 from o2pl.experiments.study import BarSource, Claim, Study, Whose, above, at_least
 from o2pl.experiments.summary import final_values, mean_and_error
-from o2pl.features import Chain, Fourier, Intercept, Quadratic, Standardise
-from o2pl.learners import O2PL, Geometric, Member, Replay
-from o2pl.learners.rivals import PLAIN, RIVALS, UNIT, MakeLearner, Range
-from o2pl.learners.rivals.linear import LinTS, LinUCB
-from o2pl.protocols import FeatureMap, Floats, Learner, State
-from o2pl.storage import storable
+from o2pl.experiments.wheel_learners import ARMS, BEST, BOOK, HEAD_STARTS, LEARNERS, PRINTED, TUNED, name_of
+from o2pl.protocols import Floats
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,89 +28,7 @@ WHEELS = {f"delta-{delta:g}": Wheel(delta=delta) for delta in (0.5, 0.7, 0.9, 0.
 PAPER_WHEEL = "delta-0.95"  # the paper's; the others are there for whoever asks for them
 
 
-@storable
-@dataclass(frozen=True)
-class Radial:
-    """(x₁, x₂) -> x₁, x₂, x₁x₂, |x|, |x|²: enough to tell the rim from the rest, and its quadrants."""
-
-    def width(self, n_inputs: int, state: State | None = None) -> int:
-        if n_inputs != 2:
-            raise InvalidInput(f"Radial: found {n_inputs} inputs, expected 2")
-        return 5
-
-    def init(self, n_inputs: int) -> State:
-        return {}
-
-    def observe(self, state: State, rows: Floats) -> State:
-        return state
-
-    def transform(self, state: State, rows: Floats) -> Floats:
-        first, second = rows[:, 0], rows[:, 1]
-        radius = np.hypot(first, second)
-        return np.stack([first, second, first * second, radius, radius**2], axis=1)
-
-
-FEATURES: dict[str, FeatureMap] = {
-    "no-intercept": PLAIN,
-    "linear": Chain((Standardise(), Intercept())),
-    "quadratic": Chain((Standardise(), Quadratic(), Intercept())),
-    "radial": Chain((Radial(), Standardise(), Intercept())),
-    "fourier": Chain((Standardise(), Fourier(n_features=50), Intercept())),
-}
-
-
-def _o2pl(features: FeatureMap, level: float, warm_start: float, sharpness: float) -> MakeLearner[Learner]:
-    schedule = Geometric(warm_start=round(warm_start))
-    return o2pl(policy=Member(features), schedule=schedule, baseline=-level, sharpness=sharpness)
-
-
-def _linucb(features: FeatureMap, alpha: float, ridge: float) -> MakeLearner[Learner]:
-    def make(n_actions: int, seed: int | None, reward_range: Range = UNIT) -> LinUCB:
-        return LinUCB(n_actions, alpha=alpha, ridge=ridge, features=features, random_state=seed)
-
-    return make
-
-
-def _lints(features: FeatureMap, scale: float, ridge: float) -> MakeLearner[Learner]:
-    def make(n_actions: int, seed: int | None, reward_range: Range = UNIT) -> LinTS:
-        return LinTS(n_actions, scale=scale, ridge=ridge, features=features, random_state=seed)
-
-    return make
-
-
-METHODS: dict[str, Callable[..., MakeLearner[Learner]]] = {"o2pl": _o2pl, "linucb": _linucb, "lints": _lints}
-# (level, warm start, sharpness), (α, ridge), (v, ridge): chosen by `tuning`, which says among which.
-TUNED: dict[str, dict[str, tuple[float, ...]]] = {
-    "no-intercept": {"o2pl": (0.529, 30, 54.0), "linucb": (36.7, 0.3), "lints": (6.67, 1.11)},
-    "linear": {"o2pl": (0.9, 60, 54.0), "linucb": (20.0, 3.33), "lints": (4.5, 0.0333)},
-    "quadratic": {"o2pl": (0.9, 120, 30.0), "linucb": (3.0, 0.1), "lints": (4.5, 0.1)},
-    "radial": {"o2pl": (1.0, 120, 5.4), "linucb": (300.0, 0.1), "lints": (10.0, 10.0)},
-    "fourier": {"o2pl": (0.3, 120, 5.4), "linucb": (1.33, 3.0), "lints": (1.01, 0.3)},
-}
-PRINTED, BOOK = "paper-replay-printed", "paper-book"
-BEST = "quadratic"  # O2PL's lowest mean when tuning
-
-
-def _name(method: str, features: str) -> str:
-    return method if features == "linear" else f"{method}-{features}"
-
-
-LEARNERS: dict[str, MakeLearner[Learner]] = {
-    **{
-        _name(method, features): make(FEATURES[features], *TUNED[features][method])
-        for features in FEATURES
-        for method, make in METHODS.items()
-    },
-    "linucb-textbook": _linucb(PLAIN, 1.0, 1.0),  # the paper does not say its widths: α = v = 1, nothing tuned
-    "lints-textbook": _lints(PLAIN, 1.0, 1.0),
-    "linucb-untuned": _linucb(FEATURES["linear"], 1.0, 1.0),  # with the intercept that O2PL's default has
-    "lints-untuned": _lints(FEATURES["linear"], 1.0, 1.0),
-    "o2pl-default": o2pl(),
-    PRINTED: o2pl(O2PL.paper_replay),  # the paper's benchmark variant, nothing added
-    BOOK: o2pl(O2PL.paper, schedule=Geometric()),  # Algorithm 1: b = 0, λ = 1, the theory's schedules
-    "paper-replay": o2pl(O2PL.paper_replay, schedule=Replay(warm_start=200)),  # with fewer it may never see the rim
-    "uniform": RIVALS["uniform"],
-}
+REGRET = times_less("regret", "seeds", negligible=0.1)
 _LEVELS, _WARM_STARTS, _ = zip(*(settings["o2pl"] for settings in TUNED.values()), strict=True)
 CONDITIONS = (
     f"an optimistic baseline (b from {-max(_LEVELS):g} to {-min(_LEVELS):g} for losses in [-1, 0]) and "
@@ -139,7 +53,8 @@ def finals(rows: Table) -> dict[str, Floats]:
     found = {
         learner: values for (world, learner), values in final_values(rows, "regret").items() if world == PAPER_WHEEL
     }
-    if missing := sorted(set(LEARNERS) - set(found)):
+    asked = set(LEARNERS) - {name for arms in ARMS.values() for name in arms.settings()}
+    if missing := sorted(asked - set(found)):
         raise InvalidInput(f"rows: found none of {missing} in {PAPER_WHEEL}, expected all learners")
     return found
 
@@ -153,8 +68,8 @@ def times_lower(regrets: Mapping[str, Floats], learner: str, rivals: Sequence[st
 def claims(rows: Table) -> Sequence[Claim]:
     regrets = finals(rows)
 
-    def pair(features: str) -> list[str]:
-        return [_name("linucb", features), _name("lints", features)]
+    def pair(features: str, ending: str = "") -> list[str]:
+        return [f"{name_of(method, features)}{ending}" for method in ("linucb", "lints")]
 
     def of_paper(key: str, statement: str, learner: str, rivals: Sequence[str], source: BarSource = "ours") -> Claim:
         ours = learner not in (PRINTED, BOOK)
@@ -169,9 +84,10 @@ def claims(rows: Table) -> Sequence[Claim]:
         return Claim(f"wheel/{key}", statement, measured, above(bar), "own", conditions=conditions)
 
     everyone = [each for features in TUNED for each in pair(features)]
+    everyone += [each for features in HEAD_STARTS for each in pair(features, "-head-start")]
     textbook = ["linucb-textbook", "lints-textbook"]
     theirs = np.column_stack([regrets[name] for name in everyone])
-    ours = np.column_stack([regrets[_name("o2pl", features)] for features in TUNED])
+    ours = np.column_stack([regrets[name_of("o2pl", features)] for features in TUNED])
 
     def worst_over_worst(means: Floats) -> Floats:
         return np.asarray(means[:, : len(everyone)].max(axis=1) / means[:, len(everyone) :].max(axis=1))
@@ -209,14 +125,35 @@ def claims(rows: Table) -> Sequence[Claim]:
             own(
                 f"same-{features}",
                 f"O2PL has less regret than tuned LinUCB and LinTS, all on the same features ({features}).",
-                times_lower(regrets, _name("o2pl", features), pair(features)),
+                times_lower(regrets, name_of("o2pl", features), pair(features)),
             )
             for features in TUNED
+        ),
+        *(
+            own(
+                f"head-start-{features}",
+                "O2PL has less regret than LinUCB and LinTS with as much of a head start (uniform rounds first, "
+                f"optimism) as it has, all by the same search, on the same features ({features}).",
+                times_lower(regrets, name_of("o2pl", features), pair(features, "-head-start")),
+            )
+            for features in HEAD_STARTS
+        ),
+        own(
+            "bandit",
+            "Bandit as it comes has less regret than LinUCB and LinTS with an intercept, α = v = 1.",
+            times_lower(regrets, "bandit", ["linucb-untuned", "lints-untuned"]),
+            conditions="",
+        ),
+        own(
+            "bandit-tuned",
+            "Bandit as it comes, nothing tuned, has less regret than every rival on whatever features, all tuned.",
+            times_lower(regrets, "bandit", everyone),
+            conditions="",
         ),
         own(
             "any-features",
             f"O2PL on {BEST} features (its best when tuning) has less regret than every rival on whatever features.",
-            times_lower(regrets, _name("o2pl", BEST), everyone),
+            times_lower(regrets, name_of("o2pl", BEST), everyone),
         ),
         own(
             "robust",
@@ -224,6 +161,7 @@ def claims(rows: Table) -> Sequence[Claim]:
             of_means(worst_over_worst, np.column_stack([theirs, ours])),
             2.0,
         ),
+        *(claim for name, arms in ARMS.items() for claim in arms.claims(f"wheel/{name}", regrets, REGRET)),
     ]
 
 
@@ -237,18 +175,29 @@ def table(rows: Table) -> Sequence[Mapping[str, str]]:
 
     methods = {"O2PL": "o2pl", "LinUCB": "linucb", "LinTS": "lints"}
     shown = [
-        {"features": features} | {label: cell(_name(method, features)) for label, method in methods.items()}
+        {"features": features} | {label: cell(name_of(method, features)) for label, method in methods.items()}
         for features in TUNED
     ]
     textbook = {"features": "no-intercept, α = v = 1", "O2PL": ""}
     shown.append(textbook | {"LinUCB": cell("linucb-textbook"), "LinTS": cell("lints-textbook")})
     untuned = {"LinUCB": cell("linucb-untuned"), "LinTS": cell("lints-untuned")}
     shown.append({"features": "linear, α = v = 1; O2PL's default", "O2PL": cell("o2pl-default")} | untuned)
+    for features in HEAD_STARTS:
+        own = {"features": f"{features}, all with a head start", "O2PL": cell(name_of("o2pl", features))}
+        starts = {
+            label: cell(f"{name_of(method, features)}-head-start")
+            for label, method in methods.items()
+            if method != "o2pl"
+        }
+        shown.append(own | starts)
+    arms = {name: label for each in ARMS.values() for name, label in each.labels().items() if name in regrets}
     for label, name in (
+        ("Bandit as it comes", "bandit"),
         ("paper's replay, as printed", PRINTED),
         ("paper's replay, 200 uniform rounds first", "paper-replay"),
         ("Algorithm 1 by the book", BOOK),
         ("uniform play", "uniform"),
+        *((label, name) for name, label in arms.items()),
     ):
         shown.append({"features": label, "O2PL": cell(name), "LinUCB": "", "LinTS": ""})
     return shown
@@ -262,13 +211,18 @@ def figures(rows: Table) -> Mapping[str, Figure]:
         "lints-textbook": "LinTS, no intercept, v = 1",
         "linucb": "LinUCB, intercept, tuned",
         "lints": "LinTS, intercept, tuned",
-        _name("o2pl", BEST): f"O2PL, {BEST}",
+        name_of("o2pl", BEST): f"O2PL, {BEST}",
     }
     here = rows.filter(np.asarray(rows["world"]) == PAPER_WHEEL)
     top = 1.05 * max(float(regrets[name].max()) for name in labels)
     title = "Wheel, δ = 0.95: mean over seeds, band from lowest to highest"
     drawn = curves(here, "regret", labels, title=title, ylabel="cumulative regret", top=top)
-    return {"wheel": drawn, "wheel-features": _by_features(regrets)}
+    made = {"wheel": drawn, "wheel-features": _by_features(regrets)}
+    if any(name in regrets for arms in ARMS.values() for name in arms.settings()):
+        title = "Wheel, δ = 0.95: penalty and clip, all else equal; mean over seeds ± 2 standard errors"
+        panels = [(arms, regrets) for arms in ARMS.values()]
+        made["pessimism"] = figure_of_arms(panels, "regret at the end", title, log=True)
+    return made
 
 
 def _by_features(regrets: Mapping[str, Floats]) -> Figure:
@@ -278,7 +232,7 @@ def _by_features(regrets: Mapping[str, Floats]) -> Figure:
     for place, (method, label) in enumerate((("o2pl", "O2PL"), ("linucb", "LinUCB"), ("lints", "LinTS"))):
         colour = STYLES[place][0]
         for group, features in enumerate(TUNED):
-            values, x = regrets[_name(method, features)], group + 0.26 * (place - 1)
+            values, x = regrets[name_of(method, features)], group + 0.26 * (place - 1)
             axes.bar(x, values.mean(), width=0.22, color=colour, alpha=0.35)
             axes.plot(np.full(len(values), x), values, "o", color=colour, markersize=3, alpha=0.7)
         axes.annotate(
@@ -294,7 +248,7 @@ def _by_features(regrets: Mapping[str, Floats]) -> Figure:
 
 
 def _tuned(name: str) -> bool:
-    return name in {_name(method, features) for method in ("o2pl", "linucb", "lints") for features in TUNED}
+    return name in {name_of(method, features) for method in ("o2pl", "linucb", "lints") for features in TUNED}
 
 
 WHEEL = Experiment(

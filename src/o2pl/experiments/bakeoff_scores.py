@@ -1,0 +1,108 @@
+"""The bake-off's rows as arrays: sets, seeds and learners."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from o2pl.errors import InvalidInput
+from o2pl.experiments.bakeoff_learners import BOOK_ARMS, DEFAULT_ARMS, NOT_TUNED
+from o2pl.experiments.bakeoff_statistics import Pair, compare_pair
+from o2pl.protocols import Floats, Ints
+
+if TYPE_CHECKING:
+    from pyarrow import Table
+
+LABELS = {
+    "o2pl": "O2PL",
+    "o2pl-replay": "O2PL, paper's replay",
+    "o2pl-replay-tuned": "O2PL, replay tuned",
+    "o2pl-book": "O2PL by the book",
+    "vw-greedy": "VW Greedy",
+    "vw-cover": "VW Cover-nu",
+    "vw-bag": "VW Bag-greedy",
+    "vw-regcb": "VW RegCB-opt",
+    "vw-greedy-quadratic": "VW Greedy, products",
+    "vw-cover-quadratic": "VW Cover-nu, products",
+    "vw-bag-quadratic": "VW Bag-greedy, products",
+    "vw-regcb-quadratic": "VW RegCB-opt, products",
+    "ridge-greedy": "ridge-greedy",
+    "ridge-greedy-quadratic": "ridge-greedy, products",
+    "logistic-greedy": "logistic-greedy",
+    "logistic-greedy-quadratic": "logistic-greedy, products",
+    "linucb": "LinUCB",
+    "lints": "LinTS",
+    "uniform": "uniform",
+    "vw-greedy-published": "VW Greedy, as published",
+    "vw-cover-published": "VW Cover-nu, as published",
+    "vw-bag-published": "VW Bag-greedy, as published",
+    "vw-regcb-published": "VW RegCB-opt, as published",
+    **DEFAULT_ARMS.labels(),
+    **BOOK_ARMS.labels(),
+}
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The rows as arrays: S sets, every learner on every set and seed."""
+
+    names: tuple[str, ...]
+    n: Ints  # [S], as d, K and played
+    d: Ints
+    K: Ints
+    played: Ints
+    rewards: Mapping[str, Floats]  # learner -> [S, seeds]
+    seconds: Mapping[str, Floats]  # learner -> [S, seeds]
+
+    def pair(self, ours: str, theirs: str, which: Any = slice(None)) -> Pair:
+        """Over all sets, or some of them."""
+        rewards = (self.rewards[ours][which], self.rewards[theirs][which])
+        return compare_pair(*rewards, self.played[which], (self.d * self.K)[which])
+
+    def gaps(self, ours: str, theirs: str) -> Floats:
+        """Of mean rewards over seeds, [S]"""
+        return np.asarray((self.rewards[ours] - self.rewards[theirs]).mean(axis=1))
+
+
+def scores(rows: Table) -> Scores:
+    """Of the confirmation half; where no set of it was played, of the embedded sets, or else of the tuning half."""
+    half = np.asarray(rows["half"])
+    found = _scores(rows.filter(half == _half(half)))
+    if "o2pl" not in found.rewards:
+        raise InvalidInput("rows: found none of 'o2pl', expected some")
+    return found
+
+
+def published_scores(rows: Table) -> Scores:
+    """Of those for whom nothing is tuned: on both halves of the folder."""
+    half, learner = np.asarray(rows["half"]), np.asarray(rows["learner"])
+    halves = [_half(half)] if _half(half) == "embedded" else ["confirmation", "tuning"]
+    return _scores(rows.filter(np.isin(half, halves) & np.isin(learner, sorted(NOT_TUNED))))
+
+
+def _half(halves: Any) -> str:
+    return next(each for each in ("confirmation", "embedded", "tuning") if (halves == each).any())
+
+
+def _scores(table: Table) -> Scores:
+    column = {name: np.asarray(table[name]) for name in ("world", "learner", "seed", "position", "mean_reward")}
+    worlds, first = np.unique(column["world"], return_index=True)
+    order = np.argsort(column["position"][first], kind="stable")
+    names, first = worlds[order], first[order]
+    seeds = np.unique(column["seed"])
+    places = {(str(w), int(s)): (i, j) for i, w in enumerate(names) for j, s in enumerate(seeds)}
+    rewards: dict[str, Floats] = {}
+    seconds: dict[str, Floats] = {}
+    for learner in (name for name in LABELS if name in set(column["learner"].tolist())):
+        mine = np.flatnonzero(column["learner"] == learner)
+        at = np.array([places[str(column["world"][row]), int(column["seed"][row])] for row in mine])
+        for target, name in ((rewards, "mean_reward"), (seconds, "cpu_seconds")):
+            target[learner] = np.full((len(names), len(seeds)), np.nan)
+            target[learner][at[:, 0], at[:, 1]] = np.asarray(table[name])[mine]
+        if np.isnan(rewards[learner]).any():
+            raise InvalidInput(f"rows: found {len(mine)} of {learner}, expected {len(places)}: every set and seed")
+    sizes = {name: np.asarray(table[name])[first] for name in ("n", "d", "K", "played")}
+    return Scores(tuple(str(name) for name in names), rewards=rewards, seconds=seconds, **sizes)
