@@ -10,7 +10,7 @@ import pytest
 from o2pl.errors import InvalidInput
 from o2pl.experiments import Options, safe_improvement
 from o2pl.experiments import safe_improvement_study as study
-from o2pl.experiments.safe_improvement import EXPERIMENT, LEARNERS, LOGGERS
+from o2pl.experiments.safe_improvement import ARMS, EXPERIMENT, LEARNERS, LOGGERS, NAMED_ARMS
 from o2pl.experiments.safe_improvement_study import SAFE_IMPROVEMENT, ResultRows, mean_interval
 
 
@@ -56,9 +56,9 @@ def test_intervals_and_gaps_are_over_sets():
 
 def test_verdicts_follow_the_rows():
     good = verdicts(rows_of({"safe": 0.6}))
-    assert all(met for key, met in good.items() if not key.startswith("pessimism-c") and key != "pessimism-penalty")
+    assert all(met for key, met in good.items() if not key.startswith(("good-", "poor-", "paper-", "pessimism-p")))
     assert good["pessimism-safe"]
-    assert not good["pessimism-clip"]  # no better than neither
+    assert not good["good-clip-alone"]  # no better than neither
     harmful = verdicts(rows_of({"safe": 0.6, "safe@good": 0.49}))
     assert not harmful["harm-good"]
     assert not harmful["harm"]
@@ -85,9 +85,34 @@ def test_tiny_units_make_claims_figures_and_a_table(monkeypatch: pytest.MonkeyPa
     rows = pa.concat_tables(parts)
     assert len(rows) == len(LEARNERS) * len(LOGGERS)
     assert (np.asarray(rows["value"]) <= np.asarray(rows["oracle"]) + 1e-12).all()
-    curves, square = SAFE_IMPROVEMENT.figures(rows).values()
+    curves, square, arms = SAFE_IMPROVEMENT.figures(rows).values()
+    assert len(arms.axes) == len(LOGGERS)
     assert len(curves.axes) == 8
     assert len(square.axes) == 4
     table = SAFE_IMPROVEMENT.table(rows)
     assert len(table) == len(LEARNERS) + 2
     assert len({tuple(line) for line in table}) == 1
+
+
+def test_pessimism_alone_is_told_by_value_and_by_harm():
+    worse = {f"{name}@good": 0.48 for name in ("neither", "clip")}
+    rows = rows_of({"clip-penalty": 0.52, ARMS.name(0.1, True): 0.5, "paper": 0.49} | worse)
+    found = {claim.id.partition("/")[2]: claim for claim in SAFE_IMPROVEMENT.claims(rows)}
+    assert found["good-penalty-1"].measured.value == pytest.approx(0.04)
+    assert found["good-penalty-0.1"].measured.value == pytest.approx(0.02)
+    assert found["good-pessimism"].verdict == "our own question: yes"
+    assert found["good-clip-alone"].measured.value == pytest.approx(0.0)
+    assert found["poor-penalty-1"].measured.value == pytest.approx(0.02)
+    assert found["good-harm-penalty-1"].measured.value == pytest.approx(1.0)  # all runs without it are harmed
+    assert found["poor-harm-pessimism"].measured.value == pytest.approx(0.0)
+    assert found["paper-letter"].verdict == "our own question: no"
+    assert found["paper-letter-harm"].measured.value == 1.0
+
+
+def test_arms_differ_in_penalty_and_clip_alone():
+    learners = {name: make(2, None).get_params() for name, make in LEARNERS.items()}
+    own = learners[ARMS.learner]
+    for name, (penalty, clip) in ARMS.names.items():
+        chosen = learners[{arm: each for each, arm in NAMED_ARMS.items()}.get(name, name)]
+        assert (chosen["penalty"], chosen["clip"]) == (penalty, "theory" if clip else None)
+        assert {key for key in own if key != "features" and chosen[key] != own[key]} <= {"penalty", "clip"}

@@ -39,6 +39,7 @@ _O2PL = {
     "o2pl-penalised": "O2PL, variance penalised",
     "o2pl-centred": "O2PL, penalised, b = mean loss",
     "o2pl-shifted": "O2PL, clipped risk, losses moved into [-1, 0]",
+    "o2pl-paper": "O2PL, λ = 1 as printed",
 }
 
 
@@ -60,6 +61,7 @@ def learners() -> dict[str, Description]:
         "o2pl-penalised": GaussianO2PL(**own, control=None, l2=0.0, penalty=0.01, baseline=zero),
         "o2pl-centred": GaussianO2PL(**own, control=None, l2=0.0, penalty=0.01, baseline="mean"),
         "o2pl-shifted": GaussianO2PL(**own, control=None, l2=0.0, penalty=0.0, baseline=None),
+        "o2pl-paper": GaussianO2PL(**own, control=None, l2=0.0, penalty=1.0, baseline=zero),
     }
     for penalty in SCRM_LAMBDAS:
         rival: dict[str, Any] = {"batch": BATCH, "growth": 1.0, "penalty": penalty, "l2": 0.0, "features": Chain()}
@@ -141,7 +143,11 @@ def claims(rows: Table) -> Sequence[Claim]:
     best = best_scrm(final(losses))
     rivals = np.column_stack([each[:, -1] for name, each in losses.items() if name.startswith("scrm-")])
     found = []
-    for name, conditions in (("o2pl-surrogate", _CONDITIONS), ("o2pl-penalised", _CONDITIONS + _PENALISED)):
+    for name, conditions in (
+        ("o2pl-surrogate", _CONDITIONS),
+        ("o2pl-penalised", _CONDITIONS + _PENALISED),
+        ("o2pl-paper", f"{_CONDITIONS}; λ = 1 and nothing tuned"),
+    ):
         if name not in thetas:
             continue
         kind, label = name.removeprefix("o2pl-"), _O2PL[name]

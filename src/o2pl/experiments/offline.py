@@ -28,6 +28,7 @@ from o2pl.protocols import Floats
 from o2pl.storage import decode, encode
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from pyarrow import Table
 
@@ -102,6 +103,9 @@ LABELS = {
 }
 
 
+Beside = Mapping[
+    str, Mapping[str, Floats]
+]  # label -> world -> values by seed, of learners that are no part of the rows
 UNTUNED = tuple(f"{name}-untuned" for name in PAPER_RIVALS)
 
 
@@ -127,8 +131,9 @@ def settings_text(settings: Mapping[str, tuple[Any, ...]], search: str) -> str:
         f"IPW-CSC: l2 {settings['ipw-csc'][0]:g}. DR: l2 {of_policy:g}, weights cut at {clip:g}, models' l2 "
         f"{of_models:g}, cross-fitted. DM: additive {additive}, shrunk to {_level(level)}, l2 {additive_l2:g}; per arm "
         f"{arms}, shrunk to {_level(arms_level)}, l2 {arms_l2:g}. “Paper's letter”, not tuned: λ = 1, no baseline, no "
-        "control variate, no l2. “As it comes”: l2 1, 0.1 and 1, DR cross-fitted and not clipped. The paper does not "
-        "give its tasks' parameters, log sizes, number of seeds or learners' settings."
+        "control variate, no l2. “As it comes”: l2 1, 0.1 and 1, DR cross-fitted and not clipped. To isolate "
+        "pessimism, λ is 0, 0.1 and 1 with the clip on and off, of O2PL and of the paper's letter, all else equal. The "
+        "paper does not give its tasks' parameters, log sizes, number of seeds or learners' settings."
     )
 
 
@@ -225,8 +230,13 @@ def ahead(
     return Claim(key, claim, measured, above(than), whose, paper, literal=literal, conditions=conditions)
 
 
-def table(rows: Table) -> Sequence[Mapping[str, str]]:
-    """Mean value ± standard error by learner and world; O2PL sampled as well as greedy; logger and oracle below."""
+def table(
+    rows: Table, arms: Mapping[str, str] | None = None, beside: Beside | None = None
+) -> Sequence[Mapping[str, str]]:
+    """Mean value ± standard error by learner and world; O2PL sampled as well as greedy; logger and oracle below.
+
+    `arms`: further learners with their labels, greedy alone.
+    """
     shown: list[Mapping[str, str]] = []
     present = set(rows["learner"].to_pylist())
     for name, label in LABELS.items():
@@ -234,6 +244,10 @@ def table(rows: Table) -> Sequence[Mapping[str, str]]:
             shown.append(_line(f"{label}, greedy" if name.startswith("o2pl") else label, rows, "value", name))
             if name.startswith("o2pl"):
                 shown.append(_line(f"{label}, sampled", rows, "sampled", name))
+    shown += [_line(label, rows, "value", name) for name, label in (arms or {}).items() if name in present]
+    for label, values in (beside or {}).items():
+        cells = {world: text(values[world]) if world in values else "" for world in worlds_of(rows)}
+        shown.append({"learner": label} | cells)
     some = next(iter(name for name in LABELS if name in present))
     return [*shown, _line("the logger", rows, "logger", some), _line("oracle", rows, "oracle", some)]
 
@@ -252,23 +266,26 @@ def text(values: Floats, digits: int = 3) -> str:
 # -- figures
 
 
-def dots(rows: Table, title: str) -> Figure:
+def dots(rows: Table, title: str, beside: Beside | None = None) -> Figure:
     """A panel per world: each learner's value, ± two standard errors; the oracle dashed, the logger dotted."""
     worlds, names = worlds_of(rows), [name for name in LABELS if name in set(rows["learner"].to_pylist())]
     found = {column: final_values(rows, column) for column in ("value", "sampled", "logger", "oracle")}
+    beside = beside or {}
+    lines = len(names) + len(beside)
     across = min(2, len(worlds))
     down = -(-len(worlds) // across)
-    figure = new_figure(8.6, 0.9 + 2.9 * down, wspace=0.06, hspace=0.04)
+    figure = new_figure(8.6, 0.9 + (0.8 + 0.21 * lines) * down, wspace=0.06, hspace=0.04)
     panels = figure.subplots(down, across, sharey=True, squeeze=False).reshape(-1)
     for panel, world in zip(panels, worlds, strict=False):
         for line, name in enumerate(names):
             colour = STYLES[0 if name.startswith("o2pl") else 1][0]
-            mean, error = mean_and_error(found["value"][world, name])
-            bar = {"xerr": 2 * np.nan_to_num(error), "color": colour, "capsize": 3, "markersize": 7}
-            panel.errorbar(mean, line, fmt="o", **bar)
+            _dot(panel, line, found["value"][world, name], colour)
             if name.startswith("o2pl"):
                 hollow = {"markerfacecolor": "white", "markersize": 6, "color": colour}
                 panel.plot(found["sampled"][world, name].mean(), line, "o", zorder=1, **hollow)
+        for line, values in enumerate(beside.values(), len(names)):
+            if world in values:
+                _dot(panel, line, values[world], STYLES[2][0])
         oracle, logger = (float(np.mean(found[column][world, names[0]])) for column in ("oracle", "logger"))
         room = logger - panel.get_xlim()[0] > oracle - logger  # for its name on the left of the logger's line
         for at, label, style, left in (
@@ -282,11 +299,17 @@ def dots(rows: Table, title: str) -> Figure:
         panel.margins(x=0.08)
         panel.locator_params(axis="x", nbins=5)
         panel.set_title(world, loc="left", fontsize=11)
-        panel.set_ylim(len(names) - 0.5, -1.2)
-        panel.set_yticks(range(len(names)), [LABELS[name] for name in names])
+        panel.set_ylim(lines - 0.5, -1.2)
+        panel.set_yticks(range(lines), [*(LABELS[name] for name in names), *beside])
         tidy(panel, "x")
         panel.set_xlabel("exact value (mean reward)")
     for panel in panels[len(worlds) :]:
         panel.set_visible(False)
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
     return figure
+
+
+def _dot(panel: Axes, line: int, values: Floats, colour: str) -> None:
+    mean, error = mean_and_error(values)
+    bar = {"xerr": 2 * np.nan_to_num(error), "color": colour, "capsize": 3, "markersize": 7}
+    panel.errorbar(mean, line, fmt="o", **bar)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from o2pl.environments import LOGGED_TASKS
-from o2pl.experiments import offline
+from o2pl.experiments import offline, offline_arms, offline_obp
 from o2pl.experiments.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.experiments.offline import LABELS, PAPER_RIVALS, UNTUNED, ahead, extra_lead, leads, smallest_lead
 from o2pl.experiments.study import Claim, Study
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 EASY, HARD = ("logistic", "linear-bernoulli"), ("weak-overlap", "misspecified")
 TASKS = ("logistic", "weak-overlap", "linear-bernoulli", "misspecified")
-LEARNERS = offline.tuned_learners(offline.SYNTHETIC)
+LEARNERS = offline.tuned_learners(offline.SYNTHETIC) | offline_arms.learners(offline.SYNTHETIC)
 CONDITIONS = (
     "with a baseline, a control variate and an l2, chosen on other seeds by the same search as the rivals' settings; "
     "deployed by the likeliest action"
@@ -60,9 +60,22 @@ def claims(rows: Table) -> Sequence[Claim]:
         )
         for task in HARD
     ]
+    for task in HARD:
+        useful = "“especially strong under weak overlap and misspecification, where pessimistic policy learning is most"
+        useful += " useful”"
+        made += offline_arms.more_useful(name, rows, offline.SYNTHETIC, task, EASY, useful)
+    made += offline_obp.claims(name, rows, "every", CONDITIONS)
     arms = leads(rows, "o2pl", ["dm-arms"])
     return [
         *made,
+        *offline_arms.claims(name, rows, offline.SYNTHETIC, " on the average of the tasks"),
+        *(
+            claim
+            for task in HARD
+            for claim in offline_arms.claims_of_part(
+                name, rows, offline.SYNTHETIC, task, f" on the {task} task", [task]
+            )
+        ),
         ahead(
             f"{name}/paper-letter",
             "The paper's objective to the letter is above all three on every task (smallest lead over tasks and "
@@ -97,7 +110,16 @@ def claims(rows: Table) -> Sequence[Claim]:
 
 def figures(rows: Table) -> Mapping[str, Figure]:
     title = "Policies learned from a log, synthetic tasks (filled: greedy deployment, hollow: sampled)"
-    return {"offline-synthetic": offline.dots(rows, title)}
+    pessimism = "Pessimism alone: value of greedy deployment, mean over the four tasks (± 2 standard errors over seeds)"
+    return {
+        "offline-synthetic": offline.dots(rows, title, offline_obp.values("offline-synthetic", rows)),
+        "offline-synthetic-pessimism": offline_arms.figure(rows, offline.SYNTHETIC, pessimism),
+    }
+
+
+def table(rows: Table) -> Sequence[Mapping[str, str]]:
+    beside = offline_obp.values("offline-synthetic", rows)
+    return offline.table(rows, offline_arms.labels(offline.SYNTHETIC), beside)
 
 
 OFFLINE_SYNTHETIC = Study(
@@ -115,9 +137,10 @@ OFFLINE_SYNTHETIC = Study(
     "misspecification.",
     settings="Ten features, five actions, Bernoulli rewards; loggers are softmax policies that know nothing of the "
     "rewards. Logs of 2,000 rows, 20 seeds (quick: 5 seeds). "
+    + offline_obp.SETTINGS
     + offline.settings_text(offline.SYNTHETIC, offline.SYNTHETIC_SEARCH),
     claims=claims,
     figures=figures,
-    table=offline.table,
+    table=table,
     headline="offline-synthetic/beats-dr",
 )

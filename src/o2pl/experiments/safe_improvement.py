@@ -23,6 +23,7 @@ from o2pl.experiments.classification import HALVES
 from o2pl.experiments.comparison import world_of
 from o2pl.experiments.description import OF_THE_RUN, Description, described
 from o2pl.experiments.experiment import Cell, Columns, Experiment, Size, Unit
+from o2pl.experiments.pessimism import Arms
 from o2pl.interactions import Interactions
 from o2pl.learners.incumbent import SafeImprovement, clone, improved, random_loss
 from o2pl.learners.rivals import MakeLearner, seeded, seedless
@@ -96,7 +97,12 @@ class Clone(LinearScores):
         self._weights = clone(Softmax(self.n_actions), features, actions).reshape(self.n_actions, -1)
 
 
+ARMS = Arms("clip-penalty", "O2PL from a clone", 1.0)  # λ × clip, all else equal
+# Arms that have a name of their own, and the name that `ARMS` would give them.
+NAMED_ARMS = {"clip": ARMS.name(0.0, True), "penalty": ARMS.name(1.0, False), "neither": ARMS.name(0.0, False)}
+NEW_ARMS = {name: given for name, given in ARMS.settings().items() if name not in NAMED_ARMS.values()}
 # All settings were chosen on the tuning half, seeds from 1000, for the mean over loggers and sizes; then left alone.
+# The arms and the paper's objective were not tuned.
 LEARNERS: dict[str, MakeLearner[Any]] = {
     "safe": seeded(SafeImprovement),
     "clip-penalty": seedless(FromClone, l2=0.1),
@@ -115,6 +121,8 @@ LEARNERS: dict[str, MakeLearner[Any]] = {
     "lcb": seedless(LowerBound),
     "lcb-wide": seedless(LowerBound, width=4.0),
     "lcb-guarded": seeded(GuardedLowerBound),
+    **{name: seedless(FromClone, l2=0.1, **given) for name, given in NEW_ARMS.items()},
+    "paper": seedless(FromClone, baseline="zero", l2=1e-9),  # to the letter: λ = 1, b = 0, no l2 to speak of
 }
 LABELS = {
     "safe": "O2PL, safe improvement",
@@ -134,6 +142,8 @@ LABELS = {
     "lcb": "LCB, best on average",
     "lcb-wide": "LCB, best for good incumbents",
     "lcb-guarded": "LCB, chosen and guarded",
+    **{name: label.removeprefix(f"{ARMS.label}, ") for name, label in ARMS.labels().items() if name in NEW_ARMS},
+    "paper": "the paper's letter: b = 0, λ = 1, clip",
 }
 
 

@@ -13,6 +13,7 @@ from o2pl.environments.classification import class_rewards
 from o2pl.experiments.batches import batch_sizes, categorical, gaussian, rollouts
 from o2pl.experiments.description import Description, built, described
 from o2pl.experiments.experiment import Cell, Columns, Experiment, Size, Unit
+from o2pl.experiments.pessimism import Arms
 from o2pl.extras import extra
 from o2pl.learners import O2PL, Exact, GaussianO2PL
 from o2pl.learners.member import LINEAR
@@ -25,8 +26,8 @@ from o2pl.validation import to_loss
 if TYPE_CHECKING:
     pass
 
-# The world and the deviation of its policies. The paper has neither the deviations nor the length of Toy's weights; at
-# 1.045 the best policy loses .458, as the paper's does.
+# The world and the deviation of its policies. The paper has neither the deviations nor the length of Toy's weights: the
+# report's text says how they were set.
 CONTINUOUS: dict[str, tuple[Any, float]] = {
     "pricing": (Pricing(), 0.5),
     "advertising": (Advertising(), 0.3),
@@ -38,6 +39,7 @@ SCHEMES = {"uniform": (1500, 1500), "doubling": (150, 240)}  # n0: continuous, d
 BATCHES = (10, 5)  # M: continuous, discrete
 SCRM_LAMBDAS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0)  # of SCRM, in units of the natural loss
 FIXED = "scrm-1"
+ARMS = Arms("o2pl-uncentred", "O2PL", 0.1)  # λ × clip, all else equal
 TRAIN, LOGGER = 7500, 750  # rows of a classification set to learn from, of which the first train the logger
 
 # -- the table of units
@@ -63,18 +65,25 @@ def _continuous_learners(world: ContinuousWorld, scale: float) -> Iterator[Descr
     own: dict[str, Any] = {"scale": scale, "reward_range": world.reward_range, "schedule": Exact()}
     zero = float(to_loss(0.0, world.reward_range))
     yield described("o2pl", GaussianO2PL(**own))
-    yield described("o2pl-uncentred", GaussianO2PL(**own, baseline=zero, control=None))
+    uncentred: dict[str, Any] = {**own, "baseline": zero, "control": None}
+    yield described("o2pl-uncentred", GaussianO2PL(**uncentred))
     for penalty in SCRM_LAMBDAS:
         yield described(f"scrm-{penalty:g}", SCRM(Gaussian(0.0, scale), penalty=penalty, reward_range=None))
+    for name, given in ARMS.settings().items():
+        yield described(name, GaussianO2PL(**uncentred, **given))
+    yield described("o2pl-paper", GaussianO2PL(**uncentred, penalty=1.0, l2=0.0))
 
 
 def _discrete_learners(losses: tuple[float, float]) -> Iterator[Description]:
     best, _ = losses
     yield described("o2pl", O2PL(3, policy="linear", schedule=Exact()))  # centred: the same for either encoding
-    uncentred = O2PL.paper(3, penalty=0.1, l2=0.1, baseline=-1.0 - best)  # y - b ∈ {best, best + 1} for y ∈ {-1, 0}
-    yield described("o2pl-uncentred", uncentred)
+    as_they_are = {"baseline": -1.0 - best}  # y - b ∈ {best, best + 1} for y ∈ {-1, 0}
+    yield described("o2pl-uncentred", O2PL.paper(3, penalty=0.1, l2=0.1, **as_they_are))
     for penalty in SCRM_LAMBDAS:
         yield described(f"scrm-{penalty:g}", SCRM(Softmax(3), penalty=penalty, loss_range=losses))
+    for name, given in ARMS.settings().items():
+        yield described(name, O2PL.paper(3, l2=0.1, **as_they_are, **given))
+    yield described("o2pl-paper", O2PL.paper(3, **as_they_are))
 
 
 # -- one unit

@@ -1,0 +1,106 @@
+"""Pessimism on its own in the offline studies: λ ∈ {0, .1, 1} (and the tuned λ), clip on or off, all else equal.
+
+Twice: O2PL with the settings of the study (baseline, control variate, l2), and the paper's objective to the letter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from o2pl.experiments import offline
+from o2pl.experiments.intervals import Estimate
+from o2pl.experiments.pessimism import Arms, Values, by_seed, figure_of_arms, gain
+from o2pl.experiments.study import Claim, above
+from o2pl.learners import O2PL
+from o2pl.learners.rivals import MakeLearner, seeded
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pyarrow import Table
+
+VALUE = gain("value", "seeds", 0.005)
+LETTER = Arms("o2pl-paper", "the paper's objective", 1.0)
+Settings = Mapping[str, tuple[Any, ...]]  # `offline.SYNTHETIC` or `offline.MULTICLASS`
+
+
+def arms_of(settings: Settings) -> tuple[Arms, Arms]:
+    """Those of O2PL with these settings, and those of the paper's objective."""
+    return Arms("o2pl", "O2PL", settings["o2pl"][0]), LETTER
+
+
+def learners(settings: Settings) -> dict[str, MakeLearner[Any]]:
+    """The arms that are no learners of the study yet."""
+    _, control, l2 = settings["o2pl"]
+    tuned, letter = arms_of(settings)
+    made = {
+        name: seeded(O2PL, policy="linear", control=control, l2=l2, **given) for name, given in tuned.settings().items()
+    }
+    return made | {name: seeded(O2PL.paper, **given) for name, given in letter.settings().items()}
+
+
+def labels(settings: Settings) -> dict[str, str]:
+    return {name: label for arms in arms_of(settings) for name, label in arms.labels().items()}
+
+
+def values(rows: Table, worlds: Iterable[str] | None = None) -> Values:
+    """Learner -> its value, a mean over these worlds (or all), by seed."""
+    found = by_seed(rows, "value")
+    chosen = offline.worlds_of(rows) if worlds is None else list(worlds)
+    played = {learner for _, learner in found if all((world, learner) in found for world in chosen)}
+    return {learner: np.mean([found[world, learner] for world in chosen], axis=0) for learner in sorted(played)}
+
+
+def claims(study: str, rows: Table, settings: Settings, where: str) -> list[Claim]:
+    """What penalty and clip are worth on the average of all worlds; `where` ends the statements."""
+    found = values(rows)
+    return [
+        claim for arms in arms_of(settings) for claim in arms.claims(f"{study}/{arms.learner}", found, VALUE, where)
+    ]
+
+
+def claims_of_part(
+    study: str, rows: Table, settings: Settings, key: str, where: str, worlds: Sequence[str]
+) -> list[Claim]:
+    """The same for the mean over some worlds, of the learner's own λ alone."""
+    made, found = [], values(rows, worlds)
+    for arms in arms_of(settings):
+        prefix = f"{study}/{arms.learner}-{key}"
+        chosen = {f"{prefix}-penalty-{arms.penalty:g}", f"{prefix}-clip-alone", f"{prefix}-pessimism"}
+        made += [each for each in arms.claims(prefix, found, VALUE, where) if each.id in chosen]
+    return made
+
+
+def more_useful(
+    study: str, rows: Table, settings: Settings, task: str, elsewhere: Sequence[str], paper: str
+) -> list[Claim]:
+    """Penalty and clip together gain more on one task than elsewhere: the paper's reading of its figure."""
+    tuned, letter = arms_of(settings)
+    present = set(rows["learner"].to_pylist())
+    if not {tuned.name(0.0, False), letter.name(0.0, False)} <= present:
+        return []
+
+    def extra(arms: Arms) -> Estimate:
+        gained = offline.leads(rows, arms.learner, [arms.name(0.0, False)])
+        return offline.extra_lead(gained, task, elsewhere)
+
+    return [
+        Claim(
+            f"{study}/pessimism-most-useful-{task}",
+            f"Penalty and clip together gain more on the {task} task than on {' and '.join(elsewhere)} (difference of "
+            "the gains in value).",
+            extra(tuned),
+            above(0.0),
+            "recipe",
+            paper,
+            literal=extra(letter),
+            conditions=f"O2PL as tuned, λ = {tuned.penalty:g}, against λ = 0 without a clip",
+        )
+    ]
+
+
+def figure(rows: Table, settings: Settings, title: str) -> Figure:
+    found = values(rows)
+    return figure_of_arms([(arms, found) for arms in arms_of(settings)], "exact value (mean reward)", title)

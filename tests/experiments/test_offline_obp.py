@@ -1,0 +1,86 @@
+"""OBP's stored rows beside ours: paired by seed, only where the logs are as long, and claims that follow the rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from offline_rows import rows_of
+
+from o2pl.experiments import offline_obp
+from o2pl.experiments.offline_synthetic import OFFLINE_SYNTHETIC, TASKS
+
+STUDY = "offline-synthetic"
+
+
+def stored(seeds: int = 6, ours: float = 0.01, theirs: float = 0.02) -> dict[str, Any]:
+    """Each learner is worth .4, a little more in each later seed; estimates are off by this much, in turns."""
+    truth = [0.5 + 0.01 * seed for seed in range(seeds)]
+    signs = [(-1) ** seed for seed in range(seeds)]
+
+    def estimates(error: float, of_ips: float) -> dict[str, list[float]]:
+        off = {"ips": of_ips, "snips": of_ips, "dm": error, "dr": error}
+        return {name: [t + sign * each for t, sign in zip(truth, signs, strict=True)] for name, each in off.items()}
+
+    of_target = {"truth": truth, "o2pl": estimates(ours, 0.03), "obp": estimates(theirs, 0.03)}
+    one = {
+        "values": {name: [0.4 + 0.001 * seed for seed in range(seeds)] for name in offline_obp.LABELS},
+        "estimates": dict.fromkeys(offline_obp.TARGETS, of_target),
+    }
+    return {"studies": {STUDY: {"rounds": 2000, "worlds": dict.fromkeys(TASKS, one)}}}
+
+
+@pytest.fixture
+def kept(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    found = stored()
+    monkeypatch.setattr(offline_obp, "_stored", lambda: found)
+    return found
+
+
+def claims(values: dict[str, float], seeds: int = 6, rounds: int = 2000) -> dict[str, Any]:
+    rows = rows_of(OFFLINE_SYNTHETIC, values, seeds, rounds)
+    return {each.id.partition("/")[2]: each for each in offline_obp.claims(STUDY, rows, "every")}
+
+
+@pytest.mark.usefixtures("kept")
+def test_leads_are_paired_by_seed():
+    rows = rows_of(OFFLINE_SYNTHETIC, {"o2pl": 0.6}, rounds=2000)
+    found = offline_obp.leads(STUDY, rows, "o2pl", "obp-ipw")
+    assert set(found) == set(TASKS)
+    assert found["logistic"].shape == (6, 1)
+    np.testing.assert_allclose(found["logistic"], 0.2)  # the seeds' own part cancels
+    later = rows.filter(np.asarray(rows["seed"]) >= 4)
+    np.testing.assert_allclose(offline_obp.leads(STUDY, later, "o2pl", "obp-ipw")["logistic"], 0.2)
+    assert len(offline_obp.values(STUDY, later)["OBP's IPWLearner, logistic"]["logistic"]) == 2
+
+
+@pytest.mark.usefixtures("kept")
+def test_verdicts_follow_the_rows():
+    found = claims({"o2pl": 0.6, "o2pl-paper": 0.3, "ipw-csc": 0.395, "dm-additive": 0.3})
+    assert found["beats-obp-ipw"].verdict == "holds for our recipe, not for the paper's"
+    assert found["beats-obp-q-forest"].verdict == "our own question: yes"
+    assert found["ipw-csc-not-weaker-than-obp"].verdict == "our own question: yes"  # .005 below
+    assert found["dm-additive-not-weaker-than-obp"].verdict == "our own question: no"
+    assert found["obp-same-ips-uniform"].verdict == "our own question: yes"
+    assert found["obp-dr-learned"].measured.value == pytest.approx(0.5)
+    assert found["obp-dr-learned"].verdict == "our own question: yes"
+    lost = claims({"o2pl": 0.6, "o2pl@misspecified": 0.35})
+    assert lost["beats-obp-ipw"].verdict == "does not hold"
+
+
+def test_estimates_that_are_off_are_told(monkeypatch: pytest.MonkeyPatch):
+    found = stored(ours=0.03)
+    found["studies"][STUDY]["worlds"]["logistic"] = stored()["studies"][STUDY]["worlds"]["logistic"]
+    gone = found["studies"][STUDY]["worlds"]["logistic"]["estimates"]["uniform"]
+    gone["o2pl"] = gone["o2pl"] | {"ips": [each + 0.01 for each in gone["o2pl"]["ips"]]}
+    monkeypatch.setattr(offline_obp, "_stored", lambda: found)
+    made = claims({})
+    assert made["obp-same-ips-uniform"].verdict == "our own question: no"
+    assert made["obp-dr-uniform"].verdict == "our own question: no"
+
+
+@pytest.mark.usefixtures("kept")
+@pytest.mark.parametrize(("seeds", "rounds"), [(6, 40)])
+def test_logs_of_another_length_are_not_compared(seeds: int, rounds: int):
+    assert claims({}, seeds, rounds) == {}
