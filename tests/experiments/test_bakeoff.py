@@ -17,7 +17,7 @@ from o2pl.environments import Classification, ParquetSet
 from o2pl.errors import InvalidInput
 from o2pl.experiments import Options
 from o2pl.experiments.bakeoff import BAKEOFF, BAKEOFF_TUNING, COLUMNS
-from o2pl.experiments.bakeoff_learners import ENTRANTS, NOT_TUNED
+from o2pl.experiments.bakeoff_learners import NOT_TUNED, frozen_learners
 from o2pl.experiments.classification import EMBEDDED
 from o2pl.experiments.description import built
 
@@ -50,7 +50,7 @@ def test_even_positions_are_tuned_on_and_odd_ones_compared_on(folder: str):
     everyone: dict[str, set[str]] = {name: set() for name in ORDER}
     for unit in BAKEOFF.units(Options("full", data=folder)):
         everyone[unit.world["name"]].add(unit.learner["name"])
-    assert everyone["1_one"] == set(ENTRANTS)
+    assert everyone["1_one"] == {each.description["name"] for each in frozen_learners()}
     assert everyone["5_five"] == NOT_TUNED  # on the tuning half nobody who was tuned there
     assert {"o2pl-replay", "o2pl-book", "vw-greedy-published"} < NOT_TUNED
     assert "o2pl" not in NOT_TUNED
@@ -116,6 +116,17 @@ def test_a_row_is_what_a_plain_loop_makes_of_its_settings(folder: str):
     assert {**again, "cpu_seconds": 0} == {**row, "cpu_seconds": 0}
 
 
+def test_arms_are_not_timed_and_decide_as_if_they_were(folder: str):
+    (unit,) = BAKEOFF.units(
+        Options("full", data=folder, datasets=["1_one"], learners=["o2pl-penalty-0-clip"], seeds=[4])
+    )
+    fast = BAKEOFF.run(unit)
+    timed = BAKEOFF.run(replace(unit, learner={**unit.learner, "timed": True}))
+    assert np.isnan(fast["cpu_seconds"][0])
+    assert timed["cpu_seconds"][0] > 0
+    assert fast["mean_reward"] == timed["mean_reward"]
+
+
 def test_every_entrant_plays():
     for unit in BAKEOFF.units(Options("quick", rounds=25, datasets=["iris"], seeds=[0])):
         columns = BAKEOFF.run(unit)
@@ -132,7 +143,8 @@ def test_vw_is_optional():
         "print(*sorted({unit.learner['name'] for unit in BAKEOFF.units(Options('quick'))}))\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert set(done.stdout.split()) == {name for name in ENTRANTS if not name.startswith("vw-")}
+    playing = {each.description["name"] for each in frozen_learners()}
+    assert set(done.stdout.split()) == {name for name in playing if not name.startswith("vw-")}
 
 
 def test_the_default_beats_the_papers_replay_and_chance():

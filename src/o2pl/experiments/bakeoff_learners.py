@@ -42,6 +42,7 @@ class Entrant:
     protocol: Literal["fair", "published", "both"]
     fixed: Given = field(default_factory=dict)
     candidates: Sequence[Given] = ()  # none: nothing to tune
+    timed: bool = True  # else its CPU time is not asked for, and it may play as fast as it can
 
     def maker(self, chosen: Given) -> MakeLearner[Learner]:
         def make(n_actions: int, seed: int | None, reward_range: Range = UNIT) -> Learner:
@@ -155,8 +156,8 @@ ENTRANTS: dict[str, Entrant] = {
         grid(scale=(0.02, 0.05, 0.1, 0.2), ridge=(1.0, 10.0)) + grid(scale=(0.005, 0.01), ridge=(0.3, 1.0)),
     ),
     "uniform": Entrant(Uniform, "both"),
-    **{name: Entrant(O2PL, "fair", given) for name, given in DEFAULT_ARMS.settings().items()},
-    **{name: Entrant(BOOK, "both", given) for name, given in BOOK_ARMS.settings().items()},
+    **{name: Entrant(O2PL, "fair", given, timed=False) for name, given in DEFAULT_ARMS.settings().items()},
+    **{name: Entrant(BOOK, "both", given, timed=False) for name, given in BOOK_ARMS.settings().items()},
 }
 
 
@@ -184,7 +185,12 @@ def participants_of(
 ) -> list[Participant]:
     """All of them, with the settings chosen for each; what is not chosen is as the entrant has it."""
     return [
-        participant(name, entrant.maker(decoded(chosen.get(name, {}))), protocol=entrant.protocol)
+        participant(
+            name,
+            entrant.maker(decoded(chosen.get(name, {}))),
+            protocol=entrant.protocol,
+            **({} if entrant.timed else {"timed": False}),
+        )
         for name, entrant in entrants.items()
     ]
 
@@ -206,9 +212,13 @@ def candidates_of(entrants: Mapping[str, Entrant]) -> list[Participant]:
 
 
 def frozen_learners(path: Path = FROZEN, entrants: Mapping[str, Entrant] = ENTRANTS) -> list[Participant]:
-    """All that take part, with the settings frozen in the file; O2PL as its constructor makes it."""
+    """All that take part, with the settings frozen in the file; O2PL as its constructor makes it.
+
+    Who is to be tuned and is not yet in the file takes no part: untuned, it would look weaker than it is.
+    """
     chosen = {name: entry["settings"] for name, entry in read_frozen(path).items() if name != "o2pl"}
-    return participants_of(entrants, chosen)
+    ready = {name: each for name, each in entrants.items() if name == "o2pl" or name in chosen or not each.candidates}
+    return participants_of(ready, chosen)
 
 
 def candidate_learners() -> list[Participant]:
