@@ -1,4 +1,4 @@
-"""The tasks of docs/practice.md, each written as a user would write it."""
+"""The tasks of docs/how-to, each written as a user would write it."""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
+import json
 import os
 import re
 import subprocess
@@ -11,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import msgspec
 import pytest
 import typer
 import yaml
@@ -30,6 +33,8 @@ def module_at(path: str) -> ModuleType:
 
 
 HOOKS: Any = module_at("docs/site_hooks.py")
+SETTINGS: Any = module_at("docs/site_settings.py")
+REPRODUCTION: Any = module_at("docs/site_reproduction.py")
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +52,29 @@ def test_every_page_is_in_the_navigation() -> None:
     settings = yaml.load((ROOT / "mkdocs.yml").read_text(), loader)
     listed = set(re.findall(r"[\w/-]+\.md", str(settings["nav"])))
     written = {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")}
-    written -= {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs/reproduction").rglob("README.md")}
-    assert written | {uri for uri in HOOKS.generated() if uri.endswith(".md")} == listed
+    written -= {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs/reproduction").rglob("*.md")}
+    made = {uri for uri in HOOKS.generated() if uri.endswith(".md")}
+    assert written | made | {"reference/settings.md", REPRODUCTION.FIRST} == listed
+
+
+def test_the_reproduction_has_a_page_for_each_study(site: Path) -> None:
+    claims = json.loads((ROOT / "docs/reproduction/summary.json").read_text())["claims"]
+    first = (site / "reproduction/index.html").read_text()
+    for name in {claim["experiment"] for claim in claims}:
+        page = (site / f"reproduction/{name}.html").read_text()
+        assert f'href="{name}.html"' in first
+        assert '<div class="md-sidebar' in page
+        assert "<summary>The numbers</summary>\n<p>|" not in page  # tables inside folded parts are tables
+        assert page.count("<table>") >= 1
+    assert not (site / "reproduction/claims.html").exists()
+    assert 'href="reproduction/index.html"' in (site / "index.html").read_text()
+
+
+def test_sections_after_the_first_are_folded_and_keep_their_addresses() -> None:
+    html = '<h1 id="a">A</h1><h2 id="b">B<a class="headerlink" href="#b">¶</a></h2><p>1</p><h2 id="c">C</h2><p>2</p>'
+    folded = REPRODUCTION.folded(html)
+    assert folded.endswith('<details class="section" id="c"><summary>C</summary><p>2</p></details>')
+    assert '<h2 id="b">' in folded
 
 
 def test_the_site_is_whole_and_needs_no_network(site: Path) -> None:
@@ -67,6 +93,10 @@ def test_the_reference_has_every_public_name_and_command(site: Path) -> None:
     python = (site / "reference/python.html").read_text()
     for name in HOOKS.public_names():
         assert f'id="o2pl.{name}"' in python, name
+    settings = (site / "reference/settings.html").read_text()
+    for name in [*SETTINGS.LEARNERS, *SETTINGS.PARTS]:
+        for setting in inspect.signature(getattr(o2pl, name)).parameters:
+            assert f"<code>{setting}</code>" in settings, (name, setting)
     commands = (site / "reference/command-line.html").read_text()
     for name in typer.main.get_command(HOOKS.app).commands:  # type: ignore[attr-defined]  # a group
         assert f"o2pl {name}" in commands
@@ -90,6 +120,49 @@ def test_what_is_not_documented_stops_the_build(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(HOOKS, "app", app)
     with pytest.raises(SystemExit, match=r"o2pl one `--out`: found no help"):
         HOOKS.command_reference()
+
+
+def test_a_setting_without_a_description_stops_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Half:
+        """A part.
+
+        Parameters
+        ----------
+        told
+            What it does.
+        """
+
+        def __init__(self, told: int = 1, untold: int = 2) -> None: ...
+
+    with pytest.raises(SystemExit, match=r"Half: found \['untold'\] in only one of"):
+        SETTINGS.class_settings(Half)
+    monkeypatch.setattr(
+        SETTINGS, "Settings", type("Bare", (msgspec.Struct,), {"__annotations__": {"seed": int}, "seed": 0})
+    )
+    with pytest.raises(SystemExit, match=r"seed: found no description"):
+        SETTINGS.service_table()
+    monkeypatch.delitem(SETTINGS.VARIABLES, "O2PL_KEY")
+    with pytest.raises(SystemExit, match=r"found no text for \['O2PL_KEY'\]"):
+        SETTINGS.settings_reference()
+
+
+def test_settings_that_several_learners_name_are_parsed() -> None:
+    found = SETTINGS.described_parameters(inspect.getdoc(o2pl.O2PL) or "")
+    assert found["p"] == found["delta"]
+    assert "log_" not in found  # an attribute
+
+
+def test_the_page_of_the_service_has_the_table_of_its_settings() -> None:
+    assert SETTINGS.service_table() in (ROOT / "docs/service.md").read_text()
+
+
+def test_the_settings_that_matter_have_their_defaults() -> None:
+    """The short table of how-to/choose-a-learner.md."""
+    text = (ROOT / "docs/how-to/choose-a-learner.md").read_text()
+    rows = dict(re.findall(r"^\| `(\w+)` \| `([^`]*)` \|", text, flags=re.MULTILINE))
+    defaults = {name: default.strip("`") for name, default, _ in SETTINGS.class_settings(o2pl.O2PL)}
+    assert len(rows) >= 5
+    assert rows.items() <= defaults.items()
 
 
 def test_the_architecture_is_that_of_the_imports() -> None:

@@ -66,10 +66,10 @@ def test_without_a_folder_the_embedded_sets_play() -> None:
     assert played(None) == ["iris", "wine", "digits"]
 
 
-def test_the_guide_has_the_table_of_the_stored_rows() -> None:
+def test_the_page_on_exploration_has_the_table_of_the_stored_rows() -> None:
     docs = Path(__file__).parents[2] / "docs"
     rows = pq.read_table(docs / "reproduction" / "overlap-price.parquet")
     shown = OVERLAP_PRICE.table(rows)
     lines = [tuple(shown[0]), ("---",) * len(shown[0]), *(tuple(row.values()) for row in shown)]
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    assert table in (docs / "guide.md").read_text()
+    assert table in (docs / "how-to" / "explore.md").read_text()

@@ -46,12 +46,16 @@ _NOTHING: Floats = np.zeros((6, 0))  # D, c, d and the three entries of H, of no
 @storable
 @dataclass(frozen=True)
 class Change:
-    """What is a change: `threshold`, how much better a short memory must have foretold the last rewards.
+    """How a change of the world is detected: a member with a short memory, the monitor, predicts rewards better.
 
-    `memory`: rows, the half-life of the monitor. All else follows from it. The monitor joins after half as many rows,
-    and as many are kept when a change is noticed. It learns anew every third of them, on a long log every `memory`.
-    Changes lie more than twice as many rows apart. A shorter memory is for worlds that change within a few hundred
-    rows; it notices less.
+    Parameters
+    ----------
+    memory
+        The half-life of the monitor in rows. The monitor joins after half as many rows, and as many are kept when a
+        change is detected. It retrains every third of them, on a long log every `memory` rows. Changes are more than
+        twice as many rows apart. A shorter memory reacts sooner and detects only larger changes.
+    threshold
+        How much better the monitor must have predicted the last rewards: a difference of log-likelihoods.
     """
 
     memory: int = 300

@@ -68,9 +68,30 @@ def _refuse_finite(policy: FinitePolicies) -> None:
 @storable
 @dataclass(frozen=True)
 class Member:
-    """A policy class. `policy=None`: a linear softmax over the learner's actions; None elsewhere: as the learner.
+    """One policy class of a learner: its features, its policy, and how it learns.
 
-    A rich class has little to say of a short log: it joins the others when the log has `joins` rows.
+    None takes the learner's own setting.
+
+    Parameters
+    ----------
+    features
+        The feature map. Default: standardised inputs and an intercept.
+    policy
+        The policy. None: a linear softmax over the learner's actions.
+    penalty
+        λ, the weight of pessimism. Not together with `objective`.
+    l2
+        Weight decay. Not together with `objective`.
+    joins
+        The number of rows from which on the member learns and acts. A rich class needs more rows.
+    schedule
+        When to retrain, such as `Geometric()`.
+    oracle
+        The solver, such as `o2pl.oracles.LBFGS(...)` or `o2pl.oracles.Minibatch(...)`.
+    objective
+        What is minimised: `Outcome(...)` or `Pessimistic(...)` of `o2pl.objectives`.
+    prior
+        Added to the logarithm of the member's weight among the members.
     """
 
     features: FeatureMap = LINEAR

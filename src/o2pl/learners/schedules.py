@@ -22,7 +22,15 @@ _FORGOTTEN = 10  # half-lives after which a row is left out
 @storable
 @dataclass(frozen=True)
 class Exact:
-    """Algorithm 1 as written: solve on the whole history after every round. Costs O(T²)."""
+    """Algorithm 1 as written: solve on the whole history after every round. Costs O(T²).
+
+    Parameters
+    ----------
+    warm_start
+        Rows before the first solve.
+    oracle
+        The solver.
+    """
 
     warm_start: int = 0
     oracle: LBFGS | None = LBFGS(iterations=100, tolerance=1e-5)
@@ -42,14 +50,28 @@ class Exact:
 class Geometric:
     """Solve whenever the history has grown by `growth`: about log T solves, near-linear cost.
 
-    Rounds are cheap while the history is short, and matter most: below about `ease` rows the wait is shorter, by the
-    factor n / (n + ease), and nearly every round is learned from at once. A long history changes little when it grows:
-    the wait is longer by the factor 1 + n / `later`, up to a growth of `longest`.
+    Early rounds are cheap and matter most, so the first waits are shorter. A long history changes little when it grows,
+    so later waits are longer.
 
-    Without an `oracle` of its own a solve takes a few steps of L-BFGS: the one before has done most of the work.
-
-    `window`: learn from the last so many rows only. `half_life`: a row counts half as much as one so many rows later.
-    For worlds that change. Both bound the wait: the schedule is that of a history of the rows that count.
+    Parameters
+    ----------
+    growth
+        The factor by which the history grows between two solves.
+    ease
+        With n rows the wait is shorter by the factor n / (n + ease): nearly every early round is learned from at once.
+    later
+        With n rows the wait is longer by the factor 1 + n / later, up to `longest`.
+    longest
+        The largest growth between two solves.
+    warm_start
+        Rows before the first solve.
+    oracle
+        The solver. None: a few steps of L-BFGS, since the solve before has done most of the work.
+    window
+        Learn from the last `window` rows only, for worlds that change. None: from all rows.
+    half_life
+        A row counts half as much as one `half_life` rows later, for worlds that change. None: rows do not fade. Both
+        `window` and `half_life` limit the wait to that of a history of the rows that count.
     """
 
     growth: float = 1.15
@@ -133,7 +155,21 @@ class Recent:
 @storable
 @dataclass(frozen=True)
 class Replay:
-    """The paper's flat replay: after a warm start, every `every` rounds, `steps` of Adam on the last `window` rows."""
+    """The paper's flat replay: after a warm start, every `every` rounds, `steps` of Adam on the last `window` rows.
+
+    Parameters
+    ----------
+    window
+        How many of the last rows are learned from.
+    every
+        Rounds between two times of learning.
+    steps
+        Steps of Adam each time.
+    step_size
+        The step size of Adam.
+    warm_start
+        Rows before the first step.
+    """
 
     window: int = 200
     every: int = 5

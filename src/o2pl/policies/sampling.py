@@ -27,7 +27,13 @@ _NONE = np.empty(0)
 @storable
 @dataclass(frozen=True)
 class UniformExploration:
-    """Mixes in the uniform policy: every action keeps at least ε/K."""
+    """Mixes in the uniform policy: every action keeps at least ε/K.
+
+    Parameters
+    ----------
+    epsilon
+        ε, the share of uniform choice, 0 to 1.
+    """
 
     epsilon: float = 0.0
 
@@ -47,8 +53,14 @@ class UniformExploration:
 class CountBonus:
     """Tries actions that were hardly played: log π(a|x) gains K^¾ (1 - 2/K) strength u / √(plays of a + 1).
 
-    u = min(1, 2 (1 - mean reward)): less where little is left to gain. With `epsilon`, the uniform policy is mixed in
-    too.
+    u = min(1, 2 (1 - mean reward)): less where little is left to gain.
+
+    Parameters
+    ----------
+    strength
+        The factor of the bonus.
+    epsilon
+        ε, the share of uniform choice that is mixed in besides, 0 to 1.
     """
 
     strength: float = 1.0

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from datetime import timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from o2pl.errors import InvalidInput, nearest
 
@@ -38,18 +39,42 @@ class LearningMode(StrEnum):
 class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """Of one application. Durations are ISO 8601 texts in JSON, such as `PT10M`."""
 
-    reward_wait_time: timedelta = timedelta(minutes=10)
-    default_reward: float = 0.0
-    reward_aggregation: Aggregation = Aggregation.EARLIEST
-    exploration_percentage: float | None = None  # share of uniform choice, 0 to 1; None: the learner's own exploration
-    model_export_frequency: timedelta = timedelta(seconds=5)
-    log_retention_days: int = -1  # -1: for ever
-    learning_mode: LearningMode = LearningMode.ONLINE
-    reward_range: tuple[float, float] = (0.0, 1.0)
-    actions: tuple[str, ...] = ()  # of the kind `fixed`
-    bounds: tuple[float, float] | None = None  # of the kind `continuous`
-    hash_bits: int = 18  # 2^bits weights
-    random_state: int = 0
+    reward_wait_time: Annotated[timedelta, Meta(description="How long a decision waits for its reward.")] = timedelta(
+        minutes=10
+    )
+    default_reward: Annotated[float, Meta(description="The reward of a decision that got none in time.")] = 0.0
+    reward_aggregation: Annotated[
+        Aggregation,
+        Meta(
+            description="`earliest`: the first reward counts, and is learned at once. `sum`: the sum of all rewards,"
+            " learned when the wait is over."
+        ),
+    ] = Aggregation.EARLIEST
+    exploration_percentage: Annotated[
+        float | None,
+        Meta(description="Share of uniform choice, 0 to 1, on top of the learner's own exploration. `null`: 0.05."),
+    ] = None
+    model_export_frequency: Annotated[
+        timedelta, Meta(description="The shortest time between two published model versions.")
+    ] = timedelta(seconds=5)
+    log_retention_days: Annotated[int, Meta(description="Days for which events are kept. -1: forever.")] = -1
+    learning_mode: Annotated[
+        LearningMode,
+        Meta(
+            description="`Online`: the policy decides. `Apprentice`: the application's own choice (the first action) is"
+            " returned, and the policy learns from it. `LoggingOnly`: the same without learning."
+        ),
+    ] = LearningMode.ONLINE
+    reward_range: Annotated[
+        tuple[float, float], Meta(description="The lowest and the highest reward. Other rewards are rejected.")
+    ] = (0.0, 1.0)
+    actions: Annotated[tuple[str, ...], Meta(description="The names of the actions, of the kind `fixed` only.")] = ()
+    bounds: Annotated[
+        tuple[float, float] | None,
+        Meta(description="The lowest and the highest action, of the kind `continuous` only."),
+    ] = None
+    hash_bits: Annotated[int, Meta(description="2^hashBits weights per model, 4 to 28.")] = 18
+    random_state: Annotated[int, Meta(description="The seed of the learner.")] = 0
 
 
 def to_json(settings: Settings) -> str:

@@ -1,0 +1,140 @@
+"""The reproduction as pages of the site: one page per study and a first page that fits one screen.
+
+`docs/reproduction/claims.md`, which `o2pl report` writes, is cut at its headings; links into it lead to the new pages.
+Pages of results fold what comes after their first sections, and wide tables have a hint (docs/assets/site.js).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+from o2pl.experiments import STUDIES
+from o2pl.experiments.readme import _anchor as anchor
+
+STORED = Path(__file__).parent / "reproduction"
+CLAIMS = "reproduction/claims.md"
+FIRST = "reproduction/index.md"
+FOLDED = ("benchmarks.md",)
+_SHORT = {
+    "holds as stated": "holds",
+    "holds in direction, weaker": "weaker",
+    "holds for our recipe, not for the paper's": "our recipe only",
+    "matches, does not outperform": "matches",
+    "does not hold": "does not hold",
+    "undecided": "undecided",
+    "our own question: yes": "yes",
+    "our own question: no": "no",
+    "our own question: undecided": "undecided",
+}
+
+
+def on_files(files: Files, config: Any) -> Files:
+    claims = files.get_file_from_path(CLAIMS)
+    if claims is not None:
+        files.remove(claims)
+    for uri, text in pages().items():
+        files.append(File.generated(config, uri, content=text))
+    return files
+
+
+def on_config(config: Any) -> Any:
+    """The pages of the studies come after the first page of the reproduction in the navigation."""
+    for entry in config.nav:
+        for title, inner in entry.items():
+            if inner == [FIRST]:
+                entry[title] = [FIRST, *(uri for uri in pages() if uri != FIRST)]
+    return config
+
+
+def pages() -> dict[str, str]:
+    """The first page, and one for each study that has claims."""
+    text = (STORED / "claims.md").read_text()
+    names = {study.title: study.experiment.name for study in STUDIES}
+    made = {FIRST: ""}
+    for title, body in re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", text, flags=re.DOTALL | re.MULTILINE):
+        if title not in names:
+            raise SystemExit(f"{STORED / 'claims.md'}: found {title!r}, expected the title of a study")
+        body = body.replace("<details>", '<details markdown="1">')
+        run = f"Run it: `o2pl run {names[title]} --full`. [All studies](index.md).\n"
+        made[f"reproduction/{names[title]}.md"] = f"# {title}\n{body}\n{run}"
+    made[FIRST] = first_page(text, [uri for uri in made if uri != FIRST])
+    return made
+
+
+def first_page(claims: str, uris: list[str]) -> str:
+    summary = json.loads((STORED / "summary.json").read_text())
+    legend = re.search(r"^A bar is met.*$", claims, flags=re.MULTILINE)
+    lines = [
+        "# Reproduction",
+        "",
+        "Every experiment of the paper, and questions of our own. Each claim has a measured value with a 95 %"
+        " interval, a bar and a computed verdict. The rows are in the repository: `o2pl report docs/reproduction`"
+        " computes all numbers and figures again.",
+        "",
+        _counts("The paper's claims", summary["counts"], own=False),
+        _counts("Our own questions", summary["counts"], own=True),
+        "",
+        '<div class="compact" markdown="1">',
+        "",
+        "| study | claims by verdict | main claim |",
+        "|---|---|---|",
+        *(_line(study, summary, uris) for study in STUDIES),
+        "",
+        "</div>",
+        "",
+        '??? note "What the verdicts mean"',
+        "",
+        f"    {legend[0] if legend else ''}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _counts(title: str, counts: Mapping[str, int], own: bool) -> str:
+    said = [f"**{n}** {_SHORT[key]}" for key, n in counts.items() if n and key.startswith("our own") == own]
+    return f"**{title}:** {', '.join(said) or 'none yet'}.  "
+
+
+def _line(study: Any, summary: Mapping[str, Any], uris: list[str]) -> str:
+    name = study.experiment.name
+    own = [claim for claim in summary["claims"] if claim["experiment"] == name]
+    counts = Counter(_SHORT[claim["verdict"]] for claim in own)
+    title = f"[{study.title}]({name}.md)" if f"reproduction/{name}.md" in uris else study.title
+    main = next((claim for claim in own if claim["id"] == study.headline), None)
+    verdict = _SHORT[main["verdict"]] if main else "–"
+    return f"| {title} | {', '.join(f'{n} {each}' for each, n in counts.items()) or 'not measured yet'} | {verdict} |"
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Links into the claims become links to the page of their study."""
+    up = "../" * page.file.src_uri.count("/")
+    names = {anchor(study.title): study.experiment.name for study in STUDIES}
+
+    def moved(found: re.Match[str]) -> str:
+        return f"]({up}reproduction/{names.get(found[1] or '', 'index')}.md)"
+
+    return re.sub(r"\]\((?:\.\./)*reproduction/claims\.md(?:#([^)]+))?\)", moved, markdown)
+
+
+def on_page_content(html: str, page: Any, **_: Any) -> str:
+    return folded(html) if page.file.src_uri in FOLDED else html
+
+
+def folded(html: str) -> str:
+    """All sections after the first one, each behind its heading. docs/assets/site.js opens the one of an address."""
+    first, *rest = re.split(r"(?=<h2 )", html)
+    made = [first, *rest[:1]]
+    for section in rest[1:]:
+        heading, _, body = section.partition("</h2>")
+        identity = re.search(r'id="([^"]+)"', heading)
+        title = re.sub(r"<a class=\"headerlink.*?</a>|<[^>]+>", "", heading)
+        name = f' id="{identity[1]}"' if identity else ""
+        made.append(f'<details class="section"{name}><summary>{title}</summary>{body}</details>')
+    return "".join(made)
