@@ -7,29 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from o2pl.experiments import Options, results, run
+from o2pl.experiments import Options, chaining_checks, results, run, theory_checks
 from o2pl.experiments import theory_study as module
 from o2pl.experiments.engines import Local
 from o2pl.experiments.theory_study import THEORY
-
-
-@pytest.mark.parametrize("name", module.PATH_STEPS)
-@pytest.mark.parametrize("M", [-3.0, 0.0, 5.0])
-def test_steps_have_the_mean_and_the_bound_they_state(name: str, M: float) -> None:
-    """100,000 steps from one place: the mean to four standard errors, and |X| ≤ B."""
-    X, mean = module.PATH_STEPS[name](np.full(100_000, M), np.random.default_rng(0))
-    assert np.abs(X).max() <= module.BOUNDS[name] + 1e-12
-    assert X.std() > 0.05
-    assert abs(X.mean() - mean[0]) < 4 * X.std() / np.sqrt(len(X))
-
-
-@pytest.mark.parametrize("name", module.WEIGHTS)
-def test_weights_have_mean_one_and_losses_are_in_range(name: str) -> None:
-    w, y = module.WEIGHTS[name](3.0, 200_000, np.random.default_rng(1))
-    assert abs(w.mean() - 1) < 4 * w.std() / np.sqrt(len(w))
-    assert (w >= 0).all()
-    assert y.min() >= -1
-    assert y.max() <= 0
 
 
 @pytest.fixture(scope="module")
@@ -48,22 +29,23 @@ def test_a_tiny_run_has_claims_figures_and_a_table(rows: Any) -> None:
     assert claims["theory/radius-appendix"].verdict == "does not hold"  # the slip
     assert claims["theory/rates"].measured.method == "exact: nothing is sampled"
     assert module.violations(rows) == 0
-    assert set(THEORY.figures(rows)) == {"theory"}
-    assert len(THEORY.table(rows)) == len(module.BETAS) * len(module.ENTROPIES) + len(module.NUS) + 1
+    assert set(THEORY.figures(rows)) == {"theory", "chaining"}
+    checks, paths = theory_checks, chaining_checks.PATHS
+    lines = len(checks.BETAS) * len(checks.ENTROPIES) + len(checks.NUS) + 1
+    assert len(THEORY.table(rows)) == lines + len(chaining_checks.PS) * len(paths["n"]) * len(paths["sigmas"])
 
 
-def test_crossings_of_all_seeds_are_pooled(rows: Any) -> None:
-    pooled = module._pooled(rows)
-    assert len(pooled) == len(module.PATH_STEPS) * len(module.GRID["v"]) * len(module.GRID["levels"])
-    assert {n for *_, n in pooled} == {2500}
-    mine = [
-        r["measured"]
-        for r in rows.to_pylist()
-        if r["kind"] == "crossing" and r["world"] == "crossing-signs" and r["z"] == 10
-    ]
-    first = next(share for world, v, _, share, _ in pooled if world == "crossing-signs" and v == 10)
-    per_seed = len(module.GRID["levels"])
-    assert first == pytest.approx(np.mean(mine[::per_seed]))
+def test_the_units_of_earlier_runs_stay_what_they_were() -> None:
+    """Their rows are stored under a digest of these settings: what is added to the study must not change them."""
+    found = {unit.world["name"]: unit for unit in THEORY.experiment.units(Options("full", seeds=[3]))}
+    assert found["rates"].settings == (
+        '{"learner": {"name": "rates"}, "rounds": 20000, "seed": 3, "world": {"horizon": 1000000000000000.0,'
+        ' "name": "rates"}}'
+    )
+    assert found["crossing-signs"].settings == (
+        '{"learner": {"name": "crossing"}, "rounds": 20000, "seed": 3, "world": {"levels": [0.9, 0.7, 0.5, 0.2, 0.05],'
+        ' "name": "crossing-signs", "paths": "signs", "steps": 300, "v": [10.0, 30.0, 100.0]}}'
+    )
 
 
 CHANGES = [
@@ -75,6 +57,8 @@ CHANGES = [
     ("log-power", 1.2, "log-squared"),
     ("heb", 1.3, "heb-margin"),
     ("heb-single", 0.4, "heb-single"),
+    ("transfer", 20.0, "entropy-transfer"),
+    ("margin", 2.0, "margin-constant"),
 ]
 
 

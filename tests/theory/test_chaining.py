@@ -17,6 +17,7 @@ from o2pl.theory.chaining import (
     margin_constant,
     peeled_class_deviation,
     peeled_radii,
+    sharp_margin_constant,
 )
 
 ALPHA = 3.0
@@ -151,6 +152,10 @@ def test_the_margin_lemma_holds_with_its_constant(kappa: float) -> None:
         variance, excess = np.mean(q / (1 - q)), np.mean(q * gaps)
         ratios.append(variance / (constant * excess ** (kappa / (kappa + 1))))
     assert max(ratios) <= 1
-    assert max(ratios) > 0.3
+    least = sharp_margin_constant(kappa, 1.0, overlap) / constant
+    assert least == pytest.approx(((1 - overlap) / (kappa + 1)) ** (1 / (kappa + 1)))
+    assert ratios == pytest.approx(
+        [least] * 4, rel=1e-3
+    )  # the worst policies reach it, however many contexts they miss
     with pytest.raises(InvalidInput, match="kappa"):
         margin_constant(0.0, 1.0, 0.2)

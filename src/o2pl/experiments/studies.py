@@ -12,6 +12,7 @@ from o2pl.experiments.offline_synthetic import OFFLINE_SYNTHETIC
 from o2pl.experiments.overlap import OVERLAP
 from o2pl.experiments.overlap_price import OVERLAP_PRICE
 from o2pl.experiments.prices import PRICES
+from o2pl.experiments.rates_study import RATES
 from o2pl.experiments.safe_improvement_study import SAFE_IMPROVEMENT
 from o2pl.experiments.schedules import COSTS_STUDY, SCHEDULES_STUDY
 from o2pl.experiments.scrm_table_study import SCRM_TABLE
@@ -33,6 +34,7 @@ STUDIES: tuple[Study, ...] = (
     GAUSSIAN,
     SCRM_TABLE,
     THEORY,
+    RATES,
     SAFE_IMPROVEMENT,
     SCHEDULES_STUDY,
     COSTS_STUDY,
