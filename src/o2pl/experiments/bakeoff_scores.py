@@ -47,7 +47,7 @@ LABELS = {
 
 @dataclass(frozen=True)
 class Scores:
-    """The rows as arrays: S sets, every learner on every set and seed."""
+    """The rows as arrays: S sets, every learner on every set. Who has played fewer seeds has NaN for the others."""
 
     names: tuple[str, ...]
     n: Ints  # [S], as d, K and played
@@ -58,13 +58,30 @@ class Scores:
     seconds: Mapping[str, Floats]  # learner -> [S, seeds]
 
     def pair(self, ours: str, theirs: str, which: Any = slice(None)) -> Pair:
-        """Over all sets, or some of them."""
-        rewards = (self.rewards[ours][which], self.rewards[theirs][which])
-        return compare_pair(*rewards, self.played[which], (self.d * self.K)[which])
+        """Over all sets, or some of them; on the seeds that both have played."""
+        rewards = self.paired(ours, theirs)
+        return compare_pair(rewards[ours][which], rewards[theirs][which], self.played[which], (self.d * self.K)[which])
 
     def gaps(self, ours: str, theirs: str) -> Floats:
         """Of mean rewards over seeds, [S]"""
-        return np.asarray((self.rewards[ours] - self.rewards[theirs]).mean(axis=1))
+        rewards = self.paired(ours, theirs)
+        return np.asarray((rewards[ours] - rewards[theirs]).mean(axis=1))
+
+    def paired(self, *learners: str) -> dict[str, Floats]:
+        """Their rewards on the seeds that all of them have played, [S, seeds] each; those who did not play left out."""
+        there = {name: self.rewards[name] for name in learners if name in self.rewards}
+        common = ~np.any([np.isnan(each).any(axis=0) for each in there.values()], axis=0)
+        return {name: each[:, common] for name, each in there.items()}
+
+    def on_own_seeds(self) -> dict[str, Floats]:
+        """Everyone's rewards on the seeds it has played."""
+        return {name: self.paired(name)[name] for name in self.rewards}
+
+    def cpu(self, learner: str, which: Any = slice(None)) -> float:
+        """CPU seconds of one run on each of these sets, all together; NaN where they were not asked for."""
+        spent = self.seconds[learner][which]
+        timed = np.isfinite(spent).all(axis=0)
+        return float(spent[:, timed].mean(axis=1).sum()) if timed.any() else float("nan")
 
 
 def scores(rows: Table) -> Scores:
@@ -102,7 +119,8 @@ def _scores(table: Table) -> Scores:
         for target, name in ((rewards, "mean_reward"), (seconds, "cpu_seconds")):
             target[learner] = np.full((len(names), len(seeds)), np.nan)
             target[learner][at[:, 0], at[:, 1]] = np.asarray(table[name])[mine]
-        if np.isnan(rewards[learner]).any():
-            raise InvalidInput(f"rows: found {len(mine)} of {learner}, expected {len(places)}: every set and seed")
+        expected = len(names) * len(np.unique(column["seed"][mine]))
+        if len(mine) != expected:
+            raise InvalidInput(f"rows: found {len(mine)} of {learner}, expected {expected}: every set for each seed")
     sizes = {name: np.asarray(table[name])[first] for name in ("n", "d", "K", "played")}
     return Scores(tuple(str(name) for name in names), rewards=rewards, seconds=seconds, **sizes)

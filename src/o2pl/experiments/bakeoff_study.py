@@ -13,7 +13,7 @@ from o2pl.experiments.bakeoff_learners import BOOK_ARMS, DEFAULT_ARMS
 from o2pl.experiments.bakeoff_scores import LABELS, Scores, published_scores, scores
 from o2pl.experiments.bakeoff_statistics import by_sign_test
 from o2pl.experiments.intervals import Estimate, binomial, least, mean, not_run, of_means, permutation_p, ratio, record
-from o2pl.experiments.pessimism import figure_of_arms, gain
+from o2pl.experiments.pessimism import Arms, figure_of_arms, gain
 from o2pl.experiments.study import Bar, Claim, Effect, Study, above, at_least, at_most
 from o2pl.experiments.summary import percentile_interval
 from o2pl.protocols import Floats
@@ -77,14 +77,14 @@ def claims(rows: Table) -> Sequence[Claim]:
         made.append(_ahead(here, rival, rival.removesuffix("-quadratic"), label))
     for rival in (each for each in VW if f"{each}-published" in here.rewards):
         made += _published(here, everywhere, rival)
-    made += DEFAULT_ARMS.claims("bakeoff/o2pl", _means(here), REWARD)
-    made += BOOK_ARMS.claims("bakeoff/o2pl-book", _means(everywhere), REWARD)
+    made += DEFAULT_ARMS.claims("bakeoff/o2pl", _means(here, DEFAULT_ARMS), REWARD)
+    made += BOOK_ARMS.claims("bakeoff/o2pl-book", _means(everywhere, BOOK_ARMS), REWARD)
     return made
 
 
-def _means(here: Scores) -> dict[str, Floats]:
-    """Learner -> its mean reward over seeds, by set."""
-    return {name: each.mean(axis=1) for name, each in here.rewards.items()}
+def _means(here: Scores, arms: Arms) -> dict[str, Floats]:
+    """Arm -> its mean reward by set, over the seeds that all arms have played."""
+    return {name: each.mean(axis=1) for name, each in here.paired(*arms.names).items()}
 
 
 def _own(key: str, text: str, measured: Estimate, bar: Bar) -> Claim:
@@ -109,8 +109,9 @@ def _fair(here: Scores, rival: str) -> list[Claim]:
 
 def _against_greedy(here: Scores) -> list[Claim]:
     pair = here.pair("o2pl", "vw-greedy")
-    gaps = here.rewards["o2pl"] - here.rewards["vw-greedy"]  # [S, seeds]
-    spent = [here.seconds[name].sum(axis=1) for name in ("o2pl", "vw-greedy")]
+    both = here.paired("o2pl", "vw-greedy")
+    gaps = both["o2pl"] - both["vw-greedy"]  # [S, seeds]
+    spent = [np.nanmean(here.seconds[name], axis=1) for name in ("o2pl", "vw-greedy")]
     gap = "Fair protocol: O2PL's mean reward is .04 above VW Greedy's or more."
     worst = f"On no set is O2PL more than .05 below VW Greedy (the worst is {here.names[pair.worst_set]})."
     cpu = (
@@ -174,7 +175,8 @@ def _published(here: Scores, everywhere: Scores, rival: str) -> list[Claim]:
 def _complexity(here: Scores, rival: str) -> list[Claim]:
     """Of the sets that the paper's variant wins and loses; none where it has not both."""
     printed = PRINTED[rival]
-    verdicts = by_sign_test(here.rewards["o2pl-replay"], here.rewards[f"{rival}-published"])
+    both = here.paired("o2pl-replay", f"{rival}-published")
+    verdicts = by_sign_test(both["o2pl-replay"], both[f"{rival}-published"])
     size, decided = here.d * here.K, verdicts != 0
     won, lost = size[verdicts > 0], size[verdicts < 0]
     if not len(won) or not len(lost):
@@ -221,11 +223,12 @@ def table(rows: Table) -> Sequence[Mapping[str, str]]:
 
 
 def _line(here: Scores, learner: str, label: str, which: Any) -> Mapping[str, str]:
-    means = here.rewards[learner][which].mean(axis=1)
-    own = here.rewards["o2pl"][which].mean(axis=1)
+    """On the seeds that both have played."""
+    both = here.paired("o2pl", learner)
+    means, own = both[learner][which].mean(axis=1), both["o2pl"][which].mean(axis=1)
     low, high = percentile_interval(means)
-    cpu = here.seconds[learner][which].sum()
-    greedy = here.seconds["vw-greedy"][which].sum() if "vw-greedy" in here.seconds else np.nan
+    cpu = here.cpu(learner, which)
+    greedy = here.cpu("vw-greedy", which) if "vw-greedy" in here.seconds else np.nan
     line = {
         "learner": label,
         "sets": str(len(means)),
@@ -237,7 +240,7 @@ def _line(here: Scores, learner: str, label: str, which: Any) -> Mapping[str, st
         "mean dK of wins, of losses": "",
         "Wilcoxon p": "",
         "worst set": "",
-        "CPU s": "" if np.isnan(cpu) else f"{cpu:.1f}",
+        "CPU s of one run": "" if np.isnan(cpu) else f"{cpu:.1f}",
         "× VW Greedy": "" if np.isnan(cpu / greedy) else f"{cpu / greedy:.2f}",
     }
     if learner == "o2pl":
@@ -267,20 +270,22 @@ def figures(rows: Table) -> Mapping[str, Figure]:
     everywhere = published_scores(rows)
     rivals = [name for name in here.rewards if not name.startswith("o2pl") and name != "uniform"]
     arms = {*DEFAULT_ARMS.settings(), *BOOK_ARMS.settings()}
+    rewards = here.on_own_seeds()
     published = [name for name in rivals if name.endswith("-published")]
     fair = [name for name in rivals if name not in published]
-    made = {"means": means_figure({name: each for name, each in here.rewards.items() if name not in arms}, LABELS)}
+    made = {"means": means_figure({name: each for name, each in rewards.items() if name not in arms}, LABELS)}
     if arms & set(here.rewards):
-        panels = [(DEFAULT_ARMS, _means(here)), (BOOK_ARMS, _means(everywhere))]
+        panels = [(DEFAULT_ARMS, _means(here, DEFAULT_ARMS)), (BOOK_ARMS, _means(everywhere, BOOK_ARMS))]
         title = "Penalty and clip, all else equal: mean over sets ± 2 standard errors over sets"
         made["pessimism"] = figure_of_arms(panels, "mean reward", title)
     for name, shown in (("fair", fair), ("published", published)):
         if shown:
             made[f"pairs-{name}"] = scatter_figure(
-                here.rewards, here.K, here.played, {each: LABELS[each] for each in shown}, name
+                rewards, here.K, here.played, {each: LABELS[each] for each in shown}, name
             )
     for rival in (each for each in ("vw-greedy", SAME_FEATURES[0]) if each in here.rewards):
-        made[f"gaps-{rival}"] = gaps_figure(here.rewards["o2pl"], here.rewards[rival], here.names, LABELS[rival])
+        both = here.paired("o2pl", rival)
+        made[f"gaps-{rival}"] = gaps_figure(both["o2pl"], both[rival], here.names, LABELS[rival])
     return made
 
 
