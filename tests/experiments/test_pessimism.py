@@ -64,6 +64,7 @@ def test_verdicts_follow_the_arms() -> None:
     }
     clip = verdicts(values({(0.0, True): 0.05, (0.1, True): 0.05, (1.0, True): 0.05}))
     assert (clip["penalty-0.1"], clip["clip"], clip["clip-alone"]) == ("undecided", "yes", "yes")
+    assert clip["pessimism"] == "yes"  # against neither
     nothing = verdicts(values({}))
     assert nothing.pop("negligible") == "yes"
     assert set(nothing.values()) == {"undecided"}
@@ -96,6 +97,16 @@ def test_of_regret_the_ratio_counts() -> None:
     assert found["penalty-0.1"].claim == (
         "The penalty helps O2PL here: regret without over regret with, λ = 0.1 against λ = 0."
     )
+
+
+def test_a_ratio_is_of_the_seeds_that_both_played() -> None:
+    """Regret is twice as high without the penalty on every seed, and a hundred times as high on those not played."""
+    own = np.where(np.arange(10) < 6, 1.0, 100.0) * np.linspace(1, 2, 10)
+    other = np.where(np.arange(10) < 6, 2 * own, np.nan)
+    effect = ARMS.effect(
+        {"o2pl": own, "o2pl-penalty-0-clip": other}, times_less("regret", "seeds", 0.1), (0.1, True), (0.0, True)
+    )
+    assert effect.value == pytest.approx(2.0)
 
 
 def test_rows_are_aligned_by_seed() -> None:
