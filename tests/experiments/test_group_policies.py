@@ -61,7 +61,7 @@ def test_the_search_finds_the_best_of_all_policies(schedule: Schedule, seed: int
         own = weights[np.array(ways)[numbers], np.arange(len(losses))]
         risk, variance = clipped_moments(own, losses, penalty.alpha)
         values[ways] = risk + penalty(variance)[0]
-    value, found = least(evidence.risks(penalty.alpha), evidence.variances(penalty.alpha), penalty)
+    value, found = least(*evidence.moments(penalty.alpha), penalty)
     assert value == pytest.approx(min(values.values()), abs=1e-12)
     assert values[tuple(int(way) for way in found)] == pytest.approx(value, abs=1e-12)
     assert len(set(np.round(list(values.values()), 12))) > 20
@@ -105,13 +105,13 @@ def test_the_targets_are_the_conditional_means() -> None:
         evidence, ways = Evidence(groups), np.zeros(size, np.bool_)
         for _ in range(4):
             evidence.add(ways, 15, generator)
-            risks = evidence.risks(3.0)
+            risks, _ = evidence.moments(3.0)
             ways = risks[1] < risks[0]
-        off.append(evidence.risks(3.0) - evidence.targets(3.0))
+        off.append(evidence.moments(3.0)[0] - evidence.targets(3.0))
     mean, error = np.mean(off, axis=0), np.std(off, axis=0) / math.sqrt(len(off))
     assert (np.abs(mean) <= 4 * error + 1e-12).all()
     assert (error > 0).sum() >= size  # the logging way alone has no risk
-    assert (evidence.squares(3.0) <= evidence.variances(3.0)).all()
+    assert (evidence.squares(3.0) <= evidence.moments(3.0)[1]).all()
 
 
 def worst_ratio(groups: Groups, beta: float) -> float:
@@ -146,9 +146,9 @@ def test_floors_go_to_nothing_and_fine_weights_stay_below_two() -> None:
 
 
 def test_policies_are_solved_for_every_round_and_then_ever_less_often() -> None:
-    at = solving_rounds(100_000, 1.02)
-    assert at[:100].tolist() == list(range(1, 101))
+    at = solving_rounds(100_000, 1.05)
+    assert at[:20].tolist() == list(range(1, 21))
     assert at[-1] == 100_000
-    assert (np.diff(at) <= 0.02 * at[:-1] + 1).all()
-    assert len(at) < 500
-    assert solving_rounds(7, 1.02).tolist() == list(range(1, 8))
+    assert (np.diff(at) <= 0.05 * at[:-1] + 1).all()
+    assert len(at) < 220
+    assert solving_rounds(7, 1.05).tolist() == list(range(1, 8))

@@ -84,7 +84,7 @@ def test_the_figure_and_the_table_show_every_world() -> None:
     table = rows()
     assert set(RATES.figures(table)) == {"rates"}
     lines = RATES.table(table)
-    assert len(lines) == 21
+    assert len(lines) == 15
     first = lines[0]
     assert (first["overlap"], first["β"], first["p"], first["predicted"]) == ("no", "0.5", "0", "0.333")
     assert first["exponent, λ = 1 (the paper's)"].startswith("0.333 [0.333")
@@ -93,7 +93,7 @@ def test_the_figure_and_the_table_show_every_world() -> None:
 
 def test_worlds_of_fine_groups_alone_have_overlap_and_fewer_arms() -> None:
     cells = module.cells(None)
-    assert len(cells) == 12 * 4 + 9 * 3
+    assert len(cells) == 9 * 4 + 6 * 3
     for cell in cells:
         assert json.loads(json.dumps(cell.world)) == cell.world
         assert (cell.world["rare"] == 0) == str(cell.world["name"]).startswith("overlap")
@@ -107,8 +107,7 @@ def test_regret_is_that_of_the_policies_that_acted() -> None:
     assert played.regret[-1] == pytest.approx(played.excess.sum())
     assert played.excess[0] == pytest.approx(groups.excess.sum())  # it starts with the worst policy
     assert played.excess[-1] < played.excess[0] / 2
-    assert (played.bias >= 0).all()
-    assert played.bias.max() > 0.01  # clipping acts
+    assert 0.1 * played.excess[-1] < played.bias < 10 * played.excess[-1]  # clipping acts
 
 
 def test_solving_less_often_costs_little() -> None:

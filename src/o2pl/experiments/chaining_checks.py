@@ -150,11 +150,11 @@ def group_entropy(p: float, fine: int, rare: int) -> Entropy:
 
 
 def chaining(settings: Description, amount: int, generator: np.random.Generator) -> list[ResultRow]:
-    """A 200th of `amount` paths of Algorithm 1; at each n, what the worst of all 2^G policies does."""
+    """A 400th of `amount` paths of Algorithm 1; at each n, what the worst of all 2^G policies does."""
     p, beta, delta = settings["p"], settings["beta"], settings["delta"]
     entropy = group_entropy(p, settings["fine"], settings["rare"])
     schedule, times = Schedule(beta, p), [int(n) for n in settings["n"]]
-    paths = max(amount // 200, 2)
+    paths = max(amount // 400, 2)
     shape = paths, len(times)
     highest = np.empty((*shape, len(settings["sigmas"])))
     exceeds, constants = np.zeros(shape, np.bool_), np.empty(shape)
@@ -179,7 +179,7 @@ def chaining(settings: Description, amount: int, generator: np.random.Generator)
         for before, now in itertools.pairwise([0, *map(int, at)]):
             evidence.add(ways, now - before, generator)
             penalty = schedule.penalty(now)
-            risks, variances = evidence.risks(penalty.alpha), evidence.variances(penalty.alpha)
+            risks, variances = evidence.moments(penalty.alpha)
             _, ways = least(risks, variances, penalty)
             if now in times:
                 place, squares = times.index(now), evidence.squares(penalty.alpha)

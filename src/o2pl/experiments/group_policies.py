@@ -19,6 +19,7 @@ c_k ≥ c > 0; only the floor of way 1 goes to 0.)
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +34,6 @@ from o2pl.theory.schedules import clip_level, log_inverse_confidence
 Bools = NDArray[np.bool_]
 DELTA = 0.05
 FINE_FLOOR = 1 / 3  # the least probability of fine groups: a weight is at most 2, and 1/floor = 3
-EVERY_ROUND = 100  # at first; then the policy is solved for whenever the log has grown by a share
 
 
 class Groups(NamedTuple):
@@ -111,13 +111,11 @@ class Evidence:
         """min(w, α) - 1, [way, logging way, action, G]"""
         return np.asarray(clip_weights(self.weights, alpha) - 1)
 
-    def risks(self, alpha: float) -> Floats:
-        """The parts of R̂, [2 ways, G]."""
-        return np.asarray((self.clipped(alpha) * self.losses).sum(axis=(1, 2)) / self.rounds)
-
-    def variances(self, alpha: float) -> Floats:
-        """The parts of σ̂², [2 ways, G]."""
-        return np.asarray((self.clipped(alpha) ** 2 * self.counts).sum(axis=(1, 2)) / self.rounds)
+    def moments(self, alpha: float) -> tuple[Floats, Floats]:
+        """The parts of R̂ and of σ̂², [2 ways, G] each."""
+        weights = self.clipped(alpha)
+        risks, variances = (weights * self.losses).sum(axis=(1, 2)), (weights**2 * self.counts).sum(axis=(1, 2))
+        return risks / self.rounds, variances / self.rounds
 
     def squares(self, alpha: float) -> Floats:
         """The parts of ρ̂², the mean of the squared losses ℓ² = (min(w, α) - 1)² y², [2 ways, G]."""
@@ -202,8 +200,8 @@ class Schedule(NamedTuple):
 
 
 def solving_rounds(rounds: int, growth: float) -> Ints:
-    """Every round at first, then whenever the log is longer by a share; the last round is one of them."""
-    first = np.arange(1, min(EVERY_ROUND, rounds) + 1)
-    steps = max(0.0, np.log(rounds / EVERY_ROUND)) / np.log(growth)
-    late = EVERY_ROUND * growth ** np.arange(1, np.floor(steps) + 1)
+    """Whenever the log is longer by a share: every round up to 1/(growth - 1). The last round is one of them."""
+    first = np.arange(1, min(math.ceil(1 / (growth - 1)), rounds) + 1)
+    steps = max(0.0, np.log(rounds / first[-1])) / np.log(growth)
+    late = first[-1] * growth ** np.arange(1, np.floor(steps) + 1)
     return np.unique(np.concatenate([first, late.astype(np.int64), [rounds]]))

@@ -277,7 +277,7 @@ THEORY = Study(
         f" with floor {FLOOR:g} on sampled contexts for the error bound, its error by bootstrap."
         f" The maximal inequality, peeling and the penalty: {chaining_checks.PATHS['rare']} groups of contexts whose"
         f" floors go to 0 and {chaining_checks.PATHS['fine']} whose policies are ever closer, all 2^420 policies"
-        " searched at n = 1e3, 1e4, 1e5, 500 runs of Algorithm 1 for each p at full size, β = 1/2. Entropy transfer:"
+        " searched at n = 1e3, 1e4, 1e5, 250 runs of Algorithm 1 for each p at full size, β = 1/2. Entropy transfer:"
         " 2,000 Lipschitz log-odds, 400 rows."
         " The rule for log² T is the second one: the first, that regret/log² T must not rise, measured 1.04 and was"
         " replaced because the ratio approaches its limit from below."
