@@ -1,14 +1,25 @@
 # Every target makes its environment when that is missing or older than what it was made from.
+ifeq ($(OS),Windows_NT)
+PYTHON ?= python
+SCRIPTS := Scripts
+else
 PYTHON ?= python3
-BIN := .venv/bin
+SCRIPTS := bin
+endif
+BIN := .venv/$(SCRIPTS)
 STAMP := .venv/.made
 DEMO := .venv-demo/.made
 PEERS := .venv-peers/.made
 
-.PHONY: demo test contracts faults check docs bench clean
+.PHONY: demo reproduce test contracts faults check docs bench build clean
 
+# A light environment, about a minute of work; prints the page's path.
 demo: $(DEMO)
-	.venv-demo/bin/o2pl reproduce --quick --out out/demo
+	.venv-demo/$(SCRIPTS)/o2pl demo --out out/demo
+
+# Every experiment of the paper at a small size, in minutes. `o2pl reproduce --full` decides; it takes hours.
+reproduce: $(DEMO)
+	.venv-demo/$(SCRIPTS)/o2pl reproduce --quick --out out/reproduction
 
 test: $(STAMP)
 	$(BIN)/python -m pytest
@@ -36,11 +47,12 @@ bench: $(STAMP) $(PEERS)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks
 
 $(STAMP): EXTRAS := dev
-$(DEMO): EXTRAS := experiments,vw
+$(DEMO): EXTRAS := experiments,serve,vw
 $(STAMP) $(DEMO): %/.made: pyproject.toml constraints.txt
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'o2pl needs Python 3.11 or newer, this is ' + sys.version)"
+	@echo "$*: installing packages, once"
 	$(PYTHON) -m venv --clear $*
-	$*/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[$(EXTRAS)]"
+	$*/$(SCRIPTS)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[$(EXTRAS)]"
 	touch $@
 
 # The libraries that the bench runs beside ours; one that does not install is named, and left out.
@@ -48,5 +60,15 @@ $(PEERS): benchmarks/peers-constraints.txt benchmarks/peer_environment.py | $(ST
 	$(PYTHON) benchmarks/peer_environment.py .venv-peers
 	touch $@
 
+# Wheel and sdist, under dist. The wheel is installed where nothing else is, and README's example runs there.
+build:
+	$(PYTHON) -m venv --clear out/build
+	out/build/$(SCRIPTS)/python -m pip install --quiet --disable-pip-version-check build
+	rm -rf dist
+	out/build/$(SCRIPTS)/python -m build --outdir dist .
+	$(PYTHON) -m venv --clear out/clean
+	out/clean/$(SCRIPTS)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl
+	cd out && clean/$(SCRIPTS)/python -I ../tests/readme_example.py ../README.md
+
 clean:
-	rm -rf .venv .venv-demo .venv-peers out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-demo .venv-peers out dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -12,7 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from benchmarks import peers, scale_page
+from benchmarks import peers, readme_table, scale_page
 from benchmarks.bars import MORE, misses
 from benchmarks.bounds import bound
 from benchmarks.measure import Bench
@@ -182,6 +182,7 @@ def store(results: Mapping[str, Any]) -> None:
 def write() -> None:
     PAGE.write_text(rendered(stored()))
     scale_page.write(stored())
+    readme_table.write(stored())
 
 
 if __name__ == "__main__":

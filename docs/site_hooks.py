@@ -1,4 +1,4 @@
-"""What `mkdocs build` makes by itself: the reference, the architecture, pages of the repository's root, llms.txt.
+"""What `mkdocs build` makes by itself: the reference, pages of the repository's root, llms.txt.
 
 Everything that a user can type must be documented: a public name without a docstring, a command or an option without
 help stops the build.
@@ -8,14 +8,10 @@ from __future__ import annotations
 
 import inspect
 import re
-import tomllib
-from collections import Counter
-from html import escape
 from pathlib import Path
 from typing import Any
 
 import click
-import grimp
 import typer
 from mkdocs.structure.files import File, Files
 
@@ -53,7 +49,6 @@ def generated() -> dict[str, str]:
     return {
         "reference/python.md": python_reference(),
         "reference/command-line.md": command_reference(),
-        "architecture.md": architecture(),
         "contributing.md": from_root("CONTRIBUTING.md"),
         "changelog.md": from_root("CHANGELOG.md"),
         "llms.txt": for_language_models(),
@@ -128,80 +123,6 @@ def _option(path: str, option: Any) -> str:
     shown = option.default is not None and not callable(option.default) and option.default not in ((), [], False)
     default = f" [default: {option.default}]" if shown and "default:" not in text else ""
     return f"| {names} | {(text + default).replace('|', chr(92) + '|')} |\n"
-
-
-# -- the architecture
-
-
-def imports_between_parts() -> tuple[list[str], Counter[tuple[str, str]]]:
-    """The parts in the order of the layers, from the bottom, and how many modules of one import one of another."""
-    contract = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]
-    layers = [part.strip() for layer in reversed(contract["layers"]) for part in layer.split("|")]
-    graph = grimp.build_graph("o2pl")
-    counted: Counter[tuple[str, str]] = Counter()
-    for module in graph.modules:
-        here = _part(module)
-        for other in graph.find_modules_directly_imported_by(module):
-            there = _part(other)
-            if here and there and here != there:
-                counted[here, there] += 1
-    return layers, counted
-
-
-def _part(module: str) -> str:
-    return module.split(".")[1] if "." in module else ""
-
-
-def architecture() -> str:
-    layers, counted = imports_between_parts()
-    about = {part: _first_line(part) for part in layers}
-    table = "".join(f"| `{part}` | {about[part]} |\n" for part in layers)
-    return f"""# Architecture
-
-One path of the data, and a folder for each step of it. A part imports only from parts above it in this table;
-import-linter keeps that.
-
-| part | what it is |
-|---|---|
-{table}
-## Who imports whom
-
-Drawn from the imports themselves. A row imports the columns with a dot; the larger the dot, the more modules do. All
-dots are to the left of the diagonal: nothing imports what comes after it.
-
-{matrix(layers, counted)}
-"""
-
-
-def _first_line(part: str) -> str:
-    for path in (ROOT / f"src/o2pl/{part}.py", ROOT / f"src/o2pl/{part}/__init__.py"):
-        if path.exists():
-            found = re.match(r'"""(.*?)(?:\n\n|""")', path.read_text(), flags=re.DOTALL)
-            return escape(" ".join(found[1].split())) if found else ""
-    raise SystemExit(f"pyproject.toml, layers: found {part!r}, which is no module of o2pl")
-
-
-def matrix(layers: list[str], counted: Counter[tuple[str, str]]) -> str:
-    """An SVG in the colour of the text around it."""
-    step, left, top = 20, 120, 110
-    size = step * len(layers)
-    parts = [
-        f'<svg viewBox="0 0 {left + size + 10} {top + size + 10}" role="img" aria-label="Which part imports which"'
-        ' style="max-width:44rem;width:100%;font:12px sans-serif" fill="currentColor">'
-    ]
-    for place, part in enumerate(layers):
-        middle = place * step + step / 2
-        parts.append(f'<text x="{left - 8}" y="{top + middle + 4}" text-anchor="end">{part}</text>')
-        parts.append(f'<text transform="translate({left + middle + 4},{top - 8}) rotate(-60)">{part}</text>')
-        parts.append(
-            f'<rect x="{left + place * step}" y="{top + place * step}" width="{step}" height="{step}" opacity=".15"/>'
-        )
-    for (here, there), count in sorted(counted.items()):
-        x, y = (offset + layers.index(part) * step + step / 2 for offset, part in ((left, there), (top, here)))
-        radius = min(1.5 + count**0.5, step / 2 - 1)
-        said = f"{here} imports {there}, {count} times"
-        parts.append(f'<circle cx="{x}" cy="{y}" r="{radius:.1f}" opacity=".75"><title>{said}</title></circle>')
-    return "".join([*parts, "</svg>"])
 
 
 # -- for programs that read

@@ -113,7 +113,7 @@ COMMANDS: dict[str, str] = {
     "run wheel/0": f"running experiments {EXPERIMENTS_EXTRA}",
     "run wheel --engine ray": RAY,
     "fit model.o2pl --out again.o2pl --engine ray": RAY,
-    "demo": f"running experiments {EXPERIMENTS_EXTRA}",
+    "demo": f"the demo {EXPERIMENTS_EXTRA}",
     "reproduce": f"running experiments {EXPERIMENTS_EXTRA}",
     "app list": SERVICE,
     "export log.parquet": SERVICE,

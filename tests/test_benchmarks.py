@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from benchmarks import __main__ as command
-from benchmarks import bakeoff, capacity_page, default, page, policies, rounds, scale_page, sparse, vw
+from benchmarks import bakeoff, capacity_page, default, page, policies, readme_table, rounds, scale_page, sparse, vw
 from benchmarks.bars import met, misses
 from benchmarks.bounds import bound
 from benchmarks.data import World, logistic_bandit
@@ -305,6 +305,8 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scale_page, "PICTURE", tmp_path / "scale.png")
     (tmp_path / "scale.md").write_text(f"before\n{scale_page.BEGIN}\nold\n{scale_page.END}\nafter\n")
     monkeypatch.setattr(capacity_page, "PAGE", tmp_path / "capacity.md")
+    monkeypatch.setattr(readme_table, "README", tmp_path / "README.md")
+    (tmp_path / "README.md").write_text(f"before\n{readme_table.BEGIN}\nold\n{readme_table.END}\nafter\n")
 
 
 @pytest.mark.usefixtures("_elsewhere")
@@ -328,6 +330,7 @@ def test_some_rows_are_merged_into_the_results(monkeypatch: pytest.MonkeyPatch) 
     assert page.PAGE.read_text() == page.rendered(found)
     assert scale_page.PAGE.read_text() == f"before\n{scale_page.measured(found)}\nafter\n"
     assert scale_page.PICTURE.exists()
+    assert readme_table.README.read_text() == f"before\n{readme_table.rendered(found)}\nafter\n"
 
 
 def test_the_help_says_how(capsys: pytest.CaptureFixture[str]) -> None:
@@ -414,6 +417,28 @@ def test_the_page_is_that_of_the_results() -> None:
     assert page.PAGE.read_text() == page.rendered(page.stored())
     assert scale_page.measured(page.stored()) in scale_page.PAGE.read_text()
     assert capacity_page.PAGE.read_text() == capacity_page.rendered(page.stored())
+    assert readme_table.rendered(page.stored()) in readme_table.README.read_text()
+
+
+def test_in_readme_whoever_is_ahead_is_bold() -> None:
+    def lines(**numbers: float) -> list[str]:
+        row = {"o2pl": 1.0, "peer": 1.0, "ratio": 1.0, "our_reward": 0.5, "peer_reward": 0.5} | numbers
+        names = ("bakeoff_cpu_loop", "default_loop_20x5", "default_act")
+        return [
+            line for line in readme_table.rendered(dict.fromkeys(names, row)).splitlines() if "#the-default" in line
+        ]
+
+    reward, decision, loop = lines(o2pl=3000.0, peer=2000.0, our_reward=0.6)
+    assert reward.startswith("| [Vowpal Wabbit](docs/from-vw.md) | [mean reward")
+    assert reward.endswith("(docs/benchmarks.md#the-default-learner) | **0.600** | 0.500 |")
+    assert decision.endswith("| 3000.0 | **2000.0** |")  # times are better low
+    assert loop.endswith("| **3,000** | 2,000 |")
+    reward, decision, loop = lines(o2pl=2.0, peer=3.0, our_reward=0.4)
+    assert reward.endswith("| 0.400 | **0.500** |")
+    assert decision.endswith("| **2.0** | 3.0 |")
+    assert loop.endswith("| 2 | **3** |")
+    named = {item.row for items in readme_table.PEERS.values() for item in items if hasattr(item, "row")}
+    assert named <= set(BENCH)
 
 
 def test_the_page_of_capacity_says_what_follows_from_the_rows() -> None:

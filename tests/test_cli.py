@@ -153,22 +153,6 @@ def test_interrupted_it_says_how_to_go_on(tmp_path: Path):
     assert "to go on: o2pl run classification --datasets digits --learners o2pl --seeds 40 --workers 1" in errors
 
 
-def test_the_demo_makes_its_table_and_its_picture(tmp_path: Path):
-    result = call("demo", "--out", tmp_path)
-    assert result.exit_code == 0, result.output
-    for kind in ("png", "svg"):
-        path = tmp_path / f"demo.{kind}"
-        assert f"picture: {path}" in result.stdout
-        assert path.stat().st_size > 10_000
-    rows = results(tmp_path, "demo")
-    last = rows.filter(rows["round"].to_numpy() == 1797)
-    scores = {name: [] for name in set(last["learner"].to_pylist())}
-    for row in last.to_pylist():
-        scores[row["learner"]].append(row["mean_reward"])
-    assert min(scores["o2pl"]) > 0.8
-    assert max(scores["uniform"]) < 0.15
-
-
 @pytest.fixture
 def small_log(tmp_path: Path) -> Path:
     path = tmp_path / "log.csv"
@@ -203,9 +187,3 @@ def test_near_misses_of_policies_and_units(small_log: Path) -> None:
     assert result.exit_code == 2
     assert "wheel: found unit 99999, expected a number from 0 to" in result.output
     assert "expected 'wheel'" in call("run", "whel/3").output
-
-
-def test_the_demos_write_to_folders_of_their_own() -> None:
-    made = (Path(__file__).parents[1] / "Makefile").read_text()
-    assert "--out out/demo" in made
-    assert "out/digits" in call("demo", "--help").output

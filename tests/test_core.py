@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import o2pl
 from o2pl import MissingExtra
 from o2pl.extras import EXTRAS, PACKAGES, extra
 
@@ -58,3 +59,18 @@ def test_another_packages_trouble_keeps_its_own_message(monkeypatch: pytest.Monk
         import nobody_has_this.parts  # noqa: F401
     with pytest.raises(ModuleNotFoundError, match="nor_this"), extra("odd", "counting"):
         import nor_this  # noqa: F401
+
+
+def test_the_version_is_in_one_place() -> None:
+    version = (ROOT / "src/o2pl/version.py").read_text()
+    assert "version" in PROJECT["dynamic"]
+    assert f'__version__ = "{o2pl.__version__}"' in version
+    assert f"\nversion: {o2pl.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+    assert f"\n## {o2pl.__version__} " in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_constraints_are_names_and_versions_alone() -> None:
+    for path in ("constraints.txt", "benchmarks/peers-constraints.txt"):
+        lines = (ROOT / path).read_text().splitlines()
+        assert lines
+        assert not [line for line in lines if not re.fullmatch(r"[\w.-]+==[\w.+!-]+", line)]

@@ -27,7 +27,7 @@ ELSEWHERE = {  # module: where it is tested, or why it is not
     "extras.py": "in test_core",
     "ahead.py": "test_cli runs the command, test_compiled what it compiles",
     "experiments/bakeoff_figures.py": "drawn in test_bakeoff_study",
-    "experiments/demo.py": "run by test_cli, drawn in test_figures",
+    "demo/pictures.py": "drawn on the page of demo/test_page",
     "experiments/structures_figures.py": "drawn in test_structures_study",
     "experiments/studies.py": "a list",
 }

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from o2pl import __version__
+from o2pl.demo.command import demo
 from o2pl.errors import InvalidInput, MissingExtra, nearest
 from o2pl.fitting import streamed
 from o2pl.fitting.command import fit_log
@@ -169,26 +170,6 @@ def run(
 
 
 @app.command()
-def demo(
-    out: Out = Path("out/digits"),
-    engine: EngineName = "local",
-    workers: Workers = None,
-    address: Address = None,
-) -> None:
-    """Compare four learners on handwritten digits, in about a minute, and draw the picture.
-
-    Each learner sees 64 grey values, answers with one of ten digits, and is told only whether that was right.
-    """
-    from o2pl.experiments.demo import DEMO, draw_demo
-    from o2pl.experiments.experiment import Options
-
-    with _said_plainly():
-        _run(DEMO, Options(), out, None, _engine(engine, workers, address))
-        for path in draw_demo(out):
-            typer.echo(f"picture: {path}")
-
-
-@app.command()
 def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick/--full", help="A taste in minutes, or the paper's scale in hours.")
@@ -228,7 +209,9 @@ def reproduce(
             raise typer.Exit(INTERRUPTED) from None
         _say_found(sections, out)
         if quick:
-            typer.echo("this was the small size: what it cannot decide is undecided; --full decides")
+            typer.echo(
+                "this was the small size: few seeds decide little, so most claims stay undecided; --full decides"
+            )
     for unit, reason in failures:
         typer.echo(f"failed: {unit.id}: {reason}", err=True)
     if failures:
@@ -333,6 +316,9 @@ def evaluate_policy(
         )
 
 
+app.command("demo", epilog="`o2pl demo`, then open the page. `o2pl reproduce` runs the paper's experiments.")(
+    _said_plainly()(demo)
+)
 app.command(
     "convert",
     epilog="`o2pl convert vw.dsjson log.parquet`, then `o2pl convert log.parquet again.dsjson`: VW learns the same.",
@@ -403,15 +389,17 @@ def warm_up_kernels() -> None:
 
 
 def _say_found(sections: Any, out: Path) -> None:
-    from o2pl.experiments.study import VERDICTS, figure_text
+    """A line for each study; the report has every claim."""
+    from o2pl.experiments.study import VERDICTS
 
-    for section in sections:
-        typer.echo(section.study.title)
-        for claim in section.claims:
-            typer.echo(f"  {claim.verdict:42s} {claim.claim} ({figure_text(claim.measured)}, bar {claim.bar})")
-    verdicts = [claim.verdict for section in sections for claim in section.claims]
-    counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS if verdict in verdicts)
-    typer.echo(f"{len(verdicts)} claims: {counts}")
+    def said(verdicts: list[str]) -> str:
+        return ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS if verdict in verdicts)
+
+    found = {section.study.title: [claim.verdict for claim in section.claims] for section in sections}
+    for title, verdicts in found.items():
+        typer.echo(f"{title}: {said(verdicts) or 'no claims'}")
+    every = [verdict for verdicts in found.values() for verdict in verdicts]
+    typer.echo(f"{len(every)} claims: {said(every)}")
     typer.echo(f"report: {out / 'index.html'}")
 
 

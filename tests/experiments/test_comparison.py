@@ -15,12 +15,10 @@ from o2pl.errors import InvalidInput
 from o2pl.experiments import EXPERIMENTS, comparison
 from o2pl.experiments.classification import CLASSIFICATION
 from o2pl.experiments.comparison import COLUMNS, checkpoints
-from o2pl.experiments.demo import DEMO
 from o2pl.experiments.experiment import Experiment, Options
 from o2pl.experiments.wheel import WHEEL
 
-ALL = [*EXPERIMENTS.values(), DEMO]
-each_experiment = pytest.mark.parametrize("experiment", ALL, ids=lambda experiment: experiment.name)
+each_experiment = pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=lambda experiment: experiment.name)
 
 
 @each_experiment

@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from o2pl.experiments import figures
-from o2pl.experiments.demo import LABELS
+
+LABELS = {"o2pl": "O2PL", "linear": "not in the rows", "uniform": "uniform"}
 
 
 def rows_of_two_seeds() -> pa.Table:

@@ -26,10 +26,24 @@ def test_plain_lines_are_few_and_tell_of_failures_at_once(monkeypatch):
             shown.ended(unit, BAD if unit.number == 4 else Finished({}, 1.0))
     assert lines == [
         "toy: 6 units to compute, 2 done before",
-        "toy: 4 of 6 units done, 20.0 units/min, 6 s left",
+        "toy: 4 of 6 units done, 20.0 units/min, about 6 s left",
         "failed: toy/4 (two on moon, seed 0): ValueError: [no] luck",
-        "toy: 6 of 6 units done, 20.0 units/min, 0 s left",
+        "toy: 6 of 6 units done, 20.0 units/min",
     ]
+
+
+def test_no_time_left_is_said_before_it_can_be_known():
+    pace = progress.Pace(100)
+    said = []
+    for second in [60, *range(61, 160)]:  # the first unit waits a minute for kernels; then one ends each second
+        pace.ended(float(second))
+        said.append(pace.text)
+    assert said[:10] == [""] * 10  # a tenth of them, beside the first
+    assert said[10] == "1.0 units/s, about 1 min 29 s left"  # the minute of kernels does not count
+    assert said[-2:] == ["1.0 units/s, about 1 s left", "1.0 units/s"]
+    two = progress.Pace(2)
+    two.ended(5.0)
+    assert two.text == ""
 
 
 def test_the_bar_shows_units_done_and_failures_as_they_are():
@@ -42,6 +56,7 @@ def test_the_bar_shows_units_done_and_failures_as_they_are():
     assert "toy: 2 units to compute\n" in text
     assert "failed: toy/1 (two on sun, seed 0): ValueError: [no] luck" in text
     assert "2/2 units" in text
+    assert "left" not in text
 
 
 @pytest.mark.parametrize(

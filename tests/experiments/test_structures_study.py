@@ -120,7 +120,13 @@ def test_table_and_figures_are_of_the_rows():
     assert lines["Bandit"]["last quarter: reversal"] == "0.900"
     assert lines["Bandit"]["CPU × VW Greedy, one-hot"] == "0.90"
     figures = STRUCTURES_STUDY.figures(rows)
-    assert set(figures) == {"shares", "drift"}
+    assert set(figures) == {"shares", "gaps", "drift"}
+    (axes,) = figures["gaps"].axes
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    dots = [line.get_xdata()[0] for line in axes.get_lines() if line.get_marker() == "o"]
+    behind = dict(zip(names, dots, strict=True))
+    assert (names[-1], behind["Bandit()"]) == ("Bandit()", 0)
+    assert behind["LinTS"] == pytest.approx(-float(lines["LinTS"]["Bandit's gap"].split()[0]), abs=5e-4)
     panels = {axes.get_title(loc="left"): axes for axes in figures["shares"].axes}
     assert list(panels) == list(STRUCTURES)
     marks = [line.get_xdata()[0] for line in panels["rare"].get_lines() if line.get_marker() == "o"]

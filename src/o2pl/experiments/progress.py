@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Any, Protocol, Self
@@ -33,6 +34,39 @@ class Silent:
         """Nothing to take down."""
 
 
+class Pace:
+    """How fast units end, and how long the rest may take: unknown until enough of them have ended to tell.
+
+    Time counts from the end of the first unit, which waits for workers to start and kernels to compile. Units differ,
+    so a tenth of them must have ended, and five or half of few.
+    """
+
+    def __init__(self, missing: int) -> None:
+        self.missing, self.done = missing, 0
+        self._enough = max(math.ceil(missing / 10), min(5, math.ceil(missing / 2))) + 1
+        self._first = self._last = 0.0
+
+    def ended(self, now: float) -> None:
+        self.done += 1
+        self._last = now
+        if self.done == 1:
+            self._first = now
+
+    @property
+    def rate(self) -> float | None:
+        """Units per second."""
+        seconds = self._last - self._first
+        return (self.done - 1) / seconds if self.done >= self._enough and seconds > 0 else None
+
+    @property
+    def text(self) -> str:
+        """Empty while nothing can be known; no time left once all have ended."""
+        if self.rate is None:
+            return ""
+        left = self.missing - self.done
+        return speed(self.rate) + (f", about {duration(left / self.rate)} left" if left else "")
+
+
 class Plain(Silent):
     """Lines, at most one every `every` seconds but for failures."""
 
@@ -40,49 +74,44 @@ class Plain(Silent):
         self.write, self.every = write, every
 
     def begin(self, name: str, missing: int, finished: int) -> None:
-        self.name, self.missing, self.done = name, missing, 0
-        self.started = self.spoke = time.monotonic()
+        self.name, self.pace = name, Pace(missing)
+        self.spoke = time.monotonic()
         self.write(opening(name, missing, finished))
 
     def ended(self, unit: Unit, outcome: Outcome) -> None:
-        self.done += 1
+        now = time.monotonic()
+        self.pace.ended(now)
         if isinstance(outcome, Failed):
             self.write(failure(unit, outcome))
-        now = time.monotonic()
-        if now - self.spoke >= self.every or self.done == self.missing:
+        if now - self.spoke >= self.every or self.pace.done == self.pace.missing:
             self.spoke = now
-            rate = self.done / max(now - self.started, 1e-9)
-            left = duration((self.missing - self.done) / rate)
-            self.write(f"{self.name}: {self.done} of {self.missing} units done, {speed(rate)}, {left} left")
+            said = [f"{self.name}: {self.pace.done} of {self.pace.missing} units done", self.pace.text]
+            self.write(", ".join(part for part in said if part))
 
 
 class Bar(Silent):
-    """A Rich bar: units done, rate and time left."""
+    """A Rich bar: units done, time so far, and rate and time left once they can be known."""
 
     def __init__(self, console: Any) -> None:
         from rich import progress
-
-        class Rate(progress.ProgressColumn):
-            def render(self, task: progress.Task) -> str:
-                rate = task.finished_speed or task.speed
-                return speed(rate) if rate else ""
 
         self.bar = progress.Progress(
             progress.TextColumn("{task.description}"),
             progress.BarColumn(),
             progress.MofNCompleteColumn(),
             progress.TextColumn("units"),
-            Rate(),
-            progress.TimeRemainingColumn(elapsed_when_finished=True),
+            progress.TimeElapsedColumn(),
+            progress.TextColumn("{task.fields[pace].text}"),
             console=console,
-            speed_estimate_period=600,
         )
 
     def begin(self, name: str, missing: int, finished: int) -> None:
         self.bar.console.print(opening(name, missing, finished), highlight=False, markup=False)
-        self.task = self.bar.add_task(name, total=missing)
+        self.pace = Pace(missing)
+        self.task = self.bar.add_task(name, total=missing, pace=self.pace)
 
     def ended(self, unit: Unit, outcome: Outcome) -> None:
+        self.pace.ended(time.monotonic())
         if isinstance(outcome, Failed):
             self.bar.console.print(failure(unit, outcome), style="red", highlight=False, markup=False)
         self.bar.advance(self.task)

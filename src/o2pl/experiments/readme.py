@@ -10,12 +10,12 @@ from typing import Any
 
 from o2pl.errors import InvalidInput
 from o2pl.experiments.report import claim_of
-from o2pl.experiments.report_markdown import table
-from o2pl.experiments.study import Claim, Study, figure_text
+from o2pl.experiments.study import VERDICTS, Claim, Study, figure_text
 
 START = "<!-- verdicts: made by `o2pl report docs/reproduction --readme README.md` -->"
 END = "<!-- end of verdicts -->"
 MOST = 10  # lines
+_OWN = "our own question: "
 
 
 def update(readme: Path, folder: Path, studies: Sequence[Study]) -> None:
@@ -31,40 +31,48 @@ def update(readme: Path, folder: Path, studies: Sequence[Study]) -> None:
 
 
 def verdict_lines(summary: Mapping[str, Any], studies: Sequence[Study], link: str) -> str:
-    """How many claims have which verdict, and one claim of each study that names one."""
+    """How many claims have which verdict, and a line for one claim of each study that names one.
+
+    Lines are in the order of `VERDICTS`; what does not hold has the same place and the same letters as what does.
+    """
     counts = {verdict: count for verdict, count in summary["counts"].items() if count}
-    own = {verdict: count for verdict, count in counts.items() if verdict.startswith("our own")}
+    own = {verdict: count for verdict, count in counts.items() if verdict.startswith(_OWN)}
     of_paper = {verdict: count for verdict, count in counts.items() if verdict not in own}
     stored = {claim["id"]: claim_of(claim) for claim in summary["claims"]}
-    shown = [_line(study, stored.get(study.headline), link) for study in studies if study.headline]
+    shown = [(study, stored.get(study.headline)) for study in studies if study.headline]
     if len(shown) > MOST:
         raise InvalidInput(f"found {len(shown)} studies with a headline, expected {MOST} or fewer")
+    decided = sorted(shown, key=lambda each: _place(each[1]))
     return "\n".join(
         [
             f"Of {sum(of_paper.values())} claims of the paper: {_said(of_paper)}. "
-            f"Of {sum(own.values())} questions of our own: {_said(own).replace('our own question: ', '')}.",
+            f"Of {sum(own.values())} questions of our own: {_said(own)}.",
             "",
-            *table(shown),
+            *(_line(study, claim, link) for study, claim in decided),
         ]
     )
 
 
 def _said(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"**{count}** {verdict}" for verdict, count in counts.items())
+    return ", ".join(f"**{count}** {verdict.removeprefix(_OWN)}" for verdict, count in counts.items())
 
 
-def _line(study: Study, claim: Claim | None, link: str) -> Mapping[str, str]:
+def _place(claim: Claim | None) -> tuple[bool, int]:
+    """Decided ones first, in the order of `VERDICTS`; what was not measured last."""
+    if claim is None:
+        return True, len(VERDICTS)
+    return claim.verdict.endswith("undecided"), VERDICTS.index(claim.verdict)
+
+
+def _line(study: Study, claim: Claim | None, link: str) -> str:
     name = f"[{study.title}]({link}/claims.md#{_anchor(study.title)})"
     if claim is None:
-        return {"study": name, "claim": "", "figure [95 % interval]": "–", "bar": "–", "verdict": "not measured yet"}
-    verdict = claim.verdict if claim.measured.is_bounded else f"{claim.verdict} ({claim.reason})"
-    return {
-        "study": name,
-        "claim": claim.claim,
-        "figure [95 % interval]": figure_text(claim.measured),
-        "bar": str(claim.bar),
-        "verdict": f"**{verdict}**",
-    }
+        return f"- **Not measured yet**: {name}."
+    verdict = claim.verdict.removeprefix(_OWN)
+    whose = "Our own question, " if claim.verdict.startswith(_OWN) else ""
+    said = f"{whose}{verdict}" if whose else verdict[:1].upper() + verdict[1:]
+    why = "" if claim.measured.is_bounded else f" ({claim.reason})"
+    return f"- **{said}**{why}: {claim.claim} {figure_text(claim.measured)}, bar {claim.bar}. {name}"
 
 
 def _anchor(title: str) -> str:

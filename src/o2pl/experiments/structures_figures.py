@@ -63,6 +63,32 @@ def shares_figure(shares: Mapping[str, Mapping[str, Floats]], labels: Mapping[st
     return figure
 
 
+def gaps_figure(gaps: Mapping[str, Floats], structures: int, labels: Mapping[str, str]) -> Figure:
+    """Rival -> its share of the possible gain less Bandit's on each set: means with intervals, the best on top."""
+    order = sorted(gaps, key=lambda learner: float(gaps[learner].mean()))
+    figure = new_figure(7.4, 0.9 + 0.25 * (len(order) + 1))
+    axes = figure.add_subplot()
+    axes.axvline(0, color=OURS, linewidth=1, alpha=0.7, zorder=0)
+    for place, learner in enumerate(order):
+        colour = colour_of(learner)
+        low, high = percentile_interval(gaps[learner])
+        axes.plot([low, high], [place, place], color=colour, alpha=0.35, linewidth=4)
+        axes.plot(gaps[learner].mean(), place, "o", color=colour, markersize=6)
+    axes.plot(0, len(order), "o", color=OURS, markersize=8)
+    axes.set_yticks(range(len(order) + 1), [*(labels[learner] for learner in order), "Bandit()"])
+    for label, learner in zip(axes.get_yticklabels(), [*order, "bandit"], strict=True):
+        label.set_color(colour_of(learner))
+    axes.set_ylim(-0.7, len(order) + 0.6)
+    sets = max(len(each) for each in gaps.values())
+    axes.set_title(
+        f"How much less of the possible gain the others earn: {sets} data sets, {structures} kinds of rewards",
+        loc="left", fontsize=10, x=-0.3,
+    )  # fmt: skip
+    axes.set_xlabel("share of the possible gain, less that of Bandit() (95 % interval over sets)")
+    tidy(axes, "x")
+    return figure
+
+
 def drift_figure(courses: Mapping[str, Mapping[str, tuple[Floats, Floats]]], labels: Mapping[str, str]) -> Figure:
     """Change -> learner -> (shares of the rounds, rewards of the stretches [sets, stretches]): means over sets."""
     figure = new_figure(10.5, 4.4)

@@ -11,7 +11,7 @@ from o2pl.experiments.bakeoff_scores import LABELS as BAKEOFF_LABELS
 from o2pl.experiments.bakeoff_statistics import wilcoxon_p
 from o2pl.experiments.intervals import Estimate, binomial, least, mean, of_means, ratio
 from o2pl.experiments.structures import STRUCTURES
-from o2pl.experiments.structures_figures import drift_figure, shares_figure
+from o2pl.experiments.structures_figures import drift_figure, gaps_figure, shares_figure
 from o2pl.experiments.structures_rows import (
     Runs,
     by_set,
@@ -298,6 +298,13 @@ def figures(rows: Table) -> Mapping[str, Figure]:
             if learner != "uniform"
         }
         made["shares"] = shares_figure(shares, LABELS)
+        behind = {
+            learner: -gaps(runs, "structures", structures, "bandit", learner, "share")
+            for learner in shares
+            if learner != "bandit"
+        }
+        if all(len(each) for each in behind.values()):
+            made["gaps"] = gaps_figure(behind, len(structures), LABELS)
     if sets_of(runs, "drift"):
         courses: dict[str, dict[str, tuple[Floats, Floats]]] = {
             change: {learner: course(runs, change, learner) for learner in learners_of(runs, "drift", change)}

@@ -1,0 +1,54 @@
+"""Step 3: a policy is in production. Can its log improve on it, and is the new policy safe to deploy?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from o2pl.demo.online import DIGITS
+from o2pl.environments.incumbents import IncumbentLog
+from o2pl.learners import O2PL
+from o2pl.learners.rivals import OFFLINE_RIVALS
+
+INCUMBENT = IncumbentLog(DIGITS, logger_rows=60)  # a rough classifier that explores a little; noisy rewards
+NAIVE = "ipw-csc"  # learning by importance weights alone
+
+
+@dataclass(frozen=True)
+class Improvement:
+    """From one log. Gains are over the incumbent: exact, on rows that nobody has seen, in reward per decision."""
+
+    rows: int
+    deploy: bool  # what o2pl says
+    promised: float  # with 90 % confidence, the new policy gains at least this
+    gain: float  # 0 where the incumbent stays
+    naive: float  # of what is learned without pessimism, and deployed unasked
+
+    @property
+    def kept(self) -> bool:
+        """Whether there was as much to gain as was promised."""
+        return not self.deploy or self.gain >= self.promised
+
+
+def improve(sizes: Sequence[int], say: Callable[[str], None]) -> tuple[Improvement, ...]:
+    """From a log of each size, in rows; each has a seed of its own."""
+    found = []
+    for seed, rows in enumerate(sizes):
+        say(f"O2PL.from_incumbent learns from {rows} rows")
+        found.append(_improve(rows, seed))
+    return tuple(found)
+
+
+def _improve(rows: int, seed: int) -> Improvement:
+    logged = INCUMBENT.log(rows, np.random.default_rng(seed))
+    log = logged.interactions
+    ours = O2PL.from_incumbent(log, random_state=seed)
+    naive = OFFLINE_RIVALS[NAIVE](INCUMBENT.n_actions, seed)
+    naive.fit(log.contexts, log.actions, log.rewards, log.propensities)
+    verdict, incumbent = ours.improvement_, logged.logger_value
+    gain = logged.value(ours.predict_proba(logged.contexts)) - incumbent if verdict.deploy else 0.0
+    return Improvement(
+        len(log), verdict.deploy, verdict.lower, gain, logged.value(naive.predict_proba(logged.contexts)) - incumbent
+    )

@@ -1,0 +1,70 @@
+"""Step 2: what would other policies have earned? Answered from a learner's log alone, and held against the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from o2pl.demo.online import DIGITS
+from o2pl.environments.classification import class_rewards
+from o2pl.environments.logged import logistic_logger
+from o2pl.environments.rounds import TableRounds
+from o2pl.evaluation.evaluate import evaluate
+from o2pl.learners import Bandit
+from o2pl.protocols import Floats, Ints
+
+EXPLORATION = 0.05  # of the decisions are drawn uniformly, so that the log can judge quite other policies
+_LABELLED = {"classifier A": 60, "classifier B": 15}  # rows that each was trained on; none of them is in the log
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One policy: the estimate, its interval, and what it would really have earned on the same rows."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+    truth: float
+
+    @property
+    def holds(self) -> bool:
+        return self.low <= self.truth <= self.high
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    rows: int
+    earned: float  # by the learner that made the log, exploration included
+    policies: tuple[Judged, ...]
+    verdict: str  # in words, as `evaluate` prints it
+
+
+def judge(rounds: int, say: Callable[[str], None], seed: int = 0) -> Judgement:
+    data = DIGITS.load()
+    order = np.random.default_rng(seed).permutation(len(data))
+    labelled, met = np.split(order, [max(_LABELLED.values())])
+    met = met[:rounds]
+    say(f"Bandit(exploration={EXPLORATION}) writes a log")
+    means = class_rewards(data.labels[met], len(data.classes), 0.0)
+    learner = Bandit(len(data.classes), exploration=EXPLORATION, random_state=seed)
+    run = learner.run(_as_pair(TableRounds(data.contexts[met], means, means)))
+    others: dict[str, Callable[[Floats], Ints]] = {}
+    for name, rows in _LABELLED.items():
+        classify = logistic_logger(data, labelled[:rows])
+        others[name] = lambda contexts, classify=classify: classify(contexts).argmax(axis=1)  # type: ignore[misc]
+    say("evaluate asks the log about policies that did not make it")
+    found = evaluate(learner.log_, {**others, "uniform": "uniform"})
+    contexts = data.contexts[met]
+    truth = {name: float(means[np.arange(len(met)), policy(contexts)].mean()) for name, policy in others.items()}
+    truth["uniform"] = float(means.mean())
+    policies = tuple(
+        Judged(one.name, one.value, one.low, one.high, truth[one.name]) for one in found.overall.candidates
+    )
+    return Judgement(len(met), float(run.rewards.mean()), policies, found.verdict)
+
+
+def _as_pair(rounds: TableRounds) -> tuple[Floats, Floats]:
+    return rounds.contexts, rounds.table
