@@ -28,9 +28,9 @@ test: $(STAMP)
 contracts: $(STAMP)
 	O2PL_CONTRACTS=full $(BIN)/python -m pytest tests/test_kernel_contracts.py
 
-# Servers, writers and PostgreSQL are killed fifty times each, under load: a quarter of an hour. `test` kills a few times.
+# Servers, writers, trainers and PostgreSQL are killed fifty times each, under load: twenty minutes. `test` kills a few times.
 faults: $(STAMP)
-	O2PL_FAULTS=full $(BIN)/python -m pytest tests/serving/test_faults.py
+	O2PL_FAULTS=full $(BIN)/python -m pytest tests/serving/test_faults.py tests/serving/test_trainer.py -k "killed or full or away"
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Column, Table
 
-from benchmarks import capacity_page, page
+from benchmarks import capacity_page, machine, page
 from benchmarks.measure import Bench, Skipped, threads
 from benchmarks.table import BENCH
 
@@ -70,9 +69,9 @@ def shown(name: str, bench: Bench, found: dict[str, Any], seconds: float, quick:
 
 def run(names: Sequence[str], quick: bool, console: Console) -> None:
     """Measure, show and, unless `quick`, store."""
-    load = os.getloadavg()[0]
-    if load > page.BUSY and not quick:
-        console.print(f"The machine is busy (load {load:.1f}): do not trust what follows.")
+    load = 0.0 if quick else machine.busy_cores()
+    if load > page.BUSY:
+        console.print(f"Other processes keep {load:.1f} cores busy: do not trust what follows.")
     heads = "ours", "peer", "ratio (spread)", "bar", "met?", "mean reward", "took"
     table = Table(Column("row", no_wrap=True), *heads)
     results = page.stored()

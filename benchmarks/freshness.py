@@ -44,7 +44,7 @@ def freshness(rate: int = 500, seconds: float = 600.0, texts: int = 3000) -> Row
         arguments = [sys.executable, "-c", code, "train", "--follow", "--database", f"{folder}/o2pl.sqlite"]
         trainer = subprocess.Popen(arguments, stderr=subprocess.DEVNULL)
         stop = threading.Event()
-        feeder = threading.Thread(target=_feed, args=(store, rate, _contexts(texts), stop))
+        feeder = threading.Thread(target=_feed, args=(store, rate, contexts(texts), stop))
         feeder.start()
         try:
             ages, versions, size = _ages(store, seconds)
@@ -58,7 +58,7 @@ def freshness(rate: int = 500, seconds: float = 600.0, texts: int = 3000) -> Row
     return of_pairs([(max(ages), asked)], "s")._replace(note=note)
 
 
-def _contexts(count: int) -> list[tuple[bytes, bytes]]:
+def contexts(count: int) -> list[tuple[bytes, bytes]]:
     """Texts as servers make them, and the ids of their actions."""
     made = []
     for body in bodies(count):
@@ -69,14 +69,14 @@ def _contexts(count: int) -> list[tuple[bytes, bytes]]:
     return made
 
 
-def _feed(store: Store, rate: int, contexts: list[tuple[bytes, bytes]], stop: threading.Event) -> None:
+def _feed(store: Store, rate: int, texts: list[tuple[bytes, bytes]], stop: threading.Event) -> None:
     """Uniform decisions whose reward depends on the action and the user."""
     generator, done, began = np.random.default_rng(0), 0, time.monotonic()
     while not stop.wait(_EVERY):
         rows: list[Any] = []
         now = time.time()
         while done < (time.monotonic() - began) * rate:
-            text, names = contexts[int(generator.integers(len(contexts)))]
+            text, names = texts[int(generator.integers(len(texts)))]
             action = int(generator.integers(10))
             event, paid = f"e{done}", float(generator.random() < 0.1 + 0.05 * action)
             rows.append(DecisionRow(1, event, "", now, text, names, action, None, 0.1, None, 0.5, 0.0, 0))

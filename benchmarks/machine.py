@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -11,6 +14,22 @@ from benchmarks.measure import Row, rates, times
 from benchmarks.reference import both_objectives, library
 
 THREADS = 2
+STATISTICS = Path("/proc/stat")  # "cpu user nice system idle iowait …"
+
+
+def busy_cores(seconds: float = 2.0) -> float:
+    """How many cores other processes keep busy; where the system does not say, its load."""
+    if not STATISTICS.exists():
+        return os.getloadavg()[0]
+    before = _idle()
+    time.sleep(seconds)
+    return max((os.cpu_count() or 1) - (_idle() - before) / seconds, 0.0)
+
+
+def _idle() -> float:
+    """Seconds that all cores have been idle, or waited for disks."""
+    idle, waiting = STATISTICS.read_text().split()[4:6]
+    return (int(idle) + int(waiting)) / os.sysconf("SC_CLK_TCK")
 
 
 def batch(n: int, d: int, n_actions: int, kept: bool = False, repeats: int = 9) -> Row:

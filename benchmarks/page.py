@@ -20,7 +20,7 @@ from benchmarks.table import BENCH
 
 RESULTS = Path(__file__).with_name("results.json")
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
-BUSY = 0.5  # load of the machine before a run: above it, others were at work
+BUSY = 0.5  # cores that others keep busy before a run: above it, do not trust speeds
 PACKAGES = ("numpy", "scipy", "numba", "vowpalwabbit", "vw-estimators")
 
 INTRODUCTION = """# Benchmarks

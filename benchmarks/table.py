@@ -21,6 +21,7 @@ from benchmarks import (
     prices,
     rounds,
     serving,
+    serving_start,
     sparse,
     startup,
     vw,
@@ -312,6 +313,11 @@ def _serving() -> Rows:
     what = "`o2pl train`: age of the newest event in the served parameters at its worst, 500 events/s for 10 minutes"
     brief = {"rate": 100, "seconds": 3.0, "texts": 50}
     yield "serve_freshness", Bench(SERVING, what, "one version every 5 s", freshness.freshness, "value ≤ 10", brief)
+    brief, empty = {"events": 50, "repeats": 1}, "a store without events"
+    what = "`o2pl serve`, kernels compiled before, 1e6 events in SQLite: seconds"
+    yield "serve_start", Bench(SERVING, f"{what} until ready", empty, serving_start.ready, "value ≤ 5", brief)
+    first = f"{what} until the first rank call is answered"
+    yield "serve_first_rank", Bench(SERVING, first, empty, serving_start.first_rank, "value ≤ 10", brief)
 
 
 def _capacity() -> Rows:

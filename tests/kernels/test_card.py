@@ -11,7 +11,7 @@ import pytest
 import o2pl
 from o2pl.errors import InvalidInput
 from o2pl.interactions import Interactions
-from o2pl.kernels import card, registry
+from o2pl.kernels import card, card_tiles, registry
 from o2pl.kernels.card import CardValue, bytes_needed, check_device, check_room, find_device
 from o2pl.objectives import Outcome, Pessimistic, PolicyValue, ridge_control
 from o2pl.policies import Softmax
@@ -130,6 +130,12 @@ def test_unknown_devices_and_policies_without_a_kernel_are_refused() -> None:
     learner = o2pl.O2PL(policy="actionwise", device="xla")
     with pytest.raises(InvalidInput, match="device: found 'xla' with ActionWise on sets contexts"):
         learner.act([[0.0, 1.0], [1.0, 0.0]])
+
+
+def test_without_triton_there_are_no_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert card_tiles.fits(20, 5, 1.0)
+    monkeypatch.setattr(card_tiles, "triton", None)
+    assert not card_tiles.fits(20, 5, 1.0)
 
 
 def test_what_is_registered_for_cards() -> None:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.serving.faults import FULL
 from tests.serving.postgres import Postgres
 from tests.serving.rows import decision
 
@@ -30,7 +31,6 @@ from o2pl.serving.entries import Answer
 from o2pl.serving.store import Store
 from o2pl.serving.writer import Writer
 
-FULL = os.environ.get("O2PL_FAULTS") == "full"
 KILLS = 50 if FULL else 6  # of writers
 SLOW_KILLS = 50 if FULL else 2  # of PostgreSQL and of servers
 

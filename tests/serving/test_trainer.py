@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.serving.faults import FULL
 from tests.serving.rows import decision
 from tests.serving.worlds import decide, visits
 
@@ -240,11 +241,12 @@ def test_a_trainer_that_is_killed_at_any_moment_loses_nothing_and_learns_nothing
     store.add_application("page", settings=Settings(model_export_frequency=timedelta(milliseconds=100)))
     g, database = np.random.default_rng(7), store.engine.url.database
     events = 0
-    for kill in range(3):
+    kills, longest = (50, 5.0) if FULL else (3, 2.5)  # seconds of life; the start takes two
+    for kill in range(kills):
         trainer = _train(database)
         try:
             before = learned(store)[0]
-            end = time.monotonic() + (1.0 + 1.5 * g.random() if kill else 120.0)
+            end = time.monotonic() + (g.uniform(1.0, longest) if kill else 120.0)
             while time.monotonic() < end and (kill or learned(store)[0] == before):
                 decide(store, visits(20, g), g, f"k{kill}-{events}")
                 events += 20

@@ -18,9 +18,13 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax.experimental import pallas as pl
-from jax.experimental.pallas import triton
 
 from o2pl.kernels.card_parts import Kind, Rows, parts
+
+try:
+    from jax.experimental.pallas import triton
+except ImportError:  # JAX 0.11 says that later versions will not have it: plain XLA does the work then
+    triton = None  # type: ignore[assignment]
 
 HALF = jnp.float16
 LARGEST = 6e4  # a number of half precision, with some room
@@ -47,7 +51,7 @@ def tiles_for(width: int, outcome: bool) -> Tiles:
 
 def fits(width: int, n_actions: int, largest: float) -> bool:
     """Whether there is a tile for such a log. largest: of the cotangents"""
-    return width <= WIDEST and n_actions <= MOST and largest < LARGEST
+    return triton is not None and width <= WIDEST and n_actions <= MOST and largest < LARGEST
 
 
 def _power(n: int, least: int) -> int:
