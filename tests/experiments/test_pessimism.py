@@ -128,3 +128,13 @@ def test_the_figure_has_a_panel_for_each_learner() -> None:
     figure = figure_of_arms([(ARMS, values({})), (other, values({}, other))], "mean reward", "Penalty and clip")
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["O2PL", "By the book"]
     assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["0", "0.1", "1"]
+
+
+def test_the_figure_of_effects_shows_what_the_claims_measure() -> None:
+    found = values({(0.1, True): 0.05})
+    figure = figure_of_arms([(ARMS, found)], "gain", "Penalty and clip", measure=REWARD)
+    with_clip = figure.axes[0].containers[0][0]
+    effect = ARMS.effect(found, REWARD, (0.1, True), (0.0, False))
+    assert with_clip.get_ydata()[1] == pytest.approx(effect.value)
+    lower, upper = figure.axes[0].containers[0][1][0].get_ydata()[1], figure.axes[0].containers[0][1][1].get_ydata()[1]
+    assert (lower, upper) == pytest.approx((effect.low, effect.high))

@@ -276,8 +276,8 @@ def figures(rows: Table) -> Mapping[str, Figure]:
     made = {"means": means_figure({name: each for name, each in rewards.items() if name not in arms}, LABELS)}
     if arms & set(here.rewards):
         panels = [(DEFAULT_ARMS, _means(here, DEFAULT_ARMS)), (BOOK_ARMS, _means(everywhere, BOOK_ARMS))]
-        title = "Penalty and clip, all else equal: mean over sets ± 2 standard errors over sets"
-        made["pessimism"] = figure_of_arms(panels, "mean reward", title)
+        title = "Penalty and clip, all else equal: mean reward above neither, with 95 % intervals over sets"
+        made["pessimism"] = figure_of_arms(panels, "gain in mean reward", title, measure=REWARD)
     for name, shown in (("fair", fair), ("published", published)):
         if shown:
             made[f"pairs-{name}"] = scatter_figure(

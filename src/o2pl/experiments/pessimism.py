@@ -155,21 +155,27 @@ def by_seed(rows: Table, column: str) -> dict[tuple[str, str], Floats]:
     return found
 
 
-def figure_of_arms(panels: Sequence[tuple[Arms, Values]], ylabel: str, title: str, log: bool = False) -> Figure:
-    """Each learner's arms, λ from left to right, with and without the clip: mean over units ± 2 standard errors."""
+def figure_of_arms(
+    panels: Sequence[tuple[Arms, Values]], ylabel: str, title: str, log: bool = False, measure: Measure | None = None
+) -> Figure:
+    """Each learner's arms, λ from left to right, with and without the clip.
+
+    With a measure: what each arm gains over neither penalty nor clip, with its interval. Without: the mean over units
+    ± 2 standard errors, in which lies also what units have in common.
+    """
     figure = new_figure(3.6 * len(panels) + 0.6, 3.9)
     drawn = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
     for axes, (arms, values) in zip(drawn, panels, strict=True):
         for (clip, label), (colour, line) in zip(((True, "clip"), (False, "no clip")), STYLES, strict=False):
-            shown = [(x, values[name]) for x, name in enumerate(_row(arms, clip)) if name in values]
-            x = np.array([place for place, _ in shown]) + (
-                -0.06 if clip else 0.06
-            )  # so that bars do not hide each other
-            heights = np.array([np.nanmean(each) for _, each in shown])
-            errors = np.array([_error(each) for _, each in shown])
+            shown = [(x, arm) for x, arm in enumerate(_row(arms, clip)) if arms.name(*arm) in values]
+            x = np.array([place for place, _ in shown]) + (-0.06 if clip else 0.06)  # so that bars stay apart
+            ends = np.array([_ends(arms, values, arm, measure) for _, arm in shown]).reshape(-1, 3)
+            errors = [ends[:, 0] - ends[:, 1], ends[:, 2] - ends[:, 0]]
             axes.errorbar(
-                x, heights, 2 * errors, color=colour, linestyle=line, marker="os"[not clip], capsize=3, label=label
+                x, ends[:, 0], errors, color=colour, linestyle=line, marker="os"[not clip], capsize=3, label=label
             )
+        if measure is not None:
+            axes.axhline(measure.none, color="#888888", linewidth=0.8, zorder=0)
         axes.set_xticks(range(len(arms.penalties)), [f"{each:g}" for each in arms.penalties])
         axes.set_xlabel("penalty λ")
         axes.set_title(arms.label, loc="left", fontsize=11)
@@ -182,8 +188,18 @@ def figure_of_arms(panels: Sequence[tuple[Arms, Values]], ylabel: str, title: st
     return figure
 
 
-def _row(arms: Arms, clip: bool) -> list[str]:
-    return [arms.name(penalty, clip) for penalty in arms.penalties]
+def _row(arms: Arms, clip: bool) -> list[tuple[float, bool]]:
+    return [(penalty, clip) for penalty in arms.penalties]
+
+
+def _ends(arms: Arms, values: Values, arm: tuple[float, bool], measure: Measure | None) -> tuple[float, float, float]:
+    """Height, lower and upper end."""
+    own = values[arms.name(*arm)]
+    if measure is None:
+        height, error = float(np.nanmean(own)), _error(own)
+        return height, height - 2 * error, height + 2 * error
+    found = arms.effect(values, measure, arm, (0.0, False))
+    return (found.value, found.low, found.high) if found.is_bounded else (found.value, found.value, found.value)
 
 
 def _error(values: Floats) -> float:

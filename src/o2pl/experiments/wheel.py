@@ -219,9 +219,9 @@ def figures(rows: Table) -> Mapping[str, Figure]:
     drawn = curves(here, "regret", labels, title=title, ylabel="cumulative regret", top=top)
     made = {"wheel": drawn, "wheel-features": _by_features(regrets)}
     if any(name in regrets for arms in ARMS.values() for name in arms.settings()):
-        title = "Wheel, δ = 0.95: penalty and clip, all else equal; mean over seeds ± 2 standard errors"
+        title = "Wheel, δ = 0.95: penalty and clip, all else equal, against neither; 95 % intervals over seeds"
         panels = [(arms, regrets) for arms in ARMS.values()]
-        made["pessimism"] = figure_of_arms(panels, "regret at the end", title, log=True)
+        made["pessimism"] = figure_of_arms(panels, "times less regret", title, measure=REGRET)
     return made
 
 
