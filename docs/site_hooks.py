@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 import typer
+import yaml
 from mkdocs.structure.files import File, Files
 
 import o2pl
@@ -129,24 +130,32 @@ def _option(path: str, option: Any) -> str:
 
 
 def for_language_models() -> str:
-    pages = [path for path in sorted((ROOT / "docs").glob("*.md")) if path.name != "index.md"]
-    lines = [f"- [{_title(path)}]({path.stem}/): {_first_paragraph(path)}" for path in pages]
-    return "\n".join(
-        [
-            "# o2pl",
-            "",
-            "> Contextual bandits in Python: a library, a command line and a decision service.",
-            "",
-            *lines,
-            "",
-        ]
-    )
+    """llms.txt: what o2pl is, the first example, and every page of the navigation with its first sentences."""
+    start = (ROOT / "docs/index.md").read_text()
+    example = re.search(r"```python\n.*?```", start, flags=re.DOTALL)
+    lines = ["# o2pl", "", f"> {_plain(start.split(chr(10) * 2)[1])}", "", example[0] if example else ""]
+    settings = yaml.load((ROOT / "mkdocs.yml").read_text(), type("Loader", (yaml.SafeLoader,), {}))
+    for entry in settings["nav"]:
+        for title, inner in entry.items():
+            lines += ["", f"## {title}", "", *(_listed(uri) for uri in _uris(inner))]
+    return "\n".join([*lines, ""])
 
 
-def _title(path: Path) -> str:
-    return path.read_text().splitlines()[0].removeprefix("# ")
+def _uris(entry: Any) -> list[str]:
+    if isinstance(entry, str):
+        return [entry]
+    inner = entry.values() if isinstance(entry, dict) else entry
+    return [uri for each in inner for uri in _uris(each)]
 
 
-def _first_paragraph(path: Path) -> str:
-    paragraphs = path.read_text().split("\n\n")
-    return " ".join(paragraphs[1].split())[:200] if len(paragraphs) > 1 else ""
+def _listed(uri: str) -> str:
+    address, path = uri.removesuffix(".md") + ".html", ROOT / "docs" / uri
+    if not path.exists():  # a generated page
+        return f"- [{Path(uri).stem.replace('-', ' ')}]({address})"
+    title, first = path.read_text().split("\n\n")[:2]
+    sentences = re.match(r"(?:.*?[.?!](?:\s|$)){1,2}", _plain(first))
+    return f"- [{title.removeprefix('# ')}]({address}): {(sentences[0] if sentences else _plain(first)).strip()}"
+
+
+def _plain(markdown: str) -> str:
+    return " ".join(re.sub(r"\[([^\]]*)\]\([^)]*\)|\*\*?", lambda found: found[1] or "", markdown).split())

@@ -22,6 +22,7 @@ STORED = Path(__file__).parent / "reproduction"
 CLAIMS = "reproduction/claims.md"
 FIRST = "reproduction/index.md"
 FOLDED = ("benchmarks.md",)
+SHOWN = 8  # claims of a study before the others fold
 _SHORT = {
     "holds as stated": "holds",
     "holds in direction, weaker": "weaker",
@@ -61,11 +62,32 @@ def pages() -> dict[str, str]:
     for title, body in re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", text, flags=re.DOTALL | re.MULTILINE):
         if title not in names:
             raise SystemExit(f"{STORED / 'claims.md'}: found {title!r}, expected the title of a study")
-        body = body.replace("<details>", '<details markdown="1">')
+        body = short(body).replace("<details>", '<details markdown="1">')
         run = f"Run it: `o2pl run {names[title]} --full`. [All studies](index.md).\n"
         made[f"reproduction/{names[title]}.md"] = f"# {title}\n{body}\n{run}"
     made[FIRST] = first_page(text, [uri for uri in made if uri != FIRST])
     return made
+
+
+def short(body: str) -> str:
+    """A study with its first figure above the claims, and with claims and figures beyond the first ones folded."""
+    figures = re.findall(r"^!\[.*\n", body, flags=re.MULTILINE)
+    for figure in figures:
+        body = body.replace(figure, "", 1)
+    table = re.search(r"(?:^\|.*\n)+", body, flags=re.MULTILINE)
+    if table is None:
+        return body
+    head, claims = table[0].splitlines(keepends=True)[:2], table[0].splitlines(keepends=True)[2:]
+    shown = [*figures[:1], "\n", *head, *claims[:SHOWN], "\n"]
+    if claims[SHOWN:]:
+        shown.append(_folded(f"{len(claims) - SHOWN} more claims", [*head, *claims[SHOWN:]]))
+    if figures[1:]:
+        shown.append(_folded(f"{len(figures) - 1} more figures", [f"{figure}\n" for figure in figures[1:]]))
+    return body[: table.start()] + "".join(shown) + body[table.end() :]
+
+
+def _folded(title: str, lines: list[str]) -> str:
+    return f"<details><summary>{title}</summary>\n\n{''.join(lines)}\n</details>\n\n"
 
 
 def first_page(claims: str, uris: list[str]) -> str:
@@ -74,9 +96,8 @@ def first_page(claims: str, uris: list[str]) -> str:
     lines = [
         "# Reproduction",
         "",
-        "Every experiment of the paper, and questions of our own. Each claim has a measured value with a 95 %"
-        " interval, a bar and a computed verdict. The rows are in the repository: `o2pl report docs/reproduction`"
-        " computes all numbers and figures again.",
+        "Every experiment of the paper, and questions of our own. Each claim has a value with a 95 % interval, a bar"
+        " and a computed verdict. `o2pl report docs/reproduction` computes all of it again from the stored rows.",
         "",
         _counts("The paper's claims", summary["counts"], own=False),
         _counts("Our own questions", summary["counts"], own=True),
@@ -113,7 +134,12 @@ def _line(study: Any, summary: Mapping[str, Any], uris: list[str]) -> str:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Links into the claims become links to the page of their study."""
+    """Links into the claims become links to the page of their study. Pages of results have the room of the sidebars."""
+    uri = page.file.src_uri
+    if uri in FOLDED or uri in ("index.md", "paper.md"):
+        page.meta["hide"] = ["navigation"] if uri == "index.md" else ["navigation", "toc"]
+    elif uri.startswith("reproduction/"):
+        page.meta["hide"] = ["toc"]
     up = "../" * page.file.src_uri.count("/")
     names = {anchor(study.title): study.experiment.name for study in STUDIES}
 
@@ -128,8 +154,18 @@ def on_page_content(html: str, page: Any, **_: Any) -> str:
 
 
 def folded(html: str) -> str:
-    """All sections after the first one, each behind its heading. docs/assets/site.js opens the one of an address."""
+    """The list of what to know, and all sections after the first one, each behind its heading.
+
+    docs/assets/site.js opens the one that an address names.
+    """
     first, *rest = re.split(r"(?=<h2 )", html)
+    first = re.sub(
+        r"<ul>.*?</ul>",
+        lambda found: f'<details class="section"><summary>How to read this page</summary>{found[0]}</details>',
+        first,
+        count=1,
+        flags=re.DOTALL,
+    )
     made = [first, *rest[:1]]
     for section in rest[1:]:
         heading, _, body = section.partition("</h2>")

@@ -70,6 +70,18 @@ def test_the_reproduction_has_a_page_for_each_study(site: Path) -> None:
     assert 'href="reproduction/index.html"' in (site / "index.html").read_text()
 
 
+def test_a_long_study_shows_its_first_figure_and_claims_and_folds_the_rest() -> None:
+    claims = "".join(f"| claim {k} |\n" for k in range(REPRODUCTION.SHOWN + 2))
+    body = f"Text.\n\n| claim |\n|---|\n{claims}\n![a](figures/a.png)\n![b](figures/b.png)\n\nEnd.\n"
+    made = REPRODUCTION.short(body)
+    shown, more, figures = made.split("<details>")
+    assert shown.index("figures/a.png") < shown.index("| claim 0 |")
+    assert f"| claim {REPRODUCTION.SHOWN} |" not in shown
+    assert "<summary>2 more claims</summary>\n\n| claim |\n|---|\n" in more
+    assert "figures/b.png" in figures
+    assert made.count("| claim ") == REPRODUCTION.SHOWN + 2 + 2
+
+
 def test_sections_after_the_first_are_folded_and_keep_their_addresses() -> None:
     html = '<h1 id="a">A</h1><h2 id="b">B<a class="headerlink" href="#b">¶</a></h2><p>1</p><h2 id="c">C</h2><p>2</p>'
     folded = REPRODUCTION.folded(html)
@@ -87,6 +99,14 @@ def test_the_site_is_whole_and_needs_no_network(site: Path) -> None:
         for target in re.findall(r'(?:src|href)="([^"#]+)', page):
             if ":" not in target:
                 assert (path.parent / target).exists(), f"{path.name} leads to {target}"
+
+
+def test_programs_that_read_find_every_page(site: Path) -> None:
+    text = (site / "llms.txt").read_text()
+    addresses = re.findall(r"^- \[[^\]]+\]\(([^)]+)\)", text, flags=re.MULTILINE)
+    assert [address for address in addresses if not (site / address).exists()] == []
+    assert {"how-to/drift.html", "tutorials/price.html", "reference/settings.html"} <= set(addresses)
+    assert "o2pl.Bandit(" in text
 
 
 def test_the_reference_has_every_public_name_and_command(site: Path) -> None:
