@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from o2pl.experiments.report import Section
 
 NO_ROWS = (
-    "The rows of this study are not stored here yet: figures and numbers are those of an earlier run, worded and "
-    "measured as they were then, and cannot be made again."
+    "The rows of this study are not stored here yet. Its figures and numbers are those of an earlier run, and cannot "
+    "be computed again from this repository."
 )
 
 
 def markdown(sections: Sequence[Section]) -> str:
     claims = [claim for section in sections for claim in section.claims]
-    lines = ["# The claims, and what was measured", "", *counts_table(claims), ""]
-    lines += ["A bar is met where the whole 95 % interval clears it. " + VERDICTS_EXPLAINED, ""]
+    lines = ["# Reproduction: all claims", "", *counts_table(claims), ""]
+    lines += ["A bar is met if the whole 95 % interval clears it. " + VERDICTS_EXPLAINED, ""]
     for section in sections:
         lines += _study(section)
     return "\n".join(lines)
@@ -28,8 +28,8 @@ def markdown(sections: Sequence[Section]) -> str:
 
 VERDICTS_EXPLAINED = (
     "*Weaker*: less than half of the paper's effect. *Our recipe*: the paper's own algorithm does not clear the bar. "
-    "*Matches*: within a stated margin, and not shown to be better. *Undecided*: the interval straddles the bar, or "
-    "there is none."
+    "*Matches*: within a stated margin, but not shown to be better. *Undecided*: the interval contains the bar, or "
+    "there is no interval."
 )
 
 

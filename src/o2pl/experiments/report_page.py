@@ -82,8 +82,13 @@ details details { margin: .4rem 0; }
 @media print { body { max-width: none; } figure, tr { break-inside: avoid; } }
 """
 _SMALL = (
-    "<p><strong>This is the small size.</strong> Few seeds and short horizons show how it works; what they cannot"
-    " decide is undecided. <code>o2pl reproduce --full</code> decides.</p>"
+    "<p><strong>This is the small size</strong>: few seeds and short runs, to show how it works. Claims that it cannot"
+    " decide are undecided. <code>o2pl reproduce --full</code> runs the paper's size.</p>"
+)
+_ABOUT = (
+    "<p>A <em>contextual bandit</em> sees a context, chooses an action, and learns the reward of that action only. The"
+    " paper proposes to learn the policy directly, from importance-weighted rewards, with a penalty that grows where"
+    " the data give little support.</p>"
 )
 _FOLD = "<script>if (innerWidth < 680) document.getElementById('heads').open = false</script>"  # the first screen
 
@@ -96,9 +101,10 @@ def page(sections: Sequence[Section]) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>o2pl: the paper, reproduced</title><style>{_STYLE}</style></head><body>\n"
         "<h1>Fast Best-in-Class Regret for Contextual Bandits, reproduced</h1>"
-        f"<p>{len(claims)} claims. Each has a figure with its 95 % interval, a bar, and a verdict that is computed from"
-        " the stored rows: a bar is met where the whole interval clears it.</p>"
+        f"{_ABOUT}<p>This report checks {len(claims)} claims. Each has a measured value with a 95 % interval, a bar,"
+        " and a verdict computed from the stored rows: a bar is met if the whole interval clears it.</p>"
         f"{_SMALL * small}{_tiles(claims)}{_headlines(sections)}<h2>All claims, study by study</h2>"
+        '<p class="soft">Select a study to see its claims, figures and numbers.</p>'
         + "".join(_section(section) for section in sections)
         + "</body></html>\n"
     )
@@ -137,9 +143,9 @@ def _headlines(sections: Sequence[Section]) -> str:
             )
     if not body:
         return ""
-    head = "".join(f"<th>{name}</th>" for name in ("study", "claim", "figure [95 % interval]", "bar", "verdict"))
+    head = "".join(f"<th>{name}</th>" for name in ("study", "claim", "measured [95 % interval]", "bar", "verdict"))
     return (
-        '<details id="heads" open><summary><span class="title">One claim of each study</span></summary>'
+        '<details id="heads" open><summary><span class="title">The main claim of each study</span></summary>'
         f'<table class="claims"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></details>{_FOLD}'
     )
 
@@ -203,7 +209,7 @@ def _table(rows: Sequence[Mapping[str, str]]) -> str:
     head = "".join(f"<th>{_text(name)}</th>" for name in rows[0])
     body = "".join("<tr>" + "".join(f"<td>{_text(value)}</td>" for value in row.values()) + "</tr>" for row in rows)
     return (
-        '<details><summary>The numbers</summary><p class="hint">Wider than the screen: move it sideways →</p>'
+        '<details><summary>The numbers</summary><p class="hint">Scroll the table sideways to see all columns →</p>'
         f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div></details>'
     )
 
