@@ -50,6 +50,7 @@ def test_the_least_constant_covers_and_a_smaller_one_does_not() -> None:
     deviation = np.abs(off[ways, np.arange(8)].sum(axis=1))
     allowed = np.array([penalty(float(v))[0] for v in variances[ways, np.arange(8)].sum(axis=1)])
     assert found == pytest.approx((deviation / allowed).max(), rel=2e-3)
+    assert module.least_constant(-off, variances, penalty) == found  # on either side
 
 
 def test_a_small_run_reports_every_place_once() -> None:

@@ -89,6 +89,11 @@ def test_the_figure_and_the_table_show_every_world() -> None:
     assert (first["overlap"], first["β"], first["p"], first["predicted"]) == ("no", "0.5", "0", "0.333")
     assert first["exponent, λ = 1 (the paper's)"].startswith("0.333 [0.333")
     assert lines[-1]["final regret, λ = 1, no clipping"] == "–"
+    found = {(line["overlap"], line["β"], line["p"]): line["predicted"] for line in lines}
+    assert found["no", "0.5", "1"] == "0.500"
+    assert found["yes", "0.5", "1"] == "0.429"
+    assert found["no", "1", "0.5"] == found["yes", "1", "0.5"] == "0.200"
+    assert found["no", "1", "0"] == "log² T"
 
 
 def test_worlds_of_fine_groups_alone_have_overlap_and_fewer_arms() -> None:
@@ -105,6 +110,9 @@ def test_regret_is_that_of_the_policies_that_acted() -> None:
     at = np.arange(1, 2001)
     played = module.play(groups, Schedule(0.5, 0.0, 0.1), at, np.random.default_rng(0))
     assert played.regret[-1] == pytest.approx(played.excess.sum())
+    seldom = np.array([1, 5, 50, 300])
+    batches = module.play(groups, Schedule(0.5, 0.0, 0.1), seldom, np.random.default_rng(0))
+    assert batches.regret[-1] == pytest.approx(batches.excess @ np.diff(seldom, prepend=0))
     assert played.excess[0] == pytest.approx(groups.excess.sum())  # it starts with the worst policy
     assert played.excess[-1] < played.excess[0] / 2
     assert 0.1 * played.excess[-1] < played.bias < 10 * played.excess[-1]  # clipping acts
