@@ -124,7 +124,7 @@ def test_what_is_refused_by_name() -> None:
         (lambda: named.partial_fit(wrong), "found 'newz', expected 'news'"),
         (
             lambda: numbered.partial_fit(words),
-            "actions: found names, such as 'music', expected whole numbers from 0 to 2",
+            "actions: found names, such as 'music', expected integers from 0 to 2",
         ),
         (lambda: o2pl.evaluate(numbers, named), "log: found actions that are numbers, expected names"),
         (lambda: o2pl.evaluate(words, numbered), "policy: found a policy whose actions are numbers, expected names"),

@@ -62,7 +62,7 @@ def test_warm_up_says_how_long_it_took_and_where_kernels_are():
     found = call("warm-up")
     assert found.exit_code == 0
     assert found.output.startswith("ready after ")
-    assert "kernels are kept in " in found.output
+    assert "kernels are cached in " in found.output
 
 
 def test_help_imports_nothing_heavy():
@@ -127,7 +127,7 @@ def test_a_failed_unit_is_told_and_the_exit_status_says_so(tmp_path: Path):
         (["wheel", "--seeds", "five"], "seeds: found 'five', expected a number such as 5 or a range such as 5-9"),
         (["wheel", "--seeds", "9-5"], "found no unit"),
         (["wheel", "--engine", "slurm"], "engine: found 'slurm', expected 'local' or 'ray'"),
-        (["wheel", "--address", "auto"], "expected it with --engine ray only"),
+        (["wheel", "--address", "auto"], "expected only with --engine ray"),
         (["wheel", "--data", "nowhere"], "data: found no folder 'nowhere'"),
     ],
 )

@@ -55,15 +55,15 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "feature too large": ({"contexts": replace(SPARSE, width=3)}, "row 0: found the value 1.0 at feature 3"),
     "offsets of sparse rows": ({"contexts": replace(SPARSE, offsets=np.array([0, 2, 1, 3]))}, "row 1: found -1 ent"),
-    "action outside": ({"n_actions": 2}, "action, row 2: found 2, expected a whole number from 0 to 1"),
-    "action negative": ({"actions": [0, -1, 2]}, "action, row 1: found -1, expected a whole number from 0"),
+    "action outside": ({"n_actions": 2}, "action, row 2: found 2, expected an integer from 0 to 1"),
+    "action negative": ({"actions": [0, -1, 2]}, "action, row 1: found -1, expected an integer from 0"),
     "action outside its set": ({"contexts": SETS, "actions": [0, 2, 1]}, "action, row 2: found 1, .* from 0 to 0"),
     "action not whole": ({"actions": [0, 1.5, 2], "continuous": False}, "actions: found float64 values"),
     "action missing": ({"actions": [0.0, np.nan, 1.0]}, "action, row 1: found nan, expected a finite number"),
     "ragged actions": ({"actions": [[0], [1, 2], [0]]}, "action: expected numbers"),
     "actions as a matrix": ({"actions": [[0], [1], [2]]}, r"action: found shape \(3, 1\), expected one value per row"),
     "real actions of sets": ({"contexts": SETS, "continuous": True}, "continuous: found True with action sets"),
-    "number of actions": ({"n_actions": 2.5}, "n_actions: found 2.5, expected a whole number from 1"),
+    "number of actions": ({"n_actions": 2.5}, "n_actions: found 2.5, expected an integer from 1"),
     "reward NaN": ({"rewards": [0.0, np.nan, 1.0]}, "reward, row 1: found nan, expected a number in"),
     "reward infinite": ({"rewards": [0.0, 1.0, np.inf]}, "reward, row 2: found inf"),
     "reward outside": ({"reward_range": (0, 0.9)}, r"reward, row 2: found 1.0, expected a number in \[0, 0.9\]"),
@@ -258,9 +258,9 @@ def test_actions_that_were_never_played_count() -> None:
 def test_a_log_of_the_other_kind_of_action_or_range_is_refused() -> None:
     discrete = made()
     real = Interactions(X, [0.0, 1.0, 2.0], R, Q, (0, 1), continuous=True)
-    with pytest.raises(InvalidInput, match="found actions that are whole numbers, expected real numbers"):
+    with pytest.raises(InvalidInput, match="found actions that are integers, expected real numbers"):
         o2pl.GaussianO2PL(reward_range=(0, 5)).fit(discrete)
-    with pytest.raises(InvalidInput, match=r"found actions that are real numbers .*, expected whole numbers for O2PL"):
+    with pytest.raises(InvalidInput, match=r"found actions that are real numbers .*, expected integers for O2PL"):
         o2pl.O2PL(3).partial_fit(real)
     with pytest.raises(InvalidInput, match=r"reward, row \d+: found .*, expected a number in \[0, 1\]"):
         o2pl.O2PL(3).fit(discrete)
@@ -315,7 +315,7 @@ def test_frames_and_dictionaries_are_kept_as_they_are() -> None:
     sets = Interactions([[{"a": 1}], ({}, [{}, {}]), {"_multi": [{}]}], *rest)
     assert sets.n_actions is None
     assert sets[:2].contexts.sizes.tolist() == [1, 2]
-    with pytest.raises(InvalidInput, match="action, row 1: found 1, expected a whole number from 0 to 0"):
+    with pytest.raises(InvalidInput, match="action, row 1: found 1, expected an integer from 0 to 0"):
         Interactions([[{"a": 1}]] * 3, *rest)
     with pytest.raises(InvalidInput, match="columns differ in length"):
         Interactions(pa.table({"age": [1.0]}), *rest)

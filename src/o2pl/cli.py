@@ -1,4 +1,4 @@
-"""The command line. What is heavy is imported when a command needs it."""
+"""The command line. Heavy modules are imported only by the commands that need them."""
 
 from __future__ import annotations
 
@@ -31,31 +31,32 @@ if TYPE_CHECKING:
     from o2pl.experiments.experiment import Experiment, Options
     from o2pl.experiments.progress import Progress
 
-FAILED, MISUSED, INTERRUPTED = 1, 2, 130  # exit statuses; 130 is what shells expect after Ctrl-C
+FAILED, MISUSED, INTERRUPTED = 1, 2, 130  # exit codes; shells expect 130 after Ctrl-C
 
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
-    pretty_exceptions_show_locals=False,  # they may hold keys
+    pretty_exceptions_show_locals=False,  # local variables may contain API keys
     help="Contextual bandits: learn from logs, evaluate policies, serve decisions, run the paper's experiments.",
-    epilog="With a log: `o2pl describe LOG`. To serve decisions: `o2pl serve`. To see learners compared: `o2pl demo`.",
+    epilog="If you have a log: `o2pl describe LOG`. To serve decisions: `o2pl serve`. To compare learners: `o2pl"
+    " demo`.",
 )
 
 
 @contextlib.contextmanager
 def _said_plainly() -> Iterator[None]:
-    """What a user can mend is one line, not a traceback."""
+    """Report an error that the user can fix as one line instead of a traceback."""
     try:
         yield
     except (InvalidInput, MissingExtra) as error:
         typer.echo(f"o2pl: {error}", err=True)
         raise typer.Exit(MISUSED) from None
-    except BrokenPipeError:  # whoever reads has gone: the shell's own business
+    except BrokenPipeError:  # the reader has closed the pipe: leave that to the shell
         raise
-    except OSError as error:  # no room, no right to write, no such folder
+    except OSError as error:  # disk full, no write permission, no such folder
         where = f"{error.filename}: " if error.filename else ""
-        typer.echo(f"o2pl: {where}{error.strerror or error}; nothing half written is left", err=True)
+        typer.echo(f"o2pl: {where}{error.strerror or error}. No partial file was left behind.", err=True)
         raise typer.Exit(FAILED) from None
 
 
@@ -72,29 +73,32 @@ def _show_version(asked: bool) -> None:
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and stop.")
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """What comes before a command."""
+    """Contextual bandits: learn from logs, evaluate policies, serve decisions, run the paper's experiments."""
 
 
-Out = Annotated[Path, typer.Option(help="Folder for results. What is already there is kept and not computed again.")]
+Out = Annotated[Path, typer.Option(help="Folder for results. Finished results in it are reused, not computed again.")]
 Data = Annotated[
     Path | None,
-    typer.Option(help="Folder of your own data sets, `<id>_<name>.parquet` with the last column `target`."),
+    typer.Option(help="Folder with your own data sets: `<id>_<name>.parquet`, last column `target`."),
 ]
-EngineName = Annotated[str, typer.Option("--engine", help="`local`: processes on this machine. `ray`: a Ray cluster.")]
-Workers = Annotated[int | None, typer.Option(min=1, help="How many units at once. [default: one per core]")]
+EngineName = Annotated[str, typer.Option("--engine", help="`local`: processes on this machine; `ray`: a Ray cluster.")]
+Workers = Annotated[int | None, typer.Option(min=1, help="Number of units to run in parallel. [default: one per core]")]
 Address = Annotated[
-    str | None, typer.Option(help="Ray only: a running cluster, such as `auto`. [default: a local one, for this run]")
+    str | None,
+    typer.Option(help="Ray only: address of a running cluster, such as `auto`. [default: start a local one]"),
 ]
 
 
 @app.command("list")
 def list_experiments(
-    data: Annotated[Path | None, typer.Option(help="Folder of your own data sets, counted in.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Folder with your own data sets, to include them in the list.")
+    ] = None,
 ) -> None:
-    """Show the experiments there are, their sizes, learners and data sets."""
+    """List the experiments with their sizes, learners and data sets."""
     from rich.console import Console
     from rich.table import Table
 
@@ -121,38 +125,44 @@ def list_experiments(
     epilog="""
 Examples:
 
-`o2pl run wheel` runs the wheel experiment at its small size; again, it goes on where it was stopped.
+`o2pl run wheel` runs the wheel experiment at its small size. Run it again to resume it.
 
-`o2pl run wheel --full --seeds 5 --learners o2pl,linucb --out results` runs more of it, with two learners.
+`o2pl run wheel --full --seeds 5 --learners o2pl,linucb --out results` runs the full size for two learners.
 
-`o2pl run wheel --full --seeds 5-9 --out results` runs five other seeds, on another machine perhaps.
+`o2pl run wheel --full --seeds 5-9 --out results` runs five more seeds, for example on another machine.
 
-`o2pl run wheel/17` runs number 17 of its table alone.
+`o2pl run wheel/17` runs only unit 17.
 """
 )
 def run(
-    name: Annotated[str, typer.Argument(metavar="NAME[/NUMBER]", help="An experiment (see `o2pl list`), or one unit.")],
-    quick: Annotated[bool, typer.Option("--quick/--full", help="A taste in minutes, or all of it.")] = True,
+    name: Annotated[
+        str, typer.Argument(metavar="NAME[/NUMBER]", help="An experiment (see `o2pl list`), or one unit of it.")
+    ],
+    quick: Annotated[bool, typer.Option("--quick/--full", help="Small size (minutes) or full size.")] = True,
     seeds: Annotated[
-        str | None, typer.Option(help="`5`: the first five. `5-9`: these. [default: as the size says]")
+        str | None, typer.Option(help="`5`: the first five seeds; `5-9`: seeds 5 to 9. [default: set by the size]")
     ] = None,
     rounds: Annotated[
-        int | None, typer.Option(min=1, help="Horizon: rounds per unit. [default: as the size says]")
+        int | None, typer.Option(min=1, help="Horizon: rounds per unit. [default: set by the size]")
     ] = None,
-    learners: Annotated[str | None, typer.Option(help="Only these: comma-separated names.")] = None,
-    datasets: Annotated[str | None, typer.Option(help="Only these data sets or worlds: comma-separated names.")] = None,
+    learners: Annotated[
+        str | None, typer.Option(help="Comma-separated names of learners to run. [default: all]")
+    ] = None,
+    datasets: Annotated[
+        str | None, typer.Option(help="Comma-separated names of data sets to run. [default: all]")
+    ] = None,
     data: Data = None,
     out: Out = Path("out"),
     engine: EngineName = "local",
     workers: Workers = None,
     address: Address = None,
 ) -> None:
-    """Run an experiment, or go on with it.
+    """Run an experiment, or resume it.
 
-    An experiment is a table of units: a world, a learner and a seed each. Every finished unit is kept at once under
-    `--out`, so a run may be stopped at any time and the same command goes on from there. The rows of all units end in
-    `<out>/<name>.parquet`, and are the same whatever the engine and the number of workers. Other settings are other
-    results, kept beside; to compute something anew, delete `<out>/<name>`.
+    An experiment is a table of units; each unit is a data set, a learner and a seed. Each unit is saved under `--out`
+    as soon as it finishes. You can stop a run at any time; the same command resumes it. The rows of all units are
+    written to `<out>/<name>.parquet`. They do not depend on the engine or the number of workers. Results of different
+    settings are stored separately. To recompute an experiment, delete `<out>/<name>`.
     """
     from o2pl.experiments.experiment import Options
 
@@ -172,7 +182,7 @@ def run(
 @app.command()
 def reproduce(
     quick: Annotated[
-        bool, typer.Option("--quick/--full", help="A taste in minutes, or the paper's scale in hours.")
+        bool, typer.Option("--quick/--full", help="Small size (minutes) or the paper's size (hours).")
     ] = True,
     out: Out = Path("out/reproduction"),
     data: Data = None,
@@ -180,10 +190,10 @@ def reproduce(
     workers: Workers = None,
     address: Address = None,
 ) -> None:
-    """Run all of the paper's numerical work, and report each claim beside our figure and a verdict.
+    """Run all experiments of the paper, and report each claim with our result and a verdict.
 
-    It may be stopped at any time; the same command goes on from there. The report is `<out>/index.html`, one page that
-    needs no network; the claims are in `<out>/summary.json` too.
+    You can stop it at any time; the same command resumes it. The report is `<out>/index.html`, one page that works
+    offline. The claims are also in `<out>/summary.json`.
     """
     from rich.console import Console
 
@@ -205,7 +215,7 @@ def reproduce(
                 progress=_progress(Console(stderr=True)),
             )
         except KeyboardInterrupt:
-            typer.echo(f"stopped. What is finished is kept in {out}; to go on: {_command()}", err=True)
+            typer.echo(f"stopped. Finished units are saved in {out}. To resume: {_command()}", err=True)
             raise typer.Exit(INTERRUPTED) from None
         _say_found(sections, out)
         if quick:
@@ -220,22 +230,22 @@ def reproduce(
 
 @app.command()
 def report(
-    folder: Annotated[Path, typer.Argument(help="Where `o2pl reproduce` has put its rows.")],
+    folder: Annotated[Path, typer.Argument(help="The results folder of `o2pl reproduce`.")],
     to: Annotated[
-        Path | None, typer.Option(help="A folder for the report; the rows are copied there, in as few bytes as may be.")
+        Path | None, typer.Option(help="Folder for the report. The rows are copied there, compressed.")
     ] = None,
     readme: Annotated[
-        Path | None, typer.Option(help="A README whose lines between its markers are made again.")
+        Path | None, typer.Option(help="A README whose generated lines (between markers) are updated.")
     ] = None,
 ) -> None:
-    """Make the figures and the report again, from stored rows only."""
+    """Rebuild the figures and the report from stored rows, without running anything."""
     from o2pl.experiments import readme as readmes
     from o2pl.experiments import report as reports
     from o2pl.experiments import studies
 
     with _said_plainly():
         if not folder.is_dir():
-            raise InvalidInput(f"folder: found no {str(folder)!r}, expected one that `o2pl reproduce` has filled")
+            raise InvalidInput(f"folder: found no {str(folder)!r}, expected the results folder of `o2pl reproduce`")
         sections = reports.publish(folder, to, studies.STUDIES) if to else reports.build(folder, studies.STUDIES)
         if readme is not None:
             readmes.update(readme, to or folder, studies.STUDIES)
@@ -247,44 +257,46 @@ def report(
     epilog="""
 Example:
 
-`o2pl evaluate log.parquet --policy model.o2pl --baseline logged --rewards 0,1` compares a saved learner with whoever
-made the log.
+`o2pl evaluate log.parquet --policy model.o2pl --baseline logged --rewards 0,1` compares a saved learner with the
+policy that made the log.
 
 `o2pl evaluate log.parquet --policy a.o2pl --policy b.o2pl --policy logged --rewards 0,1` says which is best, which are
-surely worse, and how many more rows it takes to know.
+worse with confidence, and how many more rows are needed to decide.
 """,
 )
 def evaluate_policy(
     log: log_commands.Log,
     policy: Annotated[
-        list[str], typer.Option(help="A saved learner, `uniform` or `logged`; given several times, which is best?")
+        list[str], typer.Option(help="A saved learner, `uniform` or `logged`. Repeat to compare several.")
     ],
     baseline: Annotated[
-        str | None, typer.Option(help="What to compare with: `uniform`, `logged` or a saved learner.")
+        str | None, typer.Option(help="Policy to compare with: `uniform`, `logged` or a saved learner.")
     ] = None,
     at_any_time: Annotated[
         bool,
-        typer.Option("--at-any-time", help="Intervals that hold at every row at once, also for logs of a learner."),
+        typer.Option("--at-any-time", help="Anytime-valid confidence intervals; also valid for the log of a learner."),
     ] = False,
-    delta: Annotated[float, typer.Option(help="How often an interval may miss.")] = 0.05,
-    rewards: Annotated[
-        str | None, typer.Option(help="The lowest and highest reward there can be, such as `0,1`.")
-    ] = None,
+    delta: Annotated[
+        float, typer.Option(help="Error probability: a confidence interval holds with probability 1 - delta.")
+    ] = 0.05,
+    rewards: Annotated[str | None, typer.Option(help="Lowest and highest possible reward, such as `0,1`.")] = None,
     figure: Annotated[
-        Path | None, typer.Option(help="Where to draw the picture, PNG or SVG. [default: evaluation.png]")
+        Path | None, typer.Option(help="Path of the figure, PNG or SVG. [default: evaluation.png]")
     ] = None,
     propensities: Annotated[
         str,
         typer.Option(
-            help="`logged`, `estimated` from the contexts, or `auto`: the logged ones unless there are none or they do"
-            " not match the actions."
+            help="`logged`; `estimated` from the contexts; `auto`: the logged ones, or estimates where they are missing"
+            " or do not match the actions."
         ),
     ] = "auto",
     segments: Annotated[
-        str | None, typer.Option(help="With several policies: a column of the context; each of its values by itself.")
+        str | None,
+        typer.Option(help="With several policies: a context column; results are shown for each of its values."),
     ] = None,
     rows_per_day: Annotated[
-        float | None, typer.Option(help="With several policies: to say in how many days it will be decided.")
+        float | None,
+        typer.Option(help="With several policies: rows logged per day, to estimate the days until a decision."),
     ] = None,
     skip_bad: log_commands.SkipBad = 0,
     out_of_core: streamed.OutOfCore = None,
@@ -293,7 +305,7 @@ def evaluate_policy(
     workers: streamed.Workers = None,
     address: streamed.Address = None,
 ) -> None:
-    """Would this policy have been better, and how sure are we? A table, warnings in plain words, and a picture."""
+    """Estimate what a policy would have earned on a log, with confidence intervals, warnings and a figure."""
     from rich.console import Console
 
     from o2pl.evaluation import command
@@ -303,8 +315,8 @@ def evaluate_policy(
         if streamed.is_streamed(log, out_of_core, memory, engine, workers, address):
             if at_any_time or segments is not None or rows_per_day is not None or propensities != "auto":
                 raise InvalidInput(
-                    "--at-any-time, --segments, --rows-per-day or --propensities: found one with a log larger than"
-                    " memory, expected --in-memory beside it"
+                    "--at-any-time, --segments, --rows-per-day or --propensities: found with a log larger than"
+                    " memory, expected --in-memory as well"
                 )
             large = streamed.evaluate_streamed(log, policy, baseline, ends, delta, skip_bad, engine, workers, address)
             command.show(large, figure, Console())
@@ -321,9 +333,10 @@ app.command("demo", epilog="`o2pl demo`, then open the page. `o2pl reproduce` ru
 )
 app.command(
     "convert",
-    epilog="`o2pl convert vw.dsjson log.parquet`, then `o2pl convert log.parquet again.dsjson`: VW learns the same.",
+    epilog="`o2pl convert vw.dsjson log.parquet`; `o2pl convert log.parquet vw2.dsjson` (VW learns the same from"
+    " both).",
 )(_said_plainly()(log_commands.convert))
-app.command("describe", epilog="`o2pl describe log.parquet` says what to type next.")(
+app.command("describe", epilog="`o2pl describe log.parquet` also suggests the next command.")(
     _said_plainly()(log_commands.describe_log)
 )
 app.command(
@@ -333,7 +346,7 @@ app.command(
 app.command(
     "explain",
     epilog="""`o2pl explain model.o2pl --context '{"age": 31, "city": "Rome"}' --figure why.png`;
-`o2pl explain model.o2pl --row 17 --log log.parquet`; `o2pl explain EVENT --database o2pl.sqlite` of the service.""",
+`o2pl explain model.o2pl --row 17 --log log.parquet`; `o2pl explain EVENT --database o2pl.sqlite` (service).""",
 )(_said_plainly()(explain))
 app.command(
     "simulate", epilog="`o2pl serve` in one terminal, `o2pl simulate http://127.0.0.1:8000 --key KEY` in another."
@@ -347,14 +360,14 @@ app.command(
 )(_said_plainly()(serve))
 
 
-applications = typer.Typer(no_args_is_help=True, help="Applications of the decision service, and their keys.")
+applications = typer.Typer(no_args_is_help=True, help="Manage the applications of the decision service and their keys.")
 applications.command("add", epilog="`o2pl app add shop`; `o2pl app add banner --kind fixed --actions red,blue`.")(
     _said_plainly()(store_commands.add)
 )
 applications.command("list")(_said_plainly()(store_commands.list_applications))
 applications.command("key", epilog="`o2pl app key shop --role read`.")(_said_plainly()(store_commands.new_key))
 app.add_typer(applications, name="app")
-versions = typer.Typer(no_args_is_help=True, help="Versions of the models that the decision service serves.")
+versions = typer.Typer(no_args_is_help=True, help="Manage the model versions of the decision service.")
 for name, command in models_commands.COMMANDS.items():
     versions.command(name)(_said_plainly()(command))
 app.add_typer(versions, name="models")
@@ -368,10 +381,10 @@ app.command("retain", epilog="`o2pl retain --days 90 --archive old`.")(_said_pla
 
 @app.command("warm-up")
 def warm_up_kernels() -> None:
-    """Compile now what the first use would compile: in a container's image, or before a service starts.
+    """Compile all kernels now instead of at first use: in a container image, or before a service starts.
 
-    Kernels are kept in `NUMBA_CACHE_DIR` where that is set, else beside the package, else in the user's cache. They are
-    for this processor, this Python and this version of o2pl.
+    Compiled kernels are cached in `NUMBA_CACHE_DIR` if it is set, else in the package's folder, else in the user's
+    cache folder. The cache is valid for this processor, Python version and o2pl version only.
     """
     from o2pl import warm_up
     from o2pl.compiled import folders
@@ -384,8 +397,8 @@ def warm_up_kernels() -> None:
         began = time.perf_counter()
         warm_up_training()
         seconds += time.perf_counter() - began
-    kept = os.path.commonpath(folders()) if folders() else "memory alone: no folder can be written"
-    typer.echo(f"ready after {seconds:.0f} s; kernels are kept in {kept}")
+    kept = os.path.commonpath(folders()) if folders() else "memory only: no cache folder is writable"
+    typer.echo(f"ready after {seconds:.0f} s; kernels are cached in {kept}")
 
 
 def _say_found(sections: Any, out: Path) -> None:
@@ -415,13 +428,13 @@ def _find(name: str) -> tuple[Experiment, int | None]:
 
 
 def _run(experiment: Experiment, options: Options, out: Path, number: int | None, engine: Engine) -> None:
-    """Run it, say what came of it, and leave with the right exit status."""
+    """Run the experiment, print the results, and exit with the right status."""
     from rich.console import Console
 
     from o2pl.experiments import reproduction, runner, store, summary
     from o2pl.extras import require_extra
 
-    require_extra("experiments", "running experiments")  # before anything is said
+    require_extra("experiments", "running experiments")  # before anything is printed
     screen = Console(stderr=True)
     if number is None:
         _say_left_out(experiment, options)
@@ -431,7 +444,7 @@ def _run(experiment: Experiment, options: Options, out: Path, number: int | None
     try:
         report = runner.run(experiment, options, out=out, number=number, engine=engine, progress=_progress(screen))
     except KeyboardInterrupt:
-        typer.echo(f"stopped. What is finished is kept in {out}; to go on: {_command()}", err=True)
+        typer.echo(f"stopped. Finished units are saved in {out}. To resume: {_command()}", err=True)
         raise typer.Exit(INTERRUPTED) from None
     if report.computed and number is None:
         reproduction.remember(out, experiment.name, options.size)
@@ -443,7 +456,7 @@ def _run(experiment: Experiment, options: Options, out: Path, number: int | None
         typer.echo(f"{len(report.failures)} of {report.units} units failed:", err=True)
         for unit, reason in report.failures:
             typer.echo(f"  {unit.id}: {reason}", err=True)
-        typer.echo(f"tracebacks: {out / experiment.name}/failed-*.txt; to try these again: {_command()}", err=True)
+        typer.echo(f"tracebacks: {out / experiment.name}/failed-*.txt; to retry: {_command()}", err=True)
         raise typer.Exit(FAILED)
 
 
@@ -451,7 +464,7 @@ def _say_left_out(experiment: Experiment, options: Options) -> None:
     from o2pl.extras import install_command
 
     for learner, extra in experiment.left_out(options).items():
-        typer.echo(f"{experiment.name}: {learner} is left out; to run it: {install_command(extra)}", err=True)
+        typer.echo(f"{experiment.name}: {learner} is skipped; to run it: {install_command(extra)}", err=True)
 
 
 def _progress(screen: Any) -> Progress:
@@ -470,7 +483,7 @@ def _engine(name: str, workers: int | None, address: str | None) -> Engine:
     if name != "local":
         raise InvalidInput(f"engine: found {name!r}, expected 'local' or 'ray'")
     if address is not None:
-        raise InvalidInput("address: found one for the engine 'local', expected it with --engine ray only")
+        raise InvalidInput("address: found with --engine local, expected only with --engine ray")
     return Local(workers)
 
 
@@ -489,7 +502,7 @@ def _names(text: str | None) -> list[str] | None:
 
 
 def _data_folder(given: Path | None) -> str | None:
-    """`--data`, or else O2PL_DATA; absolute, since workers may live elsewhere."""
+    """Return `--data` or O2PL_DATA as an absolute path: workers may run in another folder."""
     folder = given or os.environ.get("O2PL_DATA") or None
     if folder is None:
         return None

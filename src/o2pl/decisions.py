@@ -155,7 +155,7 @@ def number_of(given: Any) -> int:
         return int(numbers_of_words(np.array([given]))[0])
     if isinstance(given, int | np.integer) and not isinstance(given, bool) and 0 <= given < 2**63:
         return int(given)
-    raise InvalidInput(f"id: found {given!r}, expected a word, or a whole number from 0 below 2^63")
+    raise InvalidInput(f"id: found {given!r}, expected a word, or an integer from 0 below 2^63")
 
 
 def numbers_of_words(words: Array) -> Ints:

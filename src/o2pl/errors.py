@@ -1,4 +1,4 @@
-"""Errors that users can mend."""
+"""Errors that users can fix."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Iterable
 
 
 class InvalidInput(ValueError):
-    """Input that cannot be used. The message says where, what was found and what was expected."""
+    """Raised for input that cannot be used. The message says where, what was found and what was expected."""
 
 
 class MissingExtra(ImportError):
-    """A package of an extra that is not installed. The message says what needs it and how to install it."""
+    """Raised when a package of an extra is not installed. The message says what needs it and how to install it."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """What might have been meant, for the end of a message."""
+    """Return the end of an error message: the known names closest to `name`, or a list of known names."""
     listed = list(dict.fromkeys(known))
     lower = {each.lower(): each for each in listed}
     close = [lower[each] for each in difflib.get_close_matches(name.lower(), list(lower), n=3, cutoff=0.5)]

@@ -169,11 +169,11 @@ def check_actions(actions: Any, n_actions: Any = None, name: str = "action") -> 
     whole = np.issubdtype(given.dtype, np.integer)
     values = given.astype(np.int64) if whole or np.issubdtype(given.dtype, np.floating) else given
     if values.dtype != np.int64 or not np.array_equal(values, given):
-        raise InvalidInput(f"{name}s: found {given.dtype} values such as {given[0]!r}, expected whole numbers from 0")
+        raise InvalidInput(f"{name}s: found {given.dtype} values such as {given[0]!r}, expected integers from 0")
     fine = values >= 0 if n_actions is None else (values >= 0) & (values < n_actions)
     first = int(np.argmin(fine))
     limit = n_actions if n_actions is None or np.ndim(n_actions) == 0 else n_actions[first]
-    expected = "a whole number from 0" + ("" if limit is None else f" to {limit - 1}")
+    expected = "an integer from 0" + ("" if limit is None else f" to {limit - 1}")
     if limit is not None and np.ndim(n_actions) == 0 and values.min() == 1 and values.max() == limit:
         expected += "; actions numbered from 1: subtract 1"
     _check_rows(name, values, fine, expected)
@@ -262,7 +262,7 @@ def check_reward(reward: Any, reward_range: RewardRange) -> None:
 
 def check_count(name: str, value: Any) -> int:
     if not (isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1):
-        raise InvalidInput(f"{name}: found {value!r}, expected a whole number from 1")
+        raise InvalidInput(f"{name}: found {value!r}, expected an integer from 1")
     return int(value)
 
 

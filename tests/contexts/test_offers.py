@@ -49,7 +49,7 @@ def test_frames_lose_the_column_of_ids() -> None:
         ({"ids": ["a", "a", "b", "c"]}, "found 'a' twice"),
         ({"ids": [1.5, 2, 3, 4]}, "found 1.5 of type float"),
         ({"ids": "sku"}, "expected a field that all items have"),
-        ({"exclude": [4]}, "exclude: found 4, expected places of items, whole numbers from 0 to 3"),
+        ({"exclude": [4]}, "exclude: found 4, expected places of items, integers from 0 to 3"),
         ({"exclude": ["a"]}, "exclude: found 'a'"),
         ({"exclude": range(4)}, "exclude: found all 4"),
         ({"ids": list("abcd"), "exclude": "abcd"[:1] * 0 or list("abcd")}, "exclude: found all 4"),
@@ -167,5 +167,5 @@ def test_places_and_actions() -> None:
 def test_allowed_actions() -> None:
     assert allowed_actions(4, [1, 1, 3]).tolist() == [0, 2]
     assert allowed_actions(4, 2).tolist() == [0, 1, 3]
-    with pytest.raises(o2pl.InvalidInput, match="expected actions, whole numbers from 0 to 3"):
+    with pytest.raises(o2pl.InvalidInput, match="expected actions, integers from 0 to 3"):
         allowed_actions(4, [True])

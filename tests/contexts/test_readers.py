@@ -53,7 +53,7 @@ def test_numbers_of_contexts_are_those_that_are_known(reads: str) -> None:
     for fine in ([0.0], [3], np.array([2.0], np.float32)):
         assert getattr(reader, reads)(fine).shape[-1] == 1
     for bad in ([4.0], [-1.0], [0.5]):
-        with pytest.raises(InvalidInput, match=r"row 0: found .* expected a whole number from 0 to 3"):
+        with pytest.raises(InvalidInput, match=r"row 0: found .* expected an integer from 0 to 3"):
             getattr(reader, reads)(bad)
     with pytest.raises(InvalidInput, match=r"row 1: found 0.5"):
         reader.rows([[1.0], [0.5]])

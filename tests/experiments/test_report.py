@@ -143,4 +143,4 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "small size" not in again.output  # it cannot know, and must not say so of a full run
     missing = CliRunner().invoke(cli.app, ["report", str(tmp_path / "nowhere")])
     assert missing.exit_code == 2
-    assert "expected one that `o2pl reproduce` has filled" in missing.output
+    assert "expected the results folder of `o2pl reproduce`" in missing.output

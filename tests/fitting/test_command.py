@@ -76,7 +76,7 @@ def test_a_kill_in_the_middle_changes_nothing(tmp_path: Path) -> None:
     assert not killed.exists()
     assert done < 27
     again = subprocess.run([*command, str(killed)], check=True, capture_output=True, text=True)
-    assert f"going on: {done} parts were done before" in again.stderr
+    assert f"resuming: {done} parts were already done" in again.stderr
     assert killed.read_bytes() == (tmp_path / "whole.o2pl").read_bytes()
     assert not parts.exists()
 
@@ -140,7 +140,7 @@ def test_a_saved_incumbent_gives_its_probabilities(tmp_path: Path) -> None:
     assert "other probabilities" not in warned
     (tmp_path / "other.csv").write_text("\n".join([lines[0], *(line.rsplit(",", 1)[0] + ",0.2" for line in lines[1:])]))
     _, warned = run("fit", tmp_path / "other.csv", *arguments)
-    assert "gives other probabilities than the log's propensities" in warned
+    assert "differ from the log's propensities" in warned
 
 
 def test_what_cannot_be_done_is_said_before_any_work(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_what_cannot_be_done_is_said_before_any_work(tmp_path: Path) -> None:
         (("--out", tmp_path / "no" / "m.o2pl"), "out: found no folder"),
         (("--out", tmp_path / "m.o2pl", "--candidates", "bandti"), "did you mean 'bandit"),
         (("--out", tmp_path / "m.o2pl", "--incumbent", "nobody"), "incumbent: found no file 'nobody'"),
-        (("--out", tmp_path / "m.o2pl", "--incumbent", "logged", "--candidates", "bandit"), "expected it without"),
+        (("--out", tmp_path / "m.o2pl", "--incumbent", "logged", "--candidates", "bandit"), "expected without"),
     ):
         _, said = run("fit", log, *arguments, status=2)
         assert message in said

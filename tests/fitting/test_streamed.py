@@ -95,7 +95,7 @@ def test_a_full_disk_is_said_and_nothing_is_left(tmp_path: Path) -> None:
     ("options", "said"),
     [
         (("--engine", "spark"), "engine: found 'spark', expected one of local, ray"),
-        (("--workers", "2"), "with --engine local, expected --engine ray"),
+        (("--workers", "2"), "with --engine local, expected only with --engine ray"),
         (("--memory", "lots"), "expected an amount such as 4GB"),
         (("--out-of-core", "--incumbent", "logged"), "expected --in-memory"),
     ],

@@ -45,7 +45,7 @@ def test_bad_lines_stop_it_or_are_said(tmp_path: Path) -> None:
     assert not out.exists()
     shown, said = run("convert", log, out, "--skip-bad", "1")
     assert shown == f"4 rows: {out}\n"
-    assert said.startswith("left out: log.dsjson, line 5: found no whole")
+    assert said.startswith("skipped: log.dsjson, line 5: found no whole")
     _, said = run("convert", log, tmp_path / "log.xlsx", status=2)
     assert "log.xlsx: found the ending '.xlsx'" in said
 
@@ -61,7 +61,7 @@ def test_describe_says_what_to_type_next_and_it_works(tmp_path: Path, monkeypatc
     _, said = run("describe", "log.csv", status=2)
     assert said == "o2pl: log.csv, line 402: found 2 values, expected 5\n"
     shown, said = run("describe", "log.csv", "--skip-bad", "1")
-    assert said == "left out: log.csv, line 402: found 2 values, expected 5\n"
+    assert said == "skipped: log.csv, line 402: found 2 values, expected 5\n"
     assert "city: words, 2 different, 33.2% missing" in shown
     command = shown.splitlines()[-1].removeprefix("next: o2pl ").split()
     shown, _ = run(*command, "--skip-bad", "1", "--candidates", "bandit linear")

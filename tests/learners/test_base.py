@@ -35,9 +35,9 @@ BATCHES = {
     "wrong width": ({"X": [[1.0], [3.0], [5.0]]}, r"contexts: found shape \(3, 1\), expected \(rows, 2\)"),
     "flat": ({"X": [1.0, 3.0, 5.0]}, r"contexts: found shape \(3,\)"),
     "ragged": ({"X": [[1.0, 2.0], [3.0], [5.0, 6.0]]}, "contexts: expected numbers"),
-    "action too large": ({"A": [0, 3, 2]}, "action, row 1: found 3, expected a whole number from 0 to 2"),
+    "action too large": ({"A": [0, 3, 2]}, "action, row 1: found 3, expected an integer from 0 to 2"),
     "action negative": ({"A": [0, 1, -1]}, "action, row 2: found -1"),
-    "action not whole": ({"A": [0, 1.5, 2]}, "actions: found float64 values .* expected whole numbers"),
+    "action not whole": ({"A": [0, 1.5, 2]}, "actions: found float64 values .* expected integers"),
     "action a word": ({"A": ["a", "b", "c"]}, "actions: found"),
     "reward too large": ({"R": [0.0, 1.5, 1.0]}, r"reward, row 1: found 1.5, expected a number in \[0, 1\]"),
     "reward NaN": ({"R": [0.0, np.nan, 1.0]}, "reward, row 1: found nan"),
@@ -71,8 +71,8 @@ ONES = {
     "width": (([1.0, 2.0, 3.0], 1, 0.5, 0.5), r"context: found shape \(3,\), expected \(2,\)"),
     "matrix": (([[1.0, 2.0]], 1, 0.5, 0.5), r"context: found shape \(1, 2\)"),
     "words": ((["a", "b"], 1, 0.5, 0.5), "context: expected numbers"),
-    "action": (([1.0, 2.0], 3, 0.5, 0.5), "action, row 0: found 3, expected a whole number from 0 to 2"),
-    "half an action": (([1.0, 2.0], 0.5, 0.5, 0.5), "expected whole numbers"),
+    "action": (([1.0, 2.0], 3, 0.5, 0.5), "action, row 0: found 3, expected an integer from 0 to 2"),
+    "half an action": (([1.0, 2.0], 0.5, 0.5, 0.5), "expected integers"),
     "reward": (([1.0, 2.0], 1, -0.1, 0.5), r"reward, row 0: found -0.1, expected a number in \[0, 1\]"),
     "reward NaN": (([1.0, 2.0], 1, np.nan, 0.5), "reward, row 0: found nan"),
     "propensity": (([1.0, 2.0], 1, 0.5, 0.0), r"propensity, row 0: found 0.0, expected a probability in \(0, 1\]"),
@@ -107,9 +107,9 @@ def test_a_bad_first_interaction_begins_nothing() -> None:
 def test_a_context_outside_a_finite_class_changes_nothing(tmp_path: Path) -> None:
     held = LEARNERS["thresholds"]()
     held.save(tmp_path / "before")
-    with pytest.raises(ValueError, match="expected a whole number from 0 to 8"):
+    with pytest.raises(ValueError, match="expected an integer from 0 to 8"):
         held.update([9.0], 0, 1.0, 0.5)
-    with pytest.raises(ValueError, match="expected a whole number from 0 to 8"):
+    with pytest.raises(ValueError, match="expected an integer from 0 to 8"):
         held.partial_fit([[1.0], [0.5]], [0, 0], [1.0, 1.0], [0.5, 0.5])
     held.save(tmp_path / "after")
     assert (tmp_path / "before").read_bytes() == (tmp_path / "after").read_bytes()

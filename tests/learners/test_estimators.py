@@ -201,7 +201,7 @@ def test_action_sets_that_vary_from_round_to_round(tmp_path: Path) -> None:
     best = [actions[:, 0].argmax() for actions in columns[0]]
     assert np.mean(offline.predict(columns[0]) == best) > 0.9
     assert offline.score(*columns) > 0.8
-    with pytest.raises(o2pl.InvalidInput, match="action, row 0: found 2, expected a whole number from 0 to 1"):
+    with pytest.raises(o2pl.InvalidInput, match="action, row 0: found 2, expected an integer from 0 to 1"):
         learner.update(np.zeros((2, 3)), 2, 1.0, 0.5)
 
 

@@ -277,7 +277,7 @@ def test_what_is_known_of_the_curvature_moves_with_the_level() -> None:
         (lambda o, c: o.act([1.0, 2.0]), "expected a dictionary"),
         (lambda o, c: o.update({"x": math.inf}, 0, 1.0, 0.5), "x: found inf"),
         (lambda o, c: o.update(c, 3, 1.0, 0.5), "action, row 0: found 3"),
-        (lambda o, c: o.update(c, 0.5, 1.0, 0.5), "whole numbers"),
+        (lambda o, c: o.update(c, 0.5, 1.0, 0.5), "integers"),
         (lambda o, c: o.update(c, 0, 2.0, 0.5), "reward, row 0: found 2.0"),
         (lambda o, c: o.update(c, 0, 1.0, 0.0), "propensity, row 0: found 0.0"),
         (lambda o, c: o.partial_fit([c, {"x": [[]]}], [0, 0], [1, 1], [1, 1]), r"row 1, x\[0\]: found \[\]"),

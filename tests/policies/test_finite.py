@@ -30,5 +30,5 @@ def test_what_is_no_class_is_refused() -> None:
         FiniteClass(np.full((2, 3), 0.5))
     with pytest.raises(ValueError, match="floor"):
         ThresholdClass((0.0,), 0.5)
-    with pytest.raises(ValueError, match="whole numbers from 0 to 1"):
+    with pytest.raises(ValueError, match="integers from 0 to 1"):
         FiniteClass(np.full((3, 2, 2), 0.5)).likelihoods(np.array([[2.0]]), np.array([0]))

@@ -17,7 +17,7 @@ def test_an_event_is_explained_and_a_model_file_too(store: Store, tmp_path: Path
     told = said(trained, "explain", "b2-7")
     assert "event b2-7: a" in told
     assert "version 2" in told
-    assert "the same, bit for bit" in told
+    assert "identical, bit for bit" in told
     assert "shared.reader.likes" in told
     assert "no model yet: uniform" in said(trained, "explain", "b0-3")
     assert "found none with the id 'nobody'" in said(trained, "explain", "nobody", fails=True)
@@ -27,4 +27,4 @@ def test_an_event_is_explained_and_a_model_file_too(store: Store, tmp_path: Path
     done: Any = CliRunner().invoke(app, ["explain", str(file), "--context", context])
     assert done.exit_code == 0, done.output
     assert "shared.reader.likes" in done.output
-    assert "found it beside --context" in said(trained, "explain", str(file), "--context", context, fails=True)
+    assert "found with --context" in said(trained, "explain", str(file), "--context", context, fails=True)

@@ -19,13 +19,13 @@ def test_what_is_there_is_learned_and_the_state_lies_beside_the_database(store: 
     decide(store, visits(30, g), g, "a")
     done = CliRunner().invoke(app, ["train", "--database", database])
     assert done.exit_code == 0, done.output
-    assert "30 outcomes are learned from; 1 model published" in done.output
+    assert "learned from 30 outcomes; 1 model published" in done.output
     assert len(list(Path(f"{database}.trainer").iterdir())) == 1
     election = Election(store)
     assert election.held()
     refused = CliRunner().invoke(app, ["train", "--database", database])
     assert refused.exit_code != 0
-    assert "another process that trains" in refused.output
+    assert "another process is training" in refused.output
     election.give_up()
 
 

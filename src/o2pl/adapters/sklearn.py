@@ -107,6 +107,6 @@ def _columns(y: Any, learner: Any) -> tuple[Array, Floats, Floats]:
     if not learner._density:
         if (actions % 1).any():
             row = int(np.argmax(actions % 1 != 0))
-            raise InvalidInput(f"action, row {row}: found {actions[row]:g}, expected a whole number from 0")
+            raise InvalidInput(f"action, row {row}: found {actions[row]:g}, expected an integer from 0")
         actions = actions.astype(np.int64)
     return actions, rows[:, 1], rows[:, 2]

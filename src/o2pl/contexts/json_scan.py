@@ -26,7 +26,7 @@ def _crc_table() -> Array:
 
 _CRC = _crc_table()
 _TENS = np.array([float(10**power) for power in range(23)])  # exact
-_EXACT = np.uint64(2**53)  # whole numbers below are doubles
+_EXACT = np.uint64(2**53)  # integers below are doubles
 _SPLIT = 134217729.0  # 2^27 + 1
 NO_NAME = np.uint32(0xFFFFFFFF)  # the state of an empty name
 

@@ -34,7 +34,7 @@ class Offer:
     items
         One row of numbers per item (a matrix or a frame), or a list of dictionaries.
     ids
-        What the items are called, a word or a whole number each; or the name of the field of the items that says it.
+        What the items are called, a word or an integer each; or the name of the field of the items that says it.
         Actions are then these ids, and not the items' places.
     exclude
         Items that may not be played: their ids (those of items that are not on offer do no harm), or their places.
@@ -139,7 +139,7 @@ def allowed_actions(n: int, exclude: Any, what: str = "actions", names: Sequence
                 raise InvalidInput(f"exclude: found {given!r}, {nearest(given, names)}")
             place = names.index(given)
         if not isinstance(place, int | np.integer) or isinstance(place, bool) or not 0 <= place < n:
-            raise InvalidInput(f"exclude: found {place!r}, expected {what}, whole numbers from 0 to {n - 1}")
+            raise InvalidInput(f"exclude: found {place!r}, expected {what}, integers from 0 to {n - 1}")
         allowed[place] = False
     _check_left(int(allowed.sum()), n)
     return np.flatnonzero(allowed)
@@ -173,7 +173,7 @@ def _without_ids(items: Any, n: int, ids: Any) -> tuple[Any, list[Any] | None]:
         raise InvalidInput(f"ids: found {len(names)}, expected one for each of {n} items")
     for name in names:
         if not isinstance(name, str | int | np.integer) or isinstance(name, bool):
-            raise InvalidInput(f"ids: found {name!r} of type {type(name).__name__}, expected words or whole numbers")
+            raise InvalidInput(f"ids: found {name!r} of type {type(name).__name__}, expected words or integers")
     if len(set(names)) < n:
         twice = next(name for name in names if names.count(name) > 1)
         raise InvalidInput(f"ids: found {twice!r} twice, expected a different id for each item of a round")

@@ -86,7 +86,7 @@ class DenseReader:
             if bad.size:
                 raise InvalidInput(
                     f"context, row {bad[0]}: found {rows[bad[0], 0]:g},"
-                    f" expected a whole number from 0 to {self.numbered - 1}, a context of the finite class"
+                    f" expected an integer from 0 to {self.numbered - 1}, a context of the finite class"
                 )
         return rows
 

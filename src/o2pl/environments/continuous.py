@@ -175,7 +175,7 @@ class Toy(ContinuousWorld):
 
     def __post_init__(self) -> None:
         _check(self)
-        require(self.features >= 1, "features", self.features, "a whole number from 1")
+        require(self.features >= 1, "features", self.features, "an integer from 1")
 
     def _index(self, contexts: Floats) -> Floats:
         """x·w"""

@@ -35,7 +35,7 @@ class DependentArms:
     max_correlation: float = 0.9
 
     def __post_init__(self) -> None:
-        require(self.arms >= 1, "arms", self.arms, "a whole number from 1")
+        require(self.arms >= 1, "arms", self.arms, "an integer from 1")
         require(0 < self.bound <= 0.5, "bound", self.bound, "a number in (0, 1/2], so that values lie in [0, 1]")
         require(0 <= self.max_correlation < 1, "max_correlation", self.max_correlation, "a number in [0, 1)")
 

@@ -40,7 +40,7 @@ class IncumbentLog:
     flip: float = 0.2
 
     def __post_init__(self) -> None:
-        require(self.logger_rows >= 2, "logger_rows", self.logger_rows, "a whole number from 2")
+        require(self.logger_rows >= 2, "logger_rows", self.logger_rows, "an integer from 2")
         require(0 <= self.hidden < 1, "hidden", self.hidden, "a share in [0, 1)")
         require(0 <= self.swapped <= 1, "swapped", self.swapped, "a share in [0, 1]")
         require(self.sharpness > 0, "sharpness", self.sharpness, "a number > 0")

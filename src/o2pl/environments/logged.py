@@ -102,8 +102,8 @@ class BernoulliTask:
     def __post_init__(self) -> None:
         known = ("logistic", "linear", "misspecified")
         require(self.reward in known, "reward", self.reward, f"one of {known}")
-        require(self.features >= 1, "features", self.features, "a whole number from 1")
-        require(self.n_actions >= 2, "n_actions", self.n_actions, "a whole number from 2")
+        require(self.features >= 1, "features", self.features, "an integer from 1")
+        require(self.n_actions >= 2, "n_actions", self.n_actions, "an integer from 2")
 
     def _weights(self) -> tuple[Floats, Floats]:
         generator = np.random.default_rng(self.seed)

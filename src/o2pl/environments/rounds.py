@@ -42,7 +42,7 @@ def bernoulli_rounds(contexts: Floats, means: Floats, generator: np.random.Gener
 
 def check_rounds(rounds: Any) -> int:
     if not (isinstance(rounds, int | np.integer) and rounds >= 1):
-        raise InvalidInput(f"rounds: found {rounds!r}, expected a whole number from 1")
+        raise InvalidInput(f"rounds: found {rounds!r}, expected an integer from 1")
     return int(rounds)
 
 

@@ -1,4 +1,4 @@
-"""The body of `o2pl evaluate`: two policies by name or file, the table, and the picture."""
+"""The body of `o2pl evaluate`: load the policies, evaluate them, print the table and draw the figure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from o2pl.learners.base import load
 
 
 def named_policy(text: str, what: str = "policy") -> Any:
-    """`uniform`, `logged`, or the file of a learner."""
+    """Return `uniform`, `logged`, or the learner loaded from a file."""
     if text in ("uniform", "logged"):
         return text
     if not Path(text).is_file():
@@ -32,7 +32,7 @@ def named_policy(text: str, what: str = "policy") -> Any:
 
 
 def reward_range(text: str) -> tuple[float, float]:
-    """`0,1` -> (0, 1)."""
+    """Parse a reward range: `0,1` -> (0, 1)."""
     try:
         low, high = (float(end) for end in text.split(","))
     except ValueError:
@@ -52,7 +52,7 @@ def evaluate_files(
     segments: str | None = None,
     rows_per_day: float | None = None,
 ) -> Evaluation | Candidates:
-    """Evaluate, print and draw: into `figure`, or else `evaluation.png`, which is left out where it cannot be drawn."""
+    """Evaluate, print and draw to `figure`. The default, `evaluation.png`, is skipped if plotting is not available."""
     if figure is not None:
         require_extra("plots", "drawing figures")
     against = None if baseline is None else named_policy(baseline, "baseline")
@@ -66,7 +66,7 @@ def evaluate_files(
 
 
 def show(found: Evaluation | Candidates, figure: Path | None, console: Any) -> None:
-    """Print and draw."""
+    """Print the result and draw the figure."""
     console.print(candidates_report.as_table(found.overall) if isinstance(found, Candidates) else as_table(found))
     lines = candidates_report.summary_lines(found) if isinstance(found, Candidates) else summary_lines(found)
     for line in ("", *lines):

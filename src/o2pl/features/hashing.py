@@ -56,7 +56,7 @@ class Hashed:
 
     def __post_init__(self) -> None:
         if isinstance(self.bits, bool) or not isinstance(self.bits, int) or not 1 <= self.bits <= _MOST_BITS:
-            raise InvalidInput(f"bits: found {self.bits!r}, expected a whole number from 1 to {_MOST_BITS}")
+            raise InvalidInput(f"bits: found {self.bits!r}, expected an integer from 1 to {_MOST_BITS}")
         fine = isinstance(self.interactions, tuple | list) and all(
             isinstance(pair, tuple | list) and len(pair) == 2 and all(isinstance(key, str) for key in pair)
             for pair in self.interactions

@@ -40,9 +40,9 @@ class UserItems:
 
     def __post_init__(self) -> None:
         if not (isinstance(self.shared, int | np.integer) and self.shared >= 0):
-            raise InvalidInput(f"shared: found {self.shared!r}, expected a whole number from 0")
+            raise InvalidInput(f"shared: found {self.shared!r}, expected an integer from 0")
         if not (isinstance(self.most, int | np.integer) and self.most >= 1):
-            raise InvalidInput(f"most: found {self.most!r}, expected a whole number from 1")
+            raise InvalidInput(f"most: found {self.most!r}, expected an integer from 1")
 
     def factors(self, n_inputs: int) -> tuple[int, int]:
         """How many directions of users and of items are multiplied."""

@@ -28,37 +28,38 @@ from o2pl.learners import O2PL, load
 from o2pl.learners.incumbent import SafeImprovement
 from o2pl.protocols import Array, Floats
 
-_INTERRUPTED = 130  # what shells expect after Ctrl-C
-_WIDE = 100  # letters of the table of candidates; narrower terminals break its lines
-_FAR = 0.02  # how far a saved incumbent's probabilities may be from the logged ones, on average
+_INTERRUPTED = 130  # exit code that shells expect after Ctrl-C
+_WIDE = 100  # characters; the table of candidates is wrapped in narrower terminals
+_FAR = 0.02  # largest mean difference between a saved incumbent's and the logged probabilities
 
 
 def fit_log(
     log: Log,
-    out: Annotated[Path, typer.Option(help="Where to save the chosen learner, such as `model.o2pl`.")],
+    out: Annotated[Path, typer.Option(help="Path of the saved model, such as `model.o2pl`.")],
     rewards: Annotated[
         str | None,
-        typer.Option(help="The lowest and highest reward there can be, such as `0,1`. [default: as the log shows]"),
+        typer.Option(help="Lowest and highest possible reward, such as `0,1`. [default: taken from the log]"),
     ] = None,
     incumbent: Annotated[
         str | None,
         typer.Option(
-            help="Safe improvement on the policy that made the log: replace it only where the log supports that."
+            help="Safe improvement: replace the policy that made the log only where the log supports it."
             " `logged`, or the saved learner that made the log."
         ),
     ] = None,
     confidence: Annotated[
         float | None,
         typer.Option(
-            help="With which intervals hold, all candidates together; with --incumbent, with which a new policy must"
-            " be better. [default: 0.95; with --incumbent 0.9]"
+            help="Joint confidence level of the candidates' intervals; with --incumbent, the confidence that the new"
+            " policy"
+            " is better. [default: 0.95; with --incumbent 0.9]"
         ),
     ] = None,
     candidates: Annotated[
-        str | None, typer.Option(help="Only these: comma-separated beginnings of names, such as `bandit,o2pl linear`.")
+        str | None, typer.Option(help="Comma-separated name prefixes of candidates, such as `bandit,o2pl linear`.")
     ] = None,
-    figure: Annotated[Path | None, typer.Option(help="Where to draw the candidates, PNG or SVG.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the rows that are held out, and of the learner.")] = 0,
+    figure: Annotated[Path | None, typer.Option(help="Path of a figure of the candidates, PNG or SVG.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the held-out split and of the learner.")] = 0,
     skip_bad: SkipBad = 0,
     out_of_core: OutOfCore = None,
     memory: Memory = None,
@@ -66,26 +67,26 @@ def fit_log(
     workers: Workers = None,
     address: Address = None,
 ) -> None:
-    """Learn from a log: try several learners, show what each is worth on rows it has not seen, save the best.
+    """Learn from a log: compare several learners on held-out rows and save the best.
 
-    Candidates are `Bandit`, its members one by one, and `O2PL` with several classes, penalties and weight decays. Each
-    learns from a part of the log and is judged on the rest by a doubly robust estimate with an interval. The one with
-    the highest lower end is taken and learns from all rows. What is finished is kept beside OUT: after a kill, the same
-    command goes on and ends with the same model, bit for bit.
+    Candidates are `Bandit`, its members one by one, and `O2PL` with several policy classes, penalties and weight
+    decays. Each learns from one part of the log and is evaluated on the rest by a doubly robust estimate with a
+    confidence interval. The candidate with the highest lower bound is chosen and learns from all rows. Finished parts
+    are saved next to OUT: if the command is killed, run it again to resume. It ends with the same model, bit for bit.
 
-    Parquet that is larger than memory is read a few rows at a time: candidates are compared on a sample of 100,000
-    rows, and the best learns from all. The model is then the policy without its log: it decides and can be evaluated.
+    Parquet logs larger than memory are read in small blocks: candidates are compared on a sample of 100,000 rows, and
+    the best one learns from all rows. The model is then a policy without its log: it can decide and be evaluated.
     """
     if figure is not None:
         require_extra("plots", "drawing figures")
     if not out.parent.is_dir():
         raise InvalidInput(f"out: found no folder {str(out.parent)!r}, expected one to save {out.name!r} in")
     if incumbent is not None and (candidates is not None or figure is not None):
-        raise InvalidInput("incumbent: found it beside --candidates or --figure, expected it without")
+        raise InvalidInput("incumbent: found with --candidates or --figure, expected without them")
     ends = None if rewards is None else reward_range(rewards)
     if is_streamed(log, out_of_core, memory, engine, workers, address):
         if incumbent is not None:
-            raise InvalidInput("incumbent: found it with a fit out of core, expected --in-memory")
+            raise InvalidInput("incumbent: found with an out-of-core fit, expected --in-memory")
         names = None if candidates is None else _names(candidates)
         asked = Streamed(log, out, ends, names, confidence or 0.95, seed, skip_bad, engine, workers, address)
         _stream(asked, figure)
@@ -97,16 +98,16 @@ def fit_log(
     settings = (incumbent, confidence, candidates, seed)
     work = Checkpoints(out.with_name(f"{out.name}.fitting"), fingerprint(found, settings))
     if work.other:
-        typer.echo(f"{work.folder}: found parts of other work, which are removed", err=True)
+        typer.echo(f"{work.folder}: removed parts of a run with other settings", err=True)
     if work.before:
-        typer.echo(f"going on: {work.before} parts were done before", err=True)
+        typer.echo(f"resuming: {work.before} parts were already done", err=True)
     try:
         if incumbent is None:
             learner = _choose(found, work, candidates, confidence or 0.95, figure, seed)
         else:
             learner = _improve(found, work, incumbent, confidence or 0.9, seed)
     except KeyboardInterrupt:
-        typer.echo(f"stopped. What is finished is kept in {work.folder}; the same command goes on", err=True)
+        typer.echo(f"stopped. Finished parts are saved in {work.folder}. Run the same command to resume.", err=True)
         raise typer.Exit(_INTERRUPTED) from None
     learner.save(out)
     work.remove()
@@ -148,7 +149,7 @@ def _stream(asked: Streamed, figure: Path | None) -> None:
     try:
         found = fit_streamed(asked)
     except KeyboardInterrupt:
-        typer.echo(f"stopped. What is finished is kept beside {asked.out}; the same command goes on", err=True)
+        typer.echo(f"stopped. Finished parts are saved next to {asked.out}. Run the same command to resume.", err=True)
         raise typer.Exit(_INTERRUPTED) from None
     _show(found, figure)
     _say_next(asked.out, *found.reward_range)
@@ -194,14 +195,14 @@ def _improve(log: Interactions, work: Checkpoints, incumbent: str, confidence: f
     else:
         said = (
             f"no candidate is better than the incumbent with {confidence:.0%} confidence: keep the incumbent."
-            " The model that is saved acts like it"
+            " The saved model acts like it"
         )
     _say(["", f"{len(log):,} rows, mean reward {log.rewards.mean():.4f}", f"verdict: {said}"])
     return learner
 
 
 def _probabilities(path: str, log: Interactions) -> Floats:
-    """Of all actions, by the saved learner that made the log."""
+    """Return the probabilities of all actions under the saved learner that made the log."""
     if not Path(path).is_file():
         raise InvalidInput(
             f"incumbent: found no file {path!r}, expected `logged` or the saved learner that made the log"
@@ -213,8 +214,9 @@ def _probabilities(path: str, log: Interactions) -> Floats:
     played = found[np.arange(len(log)), log.actions] if found.ndim == 2 else None
     if played is not None and np.abs(played - log.propensities).mean() > _FAR:
         typer.echo(
-            f"warning: {path} gives other probabilities than the log's propensities: was it this learner, as it is"
-            " now, that made the log? If not, say --incumbent logged",
+            f"warning: the probabilities of {path} differ from the log's propensities. Did this learner, in this"
+            " state, make"
+            " the log? If not, use --incumbent logged",
             err=True,
         )
     return found

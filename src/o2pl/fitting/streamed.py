@@ -1,4 +1,4 @@
-"""`o2pl fit` and `o2pl evaluate` of a log that is larger than memory."""
+"""`o2pl fit` and `o2pl evaluate` for logs larger than memory."""
 
 from __future__ import annotations
 
@@ -31,43 +31,42 @@ OutOfCore = Annotated[
     bool | None,
     typer.Option(
         "--out-of-core/--in-memory",
-        help="Parquet alone: hold few rows in memory at a time. [default: where --memory is too little]",
+        help="Parquet only: keep few rows in memory at a time. [default: if the log needs more than --memory]",
     ),
 ]
-Memory = Annotated[
-    str | None, typer.Option(help="What this may take in memory, such as `4GB`. [default: half of what is free]")
-]
+Memory = Annotated[str | None, typer.Option(help="Memory limit, such as `4GB`. [default: half of the free memory]")]
 EngineName = Annotated[
-    str, typer.Option("--engine", help="`local`, or `ray`: the rows are shared between the workers of a Ray cluster.")
+    str, typer.Option("--engine", help="`local`, or `ray`: split the rows between the workers of a Ray cluster.")
 ]
-Workers = Annotated[int | None, typer.Option(min=1, help="Of --engine ray. [default: one per core]")]
+Workers = Annotated[int | None, typer.Option(min=1, help="Number of workers for --engine ray. [default: one per core]")]
 Address = Annotated[
-    str | None, typer.Option(help="Of a running Ray cluster that sees the files. [default: one of its own]")
+    str | None,
+    typer.Option(help="Address of a running Ray cluster that can read the files. [default: start a local one]"),
 ]
 
 
 def is_streamed(
     log: Path, out_of_core: bool | None, memory: str | None, engine: str, workers: int | None, address: str | None
 ) -> bool:
-    """Whether a log is larger than memory, or shall be taken as such."""
+    """Return whether the log is processed out of core: it is larger than memory, or the options require it."""
     if engine not in ENGINES:
         raise InvalidInput(f"engine: found {engine!r}, {nearest(engine, ENGINES)}")
     if engine == "ray":
         require_extra("ray", "the engine 'ray'")
     elif workers is not None or address is not None:
-        raise InvalidInput("workers: found them, or an address, with --engine local, expected --engine ray")
+        raise InvalidInput("workers or address: found with --engine local, expected only with --engine ray")
     limit = free_memory() // 2 if memory is None else bytes_in(memory)
     streamed = engine == "ray" or (larger_than(log, limit) if out_of_core is None else out_of_core)
     if streamed and kind_of_file(log) != "parquet":
         raise InvalidInput(
-            f"{log.name}: found another format than Parquet, expected Parquet for --out-of-core and --engine ray;"
-            " `o2pl convert LOG log.parquet` makes it"
+            f"{log.name}: expected Parquet for --out-of-core and --engine ray, found another format. Convert it with"
+            " `o2pl convert LOG log.parquet`"
         )
     return streamed
 
 
 class Streamed(NamedTuple):
-    """What was asked for."""
+    """The options of the command."""
 
     log: Path
     out: Path
@@ -83,12 +82,12 @@ class Streamed(NamedTuple):
 
 def fit_streamed(asked: Streamed) -> Fit:
     """Fit, and save the policy."""
-    settings = asked._replace(log=Path(), out=Path(), address=None)  # what the result depends on
+    settings = asked._replace(log=Path(), out=Path(), address=None)  # the settings that the result depends on
     work = Checkpoints(asked.out.with_name(f"{asked.out.name}.fitting"), fingerprint(_stamps(asked.log), settings))
     if work.other:
-        typer.echo(f"{work.folder}: found parts of other work, which are removed", err=True)
+        typer.echo(f"{work.folder}: removed parts of a run with other settings", err=True)
     if work.before:
-        typer.echo(f"going on: {work.before} parts were done before", err=True)
+        typer.echo(f"resuming: {work.before} parts were already done", err=True)
     bad = bad_rows_of(asked.log, "parquet", asked.skip_bad)
     with ExitStack() as stack:
         stack.callback(work.remove_empty)
@@ -120,7 +119,7 @@ def evaluate_streamed(
     log: Path, policies: list[str], baseline: str | None, ends: RewardRange | None, delta: float, skip_bad: int,
     engine: str, workers: int | None, address: str | None,
 ) -> Evaluation:  # fmt: skip
-    """As `o2pl evaluate` has them."""
+    """Evaluate one policy out of core, with the options of `o2pl evaluate`."""
     if len(policies) > 1:
         raise InvalidInput(f"policy: found {len(policies)} for a log larger than memory, expected one; or --in-memory")
     against = None if baseline is None else named_policy(baseline, "baseline")
@@ -137,7 +136,7 @@ def evaluate_streamed(
 
 
 def _stamps(path: Path) -> list[Any]:
-    """What tells whether files have changed."""
+    """Return size and modification time of the files, to detect changes."""
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
     return [(str(file.relative_to(path)), *_stamp(file)) for file in files if file.is_file()]
 

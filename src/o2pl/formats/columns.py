@@ -2,7 +2,7 @@
 
 | column | holds |
 |---|---|
-| `action` | what was done: a whole number from 0, a word, or a real number |
+| `action` | what was done: an integer from 0, a word, or a real number |
 | `reward` | what came of it |
 | `propensity` | the probability (density, of real numbers) with which it was drawn |
 | `context` | features as JSON text; with action sets `_multi` is a list of the features of each action, as VW has it |
@@ -60,7 +60,7 @@ def read_log(
     """A log to hand to `fit` or `evaluate`.
 
     `path` is a Parquet, Arrow or CSV file, a folder of Parquet files, VW's dsjson or text, a saved learner (its own
-    log), or a frame: pandas, polars, Arrow. Actions are whole numbers from 0, real numbers, or words; words are
+    log), or a frame: pandas, polars, Arrow. Actions are integers from 0, real numbers, or words; words are
     numbered in alphabetical order. `reward_range` says the lowest and highest reward there can be (a saved learner
     knows its own). Up to `skip_bad` rows that cannot be used are left out. Without `need_propensities` a log may have
     no column of them: `evaluate` then works with estimates.

@@ -21,7 +21,7 @@ LOG_HELP = (
     " VW's dsjson or text; or a saved learner."
 )
 Log = Annotated[Path, typer.Argument(help=LOG_HELP)]
-SkipBad = Annotated[int, typer.Option(min=0, help="Leave out up to so many rows that cannot be read, and say which.")]
+SkipBad = Annotated[int, typer.Option(min=0, help="Skip up to this many unreadable rows, and report them.")]
 
 
 def convert(
@@ -29,15 +29,15 @@ def convert(
     out: Annotated[Path, typer.Argument(help="`.parquet`, `.arrow`, `.csv`, `.dsjson` or `.vw` (VW's text).")],
     columns: Annotated[
         str | None,
-        typer.Option(help="What columns are called in LOG, such as `action=item_id,reward=click,propensity=pscore`."),
+        typer.Option(help="Column names in LOG, such as `action=item_id,reward=click,propensity=pscore`."),
     ] = None,
     drop: Annotated[str | None, typer.Option(help="Comma-separated columns to leave out.")] = None,
     skip_bad: SkipBad = 0,
 ) -> None:
-    """Write a log in another format: the ending of OUT says which.
+    """Convert a log to another format, given by the file extension of OUT.
 
-    OUT appears when it is whole. What VW reads from dsjson or from its text, it reads from what was converted too, also
-    when there was Parquet in between.
+    OUT appears only when it is complete. VW reads the converted file as it reads the original dsjson or text, also
+    after a conversion to Parquet and back.
     """
     kind_of_suffix(out)  # before anything is read
     kind = kind_of_file(log)
@@ -52,19 +52,17 @@ def convert(
 
 def describe_log(
     log: Log,
-    rewards: Annotated[
-        str | None, typer.Option(help="The lowest and highest reward there can be, such as `0,1`.")
-    ] = None,
+    rewards: Annotated[str | None, typer.Option(help="Lowest and highest possible reward, such as `0,1`.")] = None,
     skip_bad: SkipBad = 0,
 ) -> None:
-    """Say what is in a log, whether its propensities hold, what has drifted, and what can be done with it."""
+    """Describe a log: its columns, whether its propensities are calibrated, drift, and what to do next."""
     ends = None if rewards is None else reward_range(rewards)
     found = read_and_say(log, ends, skip_bad, need_propensities=False)
     typer.echo(str(describe(found, str(log))))
 
 
 def read_and_say(log: Path, ends: RewardRange | None, skip_bad: int, *, need_propensities: bool = True) -> Interactions:
-    """The log, and on the screen what was left out."""
+    """Read the log, and print the rows that were skipped."""
     bad = bad_rows_of(log, kind_of_file(log), skip_bad)
     found = read_log(log, reward_range=ends, skip_bad=bad, need_propensities=need_propensities)
     say_bad(bad)
@@ -73,8 +71,8 @@ def read_and_say(log: Path, ends: RewardRange | None, skip_bad: int, *, need_pro
 
 def say_bad(bad: BadRows) -> None:
     for message in bad.found[:20]:
-        typer.echo(f"left out: {message}", err=True)
+        typer.echo(f"skipped: {message}", err=True)
     if len(bad.found) > 20:
-        typer.echo(f"left out: {len(bad.found) - 20} more", err=True)
+        typer.echo(f"skipped: {len(bad.found) - 20} more", err=True)
     for note in bad.notes:
         typer.echo(f"note: {note}", err=True)

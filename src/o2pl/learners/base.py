@@ -248,7 +248,7 @@ class BanditEstimator(Learned, ABC):
         if isinstance(given, Interactions):
             n_actions, names, ids = given.n_actions, given.action_names, given.ids
             if given.continuous != self._density:
-                kinds = ("whole numbers", "real numbers (continuous=True)")
+                kinds = ("integers", "real numbers (continuous=True)")
                 raise InvalidInput(
                     f"log: found actions that are {kinds[not self._density]}, expected {kinds[self._density]}"
                     f" for {type(self).__name__}"

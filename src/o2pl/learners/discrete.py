@@ -314,7 +314,7 @@ class DiscreteEstimator(Explained, BanditEstimator):
         if not own:
             first = (names or names_in(actions))[0]
             raise InvalidInput(
-                f"actions: found names, such as {first!r}, expected whole numbers from 0 to {self.n_actions_ - 1}, with"
+                f"actions: found names, such as {first!r}, expected integers from 0 to {self.n_actions_ - 1}, with"
                 f" which this learner began; to use names: {type(self).__name__}(actions=[...])"
             )
         if not (names or words):

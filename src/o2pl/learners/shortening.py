@@ -1,6 +1,6 @@
 """Arrays of a published policy in fewer bytes, without loss: a service keeps many versions.
 
-Parameters that are multiples of 1/GRID become whole numbers. Numbers that ascend become the differences between them.
+Parameters that are multiples of 1/GRID become integers. Numbers that ascend become the differences between them.
 Both become the smallest type that holds them, and compress well.
 """
 
@@ -40,7 +40,7 @@ def lengthened(header: dict[str, Any], arrays: dict[str, Array]) -> dict[str, Ar
 
 
 def _smallest(array: Array) -> Array | None:
-    """The same whole numbers in the smallest type; None where they are not whole, or too large."""
+    """The same integers in the smallest type; None where they are not whole, or too large."""
     for kind in _TYPES:
         ends = np.iinfo(kind)
         if len(array) and array.min() >= ends.min and array.max() <= ends.max:

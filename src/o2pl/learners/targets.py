@@ -165,7 +165,7 @@ def _in_order(probabilities: Any, names: Names, log: Interactions) -> Any:
 
 
 def _certain(given: Any, log: Interactions) -> Any:
-    """Probabilities; of a rule that gives the action of each row, a name or a whole number, 1 for that one."""
+    """Probabilities; of a rule that gives the action of each row, a name or an integer, 1 for that one."""
     actions = np.asarray(given)
     if actions.ndim != 1 or log.n_actions is None or not (are_words(actions) or actions.dtype.kind in "iu"):
         return given

@@ -111,7 +111,7 @@ class FiniteClass(FinitePolicies):
     def likelihoods(self, features: Floats, actions: Ints) -> Floats:
         numbers = features[:, 0].astype(np.int64)
         if not np.array_equal(numbers, features[:, 0]) or (numbers < 0).any() or (numbers >= self.table.shape[1]).any():
-            raise ValueError(f"contexts of a finite class: expected whole numbers from 0 to {self.table.shape[1] - 1}")
+            raise ValueError(f"contexts of a finite class: expected integers from 0 to {self.table.shape[1] - 1}")
         return np.asarray(self.table[:, numbers, actions].T)
 
 

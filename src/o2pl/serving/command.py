@@ -1,4 +1,4 @@
-"""`o2pl serve`: the decision service, with no configuration."""
+"""`o2pl serve`: start the decision service. No configuration is needed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from o2pl.serving.applications import NewApplication
     from o2pl.serving.store import Store
 
-_DRAIN = 10  # seconds for calls that are being answered when the server is told to stop
+_DRAIN = 10  # seconds to finish open requests when the server stops
 _APPLICATION = "default"
 _EXAMPLE = {
     "contextFeatures": [{"timeOfDay": "morning"}],
@@ -29,43 +29,48 @@ _EXAMPLE = {
 
 
 def serve(
-    host: Annotated[str, typer.Option(help="Address to listen at. Others than this machine need TLS: see docs.")] = (
-        "127.0.0.1"
-    ),
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen at. 0: any free one.")] = 8000,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on. Use TLS for access from other machines: see the docs.")
+    ] = ("127.0.0.1"),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on. 0: any free port.")] = 8000,
     database: Annotated[
         str | None,
-        typer.Option(help="A SQLite file, or `postgresql://…`. [default: what O2PL_DATABASE says, or o2pl.sqlite]"),
+        typer.Option(help="A SQLite file, or `postgresql://…`. [default: O2PL_DATABASE, or o2pl.sqlite]"),
     ] = None,
     trainer: Annotated[
         bool,
-        typer.Option("--trainer/--no-trainer", help="Starts a process that learns. Without: `o2pl train --follow`."),
+        typer.Option(
+            "--trainer/--no-trainer", help="Also start the training process. Otherwise run `o2pl train --follow`."
+        ),
     ] = True,
     guard: Annotated[
-        bool, typer.Option("--guard", help="Rolls a model back that is surely worse than the application's own choice.")
+        bool,
+        typer.Option(
+            "--guard", help="Roll back a model that is worse than the application's baseline, with confidence."
+        ),
     ] = False,
     rate_limit: Annotated[
-        float, typer.Option(min=0, help="Calls per second of one key, over a long time. 0: no limit.")
+        float, typer.Option(min=0, help="Rate limit per key, in calls per second, averaged over time. 0: no limit.")
     ] = 5000.0,
-    max_body: Annotated[int, typer.Option(min=1024, help="Bytes that a call may send.")] = 1 << 20,
-    log_calls: Annotated[
-        bool, typer.Option("--log-calls", help="Logs every call, not failures and slow ones alone.")
-    ] = (False),
+    max_body: Annotated[int, typer.Option(min=1024, help="Largest request body, in bytes.")] = 1 << 20,
+    log_calls: Annotated[bool, typer.Option("--log-calls", help="Log every call, not only failed and slow ones.")] = (
+        False
+    ),
 ) -> None:
-    """Serves decisions over HTTP, stores them, and learns from their rewards.
+    """Serve decisions over HTTP, store them, and learn from their rewards.
 
-    The first start makes the store with an application called `default`, and shows its keys: once.
+    The first start creates the database with an application named `default`, and shows its keys once.
     """
     require_extra("serve", "the decision service")
     from o2pl.serving.database import StoreUnavailable, where_is
     from o2pl.serving.store import Store
 
-    with _listen(host, port) as listening:  # first: the keys of a store that is made are shown once
+    with _listen(host, port) as listening:  # first, since the keys of a new database are shown only once
         place = str(where_is(database))
         try:
             store = Store.open(place)
         except StoreUnavailable as error:
-            raise InvalidInput(f"database: found one that cannot be used ({error})") from None
+            raise InvalidInput(f"database: cannot be opened ({error})") from None
         made = None if store.applications() else store.add_application(_APPLICATION)
         address = f"http://{_shown(host)}:{listening.getsockname()[1]}"
         _greet(place, address, made)
@@ -108,8 +113,8 @@ def _listen(host: str, port: int) -> socket.socket:
         return socket.create_server(where[:2], family=family, backlog=2048)
     except OSError as error:
         raise InvalidInput(
-            f"host and port: found {host}:{port}, where nothing can listen ({error.strerror or error}); expected a free"
-            " port, such as --port 8001"
+            f"host and port: cannot listen on {host}:{port} ({error.strerror or error}). Choose a free port, such as"
+            " --port 8001"
         ) from None
 
 
@@ -125,11 +130,11 @@ def _greet(database: str, address: str, made: NewApplication | None) -> None:
             f"application: {_APPLICATION}",
             f"write key: {made.write_key}",
             f"read key:  {made.read_key}",
-            "These keys are shown once. More of them: o2pl app key default --role write",
+            "Copy these keys: they are shown only once. To make more: o2pl app key default --role write",
         ]
     key = "$O2PL_KEY" if made is None else made.write_key
     lines += [
-        f"page: {address}/ (log in with the read key)",
+        f"dashboard: {address}/ (log in with the read key)",
         "try it:",
         f"  curl -s {address}/personalizer/v1.0/rank -H 'Ocp-Apim-Subscription-Key: {key}' \\",
         f"    -H 'Content-Type: application/json' -d '{json.dumps(_EXAMPLE)}'",
@@ -138,4 +143,4 @@ def _greet(database: str, address: str, made: NewApplication | None) -> None:
     for line in lines:
         typer.echo(line)
     if made is None and "O2PL_KEY" not in os.environ:
-        typer.echo("(O2PL_KEY stands for the write key that the first start has shown)")
+        typer.echo("(Replace O2PL_KEY by the write key from the first start.)")

@@ -1,4 +1,4 @@
-"""`o2pl app`, `o2pl backup`, `o2pl export`, `o2pl forget`, `o2pl retain`: what is done to the store by hand."""
+"""`o2pl app`, `o2pl backup`, `o2pl export`, `o2pl forget`, `o2pl retain`: manage the service's database."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ App = Annotated[str | None, typer.Option("--app", help="The application's name. 
 
 @contextmanager
 def opened(database: str | None, new: bool = False) -> Iterator[Store]:
-    """The store that a command works on; new: it may be made."""
+    """Open the database for a command. new: create it if it does not exist."""
     require_extra("serve", "the decision service")
     from o2pl.serving.database import where_is
     from o2pl.serving.store import Store
 
     where = where_is(database)
     if not new and "://" not in str(where) and not Path(where).exists():
-        raise InvalidInput(f"database: found no file {str(where)!r}, expected one that `o2pl serve` has made")
+        raise InvalidInput(f"database: found no file {str(where)!r}, expected a database made by `o2pl serve`")
     with Store.open(where) as store:
         yield store
 
@@ -56,19 +56,21 @@ def chosen(store: Store, name: str | None) -> Application:
 
 
 def add(
-    name: Annotated[str, typer.Argument(help="What to call it.")],
+    name: Annotated[str, typer.Argument(help="Name of the application.")],
     kind: Annotated[
         str,
-        typer.Option(help="`ranked`: each call brings its actions. `fixed`: --actions. `continuous`: --bounds."),
+        typer.Option(
+            help="`ranked`: each call sends its actions; `fixed`: needs --actions; `continuous`: needs --bounds."
+        ),
     ] = "ranked",
-    actions: Annotated[str | None, typer.Option(help="Comma-separated names, of the kind `fixed`.")] = None,
+    actions: Annotated[str | None, typer.Option(help="Comma-separated action names, for kind `fixed`.")] = None,
     bounds: Annotated[
-        str | None, typer.Option(help="The lowest and highest action, such as `0,10`, of the kind `continuous`.")
+        str | None, typer.Option(help="Lowest and highest action, such as `0,10`, for kind `continuous`.")
     ] = None,
-    rewards: Annotated[str, typer.Option(help="The lowest and highest reward there can be.")] = "0,1",
+    rewards: Annotated[str, typer.Option(help="Lowest and highest possible reward.")] = "0,1",
     database: Database = None,
 ) -> None:
-    """Add an application: its own learner, settings, keys and log. Prints its two keys, once."""
+    """Add an application with its own learner, settings, keys and log. Its two keys are shown only once."""
     with opened(database, new=True) as store:
         from o2pl.serving import settings
 
@@ -84,7 +86,7 @@ def add(
     typer.echo(f"application: {name}")
     typer.echo(f"write key:   {made.write_key}")
     typer.echo(f"read key:    {made.read_key}")
-    typer.echo("The keys are not stored: keep them now. `o2pl app key` makes others.", err=True)
+    typer.echo("Copy the keys now: they are not stored. `o2pl app key` makes new ones.", err=True)
 
 
 def _two_numbers(name: str, text: str) -> list[float]:
@@ -96,7 +98,7 @@ def _two_numbers(name: str, text: str) -> list[float]:
 
 
 def list_applications(database: Database = None) -> None:
-    """Show the applications, their kinds, and how many decisions they have."""
+    """List the applications with their kinds and numbers of decisions."""
     with opened(database) as store:
         from rich.console import Console
         from rich.table import Table
@@ -114,12 +116,14 @@ def list_applications(database: Database = None) -> None:
 
 
 def new_key(
-    name: Annotated[str, typer.Argument(help="Of which application.")],
-    role: Annotated[str, typer.Option(help="`write`: rank, reward, set. `read`: the page and exports.")] = "write",
-    replace: Annotated[bool, typer.Option("--replace", help="The older keys of this role are valid no more.")] = False,
+    name: Annotated[str, typer.Argument(help="Name of the application.")],
+    role: Annotated[
+        str, typer.Option(help="`write`: rank, reward, settings; `read`: dashboard and exports.")
+    ] = "write",
+    replace: Annotated[bool, typer.Option("--replace", help="Revoke the older keys of this role.")] = False,
     database: Database = None,
 ) -> None:
-    """Make another key, and print it, once."""
+    """Create another key and print it; it is shown only once."""
     with opened(database) as store:
         from o2pl.serving import applications
 
@@ -129,7 +133,7 @@ def new_key(
             gone = applications.delete_keys(connection, application.id, role, but=key) if replace else 0
     typer.echo(key)
     if replace:
-        typer.echo(f"{gone} older keys deleted; servers notice within seconds", err=True)
+        typer.echo(f"{gone} older keys revoked; running servers notice within seconds", err=True)
 
 
 # -- the log
@@ -138,9 +142,9 @@ def new_key(
 def back_up(
     out: Annotated[Path, typer.Argument(help="A new file, such as `backup.sqlite`.")], database: Database = None
 ) -> None:
-    """Copy the SQLite database while it is in use. Of PostgreSQL: `pg_dump`.
+    """Copy the SQLite database while it is in use. For PostgreSQL, use `pg_dump`.
 
-    OUT appears when it is whole. To go back to it, stop the service and put it in the place of the database.
+    OUT appears only when it is complete. To restore it, stop the service and replace the database file with it.
     """
     with opened(database) as store:
         from o2pl.serving import backup
@@ -154,75 +158,76 @@ def export_log(
     app: App = None,
     database: Database = None,
 ) -> None:
-    """Write the joined log: every decision with its reward, at any time. The ending of OUT says the format."""
+    """Export the joined log: each decision with its reward. The file extension of OUT sets the format."""
     with opened(database) as store:
         from o2pl.serving import export
         from o2pl.serving.joining import join
 
         application = chosen(store, app)
-        join(store, application, time.time())  # a trainer may be behind, or there may be none
+        join(store, application, time.time())  # the trainer may be behind or not running
         with _counting("rows") as progress:
             rows = export.export(store, application, out, progress)
         waiting = store.count_decisions(application.id) - rows
     typer.echo(f"{rows:,} rows: {out}")
     if waiting > 0:
-        typer.echo(f"{waiting:,} decisions have no outcome yet, and are not in it", err=True)
-    typer.echo(f"to look at it: o2pl describe {out}", err=True)
+        typer.echo(f"{waiting:,} decisions have no outcome yet and are not exported", err=True)
+    typer.echo(f"to inspect it: o2pl describe {out}", err=True)
 
 
 def forget_person(
     where: Annotated[
-        str | None, typer.Option(help="A feature and its value, such as `user.id=17`: events whose context has it.")
+        str | None,
+        typer.Option(help="A feature and its value, such as `user.id=17`: selects events with this context."),
     ] = None,
-    event: Annotated[list[str] | None, typer.Option(help="The id of an event; may be given several times.")] = None,
+    event: Annotated[list[str] | None, typer.Option(help="An event id. Can be repeated.")] = None,
     file: Annotated[
         list[Path] | None,
-        typer.Option(help="An exported log that lies elsewhere now; may be given several times."),
+        typer.Option(help="New path of an exported log that was moved. Can be repeated."),
     ] = None,
-    app: Annotated[str | None, typer.Option("--app", help="Only of this application. [default: of all]")] = None,
+    app: Annotated[str | None, typer.Option("--app", help="Limit to this application. [default: all]")] = None,
     database: Database = None,
 ) -> None:
-    """Erase events of a person: from the database, from exported files, and from what is learned.
+    """Erase a person's events from the database, the exported files and the learned models.
 
-    The trainer learns anew from what is left. Backups that were made before still have the events.
+    The trainer retrains on the remaining rows. Earlier backups still contain the events.
     """
     if where is None and not event:
-        raise InvalidInput("forget: found neither --where nor --event, expected what to erase")
+        raise InvalidInput("forget: found neither --where nor --event, expected at least one of them")
     with opened(database) as store:
         from o2pl.serving import forget
 
         asked = None if where is None else forget.Where.parsed(where)
         applications = [store.application(app)] if app is not None else store.applications()
-        with _counting("events looked at") as progress:
+        with _counting("events checked") as progress:
             gone = forget.forget(store, applications, asked, event or (), file or (), progress)
         postgres = store.engine.dialect.name == "postgresql"
     typer.echo(f"{gone.decisions:,} decisions erased")
     for path, rows in gone.files.items():
         typer.echo(f"{rows:,} rows erased from {path}")
     for path in gone.missing:
-        typer.echo(f"not found any more, so not looked at: {path}; if it was moved: --file PATH", err=True)
+        typer.echo(f"no longer found, so not checked: {path}; if it was moved, pass --file PATH", err=True)
     if postgres:
-        typer.echo("PostgreSQL keeps the bytes of deleted rows until VACUUM FULL decisions", err=True)
+        typer.echo("PostgreSQL keeps the deleted bytes on disk until you run VACUUM FULL decisions", err=True)
 
 
 def retain(
-    app: Annotated[str | None, typer.Option("--app", help="Only of this application. [default: of all]")] = None,
+    app: Annotated[str | None, typer.Option("--app", help="Limit to this application. [default: all]")] = None,
     days: Annotated[
-        int | None, typer.Option(min=0, help="Keep so many days. [default: `logRetentionDays` of the settings]")
+        int | None, typer.Option(min=0, help="Days to keep. [default: the setting `logRetentionDays`]")
     ] = None,
     archive: Annotated[
-        Path | None, typer.Option(help="A folder that gets the joined log of what goes, as Parquet.")
+        Path | None, typer.Option(help="Folder for a Parquet copy of the deleted rows, with rewards.")
     ] = None,
     database: Database = None,
 ) -> None:
-    """Delete what is older than `logRetentionDays`, now. The trainer does the same every minute, without --archive."""
+    """Delete events older than `logRetentionDays` now. The trainer does this every minute, without --archive."""
     with opened(database) as store:
         from o2pl.serving import retention
 
         for each in [store.application(app)] if app is not None else store.applications():
             gone = retention.delete_old(store, each, time.time(), days, archive)
             span = each.settings.log_retention_days if days is None else days
-            kept = "kept for ever" if span < 0 else f"kept {span} days"
+            kept = "kept forever" if span < 0 else f"kept {span} days"
             typer.echo(f"{each.name}: {kept}; {gone.decisions:,} decisions and {gone.models:,} models deleted")
             if gone.archive is not None:
                 typer.echo(f"their log: {gone.archive}")
@@ -230,7 +235,7 @@ def retain(
 
 @contextmanager
 def _counting(what: str) -> Iterator[Callable[[int], None]]:
-    """A line that counts, on a terminal."""
+    """Show a counter, if the output is a terminal."""
     if not sys.stderr.isatty():
         yield lambda done: None
         return

@@ -131,7 +131,7 @@ async def put_policy(call: Call) -> Reply:
         if not flag.startswith("--") or name not in _OF_POLICY:
             raise InvalidInput(f"arguments: found {flag!r}, {nearest(name, list(_OF_POLICY))}")
         if not value.isdigit():
-            raise InvalidInput(f"arguments: found {flag} {value!r}, expected a whole number")
+            raise InvalidInput(f"arguments: found {flag} {value!r}, expected an integer")
         values[_OF_POLICY[name]] = int(value)
     return await _learn_by(call, values)
 

@@ -1,4 +1,4 @@
-"""`o2pl explain`: of a saved policy, or of an event of the decision service."""
+"""`o2pl explain`: explain a saved policy, or an event of the decision service."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def explain(
         str,
         typer.Argument(
             metavar="MODEL|EVENT",
-            help="A saved learner, or a published policy; or the id of an event of the decision service.",
+            help="A saved learner, a published policy, or an event id of the decision service.",
         ),
     ],
     context: ContextOption = None,
@@ -39,13 +39,13 @@ def explain(
     database: Database = None,
     application: App = None,
 ) -> None:
-    """Say why: what each feature of a context adds to an action, against another, and what the log knows of it.
+    """Explain a decision: how much each feature adds to an action compared with another, and the support in the log.
 
-    Of an event, the decision is made again from what is stored, and compared bit for bit.
+    For an event, the decision is recomputed from the stored data and compared bit for bit.
     """
     of_model = context is not None or row is not None or log is not None
     if of_model and database is not None:
-        raise InvalidInput("database: found it beside --context, --row or --log, expected an event alone")
+        raise InvalidInput("database: found with --context, --row or --log, expected only with an event id")
     if of_model or (database is None and (Path(what).is_file() or what.endswith(".o2pl"))):
         explain_policy(Path(what), context, row, log, action, against, figure)
         return
@@ -72,11 +72,11 @@ def _explain_event(
         model = f"version {row.model_version}" if row.model_version else "no model yet: uniform"
         kind = "density" if drawn.value is not None else "probability"
         typer.echo(f"event {row.event_id}{of_slot}: {played}, {kind} {drawn.propensity:.6g}, {model}")
-        typer.echo("made again from what is stored: the same, bit for bit")
+        typer.echo("recomputed from the stored data: identical, bit for bit")
         if row.preferred is not None:
             typer.echo(f"the application chose; the policy would have chosen {one.names[row.preferred]}")
         said = "the default reward" if one.outcome is not None and one.outcome.by_default else "reward"
-        typer.echo("reward: open" if one.outcome is None else f"{said}: {one.outcome.reward:g}")
+        typer.echo("reward: none yet" if one.outcome is None else f"{said}: {one.outcome.reward:g}")
         if drawn.probabilities is not None:
             shares = sorted(zip(drawn.probabilities.tolist(), one.names, strict=True), reverse=True)
             typer.echo("probabilities: " + ", ".join(f"{name} {share:.4f}" for share, name in shares))

@@ -1,4 +1,4 @@
-"""`o2pl models`: the versions of an application's model, by hand."""
+"""`o2pl models`: manage the model versions of an application."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import typer
 from o2pl.errors import InvalidInput
 from o2pl.serving.commands import App, Database, chosen, opened
 
-Version = Annotated[int, typer.Argument(min=0, help="Its number, as `o2pl models list` shows. 0: uniform decisions.")]
+Version = Annotated[int, typer.Argument(min=0, help="Version number from `o2pl models list`. 0: uniform decisions.")]
 
 
 def list_versions(
     application: App = None,
     database: Database = None,
-    limit: Annotated[int, typer.Option(min=1, help="How many, the newest first.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, help="Number of versions to show, newest first.")] = 20,
 ) -> None:
-    """Shows the newest versions: when they were made, what they have learned from, and which is served."""
+    """List the newest versions: creation time, outcomes learned from, and which one is served."""
     from rich.console import Console
     from rich.table import Table
 
@@ -43,7 +43,7 @@ def list_versions(
 
 
 def pin(version: Version, application: App = None, database: Database = None) -> None:
-    """Serves this version, whatever is published later, until `o2pl models unpin`."""
+    """Serve this version until `o2pl models unpin`, even if newer versions are published."""
     with opened(database) as store:
         own = chosen(store, application)
         store.pin(own.id, version)
@@ -51,21 +51,21 @@ def pin(version: Version, application: App = None, database: Database = None) ->
 
 
 def unpin(application: App = None, database: Database = None) -> None:
-    """Serves the newest version again that is not withdrawn."""
+    """Serve the newest version that is not withdrawn."""
     with opened(database) as store:
         own = chosen(store, application)
         store.pin(own.id, None)
         served = store.served_version(own.id)
-    typer.echo(f"version {served} of {own.name} is served, and newer ones as they come")
+    typer.echo(f"version {served} of {own.name} is served; newer versions replace it when they are published")
 
 
 def roll_back(
     application: App = None,
     database: Database = None,
-    to: Annotated[int | None, typer.Option(min=0, help="The version to serve. [default: the one before]")] = None,
-    why: Annotated[str, typer.Option(help="Kept with the versions that are withdrawn.")] = "rolled back by hand",
+    to: Annotated[int | None, typer.Option(min=0, help="Version to serve. [default: the previous one]")] = None,
+    why: Annotated[str, typer.Option(help="Reason, stored with the withdrawn versions.")] = "rolled back by hand",
 ) -> None:
-    """Withdraws the served version and those after the one to go back to, and pins that one."""
+    """Roll back to an earlier version: withdraw all later versions and pin the earlier one."""
     from o2pl.serving import versions
 
     with opened(database) as store, store.writing() as connection:
@@ -90,11 +90,11 @@ def roll_back(
 
 def export(
     version: Version,
-    out: Annotated[Path, typer.Argument(help="The file to write. `o2pl.load` and `o2pl explain` read it.")],
+    out: Annotated[Path, typer.Argument(help="Output file. `o2pl.load` and `o2pl explain` read it.")],
     application: App = None,
     database: Database = None,
 ) -> None:
-    """Writes a version to a file: a published policy, without any contexts."""
+    """Export a version to a file: a published policy, without any contexts."""
     with opened(database) as store:
         own = chosen(store, application)
         body = store.model_body(own.id, version)
@@ -107,10 +107,10 @@ def import_policy(
     application: App = None,
     database: Database = None,
     pinned: Annotated[
-        bool, typer.Option("--pin", help="Serve it until `o2pl models unpin`. Without: until the next one.")
+        bool, typer.Option("--pin", help="Serve it until `o2pl models unpin`. Otherwise: until the next version.")
     ] = False,
 ) -> None:
-    """Publishes a policy from a file as the newest version."""
+    """Publish a policy from a file as the newest version."""
     from o2pl.learners import load
     from o2pl.learners.decider import Decider
     from o2pl.serving.models import check_model

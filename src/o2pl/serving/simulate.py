@@ -1,4 +1,4 @@
-"""`o2pl simulate`: readers of a news page whose best policy is known, as clients of a running service."""
+"""`o2pl simulate`: simulated readers of a news page, with a known best policy, call a running service."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ AGES, DEVICES = ("young", "grown", "old"), ("phone", "desktop")
 PARTS = ("night", "morning", "afternoon", "evening")
 TOPICS, LENGTHS = ("politics", "football", "cinema", "science", "travel"), ("short", "long")
 _BUSY = (429, 503)
-_PATIENCE = 20  # tries of a call that a busy service puts off
+_PATIENCE = 20  # attempts of a call that a busy service rejects
 
 
-# -- the world
+# -- the simulated world
 
 
 class Visit(NamedTuple):
-    """A reader, the articles on offer, and how likely each is to be clicked."""
+    """A reader, the articles to choose from, and the click probability of each."""
 
     reader: dict[str, Any]
     articles: list[dict[str, Any]]  # the first one is the editor's choice
@@ -39,10 +39,10 @@ class Visit(NamedTuple):
 
 @dataclass(frozen=True)
 class News:
-    """Taste by age and topic, by device and length, and by the hour; an article has a quality of its own.
+    """Simulated readers: clicks depend on age and topic, device and length, time of day, and article quality.
 
     log-odds of a click = -1.2 + taste[age, topic] + ease[device, length] + mood[part of the day, topic] + quality. The
-    editor puts the article that is clicked most by all readers first: that is the baseline.
+    editor's choice is the article with the highest click rate over all readers: it is the baseline.
     """
 
     seed: int = 0
@@ -67,13 +67,13 @@ class News:
 
     @cached_property
     def _liked(self) -> Floats:
-        """The click rate of each article over all readers and hours, [pool]."""
+        """Return the click rate of each article over all readers and hours, [pool]."""
         every = np.arange(self.pool)
         cases = [(a, d, p) for a in range(len(AGES)) for d in range(len(DEVICES)) for p in range(len(PARTS))]
         return np.asarray(np.mean([self.probabilities(*case, every) for case in cases], axis=0))
 
     def visit(self, generator: np.random.Generator, hour: int | None = None) -> Visit:
-        """`hour`: of the day; None: any."""
+        """Draw a visit. hour: hour of the day; None: random."""
         age, device = int(generator.integers(len(AGES))), int(generator.integers(len(DEVICES)))
         part = (int(generator.integers(24)) if hour is None else hour) // 6
         articles = generator.choice(self.pool, self.offered, replace=False)
@@ -90,7 +90,7 @@ class News:
 
 
 class Service:
-    """One connection that is kept open; calls are put off and tried again while the service says that it is busy."""
+    """A client with one persistent connection. Calls are retried while the service says that it is busy."""
 
     def __init__(self, url: str, key: str) -> None:
         parts = urlsplit(url)
@@ -127,7 +127,7 @@ class Service:
 
 
 def rank(service: Service, event: str, visit: Visit) -> int:
-    """Personalizer's call; the place of the answer among the articles."""
+    """Call Personalizer's rank API. Returns the index of the chosen article."""
     actions = [
         {"id": article["id"], "features": [{"topic": article["topic"], "length": article["length"]}]}
         for article in visit.articles
@@ -145,10 +145,10 @@ def reward(service: Service, event: str, value: float) -> None:
 
 
 class Played(NamedTuple):
-    """One call, and what the policies that are known would have earned in its place, on average."""
+    """The result of one call, and the expected reward of the reference policies for the same visit."""
 
     earned: float
-    chosen: float  # the probability of a click on what was chosen
+    chosen: float  # click probability of the chosen article
     best: float
     uniform: float
     editor: float
@@ -158,7 +158,7 @@ def visits(
     url: str, key: str, calls: int, *, clients: int = 4, rate: float = 0.0, seed: int = 0, only_clicks: bool = False,
     world: News | None = None,
 ) -> Iterator[Played]:  # fmt: skip
-    """Calls of rank and reward by several clients at once, as they are answered. rate: calls per second; 0: at will."""
+    """Yield rank and reward calls of several parallel clients. rate: calls per second; 0: unlimited."""
     world, lock, ready = world or News(), threading.Lock(), threading.Condition()
     done: list[Played] = []
     problems: list[BaseException] = []
@@ -211,21 +211,21 @@ def visits(
 
 
 def simulate(
-    url: Annotated[str, typer.Argument(help="Where the service is, such as `http://127.0.0.1:8000`.")],
-    key: Annotated[str, typer.Option(envvar="O2PL_KEY", help="Its write key.")],
-    calls: Annotated[int, typer.Option(min=1, help="How many readers come.")] = 3000,
-    rate: Annotated[float, typer.Option(min=0, help="Readers per second. 0: as fast as they are answered.")] = 50,
-    clients: Annotated[int, typer.Option(min=1, help="How many calls are made at once.")] = 4,
-    seed: Annotated[int, typer.Option(min=0, help="Of the readers.")] = 0,
+    url: Annotated[str, typer.Argument(help="URL of the service, such as `http://127.0.0.1:8000`.")],
+    key: Annotated[str, typer.Option(envvar="O2PL_KEY", help="Write key of the application.")],
+    calls: Annotated[int, typer.Option(min=1, help="Number of simulated readers.")] = 3000,
+    rate: Annotated[float, typer.Option(min=0, help="Readers per second. 0: no limit.")] = 50,
+    clients: Annotated[int, typer.Option(min=1, help="Number of parallel clients.")] = 4,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the simulated readers.")] = 0,
     only_clicks: Annotated[
-        bool, typer.Option("--only-clicks", help="Send no reward where nothing was clicked: the default reward is due.")
+        bool, typer.Option("--only-clicks", help="Send rewards for clicks only; other events get the default reward.")
     ] = False,
 ) -> None:
-    """Send simulated readers of a news page to a running service, and show how its regret falls.
+    """Send simulated readers of a news page to a running service, and show how its regret decreases.
 
-    A reader is shown one of six articles and clicks or not. The probability of every click is known, so each line can
-    say what the service earned, what the best article, the editor's choice and a random one would have, and the
-    regret: how much more the best would have earned for each call.
+    Each reader sees one of six articles and clicks on it or not. All click probabilities are known. So each output line
+    can show the expected reward of the service, of the best article, of the editor's choice and of a random article.
+    The regret is the difference between the best article and the service, per call.
     """
     said = _Lines(calls)
     for played in visits(url, key, calls, clients=clients, rate=rate, seed=seed, only_clicks=only_clicks):
@@ -234,7 +234,7 @@ def simulate(
 
 
 class _Lines:
-    """Ten lines, each for a tenth of the calls."""
+    """Prints ten lines, each for a tenth of the calls."""
 
     def __init__(self, calls: int, say: Callable[[str], None] = typer.echo) -> None:
         self._every, self._say = max(calls // 10, 1), say
@@ -263,4 +263,4 @@ class _Lines:
             self._line()
         if len(self._regrets) > 1:
             first, last = self._regrets[0], self._regrets[-1]
-            self._say(f"regret per call: {first:.3f} at first, {last:.3f} at last")
+            self._say(f"regret per call: {first:.3f} at the start, {last:.3f} at the end")

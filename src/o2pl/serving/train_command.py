@@ -1,4 +1,4 @@
-"""`o2pl train`: the trainer as a process of its own."""
+"""`o2pl train`: run the trainer as a separate process."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ import typer
 from o2pl.errors import InvalidInput
 from o2pl.extras import require_extra
 
-DATABASE = "A SQLite file, or `postgresql://…`. [default: what O2PL_DATABASE says, or o2pl.sqlite]"
+DATABASE = "A SQLite file, or `postgresql://…`. [default: O2PL_DATABASE, or o2pl.sqlite]"
 
 
 def train(
     database: Annotated[str | None, typer.Option(help=DATABASE)] = None,
     follow: Annotated[
-        bool, typer.Option("--follow", help="Goes on until it is stopped. Without: learns what is there, and ends.")
+        bool, typer.Option("--follow", help="Run until stopped. Otherwise learn from the stored rows and exit.")
     ] = False,
     guard: Annotated[
         bool,
-        typer.Option("--guard", help="Rolls a model back that is worse than the baseline with confidence."),
+        typer.Option("--guard", help="Roll back a model that is worse than the baseline, with confidence."),
     ] = False,
     state: Annotated[
         Path | None,
-        typer.Option(help="Folder of the learners' state, to go on from after a stop. [default: beside a SQLite file]"),
+        typer.Option(help="Folder for checkpoints, to resume after a stop. [default: next to the SQLite file]"),
     ] = None,
 ) -> None:
-    """Joins rewards to decisions, learns from them, and publishes models that servers pick up.
+    """Join rewards to decisions, learn from them, and publish models for the servers.
 
-    One trainer works for a database; others wait, and take over when it ends. `o2pl serve` starts one.
+    One trainer at a time works on a database; others wait and take over when it ends. `o2pl serve` starts one.
     """
     require_extra("serve", "the trainer")
     from o2pl.serving.database import StoreUnavailable
@@ -55,20 +55,20 @@ def train(
     election = Election(store)
     try:
         if not election.held():
-            raise InvalidInput("train: found another process that trains on this database; stop it, or let it work")
+            raise InvalidInput("train: another process is training on this database; stop it, or let it finish")
         made, rows, before = trainer.step(last=True), trainer.rows, -1
-        while rows > before:  # until nothing is left
+        while rows > before:  # until no new rows are left
             before = rows
             made, rows = made + trainer.step(last=True), trainer.rows
     except StoreUnavailable as error:
-        raise InvalidInput(f"database: found one that cannot be used ({error})") from None
+        raise InvalidInput(f"database: cannot be opened ({error})") from None
     finally:
         election.give_up()
-    typer.echo(f"{rows} outcomes are learned from; {made} model{'s' if made != 1 else ''} published")
+    typer.echo(f"learned from {rows} outcomes; {made} model{'s' if made != 1 else ''} published")
 
 
 def open_store(database: str | None) -> tuple[Any, str]:
-    """The store and where it is."""
+    """Return the opened store and its URL."""
     from o2pl.serving.database import StoreUnavailable, where_is
     from o2pl.serving.store import Store
 
@@ -76,4 +76,4 @@ def open_store(database: str | None) -> tuple[Any, str]:
     try:
         return Store.open(place), place
     except StoreUnavailable as error:
-        raise InvalidInput(f"database: found one that cannot be used ({error})") from None
+        raise InvalidInput(f"database: cannot be opened ({error})") from None
