@@ -142,7 +142,7 @@ def test_what_is_refused_by_name() -> None:
 def test_slips_of_logs_are_refused_by_name() -> None:
     with pytest.raises(o2pl.InvalidInput, match="numbers from 1 to 3 and never 0, expected numbers from 0: subtract 1"):
         o2pl.Bandit().fit(X, A + 1, R, Q)
-    with pytest.raises(o2pl.InvalidInput, match="from 0 to 2; actions numbered from 1: subtract 1"):
+    with pytest.raises(o2pl.InvalidInput, match="from 0 to 2; if actions are numbered from 1, subtract 1"):
         o2pl.Bandit(3).fit(X, A + 1, R, Q)
     assert o2pl.Bandit(4, random_state=0).fit(X, A + 1, R, Q).n_actions_ == 4  # action 0 was never played
     small = np.where(np.arange(N) == 7, 1e-13, Q)

@@ -49,7 +49,7 @@ def test_ids_are_numbers_and_words() -> None:
     assert number_of("f" * 16) >= 0  # no number of ours
     ids = check_ids([id_of(number), "event 17"])
     assert ids.tolist() == [number, number_of("event 17")]
-    with pytest.raises(InvalidInput, match=r"id: found -1, expected a word, or an integer .* in row 1"):
+    with pytest.raises(InvalidInput, match=r"id: found -1, expected a string, or an integer .* in row 1"):
         check_ids([1, -1])
     with pytest.raises(InvalidInput, match="ids: found shape"):
         check_ids([[1]])

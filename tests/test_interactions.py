@@ -73,7 +73,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "propensity above 1": ({"propensities": [0.5, 1.5, 1.0]}, "propensity, row 1: found 1.5"),
     "propensity NaN": ({"propensities": [np.nan, 0.5, 1.0]}, "propensity, row 0: found nan"),
     "density 0": ({"continuous": True, "propensities": [3.0, 0.0, 1.0]}, "row 1: found 0.0, expected a finite density"),
-    "loggers of two kinds": ({"loggers": np.array(["a", 1, "a"], object)}, "loggers: found values of several kinds"),
+    "loggers of two kinds": ({"loggers": np.array(["a", 1, "a"], object)}, "loggers: found mixed types"),
     "logger without a name": ({"loggers": [0, 1, 2], "logger_names": ("a", "b")}, "logger, row 2: found 2, .* to 1"),
     "no loggers": ({"by_logger": np.ones((3, 2))}, "by_logger: .* expected also `loggers`"),
     "by_logger, shape": ({"loggers": ["a", "b", "a"], "by_logger": np.ones((3, 3))}, r"\(3, 3\), expected \(3, 2\)"),
@@ -215,9 +215,9 @@ def test_one_argument_or_four() -> None:
     contexts = ((1.0,), (2.0,), (3.0,), (4.0,))  # four rows, not four columns
     assert log_or_columns(contexts, [0] * 4, [0] * 4, [1] * 4)[0] is contexts
     for wrong, message in (
-        ((log, A), "found a log and also actions, expected the log alone"),
+        ((log, A), "found a log and also actions, expected only the log"),
         ((Kept(log), None, R, Q), "found a log and also rewards, propensities"),
-        ((X, A), "found no rewards and no propensities, expected a log .* or all four columns"),
+        ((X, A), "found no rewards and no propensities, expected either a log .* or all four columns"),
         ((X,), "found no actions and no rewards and no propensities"),
         (((X, A, R),), "found no actions"),
     ):

@@ -138,7 +138,7 @@ def test_late_rewards_out_of_order() -> None:
             name = list(waiting)[generator.integers(len(waiting))]
             learner.update(name, waiting.pop(name))
     assert np.mean(earned[-300:]) > 0.9
-    with pytest.raises(o2pl.InvalidInput, match="again; it had its reward"):
+    with pytest.raises(o2pl.InvalidInput, match="again; its reward is"):
         learner.update(learner.log_.event_ids[0], 1.0)
 
 

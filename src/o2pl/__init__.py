@@ -1,17 +1,17 @@
 """Online pessimistic policy learning for contextual bandits.
 
-The path of the data, and of the folders:
+Data flows through the package's folders in this order:
 
     context → features → policy → Decision(action, propensity)
             → reward → Interactions
             → objective (clipped weights + pessimistic penalty) → oracle → new parameters
             → evaluation (value with confidence)
 
-`Bandit` and `O2PL` (discrete actions), `ContinuousBandit` and `GaussianO2PL` (a real-valued one) are the objects to
-hold: `act`, `update`, `partial_fit`, `fit`, `predict`, `run`, `save`; `load` brings one back. A log is `Interactions`;
-`read_log` reads one.
-`fit` learns from a log with several learners and keeps the best, `evaluate` says what a policy is worth on a log,
-`confidence_sequence` how sure one may be at any time, `SafeImprovement` whether a log supports a better policy.
+The main classes are `Bandit` and `O2PL` (discrete actions), `ContinuousBandit` and `GaussianO2PL` (real-valued
+actions). Their methods are `act`, `update`, `partial_fit`, `fit`, `predict`, `run` and `save`; `load` reads a saved
+learner. `Interactions` is a log; `read_log` reads one from a file. `fit` learns from a log with several learners and
+keeps the best. `evaluate` estimates the value of a policy on a log (off-policy evaluation). `confidence_sequence` gives
+anytime-valid confidence intervals. `SafeImprovement` tests whether a log supports a better policy.
 """
 
 from o2pl.ahead import warm_up

@@ -1,4 +1,4 @@
-"""Actions by name: words to numbers, and numbers of one list of names to those of another."""
+"""Action names: conversion of names to indices, and of indices between two lists of names."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Names = tuple[str, ...]
 
 
 def check_names(names: Any) -> Names:
-    """Words, each once."""
+    """Check that the names are distinct strings."""
     if isinstance(names, str) or not isinstance(names, Sequence | np.ndarray):
-        raise InvalidInput(f"actions: found {names!r}, expected a list of words, such as ['news', 'sport']")
+        raise InvalidInput(f"actions: found {names!r}, expected a list of strings, such as ['news', 'sport']")
     found = [name.item() if isinstance(name, np.generic) else name for name in names]
     for place, name in enumerate(found):
         if not isinstance(name, str):
-            raise InvalidInput(f"actions, place {place}: found {name!r}, expected a word, such as 'news'")
+            raise InvalidInput(f"actions, place {place}: found {name!r}, expected a string, such as 'news'")
         if name in found[:place]:
             raise InvalidInput(f"actions, place {place}: found {name!r} again, expected each name once")
     if not found:
@@ -29,7 +29,7 @@ def check_names(names: Any) -> Names:
 
 
 def are_words(actions: Any) -> bool:
-    """Whether actions are given by name."""
+    """Return whether actions are given by name."""
     if isinstance(actions, np.ndarray) and actions.dtype.kind in "biuf":
         return False
     given = np.asarray(actions)
@@ -37,12 +37,12 @@ def are_words(actions: Any) -> bool:
 
 
 def names_in(actions: Any) -> Names:
-    """The words that occur, in alphabetical order."""
+    """Return the distinct names in alphabetical order."""
     return check_names(sorted(set(_listed(actions))))
 
 
 def numbers_of(actions: Any, names: Names) -> Ints:
-    """The places of these words among the names, [n]."""
+    """Return the index of each action in `names`, [n]."""
     places = {name: place for place, name in enumerate(names)}
     given = _listed(actions)
     try:
@@ -53,7 +53,7 @@ def numbers_of(actions: Any, names: Names) -> Ints:
 
 
 def renumbered(actions: Array, names: Names, own: Names) -> Ints:
-    """Numbers among `names` as numbers among `own`; a name that occurs and is not among them is refused. [n]"""
+    """Convert indices into `names` to indices into `own`, [n]. A played action that is not in `own` is an error."""
     if names == own:
         return actions
     places = places_of(names, own)
@@ -66,7 +66,7 @@ def renumbered(actions: Array, names: Names, own: Names) -> Ints:
 
 
 def places_of(names: Names, own: Names) -> Ints:
-    """Of each name, its place among `own`; -1 where it is not there."""
+    """Return the index of each name in `own`; -1 if it is missing."""
     places = {name: place for place, name in enumerate(own)}
     return np.array([places.get(name, -1) for name in names], np.int64)
 

@@ -1,4 +1,4 @@
-"""Ray: a cluster that runs somewhere, or one on this machine for as long as it is needed; and how workers compute."""
+"""Connection to a running Ray cluster, or a temporary one on this machine, and the environment of its workers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in _LIBRARIES} | {"VECLI
 
 
 def cores() -> int:
-    """The cores this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -23,7 +23,7 @@ def cores() -> int:
 
 @contextlib.contextmanager
 def environment(values: dict[str, str]) -> Iterator[None]:
-    """These variables, for processes that are started within the context."""
+    """Set environment variables for processes that are started within the context."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:
@@ -38,9 +38,9 @@ def environment(values: dict[str, str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def connected(address: str | None = None, workers: int | None = None) -> Iterator[tuple[Any, dict[str, str]]]:
-    """Ray, and the environment of its workers: each has one thread. What is begun here ends with the context.
+    """Yield Ray and the environment of its workers, one thread each. A cluster started here ends with the context.
 
-    Without an address it is a local cluster of as many `workers`, whose processes import from where this one does.
+    Without an address, start a local cluster with `workers` processes that use this process's import path.
     """
     import ray
 
@@ -62,10 +62,10 @@ def _connect(ray: Any, address: str | None, workers: int | None) -> None:
         except ConnectionError as error:
             raise InvalidInput(
                 f"address: found no Ray cluster that answers at {address}, expected a running one "
-                f"(and its token in RAY_AUTH_TOKEN, if it asks for one): {error}"
+                f"(with its token in RAY_AUTH_TOKEN, if it needs one): {error}"
             ) from None
         return
-    with environment({"RAY_USAGE_STATS_ENABLED": "0"}):  # a local cluster has nothing to report to anybody
+    with environment({"RAY_USAGE_STATS_ENABLED": "0"}):  # a local cluster sends no usage statistics
         ray.init(
             address="local",
             num_cpus=cores() if workers is None else workers,

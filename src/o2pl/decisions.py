@@ -1,7 +1,7 @@
 """Decisions and their ids.
 
-An id is 16 hexadecimal digits, a number below 2^63. Every process counts from a random number of its own, and so does
-a process that forks: ids of different processes meet with a probability of about (their number)² / 2^63.
+An id is 16 hexadecimal digits, a number below 2^63. Every process, forks included, counts from its own random start:
+ids of different processes collide with a probability of about (number of decisions)² / 2^63.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Ints
 
 _DIGITS = 16
-_PLAIN = frozenset((str, int, float, bool, type(None)))  # values that cannot change
+_PLAIN = frozenset((str, int, float, bool, type(None)))  # immutable types
 
 
 class _Pair(NamedTuple):
@@ -28,54 +28,54 @@ class _Pair(NamedTuple):
 
 
 class Decision(_Pair):
-    """An action and the probability (density, for continuous actions) with which it was drawn; it unpacks to these two.
+    """An action and its propensity: the probability (density, for continuous actions) with which it was drawn.
 
-    `id` is its own, in every process; `context` is what was decided for, as it was then. `update(decision, reward)`
-    needs no more.
+    It unpacks to `(action, propensity)`. `id` is unique across processes. `context` is a copy of the context at
+    decision time. `update(decision, reward)` needs nothing else.
     """
 
-    kept: tuple[int, Any, Any] | None = None  # number, context, and where that is bytes, the type of its numbers
-    place: int | None = None  # of an item that is known by its id, among those that could be played
+    kept: tuple[int, Any, Any] | None = None  # number, context, and the dtype if the context is stored as bytes
+    place: int | None = None  # index of the item among the allowed ones, if the action is an item id
 
     @property
     def played(self) -> Any:
-        """The action as a log has it: the place of an item, and not its id."""
+        """The action as stored in a log: for items, the index instead of the id."""
         return self.action if self.place is None else self.place
 
     @property
     def number(self) -> int:
-        """The id as a number; of a decision made by hand, drawn when it is first asked for."""
+        """The id as an integer. For a decision that you construct yourself, it is drawn at first access."""
         if self.kept is None:
             self.kept = next_number(), None, None
         return self.kept[0]
 
     @property
     def id(self) -> str:
-        """16 hexadecimal digits."""
+        """The id of the decision: 16 hexadecimal digits."""
         return id_of(self.number)
 
     @property
     def context(self) -> Any:
-        """None of a decision made by hand."""
+        """The context of the decision; None for a decision that you construct yourself."""
         if self.kept is None:
             return None
         _, context, kind = self.kept
         return context if kind is None else np.frombuffer(context, kind)
 
     def keep(self, context: Any, number: int | None = None) -> Self:
-        """What was decided for, as it is now. Returns itself."""
+        """Store a copy of the context. Returns self."""
         self.kept = next_number() if number is None else number, as_it_is(context), None
         return self
 
 
 class ListDecision(Decision):
-    """Items in order, none twice, and the probability of the whole list; it unpacks to these two.
+    """A list of distinct items in order, and the probability of the whole list. It unpacks to these two.
 
-    Slot after slot is drawn from the policy among the items that are left, so the propensity is the product of the
-    `propensities` of the slots. `update(decision, rewards)` takes a reward for each slot, or one for the whole list.
+    Slots are filled in order; each draws from the policy among the remaining items. So the propensity is the product of
+    the slots' `propensities`. `update(decision, rewards)` takes one reward per slot, or one for the whole list.
     """
 
-    decisions: tuple[Decision, ...] = ()  # of the slots
+    decisions: tuple[Decision, ...] = ()  # one per slot
 
     @classmethod
     def of(cls, decisions: Sequence[Decision]) -> Self:
@@ -89,12 +89,12 @@ class ListDecision(Decision):
 
     @property
     def propensities(self) -> list[float]:
-        """Of each slot's item among those that were left."""
+        """The propensity of each slot's item among the remaining items."""
         return [one.propensity for one in self.decisions]
 
     @property
     def id(self) -> str:
-        """The ids of the slots' decisions."""
+        """The ids of the slots' decisions, joined."""
         return _JOINED.join(one.id for one in self.decisions)
 
 
@@ -102,7 +102,7 @@ _JOINED = "+"
 
 
 def listed_ids(given: Any) -> list[str] | None:
-    """The slots' ids, where this is the id of a list."""
+    """Return the slots' ids if `given` is the id of a list, else None."""
     return given.split(_JOINED) if isinstance(given, str) and _JOINED in given else None
 
 
@@ -110,7 +110,7 @@ def listed_ids(given: Any) -> list[str] | None:
 
 
 class _Count:
-    """Numbers for decisions: one after another from a random start."""
+    """Consecutive decision numbers from a random start."""
 
     def __init__(self) -> None:
         self.renew()
@@ -120,7 +120,7 @@ class _Count:
 
 
 def _random() -> int:
-    """Below 2^63, with room for as many decisions as will be made."""
+    """Return a random start below 2^63, with room for all later decisions."""
     return int.from_bytes(os.urandom(8), "big") >> 2
 
 
@@ -130,12 +130,12 @@ if hasattr(os, "register_at_fork"):
 
 
 def next_number() -> int:
-    """The number of a new decision."""
+    """Return the number of a new decision."""
     return COUNT.next()
 
 
 def numbers_for(rows: int, seed: bytes | None = None) -> Ints:
-    """Numbers for rows that came without; with a seed always the same. [rows]"""
+    """Return numbers for rows without ids, [rows]. The same seed gives the same numbers."""
     start = _random() if seed is None else int.from_bytes(hashlib.blake2b(seed, digest_size=8).digest(), "big") >> 2
     return np.arange(start, start + rows, dtype=np.int64)
 
@@ -145,7 +145,7 @@ def id_of(number: int) -> str:
 
 
 def number_of(given: Any) -> int:
-    """Of an id of ours, or of any other word or number that names an event."""
+    """Return the number of an o2pl id, or of any other string or integer used as an event id."""
     if isinstance(given, str):
         if len(given) == _DIGITS and given[0] in "01234567":
             try:
@@ -155,11 +155,11 @@ def number_of(given: Any) -> int:
         return int(numbers_of_words(np.array([given]))[0])
     if isinstance(given, int | np.integer) and not isinstance(given, bool) and 0 <= given < 2**63:
         return int(given)
-    raise InvalidInput(f"id: found {given!r}, expected a word, or an integer from 0 below 2^63")
+    raise InvalidInput(f"id: found {given!r}, expected a string, or an integer from 0 below 2^63")
 
 
 def numbers_of_words(words: Array) -> Ints:
-    """Of any words, by a hash of 63 bits (FNV-1a, then mixed), all at once. [n]"""
+    """Hash strings to 63-bit numbers (FNV-1a, then mixed), vectorised. [n]"""
     encoded = np.char.encode(words, "utf-8")
     width = encoded.dtype.itemsize
     letters = encoded.view(np.uint8).reshape(len(words), width) if width else np.empty((len(words), 0), np.uint8)
@@ -173,13 +173,13 @@ def numbers_of_words(words: Array) -> Ints:
 
 
 def check_ids(ids: Any) -> Ints:
-    """Words or numbers as numbers, [n]."""
+    """Convert ids (strings or integers) to integers, [n]."""
     given: Array = np.asarray(ids)
     if given.ndim != 1:
-        raise InvalidInput(f"ids: found shape {given.shape}, expected one for each row")
+        raise InvalidInput(f"ids: found shape {given.shape}, expected one id per row")
     if given.dtype == np.int64 and (len(given) == 0 or given.min() >= 0):
         return given
-    if given.dtype.kind == "U" and not (np.char.str_len(given) == _DIGITS).any():  # none is ours
+    if given.dtype.kind == "U" and not (np.char.str_len(given) == _DIGITS).any():  # no o2pl ids
         return numbers_of_words(given)
     numbers = np.empty(len(given), np.int64)
     for row, one in enumerate(given.tolist()):
@@ -191,7 +191,7 @@ def check_ids(ids: Any) -> Ints:
 
 
 def as_it_is(context: Any) -> Any:
-    """A context that stays as it is when its owner writes over it: what can change is copied."""
+    """Copy the mutable parts of a context, so that later changes by the caller have no effect."""
     kind = type(context)
     if kind is np.ndarray:
         return context.copy()
@@ -199,5 +199,5 @@ def as_it_is(context: Any) -> Any:
         return {key: value if type(value) in _PLAIN else as_it_is(value) for key, value in context.items()}
     if kind is list or kind is tuple:
         return kind([value if type(value) in _PLAIN else as_it_is(value) for value in context])
-    copy = getattr(context, "copy", None)  # of a pandas Series or frame
+    copy = getattr(context, "copy", None)  # pandas Series or DataFrame
     return copy() if callable(copy) else context

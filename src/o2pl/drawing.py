@@ -1,4 +1,4 @@
-"""Matplotlib, once: an empty figure, the look of its axes, and its file."""
+"""Matplotlib helpers: a new figure, the style of its axes, and saving."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def new_figure(width: float, height: float, *, wspace: float | None = None, hspace: float | None = None) -> Figure:
-    """An empty figure of so many inches, whose parts make room for each other, with more space between on request."""
+    """Return an empty figure, size in inches, with constrained layout. wspace, hspace: extra space between axes."""
     with extra("plots", "drawing figures"):
         from matplotlib.figure import Figure
         from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -24,21 +24,21 @@ def new_figure(width: float, height: float, *, wspace: float | None = None, hspa
 
 
 def tidy(axes: Axes, grid: Literal["both", "x", "y"] = "both") -> None:
-    """A faint grid, and no frame above and to the right."""
+    """Draw a faint grid, and remove the top and right spines."""
     axes.grid(axis=grid, alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
 
 
 def write_figure(figure: Figure, path: Path) -> None:
-    """As the name's ending says, such as PNG or SVG; whole or not at all. The same figure makes the same bytes."""
+    """Save atomically; the file extension sets the format (PNG, SVG). Equal figures give equal bytes."""
     import matplotlib as mpl
 
-    beside = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")  # its ending says the format
+    beside = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")  # the extension sets the format
     try:
         with mpl.rc_context({"svg.hashsalt": "o2pl", "svg.fonttype": "none"}):
             figure.savefig(beside, dpi=160, metadata={"Date": None} if path.suffix == ".svg" else None)
         os.replace(beside, path)
-    except ValueError as error:  # an ending that names no format
+    except ValueError as error:  # unknown extension
         raise InvalidInput(
             f"figure: found the name {path.name!r}, expected one that ends in .png or .svg ({error})"
         ) from None

@@ -1,4 +1,4 @@
-"""What the core does without: the extras, and what is said where one is missing."""
+"""Optional dependencies (extras), and the error raised when one is missing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from o2pl.errors import MissingExtra
 
-# The modules of each extra that the package itself imports; pyproject.toml says the versions.
+# The modules that o2pl imports from each extra; versions are in pyproject.toml.
 EXTRAS: dict[str, tuple[str, ...]] = {
     "logs": ("msgspec", "pyarrow"),
     "plots": ("matplotlib",),
@@ -19,29 +19,29 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "postgres": ("psycopg",),
     "jax": ("jax",),
 }
-# Modules that pip knows by another name.
+# Modules whose pip name differs.
 PACKAGES = {"prometheus_client": "prometheus-client", "sklearn": "scikit-learn"}
 
 
 def missing(name: str) -> list[str]:
-    """The extra's modules that are not installed. Nothing is imported."""
+    """Return the extra's modules that are not installed, without importing anything."""
     return [module for module in EXTRAS[name] if importlib.util.find_spec(module) is None]
 
 
 def require_extra(name: str, purpose: str) -> None:
-    """Raise `MissingExtra` unless the whole extra is installed: before long work, which must not fail at its end."""
+    """Raise `MissingExtra` unless the whole extra is installed. Call it before long work."""
     if modules := missing(name):
         raise MissingExtra(_message(name, purpose, modules))
 
 
 @contextmanager
 def extra(name: str, purpose: str) -> Iterator[None]:
-    """A door: imports within this context raise `MissingExtra` where they find the extra's packages missing."""
+    """Context manager: imports of missing packages of the extra raise `MissingExtra`."""
     try:
         yield
     except ModuleNotFoundError as error:
         module = (error.name or "").partition(".")[0]
-        if module not in EXTRAS[name]:  # another package is broken: that is for its own message to say
+        if module not in EXTRAS[name]:  # another package is missing: keep its own message
             raise
         raise MissingExtra(_message(name, purpose, [module])) from None
 

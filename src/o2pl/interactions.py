@@ -1,4 +1,4 @@
-"""What was decided and what came of it: `Interactions`, the columns of a log."""
+"""`Interactions`: the columns of a log."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from o2pl.validation import (
     to_loss,
 )
 
-# Rows at a time: temporaries of 64 KiB stay in the cache; those of 128 KiB would go back to the system each time.
+# Rows per block: temporary arrays of 64 KiB stay in the cache; 128 KiB would be returned to the system each time.
 BLOCK = 1 << 13
 _ANY_REWARD = (-float(np.finfo(np.float64).max), float(np.finfo(np.float64).max))
 
@@ -47,42 +47,43 @@ Columns = tuple[Any, Any, Any, Any]  # contexts, actions, rewards, propensities
 
 @dataclass(frozen=True, eq=False)
 class Interactions:
-    """A log: one row per decision. The constructor checks every column; an error says which row is wrong.
+    """A log: one row per decision. The constructor checks every column; errors name the row.
 
     Parameters
     ----------
     contexts
-        Numbers [n, d], a frame (pandas, polars, Arrow), dictionaries, action sets of dictionaries, pairs (user, items)
-        or `Offer`s, `ActionSets` (one row of numbers per action) or `SparseRows`. Frames and dictionaries are kept as
-        they are: every learner reads them in its own way.
+        Numbers [n, d], a data frame (pandas, polars, Arrow), dictionaries, action sets of dictionaries, pairs (user,
+        items) or `Offer`s, `ActionSets` (one numeric row per action) or `SparseRows`. Data frames and dictionaries are
+        stored unchanged: each learner encodes them itself.
     actions
-        Whole numbers from 0, words, or real numbers if `continuous`. Words become their places in `action_names`. [n]
+        Integers from 0, strings, or real numbers if `continuous`, [n]. Strings become indices into `action_names`.
     rewards
-        Within `reward_range`, if that is given. [n]
+        Rewards, [n]; within `reward_range` if it is given.
     propensities
-        The probability (density, for continuous actions) with which each action was drawn, [n]. None: not known;
-        such a log can be evaluated on, with estimates, but not learned from (see `estimate_propensities`).
+        The probability (density, for continuous actions) with which each action was drawn, [n]. None: unknown. A log
+        without propensities can be used for evaluation with estimates, but not for learning (see
+        `estimate_propensities`).
     reward_range
-        The lowest and the highest reward there can be; None: not known.
+        Lowest and highest possible reward. None: unknown.
     n_actions
-        K; it may count actions that were never played. None: as many as the log shows. Stays None for continuous
-        actions and action sets.
+        Number of actions K; it may include actions that were never played. None: taken from the log. It stays None for
+        continuous actions and action sets.
     continuous
-        Whether actions are real numbers. None: they are if one of them is not whole.
+        Whether actions are real numbers. None: True if any action is not an integer.
     loggers
-        Who logged each row: names, or numbers from 0 if there are `logger_names`. [n]
+        The logger of each row: names, or integers from 0 if `logger_names` is given. [n]
     by_logger
         The propensity of the logged action under each of J loggers, in the order of `logger_names`. [n, J]
     logger_names
-        None given: the names in `loggers`, in order.
+        Names of the loggers. None: the sorted names in `loggers`.
     action_names
-        What the actions are called. None given: if `actions` are words, those, in alphabetical order. A learner and a
-        log that number actions differently are matched by these names.
+        Names of the actions. None: if `actions` are strings, these strings in alphabetical order. If a learner and a
+        log number actions differently, they are matched by name.
     ids
-        What each decision is known by, words or numbers, so that none is learned from twice. They are kept as numbers;
-        `event_ids` has ids of o2pl as they were given. [n]
+        Id of each decision, strings or integers, so that no decision is learned from twice. They are stored as
+        integers; `event_ids` returns o2pl's ids in their original form. [n]
     context_names
-        What the numbers of a context are called, where they have names; for messages.
+        Names of the context columns, if they have any; used in messages.
     """
 
     contexts: Any
@@ -109,10 +110,10 @@ class Interactions:
             actions = numbers_of(actions, action_names)
         continuous = not sets and is_real(actions) if self.continuous is None else bool(self.continuous)
         if continuous and sets:
-            raise InvalidInput("continuous: found True with action sets, expected actions that are numbers of items")
+            raise InvalidInput("continuous: found True with action sets, expected actions that are item indices")
         stated = None if self.n_actions is None else check_count("n_actions", self.n_actions)
         if continuous or np.issubdtype(actions.dtype, np.floating):
-            actions = check_continuous_actions(actions)  # names the row of a NaN
+            actions = check_continuous_actions(actions)  # the error names the row of a NaN
         if not continuous:
             actions = check_actions(actions, stated)
         ends = None if self.reward_range is None else check_reward_range(self.reward_range)
@@ -151,7 +152,7 @@ class Interactions:
         ids: Ints | None = None,
         action_names: Names = (),
     ) -> Self:
-        """Of columns that have been checked: nothing is looked at and nothing is copied."""
+        """Build a log from columns that are checked already: no checks, no copies."""
         columns = (contexts, actions, rewards, propensities)
         return cls._of(*columns, reward_range, n_actions, continuous, None, None, (), action_names, ids, ())
 
@@ -168,11 +169,11 @@ class Interactions:
         return len(self.actions)
 
     def __iter__(self) -> Iterator[Any]:
-        """The four columns, so that `learner.fit(*log)` works too."""
+        """Iterate over the four columns, so that `learner.fit(*log)` works."""
         return iter((self.contexts, self.actions, self.rewards, self.propensities))
 
     def __getitem__(self, rows: slice | Ints) -> Self:
-        """Some of the rows: a slice, or an array of row numbers. Range, number of actions and names stay."""
+        """Select rows by a slice or an array of row numbers. Reward range, number of actions and names are kept."""
         if not isinstance(rows, slice):
             if np.ndim(rows) != 1:
                 raise InvalidInput(f"rows: found {rows!r}, expected a slice or an array of row numbers")
@@ -190,37 +191,37 @@ class Interactions:
         return not (len(self) and bool(np.isnan(self.propensities[0])))
 
     def changed(self, **columns: Any) -> Self:
-        """With other columns, which are checked."""
+        """Return a copy with some columns replaced. The new columns are checked."""
         kept = {} if self.has_propensities else {"propensities": None}
         return replace(self, **(kept | columns))
 
     @property
     def losses(self) -> Floats:
-        """In [-1, 0], -1 for the best reward; minus the rewards where the range is not known. [n]"""
+        """The losses in [-1, 0], -1 for the best reward; the negative rewards if the range is unknown. [n]"""
         return -self.rewards if self.reward_range is None else np.asarray(to_loss(self.rewards, self.reward_range))
 
     @property
     def total_loss(self) -> float:
-        """Σ of the losses, block by block: a log may be larger than memory."""
+        """Return the sum of the losses, computed in blocks: a log may be larger than memory."""
         return float(sum(self[rows].losses.sum() for rows in self.blocks()))
 
     @property
     def slots(self) -> Ints | None:
-        """The place in a list that each row was decided for, from 0; None where decisions stand alone. [n]"""
+        """The list slot of each row, from 0, [n]; None if decisions are not parts of lists."""
         return getattr(self.contexts, "slots", None)
 
     def blocks(self) -> Iterator[slice]:
-        """Slices of at most `BLOCK` rows, one after another."""
+        """Yield consecutive slices of at most `BLOCK` rows."""
         for start in range(0, len(self), BLOCK):
             yield slice(start, min(start + BLOCK, len(self)))
 
     @cached_property
     def action_scale(self) -> tuple[float, float]:
-        """Mean and deviation of continuous actions."""
+        """Return mean and standard deviation of continuous actions."""
         return float(self.actions.mean()), float(self.actions.std()) or 1.0
 
     def with_ids(self) -> Self:
-        """Where there are none, those that follow from the columns: the same log makes the same learner."""
+        """Return a log with ids. Missing ids are derived from the columns: equal logs give equal learners."""
         if self.ids is not None:
             return self
         columns = (self.actions, self.rewards, self.propensities)
@@ -230,12 +231,12 @@ class Interactions:
 
     @property
     def event_ids(self) -> list[str]:
-        """The ids of o2pl's decisions, as `Decision.id` says them; of others, what stands for them. [n]"""
+        """Return the ids, [n]: o2pl's as in `Decision.id`; other ids as their hash in the same form."""
         return [] if self.ids is None else [id_of(number) for number in self.ids.tolist()]
 
     @property
     def named_actions(self) -> Array:
-        """The actions by name; as numbers where they have none. [n]"""
+        """Return the actions by name, or as integers if they have no names. [n]"""
         if len(self.action_names) < (self.n_actions or 0) or not self.action_names:
             return self.actions
         return np.array(self.action_names)[self.actions]
@@ -244,7 +245,7 @@ class Interactions:
         return self.context_names[column] if 0 <= column < len(self.context_names) else f"column {column}"
 
     def action_name(self, action: int | str) -> str:
-        """What a number is called; a name stays as it is."""
+        """Return the name of an action index; a name is returned unchanged."""
         if isinstance(action, str):
             return action
         return self.action_names[action] if action < len(self.action_names) else str(action)
@@ -265,17 +266,17 @@ def _check_any_contexts(contexts: Any) -> Any:
     return check_sparse_rows(contexts) if isinstance(contexts, SparseRows) else check_contexts(contexts)
 
 
-# -- a log as it is handed over
+# -- logs as arguments
 
 
 def replace_names(log: Interactions, names: tuple[str, ...]) -> Interactions:
-    """The same rows, whose numbers are called so."""
+    """Return the same rows with other action names."""
     known = {name: getattr(log, name) for name in _FIELDS} | {"context_names": names}
     return Interactions._of(*known.values())
 
 
 def new_rows(log: Interactions, known: Ints | None = None) -> Interactions:
-    """Each decision once, in order, without those whose ids are known."""
+    """Return each decision once, in order, without those whose ids are in `known`."""
     _, first = np.unique(log.ids, return_index=True)
     if known is not None:
         first = first[~np.isin(log.ids[first], known)]
@@ -283,7 +284,7 @@ def new_rows(log: Interactions, known: Ints | None = None) -> Interactions:
 
 
 def log_in(given: Any) -> Interactions | None:
-    """The log itself, or that of an object with `columns`, such as a `Log`; None where there is none."""
+    """Return the log, or the columns of an object such as `Log`; None if `given` is neither."""
     columns = given if isinstance(given, Interactions) else getattr(given, "columns", None)
     return columns if isinstance(columns, Interactions) else None
 
@@ -291,13 +292,13 @@ def log_in(given: Any) -> Interactions | None:
 def log_or_columns(
     contexts: Any, actions: Any = None, rewards: Any = None, propensities: Any = None
 ) -> Interactions | Columns:
-    """What `fit(log)` or `fit(contexts, actions, rewards, propensities)` was given. Both unpack to four columns."""
+    """Return the four columns from either `fit(log)` or `fit(contexts, actions, rewards, propensities)`."""
     rest = {"actions": actions, "rewards": rewards, "propensities": propensities}
     missing = [name for name, column in rest.items() if column is None]
     log = log_in(contexts)
     if log is not None and len(missing) < len(rest):
         also = ", ".join(name for name in rest if name not in missing)
-        raise InvalidInput(f"log: found a log and also {also}, expected the log alone, or the four columns")
+        raise InvalidInput(f"log: found a log and also {also}, expected only the log, or the four columns")
     if log is not None:
         if not log.has_propensities:
             raise InvalidInput(
@@ -312,6 +313,6 @@ def log_or_columns(
             return first, second, third, fourth
         missing = ["propensities"]
     raise InvalidInput(
-        f"log: found no {' and no '.join(missing)}, expected a log (Interactions) alone,"
+        f"log: found no {' and no '.join(missing)}, expected either a log (Interactions)"
         " or all four columns: contexts, actions, rewards, propensities"
     )

@@ -1,4 +1,4 @@
-"""The append-only log: columns by kind, in doubling buffers, in memory or in memory-mapped files."""
+"""The append-only log: columns in growing buffers, in memory or in memory-mapped files."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from o2pl.protocols import Array, Floats, Ints
 from o2pl.rows import ActionSets, Contexts, SparseRows
 from o2pl.validation import RewardRange
 
-_FIRST = 16  # rows that a new buffer has room for
+_FIRST = 16  # initial capacity of a buffer, in rows
 
 
 class Buffers:
-    """Makes arrays that can grow: in memory or, with a folder, as memory-mapped files, one for each name.
+    """Growable arrays: in memory or, with a folder, as memory-mapped files, one per name.
 
-    `rows`: so many lie in the folder from before; they are read and not written.
+    `rows`: number of existing rows in the folder; they are opened read-only.
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None = None, rows: int | None = None) -> None:
@@ -41,19 +41,19 @@ class Buffers:
         return self._mapped(path, shape, dtype, "w+")
 
     def grown(self, name: str, array: Array, size: int) -> Array:
-        """The array with room for `size` rows, at least twice as many as before: n appends cost O(n)."""
+        """Return the array with room for `size` rows. Capacity at least doubles, so n appends cost O(n)."""
         if size <= len(array):
             return array
         shape = (max(size, 2 * len(array)), *array.shape[1:])
         if self.folder is not None:
-            return self._mapped(self.folder / f"{name}.bin", shape, array.dtype, "r+")  # the file is made longer
+            return self._mapped(self.folder / f"{name}.bin", shape, array.dtype, "r+")  # extends the file
         wider = np.empty(shape, array.dtype)
         wider[: len(array)] = array
         return wider
 
     @staticmethod
     def _mapped(path: Path, shape: tuple[int, ...], dtype: Any, mode: Any) -> Array:
-        """With its place on the disk: where there is none, this is an error now, and not a crash when rows come."""
+        """Reserve the disk space, so that a full disk is an error now and not a crash when rows are written."""
         if hasattr(os, "posix_fallocate"):
             with path.open("wb" if mode == "w+" else "r+b") as file:
                 os.posix_fallocate(file.fileno(), 0, max(1, math.prod(shape) * np.dtype(dtype).itemsize))
@@ -61,17 +61,17 @@ class Buffers:
 
 
 class Column(Protocol):
-    """The contexts of n rows, with room for more."""
+    """A growable column of contexts."""
 
-    def append(self, n: int, entry: Any) -> None: ...  # row n, as its reader's `entry` left it
+    def append(self, n: int, entry: Any) -> None: ...  # row n, from the reader's `entry`
     def extend(self, n: int, rows: Any) -> None: ...  # rows n … n + len(rows)
     def view(self, n: int) -> Contexts: ...
-    def arrays(self, n: int) -> dict[str, Array]: ...  # that `rows_of` makes the view of again
+    def arrays(self, n: int) -> dict[str, Array]: ...  # from which `rows_of` restores the view
     def rows_of(self, arrays: dict[str, Array]) -> Contexts: ...
 
 
 class DenseColumn:
-    """Rows of `width` numbers."""
+    """Numeric rows of `width` columns."""
 
     def __init__(self, width: int, buffers: Buffers, name: str = "values") -> None:
         self._buffers, self._name = buffers, name
@@ -100,7 +100,7 @@ class DenseColumn:
 
 
 class SparseColumn:
-    """`SparseRows`."""
+    """Growable `SparseRows`."""
 
     def __init__(self, width: int, buffers: Buffers) -> None:
         self.width, self._buffers = width, buffers
@@ -109,7 +109,7 @@ class SparseColumn:
         self.offsets = np.zeros(_FIRST + 1, np.int64)
 
     def append(self, n: int, entry: Row) -> None:
-        """Row n, as `DictionaryReader.entry` left it."""
+        """Append row n, from `DictionaryReader.entry`."""
         while not write_row(*entry, n, self.offsets, self.indices, self.values):
             self.make_room(n + 1, int(self.offsets[n]) + max(len(self.values), 1))
 
@@ -121,7 +121,7 @@ class SparseColumn:
         self.indices[first:last], self.values[first:last] = rows.indices, rows.values
 
     def make_room(self, rows: int, entries: int) -> None:
-        """For so many rows and entries in all."""
+        """Make room for this total number of rows and entries."""
         if rows >= len(self.offsets):
             self.offsets = Buffers().grown("", self.offsets, rows + 1)
         self.indices = self._buffers.grown("indices", self.indices, entries)
@@ -140,7 +140,7 @@ class SparseColumn:
 
 
 class SetsColumn:
-    """`ActionSets` of rows of another kind. Ids and places in lists are kept from when there are any."""
+    """Growable `ActionSets`. Item ids and list slots are stored from their first occurrence on."""
 
     def __init__(self, inner: DenseColumn | SparseColumn, shared: DenseColumn | None = None) -> None:
         self.inner, self.shared, self.sets = inner, shared, np.zeros(_FIRST + 1, np.int64)
@@ -186,18 +186,18 @@ _NO_ID = -1
 
 
 def _extended(column: Ints | None, n: int, more: Ints | None, size: int, fill: int) -> Ints:
-    """The column with `size` numbers more, from place n on; `fill` where there are none."""
+    """Return the column with `size` more values from index n on; `fill` where values are missing."""
     grown = np.full(max(n + size, _FIRST), fill) if column is None else Buffers().grown("", column, n + size)
     grown[n : n + size] = fill if more is None else more
     return grown
 
 
 class Log:
-    """Interactions so far. A view of the columns copies nothing; rows are appended and never changed.
+    """The interactions so far. Rows are appended and never changed; views of the columns copy nothing.
 
-    `shared`: of action sets, how many numbers the actions share beside their own; None: nothing is shared.
-    `folder`: where the buffers lie as memory-mapped files, for logs larger than memory; None: in memory. `rows`: so
-    many are there already, of rows of numbers, to be read.
+    `shared`: for action sets, the number of context features shared by all actions; None: none. `folder`: folder of the
+    memory-mapped buffers, for logs larger than memory; None: in memory. `rows`: number of existing numeric rows in the
+    folder.
     """
 
     def __init__(
@@ -228,13 +228,13 @@ class Log:
         self._ids = self._buffers.make("ids", (_FIRST,), np.int64)
         self.n = rows or 0
         self._plays: Ints = np.zeros(n_actions or 0, np.int64)
-        self._counted = 0  # rows that `_plays` has counted
+        self._counted = 0  # rows counted in `_plays`
 
     def __len__(self) -> int:
         return self.n
 
     def empty(self, folder: str | os.PathLike[str] | None = None, rows: int | None = None) -> Log:
-        """One of the same kind without rows, in memory or in a folder; or with the `rows` that the folder has."""
+        """Return an empty log of the same kind, in memory or in a folder; or the folder's first `rows` rows."""
         return Log(
             self.width, action_sets=self.action_sets, sparse=self.sparse, continuous=self.continuous,
             n_actions=self.n_actions, reward_range=self.reward_range, action_names=self.action_names,
@@ -242,7 +242,7 @@ class Log:
         )  # fmt: skip
 
     def reserve(self, more: int) -> None:
-        """Room for `more` rows at once: growing step by step may leave buffers half empty."""
+        """Reserve room for `more` rows: growing step by step may leave buffers half empty."""
         need = self.n + more
         if self.folder is not None and isinstance(self.contexts, DenseColumn):
             self.contexts.reserve(need)
@@ -254,33 +254,33 @@ class Log:
 
     @property
     def folder(self) -> Path | None:
-        """Where the columns lie; None: in memory."""
+        """The folder of the columns; None: in memory."""
         return self._buffers.folder
 
     def shortened(self, rows: int) -> Log:
-        """The first so many rows as a log of their own, which shares the columns."""
+        """Return a log of the first `rows` rows that shares the columns."""
         made = copy(self)
         made.n = rows
         return made
 
     def append(self, entry: Any, action: Any, reward: float, propensity: float, number: int | None = None) -> None:
-        """One row that has been checked; its context as its reader's `entry` left it. number: of the decision."""
+        """Append one checked row; its context comes from the reader's `entry`. number: the decision's number."""
         n = self.n
         if n == len(self._actions):
             self.reserve(1)
         self.contexts.append(n, entry)
         self._actions[n], self._rewards[n], self._propensities[n] = action, reward, propensity
         self._ids[n] = next_number() if number is None else number
-        self.n = n + 1  # last: a reader in another thread sees whole rows
+        self.n = n + 1  # last, so that readers in other threads see complete rows only
 
     def extend(self, rows: Interactions) -> None:
-        """Rows that have been checked."""
+        """Append checked rows."""
         self.extend_columns(rows.contexts, rows.actions, rows.rewards, rows.propensities, rows.ids)
 
     def extend_columns(
         self, contexts: Any, actions: Array, rewards: Floats, propensities: Floats, ids: Ints | None = None
     ) -> None:
-        """ids: None: new ones."""
+        """Append checked columns. ids: None draws new ones."""
         n, end = self.n, self.n + len(actions)
         self.reserve(len(actions))
         self.contexts.extend(n, contexts)
@@ -289,7 +289,7 @@ class Log:
         self.n = end
 
     def plays(self, rows: int) -> Ints:
-        """Of each action in the first so many rows, [K]; empty where there is no fixed number of actions."""
+        """Return how often each action was played in the first `rows` rows, [K]; empty without a fixed K."""
         if self.n_actions is None:
             return self._plays
         if rows < self._counted:
@@ -312,13 +312,13 @@ class Log:
         return whole if rows == slice(None, n, None) else whole[rows]
 
     def state(self) -> dict[str, Array]:
-        """Arrays that `restore` makes the same log of."""
+        """Return the arrays from which `restore` rebuilds the log."""
         rows = self.columns
         arrays = {"actions": rows.actions, "rewards": rows.rewards, "propensities": rows.propensities, "ids": rows.ids}
         return {f"log.{name}": array for name, array in (arrays | self.contexts.arrays(self.n)).items()}
 
     def restore(self, state: dict[str, Array]) -> None:
-        """Into an empty log. Older files have no ids: rows get ids that are the same whoever reads the file."""
+        """Fill an empty log from saved arrays. Older files have no ids: they are derived from the columns."""
         arrays = {name.removeprefix("log."): array for name, array in state.items() if name.startswith("log.")}
         rows = arrays["actions"], arrays["rewards"], arrays["propensities"]
         ids = arrays.get("ids")

@@ -1,4 +1,4 @@
-"""Contexts as rows: dense matrices, sparse rows, and sets of rows, one row per action."""
+"""Contexts as rows: dense matrices, sparse rows, and action sets with one row per action."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from o2pl.protocols import Floats, Ints
 
 @dataclass(frozen=True)
 class ActionSets:
-    """Contexts whose number of actions varies: one feature row per (context, action), set after set.
+    """Contexts with a varying number of actions: one feature row per (context, action), stored consecutively.
 
-    Set s is `values[offsets[s]:offsets[s + 1]]`, one row per action. Sparse rows hold what is shared among their own.
+    Set s is `values[offsets[s]:offsets[s + 1]]`, one row per action. Sparse rows include the shared features.
     """
 
     values: Any  # [total, d], or SparseRows of length total
     offsets: Ints  # [n + 1]
-    shared: Floats | None = None  # what the actions of a set share, such as the user: [n, d_user]
-    item_ids: Ints | None = None  # codes of the items, -1 where an item has no id: [total]
-    slots: Ints | None = None  # the place in a list that each set was on offer for, from 0: [n]
+    shared: Floats | None = None  # features shared by all actions of a set, such as the user's: [n, d_user]
+    item_ids: Ints | None = None  # item codes, -1 for items without an id: [total]
+    slots: Ints | None = None  # list slot of each set, from 0: [n]
 
     @classmethod
     def of(cls, sets: Sequence[Any]) -> ActionSets:
-        """From a sequence of [K_s, d] matrices."""
+        """Build action sets from a sequence of [K_s, d] matrices."""
         matrices = [_matrix(row, one) for row, one in enumerate(sets)]
         if not matrices:
-            raise InvalidInput("action sets: found none, expected at least one, to see how many features there are")
+            raise InvalidInput("action sets: found none, expected at least one, to determine the number of features")
         for row, one in enumerate(matrices):
             if one.ndim != 2 or 0 in one.shape or one.shape[1] != matrices[0].shape[1]:
                 raise InvalidInput(
@@ -49,16 +49,16 @@ class ActionSets:
         return ActionSets(self.values[own], offsets, shared, item_ids, slots)
 
     def with_values(self, values: Any) -> ActionSets:
-        """The same sets, their actions described by other rows, which hold all there is to say."""
+        """Return the same sets with other feature rows, which replace own and shared features."""
         return replace(self, values=values, shared=None)
 
     @property
     def inputs(self) -> Any:
-        """What features are made of, a row per action: its own; with shared ones (place in the list, shared, own)."""
+        """The inputs of the feature map, one row per action: own features, or (slot, shared, own)."""
         return self.values if self.shared is None else self._joined(self.values, self.owner)
 
     def played(self, actions: Ints) -> Any:
-        """The inputs of one action of each set."""
+        """Return the inputs of the played action of each set."""
         values = self.values[self.offsets[:-1] + actions]
         return values if self.shared is None else self._joined(values, slice(None))
 
@@ -77,13 +77,13 @@ class ActionSets:
 
     @property
     def owner(self) -> Ints:
-        """Of each value row, the set it belongs to."""
+        """Return the index of the set that each value row belongs to."""
         return np.repeat(np.arange(len(self)), self.sizes)
 
 
 @dataclass(frozen=True)
 class SparseRows:
-    """Contexts of which few features are not zero. What stands twice in a row counts twice.
+    """Contexts with few non-zero features. Values of an index that occurs twice in a row are added.
 
     Row s has `values[offsets[s]:offsets[s + 1]]` at the features `indices[offsets[s]:offsets[s + 1]]`.
     """
@@ -101,14 +101,14 @@ class SparseRows:
         return SparseRows(self.indices[own], self.values[own], offsets, self.width)
 
     def dense(self) -> Floats:
-        """[n, width], for few rows of small width."""
+        """Return a dense matrix [n, width]; for few rows of small width."""
         out = np.zeros((len(self), self.width), np.float32)
         np.add.at(out, (np.repeat(np.arange(len(self)), np.diff(self.offsets)), self.indices), self.values)
         return out
 
 
 def _entries(offsets: Ints, rows: slice | Ints) -> tuple[slice | Ints, Ints]:
-    """Where the entries of these rows are, and the offsets of the rows among them; a plain slice copies no entries."""
+    """Return the positions of these rows' entries, and the rows' offsets among them. A slice copies no entries."""
     if isinstance(rows, slice) and rows.step in (None, 1):
         start, stop, _ = rows.indices(len(offsets) - 1)
         ends = offsets[start : max(start, stop) + 1]
@@ -120,7 +120,7 @@ def _entries(offsets: Ints, rows: slice | Ints) -> tuple[slice | Ints, Ints]:
 
 
 def own_offsets(offsets: Ints, rows: slice | Ints) -> Ints:
-    """The offsets of some rows, when they stand alone."""
+    """Return the offsets of the selected rows, starting at 0."""
     return _entries(offsets, rows)[1]
 
 
@@ -134,7 +134,7 @@ def _matrix(row: int, given: Any) -> Floats:
     except (TypeError, ValueError):
         kind = "a dictionary" if isinstance(given, dict) else f"a {type(given).__name__}"
         raise InvalidInput(
-            f"action set {row}: found {kind}, expected a matrix, one row of numbers per action; for words:"
+            f"action set {row}: found {kind}, expected a matrix, one numeric row per action; for strings:"
             ' policy="hashed actionwise" and a list of dictionaries, one per action'
         ) from None
 

@@ -1,4 +1,4 @@
-"""Files of a learner: a zip of one JSON header and plain arrays. Versioned, checked, never a pickle."""
+"""File format of saved learners: a zip of a JSON header and plain arrays. Versioned, checksummed, no pickle."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from o2pl.protocols import Array
 from o2pl.version import __version__
 
 FORMAT = "o2pl"
-VERSION = 2  # of the files that are written; those from OLDEST on are read
+VERSION = 2  # version of written files; versions from OLDEST on can be read
 OLDEST = 2
 
-# From version v to v + 1: (header, arrays) -> (header, arrays). A change of the format adds one, and a file of the old
-# version to `tests/data/saved`.
+# Migrations from version v to v + 1: (header, arrays) -> (header, arrays). A format change adds one, and a file of the
+# old version in `tests/data/saved`.
 Upgrade = Callable[[dict[str, Any], dict[str, Array]], tuple[dict[str, Any], dict[str, Array]]]
 UPGRADES: dict[int, Upgrade] = {}
 
 
 class UnreadableFile(InvalidInput):
-    """A file that is not a saved learner, is damaged, or is of another version."""
+    """Raised for a file that is not a saved learner, is damaged, or has an unsupported version."""
 
 
 _STAMP = {"format": FORMAT, "version": VERSION, "o2pl": __version__}
 
 
 def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
-    """Write beside the target and rename, so that a crash leaves the old file or the new one, never half of one."""
+    """Write a temporary file and rename it: after a crash, the old or the new file exists, never a partial one."""
     target = Path(path)
     partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
     try:
@@ -50,7 +50,7 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
 
 
 def packed(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:
-    """What `write` writes, compressed, as bytes."""
+    """Return the content of the file that `write` writes, as compressed bytes."""
     held = io.BytesIO()
     _archive(held, header, arrays, zipfile.ZIP_DEFLATED)
     return held.getvalue()
@@ -66,11 +66,11 @@ def _archive(file: Any, header: Mapping[str, Any], arrays: Mapping[str, Array], 
 
 
 def _entry(name: str) -> zipfile.ZipInfo:
-    return zipfile.ZipInfo(name)  # without the time of day: the same learner makes the same file
+    return zipfile.ZipInfo(name)  # no time stamp: equal learners give equal files
 
 
 def read(path: str | os.PathLike[str] | IO[bytes], name: str = "") -> tuple[dict[str, Any], dict[str, Array]]:
-    """The header and the arrays; every byte is checked against the archive's checksums. name: in messages."""
+    """Return the header and the arrays, verified by the archive's checksums. name: file name for messages."""
     source, path = path, name or str(path)
     try:
         with zipfile.ZipFile(source) as archive:
@@ -109,13 +109,13 @@ _KNOWN: dict[str, type] = {}
 
 
 def storable(cls: type) -> type:
-    """Class decorator: instances of this frozen dataclass may stand in a saved header, under the class's name."""
+    """Class decorator: allow instances of this frozen dataclass in saved headers, by class name."""
     _KNOWN[cls.__name__] = cls
     return cls
 
 
 def encode(value: Any) -> Any:
-    """Settings as JSON: plain values, sequences, arrays and storable dataclasses."""
+    """Encode settings as JSON: plain values, sequences, arrays and storable dataclasses."""
     if value is None or isinstance(value, str | bool | int | float):
         return value
     if isinstance(value, np.generic):
@@ -133,15 +133,16 @@ def encode(value: Any) -> Any:
 
 
 def _name_of(function: FunctionType) -> str:
-    """Where a function can be imported from: code is not put into files."""
+    """Return the import path of a function: files contain no code."""
     module, name = function.__module__, function.__qualname__
     found: Any = sys.modules.get(module)
     for part in name.split("."):
         found = getattr(found, part, None)
     if found is not function or module == "__main__":
         raise InvalidInput(
-            f"cannot be saved: the function {name} of {module}, which cannot be imported from there; define it by its"
-            " name in a module (a file) of yours and import it"
+            f"cannot be saved: the function {name} of {module} cannot be imported from there; define it at the top"
+            " level of a"
+            " module (a file) and import it"
         )
     return f"{module}:{name}"
 
@@ -157,7 +158,8 @@ def _imported(where: str) -> FunctionType:
     except (ImportError, AttributeError) as error:
         raise UnreadableFile(
             f"settings name the function {name!r} of the module {module!r}, which cannot be imported ({error}); make"
-            " that module importable here, as it was where the file was saved"
+            " that"
+            " module importable, as it was where the file was saved"
         ) from error
     if not isinstance(found, FunctionType):
         raise UnreadableFile(f"settings name {where!r} as a function, found a {type(found).__name__}")

@@ -1,4 +1,4 @@
-"""Checks at the door. Each says which row, what was found and what was expected, before anything has changed."""
+"""Input checks. Each error names the row, what was found and what was expected. Nothing has changed by then."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from o2pl.protocols import Array, Floats, Ints
 from o2pl.rows import ActionSets, SparseRows
 
 RewardRange = tuple[float, float]
-LEAST_PROPENSITY = 1e-12  # below, a probability is a slip: such a draw is not seen in a lifetime
-_SOME_ROWS = 20  # from which on an action that never occurs is not chance
-_AT_A_TIME = 2**14  # rows looked at: what a comparison makes of them should stay small
+LEAST_PROPENSITY = 1e-12  # smaller probabilities are taken for mistakes: such actions are practically never drawn
+_SOME_ROWS = 20  # with this many rows, it is no chance that an action never occurs
+_AT_A_TIME = 2**14  # rows per block, to keep temporary arrays small
 
 
 def check_reward_range(reward_range: Any) -> RewardRange:
@@ -23,7 +23,7 @@ def check_reward_range(reward_range: Any) -> RewardRange:
 
 
 def to_loss(reward: Any, reward_range: RewardRange) -> Any:
-    """Reward in [low, high] to loss in [-1, 0]; the best reward is the loss -1."""
+    """Convert rewards in [low, high] to losses in [-1, 0]; the best reward has loss -1."""
     low, high = reward_range
     return (low - reward) / (high - low)
 
@@ -35,11 +35,13 @@ def to_reward(loss: Any, reward_range: RewardRange) -> Any:
 
 def _numbers(name: str, values: Any, dtype: Any) -> Array:
     try:
-        with np.errstate(over="ignore"):  # too large for float32: infinite, which is refused by name
+        with np.errstate(over="ignore"):  # overflow of float32 gives infinity, which is rejected below
             return np.asarray(values, dtype=dtype)
     except (TypeError, ValueError) as error:
         words = "context" in name and _has_words(values)
-        instead = '; for words: a dictionary or a frame with named columns, or policy="hashed"' if words else ""
+        instead = (
+            '; for strings: use a dictionary or a data frame with named columns, or policy="hashed"' if words else ""
+        )
         raise InvalidInput(f"{name}: expected numbers ({error}){instead}") from None
 
 
@@ -50,7 +52,7 @@ def _has_words(values: Any) -> bool:
 
 
 def check_contexts(contexts: Any, width: int | None = None) -> Floats:
-    """Contexts as float32 [n, d], every entry finite."""
+    """Return contexts as float32 [n, d]; every entry must be finite."""
     rows = _numbers("contexts", contexts, np.float32)
     if rows.ndim != 2 or rows.shape[1] == 0 or (width is not None and rows.shape[1] != width):
         raise InvalidInput(f"contexts: found shape {rows.shape}, expected (rows, {width or 'features'})")
@@ -59,7 +61,7 @@ def check_contexts(contexts: Any, width: int | None = None) -> Floats:
 
 
 def check_context(context: Any, width: int | None = None) -> Floats:
-    """One context as float32 [d], every entry finite."""
+    """Return one context as float32 [d]; every entry must be finite."""
     row = _numbers("context", context, np.float32)
     if row.ndim != 1 or row.size == 0 or (width is not None and row.size != width):
         raise InvalidInput(f"context: found shape {row.shape}, expected ({width or 'features'},)")
@@ -112,7 +114,7 @@ def check_sparse_rows(rows: SparseRows, width: int | None = None) -> SparseRows:
 
 
 def _check_offsets(name: str, offsets: Any, total: int, least: int) -> None:
-    """Offsets of rows with at least so many entries each, `total` in all."""
+    """Check offsets of rows with at least `least` entries each and `total` entries in all."""
     ends = check_column(f"offsets of {name}", offsets)
     if len(ends) == 0 or ends[0] != 0 or ends[-1] != total:
         found = f"{ends[0]} to {ends[-1]}" if len(ends) else "none"
@@ -136,7 +138,9 @@ def _check_finite(name: str, rows: Floats, given: Any) -> None:
 def check_rewards(rewards: Any, reward_range: RewardRange) -> Floats:
     low, high = reward_range
     values = check_column("reward", rewards, np.float64)
-    if not (len(values) == 0 or (values.min() >= low and values.max() <= high)):  # no room is needed where all is well
+    if not (
+        len(values) == 0 or (values.min() >= low and values.max() <= high)
+    ):  # no temporary arrays in the normal case
         _check_rows("reward", values, (values >= low) & (values <= high), f"a number in [{low:g}, {high:g}]")
     return values
 
@@ -149,20 +153,20 @@ def check_propensities(propensities: Any, density: bool = False) -> Floats:
 
 
 def check_least_propensity(propensities: Any) -> None:
-    """Refuses probabilities that no draw can have had."""
+    """Reject probabilities that are too small for an action that was actually drawn."""
     values = check_column("propensity", propensities, np.float64)
     small = (values > 0) & (values < LEAST_PROPENSITY)
-    expected = f"at least {LEAST_PROPENSITY:g}: an action that was drawn is hardly that unlikely"
+    expected = f"at least {LEAST_PROPENSITY:g}: a drawn action is practically never less likely"
     _check_rows("propensity", values, ~small, expected)
 
 
 def is_real(actions: Array) -> bool:
-    """Whether these are finite numbers and not all of them whole."""
+    """Return whether all values are finite and some are not integers."""
     return bool(np.issubdtype(actions.dtype, np.floating) and np.isfinite(actions).all() and (actions % 1 != 0).any())
 
 
 def check_actions(actions: Any, n_actions: Any = None, name: str = "action") -> Array:
-    """Whole numbers in [0, n_actions); `n_actions` may differ from row to row."""
+    """Check for integers in [0, n_actions); `n_actions` may differ by row."""
     given = check_column(name, actions)
     if not len(given):
         return np.empty(0, np.int64)
@@ -175,20 +179,20 @@ def check_actions(actions: Any, n_actions: Any = None, name: str = "action") -> 
     limit = n_actions if n_actions is None or np.ndim(n_actions) == 0 else n_actions[first]
     expected = "an integer from 0" + ("" if limit is None else f" to {limit - 1}")
     if limit is not None and np.ndim(n_actions) == 0 and values.min() == 1 and values.max() == limit:
-        expected += "; actions numbered from 1: subtract 1"
+        expected += "; if actions are numbered from 1, subtract 1"
     _check_rows(name, values, fine, expected)
     return values
 
 
 def check_counted_from_zero(actions: Ints) -> None:
-    """Refuses numbers from 1, all of them, in a log of some length; for where nothing says how many there are."""
+    """Reject actions numbered from 1 in a log of some length; used if the number of actions is unknown."""
     if len(actions) < _SOME_ROWS or actions.min() != 1:
         return
     top = int(actions.max())
     if (np.bincount(actions)[1:] > 0).all():
         raise InvalidInput(
             f"actions: found numbers from 1 to {top} and never 0, expected numbers from 0: subtract 1;"
-            " if there is an action 0 that was never played, state n_actions"
+            " or, if there is an action 0 that was never played, pass n_actions"
         )
 
 
@@ -199,21 +203,21 @@ def check_continuous_actions(actions: Any) -> Floats:
 
 
 def check_loggers(loggers: Any, names: tuple[str, ...] = ()) -> tuple[Ints, tuple[str, ...]]:
-    """Who logged each row, as a number [n], and what the numbers stand for; without names, the values are the names."""
+    """Return the logger of each row as an integer [n], and the names. Without names, the values are the names."""
     given = check_column("logger", loggers)
     if names:
         return check_actions(given, len(names), "logger"), tuple(names)
     try:
         found, numbers = np.unique(given, return_inverse=True)
-    except TypeError:  # unlike kinds have no order
-        raise InvalidInput("loggers: found values of several kinds, expected all words or all numbers") from None
+    except TypeError:  # mixed types cannot be sorted
+        raise InvalidInput("loggers: found mixed types, expected all strings or all numbers") from None
     return numbers, tuple(str(name) for name in found)
 
 
 def check_by_logger(given: Any, propensities: Floats, loggers: Ints | None, n_loggers: int, density: bool) -> Floats:
-    """The propensity of the logged action under each of J loggers, [n, J]; that of the row's own is its propensity."""
+    """Check the propensities under each of J loggers, [n, J]. The column of the row's logger equals its propensity."""
     if loggers is None:
-        raise InvalidInput("by_logger: found propensities under each logger, expected also `loggers`, who logged what")
+        raise InvalidInput("by_logger: found without `loggers`, expected also `loggers`, the logger of each row")
     matrix = _numbers("by_logger", given, np.float64)
     if matrix.shape != (len(propensities), n_loggers):
         raise InvalidInput(f"by_logger: found shape {matrix.shape}, expected ({len(propensities)}, {n_loggers})")
@@ -241,7 +245,7 @@ def check_lengths(**columns: Any) -> None:
 
 
 def check_column(name: str, values: Any, dtype: Any = None) -> Array:
-    """One value per row."""
+    """Return a one-dimensional array, one value per row."""
     vector = _numbers(name, values, dtype)
     if vector.ndim != 1:
         raise InvalidInput(f"{name}: found shape {vector.shape}, expected one value per row")
@@ -276,7 +280,7 @@ def check_number(
     below: float = math.inf,
     instead: str = "",
 ) -> float:
-    """A finite number in [low, high], in (low, high] with `open_low`, and < below; `instead`: what else would do."""
+    """Check for a finite number in [low, high], or (low, high] with `open_low`, and < below. instead: alternatives."""
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool) and math.isfinite(value)
     if not (number and (low < value if open_low else low <= value) and value <= high and value < below):
         limits = [(low, ">" if open_low else "≥"), (high, "≤"), (below, "<")]
@@ -286,7 +290,7 @@ def check_number(
 
 
 def check_pair(name: str, pair: Any, first: str = "best", second: str = "worst") -> tuple[float, float]:
-    """Two finite numbers in rising order; by default the values that the best reward gets, and the worst."""
+    """Check for two finite numbers in increasing order; by default the values of the best and the worst reward."""
     try:
         low, high = (float(value) for value in pair)
     except (TypeError, ValueError):

@@ -247,7 +247,7 @@ def test_copies_that_went_on_are_merged_and_nothing_twice(name: str, tmp_path: P
         if one in rows:
             assert writer.log_.rewards[row] == first.log_.rewards[rows[one]]
             assert writer.log_.propensities[row] == first.log_.propensities[rows[one]]
-    with pytest.raises(o2pl.InvalidInput, match="again; it had its reward"):
+    with pytest.raises(o2pl.InvalidInput, match="again; its reward is"):
         writer.update(early, 1.0)
     writer.update(late.id, 1.0)  # of a decision that waits there
     first.update(late, 1.0)
@@ -271,7 +271,7 @@ def test_what_cannot_be_merged() -> None:
     log = o2pl.Interactions(X, A, R, Q, ids=["a", "b", "c"])
     learner.partial_fit(log)
     with pytest.raises(
-        o2pl.InvalidInput, match=r"partial_fit: found decision .* again; .* merge\(log\) takes what is new"
+        o2pl.InvalidInput, match=r"partial_fit: found decision .* again; .* merge\(log\) adds only new rows"
     ):
         learner.partial_fit(log[1:])
     before = len(learner.log_)

@@ -30,8 +30,8 @@ def member(*parts: Any) -> Member:
     [
         ("nonsense", "found 'nonsense', expected one of"),
         ((), r"found \(\), expected one of"),
-        ((member(), member(Hashed())), "found Hashed features among others"),
-        ((member(Hashed(bits=8)), member(Hashed(bits=9))), "found Hashed features among others"),
+        ((member(), member(Hashed())), "found Hashed and other features"),
+        ((member(Hashed(bits=8)), member(Hashed(bits=9))), "found Hashed and other features"),
         ((member(), member(o2pl.features.Standardise(), ActionWise())), "found members with and without action sets"),
         (member(Hashed(), Softmax(3)), "found Softmax with Hashed features"),
         (member(LINEAR, Gaussian(0.0, 1.0)), "expected GaussianO2PL"),

@@ -298,7 +298,7 @@ def test_threads_share_a_learner(name: str, whole: bool, eager_switches: None) -
     if whole:
         assert set(log.event_ids) == {decision.id for decision in said.values()}
         assert len(refused) == workers * rounds
-        assert all("again; it had its reward" in str(error) for error in refused)
+        assert all("again; its reward is" in str(error) for error in refused)
     decision = learner.act(tagged(name, np.random.default_rng(0), 1.0))
     assert decision.propensity > 0
     assert len(copy.deepcopy(learner).log_) == workers * rounds

@@ -67,12 +67,12 @@ def test_the_verdict_says_why() -> None:
     assert 10 < yes.effective <= 400
     assert str(yes).startswith("safe to deploy: estimated gain over the baseline (logged)")
     few = good.safe_to_deploy(fresh=rows(5, 1, 0.5))
-    assert "it takes more rows" in few.reason
+    assert "more rows are needed" in few.reason
     worse = good.safe_to_deploy(lambda x: np.full(len(x), 2), fresh=rows(300, 1, -0.3))
     assert not worse
     bad = learner(400, 0, 0.5).safe_to_deploy(fresh=rows(2000, 1, -0.3))
     assert (bad.safe, bad.estimate < 0) == (False, True)
-    assert "it seems to be worse" in bad.reason
+    assert "it appears to be worse" in bad.reason
 
 
 def greedy(n: int, exploration: Any) -> o2pl.Bandit:
@@ -95,7 +95,7 @@ def test_an_unexplored_log_has_no_support_and_says_what_to_do() -> None:
         o2pl.evaluate(unexplored, "logged", baseline=today, at_any_time=True).safe_to_deploy(),
     ):
         assert not found
-        assert "no support for the baseline" in found.reason
+        assert "does not support the baseline" in found.reason
         assert "exploration=0.05" in found.reason
     explored = o2pl.evaluate(greedy(6000, 0.05), "logged", baseline=today, at_any_time=True).safe_to_deploy()
     assert explored

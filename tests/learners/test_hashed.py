@@ -302,7 +302,7 @@ def test_bad_input_changes_nothing(begun: bool, call: Any, said: str, tmp_path: 
 
 
 def test_hashed_features_stand_alone() -> None:
-    with pytest.raises(InvalidInput, match="found Hashed features among others"):
+    with pytest.raises(InvalidInput, match="found Hashed and other features"):
         O2PL(3, policy=[Member(Hashed()), Member()]).act({"a": "b"})
     with pytest.raises(InvalidInput, match="found Softmax with Hashed features, expected SparseSoftmax or ActionWise"):
         O2PL(3, policy=Member(Hashed(), Softmax(3))).act({"a": "b"})

@@ -111,7 +111,7 @@ def test_told_by_decision_by_id_and_by_hand(tmp_path: Path) -> None:
     again = o2pl.load(tmp_path / "waiting.o2pl")
     again.update(decision, 1.0)
     assert again.log_.rewards.tolist() == [1, 1, 1]
-    with pytest.raises(o2pl.InvalidInput, match="it had its reward"):
+    with pytest.raises(o2pl.InvalidInput, match="its reward is"):
         one.update(decision, 0.0)
     with pytest.raises(o2pl.InvalidInput, match="found 2, expected one for each of 3 slots"):
         third.update(decision, [0.0, 1.0])

@@ -18,7 +18,7 @@ from o2pl.policies import Gaussian, Softmax, ThresholdClass
 @pytest.mark.parametrize("setting", ["l2", "penalty"])
 @pytest.mark.parametrize("objective", [Outcome(), Pessimistic()])
 def test_a_setting_beside_an_objective_is_refused(setting: str, objective: Any) -> None:
-    with pytest.raises(o2pl.InvalidInput, match=rf"{setting}: found 3\.0 beside an objective, expected it in that one"):
+    with pytest.raises(o2pl.InvalidInput, match=rf"{setting}: found 3\.0 together with an objective"):
         Member(objective=objective, **{setting: 3.0})
 
 

@@ -175,7 +175,9 @@ def test_a_function_without_a_name_is_not_saved(tmp_path: Path) -> None:
     policy = JaxPolicy(lambda params, x: x @ params, lambda d: np.zeros((d, 3)), 3)
     learner = o2pl.O2PL(policy=Member(Standardise(), policy, oracle=QUICK), random_state=0)
     learner.run((X, R))
-    with pytest.raises(o2pl.InvalidInput, match=r"cannot be saved: the function .* define it by its name in a module"):
+    with pytest.raises(
+        o2pl.InvalidInput, match=r"cannot be saved: the function .* define it at the top level of a module"
+    ):
         learner.save(tmp_path / "a.o2pl")
     assert not list(tmp_path.iterdir())
 

@@ -85,12 +85,12 @@ def test_each_decision_once() -> None:
     first, second = learner.act(X[0]), learner.act(X[1])
     learner.update(first, 1.0)
     for again in (first, first.id, pickle.loads(pickle.dumps(first))):
-        with pytest.raises(o2pl.InvalidInput, match=f"found decision '{first.id}' again; it had its reward in row 0"):
+        with pytest.raises(o2pl.InvalidInput, match=f"found decision '{first.id}' again; its reward is in row 0"):
             learner.update(again, 0.0)
     learner.update(X[1], second.action, 1.0, second.propensity)
-    with pytest.raises(o2pl.InvalidInput, match="again; it had its reward in row 1"):
+    with pytest.raises(o2pl.InvalidInput, match="again; its reward is in row 1"):
         learner.update(X[1], second.action, 1.0, second.propensity)
-    with pytest.raises(o2pl.InvalidInput, match="again; it had its reward in row 1"):
+    with pytest.raises(o2pl.InvalidInput, match="again; its reward is in row 1"):
         learner.update(second, 1.0)
     assert len(learner.log_) == 2
 
@@ -124,7 +124,7 @@ def test_the_contexts_of_old_decisions_are_let_go(monkeypatch: pytest.MonkeyPatc
             last = learner.act(x)
         assert learner._engine is not None
         assert len(learner._engine.pending) <= 20
-    with pytest.raises(o2pl.InvalidInput, match="of older ones say"):
+    with pytest.raises(o2pl.InvalidInput, match="for older ones call"):
         learner.update(old.id, 1.0)
     learner.update(old, 1.0)  # it brings its context itself
     learner.update(last.id, 1.0)

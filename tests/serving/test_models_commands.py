@@ -47,5 +47,5 @@ def test_a_policy_is_exported_and_imported(trained: Store, tmp_path: Path) -> No
     assert trained.model_body(1, 4) == trained.model_body(1, 1)
     other = o2pl.Bandit(2).partial_fit([[0.1]], [1], [1.0], [0.5])
     other.save(file)
-    assert "expected one of action sets" in said(trained, "models", "import", str(file), fails=True)
+    assert "expected one for action sets" in said(trained, "models", "import", str(file), fails=True)
     assert len(trained.model_versions(1)) == 4

@@ -1,4 +1,4 @@
-"""What decides and learns: Algorithm 1 and its schedules, unions of classes, and the objects users hold."""
+"""Learners: Algorithm 1 and its schedules, unions of policy classes, and the public estimator classes."""
 
 from o2pl.learners.bandit import Bandit
 from o2pl.learners.base import Run, load

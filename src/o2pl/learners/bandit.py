@@ -1,4 +1,4 @@
-"""`Bandit`, the learner to begin with: members that explain rewards, weighed by how well they do."""
+"""`Bandit`, the recommended learner: members that model rewards, weighted by their predictive likelihood."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from o2pl.policies import ActionWise, Neural, NeuralSets
 from o2pl.policies.sampling import CountBonus, UniformExploration
 from o2pl.protocols import Exploration, FeatureMap
 
-_LATER = 1000.0  # rows of each action on which a log is long: see Geometric
-_LATE = -3.0  # prior of members with independent actions: they need more rows to be right
-_LATEST, _LONG = -20.0, 1000  # prior of networks, and the rows from which on they learn
+_LATER = 1000.0  # rows per action from which a log counts as long: see Geometric
+_LATE = -3.0  # log prior of members with independent actions: they need more rows
+_LATEST, _LONG = -20.0, 1000  # log prior of networks, and the number of rows from which they learn
 
 
 def _pair(features: FeatureMap, l2: float, joins: int = 0) -> tuple[Member, Member]:
-    """One member with competing actions, one with independent ones."""
+    """Return two members: one with competing actions, one with independent actions."""
     return (
         Member(features, objective=Outcome(True), joins=joins),
         Member(features, objective=Outcome(False, l2), joins=joins, prior=_LATE),
@@ -57,46 +57,47 @@ _CLASSES: dict[str, tuple[Member, ...]] = {
 
 @dataclass(eq=False, repr=False)
 class Bandit(DiscreteEstimator):
-    """A contextual bandit for discrete actions: the learner to begin with.
+    """A contextual bandit for discrete actions: the recommended learner.
 
-    Its members fit the reward of the action played, by a logistic likelihood, and act by a softmax. They are weighed by
-    how well they predicted rewards before they learned from them. Propensities are exact. `O2PL` has the paper's
-    objective, which needs no model of the rewards: take it to improve on the policy that made a log.
+    Its members fit the reward of the played action by a logistic likelihood and act by a softmax. They are weighted by
+    how well they predicted rewards before learning from them. Propensities are exact. `O2PL` has the paper's objective,
+    which needs no reward model: use it to improve on the policy that made a log.
 
     Parameters
     ----------
     n_actions
-        K. None: as many as the first batch of data shows; not used by policies that bring their own actions.
+        Number of actions K. None: taken from the first batch. Not used if contexts contain their actions.
     actions
-        The names of the actions, in the order of `predict_proba`: they come out of `act` and `predict`, and go into
-        `update` and `fit`. None: those of the first batch (words, in alphabetical order), or numbers from 0.
+        Names of the actions, in the order of `predict_proba`. `act` and `predict` return them; `update` and `fit`
+        accept them. None: taken from the first batch (strings in alphabetical order), or integers from 0.
     policy
-        "union" (competing and independent actions, linear and quadratic), "linear", "quadratic", "actionwise" (action
-        sets that vary: a context is a matrix of one feature row per action), "items" (a user and such a matrix, with
-        their products), "neural" (networks beside them, extra `jax`; for rows, sets or users and items as they come),
-        "hashed" (a context is a dictionary), "hashed actionwise" (a list of dictionaries, one per
-        action), or one or more `Member(objective=Outcome(...))`; members with the pessimistic objective of `O2PL` may
-        stand beside them, `Member(objective=Pessimistic(...))`. "union" takes "actionwise", "items" or "hashed
-        actionwise" where the first context is of that kind.
+        The policy class: "union" (competing and independent actions, linear and quadratic), "linear", "quadratic",
+        "actionwise" (varying action sets: a context is a matrix with one feature row per action), "items" (a user and
+        such a matrix, with their products), "neural" (adds networks to the other members, extra `jax`; for rows, action
+        sets or users with items), "hashed" (a context is a dictionary), "hashed actionwise" (a list of dictionaries,
+        one per action), or one or more `Member(objective=Outcome(...))`. They may be combined with members with O2PL's
+        pessimistic objective, `Member(objective=Pessimistic(...))`. "union" becomes "actionwise", "items" or "hashed
+        actionwise" if the first context is of that kind.
     schedule
         When to re-learn, as for `O2PL`.
     reward_range
-        The lowest and the highest reward there can be; rewards in between count as shares.
+        Lowest and highest possible reward. Rewards in between count as fractions.
     sharpness
-        Decisions are drawn from π^sharpness, normalised. The propensities are the sharpened ones.
+        Decisions are drawn from π^sharpness, normalised. Propensities include it.
     exploration
-        "auto": actions that were hardly played are tried (`CountBonus`; not among items, unless they have ids and
-        you say `CountBonus()`, nor with two actions). ε: the uniform policy is mixed in too, so that every action
-        keeps at least ε/K. Or a rule with a method `at`.
+        "auto": actions that were rarely played get a bonus (`CountBonus`; not with two actions, and among items only if
+        they have ids and you pass `CountBonus()`). A number ε: the uniform policy is mixed in as well, so that every
+        action has probability at least ε/K. Or a rule with a method `at`.
     changes
-        "auto": a member with a short memory notices when the world changes, and the others begin anew (`changes_` says
-        when). Not with a `schedule` that forgets, such as `Geometric(half_life=500)` or `Geometric(window=1000)`: that
-        is for those who know their world. A `Change` sets how it is noticed, None switches it off. Rows are taken in
-        the order they are told; a batch of `partial_fit` is watched with the members as they were before it, so a
-        change within it shows in the next; `fit` takes its log as one world.
+        "auto": change detection. A member with a short memory detects that the world has changed, and the others
+        restart (`changes_` says when). It is off if the `schedule` forgets, such as `Geometric(half_life=500)` or
+        `Geometric(window=1000)`: use these if you know how your world changes. A `Change` configures the detection;
+        None switches it off. Rows are taken in the order of their updates. A batch of `partial_fit` is checked with the
+        members from before the batch, so a change within it is detected with the next batch. `fit` assumes no change in
+        its log.
     device
-        Where objectives are evaluated: "cpu", "gpu" (the log is copied to the card; extra `jax`), or "xla" (JAX's own
-        device). For long logs.
+        Where objectives are evaluated: "cpu", "gpu" (the log is copied to the GPU; extra `jax`), or "xla" (JAX's
+        default device). Useful for long logs.
     random_state
         Seed, numpy Generator or None.
     """
@@ -119,8 +120,8 @@ class Bandit(DiscreteEstimator):
         members = super()._members()
         if not any(isinstance(member.objective or Outcome(), Outcome) for member in members):
             raise InvalidInput(
-                "policy: found no member with an outcome objective, expected Member(objective=Outcome()) among them;"
-                " for pessimistic members alone: O2PL"
+                "policy: found no member with an outcome objective, expected at least one Member(objective=Outcome());"
+                " for pessimistic members only, use O2PL"
             )
         return members
 

@@ -1,4 +1,4 @@
-"""What `O2PL` and `GaussianO2PL` share: the door where everything is checked, logs in and out, and files."""
+"""Base class of the learners: input checks, `act`, `update`, `fit`, simulation, evaluation, and files."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from o2pl.protocols import Array, Floats
 from o2pl.storage import UnreadableFile, decode, read
 from o2pl.validation import LEAST_PROPENSITY, check_least_propensity, check_reward_range
 
-_LISTS = (list, tuple)  # `list | tuple` would be made anew in every call
-_BEGINNING = threading.Lock()  # two threads that use a new learner at once must make one engine
+_LISTS = (list, tuple)  # `list | tuple` would be rebuilt in every call
+_BEGINNING = threading.Lock()  # threads that use a new learner concurrently must create one engine only
 
 
 @dataclass(frozen=True)
 class Run:
-    """What a simulation did, one entry per round."""
+    """Result of a simulation, one entry per round."""
 
     actions: Array
     rewards: Floats
@@ -48,58 +48,74 @@ class Run:
 
 
 class BanditEstimator(Learned, ABC):
-    """Parameters are stored as they are given; everything learned lives in an engine that the first use makes."""
+    """Base class. Parameters are stored unchanged; everything learned is in an engine, created at the first use."""
 
     _classes: ClassVar[dict[str, type[BanditEstimator]]] = {}
-    _bounds: tuple[float, float, float, float, float, float]  # of rewards, actions and propensities
-    _places: dict[str, int] | None = None  # of the actions' names
+    _bounds: tuple[
+        float, float, float, float, float, float
+    ]  # lower and upper bounds of rewards, actions and propensities
+    _places: dict[str, int] | None = None  # index of each action name
     reward_range: tuple[float, float]
     random_state: Any
 
     def __init_subclass__(cls) -> None:
         BanditEstimator._classes[cls.__name__] = cls
 
-    # -- what the two kinds of action differ in
+    # -- what differs between discrete and continuous actions
 
-    _earlier: ClassVar[dict[str, Any]] = {}  # parameters that older files do not name, and what they meant then
+    _earlier: ClassVar[dict[str, Any]] = {}  # values of parameters that are missing in older files
     _action_type: ClassVar[type] = int
     _density: ClassVar[bool] = False
 
     @abstractmethod
     def _make_engine(self, width: int, n_actions: int | None, names: Names = ()) -> Engine:
-        """An engine for contexts of this width, and so many actions or those of these names, as data showed."""
+        """Create an engine for contexts of this width and this number (or these names) of actions."""
 
     @abstractmethod
     def _new_reader(self, width: int | None) -> ContextReader:
-        """What reads contexts."""
+        """Return the reader of contexts."""
 
     @abstractmethod
     def _check_actions(self, rows: Any, actions: Any) -> Array:
-        """Actions of a batch, one for each of these rows, checked."""
+        """Return the checked actions of a batch, one per row."""
 
     def _known_actions(self) -> int | None:
-        """How many there are, where that is known and the same for all contexts."""
+        """Return the number of actions if it is known and the same for all contexts."""
         return None
 
     @abstractmethod
     def _action_bounds(self) -> tuple[float, float]:
-        """lowest ≤ action < limit, of an engine that has been made."""
+        """Return (lowest, limit) with lowest ≤ action < limit. Needs an engine."""
 
     @abstractmethod
     def _rewards(self, rounds: int, rewards: Any) -> tuple[Rewards, int | None]:
-        """The rewards of a simulation as the engine asks for them, and the number of actions, if they tell."""
+        """Return the rewards of a simulation as a function, and the number of actions if they determine it."""
 
-    # -- one at a time
+    # -- one decision at a time
 
     def act(
         self, context: Any, items: Any = None, *, ids: Any = None, exclude: Any = None, slots: int | None = None
     ) -> Decision:
-        """Draw an action for a context, with the probability (density) with which it was drawn.
+        """Draw an action for a context and return it with its propensity.
 
-        `act(user, items)` chooses among items: a row of numbers or a dictionary, and a matrix of one row per item or a
-        list of dictionaries. The products of both are learned. `ids`: what the items are called, or the name of their
-        field that says it; the action is then an id. `exclude`: items (ids, or places), or actions, that may not be
-        played this time. `slots`: so many different items, in order; the propensity is that of the whole list.
+        Parameters
+        ----------
+        context
+            One context. With `items`, the user: a numeric row or a dictionary.
+        items
+            Items to choose from: a matrix with one row per item, or a list of dictionaries. The products of user and
+            item features are learned too.
+        ids
+            Ids of the items, or the name of the field that contains them. The action is then an id.
+        exclude
+            Items (ids or indices) or actions that must not be chosen this time.
+        slots
+            Number of different items to choose, in order. The propensity is that of the whole list.
+
+        Returns
+        -------
+        Decision
+            Unpacks to (action, propensity); the propensity is a density for continuous actions.
         """
         if items is None and ids is None and exclude is None and slots is None and type(context) is not Offer:
             return (self._engine or self._begin(context)).decide(context)
@@ -109,10 +125,10 @@ class BanditEstimator(Learned, ABC):
         raise InvalidInput(f"act: found items, `exclude` or `slots`, which {type(self).__name__} does not have")
 
     def _notice(self, contexts: Any) -> None:
-        """Learners that choose their policy by the contexts they begin with look at them here."""
+        """Hook: look at the first contexts, for learners that choose their policy by them."""
 
     def _see(self, rows: Any) -> None:
-        """And here at what a reader made of them."""
+        """Hook: look at the first rows after reading."""
 
     @overload
     def update(self, decision: Decision | str, reward: float, /) -> Self: ...
@@ -125,12 +141,13 @@ class BanditEstimator(Learned, ABC):
     def update(
         self, context: Any, action: Any = None, reward: Any = None, propensity: Any = None, last: Any = None
     ) -> Self:
-        """Learn from one decision and its reward, however long ago it was made, in any order.
+        """Learn from one decision and its reward. Rewards may arrive late and in any order.
 
-        `update(decision, reward)`, with what `act` returned or its `id`; of the last decisions without a reward, at
-        least 10,000, the learner keeps the contexts. A decision is told once: a second reward is refused. Or
-        `update(context, action, reward, propensity)`, the propensity being that of the decision; of a user and items,
-        `update(user, items, action, reward, propensity)`. A list takes a reward for each slot, or one for the whole.
+        Call `update(decision, reward)` with the decision that `act` returned, or its `id`. The learner keeps the
+        contexts of at least the last 10,000 decisions without a reward. A second reward for the same decision is an
+        error. Or call `update(context, action, reward, propensity)` with the propensity of the decision; for a user and
+        items, `update(user, items, action, reward, propensity)`. A list takes one reward per slot, or one for the whole
+        list.
         """
         if last is not None:
             context, action, reward, propensity = (context, action), reward, propensity, last
@@ -152,13 +169,13 @@ class BanditEstimator(Learned, ABC):
             fine = low <= reward <= high and first <= place < limit and lowest <= propensity <= top
         except (TypeError, ValueError):
             fine, place = False, None
-        if not fine or type(place) is not self._action_type:  # or says what is wrong
+        if not fine or type(place) is not self._action_type:  # `check` raises with the reason
             place = self._checked(_alone(context), [action], [reward], [propensity]).actions[0]
         engine.append(context, place, reward, propensity, number)
         return self
 
     def _decided(self, given: Any, action: Any, reward: Any) -> tuple[Any, Any, Any, Any, int]:
-        """Context, action, reward, propensity and number of a decision, given as `update` is."""
+        """Return context, action, reward, propensity and number of a decision from the arguments of `update`."""
         if not isinstance(given, Decision | str) or (action is None) == (reward is None):
             raise InvalidInput(
                 f"update: found {type(given).__name__} and {'no' if action is None and reward is None else 'a'} reward"
@@ -166,7 +183,7 @@ class BanditEstimator(Learned, ABC):
                 " or update(context, action, reward, propensity)"
             )
         reward = action if reward is None else reward
-        if isinstance(given, Decision) and given.context is not None:  # of any learner, in any process
+        if isinstance(given, Decision) and given.context is not None:  # from any learner, in any process
             return given.context, given.played, reward, given.propensity, number_of(given.id)
         name = given.id if isinstance(given, Decision) else given
         number = number_of(name)
@@ -175,16 +192,16 @@ class BanditEstimator(Learned, ABC):
             if self._engine is not None:
                 self._engine.check_new(number)
             raise InvalidInput(
-                f"update: found no decision {name!r} that waits for its reward, expected what `act` returned or its id;"
-                f" the contexts of {PENDING:,} decisions are kept, of older ones say"
+                f"update: found no decision {name!r} that waits for a reward, expected what `act` returned or its id;"
+                f" the contexts of {PENDING:,} decisions are kept, for older ones call"
                 " update(context, action, reward, propensity)"
             )
         return kept.context, kept.action, reward, kept.propensity, number
 
     def _update_list(self, given: Any, actions: Any, rewards: Any, propensities: Any) -> Self:
-        """Slot by slot, all or none."""
+        """Update all slots of a list, or none if one is invalid."""
         told = self._listed(given, actions, rewards, propensities)
-        for context, action, reward, propensity, number in told:  # each as `_decided` has it
+        for context, action, reward, propensity, number in told:  # each as returned by `_decided`
             self._checked(_alone(context), [action], [reward], [propensity])
             if number is not None and self._engine is not None:
                 self._engine.check_new(number)
@@ -205,7 +222,7 @@ class BanditEstimator(Learned, ABC):
             return self._begun()
 
     def _first_engine(self, reader: ContextReader, rows: Any, n_actions: int | None, names: Names = ()) -> Engine:
-        """An engine for rows that this reader read, and for what it has seen of their columns."""
+        """Create an engine for rows from this reader."""
         self._see(rows)
         engine = self._make_engine(n_inputs(rows), n_actions, names)
         engine.reader.schema = reader.schema
@@ -225,12 +242,12 @@ class BanditEstimator(Learned, ABC):
         return self._new_reader(None) if self._engine is None else self._engine.reader
 
     def _reader_for(self, *log: Any) -> ContextReader:
-        """Of a log, or four columns, that may be the first."""
+        """Return the reader for a log or four columns, which may be the first ones."""
         if self._engine is None:
             self._notice(next(iter(log_or_columns(*log))))
         return self._reader
 
-    # -- many at a time
+    # -- batches
 
     def _checked(
         self,
@@ -240,7 +257,7 @@ class BanditEstimator(Learned, ABC):
         propensities: Any = None,
         reader: ContextReader | None = None,
     ) -> Interactions:
-        """One log, or four columns, as a log of this learner's range."""
+        """Check a log or four columns against this learner, and return them as one log."""
         given = log_or_columns(contexts, actions, rewards, propensities)
         n_actions: int | None = None
         names: Names = ()
@@ -266,25 +283,30 @@ class BanditEstimator(Learned, ABC):
         )  # fmt: skip
 
     def _numbered_actions(self, actions: Any, names: Names, n_actions: int | None) -> tuple[Any, Names]:
-        """Actions as this learner numbers them, and their names, if they have any. names: those of a log."""
+        """Convert actions to this learner's indices. Returns them and their names. names: action names of the log."""
         return actions, ()
 
     def partial_fit(
         self, contexts: Any, actions: Any = None, rewards: Any = None, propensities: Any = None, *,
         at_most: int | None = None,
     ) -> Self:  # fmt: skip
-        """Add a batch to the log, from whatever logger, and learn from the whole log.
+        """Add a batch to the log and learn from the whole log. The batch may come from any logging policy.
 
-        The batch is four columns, or one log: `Interactions` or a `Log`. `at_most`: go through so many rows only, the
-        new ones and a sample of those before, so that a call costs the same on a log of any length; the whole log is
-        learned from when the schedule says so. For learners that are told a little often, such as services.
+        Parameters
+        ----------
+        contexts, actions, rewards, propensities
+            Four columns, or only `contexts`: a log (`Interactions` or `Log`).
+        at_most
+            Learn from at most this many rows: the new ones and a sample of the earlier ones. A call then costs the same
+            for a log of any length; the schedule still sets when the whole log is learned from. Use it for small,
+            frequent batches, as in a service.
         """
         reader = self._reader_for(contexts, actions, rewards, propensities)
         self._add(self._checked(contexts, actions, rewards, propensities, reader), reader, at_most)
         return self
 
     def _add(self, batch: Interactions, reader: ContextReader, at_most: int | None = None) -> None:
-        """Rows that this reader read: log them, and learn."""
+        """Append rows from this reader to the log, and learn."""
         if not len(batch):
             return
         engine = self._engine or self._first_engine(reader, batch.contexts, batch.n_actions, batch.action_names)
@@ -298,10 +320,10 @@ class BanditEstimator(Learned, ABC):
         self._adopt(engine)
 
     def merge(self, other: Any) -> Self:
-        """Take over what another learner was told, and learn from it: rows by their ids, none twice.
+        """Add the rows of another learner and learn from them. Rows are matched by id; none is added twice.
 
-        `other` is a copy of this learner that went on in another process, the file of one, or a log with ids. Rows are
-        added in its order, after those that are here; decisions that wait there for a reward may be told here.
+        `other` is a copy of this learner that continued in another process, the file of one, or a log with ids. Its
+        rows are appended in their order. Its decisions without a reward can then be updated here.
         """
         given = load(other) if isinstance(other, str | os.PathLike) else other
         theirs = given if isinstance(given, BanditEstimator) else None
@@ -314,8 +336,8 @@ class BanditEstimator(Learned, ABC):
             schema = theirs._begun().reader.schema
             if self._engine is not None and schema != reader.schema:
                 raise InvalidInput(
-                    "merge: found a learner that began with other columns or words, expected a copy of this one:"
-                    " save it, and load it in each process"
+                    "merge: found a learner that began with other columns or strings, expected a copy of this one:"
+                    " save this learner, and load it in each process"
                 )
             reader.schema = schema
         if self._engine is None:
@@ -328,9 +350,9 @@ class BanditEstimator(Learned, ABC):
         return self
 
     def fit(self, contexts: Any, actions: Any = None, rewards: Any = None, propensities: Any = None) -> Self:
-        """Offline: forget what was learned, and solve to convergence on this log.
+        """Learn offline: reset the learner, and solve to convergence on this log.
 
-        The log is four columns, or one object: `Interactions` (such as `read_log` returns) or a `Log`.
+        Pass four columns, or one log as `contexts`: `Interactions` (from `read_log`, for example) or a `Log`.
         """
         before, noticed, self._engine = self._engine, self._noticed, None
         try:
@@ -347,10 +369,17 @@ class BanditEstimator(Learned, ABC):
         return self
 
     def run(self, world: Any, rounds: int | None = None, *, seed: Any = None) -> Run:
-        """A whole simulation, with exactly the decisions that `act` and `update` called every round would have made.
+        """Simulate many rounds, with exactly the decisions that calls of `act` and `update` in every round would give.
 
-        `world` is an environment (`sample(rounds, generator)`, with `seed` for its generator) or a pair of arrays:
-        contexts [T, d] and the rewards of all actions [T, K] (for continuous actions a function of rows and actions).
+        Parameters
+        ----------
+        world
+            An environment (with `sample(rounds, generator)`), or a pair of arrays: contexts [T, d] and the rewards of
+            all actions [T, K]. For continuous actions, rewards are a function of rows and actions.
+        rounds
+            Number of rounds to sample from an environment.
+        seed
+            Seed of the environment.
         """
         if hasattr(world, "sample"):
             if rounds is None:
@@ -374,12 +403,12 @@ class BanditEstimator(Learned, ABC):
         done = self._begun().run(contexts, paid)
         return Run(done.named_actions, done.rewards, done.propensities)
 
-    # -- what it is worth
+    # -- evaluation
 
     def score(self, contexts: Any, actions: Any = None, rewards: Any = None, propensities: Any = None) -> float:
-        """Estimated mean reward of the acting policy on a log: Σ w r / Σ w with w = π(a|x)/q (self-normalised).
+        """Estimate the mean reward of the acting policy on a log: Σ w r / Σ w with w = π(a|x)/q (SNIPS).
 
-        The log is given as to `fit`.
+        The arguments are those of `fit`.
         """
         self._begun()
         batch = self._checked(contexts, actions, rewards, propensities)
@@ -389,15 +418,25 @@ class BanditEstimator(Learned, ABC):
         return float(np.average(batch.rewards, weights=weights))
 
     def safe_to_deploy(self, baseline: Any = "logged", delta: float = 0.05, *, fresh: Any = None) -> DeployVerdict:
-        """Whether, with probability ≥ 1 - δ, the policy is better than `baseline`. True or false, with the reason.
+        """Test whether the policy is better than `baseline` with probability at least 1 - δ.
 
-        `baseline` is what `evaluate` takes: "logged" (whoever made the log), "uniform", a learner, probabilities, the
-        name of an action, or a rule: a function of contexts that gives the action of each.
+        Parameters
+        ----------
+        baseline
+            As in `evaluate`: "logged" (the policy that made the log), "uniform", a learner, probabilities, the name of
+            an action, or a function of contexts that returns their actions.
+        delta
+            Error probability δ.
+        fresh
+            A log that was not learned from: the verdict is then for the acting policy. None: a learner with the same
+            settings learns from the first half of the log and is evaluated on the second half; the verdict is for that
+            learner. The logging policy may have been learning. For a fixed policy, you may test again after every new
+            row.
 
-        `fresh`: a log that has not been learned from; the answer is then for the acting policy. Without, the learner is
-        its own judge: one like it learns from the first half of the log, and the answer is for that one, from the
-        second half. Loggers may have learned; and of a policy that stays as it is, one may ask again with every `fresh`
-        row.
+        Returns
+        -------
+        DeployVerdict
+            True or false in conditions, with the reason.
         """
         if fresh is not None:
             self._begun()
@@ -406,18 +445,18 @@ class BanditEstimator(Learned, ABC):
         log = self.log_
         half = len(log) // 2
         if half == 0:
-            raise InvalidInput(f"log: found {len(log)} rows, expected at least two, or `fresh` ones")
+            raise InvalidInput(f"log: found {len(log)} rows, expected at least two, or `fresh` rows")
         trial = type(self)(**self.get_params()).fit(log[:half])
         return judge(trial, trial._checked(log[half:]), baseline, delta)
 
 
 def _alone(context: Any) -> Any:
-    """One context as the only one."""
+    """Return one context as a batch of one."""
     return context if is_read(context) else [context]
 
 
 def load(path: str | os.PathLike[str] | IO[bytes], *, name: str = "") -> Any:
-    """A learner as it was saved, or a `Decider`; from a path or an open file. name: of the file, in messages."""
+    """Load a saved learner or `Decider` from a path or an open file. name: file name for error messages."""
     header, arrays = read(path, name)
     path = name or str(path)
     known = BanditEstimator._classes

@@ -1,20 +1,21 @@
-"""Noticing that the world has changed: a member with a short memory watches those with a long one.
+"""Change detection: a member with a short memory is compared with the members with a long memory.
 
-Every block of rows adds the log-likelihood of its rewards, as each member foretold them, to what is forgotten slowly:
+Each block of rows adds the log-likelihood of its rewards, as each member predicted them, to a discounted sum:
 
     D_i ← D_i e^(-rows/memory) + Σ log-likelihood of the block        D_monitor - max D_long > threshold: a change
 
-While nothing changes the long memory knows more, and D_monitor lies below. After a change it is wrong and the monitor
-soon right. Then the engine moves its base, the row its history begins at, to just before now: the long members begin
-anew from there. Rows before the base stay in the log and are not learned from.
+While nothing changes, the long memory knows more and D_monitor is lower. After a change the long memory is wrong and
+the monitor is soon right. Then the engine moves its base, the row at which its history starts, to just before now, and
+the long members restart from there. Rows before the base stay in the log but are not learned from.
 
-Rewards that rise and fall for all actions alike, by day and by night, are no change: which action is best stays. Nor is
-it one that a member with many weights is too sure of what it plays, and a short memory is not. So each member is
-heard with a level and a slope that follow the last rewards, m = σ(c + (1 + d) z), by a Newton step for each block:
+Rewards that rise and fall equally for all actions, for example by time of day, are not a change: the best action stays
+the same. Overconfidence of a member with many weights, compared with the short memory, is not a change either. So each
+member is calibrated by a level and a slope that follow the last rewards, m = σ(c + (1 + d) z), by one Newton step per
+block:
 
     H_i ← H_i e^(-rows/block) + Σ m (1 - m) (1, z)(1, z)ᵀ,    (c, d)_i ← (c, d)_i + (H_i + I)⁻¹ Σ (r - m) (1, z)
 
-c by at most 1 and d by at most 0.1, within ±1: who has been sure and is wrong all of a sudden shall be heard as that.
+c by at most 1 and d by at most 0.1, within ±1: a member that was confident and is suddenly wrong must remain visible.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ from o2pl.protocols import Floats
 from o2pl.storage import storable
 from o2pl.validation import check_count, check_number
 
-_PRIOR = -3.0  # of the monitor among the members: it acts too, once it has been right
-_STEPS = LBFGS(iterations=2, tolerance=1e-5, memory=6)  # more of them notice no earlier
-_SPARSE_STEPS = LBFGS(iterations=2, tolerance=2e-3, memory=2)  # of hashed features, which are many
-_TURN = 0.1  # of the slope, in a block
-_WINDOW = 4  # memories from which it learns
-_NOTHING: Floats = np.zeros((6, 0))  # D, c, d and the three entries of H, of no members
+_PRIOR = -3.0  # log prior of the monitor among the members: it also acts once its predictions are good
+_STEPS = LBFGS(iterations=2, tolerance=1e-5, memory=6)  # more steps do not detect changes earlier
+_SPARSE_STEPS = LBFGS(iterations=2, tolerance=2e-3, memory=2)  # for hashed features, which are many
+_TURN = 0.1  # largest change of the slope in a block
+_WINDOW = 4  # window of the monitor, in units of its memory
+_NOTHING: Floats = np.zeros((6, 0))  # D, c, d and the three entries of H, for no members
 
 
 @storable
@@ -71,7 +72,7 @@ class Change:
 
     @property
     def kept(self) -> int:
-        """Rows that are enough to begin with."""
+        """The number of rows to restart from."""
         return max(1, self.memory // 2)
 
     @property
@@ -79,7 +80,7 @@ class Change:
         return 2 * self.memory
 
     def monitor(self, like: Member, sets: bool) -> Member:
-        """A linear member for contexts as those of `like`: independent actions, a short memory."""
+        """Return a linear member for the same contexts as `like`: independent actions, a short memory."""
         alike = isinstance(like.features, Hashed | UserItems)
         features = like.features if alike else Standardise() if sets else LINEAR
         oracle = _SPARSE_STEPS if isinstance(features, Hashed) else _STEPS
@@ -89,12 +90,12 @@ class Change:
         )  # fmt: skip
 
     def watch(self, members: Sequence[Member], sets: bool) -> tuple[tuple[Member, ...], int]:
-        """The members with the monitor among them, and its place: they join in order."""
+        """Return the members including the monitor, sorted by `joins`, and the monitor's index."""
         place = sum(member.joins <= self.kept for member in members)
         return (*members[:place], self.monitor(members[0], sets), *members[place:]), place
 
     def observe(self, state: Floats, z: Floats, rewards: Floats) -> Floats:
-        """What is known after a block of rows. state [6, M]: `_NOTHING`; z: log-odds that were foretold, [M, n]"""
+        """Return the state after a block of rows. state [6, M], initially `_NOTHING`; z: predicted log-odds, [M, n]"""
         rows, sums = len(rewards), np.empty(state.shape)
         foretold_sums(z, rewards, state[1], 1 + state[2], sums)
         by_level, by_slope = sums[1].copy(), sums[2].copy()
@@ -108,19 +109,19 @@ class Change:
 
 
 class Changed(NamedTuple):
-    """A change that was noticed."""
+    """A detected change."""
 
-    row: int  # of the log, at which it was noticed: so many rows had come
-    base: int  # the first row that is learned from since
-    evidence: float  # by how much the monitor was ahead, in log-likelihood
+    row: int  # number of rows in the log when it was detected
+    base: int  # first row that is learned from since then
+    evidence: float  # the monitor's lead in log-likelihood
 
 
 class Watch:
-    """What a `Change` has seen. `place`: of the monitor among the members."""
+    """The state of change detection. `place`: index of the monitor among the members."""
 
     def __init__(self, change: Change, place: int) -> None:
         self.change, self.place = change, place
-        self.seen = _NOTHING  # of the members that have joined, since the base
+        self.seen = _NOTHING  # for the joined members, since the base
         self.found: list[Changed] = []
 
     @property
@@ -128,11 +129,11 @@ class Watch:
         return self.found[-1].base if self.found else 0
 
     def observe(self, z: Floats, rewards: Floats, n: int) -> bool:
-        """Whether a block, the last rows of n, tells of a change. z: log-odds of the present members, [M, rows]"""
+        """Return whether a block (the last of n rows) shows a change. z: log-odds of the joined members, [M, rows]"""
         if len(z) <= self.place:
             return False
         long, known = np.arange(len(z)) != self.place, self.seen.shape[1]
-        if known < len(z):  # newcomers begin with the best of the long members
+        if known < len(z):  # new members start with the score of the best long member
             new = np.zeros((len(_NOTHING), len(z) - known))
             new[0] = self.seen[0, long[:known]].max() if known else 0
             self.seen = np.concatenate([self.seen, new], axis=1)
@@ -146,7 +147,7 @@ class Watch:
         return True
 
     def observe_blocks(self, z: Floats, rewards: Floats, start: int) -> bool:
-        """Whether rows that begin at `start` tell of a change; it is the first block that does which sets the base."""
+        """Return whether rows from `start` on show a change. The first such block sets the base."""
         for first in range(0, len(rewards), self.change.block):
             block = slice(first, first + self.change.block)
             if self.observe(z[:, block], rewards[block], start + first + len(rewards[block])):

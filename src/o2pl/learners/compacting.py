@@ -1,6 +1,6 @@
-"""A published policy in little room: what hardly acts and what has no weight is left out, weights are rounded.
+"""Compact published policies: drop members and features without weight, and round the weights.
 
-The compact policy is another one, by a hair. Who serves it decides by it and logs its propensities, which are exact.
+The compact policy differs slightly from the original. The server decides by it and logs its exact propensities.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from o2pl.learners.shortening import GRID
 from o2pl.policies.sampling import acting_numbers, acting_parts
 from o2pl.protocols import Explored, Floats
 
-_FAINT = 1e-3  # the share of a member that is left out
+_FAINT = 1e-3  # members with a smaller share are dropped
 _NONE = np.empty(0)
 
 
 def compact(decider: Decider) -> Decider:
-    """Of members on hashed features; others are small, and stay as they are."""
+    """Return a compact copy, for members on hashed features. Others are small and are returned unchanged."""
     if not all(isinstance(member.features, Hashed) for member in decider.members):
         return decider
     first = decider.members[0]
@@ -30,9 +30,11 @@ def compact(decider: Decider) -> Decider:
     slots = len(first.seen["feature"])
     weights = [_rounded(member.params, slots, K) for member, one in zip(decider.members, loud, strict=True) if one]
     used = np.any([own.any(axis=1) for own in weights], axis=0)
-    used[0] = True  # the constant's
+    used[0] = True  # the intercept
     kept = np.flatnonzero(used)
-    kept = kept[np.argsort(np.where(kept == 0, -1, first.seen["feature"][kept]))]  # neighbours compress
+    kept = kept[
+        np.argsort(np.where(kept == 0, -1, first.seen["feature"][kept]))
+    ]  # sorted, since similar neighbours compress well
     features = first.features
     seen = {name: first.seen[name][kept] for name in ("feature", "scale")}
     seen["_slot_of"] = features.slot_of(seen)
@@ -49,7 +51,7 @@ def compact(decider: Decider) -> Decider:
 
 
 def _rounded(params: Floats, slots: int, K: int) -> Floats:
-    """To multiples of the grid: a weight adds to the log-odds of a reward to within .0001. [slots, K]"""
+    """Round to multiples of the grid: the log-odds of a reward change by less than .0001 per weight. [slots, K]"""
     W = np.zeros((slots, K))
     own = params.reshape(-1, K)
     W[: len(own)] = np.rint(own * GRID) / GRID

@@ -1,4 +1,4 @@
-"""What the learners with a real-valued action share: the checks of actions, and densities."""
+"""Base class of the learners with a real-valued action: checks of actions, and densities."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ Bounds = tuple[float, float]
 
 
 class ContinuousEstimator(Explained, BanditEstimator):
-    """A learner of which number to set. Propensities are densities."""
+    """Base class of learners with a real-valued action. Propensities are densities."""
 
     bounds: Bounds | None = None
     _action_type = float
     _density = True
 
     def predict_density(self, contexts: Any, actions: Any) -> Floats:
-        """The density of each action under the acting policy, [n]."""
+        """Return the density of each action under the acting policy, [n]."""
         rows = self._reader.rows(contexts)
         return self._likelihoods(rows, check_continuous_actions(_one_each(rows, actions)))
 
     def predict_moments(self, contexts: Any) -> tuple[Floats, Floats]:
-        """Mean and deviation of the action that the acting policy would draw, exactly. [n], [n]"""
+        """Return the exact mean and standard deviation of the acting policy's actions. [n], [n]"""
         return self._begun().decider.moments(self._reader.rows(contexts))
 
     def nodes(self, contexts: Any) -> tuple[Floats, Floats]:
-        """Actions and their shares whose mean is that of the policy for any quadratic of the action."""
+        """Return quadrature nodes and weights of the policy, exact for quadratic functions of the action."""
         return self._begun().decider.nodes(contexts)
 
     def _new_reader(self, width: int | None) -> ContextReader:
@@ -69,22 +69,23 @@ def check_bounds(bounds: Any) -> Bounds | None:
 def _one_each(rows: Any, actions: Any) -> Any:
     found = len(np.atleast_1d(actions))
     if found != len(rows):
-        raise InvalidInput(f"actions: found {found}, expected one for each of {len(rows)} contexts")
+        raise InvalidInput(f"actions: found {found}, expected one per context ({len(rows)})")
     return actions
 
 
 def _check_within(actions: Floats, bounds: Bounds) -> None:
-    """Strictly: at an end lies what was cut off there, which has a probability and no density."""
+    """Check that actions are strictly within the bounds: clipped actions have a probability but no density."""
     low, high = bounds
     wrong = ~((low < actions) & (actions < high))
     if not wrong.any():
         return
     row = int(np.argmax(wrong))
-    action, where = actions[row], f"actions between {low:g} and {high:g}, the bounds"
+    action, where = actions[row], f"actions between the bounds {low:g} and {high:g}"
     if action in (low, high):
         raise InvalidInput(
-            f"action, row {row}: found {action:g}, an end of the bounds, expected {where}. An action that was clipped"
-            " (or rounded) to an end has a probability and no density: log what was drawn before it was clipped, or"
-            " leave such rows out"
+            f"action, row {row}: found {action:g}, which is one of the bounds, expected {where}. An action that was"
+            " clipped"
+            " (or rounded) to a bound has a probability but no density. Log the action before clipping, or"
+            " drop such rows"
         )
     raise InvalidInput(f"action, row {row}: found {action:g}, expected {where}")

@@ -1,4 +1,4 @@
-"""`ContinuousBandit`, the learner to begin with where the action is a number: a price, a dose, a bid."""
+"""`ContinuousBandit`, the recommended learner for real-valued actions: a price, a dose, a bid."""
 
 from __future__ import annotations
 
@@ -23,36 +23,36 @@ from o2pl.policies.curve import Curve
 from o2pl.protocols import Exploration, FeatureMap, Floats
 from o2pl.validation import check_count, check_reward_range, to_reward
 
-_FEW = 9  # inputs whose products are learned from too: a row costs the square of the number of terms
-_RATIO = 10.0  # of the bounds, from which on actions are compared by their ratio
+_FEW = 9  # up to this many inputs, products are added: the cost per row is quadratic in the number of terms
+_RATIO = 10.0  # ratio of the bounds from which actions are compared on a log scale
 _OFTEN = Geometric(growth=1.25, ease=100.0)  # a checkpoint costs more than the rows it learns from
-_FINE = 8  # places in a cell at which the best action is looked for
+_FINE = 8  # grid points per cell in the search for the best action
 
 
 @dataclass(eq=False, repr=False)
 class ContinuousBandit(ContinuousEstimator):
-    """A contextual bandit for a real-valued action within bounds: the learner to begin with.
+    """A contextual bandit for a real-valued action within bounds: the recommended learner.
 
-    It learns the reward as a curve over the action, whose shape depends on the context, and acts near the top of it:
-    widely while little is known, and ever more narrowly. The propensity is the exact density of what is played.
+    It learns the reward as a curve over the action, whose shape depends on the context, and acts near its maximum:
+    widely while little is known, then more and more narrowly. The propensity is the exact density of the played action.
 
     Parameters
     ----------
     bounds
-        The lowest and the highest action. All actions lie between them.
+        Lowest and highest action. All actions are between them.
     spacing
-        "linear"; "log" compares actions by their ratio, as prices from 1 to 100 want it; "auto": "log" where both
-        bounds are above 0 and lie a factor of 10 or more apart.
+        "linear"; "log": actions are compared by their ratio, as for prices from 1 to 100; "auto": "log" if both bounds
+        are positive and differ by a factor of 10 or more.
     features
-        The feature map. "auto": standardised contexts and, of up to nine columns, their products.
+        The feature map. "auto": standardised contexts and, with up to nine columns, their products.
     schedule
         When to learn, as for `O2PL`.
     reward_range
-        The lowest and the highest reward there can be.
+        Lowest and highest possible reward.
     exploration
-        ε: a share of decisions that are drawn anywhere between the bounds; every density is at least ε times theirs.
+        ε: the fraction of decisions drawn uniformly between the bounds. Every density is at least ε times the uniform.
     cells
-        The density is a staircase of so many steps; no decision is narrower than one.
+        Number of cells: the density is piecewise constant on them. No decision is narrower than one cell.
     random_state
         Seed, numpy Generator or None.
     """
@@ -68,25 +68,25 @@ class ContinuousBandit(ContinuousEstimator):
     random_state: Any = None
 
     def predict(self, contexts: Any) -> Floats:
-        """The action with the highest expected reward in each context, [n]."""
+        """Return the action with the highest expected reward for each context, [n]."""
         places = self.cells * _FINE
         policy, params, features = self._parts(self._reader.rows(contexts))
         best = policy.along(params, features, places).argmax(axis=1)
         return policy.cells.actions((best + 0.5) / places)
 
     def predict_reward(self, contexts: Any, actions: Any) -> Floats:
-        """The expected reward of each action, as far as it is known. [n]"""
+        """Return the estimated mean reward of each action, [n]."""
         rows = self._reader.rows(contexts)
         policy, params, features = self._parts(rows)
         shares, _ = policy.forward(params, features, self._check_actions(rows, actions))
         return np.asarray(to_reward(-shares, self.reward_range))
 
     def _parts(self, rows: Any) -> tuple[Curve, Floats, Floats]:
-        """The policy, its parameters and the features of these rows."""
+        """Return the policy, its parameters and the features of these rows."""
         member: Any = self._begun().members[0]
         return member.policy, member.params, member.seen.features.transform(member.seen.state, rows)
 
-    # -- how an engine is put together
+    # -- building the engine
 
     def _cells(self) -> Cells:
         bounds = check_bounds(self.bounds)

@@ -1,4 +1,4 @@
-"""The acting policy as a value: it decides, threads share it, it can be published. It has no log and never changes."""
+"""`Decider`: an immutable, thread-safe snapshot of the acting policy, without the log. It can be published."""
 
 from __future__ import annotations
 
@@ -52,30 +52,30 @@ from o2pl.validation import check_number
 if TYPE_CHECKING:
     from o2pl.learners.explaining import Coefficients, Explanation
 
-_STRETCH = 2**14  # rows whose scores are made at a time
+_STRETCH = 2**14  # rows per block of scores
 
 
 class ActingMember(NamedTuple):
-    """All that a member needs to act."""
+    """Everything a member needs to act."""
 
     features: Any  # a FeatureMap
     seen: State
     policy: Any  # a DiscretePolicy, or the only member's ContinuousPolicy
     params: Floats
-    plan: FeaturePlan | None  # of the features, where there is one
+    plan: FeaturePlan | None  # of the features, if available
 
 
 class Decider:
-    """Members' scores → mixture → sharpen → explore → draw. `acting`: `acting_numbers`."""
+    """The acting policy: members' scores → mixture → sharpen → explore → draw. `acting`: see `acting_numbers`."""
 
     def __init__(
         self, members: Sequence[ActingMember], acting: Floats, sharpness: float, reader: ContextReader,
         before: Decider | None = None, names: Names = (), items: ItemMemory = NOTHING,
         exploration: Exploration | None = None,
     ) -> None:  # fmt: skip
-        """before: of these members at an earlier time; what has not changed since need not be put together again.
+        """before: an earlier decider of the same members; unchanged parts are reused.
 
-        items: what is known of items by id, and how those are explored that were hardly played.
+        items: item effects by id, and exploration of rarely played items.
         """
         self.members, self.sharpness, self.reader, self.names = tuple(members), sharpness, reader, names
         self.acting, self._items, self._exploration = acting, items, exploration
@@ -90,9 +90,9 @@ class Decider:
     # -- one decision
 
     def decide(self, context: Any, uniform: float, allowed: Ints | None = None) -> Decision:
-        """An action for a context, drawn with a number from [0, 1), and the probability (density) it was drawn with.
+        """Draw an action for a context from a uniform number in [0, 1). Returns it with its probability (density).
 
-        allowed: which of a fixed number of actions may be played; None: all.
+        allowed: indices of the allowed actions, for a fixed number of actions; None: all.
         """
         if allowed is not None:
             return self._among(context, allowed, uniform)
@@ -105,7 +105,7 @@ class Decider:
         return Decision(action, float(propensities[0])).keep(context)
 
     def _single(self) -> Any:
-        """What decides without the arrays of a batch; None, and None from it, where only the batch's path can."""
+        """Return the fast path for a single context; None if only the batch path supports it."""
         policy = self.members[0].policy
         if self._offers is not None:
             return self._offer
@@ -121,7 +121,7 @@ class Decider:
         return None
 
     def _row(self, context: Any, uniform: float) -> Decision | None:
-        # `plain`, and `Decision.keep` with bytes in place of an array, without the calls: each is a twentieth of it all
+        # `plain` and `Decision.keep` (with bytes instead of an array), inlined: each call would take 5 % of the time
         if not (type(context) is _ARRAY and context.dtype.char in "fd" and context.ndim == 1):
             return None
         if not context.flags.c_contiguous:
@@ -148,14 +148,14 @@ class Decider:
         return _decision(Decision, drawn).keep(sets)
 
     def acting_on(self, item_ids: Ints) -> Floats:
-        """`acting_numbers` for these items."""
+        """Return `acting_numbers` for these items."""
         if self._exploration is None:
             return self.acting
         added = self._items.added(item_ids, self._exploration)
         return with_bonus(self.acting, len(self.members), added) if added.any() else self.acting
 
     def exploring(self, share: float) -> Decider:
-        """One that leaves so large a share of its decisions to chance, in the place of the policy."""
+        """Return a decider that makes this fraction of its decisions uniformly at random."""
         acting = with_exploration(self.acting, check_number("share", share, 0, 1))
         return Decider(
             self.members, acting, self.sharpness, self.reader, self, self.names, self._items, self._exploration
@@ -163,15 +163,15 @@ class Decider:
 
     @property
     def knows_items(self) -> bool:
-        """Whether it knows anything of single items by id."""
+        """Whether it has effects of single items by id."""
         return len(self._items.codes) > 0
 
     def effects(self, item_ids: Ints) -> Floats:
-        """What is added to the logarithm of the policy for items that pay more than their features say. [K]"""
+        """Return the item effects, which are added to log π: rewards beyond the prediction from features. [K]"""
         return np.zeros(len(item_ids)) if self._exploration is None else self._items.of(item_ids)[1]
 
     def among(self, context: Any, allowed: Ints) -> Floats:
-        """The acting policy where only some of a fixed number of actions may be played; of those alone."""
+        """Return the acting policy restricted to the allowed actions; their probabilities only."""
         rows = self.reader.row(context)
         scores = np.ascontiguousarray(self.scores(rows).reshape(len(self.members), -1)[:, allowed])
         pi = np.empty(len(allowed))
@@ -212,7 +212,7 @@ class Decider:
     def act(
         self, context: Any, items: Any = None, *, ids: Any = None, exclude: Any = None, slots: int | None = None
     ) -> Decision:
-        """As a learner's `act`, with random numbers of its own."""
+        """Like a learner's `act`, with its own random numbers."""
         if items is None and ids is None and exclude is None and slots is None and type(context) is not Offer:
             return self.decide(context, random.random())
         if items is None and not isinstance(self.reader, SetsReader | OfferReader):
@@ -221,17 +221,17 @@ class Decider:
         offer = offer_of(context, items, ids, exclude)
         return decide_offer(lambda sets: self.decide(sets, random.random()), self.reader, offer, slots)
 
-    # -- many rows, checked
+    # -- batches of checked rows
 
     def scores(self, rows: Any) -> Floats:
-        """Of all members, flat: [M, n K], or [M, total] for action sets."""
+        """Return the scores of all members, flat: [M, n K], or [M, total] for action sets."""
         if self._offers is not None:
             return self._offers.scores(rows)
         if self._packed is not None:
             values = rows.values if isinstance(rows, ActionSets) else rows
             return self._packed.scores(values).reshape(len(self.members), -1)
         made: list[Floats] = []
-        features, of = None, None  # members that have seen the same share their features
+        features, of = None, None  # members with the same state share their features
         for m in self.members:
             if of is None or m.seen is not of.seen or m.features is not of.features:
                 features, of = featurise(m.features, m.seen, rows), m
@@ -239,28 +239,28 @@ class Decider:
         return np.stack(made)
 
     def probabilities(self, rows: Any) -> Floats:
-        """The acting policy: [n, K]; flat, [total], for action sets."""
+        """Return the acting policy's probabilities, [n, K]; flat, [total], for action sets."""
         parts = [self._probabilities(rows[start : start + _STRETCH]) for start in range(0, len(rows), _STRETCH)]
         if len(parts) == 1:
             return parts[0]
         return np.concatenate(parts) if parts else np.empty((0, self.n_actions or 0))
 
     def predict_proba(self, contexts: Any) -> Floats:
-        """The acting policy on contexts as they come, as a learner's."""
+        """Return the acting policy's probabilities for raw contexts, like a learner's `predict_proba`."""
         return self.probabilities(self.reader.rows(contexts))
 
     def predict_density(self, contexts: Any, actions: Any) -> Floats:
-        """Of real-valued actions, on contexts as they come, as a learner's."""
+        """Return densities of real-valued actions for raw contexts, like a learner's `predict_density`."""
         return self.likelihoods(self.reader.rows(contexts), np.asarray(actions, np.float64))
 
     def nodes(self, contexts: Any) -> tuple[Floats, Floats]:
-        """Actions [n, 2] and their shares [2], whose mean is that of the policy for any quadratic of the action."""
+        """Return quadrature nodes [n, 2] and weights [2] of the policy, exact for quadratic functions of the action."""
         means, deviations = self.moments(self.reader.rows(contexts))
         return np.stack([means - deviations, means + deviations], axis=1), np.full(2, 0.5)
 
     @property
     def actions_(self) -> Names:
-        """The names of the actions; none where they are numbers."""
+        """The names of the actions; empty if they have none."""
         return self.names
 
     def _probabilities(self, rows: Any) -> Floats:
@@ -276,7 +276,7 @@ class Decider:
 
     @property
     def cells(self) -> Cells | None:
-        """Of a real-valued action within bounds, which `probabilities` are of."""
+        """The cells of a real-valued action within bounds, to which `probabilities` refer."""
         policy = self.members[0].policy
         return policy if isinstance(policy, Cells) else None
 
@@ -285,7 +285,7 @@ class Decider:
         return getattr(self.members[0].policy, "n_actions", None)
 
     def sample(self, rows: Any, uniforms: Floats) -> tuple[Array, Floats]:
-        """One action for each row from one uniform number each, and its probability (density)."""
+        """Draw one action per row from one uniform number each. Returns actions and probabilities (densities)."""
         cells = self.cells
         if cells is not None:
             return cells.draw(self.probabilities(rows), uniforms)
@@ -298,11 +298,11 @@ class Decider:
         return draw(np.ascontiguousarray(pi).reshape(-1), offsets, uniforms)
 
     def means(self, rows: Any) -> Floats:
-        """The mean of real-valued actions, [n]."""
+        """Return the mean of real-valued actions, [n]."""
         return self.moments(rows)[0]
 
     def moments(self, rows: Any) -> tuple[Floats, Floats]:
-        """Mean and deviation of real-valued actions, [n] each."""
+        """Return mean and standard deviation of real-valued actions, [n] each."""
         cells = self.cells
         if cells is not None:
             return cells.moments(self.probabilities(rows))
@@ -311,7 +311,7 @@ class Decider:
         return np.asarray(mean), np.asarray(deviation)
 
     def likelihoods(self, rows: Any, actions: Array) -> Floats:
-        """π(a_s|x_s) of the acting policy, [n]."""
+        """Return π(a_s|x_s) of the acting policy, [n]."""
         cells = self.cells
         if cells is not None:
             return cells.density(self.probabilities(rows), actions)
@@ -323,7 +323,7 @@ class Decider:
         return np.asarray(pi[starts[:-1] + actions])
 
     def member_likelihoods(self, rows: Any, actions: Ints) -> Floats:
-        """π_m(a_s|x_s) of every member as it would act alone, without exploration. [M, n]"""
+        """Return π_m(a_s|x_s) of every member acting alone, without exploration. [M, n]"""
         out = np.empty((len(self.members), len(rows)))
         for start in range(0, len(rows), _STRETCH):
             own = slice(start, start + _STRETCH)
@@ -332,19 +332,19 @@ class Decider:
                 played_probabilities(each, _offsets(rows[own], scores), actions[own], self.sharpness, out[m, own])
         return out
 
-    # -- for people
+    # -- explanations
 
     def explain(
         self, context: Any, items: Any = None, *, ids: Any = None, exclude: Any = None, action: Any = None,
         against: Any = None,
     ) -> Explanation:  # fmt: skip
-        """As a learner's, without support from the log, which is not here."""
+        """Explain a decision like a learner's `explain`, without the support in the log: a decider has no log."""
         from o2pl.learners.explaining.explanation import explain
 
         return explain(self, (context, items, ids, exclude), action, against)
 
     def coefficients(self, contexts: Any = None) -> Coefficients:
-        """As a learner's."""
+        """Return the coefficients like a learner's `coefficients`."""
         from o2pl.learners.explaining.coefficients import coefficients
 
         return coefficients(self, contexts=contexts)
@@ -352,15 +352,15 @@ class Decider:
     # -- files
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """To one file that `o2pl.load` reads. Without the log: what it decided from stays where it is."""
+        """Save to one file that `o2pl.load` reads. It contains no log."""
         write(path, *self.content())
 
     def to_bytes(self) -> bytes:
-        """What `save` writes, compressed, with arrays in the shortest form that holds them exactly."""
+        """Return the content of `save` as compressed bytes, with arrays in the smallest exact type."""
         return packed(*shortened(*self.content()))
 
     def content(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """The header and the arrays of a file."""
+        """Return the header and the arrays of a file."""
         inner = self.reader.inner if isinstance(self.reader, SetsReader) else self.reader
         dictionaries = inner.settings if isinstance(inner, DictionaryReader) else None
         numbered = inner.numbered if isinstance(inner, DenseReader) else None
@@ -380,13 +380,13 @@ class Decider:
         for k, member in enumerate(self.members):
             seen = {f"seen.{name}": array for name, array in member.seen.items() if not name.startswith("_")}
             if k and member.seen is self.members[0].seen:
-                seen = {}  # once
+                seen = {}  # written once
             arrays |= {f"member{k}.{name}": array for name, array in ({"params": member.params} | seen).items()}
         return header, arrays
 
     @classmethod
     def restore(cls, header: dict[str, Any], arrays: dict[str, Array]) -> Decider:
-        """Of what `save` wrote, or `to_bytes`."""
+        """Restore from the content written by `save` or `to_bytes`."""
         arrays = lengthened(header, arrays)
         reader, members = make_reader(*decode(header["reader"])), list[ActingMember]()
         for k, (features, policy) in enumerate((decode(f), decode(p)) for f, p in header["members"]):
@@ -395,7 +395,7 @@ class Decider:
                 known for known in members
                 if known.features == features and all(np.array_equal(kept[n], known.seen[n]) for n in kept)
             ]  # fmt: skip
-            if same:  # features are made once; what they have seen is written once
+            if same:  # shared features: computed once, their state is written once
                 seen, plan = same[0].seen, same[0].plan
             else:
                 seen = restored(features, kept)
@@ -409,12 +409,12 @@ class Decider:
 
 
 def restored(features: Any, kept: State) -> State:
-    """What features have seen, with what files leave out."""
+    """Return the state of features, with the parts that files omit."""
     return {**kept, "_slot_of": features.slot_of(kept)} if isinstance(features, Hashed) else kept
 
 
 def _side_by_side(members: Sequence[ActingMember], n_actions: int) -> Floats:
-    """Weights of all members [slots, M K]; one that has not learned of the newest slots has 0 there."""
+    """Return the weights of all members, [slots, M K]; 0 for slots that a member has not learned yet."""
     W = np.zeros((max(len(member.params) for member in members) // n_actions, len(members), n_actions))
     for m, member in enumerate(members):
         own = member.params.reshape(-1, n_actions)
@@ -430,7 +430,7 @@ def _offsets(rows: Any, scores: Floats) -> Ints:
 
 @compiled_in_order
 def played_probabilities(scores: Floats, offsets: Ints, actions: Ints, sharpness: float, out: Floats) -> None:
-    """π(a_s) of softmax(sharpness · scores) within each set. scores [total], which are written over"""
+    """Compute π(a_s) of softmax(sharpness · scores) within each set. scores [total] are overwritten."""
     for s in range(len(out)):
         own = scores[offsets[s] : offsets[s + 1]]
         softmax_in_place(own, sharpness)
@@ -438,7 +438,7 @@ def played_probabilities(scores: Floats, offsets: Ints, actions: Ints, sharpness
 
 
 def _pack_offers(members: Sequence[ActingMember], reader: ContextReader) -> PackedOffers | None:
-    """Of members on users and items; None where one is of another kind."""
+    """Pack members on users and items; None if one is of another kind."""
     alike = all(isinstance(m.features, UserItems) and isinstance(m.policy, ActionWise) for m in members)
     if not alike or not isinstance(reader, OfferReader):
         return None
@@ -446,7 +446,7 @@ def _pack_offers(members: Sequence[ActingMember], reader: ContextReader) -> Pack
 
 
 def _pack(members: Sequence[ActingMember], reader: ContextReader, before: Packed | None) -> Packed | None:
-    """The members' parts in the form that the kernels read; None where one is of another kind."""
+    """Pack the members' parts for the kernels; None if one is of another kind."""
     kinds = {type(member.policy) for member in members}
     known = len(kinds) == 1 and kinds <= {Softmax, ActionWise, Gaussian, Cells}
     if not known or isinstance(reader, DictionaryReader):

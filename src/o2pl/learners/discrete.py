@@ -1,4 +1,4 @@
-"""What the learners with discrete actions share: contexts of every kind, members, and how an engine is put together."""
+"""Base class of the learners with discrete actions: all kinds of contexts, members, and building the engine."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from o2pl.validation import (
 
 
 class DiscreteEstimator(Explained, BanditEstimator):
-    """A learner of which action to take. Subclasses choose the parts."""
+    """Base class of learners with discrete actions. Subclasses choose the parts."""
 
     n_actions: int | None
     actions: Any
@@ -58,10 +58,10 @@ class DiscreteEstimator(Explained, BanditEstimator):
 
     @abstractmethod
     def _objective(self) -> Any:
-        """Of members without one of their own; its rate is that of the union."""
+        """Return the objective of members that have none. Its rate is the rate of the union."""
 
     def _ridge(self, policies: list[Policy], schedule: Schedule, sets: bool) -> float | None:
-        """Of the control variate; None: there is none."""
+        """Return the ridge of the control variate; None: no control variate."""
         return None
 
     def _schedule(self, n_actions: int | None) -> Schedule:
@@ -71,10 +71,10 @@ class DiscreteEstimator(Explained, BanditEstimator):
         return as_exploration(self.exploration)
 
     def _change(self) -> Change | None:
-        """What notices changes; None: nothing."""
+        """Return the change detector; None: no change detection."""
         return None
 
-    # -- among items, or among some of the actions
+    # -- decisions among items, or among some of the actions
 
     def _act_among(self, context: Any, items: Any, ids: Any, exclude: Any, slots: int | None) -> Decision:
         if items is None and not self._offers(context):
@@ -83,7 +83,7 @@ class DiscreteEstimator(Explained, BanditEstimator):
         if slots is not None:
             slots = check_count("slots", slots)
             if slots > len(offer):
-                raise InvalidInput(f"slots: found {slots}, expected at most {len(offer)}, the items that may be played")
+                raise InvalidInput(f"slots: found {slots}, expected at most {len(offer)}, the number of allowed items")
         engine = self._engine or self._begin(offer)
         return decide_offer(engine.decide, engine.reader, offer, slots)
 
@@ -105,12 +105,12 @@ class DiscreteEstimator(Explained, BanditEstimator):
         return made
 
     def _offers(self, context: Any) -> bool:
-        """Whether a context holds the actions to choose from."""
+        """Return whether a context contains the actions to choose from."""
         begun = self._engine is not None or self.policy not in _BY_CONTEXTS
         return kind_of_context(context) != "row" or (begun and self._action_sets)
 
     def _act_without(self, context: Any, ids: Any, exclude: Any, slots: int | None) -> Decision:
-        """Of a fixed number of actions, without some of them."""
+        """Decide among a fixed number of actions, with some of them excluded."""
         if ids is not None or slots is not None:
             raise InvalidInput("act: found `ids` or `slots` without items, expected act(user, items, slots=3)")
         engine = self._engine or self._begin(context)
@@ -120,11 +120,11 @@ class DiscreteEstimator(Explained, BanditEstimator):
     # -- the acting policy
 
     def predict_proba(self, contexts: Any) -> Floats:
-        """The acting policy, [n, K]; for action sets one probability per (context, action), set after set."""
+        """Return the acting policy's probabilities, [n, K]; for action sets, flat, one per (context, action)."""
         return self._begun().decider.probabilities(self._reader.rows(contexts))
 
     def predict(self, contexts: Any) -> Array:
-        """The likeliest action of each context, by its name (the item's id) where actions have names. [n]"""
+        """Return the most likely action of each context, [n]: its name or item id if actions have names."""
         rows = self._reader.rows(contexts)
         probabilities = self._begun().decider.probabilities(rows)
         if isinstance(rows, ActionSets):
@@ -135,19 +135,19 @@ class DiscreteEstimator(Explained, BanditEstimator):
 
     @property
     def actions_(self) -> Names:
-        """The names of the actions, as given or as the log had them, in the order of `predict_proba`; or none."""
+        """The names of the actions, in the order of `predict_proba`; empty if they have none."""
         return self._begun().log.action_names
 
-    # -- how an engine is put together
+    # -- building the engine
 
     def _notice(self, contexts: Any) -> None:
-        """What contexts are, from the first ones: the default policy is chosen by it."""
+        """Determine the kind of the first contexts; it sets the default policy."""
         kind = kind_of_contexts(contexts)
         fixed = self.n_actions is not None or self.actions is not None
         if kind == "matrix" and fixed and isinstance(self.policy, str) and self.policy in _BY_CONTEXTS:
-            kind = "row"  # many rows, where one was expected: it will be refused as that
+            kind = "row"  # several rows instead of one: rejected later with a clear message
         if kind == "matrix" and any(isinstance(member.features, UserItems) for member in self._given_members()):
-            kind = "offer"  # to nobody in particular
+            kind = "offer"  # without a user
         self._noticed = kind, None
 
     def _see(self, rows: Any) -> None:
@@ -156,16 +156,16 @@ class DiscreteEstimator(Explained, BanditEstimator):
 
     @property
     def _kind(self) -> str:
-        """Of the contexts, as `kind_of_contexts` has it."""
+        """Return the kind of the contexts, as in `kind_of_contexts`."""
         return self._noticed[0]
 
     @property
     def _shared(self) -> int | None:
-        """Of a user and items that are numbers: how many are the user's."""
+        """Return the number of user features, for numeric users and items; else None."""
         return self._noticed[1]
 
     def _members(self) -> tuple[Member, ...]:
-        """The members that `policy` names or is, for contexts of the kind that was noticed."""
+        """Return the members given by `policy` for this kind of contexts."""
         members = self._given_members()
         if self._kind != "offer":
             return members
@@ -191,7 +191,7 @@ class DiscreteEstimator(Explained, BanditEstimator):
 
     @property
     def _action_sets(self) -> bool:
-        """Whether contexts are action sets; refuses members that disagree."""
+        """Return whether contexts are action sets. Members that disagree are an error."""
         sets = {m.policy is not None and getattr(innermost(m.policy), "sets", False) for m in self._members()}
         if len(sets) > 1:
             raise InvalidInput("policy: found members with and without action sets, expected one kind of context")
@@ -204,16 +204,16 @@ class DiscreteEstimator(Explained, BanditEstimator):
 
     @property
     def _hashed(self) -> Hashed | None:
-        """The features, where contexts are dictionaries; refuses members that disagree."""
+        """Return the `Hashed` features if contexts are dictionaries. Members that disagree are an error."""
         features = [member.features for member in self._members()]
         hashed = [each for each in features if isinstance(each, Hashed)]
         if hashed and (len(hashed) < len(features) or any(each != hashed[0] for each in hashed)):
-            raise InvalidInput("policy: found Hashed features among others, expected the same for all members")
+            raise InvalidInput("policy: found Hashed and other features, expected the same for all members")
         return hashed[0] if hashed else None
 
     @property
     def _numbered(self) -> int | None:
-        """Contexts that the tables of finite classes know; None where no table is looked up by the context itself."""
+        """Return the number of contexts in the tables of finite classes; None if no table is indexed by context."""
         raw = [innermost(member.policy) for member in self._members() if member.features == Chain(())]
         return min((policy.table.shape[1] for policy in raw if isinstance(policy, FiniteClass)), default=None)
 
@@ -239,7 +239,7 @@ class DiscreteEstimator(Explained, BanditEstimator):
             if names and len(names) != n_actions:
                 raise InvalidInput(
                     f"actions: found {len(names)} names ({', '.join(names[:8])}) for {n_actions} actions,"
-                    " expected one for each: actions=[...] with all of them"
+                    " expected one per action: actions=[...] with all names"
                 )
         else:
             n_actions, names = None, self._given_names()
@@ -261,22 +261,23 @@ class DiscreteEstimator(Explained, BanditEstimator):
         return Engine(parts, self._new_reader(width), log, UniformStream(self.random_state))
 
     def _checked_device(self, members: Sequence[Member], policies: Sequence[Policy], sets: bool, sparse: bool) -> str:
-        """Where objectives are evaluated; refuses a card that none of the members has a use for."""
+        """Return the device of the objectives. A GPU that no member can use is an error."""
         device = check_device(self.device)
         if device == "cpu":
             return device
-        find_device(device)  # says what is missing
+        find_device(device)  # raises if something is missing
         kind = ("sparse sets" if sets else "sparse") if sparse else "sets" if sets else "dense"
         of = [type(member.objective or self._objective()) for member in members]
         if not any(has_card(type(policy), own, kind) for policy, own in zip(policies, of, strict=True)):
             names = ", ".join(sorted({type(policy).__name__ for policy in policies}))
             raise InvalidInput(
-                f"device: found {device!r} with {names} on {kind} contexts, which have nothing to gain there; expected"
-                " 'cpu', or linear, quadratic or neural policies on rows of numbers"
+                f"device: found {device!r} with {names} on {kind} contexts, which cannot use it; expected 'cpu', or"
+                " linear,"
+                " quadratic or neural policies on numeric rows"
             )
         return device
 
-    # -- what comes in
+    # -- input
 
     def _check_actions(self, rows: Any, actions: Any) -> Array:
         if len(np.atleast_1d(actions)) != len(rows):
@@ -295,7 +296,7 @@ class DiscreteEstimator(Explained, BanditEstimator):
         return check_count("n_actions", self.n_actions)
 
     def _given_names(self) -> Names:
-        """Of the constructor."""
+        """Return the action names from the constructor."""
         if self.actions is None:
             return ()
         if self._action_sets:
@@ -307,22 +308,22 @@ class DiscreteEstimator(Explained, BanditEstimator):
         words = are_words(actions)
         if self._action_sets or not (own or names or words):
             return actions, ()
-        if not own and self._engine is None:  # the first batch says the names
+        if not own and self._engine is None:  # the first batch sets the names
             own = names or names_in(actions)
             if n_actions is not None and len(own) < n_actions:
                 raise InvalidInput(f"log: found names for {len(own)} of {n_actions} actions, expected all or none")
         if not own:
             first = (names or names_in(actions))[0]
             raise InvalidInput(
-                f"actions: found names, such as {first!r}, expected integers from 0 to {self.n_actions_ - 1}, with"
-                f" which this learner began; to use names: {type(self).__name__}(actions=[...])"
+                f"actions: found names, such as {first!r}, expected integers from 0 to {self.n_actions_ - 1}, as in the"
+                f" learner's first data; to use names: {type(self).__name__}(actions=[...])"
             )
         if not (names or words):
-            numbers_of(actions, own)  # says what is wrong
+            numbers_of(actions, own)  # raises an error that names the row
         return numbers_of(actions, own) if words else renumbered(actions, names, own), own
 
     def _action_bounds(self) -> tuple[float, float]:
-        return 0, math.inf if self._action_sets else self.n_actions_  # sets differ: the engine looks
+        return 0, math.inf if self._action_sets else self.n_actions_  # sizes of sets vary: the engine checks
 
     def _rewards(self, rounds: int, rewards: Any) -> tuple[Rewards, int | None]:
         if callable(rewards):
@@ -341,8 +342,8 @@ class DiscreteEstimator(Explained, BanditEstimator):
         return Rewards(lambda rows, actions: table[rows, actions], table), table.shape[1]
 
 
-_BY_CONTEXTS = ("union", "neural")  # names that stand for one class or another
-# The classes that policies stand for, by the kind of contexts.
+_BY_CONTEXTS = ("union", "neural")  # policy names whose class depends on the contexts
+# The classes of these policies, by the kind of contexts.
 _OF_KINDS = {
     ("union", "matrix"): "actionwise",
     ("union", "offer"): "items",
@@ -355,7 +356,7 @@ _OF_KINDS = {
 
 
 def _for_offers(member: Member, shared: int) -> Member:
-    """With the features of a user and items, of which so many numbers are the user's; networks make their own."""
+    """Return the member with features of users and items; shared: number of user features. Networks make their own."""
     if isinstance(member.policy, NeuralSets) and isinstance(member.features, Standardise):
         return replace(member, policy=replace(member.policy, shared=shared)) if member.policy.towers else member
     if is_network(member.policy):
@@ -367,7 +368,7 @@ def _for_offers(member: Member, shared: int) -> Member:
 
 
 def as_exploration(given: Any, instead: str = "") -> Exploration:
-    """ε of the uniform policy, or a rule as it is; `instead`: what else would do."""
+    """Return an exploration rule: a number ε becomes uniform exploration. instead: alternatives, for the message."""
     if hasattr(given, "at"):
         rule: Exploration = given
         return rule
@@ -377,14 +378,14 @@ def as_exploration(given: Any, instead: str = "") -> Exploration:
 
 
 def _policy_of(member: Member, n_actions: int | None) -> Policy:
-    """The member's own, or a linear softmax."""
+    """Return the member's policy, or a linear softmax."""
     if member.policy is not None:
         return with_actions(member.policy, n_actions)  # type: ignore[no-any-return]  # a policy as it was
     return (SparseSoftmax if isinstance(member.features, Hashed) else Softmax)(n_actions or 0)
 
 
 def _check_policy(member: Member) -> None:
-    """Refuses one that is not for discrete actions, or cannot read the features."""
+    """Reject a policy that is not for discrete actions, or cannot use the features."""
     if member.policy is None:
         return
     if member.policy.continuous:
@@ -396,14 +397,14 @@ def _check_policy(member: Member) -> None:
 
 
 def _features_for(policy: Any) -> FeatureMap:
-    """A constant says nothing where weights are shared by all actions; finite classes read contexts as given."""
+    """Return default features. Shared weights need no intercept; finite classes use contexts unchanged."""
     if isinstance(innermost(policy), FinitePolicies):
         return Chain(())
     return Standardise() if isinstance(innermost(policy), ActionWise) or is_network(policy) else LINEAR
 
 
 def _agreed(of_policy: int | None, given: int | None, seen: int | None) -> int:
-    """The number of actions: what the policy brings, what the constructor was told, what the data showed."""
+    """Return the number of actions from the policy, the constructor or the data. A contradiction is an error."""
     known = of_policy if of_policy is not None else given
     if known is None:
         known = seen

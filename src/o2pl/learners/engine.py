@@ -1,8 +1,8 @@
 """The engine: members on one log, re-learned at checkpoints, acting as one mixture in between.
 
 Everything that differs between learners is a part (`protocols.py`). Between two checkpoints nothing that decisions
-depend on changes, so a stretch of rounds can be decided as one batch with exactly the decisions of one call per round.
-Appending and learning are serialised; deciding reads the current `Decider`, which is replaced as a whole.
+depend on changes, so rounds between them can be decided as one batch, with exactly the decisions of one call per round.
+Appending and learning hold a lock; deciding reads the current `Decider`, which is replaced atomically.
 """
 
 from __future__ import annotations
@@ -45,38 +45,38 @@ from o2pl.protocols import Array, Exploration, FeatureMap, Floats, Ints, Oracle,
 from o2pl.rows import ActionSets
 from o2pl.validation import check_actions
 
-_FAINT = 1e-4  # the weight of a member that hardly acts
-_CALIBRATION_ROWS = 2000  # that say how a member without an outcome model is heard
+_FAINT = 1e-4  # members with a smaller weight hardly act
+_CALIBRATION_ROWS = 2000  # rows for calibrating a member without an outcome model
 OFFLINE = LBFGS(iterations=500, tolerance=1e-6)
 
 
 class Rewards(NamedTuple):
-    """What actions bring in the rounds of a simulation."""
+    """The rewards of actions in the rounds of a simulation."""
 
-    of: Callable[[Ints, Array], Floats]  # `actions` in rounds `rows`
+    of: Callable[[Ints, Array], Floats]  # rewards of `actions` in rounds `rows`
     table: Floats | None = None  # of all actions, [T, K]
 
 
 class Parts(NamedTuple):
-    """What an engine is put together from."""
+    """The parts of an engine."""
 
     members: Sequence[Member]
     policies: Sequence[Policy]  # of the members
     objective: Any  # an Objective
-    schedule: Schedule  # of members without one of their own
-    control: float | None  # the ridge of the control variate
+    schedule: Schedule  # of members that have none
+    control: float | None  # ridge of the control variate
     sharpness: float
     exploration: Exploration
-    watch: tuple[Change, int] | None = None  # what is a change, and the place of the member that notices it
+    watch: tuple[Change, int] | None = None  # change detection, and the index of the monitor
     device: str = "cpu"  # where objectives are evaluated
 
 
 class Engine:
-    """What is inside `O2PL`, `Bandit` and `GaussianO2PL`."""
+    """The engine of `O2PL`, `Bandit` and `GaussianO2PL`."""
 
     def __init__(self, parts: Parts, reader: ContextReader, log: Log, stream: UniformStream) -> None:
         self.parts, self.reader, self.log, self.stream = parts, reader, log, stream
-        self.passes: Passes | None = None  # None: a log is learned from all at once, in this process
+        self.passes: Passes | None = None  # None: learn from the log in memory, in this process
         self.lock = threading.RLock()
         self.pending = Pending()
         joins = [member.joins for member in parts.members]
@@ -90,25 +90,29 @@ class Engine:
             self.members.append(MemberState.start(member, policy, parts.objective, seen, schedule, log.width))
             self.members[-1].device = parts.device
         self.columns = SharedColumns() if log.action_sets and not log.sparse and log.shared is None else None
-        self.running: State | None = None  # of the control variate of sparse rows
+        self.running: State | None = None  # state of the control variate of sparse rows
         if parts.control is not None and log.sparse:
             self.running = RunningControl(parts.control, log.n_actions or 0).init()
         self.watch = None
         if parts.watch is not None:
             self.watch = Watch(*parts.watch)
             self.members[self.watch.place].watches = True
-        self.gains = np.array([member.prior for member in parts.members if not member.joins])  # of those that joined
-        self.learned = 0  # rows that the members' gains know of
-        self._forgotten: Any = 0  # plays of the actions before the base
-        self._mean_reward = MeanReward()  # since the base, as far as learned
+        self.gains = np.array([member.prior for member in parts.members if not member.joins])  # of the joined members
+        self.learned = 0  # rows included in the members' gains
+        self._forgotten: Any = 0  # plays of each action before the base
+        self._mean_reward = MeanReward()  # of the rows since the base that were learned from
         self.checkpoint = min(member.checkpoint for member in self.present)
-        self._acting: tuple[Any, Any, Floats] = (None, None, np.empty(0))  # shares, exploration, both as numbers
+        self._acting: tuple[Any, Any, Floats] = (
+            None,
+            None,
+            np.empty(0),
+        )  # shares, exploration, and both as `acting_numbers`
         self.decider = self._decider()
 
     def _seen(self, features: FeatureMap, schedule: Schedule) -> Seen:
-        """What these features have seen; one for all members that see the same rows through them.
+        """Return the state of these features, shared by all members with the same rows and features.
 
-        Hashed features are numbered as they come, whoever learns from them: one for all schedules.
+        Hashed features are numbered in order of appearance for all members: all schedules share one state.
         """
         for seen in self.seen:
             if seen.features == features and (seen.schedule == schedule or isinstance(features, Hashed)):
@@ -118,36 +122,36 @@ class Engine:
 
     @property
     def present(self) -> list[MemberState]:
-        """The members that have joined, as of the last time they learned; at least one."""
+        """Return the members that had joined when they last learned; at least one."""
         return self.members[: len(self.gains)]
 
     @property
     def weights(self) -> Floats:
-        """Of the members that have joined, among each other."""
+        """The weights of the joined members."""
         return shares(self.gains, self.parts.objective.rate(self.learned - self.base))
 
     @property
     def base(self) -> int:
-        """The row of the log that the members' history begins at; a change moves it."""
+        """The row at which the members' history starts. A detected change moves it."""
         return 0 if self.watch is None else self.watch.base
 
     @property
     def changes(self) -> list[Changed]:
-        """That were noticed."""
+        """The detected changes."""
         return [] if self.watch is None else list(self.watch.found)
 
     @property
     def effort(self) -> tuple[int, int]:
-        """Solves so far, of all members, and evaluations of the objective in them."""
+        """The number of solves of all members so far, and of their evaluations of the objective."""
         solves, evaluations = np.sum([member.effort for member in self.members], axis=0)
         return int(solves), int(evaluations)
 
     # -- acting
 
     def decide(self, context: Any, allowed: Ints | None = None) -> Decision:
-        """A decision that can be told its reward by its id: it is kept, with its context, until then.
+        """Decide, and keep the decision with its context until its reward arrives by id.
 
-        allowed: which of a fixed number of actions may be played; None: all.
+        allowed: indices of the allowed actions, for a fixed number of actions; None: all.
         """
         uniform = self.stream.next()
         try:
@@ -160,11 +164,11 @@ class Engine:
 
     @property
     def acting(self) -> Floats:
-        """How scores become the acting policy: `acting_numbers`."""
+        """Return how scores become the acting policy: see `acting_numbers`."""
         return self._acting[2]
 
     def snapshot(self) -> Decider:
-        """The acting policy of this moment, without the log; it does not change when the engine learns on."""
+        """Return the current acting policy without the log. It does not change when the engine learns."""
         return self.decider
 
     def _decider(self, before: Decider | None = None) -> Decider:
@@ -187,7 +191,7 @@ class Engine:
         return Decider(acting, self._acting[2], parts.sharpness, self.reader, before, names, items, rule)
 
     def _remembered(self) -> ItemMemory:
-        """Of items by id, from the rows since the base that have been learned from."""
+        """Return the item memory from the rows since the base that were learned from."""
         sets = self.log.contexts if self.log.action_sets else None
         if sets is None or sets.item_ids is None or self.learned <= self.base:
             return NOTHING
@@ -195,7 +199,7 @@ class Engine:
         return remembered(self.log[self.base : self.learned], best, self._mean_reward.value)
 
     def run(self, contexts: Any, rewards: Rewards) -> Interactions:
-        """Rounds on given contexts, decided in stretches between checkpoints."""
+        """Simulate rounds on given contexts, in blocks between checkpoints."""
         with self.lock, one_blas_thread(math.inf):
             start, done = len(self.log), 0
             self.log.reserve(len(contexts))
@@ -215,10 +219,10 @@ class Engine:
     # -- learning
 
     def append(self, context: Any, action: Any, reward: float, propensity: float, number: int | None = None) -> None:
-        """One interaction; all but the context has been checked. number: of the decision, which is told once."""
+        """Append one interaction; everything but the context is checked. number: of the decision, for duplicates."""
         entry = context if is_read(context) else self.reader.entry(context)
         if self.log.action_sets and action >= entry.offsets[1]:
-            check_actions([action], entry.sizes)  # says what is wrong
+            check_actions([action], entry.sizes)  # raises with the reason
         if number is None:
             decision = self.pending.told(propensity)
             if decision is not None:
@@ -233,33 +237,33 @@ class Engine:
                 self.learn_if_due()
 
     def wait_for(self, others: Pending) -> None:
-        """Decisions of another learner whose rewards may be told here."""
+        """Accept rewards for decisions of another learner."""
         with self.lock:
             known = set(self.log.columns.ids.tolist()) if len(others) else set()
             self.pending.newest.extend(one for one in others if one.number not in known)
 
     def check_new(self, number: int, where: str = "update", instead: str = "") -> None:
-        """Refuses a decision that had its reward."""
+        """Reject a decision that already has its reward."""
         rows = np.flatnonzero(self.log.columns.ids == number)
         if len(rows):
             raise InvalidInput(
-                f"{where}: found decision {id_of(number)!r} again; it had its reward in row {rows[0]} of the log,"
+                f"{where}: found decision {id_of(number)!r} again; its reward is in row {rows[0]} of the log,"
                 f" expected each decision once{instead}"
             )
 
     def extend(self, rows: Interactions) -> None:
-        """Many interactions, checked; they are learned from when `learn` is called."""
+        """Append checked interactions. They are learned from when `learn` is called."""
         with self.lock:
             if rows.ids is not None:
                 known = self.log.columns.ids[np.isin(self.log.columns.ids, rows.ids)]
                 if len(known):
-                    self.check_new(int(known[0]), "partial_fit", "; merge(log) takes what is new")
+                    self.check_new(int(known[0]), "partial_fit", "; merge(log) adds only new rows")
                 for number in rows.ids.tolist() if len(self.pending) else ():
                     self.pending.drop(number)
             self.log.extend(rows)
 
     def begin_at(self, rows: Interactions, params: Floats) -> None:
-        """Take over a log that has been learned from elsewhere, with what the only member learned from it."""
+        """Start from a log that was learned from elsewhere, with the parameters of the only member."""
         (member,) = self.members
         self.log.extend(rows)
         member.seen.observe(self.log.columns)
@@ -267,7 +271,7 @@ class Engine:
         self.settle(len(rows), self.members)
 
     def imitate(self) -> None:
-        """Start from the logger where a policy can: far from it all weights are 0, and so is the gradient."""
+        """Start at the logging policy if possible: far from it, all weights and the gradient are 0."""
         rows = self.log.columns
         for member in self.members:
             if hasattr(member.policy, "imitate"):
@@ -281,15 +285,15 @@ class Engine:
             self.learn(self.due(n))
 
     def due(self, n: int) -> list[MemberState]:
-        """The members whose schedule says to learn at n rows."""
+        """Return the members whose schedule is due at n rows."""
         return [m for m in self.members if m.joins <= n - self.base and m.checkpoint <= n]
 
     def learn(
         self, due: Sequence[MemberState] | None = None, oracle: Oracle | None = None, upto: int | None = None
     ) -> None:
-        """Learn now: the members that are due, or all; with `oracle`, solve with it on the whole log.
+        """Learn now: the given members, or all that are due. With `oracle`, solve with it on the whole log.
 
-        upto: so many rows of the log; None: all.
+        upto: number of rows of the log; None: all.
         """
         with self.lock:
             rows = self.log[: len(self.log) if upto is None else upto]
@@ -298,7 +302,7 @@ class Engine:
             if self._weigh(rows, oracle is None):
                 due = self._restart(len(rows))
             joined = [member for member in self.members if member.joins <= len(rows) - self.base]
-            # A newcomer has the whole log to learn from: it starts with the gains of the best.
+            # A new member learns from the whole log: it starts with the gains of the best member.
             priors = [member.prior for member in self.parts.members[len(self.gains) : len(joined)]]
             self.gains = np.concatenate([self.gains, self.gains.max() + np.array(priors)])
             due = joined if due is None else due
@@ -333,7 +337,7 @@ class Engine:
             self._calibrate([member for member in due if not member.objective.extra])
 
     def _calibrate(self, members: Sequence[MemberState]) -> None:
-        """Those without an outcome model, which have just learned: what their scores say of the last rewards."""
+        """Calibrate members without an outcome model, after learning: relate their scores to the last rewards."""
         for member in members:
             member.heard = (0.0, 1.0)
         if not members:
@@ -344,7 +348,7 @@ class Engine:
                 member.heard = calibrated(z, -rows.losses)
 
     def _weigh(self, rows: Interactions, watching: bool) -> bool:
-        """How well each member, as it stood, foretold rows it has not learned from; whether they tell of a change."""
+        """Add how well each member predicted new rows before learning from them. Returns whether they show a change."""
         if len(self.gains) == 1 or self.learned == len(rows):
             return False
         objective = self.parts.objective
@@ -370,7 +374,7 @@ class Engine:
         return False
 
     def _restart(self, n: int) -> list[MemberState]:
-        """All but the monitor begin anew at the base; those that have joined are due."""
+        """Restart all members but the monitor at the base. Returns the joined ones, which are due."""
         self._count_forgotten()
         for member in self.members:
             if not member.watches:
@@ -382,7 +386,7 @@ class Engine:
         if self.base and self.log.n_actions is not None:
             self._forgotten = np.bincount(self.log[: self.base].actions, minlength=self.log.n_actions)
 
-    # -- the control variate, one for all members that learn from the same rows
+    # -- the control variate, shared by members that learn from the same rows
 
     def _observe_control(self, rows: Interactions) -> None:
         if self.running is None or self.parts.control is None:
@@ -451,12 +455,12 @@ class Engine:
         self.stream = UniformStream.restore(header["stream"])
         self.gains, self.learned = arrays["gains"], header["learned"]
         self.log.restore(arrays)
-        self._mean_reward = MeanReward(*header.get("mean_reward", ()))  # older files: from the rows
+        self._mean_reward = MeanReward(*header.get("mean_reward", ()))  # older files: computed from the rows
         if waiting := _named(arrays, "pending."):
             log = self.log.empty()
             log.restore(waiting)
             self.pending.restore(log.columns)
-        if len(header["seen"]) > len(self.seen):  # the control variate's features, where no member has the same
+        if len(header["seen"]) > len(self.seen):  # features of the control variate, if no member has the same
             self._seen(LINEAR, self.members[0].schedule)
         for k, (seen, rows) in enumerate(zip(self.seen, header["seen"], strict=True)):
             seen.state, seen.rows = restored(seen.features, _named(arrays, f"seen{k}.")), rows
@@ -476,11 +480,12 @@ class Engine:
         self.decider = self._decider()
 
     def __getstate__(self) -> dict[str, Any]:
-        """A pickle or a copy is what a file would be; its log is in memory and its lock its own."""
+        """Pickle and copy like a file: the log is in memory, the lock is new."""
         return {"parts": self.parts, "reader": self.reader, "log": self.log.empty(), "saved": self.state()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["parts"], state["reader"], state["log"], UniformStream(None))  # type: ignore[misc]  # made anew
+        # type: ignore[misc]  # made anew
+        self.__init__(state["parts"], state["reader"], state["log"], UniformStream(None))
         self.restore(*state["saved"])
 
 

@@ -1,4 +1,4 @@
-"""`O2PL`, the object users hold for discrete actions."""
+"""`O2PL`: the paper's learner for discrete actions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from o2pl.policies.finite import FinitePolicies
 from o2pl.protocols import Exploration, Policy
 from o2pl.validation import check_number, to_loss
 
-CONTROL = 5.0  # the ridge of the control variate where there is one
+CONTROL = 5.0  # default ridge of the control variate
 
 _CLASSES: dict[str, tuple[Member, ...]] = {
     "union": (Member(LINEAR), Member(QUADRATIC, joins=100)),
@@ -47,59 +47,61 @@ _CLASSES: dict[str, tuple[Member, ...]] = {
 class O2PL(DiscreteEstimator):
     """Online pessimistic policy learning for discrete actions.
 
-    Hand it raw contexts and rewards; standardisation, the intercept and the policy classes are its own business.
+    Pass raw contexts and rewards: the learner adds standardisation, the intercept and the policy classes.
 
     Parameters
     ----------
     n_actions
-        K. None: as many as the first batch of data shows; not used by policies that bring their own actions.
+        Number of actions K. None: taken from the first batch. Not used if contexts contain their actions.
     actions
-        The names of the actions, in the order of `predict_proba`: they come out of `act` and `predict`, and go into
-        `update` and `fit`. None: those of the first batch (words, in alphabetical order), or numbers from 0.
+        Names of the actions, in the order of `predict_proba`. `act` and `predict` return them; `update` and `fit`
+        accept them. None: taken from the first batch (strings in alphabetical order), or integers from 0.
     policy
-        "union" (linear and quadratic softmax on one log), "linear", "quadratic", "fourier", "actionwise" (action sets
-        that vary: a context is a matrix of one feature row per action), "items" (a user and such a matrix, with their
-        products; "union" takes it, or another for sets, where contexts are of that kind), "neural" (a network beside a
-        linear policy, extra `jax`; `Neural(hidden=(128, 128))` for a network alone), "hashed" (a context is a
-        dictionary of words and numbers; `Hashed(...)` for its settings), "hashed actionwise" (a context is a list of
-        dictionaries, one per action), a policy such as `ThresholdClass(...)`, a `Member`, or a sequence of members.
+        The policy class: "union" (linear and quadratic softmax on one log), "linear", "quadratic", "fourier",
+        "actionwise" (varying action sets: a context is a matrix with one feature row per action), "items" (a user and
+        such a matrix, with their products), "neural" (a network and a linear policy, extra `jax`; `Neural(hidden=(128,
+        128))` for a network only), "hashed" (a context is a dictionary of strings and numbers; `Hashed(...)` for its
+        settings), "hashed actionwise" (a context is a list of dictionaries, one per action), a policy such as
+        `ThresholdClass(...)`, a `Member`, or a sequence of members. "union" becomes "items" or another class for action
+        sets if the contexts are of that kind.
     schedule
-        When to re-learn: "geometric", "near-exact" (more often, to the minimum), "exact" (every round), "replay", or
-        one of these with its own settings, such as `Geometric(growth=1.1)`.
+        When to re-learn: "geometric", "near-exact" (more often, to the minimum), "exact" (every round), "replay", or a
+        schedule with its own settings, such as `Geometric(growth=1.1)`.
     reward_range
-        The lowest and the highest reward there can be.
+        Lowest and highest possible reward.
     penalty
-        λ, the weight of pessimism: 1 in the paper, 0 for none.
+        λ, the weight of the pessimistic penalty: 1 in the paper, 0 for none.
     clip
-        The level α at which importance weights are cut: "theory" (α_t of Theorem 1), a number ≥ 1, or None.
+        The level α at which importance weights are clipped: "theory" (α_t of Theorem 1), a number ≥ 1, or None.
     baseline
-        b in (min(w, α) - 1)(y - b): "mean" of the losses so far, a loss in [-1, 0], or None (0, as in the paper).
+        b in (min(w, α) - 1)(y - b): "mean" (of the losses so far), a loss in [-1, 0], or None (0, as in the paper).
     control
-        The ridge of a control variate (one linear model per action that takes out variance and never acts), or None.
-        "auto": 5 where actions are fixed and the schedule solves, None for action sets, finite classes and replay.
+        The ridge of a control variate (one linear model per action; it reduces variance and never acts), or None.
+        "auto": 5 for a fixed set of actions and a schedule that solves; None for action sets, finite classes and
+        replay.
     l2
         Weight decay: l2 |W|² / (2n) is added to the objective; finite classes have no weights.
     sharpness
-        Decisions are drawn from π^sharpness, normalised: logits times this. The propensities are the sharpened ones.
+        Decisions are drawn from π^sharpness, normalised: logits times sharpness. Propensities include it.
     exploration
-        ε: decisions are mixed with the uniform policy; every action keeps at least ε/K. Or a rule with a method `at`,
-        such as `UniformExploration(0.05)`.
+        A number ε: the uniform policy is mixed in, so that every action has probability at least ε/K. Or a rule with a
+        method `at`, such as `UniformExploration(0.05)`.
     p, beta, delta
-        The theory's entropy exponent, error-bound exponent and confidence; they enter the clip and the penalty.
+        Entropy exponent, error-bound exponent and confidence of the theory. They set the clip and the penalty.
     device
-        Where objectives are evaluated: "cpu", "gpu" (the log is copied to the card; extra `jax`), or "xla" (JAX's own
-        device). For long logs.
+        Where objectives are evaluated: "cpu", "gpu" (the log is copied to the GPU; extra `jax`), or "xla" (JAX's
+        default device). Useful for long logs.
     random_state
         Seed, numpy Generator or None.
 
     Attributes
     ----------
     log_
-        The interactions so far.
+        The log of interactions so far.
     effort_
-        Solves so far, and evaluations of the objective in them.
+        Number of solves so far, and of their evaluations of the objective.
     n_actions_, n_features_in_
-        Seen at the first use.
+        Number of actions and of context features, set at the first use.
     """
 
     n_actions: int | None = None
@@ -120,24 +122,24 @@ class O2PL(DiscreteEstimator):
     delta: float = 0.05
     device: str = "cpu"
     random_state: Any = None
-    improvement_: Verdict = field(init=False)  # of `from_incumbent`
-    improvements_: tuple[Verdict, ...] = field(init=False)  # those of all candidates
+    improvement_: Verdict = field(init=False)  # set by `from_incumbent`
+    improvements_: tuple[Verdict, ...] = field(init=False)  # of all candidates
     _classes_of_policies = _CLASSES
 
     @classmethod
     def paper(
         cls, n_actions: int | None = None, *, policy: Any = "linear", schedule: Any = "exact", **settings: Any
     ) -> Self:
-        """Algorithm 1 to the letter: solve every round, λ = 1, b = 0, the theory's schedules, no control variate."""
+        """Return the paper's Algorithm 1: solve every round, λ = 1, b = 0, theoretical α and δ, no control variate."""
         literal: dict[str, Any] = {"penalty": 1.0, "baseline": None, "control": None, "l2": 0.0, "sharpness": 1.0}
         return cls(n_actions, policy=policy, schedule=schedule, **(literal | settings))
 
     @classmethod
     def paper_replay(cls, n_actions: int | None = None, **settings: Any) -> Self:
-        """The flat replay-Adam of the paper's benchmark: the last 200 rows, 5 steps every 5 rounds, after 50 rounds.
+        """Return the paper's replay-Adam benchmark variant: last 200 rows, 5 steps every 5 rounds, after 50 rounds.
 
-        The paper does not say how its penalty was weighed there. At λ = 1 the terms in log(1/δ) outweigh what 200 rows
-        can show and nothing is learned; λ = 0.1 is ours.
+        The paper does not state its penalty weight there. At λ = 1 the terms in log(1/δ) dominate what 200 rows can
+        show, and nothing is learned; λ = 0.1 is our choice.
         """
         return cls.paper(n_actions, **({"schedule": "replay", "penalty": 0.1} | settings))
 
@@ -159,12 +161,12 @@ class O2PL(DiscreteEstimator):
         random_state: Any = None,
         kept: Any = None,
     ) -> Self:
-        """From the log of a policy in production (and, if known, its probabilities of all actions, [n, K]).
+        """Learn a safe improvement on the incumbent policy from its log.
 
-        The log is four columns, or one object: `Interactions` or a `Log`. `policy`, `kept`: see `SafeImprovement`.
-        Where the log supports an improvement with this confidence, the learner acts by the improved policy; where it
-        does not, by a clone of the incumbent. `improvement_` says which (`deploy`) and why; see `SafeImprovement`.
-        From there it goes on learning like any other.
+        The log is four columns, or one object: `Interactions` or a `Log`. Pass the incumbent's probabilities of all
+        actions, [n, K], if you know them. `policy`, `kept`: see `SafeImprovement`. If the log supports an improvement
+        with this confidence, the learner acts by the improved policy; otherwise by a clone of the incumbent.
+        `improvement_` says which (`deploy`) and why. The learner then continues to learn as usual.
         """
         found = SafeImprovement(
             n_actions, policy=policy, confidence=confidence, reward_range=reward_range, random_state=random_state
@@ -177,7 +179,7 @@ class O2PL(DiscreteEstimator):
             schedule=schedule,
             reward_range=reward_range,
             penalty=found.verdict_.penalty if found.deploy_ else max(found.penalties),
-            baseline=float(np.clip(to_loss(found.baseline_, reward_range), -1, 0)),  # rounding
+            baseline=float(np.clip(to_loss(found.baseline_, reward_range), -1, 0)),  # rounding errors
             control=None,
             l2=found.l2,
             sharpness=found.sharpness_,
@@ -192,7 +194,7 @@ class O2PL(DiscreteEstimator):
         learner.improvement_, learner.improvements_ = found.verdict_, found.verdicts_
         return learner
 
-    # -- how an engine is put together
+    # -- building the engine
 
     def _objective(self) -> Pessimistic:
         return Pessimistic(self.penalty, self.clip, self.baseline, self.l2, p=self.p, beta=self.beta, delta=self.delta)
@@ -206,6 +208,6 @@ class O2PL(DiscreteEstimator):
         ridge = check_number("control", self.control, 0, open_low=True, instead="'auto', None or ")
         if sets:
             raise InvalidInput(
-                f"control: found {ridge:g} with action sets, which have no control variate; expected None or 'auto'"
+                f"control: found {ridge:g} with action sets, which have no control variate, expected None or 'auto'"
             )
         return ridge

@@ -1,4 +1,4 @@
-"""Whole simulations of a finite class that is searched after every round, in one compiled loop."""
+"""Simulations of a finite class that is searched after every round, in one compiled loop."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from o2pl.protocols import Floats
 if TYPE_CHECKING:
     from o2pl.learners.engine import Engine
 
-_CHUNK = 2_000_000  # likelihoods that are held at a time
+_CHUNK = 2_000_000  # likelihoods in memory at a time
 
 
 def run_finite(engine: Engine, contexts: Any, table: Floats | None) -> bool:
-    """The rounds, as `Engine.run` would play them; False, and nothing done, where the parts are not these."""
+    """Simulate the rounds like `Engine.run`. Returns False, and does nothing, if the parts are not supported."""
     member, parts = engine.members[0], engine.parts
     policy = member.policy
     usable = len(engine.members) == 1 and isinstance(policy, FinitePolicies) and type(member.objective) is Pessimistic

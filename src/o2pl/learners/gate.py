@@ -1,4 +1,4 @@
-"""Whether a policy may replace another: a lower bound on what it gains, valid whenever one looks, and the reason."""
+"""Safe deployment: an anytime-valid lower bound on the gain of a policy over a baseline, and the verdict."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from o2pl.protocols import Floats
 from o2pl.theory.betting import betting_lower
 from o2pl.validation import check_number
 
-_SHORT = 0.05  # of the weights' mean below 1, beyond chance: so much of a policy is not in the log
+_SHORT = 0.05  # mean weight this far below 1, beyond chance: the log does not cover the policy
 _FEW = 30  # effective rows
 EXPLORE = (
-    "Let the learner explore, so that its log shows other actions too: exploration=0.05 keeps each at 0.05/K or"
-    " more, for little reward (the guide has the price list)"
+    "Let the learner explore, so that its log contains other actions too: exploration=0.05 keeps each at 0.05/K or"
+    " more, at a small cost in reward (the guide lists it)"
 )
 
 
 @dataclass(frozen=True)
 class DeployVerdict:
-    """Whether a policy may be deployed in a baseline's place: true or false, and why. Printed, it is the reason."""
+    """Whether a policy can replace a baseline: true or false, with the reason. `str` gives the reason."""
 
     safe: bool
-    estimate: float  # of the gain over the baseline, in rewards; nan where the log cannot say
-    bound: float  # the gain is at least this, with the confidence asked for
-    effective: float  # rows of equal weight that the log is worth for the comparison
+    estimate: float  # estimated gain over the baseline, in rewards; nan if the log cannot say
+    bound: float  # lower confidence bound of the gain
+    effective: float  # effective sample size of the comparison
     reason: str
 
     def __bool__(self) -> bool:
@@ -45,16 +45,16 @@ class DeployVerdict:
 def judge(
     policy: Any, rows: Interactions, baseline: Any, delta: float, contexts: Any = None, tolerance: float = 0.0
 ) -> DeployVerdict:
-    """Of rows that the policy has not learned from. contexts: as the baseline reads them, where the rows' are others.
+    """Test a policy on rows it has not learned from. contexts: raw contexts for the baseline, if they differ.
 
-    With probability ≥ 1 - δ, V(policy) - V(baseline) is above the bound. The bound after each row holds for all rows at
-    once; against "logged" it is for the mean of the loggers so far.
+    With probability ≥ 1 - δ, V(policy) - V(baseline) is above the bound. The bounds after each row hold simultaneously.
+    For "logged", the baseline is the mean of the logging policies so far.
     """
     check_number("delta", delta, 0, below=1, open_low=True)
     if not len(rows):
         raise InvalidInput("rows: found none, expected rows that the policy has not learned from")
     if rows.reward_range is None:
-        raise InvalidInput("reward_range: found None, expected the lowest and highest reward there can be")
+        raise InvalidInput("reward_range: found None, expected the lowest and highest possible reward")
     low, high = rows.reward_range
     rows = with_names(rows, policy, baseline)
     target, against = as_target(policy, rows), as_target(baseline, rows, "baseline", contexts)
@@ -70,12 +70,12 @@ def verdict(
     estimate: float, bound: float, own: Floats, other: Floats, baseline: str, delta: float, tolerance: float = 0.0,
     doubt: str = "",
 ) -> DeployVerdict:  # fmt: skip
-    """From the bound and from the weights of both policies. doubt: why no number must be acted on."""
+    """Return the verdict from the bound and the weights of both policies. doubt: reason to distrust all numbers."""
     safe = not doubt and bound > -tolerance
     effective = min(effective_sample_size(own), effective_sample_size(other))
     named = f"the baseline ({baseline})" if baseline != "baseline" else "the baseline"
     sure = f"with {1 - delta:.0%} confidence"
-    rows = f"{len(own):,} rows, worth {effective:,.0f}"
+    rows = f"{len(own):,} rows, effective sample size {effective:,.0f}"
     found = f"estimated gain over {named} {estimate:.4g}, at least {bound:.4g} {sure}; {rows}"
     why = "" if safe else _unsupported(other, named) or _unsupported(own, "the policy")
     if safe:
@@ -83,28 +83,30 @@ def verdict(
     elif doubt or why:
         reason = f"{'; '.join(part for part in (doubt, why) if part)}.{f' {EXPLORE}.' if why else ''} ({found})"
     elif estimate < 0:
-        reason = f"it seems to be worse. ({found})"
+        reason = f"it appears to be worse. ({found})"
     else:
-        reason = f"the log does not show a gain that is surely above {0 - tolerance:g}: it takes more rows. ({found})"
+        reason = (
+            f"the log does not show a gain above {0 - tolerance:g} with confidence: more rows are needed. ({found})"
+        )
     return DeployVerdict(safe, estimate, bound, effective, reason)
 
 
 def _unsupported(weights: Floats, who: str) -> str:
-    """That the log does not show what a policy does; empty where it does."""
+    """Return why the log does not cover a policy; empty if it does."""
     mean = float(weights.mean())
     spread = 3 * float(weights.std()) / math.sqrt(len(weights)) if np.isfinite(weights).all() else 0.0
     effective = effective_sample_size(weights)
     short = mean < 1 - _SHORT - min(spread, 1 - 2 * _SHORT)
     if short or effective < min(_FEW, len(weights) / 50):
         return (
-            f"the log has no support for {who}: much of what that would do was never played (weights average {mean:.2g}"
-            f" where 1 is expected, {len(weights):,} rows are worth {effective:,.0f})"
+            f"the log does not support {who}: many of its actions were never played (weights average {mean:.2g}"
+            f" where 1 is expected, {len(weights):,} rows have an effective sample size of {effective:,.0f})"
         )
     return ""
 
 
 def _mean(weights: Floats, rewards: Floats) -> float:
-    """Σ w r / Σ w; nan where no row has weight."""
+    """Return Σ w r / Σ w; nan if all weights are 0."""
     total = float(weights.sum())
     return float(weights @ rewards) / total if 0 < total < math.inf else math.nan
 

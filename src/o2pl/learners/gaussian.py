@@ -1,4 +1,4 @@
-"""`GaussianO2PL`, the object users hold for continuous actions."""
+"""`GaussianO2PL`: the paper's learner for continuous actions."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ from o2pl.validation import check_number, check_reward_range
 class GaussianO2PL(ContinuousEstimator):
     """Online pessimistic policy learning for a real-valued action: a ~ N(centre + θ·φ(x), scale²).
 
-    It has the paper's objective. Where you decide online and want the reward, begin with `ContinuousBandit`.
+    It uses the paper's objective. For online decisions that maximise reward, start with `ContinuousBandit`.
 
     Parameters
     ----------
     bounds
-        The lowest and the highest action, or None. The normal distribution is cut there and scaled up to integrate to
-        1: all actions lie between them, and the propensity is their exact density.
+        Lowest and highest action, or None. The normal distribution is truncated and normalised: all actions are between
+        the bounds, and the propensity is their exact density.
     distribution
-        "normal", or "log-normal", for prices: log a is normal; centre and scale are then those of log a.
+        "normal", or "log-normal" (for prices): log a is normal; centre and scale then refer to log a.
     centre, scale
-        Mean and deviation of the actions before anything is learned. None: the middle of the bounds, or 0; a sixth of
+        Mean and standard deviation of the actions before learning. None: the middle of the bounds, or 0; a sixth of
         their distance, or 1.
     learn_scale
-        Learn the deviation too. None: where there are bounds.
+        Learn the standard deviation too. None: if there are bounds.
     heteroscedastic
-        Learn a deviation that depends on the context.
+        Learn a standard deviation that depends on the context.
     policy
-        "linear", "neural" (a network in place of θ·φ, extra `jax`), or a `NeuralGaussian` of your own, which says all
-        of the above itself.
+        "linear", "neural" (a network instead of θ·φ, extra `jax`), or your own `NeuralGaussian`, which replaces the
+        settings above.
     features
-        The feature map; standardised contexts (and an intercept) unless said otherwise.
+        The feature map. Default: standardised contexts and an intercept.
     control
-        The ridge of a linear model of the losses given the context, which takes the place of the baseline; or None.
+        Ridge of a linear model of the losses given the context, which replaces the baseline; or None.
     schedule, reward_range, penalty, clip, baseline, l2, p, beta, delta, random_state
         As for `O2PL`.
     """
@@ -78,11 +78,11 @@ class GaussianO2PL(ContinuousEstimator):
     random_state: Any = None
 
     def predict(self, contexts: Any) -> Floats:
-        """The mean action of each context, [n]."""
+        """Return the mean action for each context, [n]."""
         return self._begun().decider.means(self._reader.rows(contexts))
 
     def nodes(self, contexts: Any) -> tuple[Floats, Floats]:
-        """Gauss-Hermite where the policy is normal: exact for polynomials of degree ≤ 9 in the action."""
+        """Return quadrature nodes and weights. Gauss-Hermite for a normal policy: exact up to degree 9."""
         if not isinstance(self._policy(), Gaussian):
             return super().nodes(contexts)
         places, shares = np.polynomial.hermite_e.hermegauss(5)
@@ -90,13 +90,13 @@ class GaussianO2PL(ContinuousEstimator):
 
     @property
     def scale_(self) -> float:
-        """The deviation with which it acts now, before bounds cut it; of log a where that is normal."""
+        """The current standard deviation before truncation; for "log-normal", that of log a."""
         policy, params = self._policy(), self._begun().members[0].params
         if isinstance(policy, Gaussian):
             return policy.split(params)[1]
         normal = policy.normal if isinstance(policy, NeuralGaussian) else policy
         if normal.heteroscedastic:
-            raise AttributeError("scale_: it depends on the context, ask predict_moments(contexts)")
+            raise AttributeError("scale_: it depends on the context; call predict_moments(contexts)")
         return normal.scale * float(np.exp(np.clip(params[-1], NARROWEST, WIDEST) if normal.learn_scale else 0.0))
 
     def _policy(self) -> Gaussian | Truncated | NeuralGaussian:

@@ -1,13 +1,14 @@
-"""Improving a policy that is in production, from its own log: what is learned, and whether the log supports it.
+"""Safe improvement of a policy in production, from its log: the new policy, and whether the log supports it.
 
-The search starts at a clone of the incumbent and is made several times, from little pessimism to much. Each policy is
-then held against the incumbent on rows it has not learned from, with the learner's own clipped weights:
+The search starts at a clone of the incumbent and is run several times, from little pessimism to much. Each policy is
+then compared with the incumbent on held-out rows, with the learner's clipped weights:
 
-    gain = mean (min(w, α) - 1)(r - b),   w = π(a|x) / q of the policy as it would act,   r a share of its range.
+    gain = mean (min(w, α) - 1)(r - b),   w = π(a|x) / q of the policy as it would act,   r as a fraction of its range.
 
-b, the value given to what the log does not support, is what an action drawn at random would have earned. It is read off
-the log, and it tells a good incumbent from a poor one: far below the log's mean where the incumbent chooses well, near
-it where it does not. The policy of the highest lower bound is taken; where no bound is above 0, the incumbent stays.
+b, the value assumed for what the log does not support, is what an action drawn at random would have earned, estimated
+from the log. It separates a good incumbent from a poor one: it is far below the log's mean if the incumbent chooses
+well, and near it if not. The policy with the highest lower bound is chosen. If no bound is above 0, the incumbent
+stays.
 """
 
 from __future__ import annotations
@@ -50,11 +51,11 @@ _CLONE_L2 = 1.0
 
 Probabilities = Callable[[Any], Floats]  # contexts -> [n, K]; flat for action sets
 Learn = Callable[[Ints], Sequence[Probabilities]]
-Kept = Callable[[str, Callable[[], Floats]], Floats]  # what was computed under a name, or computes it
+Kept = Callable[[str, Callable[[], Floats]], Floats]  # returns the cached result of a name, or computes it
 
 
 def _computed(name: str, compute: Callable[[], Floats]) -> Floats:
-    """Nothing is kept."""
+    """Compute without a cache."""
     return compute()
 
 
@@ -62,14 +63,14 @@ def _computed(name: str, compute: Callable[[], Floats]) -> Floats:
 
 
 def random_loss(losses: Floats, propensities: Floats) -> float:
-    """What an action drawn at random would have lost: Σ y/q / Σ 1/q, self-normalised."""
+    """Return the mean loss of an action drawn at random: Σ y/q / Σ 1/q (SNIPS)."""
     return float(np.average(losses, weights=1 / propensities))
 
 
 def clone(policy: Any, features: Any, actions: Ints, probabilities: Floats | None = None) -> Floats:
-    """The policy that is likeliest to have taken these actions, or that is nearest to known probabilities.
+    """Return the policy most likely to have taken these actions, or the one closest to known probabilities.
 
-    Those are [n, K], or flat for action sets.
+    probabilities: [n, K], or flat for action sets.
     """
     n = len(actions)
     weights: Floats = np.full(n, -1 / n) if probabilities is None else -probabilities / n
@@ -89,14 +90,14 @@ def clone(policy: Any, features: Any, actions: Ints, probabilities: Floats | Non
 def improved(
     policy: Policy, features: Any, rows: Interactions, objective: Pessimistic, start: Floats, control: Any = None
 ) -> Floats:
-    """The parameters of the lowest pessimistic objective, searched for from `start`."""
+    """Minimise the pessimistic objective from `start`. Returns the parameters."""
     return _SOLVER(PolicyValue(policy, features, objective.prepare(rows, control)), start).params
 
 
 def gains(likelihoods: Floats, rows: Interactions, alpha: float, baseline: float) -> Floats:
-    """(min(w, α) - 1)(b - y) of each row, with losses y: its mean is how much more than the logger a policy earns.
+    """Return (min(w, α) - 1)(b - y) of each row, with losses y. Its mean is the policy's gain over the logging policy.
 
-    What clipping cuts off is counted at b. [n]
+    The clipped part of a weight is counted at b. [n]
     """
     weights = policy_weights(likelihoods, rows.propensities)
     return np.asarray((clip_weights(weights, alpha) - 1) * (baseline - rows.losses))
@@ -105,10 +106,10 @@ def gains(likelihoods: Floats, rows: Interactions, alpha: float, baseline: float
 def held_out_gains(
     learn: Learn, rows: Interactions, folds: int, alpha: float, seed: Any = None, kept: Kept = _computed
 ) -> Floats:
-    """The gain of each candidate in each row, learned without the row's fold. [candidates, n]
+    """Return the gain of each candidate in each row, learned without the row's fold. [candidates, n]
 
-    `learn(places)` learns from those rows, and returns the candidates as functions of contexts. `kept`: for what has
-    been computed before.
+    `learn(places)` learns from those rows and returns the candidates as functions of contexts. `kept`: cache of earlier
+    results.
     """
     n, losses = len(rows), rows.losses
     fold = np.random.default_rng(seed).permutation(n) % folds
@@ -129,31 +130,31 @@ def held_out_gains(
 
 
 def _of_actions(probabilities: Floats, rows: Interactions) -> Floats:
-    """Those of the actions that were taken, [n]."""
+    """Return the probabilities of the played actions, [n]."""
     if isinstance(rows.contexts, ActionSets):
         return np.asarray(probabilities[rows.contexts.offsets[:-1] + rows.actions])
     return np.asarray(probabilities[np.arange(len(rows)), rows.actions])
 
 
 def lower_bound(values: Floats, confidence: float) -> float:
-    """Of the mean of these values, by the normal approximation: mean - z √(Var / n)."""
+    """Return a lower confidence bound of the mean, by the normal approximation: mean - z √(Var / n)."""
     deviation = float(values.std(ddof=1)) / math.sqrt(len(values))
     return float(values.mean()) - NormalDist().inv_cdf(confidence) * deviation
 
 
 class Verdict(NamedTuple):
-    """What the log says about a policy. Gains are over the incumbent."""
+    """The evidence in the log about a policy. Gains are over the incumbent."""
 
     deploy: bool  # is the lower bound above 0?
-    gain: float  # estimated on rows that the policy had not learned from
-    lower: float  # with the given confidence, all candidates together
-    penalty: float  # λ of the policy, or what its pessimism is called elsewhere
+    gain: float  # estimated on held-out rows
+    lower: float  # lower bound, jointly valid for all candidates
+    penalty: float  # λ of the policy, or another measure of its pessimism
 
 
 def verdicts(held: Floats, pessimism: Sequence[float], confidence: float, scale: float = 1.0) -> tuple[Verdict, ...]:
-    """Of candidates with these gains [candidates, n], in shares of the reward range, which is `scale` wide.
+    """Return the candidates' verdicts from their gains [candidates, n], in fractions of a reward range `scale`.
 
-    The lower bounds hold together with this confidence (Bonferroni).
+    The lower bounds hold jointly with this confidence (Bonferroni).
     """
     each = 1 - (1 - confidence) / len(held)
     found = []
@@ -165,7 +166,7 @@ def verdicts(held: Floats, pessimism: Sequence[float], confidence: float, scale:
 
 @dataclass(frozen=True)
 class Learned:
-    """A policy with the features it reads."""
+    """A policy and its features."""
 
     policy: Policy
     features: FeatureMap
@@ -173,7 +174,7 @@ class Learned:
     params: Floats
 
     def probabilities(self, contexts: Any, sharpness: float = 1.0) -> Floats:
-        """[n, K]; flat for action sets."""
+        """Return the probabilities of all actions, [n, K]; flat for action sets."""
         scores = self.policy.scores(self.params, featurise(self.features, self.seen, contexts))
         sets = contexts.offsets if isinstance(contexts, ActionSets) else None
         return np.exp(log_softmax(sharpness * scores, sets))
@@ -190,7 +191,7 @@ KINDS: dict[str, tuple[FeatureMap, bool]] = {
 
 
 def kind_of_contexts(contexts: Any) -> str:
-    """Among `KINDS`: what a learner of these contexts would be called; dictionaries are read as rows of numbers."""
+    """Return the policy class in `KINDS` for these contexts. Dictionaries are encoded as numeric rows."""
     if contexts_kind(contexts) == "offer":
         return "items"
     if are_records(contexts):
@@ -204,39 +205,38 @@ def kind_of_contexts(contexts: Any) -> str:
     return "actionwise" if ragged else "linear"
 
 
-# -- the object users hold
+# -- the public class
 
 
 @dataclass(eq=False, repr=False)
 class SafeImprovement(Parameters):
-    """For "I have a policy in production and its log": a better policy, or the finding that the log supports none.
+    """Safe improvement on a policy in production from its log: a better policy, or the finding that none is supported.
 
-    `fit` learns; `deploy_` says whether to put the new policy in the incumbent's place, and `verdict_` why. Where it is
-    False the incumbent should stay, and `predict_proba` is that of its clone.
+    `fit` learns. `deploy_` says whether to replace the incumbent by the new policy, and `verdict_` why. If it is False,
+    keep the incumbent; `predict_proba` is then that of its clone.
 
     Parameters
     ----------
     n_actions
-        K. None: as many as the log shows.
+        Number of actions K. None: taken from the log.
     confidence
-        With which a policy must be better than the incumbent: the lower bounds of all candidates hold together with
-        this probability, by the normal approximation.
+        Confidence that the new policy is better than the incumbent. The lower bounds of all candidates hold jointly
+        with this probability, by the normal approximation.
     penalties
-        λ of the candidates, from bold to careful.
+        λ of the candidates, from little pessimism to much.
     l2
         Weight decay: l2 |W|² / (2n) is added to the objective.
     sharpness
-        The new policy acts with logits times this: close to its likeliest action.
+        Factor of the new policy's logits: it acts close to its most likely action.
     folds
-        Candidates are judged on each of so many parts of the log, learned from the others.
+        Number of folds of the cross-validation.
     policy
-        "linear" (rows of numbers, frames, dictionaries), "hashed" (dictionaries whose words need no columns),
-        "actionwise" (action sets of numbers) or "hashed actionwise" (action sets of dictionaries). "auto": as the
-        contexts are.
+        "linear" (numeric rows, data frames, dictionaries), "hashed" (dictionaries with arbitrary strings), "actionwise"
+        (numeric action sets) or "hashed actionwise" (action sets of dictionaries). "auto": chosen by the contexts.
     features
-        The feature map of the policy; None: its own.
+        The feature map of the policy. None: its default.
     reward_range
-        The lowest and the highest reward there can be.
+        Lowest and highest possible reward.
     random_state
         Seed of the folds.
 
@@ -245,11 +245,11 @@ class SafeImprovement(Parameters):
     deploy_, verdict_
         See `Verdict`.
     verdicts_
-        Those of all candidates, in the order of `penalties`.
+        The verdicts of all candidates, in the order of `penalties`.
     baseline_
-        b as a reward: what an action drawn at random would have earned.
+        b as a reward: the mean reward of an action drawn at random.
     n_actions_, actions_
-        K, as given or as the log shows, and the names of the actions, if the log has any.
+        Number of actions K, and their names if the log has any.
     """
 
     n_actions: int | None = None
@@ -278,8 +278,8 @@ class SafeImprovement(Parameters):
     ) -> Self:
         """Learn from the incumbent's log: four columns, or one object, `Interactions` or a `Log`.
 
-        `incumbent`: its probabilities of all actions, [n, K] (flat for action sets), if they are known. `kept` is asked
-        for what a fold has found before it is computed: for work that must survive a restart.
+        `incumbent`: its probabilities of all actions, [n, K] (flat for action sets), if they are known. `kept`: a cache
+        of fold results, for work that must survive a restart.
         """
         given, *_ = log_or_columns(contexts, actions, rewards, propensities)
         self.policy_, features, sets = self._kind(given)
@@ -315,7 +315,7 @@ class SafeImprovement(Parameters):
         return self
 
     def _kind(self, contexts: Any) -> tuple[str, FeatureMap, bool]:
-        """The name of the policy, its features, and whether contexts are action sets."""
+        """Return the name of the policy, its features, and whether contexts are action sets."""
         name = kind_of_contexts(contexts) if self.policy == "auto" else self.policy
         if name not in KINDS:
             raise InvalidInput(f"policy: found {name!r}, expected 'auto' or one of {', '.join(KINDS)}")
@@ -333,7 +333,7 @@ class SafeImprovement(Parameters):
         if not len(np.atleast_1d(self.penalties)):
             raise InvalidInput("penalties: found none, expected at least one")
         for penalty in self.penalties:
-            Pessimistic(penalty, l2=self.l2)  # says what is wrong with them
+            Pessimistic(penalty, l2=self.l2)  # raises if they are invalid
         given = log_or_columns(contexts, actions, rewards, propensities)
         known: int | None = self.n_actions
         names: Names = ()
@@ -348,13 +348,13 @@ class SafeImprovement(Parameters):
                 f"log: found names for {len(rows.action_names)} of {rows.n_actions} actions, expected all"
             )
         if len(rows) < 2 * self.folds:
-            raise InvalidInput(f"fit: found {len(rows)} rows, expected at least two for each of {self.folds} folds")
+            raise InvalidInput(f"fit: found {len(rows)} rows, expected at least two per fold ({self.folds} folds)")
         return rows
 
     def _learn(
         self, policy: Any, features: FeatureMap, rows: Interactions, known: Floats | None, penalties: Sequence[float]
     ) -> Iterator[Learned]:
-        """The clone, then a policy for each penalty."""
+        """Return the clone, then one policy per penalty."""
         contexts = rows.contexts
         inputs = contexts.inputs if isinstance(contexts, ActionSets) else contexts
         seen = features.observe(features.init(n_inputs(contexts)), inputs)
@@ -371,12 +371,12 @@ class SafeImprovement(Parameters):
 
     @property
     def params_(self) -> Floats:
-        """W of the new policy, or of the clone, flattened."""
+        """The parameters W of the new policy, or of the clone, flattened."""
         return self._fitted().params
 
     @property
     def sharpness_(self) -> float:
-        """With which `predict_proba` acts: a clone acts as it is."""
+        """The sharpness of `predict_proba`: 1 for a clone."""
         return self.sharpness if self.deploy_ else 1.0
 
     def _fitted(self) -> Learned:
@@ -385,11 +385,11 @@ class SafeImprovement(Parameters):
         return self._chosen
 
     def predict_proba(self, contexts: Any) -> Floats:
-        """The new policy as it would act, [n, K] (flat for action sets); where the incumbent should stay, its clone."""
+        """Return the new policy's probabilities, [n, K] (flat for action sets); the clone's if the incumbent stays."""
         return self._probabilities(contexts)[0]
 
     def predict(self, contexts: Any) -> Array:
-        """The likeliest action of each context, by its name where actions have names. [n]"""
+        """Return the most likely action of each context, [n]; by name if actions have names."""
         found, rows = self._probabilities(contexts)
         if isinstance(rows, ActionSets):
             return np.array([int(np.argmax(one)) for one in np.split(found, rows.offsets[1:-1])])
@@ -407,7 +407,9 @@ def _check_probabilities(incumbent: Any, rows: Interactions, policy: Any) -> Flo
     known, sets = np.asarray(incumbent, np.float64), rows.contexts
     shape = (int(sets.offsets[-1]),) if isinstance(sets, ActionSets) else (len(rows), policy.n_actions)
     if known.shape != shape:
-        raise InvalidInput(f"incumbent: found shape {known.shape}, expected {shape}: its probabilities of all actions")
+        raise InvalidInput(
+            f"incumbent: found shape {known.shape}, expected {shape}: the incumbent's probabilities of all actions"
+        )
     by_row = np.split(known, sets.offsets[1:-1]) if isinstance(sets, ActionSets) else known
     wrong = [row for row, one in enumerate(by_row) if (one < 0).any() or not abs(one.sum() - 1) < 1e-6]
     if wrong:
@@ -416,6 +418,6 @@ def _check_probabilities(incumbent: Any, rows: Interactions, policy: Any) -> Flo
 
 
 def _some(known: Floats, rows: Interactions, places: Ints) -> Floats:
-    """Probabilities of these rows."""
+    """Return the probabilities of these rows."""
     sets = rows.contexts
     return np.asarray(ActionSets(known, sets.offsets)[places].values if isinstance(sets, ActionSets) else known[places])

@@ -1,11 +1,11 @@
-"""What is known of single items, by id: how often each was played, and how much better it pays than its features say.
+"""Effects of single items, by id: the number of plays, and the reward beyond the prediction from features.
 
-Of item i, with z the log-odds that the members foretold for its plays, m = σ(z + e), g = Σ (r - m), h = Σ m (1 - m):
+For item i, with z the log-odds that the members predicted for its plays, m = σ(z + e), g = Σ (r - m), h = Σ m (1 - m):
 
     e_i ~ N(0, σ²),  E g² ≈ h + h² σ² at e = 0, so σ² = Σ (g² - h) / Σ h² over all items, if that is above 0
     e_i = the mode given its plays, by Newton's steps e ← e + (g - e/σ²) / (h + 1/σ²)
 
-Where features say all there is to say, σ² is near 0 and so are all effects.
+If the features explain all differences between items, σ² is near 0 and so are all effects.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from o2pl.protocols import Exploration, Floats, Ints
 from o2pl.rows import ActionSets
 
 _STEPS = 4
-_MOST = 4.0  # σ² at most: odds of e² are what two items differ by
+_MOST = 4.0  # upper limit of σ²: two items then differ by odds of about e²
 _NONE = np.empty(0)
 
 
 class ItemMemory(NamedTuple):
-    """Of the items that were played."""
+    """Statistics of the played items."""
 
     codes: Ints  # in ascending order, [m]
     plays: Ints  # [m]
     effects: Floats  # e, on the log-odds of a reward, [m]
-    mean_reward: Any = 0.5  # as exploration rules know it
+    mean_reward: Any = 0.5  # as in exploration rules
 
     def of(self, codes: Ints) -> tuple[Ints, Floats]:
-        """Plays and effects of these items; 0 of those that are new."""
+        """Return plays and effects of these items; 0 for new ones."""
         if not len(self.codes):
             return np.zeros(len(codes), np.int64), np.zeros(len(codes))
         places = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
@@ -43,7 +43,7 @@ class ItemMemory(NamedTuple):
         return np.where(known, self.plays[places], 0), np.where(known, self.effects[places], 0.0)
 
     def added(self, codes: Ints, exploration: Exploration) -> Floats:
-        """What is added to the logarithm of the policy: effects, and the bonus of items that were hardly played."""
+        """Return what is added to log π: item effects, and the bonus of rarely played items."""
         plays, effects = self.of(codes)
         bonus = exploration.at(plays, float(np.ravel(self.mean_reward)[0])).bonus
         return np.where(codes >= 0, effects + bonus, 0.0) if len(bonus) else effects
@@ -53,7 +53,7 @@ NOTHING = ItemMemory(np.empty(0, np.int64), np.empty(0, np.int64), _NONE)
 
 
 def remembered(rows: Interactions, member: MemberState, mean_reward: float) -> ItemMemory:
-    """From these rows, whose rewards the member foretells; without a model of them items have no effects."""
+    """Compute the item memory from these rows and the member's predictions. Without a reward model, effects are 0."""
     sets = rows.contexts
     codes = sets.item_ids[sets.offsets[:-1] + rows.actions]
     own = codes >= 0
@@ -66,7 +66,7 @@ def remembered(rows: Interactions, member: MemberState, mean_reward: float) -> I
 
 
 def _foretold(rows: Interactions, member: MemberState) -> Floats:
-    """The log-odds of the rewards of the items played. [n]"""
+    """Return the predicted log-odds of the rewards of the played items. [n]"""
     z = np.empty(len(rows))
     for start in range(0, len(rows), STRETCH):
         own = slice(start, start + STRETCH)
@@ -77,7 +77,7 @@ def _foretold(rows: Interactions, member: MemberState) -> Floats:
 
 
 def item_effects(items: Ints, rewards: Floats, z: Floats, n_items: int) -> Floats:
-    """e of each item. [n_items]"""
+    """Return the effect e of each item. [n_items]"""
 
     def sums(effects: Any) -> tuple[Floats, Floats]:
         m = expit(z + effects)
@@ -95,5 +95,5 @@ def item_effects(items: Ints, rewards: Floats, z: Floats, n_items: int) -> Float
 
 
 def _totals(items: Ints, values: Floats, n_items: int) -> Floats:
-    """Σ values of each item. [n_items]"""
+    """Return the sum of the values of each item. [n_items]"""
     return np.asarray(np.bincount(items, values, n_items), np.float64)

@@ -1,4 +1,4 @@
-"""What a learner has learned: its log, its acting policy, its file."""
+"""The learned state of a learner: its log, its acting policy, its file."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from o2pl.storage import encode, write
 
 
 class Learned(Parameters):
-    """Parameters, and an engine that the first use makes."""
+    """Parameters, and an engine created at the first use."""
 
     _engine: Engine | None = None
-    _noticed: tuple[str, int | None] = ("row", None)  # the kind of contexts; how many numbers are the user's
+    _noticed: tuple[str, int | None] = ("row", None)  # the kind of contexts; the number of user features
 
     @property
     def feature_names_in_(self) -> tuple[str, ...]:
-        """Of the columns of frames, or the keys of rows, that it began with; none where contexts have no names."""
+        """The names of the context columns (data frame columns or dictionary keys); empty if they have no names."""
         schema = self._begun().reader.schema
         return () if schema is None else tuple(field.name for field in schema.fields)
 
     @property
     def log_(self) -> Interactions:
-        """The interactions so far."""
+        """The log of interactions so far."""
         log, schema = self._begun().log.columns, self._begun().reader.schema
         if schema is not None and isinstance(log.contexts, np.ndarray):
             return replace_names(log, schema.names)
@@ -38,12 +38,12 @@ class Learned(Parameters):
 
     @property
     def effort_(self) -> tuple[int, int]:
-        """Solves so far, and evaluations of the objective in them."""
+        """The number of solves so far, and of their evaluations of the objective."""
         return self._begun().effort
 
     @property
     def changes_(self) -> list[Changed]:
-        """Changes of the world that were noticed: at which row, the row that is learned from since, the evidence."""
+        """The detected changes: the row of detection, the first row learned from since then, and the evidence."""
         return self._begun().changes
 
     @property
@@ -51,7 +51,7 @@ class Learned(Parameters):
         return self._begun().log.width
 
     def snapshot(self) -> Decider:
-        """The acting policy of this moment, without the log. It decides, never changes, and threads may share it."""
+        """Return the current acting policy without the log, as an immutable and thread-safe `Decider`."""
         return self._begun().snapshot()
 
     def _begun(self) -> Engine:
@@ -60,16 +60,16 @@ class Learned(Parameters):
         return self._engine
 
     def _likelihoods(self, contexts: Any, actions: Array) -> Floats:
-        """π(a|x) of the acting policy, of checked rows, [n]."""
+        """Return π(a|x) of the acting policy for checked rows, [n]."""
         return self._begun().decider.likelihoods(contexts, actions)
 
     # -- files
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Everything, to one file that `o2pl.load` reads: the loaded learner goes on exactly as this one would."""
+        """Save everything to one file that `o2pl.load` reads. The loaded learner continues exactly like this one."""
         params = self.get_params()
         if isinstance(params["random_state"], np.random.Generator):
-            params["random_state"] = None  # its position is in the stream's state
+            params["random_state"] = None  # its state is saved with the stream
         header: dict[str, Any] = {"class": type(self).__name__, "params": {n: encode(v) for n, v in params.items()}}
         arrays: dict[str, Array] = {}
         if self._engine is not None:

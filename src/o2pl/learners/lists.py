@@ -1,4 +1,4 @@
-"""Deciding on what is on offer: one item, or a list of them, slot after slot without repeats."""
+"""Decisions among items: one item, or a list of different items, slot by slot."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from o2pl.errors import InvalidInput
 
 
 def decide_offer(decide: Callable[[Any], Decision], reader: ContextReader, offer: Offer, slots: int | None) -> Decision:
-    """decide: on a set of actions. The policy of a slot is that of the items that are left, so the propensity of a
-    list is the product of those of its slots.
+    """Decide among the items of an offer. decide: decides on one action set.
+
+    Each slot draws among the remaining items, so the propensity of a list is the product of its slots' propensities.
     """
     if slots is None:
         return _named(decide(reader.entry(offer)), offer)
@@ -26,7 +27,7 @@ def decide_offer(decide: Callable[[Any], Decision], reader: ContextReader, offer
 
 
 def _named(decision: Decision, offer: Offer) -> Decision:
-    """The item that was chosen, by its id or its place among all items."""
+    """Return the decision with the chosen item's id, or its index among all items."""
     if offer.ids is None and offer.kept is None:
         return decision
     made = Decision(offer.action(decision.action), decision.propensity)
@@ -35,11 +36,11 @@ def _named(decision: Decision, offer: Offer) -> Decision:
 
 
 def slot_rewards(rewards: Any, slots: int) -> list[float]:
-    """One for each slot; one for the whole list is that of each of its slots."""
+    """Return one reward per slot. A single reward for the list is used for each slot."""
     if np.ndim(rewards) == 0:
         return [rewards] * slots
     if len(rewards) != slots:
-        raise InvalidInput(f"rewards: found {len(rewards)}, expected one for each of {slots} slots, or one for all")
+        raise InvalidInput(f"rewards: found {len(rewards)}, expected one per slot ({slots}), or one for the whole list")
     return [float(reward) for reward in rewards]
 
 
@@ -47,6 +48,6 @@ def slot_propensities(propensities: Any, slots: int) -> list[float]:
     if np.ndim(propensities) == 0 or len(propensities) != slots:
         found = f"{propensities!r}" if np.ndim(propensities) == 0 else f"{len(propensities)}"
         raise InvalidInput(
-            f"propensities: found {found}, expected one for each of {slots} slots, as `decision.propensities` has them"
+            f"propensities: found {found}, expected one per slot ({slots}), as in `decision.propensities`"
         )
     return [float(one) for one in propensities]

@@ -1,4 +1,4 @@
-"""The mean reward of a log: what an exploration rule needs to know how much there is left to gain."""
+"""The mean reward of a log, which tells exploration rules how much there is left to gain."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from o2pl.log import Log
 
 
 class MeanReward(NamedTuple):
-    """Of rows `base` to `rows` of a log, as a share of the reward range, and of two rows of a fair coin."""
+    """Mean of rows `base` to `rows` of a log, as a fraction of the reward range, with two pseudo-rows of mean 1/2."""
 
     base: int = 0
     rows: int = 0
     total: float = 0.0  # Σ r
 
     def extended(self, log: Log, base: int, rows: int) -> MeanReward:
-        """With the log's rows up to `rows`; anew where the base has moved."""
+        """Return the mean including the log's rows up to `rows`; recomputed if the base has moved."""
         known = self if base == self.base and rows >= self.rows else MeanReward(base, base)
         if rows == known.rows:
             return known

@@ -1,4 +1,4 @@
-"""One policy class among those that learn from a log: the parts it is made of, and what it has learned."""
+"""`Member`, one of the policy classes that learn from a log: its parts, and its learned state."""
 
 from __future__ import annotations
 
@@ -33,34 +33,34 @@ from o2pl.storage import storable
 from o2pl.validation import check_number
 
 _OFFLINE = 0.1
-STRETCH = 2**14  # rows that are gone through at a time
+STRETCH = 2**14  # rows per block
 LINEAR = Chain((Standardise(), Intercept()))
 QUADRATIC = Chain((Standardise(), Quadratic(), Intercept()))
-_FEW_STEPS = LBFGS(iterations=5, tolerance=1e-4, memory=6)  # the solve before has done most of the work
+_FEW_STEPS = LBFGS(iterations=5, tolerance=1e-4, memory=6)  # warm-started by the previous solve
 _STEPS = LBFGS(iterations=15, tolerance=1e-4, memory=6)
 _COMPETING = LBFGS(iterations=10, tolerance=1e-5, memory=6)
 _INDEPENDENT = LBFGS(iterations=5, tolerance=1e-5, memory=6)
-# Of hashed features, most of which are rare: nearer to the minimum than this the reward does not grow.
+# For hashed features, most of which are rare: a more exact minimum does not increase the reward.
 _SPARSE_COMPETING = LBFGS(iterations=2, tolerance=2e-3, memory=3)
 _SPARSE_INDEPENDENT = LBFGS(iterations=5, tolerance=2e-3, memory=3)
 _NETWORK = Minibatch()
-_DENSITY = Minibatch(step_size=1e-3)  # far from all actions of a log weights are 0 and so is the gradient: no leaps
+_DENSITY = Minibatch(step_size=1e-3)  # small steps: far from all logged actions, weights and gradient are 0
 _LINEAR_SOFTMAX = Softmax | SparseSoftmax
 
 
 class Passes(Protocol):
-    """How a log is gone through again and again, where that is not done all at once in this process."""
+    """Repeated passes over a log that are not done in memory in this process."""
 
     def prepared(self, problem: Problem, control: Any) -> tuple[PreparedLog, Function]:
-        """What stays fixed of the whole log, and the objective as a function. The problem's own log is empty."""
+        """Return the prepared log and the objective as a function. The problem's own log is empty."""
 
     def control(self, features: Any, rows: Interactions, n_actions: int, baseline: float, ridge: float) -> Control:
-        """`ridge_control` of all rows."""
+        """Return `ridge_control` of all rows."""
 
 
 def _refuse_finite(policy: FinitePolicies) -> None:
     raise InvalidInput(
-        f"objective: found Outcome with {type(policy).__name__}, which is searched by the pessimistic objective;"
+        f"objective: found Outcome with {type(policy).__name__}, which needs the pessimistic objective,"
         " expected Member(objective=Pessimistic(...))"
     )
 
@@ -102,35 +102,38 @@ class Member:
     schedule: Schedule | None = None
     oracle: Any = None
     objective: Any = None
-    prior: float = 0.0  # of the logarithm of its weight among the members
+    prior: float = 0.0  # added to the log weight among the members
 
     def __post_init__(self) -> None:
         check_number("prior", self.prior)
         for name in ("penalty", "l2"):
             if self.objective is not None and getattr(self, name) is not None:
-                raise InvalidInput(f"{name}: found {getattr(self, name)} beside an objective, expected it in that one")
+                raise InvalidInput(
+                    f"{name}: found {getattr(self, name)} together with an objective, expected it as a setting of the"
+                    " objective"
+                )
         if isinstance(self.objective, Outcome) and isinstance(self.policy, FinitePolicies):
             _refuse_finite(self.policy)
 
 
 @dataclass
 class Seen:
-    """What a feature map has seen; members with the same map and schedule share it."""
+    """The state of a feature map; members with the same map and schedule share it."""
 
     features: FeatureMap
     schedule: Schedule
     state: State
-    rows: int = 0  # of the log, so far
+    rows: int = 0  # rows of the log observed so far
     _planned: tuple[State, FeaturePlan | None] | None = None
 
     def plan(self, n_inputs: int) -> FeaturePlan | None:
-        """The features of this state as one pass; None where the maps are not of the shipped kinds."""
+        """Return the features of this state as one fused pass; None for custom feature maps."""
         if self._planned is None or self._planned[0] is not self.state:
             self._planned = self.state, feature_plan(self.features, self.state, n_inputs)
         return self._planned[1]
 
     def observe(self, rows: Interactions) -> None:
-        """The rows of the log that are new; of settled features when there are enough of them."""
+        """Observe the new rows of the log; settled features wait until there are enough."""
         if isinstance(self.features, Settled) and not self.features.due(self.state, len(rows)):
             return
         for start in range(self.rows, len(rows), STRETCH):
@@ -143,7 +146,7 @@ class Seen:
 
 @dataclass
 class MemberState:
-    """A member at work."""
+    """The learned state of a member."""
 
     policy: Policy
     objective: Any  # an Objective
@@ -152,15 +155,15 @@ class MemberState:
     seen: Seen
     joins: int
     params: Floats
-    checkpoint: int  # rows at which it learns next
-    kept: State = field(default_factory=dict)  # what the oracle keeps from one step to the next
-    effort: Ints = field(default_factory=lambda: np.zeros(2, np.int64))  # solves, evaluations of the objective
-    function: Any = None  # that of the last solve, where it is brought up to date
-    base: int = 0  # the row of the log that its history begins at
+    checkpoint: int  # number of rows at which it learns next
+    kept: State = field(default_factory=dict)  # state of the oracle between steps
+    effort: Ints = field(default_factory=lambda: np.zeros(2, np.int64))  # number of solves and of evaluations
+    function: Any = None  # objective of the last solve, if it can be updated
+    base: int = 0  # row at which its history starts
     known: int = 0  # rows of the log that it has learned from
-    watches: bool = False  # the monitor: it forgets as its schedule says, offline too
+    watches: bool = False  # the monitor: it forgets by its schedule, offline too
     device: str = "cpu"  # where its objective is evaluated
-    heard: tuple[float, float] = (0.0, 1.0)  # level and slope, of one without an outcome model: `union.calibrated`
+    heard: tuple[float, float] = (0.0, 1.0)  # level and slope of a member without an outcome model: `union.calibrated`
     _own: tuple[Floats, Floats] | None = None
 
     @classmethod
@@ -176,18 +179,18 @@ class MemberState:
         return cls(policy, objective, schedule, oracle, seen, member.joins, params, schedule.after(0), kept)
 
     def restart(self, base: int, width: int) -> None:
-        """Forget what was learned, and begin at a row of the log; the features keep what they have seen."""
+        """Reset the parameters, and start at a row of the log. The features keep their state."""
         features = self.seen.features.width(width, self.seen.state)
         self.params = np.append(self.policy.init(features), np.zeros(self.objective.extra))
         self.kept, self.function, self.base = self.oracle.init(len(self.params)), None, base
         self.heard = (0.0, 1.0)
 
     def first(self, n: int) -> int:
-        """The first of n rows that it learns from."""
+        """Return the first of n rows that it learns from."""
         return self.base + self.schedule.start(n - self.base)
 
     def after(self, n: int, faint: bool) -> int:
-        """The number of rows at which it learns next; one that hardly acts (`faint`) waits until they have doubled."""
+        """Return the number of rows at which it learns next; with little weight (`faint`), not before the history has doubled."""
         since = n - self.base
         after = self.schedule.after(since)
         patient = faint and isinstance(self.schedule, Geometric) and not self.schedule.forgets
@@ -198,20 +201,20 @@ class MemberState:
 
     @property
     def own_params(self) -> Floats:
-        """The policy's, without those of the objective; the same array as long as nothing was learned."""
+        """The policy's parameters, without the objective's; the same array until it learns again."""
         if self._own is None or self._own[0] is not self.params:
             self._own = self.params, self.params[: len(self.params) - self.objective.extra]
         return self._own[1]
 
     def acting(self, width: int) -> list[tuple[Policy, Floats]]:
-        """What acts, in equal shares: the policy, or the draws of one that draws. width: of the contexts"""
+        """Return what acts, in equal shares: the policy, or its posterior draws. width: of the contexts."""
         if not isinstance(self.policy, Curve):
             return [(self.policy, self.own_params)]
         return [*self.policy.acting(self.own_params, self.seen.features.width(width, self.seen.state))]
 
     @property
     def _by_parameter(self) -> set[str]:
-        """Names of what the oracle keeps of each parameter."""
+        """Names of the oracle's state arrays with one entry per parameter."""
         of_one, of_two = self.oracle.init(1), self.oracle.init(2)
         return {name for name, array in of_one.items() if array.shape != of_two[name].shape}
 
@@ -219,9 +222,9 @@ class MemberState:
         self, rows: Interactions, start: int, control: Any, shared: dict[Any, Any], oracle: Oracle | None = None,
         passes: Passes | None = None,
     ) -> None:  # fmt: skip
-        """From the log's rows, which begin at `start`; with another `oracle`, that one from scratch.
+        """Learn from the log's rows, which begin at `start`. With another `oracle`, solve with it from scratch.
 
-        shared: what the members that learn now have in common, by name. passes: None: all rows at once.
+        shared: intermediate results shared by the members that learn now, by name. passes: None: all rows at once.
         """
         n = start + len(rows)
         self.widen(n_inputs(rows.contexts))
@@ -236,15 +239,15 @@ class MemberState:
                 self.effort += (1, self.oracle.steps)
                 return
         with_oracle = self.oracle if oracle is None else offline(self, oracle)
-        # rows with weights are the last few; a network takes rows in no order
+        # weighted rows are the last few; a network uses rows in any order
         if passes is not None and weights is None and not with_oracle.plain and not is_network(self.policy):
             log, function = passes.prepared(self._problem(None, rows, start, shared), control)
         else:
             log = self.objective.prepare(rows, control, weights)
             function = self.value(log, rows, start, shared, with_oracle.plain)
-        self.function = function if function.incremental else None  # the others hold features
+        self.function = function if function.incremental else None  # the others hold features in memory
         before = self.kept if oracle is None else with_oracle.init(len(self.params))
-        share = 1.0 if oracle is None else _OFFLINE  # of what is negligible: an offline solve goes further
+        share = 1.0 if oracle is None else _OFFLINE  # factor of the tolerance: an offline solve is more exact
         found, kept = with_oracle.step(function, log.started(self.params), before, share * log.negligible)
         if oracle is None:
             self.kept = kept
@@ -252,17 +255,17 @@ class MemberState:
         self.effort += (1, found.evaluations)
 
     def widen(self, n_inputs: int) -> None:
-        """Parameters of features that are new come last, before what is the objective's."""
+        """Add parameters for new features: after the policy's, before the objective's."""
         width, extra = self.seen.features.width(n_inputs, self.seen.state), self.objective.extra
         more = self.policy.n_params(width) + extra - len(self.params)
         if more > 0:
             self.params = _widened(self.params, more, extra)
-            if extra:  # else they come last, as oracles expect
+            if extra:  # otherwise new parameters are appended, as oracles expect
                 own = self._by_parameter
                 self.kept = {n: _widened(a, more, extra) if n in own else a for n, a in self.kept.items()}
 
     def value(self, log: Any, rows: Interactions, start: int, shared: dict[Any, Any], plain: bool = False) -> Any:
-        """The objective on rows, which it has prepared as `log`, as a function of the parameters."""
+        """Return the objective on rows (prepared as `log`) as a function of the parameters."""
         problem = self._problem(log, rows, start, shared)
         function = None if plain else find_value(problem)
         return (
@@ -284,14 +287,14 @@ class MemberState:
 
 
 def _widened(array: Array, more: int, extra: int) -> Array:
-    """With so many zeros, along the last axis, before its last `extra` entries."""
+    """Insert `more` zeros along the last axis, before its last `extra` entries."""
     own = array.shape[-1] - extra
     zeros = np.zeros((*array.shape[:-1], more), array.dtype)
     return np.concatenate([array[..., :own], zeros, array[..., own:]], axis=-1)
 
 
 def own_objective(member: Member, shared: Any) -> Any:
-    """The learner's, with the member's own penalty or l2."""
+    """Return the learner's objective with the member's penalty or l2."""
     own = {name: value for name in ("penalty", "l2") if (value := getattr(member, name)) is not None}
     if isinstance(shared, Outcome) and "penalty" in own:
         raise InvalidInput(
@@ -304,7 +307,7 @@ def own_objective(member: Member, shared: Any) -> Any:
 
 
 def oracle_for(policy: Policy, schedule: Schedule, objective: Any) -> Oracle:
-    """The schedule's; without one, so many steps as the policy and the objective need from one solve to the next."""
+    """Return the schedule's oracle, or the default for this policy and objective."""
     if isinstance(policy, Curve):
         return Recursive()
     if is_network(policy):
@@ -320,15 +323,15 @@ def oracle_for(policy: Policy, schedule: Schedule, objective: Any) -> Oracle:
 
 
 def offline(member: MemberState, oracle: Oracle) -> Oracle:
-    """An oracle for a whole log; a network keeps its own, with more passes."""
+    """Return an oracle for a whole log; a network keeps its own, with more passes."""
     return member.oracle.offline() if isinstance(member.oracle, Minibatch) else solving(member.policy, oracle)
 
 
 def solving(policy: Policy, oracle: Oracle) -> Oracle:
-    """An oracle that was asked for, as the policy can use it.
+    """Return a requested oracle in the form that the policy can use.
 
-    Of a linear softmax L-BFGS keeps the curvature, of other policies each solve is alone; a finite class is searched; a
-    curve is least squares.
+    L-BFGS keeps the curvature between solves for a linear softmax, not for other policies. A finite class is searched
+    exhaustively. A curve is solved by least squares.
     """
     if isinstance(policy, FinitePolicies):
         return Exhaustive()

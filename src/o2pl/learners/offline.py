@@ -1,4 +1,4 @@
-"""A fit to a log that is there as a whole."""
+"""Offline fit to a complete log."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from o2pl.learners.engine import OFFLINE, Engine
 
 
 def learn_offline(engine: Engine, rows: int, reach: Callable[[int], object]) -> None:
-    """Solve to convergence on so many rows. `reach(n)` makes the engine's log n rows long.
+    """Solve to convergence on `rows` rows. `reach(n)` extends the engine's log to n rows.
 
-    Members of a union are weighed on rows they have not learned from: the second half, then learned from too. One that
-    has but a monitor beside it shows with less that it remembers more.
+    Members of a union are weighted on rows they have not learned from: the second half, which is then learned from too.
+    A member whose only companion is the monitor needs fewer rows for that.
     """
     alone = sum(not member.watches for member in engine.members) == 1
     first = rows // (5 if alone else 2) if len(engine.members) > 1 else 0

@@ -1,4 +1,4 @@
-"""scikit-learn conventions (`get_params`, `set_params`, `clone`), without the second that importing its base takes."""
+"""scikit-learn conventions (`get_params`, `set_params`, `clone`) without the slow import of scikit-learn."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from o2pl.errors import InvalidInput
 
 
 class Parameters:
-    """A constructor that only stores its arguments, under their names."""
+    """Base class whose constructor only stores its arguments."""
 
     @classmethod
     def _names(cls) -> list[str]:
         return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The constructor's arguments by name."""
+        """Return the constructor's arguments by name."""
         return {name: getattr(self, name) for name in self._names()}
 
     def set_params(self, **params: Any) -> Self:
-        """Change constructor's arguments; they take effect at the next `fit` or on a learner that has not begun."""
+        """Set constructor arguments. They take effect at the next `fit`, or on a learner without data."""
         unknown = sorted(set(params) - set(self._names()))
         if unknown:
             raise InvalidInput(f"set_params: found {unknown}, expected names among {self._names()}")

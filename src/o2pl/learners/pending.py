@@ -1,4 +1,4 @@
-"""Decisions whose reward has not come yet."""
+"""Decisions that wait for their reward."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from o2pl.interactions import Interactions
 from o2pl.log import Log
 from o2pl.rows import ActionSets, SparseRows
 
-PENDING = 10_000  # decisions whose contexts are kept at least
-_READ = (ActionSets, SparseRows)  # `ActionSets | SparseRows` would be made anew in every call
+PENDING = 10_000  # minimum number of decisions whose contexts are kept
+_READ = (ActionSets, SparseRows)  # `ActionSets | SparseRows` would be rebuilt in every call
 
 
 class Pending:
-    """The last `PENDING` decisions, and some of those before, as far as they have no reward. Threads may share it.
+    """The last `PENDING` decisions (and some earlier ones) without a reward. Thread-safe.
 
-    `newest` takes decisions as they are made, and lets the oldest go when it is full. When one is asked for by its
-    number, those in `newest` move to the dictionary.
+    `newest` is a bounded queue of new decisions. When a decision is looked up by number, the queue is moved to the
+    dictionary.
     """
 
     def __init__(self) -> None:
         self.newest: deque[Decision] = deque(maxlen=PENDING)  # appending is atomic
         self._by_number: dict[int, Decision] = {}
         self._lock = threading.Lock()
-        self._last: Decision | None = None  # that was moved
+        self._last: Decision | None = None  # last decision that was moved
 
     def told(self, propensity: Any) -> Decision | None:
-        """The newest decision, where this very number is its propensity: it was taken apart and told in parts."""
+        """Return the newest decision if its propensity is this very object: the user has unpacked it."""
         try:
             newest: Decision | None = self.newest[-1]
         except IndexError:
@@ -47,7 +47,7 @@ class Pending:
         return self._by_number.get(number)
 
     def drop(self, number: int) -> bool:
-        """Whether it was there; of several threads, one hears yes."""
+        """Remove a decision. Returns whether it was there; True for exactly one of several threads."""
         self._index()
         return self._by_number.pop(number, None) is not None
 
@@ -66,14 +66,14 @@ class Pending:
         return len(self._by_number)
 
     def __iter__(self) -> Iterator[Decision]:
-        """From old to new."""
+        """Iterate from old to new."""
         self._index()
         return iter(list(self._by_number.values()))
 
     # -- files
 
     def rows(self, log: Log, reader: ContextReader) -> Log:
-        """As rows of this log, which is empty; their rewards are 0."""
+        """Return the decisions as rows of this empty log, with reward 0."""
         numbers = {name: number for number, name in enumerate(log.action_names)}
         for decision in self:
             action = numbers.get(decision.action, decision.action)
@@ -82,7 +82,7 @@ class Pending:
         return log
 
     def restore(self, rows: Interactions) -> None:
-        """Of what `rows` made; contexts stay as the reader left them."""
+        """Restore the decisions from `rows`. Contexts stay encoded."""
         columns = zip(rows.actions.tolist(), rows.propensities.tolist(), rows.ids.tolist(), strict=True)
         for row, (action, propensity, number) in enumerate(columns):
             contexts = rows.contexts[row : row + 1]
@@ -91,26 +91,27 @@ class Pending:
             self.newest.append(Decision(action, propensity).keep(context, number))
 
 
-_ROUNDED = 1e-3  # by which an action may be rounded, as a share of 1 / density, the width of what is likely
+_ROUNDED = 1e-3  # tolerated rounding of an action, as a fraction of 1 / density
 
 
 def check_as_drawn(action: float, decision: Decision) -> None:
-    """Refuses another real number than the one that the density was drawn with; one that was rounded may pass."""
+    """Reject an action that differs from the drawn one, beyond rounding: its propensity would be wrong."""
     if abs(action - decision.action) * decision.propensity > _ROUNDED:
         raise InvalidInput(
             f"action: found {action:g} with the density of {decision.action:g}, which was drawn. An action that was"
-            " clipped (or rounded much) afterwards has another density, or none at the ends: let the learner know the"
-            " bounds (bounds=), and tell what it decided"
+            " clipped"
+            " (or rounded a lot) afterwards has another density, or none at the bounds. Pass the bounds to the learner"
+            " (bounds=), and play the action that it returns"
         )
 
 
 def is_read(context: Any) -> bool:
-    """Whether this is a context as a file kept it: a row that need not be read again."""
+    """Return whether a context is encoded already, as restored from a file."""
     return isinstance(context, _READ)
 
 
 def append_row(log: Log, entry: Any, action: Any, reward: float, propensity: float, number: int | None) -> None:
-    """One row, whose context is read, or as a reader's `entry` left it."""
+    """Append one row; its context is encoded, or comes from a reader's `entry`."""
     if is_read(entry):
         ids = None if number is None else np.array([number])
         log.extend_columns(entry, np.array([action]), np.array([reward]), np.array([propensity]), ids)

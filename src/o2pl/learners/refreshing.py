@@ -1,13 +1,13 @@
-"""Learning between two solves, at a cost that does not grow with the log.
+"""Incremental learning between two solves, at a cost that does not grow with the log.
 
-A member stands at θ₀, near the minimum of its objective on the n rows it knows, where the gradient is about 0. Now k
-rows are new. Of the rows it knows, a sample S of m is enough to say how the objective bends (w = n/m each):
+A member is at θ₀, near the minimum of its objective on the n rows it knows, where the gradient is about 0. Now there
+are k new rows. A sample S of m of the known rows is enough to estimate the curvature (w = n/m each):
 
     V(θ) ≈ [Σ_S w ℓ_s(θ) + Σ_new ℓ_s(θ) + l2 |θ|²/2] / (n + k) - <g, θ>,   g = ∇[Σ_S w ℓ_s + l2 |θ|²/2](θ₀) / (n + k)
 
-The last term takes away what the sample's own gradient says at θ₀: that is chance, since all rows together say 0. So at
-θ₀ only new rows pull, the more so the less the others bend: what is new is learned, what is known stays. A few steps of
-L-BFGS go down from there. Solves on the whole log come when the schedule says so.
+The last term removes the sample's own gradient at θ₀: it is noise, since the gradient of all known rows is about 0. So
+at θ₀ only new rows pull; known rows hold the parameters in place by their curvature. A few L-BFGS steps follow. The
+schedule still sets when the whole log is solved.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from o2pl.validation import check_count
 if TYPE_CHECKING:
     from o2pl.learners.engine import Engine
 
-_LEAST = 100  # rows, half of which are old
-_STEPS = 5  # at least: what is new bends the objective little, and is far from its minimum
-_GOLDEN = 0.6180339887498949  # its multiples, less the whole part, fill [0, 1) evenly
+_LEAST = 100  # smallest at_most, in rows; half of them are old
+_STEPS = 5  # minimum number of steps: new features have little curvature and are far from the minimum
+_GOLDEN = 0.6180339887498949  # fractional parts of its multiples fill [0, 1) evenly
 
 
 def refresh(engine: Engine, at_most: int) -> None:
-    """Learn from the rows that are new; for every at_most/2 of them a member goes through `at_most` rows.
+    """Learn from the new rows: for every at_most/2 of them, a member processes `at_most` rows.
 
-    Those that are due by their schedule are solved, as are those whose whole history is no longer than `at_most`, and
-    those that cannot take part of it. New rows are taken in stretches, so that a change of the world shows within them.
+    Members that are due by their schedule are solved. So are those with at most `at_most` rows of history, and those
+    that cannot learn incrementally. New rows are taken in blocks, so that a change within them is detected.
     """
     if check_count("at_most", at_most) < _LEAST:
         raise InvalidInput(f"at_most: found {at_most}, expected at least {_LEAST} rows")
@@ -64,13 +64,13 @@ def refresh(engine: Engine, at_most: int) -> None:
 
 
 def _takes_part(member: MemberState) -> bool:
-    """Whether it learns from a sum over rows that all count alike, step by step."""
+    """Return whether the member can learn incrementally: a sum over equally weighted rows, iterative steps."""
     plain = isinstance(member.objective, Outcome) and isinstance(member.oracle, LBFGS)
     return plain and member.weights(member.known) is None
 
 
 def _step(member: MemberState, rows: Interactions, at_most: int) -> None:
-    """With the rows that the member does not know, at most half as many at a time."""
+    """Learn the rows that are new to the member, at most `at_most` / 2 at a time."""
     start = member.first(len(rows))
     member.widen(n_inputs(rows.contexts))
     for known in range(max(member.known, start), len(rows), at_most // 2):
@@ -94,7 +94,7 @@ def _step(member: MemberState, rows: Interactions, at_most: int) -> None:
 
 
 def _sample(start: int, stop: int, size: int) -> tuple[Ints, float]:
-    """So many rows from `start` to `stop`, spread evenly, and how many each stands for. The same for the same rows."""
+    """Return `size` evenly spread rows from `start` to `stop`, and how many rows each stands for. Deterministic."""
     n = stop - start
     if n <= size:
         return np.arange(start, stop), 1.0
@@ -103,7 +103,7 @@ def _sample(start: int, stop: int, size: int) -> tuple[Ints, float]:
 
 
 class _Tilted:
-    """A function with a linear term more."""
+    """A function plus a linear term."""
 
     incremental = False
 
@@ -116,5 +116,5 @@ class _Tilted:
 
 
 def _finer(oracle: LBFGS, share: float) -> LBFGS:
-    """Steps that are as near to the minimum for the new rows, a share of all, as a solve is for all of them."""
+    """Return an oracle with a finer tolerance: as exact for the new rows as a solve is for all rows."""
     return replace(oracle, iterations=max(oracle.iterations, _STEPS), tolerance=oracle.tolerance * share)

@@ -1,4 +1,4 @@
-"""When a member learns, from which rows, and how hard it tries. Between two checkpoints its policy stands still."""
+"""Schedules: when a member learns, from which rows, and how exactly. Its policy is constant between checkpoints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from o2pl.protocols import Floats
 from o2pl.storage import storable
 from o2pl.validation import check_count, check_number
 
-_FORGOTTEN = 10  # half-lives after which a row is left out
+_FORGOTTEN = 10  # half-lives after which a row is dropped
 
 
 @storable
@@ -104,12 +104,12 @@ class Geometric:
 
     @property
     def _counting(self) -> float:
-        """Rows that count, each by its weight: Σ 2^(-s/h) ≈ h/ln 2."""
+        """Return the sum of the row weights: Σ 2^(-s/h) ≈ h/ln 2."""
         return self._reach if self.half_life is None else min(self._reach, self.half_life / math.log(2))
 
     @property
     def _reach(self) -> float:
-        """Rows that are learned from."""
+        """Return the number of rows that are learned from."""
         forgotten = math.inf if self.half_life is None else _FORGOTTEN * self.half_life
         return min(math.inf if self.window is None else self.window, math.ceil(min(forgotten, 2**62)))
 
@@ -122,18 +122,18 @@ class Geometric:
 
 @lru_cache(maxsize=4)
 def fading(rows: int, half_life: float) -> Floats:
-    """Weights of rows: 1 for the last, half as much for one `half_life` rows earlier."""
+    """Return exponentially decaying weights: 1 for the last row, 1/2 for the row `half_life` rows earlier."""
     weights = np.asarray(0.5 ** (np.arange(rows)[::-1] / half_life))
-    weights.flags.writeable = False  # it is kept for the next time
+    weights.flags.writeable = False  # the array is cached
     return weights
 
 
 @storable
 @dataclass(frozen=True)
 class Recent:
-    """Every `every` rows, from the last `window`, which fade by `half_life`: what watches for changes.
+    """Learn every `every` rows from the last `window`, with decay `half_life`. For change detection.
 
-    On a long log the waits grow to three times as many rows: what has stood for long may be looked at less often.
+    On a long log the waits grow to three times as many rows.
     """
 
     every: int
@@ -193,10 +193,10 @@ class Replay:
 
 Schedule = Exact | Geometric | Replay | Recent
 
-# Within .005 of solving every round at near-linear cost (experiment `schedules`): every round up to about 150, then
-# when the history has grown by 1 % (at 250 rows) to 5 %, and nearer to the minimum than a few steps come.
+# Within .005 of solving every round, at near-linear cost (experiment `schedules`): every round up to about 150, then
+# whenever the history has grown by 1 % (at 250 rows) to 5 %, and closer to the minimum than a few steps.
 NEAR_EXACT = Geometric(growth=1.05, ease=1000.0, longest=1.0, oracle=LBFGS(iterations=15, tolerance=1e-4))
-# Of networks: a solve costs more than the others', and the one before has done less of the work.
+# For networks: a solve is expensive, and warm starts help less.
 SELDOM = Geometric(growth=1.2, ease=0.0, longest=1.2)
 _NAMED: dict[str, Schedule] = {
     "exact": Exact(),
@@ -207,7 +207,7 @@ _NAMED: dict[str, Schedule] = {
 
 
 def as_schedule(given: Any) -> Schedule:
-    """A schedule by name, or as it is."""
+    """Return a schedule given by name; a schedule is returned unchanged."""
     if isinstance(given, Schedule):
         return given
     if isinstance(given, str) and given in _NAMED:

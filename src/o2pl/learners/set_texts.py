@@ -1,4 +1,4 @@
-"""Action sets as texts: what a service is asked, decided without a dictionary in between."""
+"""Decisions on action sets as JSON text, without building dictionaries: the fast path of the service."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from o2pl.policies.actionwise import ActionWise
 from o2pl.policies.sampling import acting_numbers
 from o2pl.protocols import Array, Explored, Floats, Ints
 
-MOST = 250_000  # features of one action set with all products: some milliseconds
+MOST = 250_000  # limit of features of one action set, products included: a few milliseconds
 _NONE = np.empty(0)
 
 
 class SetTexts:
-    """The acting policy on texts of action sets, `{"user": …, "_multi": [{…}, …]}`.
+    """The acting policy on JSON texts of action sets, `{"user": …, "_multi": [{…}, …]}`.
 
-    Most texts are read and weighed in one compiled call. Those that are out of the ordinary are parsed, and go through
-    the decider; those that are no action sets are refused.
+    Most texts are parsed and scored in one compiled call. Unusual ones are parsed by `json` and scored by the decider.
+    Texts that are no action sets are an error.
     """
 
     def __init__(self, decider: Decider | None = None) -> None:
-        """decider: of action sets of dictionaries; None: the uniform policy."""
+        """decider: a policy for action sets of dictionaries; None: the uniform policy."""
         decider = _uniform() if decider is None else decider
         reader = decider.reader
         if not isinstance(reader, SetsReader) or not isinstance(reader.inner, DictionaryReader):
-            raise InvalidInput("policy: found one of another kind, expected one of action sets of dictionaries")
+            raise InvalidInput("policy: found another kind of policy, expected one for action sets of dictionaries")
         self.decider = decider
         first, inner = decider.members[0], reader.inner
         alike = all(isinstance(m.policy, ActionWise) and m.seen is first.seen for m in decider.members)
@@ -45,7 +45,7 @@ class SetTexts:
             self._numbers = (np.uint32(inner.width - 1), inner.signed, *slots, weights, decider.acting)
 
     def probabilities(self, text: bytes, n_actions: int) -> Floats:
-        """Of the actions of one set, [K]. Refuses a text that is no set of K actions."""
+        """Return the probabilities of the actions of one set, [K]. A text that is no set of K actions is an error."""
         out = np.empty(n_actions)
         if self._numbers is not None and text:
             data: Array = np.frombuffer(text, np.uint8)
@@ -63,7 +63,7 @@ class SetTexts:
             raise InvalidInput(f"context: found text that is not JSON, or nested too deeply ({error})") from None
         check_depth(context)
         if not isinstance(context, dict) or "_multi" not in context:
-            raise InvalidInput("context: found no `_multi`, expected an object with the list of actions in it")
+            raise InvalidInput("context: found no `_multi`, expected an object with the list of actions under that key")
         _check_size(context)
         found = self.decider.probabilities(self.decider.reader.row(context))
         if len(found) != n_actions:
@@ -72,7 +72,7 @@ class SetTexts:
 
 
 def _check_size(context: dict[str, Any]) -> None:
-    """Refuses what would make too many products, before they are made."""
+    """Reject a context with too many feature products before they are formed."""
     actions = context["_multi"] if isinstance(context["_multi"], list) else []
     shared = _values(value for name, value in context.items() if name != "_multi")
     if sum((shared + 1) * (_values([action]) + 1) for action in actions) > MOST + len(actions):
@@ -80,7 +80,7 @@ def _check_size(context: dict[str, Any]) -> None:
 
 
 def _values(parts: Iterable[Any]) -> int:
-    """Words and numbers within objects and lists."""
+    """Count the strings and numbers within objects and lists."""
     count, level = 0, list(parts)
     while level:
         inner = [each for each in level if isinstance(each, dict | list)]
@@ -91,20 +91,20 @@ def _values(parts: Iterable[Any]) -> int:
 
 def _too_large() -> InvalidInput:
     return InvalidInput(
-        f"context: found more than {MOST:,} features, products of shared features with those of actions included;"
+        f"context: found more than {MOST:,} features, including products of shared and action features;"
         " expected fewer features or fewer actions"
     )
 
 
 def check_depth(context: Any) -> None:
-    """Refuses objects and lists within each other deeper than kernels read them: what reads them may call itself."""
+    """Reject objects and lists nested deeper than the kernels read: some readers are recursive."""
     level: list[Any] = [context]
     for _ in range(DEEPEST):
         inner = [each for each in level if isinstance(each, dict | list)]
         level = [part for each in inner for part in (each.values() if isinstance(each, dict) else each)]
         if not level:
             return
-    raise InvalidInput(f"context: found more than {DEEPEST} objects or lists within each other, expected fewer")
+    raise InvalidInput(f"context: found more than {DEEPEST} nested objects or lists, expected fewer")
 
 
 def _refuse(name: str) -> float:
@@ -112,7 +112,7 @@ def _refuse(name: str) -> float:
 
 
 def _side_by_side(members: Sequence[ActingMember]) -> Floats:
-    """Weights of all members [slots, M]; one that has not learned of the newest slots has 0 there."""
+    """Return the weights of all members, [slots, M]; 0 for slots that a member has not learned yet."""
     W = np.zeros((max(len(member.params) for member in members), len(members)))
     for m, member in enumerate(members):
         W[: len(member.params), m] = member.params
@@ -120,7 +120,7 @@ def _side_by_side(members: Sequence[ActingMember]) -> Floats:
 
 
 def _uniform() -> Decider:
-    """Before anything is learned."""
+    """Return the uniform policy, used before anything is learned."""
     features, reader = Hashed(), SetsReader(DictionaryReader(Hashed().bits))
     member = ActingMember(features, features.init(0), ActionWise(), np.zeros(1), None)
     return Decider([member], acting_numbers(np.ones(1), 1.0, Explored(0.0, _NONE, _NONE)), 1.0, reader)

@@ -1,4 +1,4 @@
-"""Columns of items that are the same for all items of a round: a user's, which tell items apart only in products."""
+"""Warning about item columns that are equal for all items of a round: they matter only in products."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 from o2pl.protocols import Array, Floats
 from o2pl.rows import ActionSets
 
-_ENOUGH = 20  # rounds after which it is no chance
-_NAMED = 6  # columns that are named
+_ENOUGH = 20  # rounds after which it is no coincidence
+_NAMED = 6  # columns named in the warning
 
 
 class SharedColumns:
-    """Looks at sets as they come, until every column has told two items of a round apart; warns once."""
+    """Checks new action sets until every column has differed between two items of a round. Warns once."""
 
     def __init__(self) -> None:
         self.rounds = 0
-        self._alike: Array | None = None  # columns that have been the same for all items of every round
+        self._alike: Array | None = None  # columns that were equal for all items in every round
         self._first: Floats | None = None  # the first round's values
         self._varied: Array | None = None  # columns that differ between rounds
 
@@ -42,8 +42,10 @@ class SharedColumns:
         if before < _ENOUGH <= self.rounds and len(columns):
             named = ", ".join(map(str, columns[:_NAMED])) + (", …" if len(columns) > _NAMED else "")
             warnings.warn(
-                f"items, column {named}: found the same for all items of each of {self.rounds} rounds, so it cannot"
-                " say which item to choose. If it is the user's, write act(user, items): the products of user and items"
+                f"items, column {named}: found the same value for all items in each of {self.rounds} rounds, so it"
+                " cannot"
+                " distinguish items. If it describes the user, call act(user, items): the products of user and item"
+                " features"
                 " are then learned",
                 UserWarning,
                 stacklevel=2,

@@ -1,7 +1,7 @@
-"""Arrays of a published policy in fewer bytes, without loss: a service keeps many versions.
+"""Lossless compression of a published policy's arrays: a service stores many versions.
 
-Parameters that are multiples of 1/GRID become integers. Numbers that ascend become the differences between them.
-Both become the smallest type that holds them, and compress well.
+Parameters that are multiples of 1/GRID become integers. Ascending numbers are stored as differences. Both are stored
+in the smallest type that holds them, and compress well.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _TYPES = (np.int8, np.uint8, np.int16, np.uint16, np.int32)
 
 
 def shortened(header: dict[str, Any], arrays: dict[str, Array]) -> tuple[dict[str, Any], dict[str, Array]]:
-    """What `lengthened` makes the same arrays of; the header says which were changed."""
+    """Return shortened arrays; `lengthened` restores them. The header lists the changed ones."""
     short, how = dict(arrays), dict[str, str]()
     for name, array in arrays.items():
         made = None
@@ -40,7 +40,7 @@ def lengthened(header: dict[str, Any], arrays: dict[str, Array]) -> dict[str, Ar
 
 
 def _smallest(array: Array) -> Array | None:
-    """The same integers in the smallest type; None where they are not whole, or too large."""
+    """Return the integers in the smallest type; None if they are not integers or too large."""
     for kind in _TYPES:
         ends = np.iinfo(kind)
         if len(array) and array.min() >= ends.min and array.max() <= ends.max:

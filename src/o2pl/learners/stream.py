@@ -1,4 +1,4 @@
-"""Uniform numbers, one at a time or many, always the same sequence; its position can be saved."""
+"""A reproducible sequence of uniform random numbers, one at a time or many; its position can be saved."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import numpy as np
 from o2pl.protocols import Floats
 
 _OWN = (np.random.Generator, np.random.BitGenerator, np.random.SeedSequence, np.random.RandomState)
-_DOMAIN = 2  # any number will do, as long as it stays
-AHEAD = 1024  # numbers drawn ahead: one at a time would cost ten times as much
+_DOMAIN = 2  # arbitrary, but must not change
+AHEAD = 1024  # numbers drawn ahead: drawing one at a time is ten times slower
 
 
 class UniformStream:
-    """`next()` and `take(n)` walk along one sequence, that of the seed's generator. Threads may share it."""
+    """`next()` and `take(n)` read one sequence, that of the seed's generator. Thread-safe."""
 
     def __init__(self, seed: Any) -> None:
         if seed is not None and not isinstance(seed, _OWN):
-            # People seed the world and the learner alike. Plain seeds therefore get a sequence of their own: else the
-            # learner would draw with the very numbers that contexts and rewards were made of.
+            # Users often give the world and the learner the same seed. Plain seeds therefore get a separate sequence:
+            # otherwise the learner would draw with the same numbers as the contexts and rewards.
             seed = np.random.SeedSequence(seed, spawn_key=(_DOMAIN,))
-        self._generator = np.random.default_rng(seed)  # a Generator is taken over as it stands
-        self._before = self._generator.bit_generator.state  # as it was when the numbers ahead were drawn
-        self._ahead: list[float] = []  # in reverse: to pop or to append one is atomic
+        self._generator = np.random.default_rng(seed)  # a Generator is used as it is
+        self._before = self._generator.bit_generator.state  # state before the numbers ahead were drawn
+        self._ahead: list[float] = []  # reversed: pop and append are atomic
         self._lock = threading.Lock()
 
     def next(self) -> float:
@@ -37,11 +37,11 @@ class UniformStream:
                         self._refill()
 
     def give_back(self, number: float) -> None:
-        """The last number was not used after all."""
+        """Return an unused number to the sequence."""
         self._ahead.append(number)
 
     def take(self, n: int) -> Floats:
-        """The next n numbers: the same as n times `next`."""
+        """Return the next n numbers, the same as n calls of `next`."""
         return np.array([self.next() for _ in range(n)]) if n < AHEAD else self._many(n)
 
     def _many(self, n: int) -> Floats:
@@ -61,7 +61,7 @@ class UniformStream:
         self._ahead = self._generator.random(AHEAD)[::-1].tolist()
 
     def state(self) -> dict[str, Any]:
-        """The same for the same place in the sequence, whether or not the numbers after it have been drawn."""
+        """Return the position in the sequence. It does not depend on numbers drawn ahead."""
         left = len(self._ahead)
         return {"before": self._before if left else self._generator.bit_generator.state, "used": -left % AHEAD}
 

@@ -1,4 +1,4 @@
-"""The policy to be judged, however it is given: what it would have done in the rows of a log."""
+"""Target policies of off-policy evaluation: their probabilities in the rows of a log, from any kind of argument."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from o2pl.protocols import Floats
 from o2pl.rows import ActionSets
 from o2pl.validation import check_actions
 
-_ROUNDING = 1e-6  # probabilities may miss a sum of 1 by this
+_ROUNDING = 1e-6  # tolerance of the sum of probabilities
 
 
 class PolicyRows(NamedTuple):
-    """What a policy does in some rows."""
+    """The probabilities of a policy in some rows."""
 
     played: Floats  # π(a_s|x_s), [m]
-    probabilities: Floats | None  # π(·|x_s), [m, K]; flat for action sets; or not known
-    nodes: tuple[Floats, Floats] | None = None  # continuous: actions [m, J] and shares [J]
+    probabilities: Floats | None  # π(·|x_s), [m, K]; flat for action sets; None: unknown
+    nodes: tuple[Floats, Floats] | None = None  # continuous: quadrature nodes [m, J] and weights [J]
 
 
 class Target(Protocol):
-    """Of some rows of the log it was made for."""
+    """A policy evaluated on a log: returns `PolicyRows` for a slice of its rows."""
 
     @property
     def name(self) -> str: ...
@@ -36,7 +36,7 @@ class Target(Protocol):
 
 @dataclass(frozen=True)
 class _Discrete:
-    """From a function of rows to π(·|x)."""
+    """A target given by a function from rows to π(·|x)."""
 
     name: str
     log: Interactions
@@ -52,7 +52,7 @@ class _Discrete:
 
 @dataclass(frozen=True)
 class _PlayedOnly:
-    """Only the likelihood of the logged actions is known, [n]: enough for weights, not for a reward model."""
+    """A target with probabilities of the logged actions only, [n]: enough for weights, not for a reward model."""
 
     name: str
     likelihoods: Floats
@@ -63,12 +63,12 @@ class _PlayedOnly:
 
 @dataclass(frozen=True)
 class _Density:
-    """Of a learner of real-valued actions; integrals of a model that is quadratic in the action are exact."""
+    """A target given by a learner of real-valued actions. Integrals are exact for models quadratic in the action."""
 
     name: str
     log: Interactions
     learner: Any
-    contexts: Any  # as the learner reads them
+    contexts: Any  # raw contexts, for the learner
 
     def on(self, rows: slice) -> PolicyRows:
         places, shares = self.learner.nodes(self.contexts[rows])
@@ -77,16 +77,16 @@ class _Density:
 
 
 def as_target(policy: Any, log: Interactions, name: str = "policy", contexts: Any = None) -> Target:
-    """A learner, or what has `predict_proba`; "uniform" or "logged"; the name of an action that is always taken;
-    π(·|x) as an array [n, K] or a function of contexts, which may also give the actions themselves, [n];
-    π(a|x) as an array [n].
+    """Return the target of a policy argument.
 
-    `contexts`: as policies read them, where the log's own are numbers that were made of them.
+    policy: a learner, or any object with `predict_proba`; "uniform" or "logged"; the name of an action that is always
+    taken; π(·|x) as an array [n, K] or as a function of contexts, which may also return actions, [n]; or π(a|x) as an
+    array [n]. contexts: raw contexts for the policy, if the log's contexts are encoded.
     """
     given_contexts = log.contexts if contexts is None else contexts
     if isinstance(policy, str):
         return _by_name(policy, log)
-    if getattr(policy, "continuous", hasattr(policy, "predict_density")):  # a Decider says so
+    if getattr(policy, "continuous", hasattr(policy, "predict_density")):  # set by a Decider
         _require(bool(log.continuous), "continuous actions", log)
         return _Density(name, log, policy, given_contexts)
     if hasattr(policy, "predict_proba"):
@@ -114,22 +114,22 @@ def as_target(policy: Any, log: Interactions, name: str = "policy", contexts: An
     raise InvalidInput(f"{name}: found shape {given.shape} for a log of {len(log)} rows, expected {expected}")
 
 
-# -- actions by name
+# -- action names
 
 
 def names_of(policy: Any) -> Names:
-    """Of its actions, in the order of its probabilities; none where they are numbers."""
+    """Return the names of a policy's actions, in the order of its probabilities; empty if they have none."""
     if isinstance(policy, str) or not hasattr(policy, "predict_proba"):
         return ()
     if getattr(policy, "_engine", True) is None:
-        return ()  # a learner that has not begun: it says so itself
+        return ()  # a learner without data raises its own error later
     names = getattr(policy, "actions_", ())
-    classes = getattr(policy, "classes_", None)  # of a scikit-learn classifier
+    classes = getattr(policy, "classes_", None)  # a scikit-learn classifier
     return check_names(classes) if not names and classes is not None and are_words(classes) else tuple(names)
 
 
 def with_names(log: Interactions, *policies: Any) -> Interactions:
-    """The log, with the names of actions that only the policies know at the end."""
+    """Return the log with the names of actions that only the policies know appended."""
     if not log.action_names or isinstance(log.contexts, ActionSets):
         return log
     known = [*log.action_names, *(name for policy in policies for name in names_of(policy))]
@@ -138,7 +138,7 @@ def with_names(log: Interactions, *policies: Any) -> Interactions:
 
 
 def _check_named(which: str, names: Names, log: Interactions) -> None:
-    """Refuses a policy with names and a log without, or the other way round: numbers may mean different things."""
+    """Reject a policy with action names and a log without, or vice versa: indices may have different meanings."""
     if isinstance(log.contexts, ActionSets) or log.continuous:
         return
     theirs = log.action_names if len(log.action_names) >= (log.n_actions or 0) else ()
@@ -147,17 +147,17 @@ def _check_named(which: str, names: Names, log: Interactions) -> None:
     said = [", ".join(repr(name) for name in some[:5]) for some in (names, theirs)]
     if names:
         raise InvalidInput(
-            f"log: found actions that are numbers, expected names, as the {which} has them: {said[0]}."
-            " Say what the numbers are called: Interactions(..., action_names=[...])"
+            f"log: found actions that are numbers, expected names, as in the {which}: {said[0]}."
+            " Name them with Interactions(..., action_names=[...])"
         )
     raise InvalidInput(
-        f"{which}: found a policy whose actions are numbers, expected names, as the log has them: {said[1]}."
-        " Learn from actions by name, or say `actions=[...]` when the learner is made"
+        f"{which}: found a policy whose actions are numbers, expected names, as in the log: {said[1]}."
+        " Learn from named actions, or pass `actions=[...]` to the learner"
     )
 
 
 def _in_order(probabilities: Any, names: Names, log: Interactions) -> Any:
-    """Columns in the order of the log's names; 0 for those that the policy does not know."""
+    """Reorder columns to the log's names; 0 for actions that the policy does not know."""
     if not names or names == log.action_names:
         return probabilities
     places = places_of(log.action_names, names)
@@ -165,7 +165,7 @@ def _in_order(probabilities: Any, names: Names, log: Interactions) -> Any:
 
 
 def _certain(given: Any, log: Interactions) -> Any:
-    """Probabilities; of a rule that gives the action of each row, a name or an integer, 1 for that one."""
+    """Return probabilities. If a function returned actions (names or integers), these get probability 1."""
     actions = np.asarray(given)
     if actions.ndim != 1 or log.n_actions is None or not (are_words(actions) or actions.dtype.kind in "iu"):
         return given
@@ -200,11 +200,11 @@ def _by_name(policy: str, log: Interactions) -> Target:
 
 def _require(fine: bool, what: str, log: Interactions) -> None:
     if not fine:
-        raise InvalidInput(f"policy: found one for {what}, expected one for {log.n_actions or 'sets of'} actions")
+        raise InvalidInput(f"policy: found a policy for {what}, expected one for {log.n_actions or 'sets of'} actions")
 
 
 def _checked(probabilities: Any, log: Interactions, rows: slice) -> Floats:
-    """Probabilities of all actions in a block of rows; they sum to 1 and cover the log's actions."""
+    """Check probabilities of all actions in a block of rows: they sum to 1 and cover the log's actions."""
     given = np.asarray(probabilities, np.float64)
     _require(not log.continuous, "discrete actions", log)
     if isinstance(log.contexts, ActionSets):
@@ -218,7 +218,7 @@ def _checked(probabilities: Any, log: Interactions, rows: slice) -> Floats:
         if given.ndim != 2 or len(given) != len(log.actions[rows]) or given.shape[1] < (log.n_actions or 0):
             raise InvalidInput(
                 f"policy: found shape {given.shape}, expected {(len(log.actions[rows]), log.n_actions)}:"
-                " one for every action that the log shows"
+                " one for every action of the log"
             )
         totals = given.sum(axis=1)
     wrong = ~(np.abs(totals - 1) <= _ROUNDING * max(1, given.shape[-1]))

@@ -1,4 +1,4 @@
-"""A log that is not to grow for ever: rows that no member learns from any more are dropped from it."""
+"""Bounded logs: drop rows that no member learns from any more."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from o2pl.learners.mean_reward import MeanReward
 
 
 def drop_rows(engine: Engine, count: int) -> None:
-    """The first so many rows of the log. What was learned stays; rows are counted from the new beginning on.
+    """Drop the first `count` rows of the log. What was learned stays; rows are counted from the new start.
 
-    Refuses rows that a member still learns from: its schedule must have a window, or forget.
+    Rows that a member still learns from cannot be dropped: its schedule must have a window or a half-life.
     """
     with engine.lock:
         n = len(engine.log)
@@ -19,7 +19,9 @@ def drop_rows(engine: Engine, count: int) -> None:
             raise InvalidInput(f"log: found {n - engine.learned} rows that are not learned from yet; learn first")
         needed = min(member.first(n) for member in engine.members if member.joins <= n - engine.base)
         if not 0 <= count <= needed or engine.running is not None:
-            raise InvalidInput(f"rows: found {count} to drop, expected at most {needed}: the others are learned from")
+            raise InvalidInput(
+                f"rows: found {count} to drop, expected at most {needed}: later rows are still learned from"
+            )
         rows, log = engine.log[count:], engine.log.empty()
         log.reserve(len(rows))
         log.extend(rows)
@@ -37,7 +39,7 @@ def drop_rows(engine: Engine, count: int) -> None:
             ]
         engine._forgotten = 0
         engine._count_forgotten()
-        # the mean of all rewards so far, as if the rows that are left had had them
+        # keep the mean of all rewards so far, scaled to the remaining rows
         share = counted.total / max(counted.rows - counted.base, 1)
         engine._mean_reward = MeanReward(engine.base, len(log), share * (len(log) - engine.base))
         engine.checkpoint = min(member.checkpoint for member in engine.present)

@@ -1,4 +1,4 @@
-"""Several members on one log: each is weighed by how well it did on rows before it learned from them."""
+"""Weights of members on one log: each is weighted by its performance on rows before it learned from them."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from o2pl.rows import ActionSets
 
 _ALONE = np.ones(1)
 _NEWTON_STEPS = 20  # each of at most 1 in the level, .5 in the slope
-_RIDGE = 1e-3  # rewards that are all alike have no finite level
+_RIDGE = 1e-3  # for constant rewards, which have no finite level
 
 
 def progressive_gains(likelihoods: Floats, rows: Interactions, alpha: float, baseline: float) -> Floats:
-    """Σ (min(w, α) - 1)(b - y) of each member; likelihoods: π_c(a_s|x_s), [M, n]"""
+    """Return Σ (min(w, α) - 1)(b - y) of each member. likelihoods: π_c(a_s|x_s), [M, n]."""
     residuals = rows.losses - baseline
     return np.array([-clipped_sums(policy_weights(own, rows.propensities), residuals, alpha)[0] for own in likelihoods])
 
 
 def progressive_evidence(members: Sequence[MemberState], decider: Decider, rows: Interactions) -> Floats:
-    """Σ log-likelihood of the rewards of these rows, of each member as it stood. [M]"""
+    """Return the log-likelihood of these rows' rewards under each member's current predictions. [M]"""
     total = np.zeros(len(members))
     for start in range(0, len(rows), STRETCH):
         some = rows[start : start + STRETCH]
@@ -36,7 +36,7 @@ def progressive_evidence(members: Sequence[MemberState], decider: Decider, rows:
 
 
 def foretold(members: Sequence[MemberState], decider: Decider, rows: Interactions) -> Floats:
-    """The log-odds of the rewards of these rows, as each member saw them. [M, n]"""
+    """Return each member's predicted log-odds of these rows' rewards. [M, n]"""
     scores, out = decider.scores(rows.contexts), np.empty((len(members), len(rows)))
     sets = isinstance(rows.contexts, ActionSets)
     offsets = rows.contexts.offsets if sets else equal_sets(len(rows), scores.shape[1] // max(len(rows), 1))
@@ -51,9 +51,9 @@ def foretold(members: Sequence[MemberState], decider: Decider, rows: Interaction
 
 
 def calibrated(z: Floats, rewards: Floats) -> tuple[float, float]:
-    """Level c and slope s that make a policy's log-odds foretell rewards: arg min Σ CE(r, σ(c + s z)) + (s - 1)²/2.
+    """Calibrate log-odds as reward predictions: level c and slope s, arg min Σ CE(r, σ(c + s z)) + (s - 1)²/2.
 
-    A policy that was not fitted to rewards is weighed through them: one that plays sharply is not sure of a reward.
+    Policies that were not fitted to rewards are weighted through it: a sharp policy is not certain of a reward.
     Newton's method, from c = 0 and s = 1. z: log-odds of the actions played, [n]
     """
     c, s, sums = 0.0, 1.0, np.empty((6, 1))
@@ -68,14 +68,14 @@ def calibrated(z: Floats, rewards: Floats) -> tuple[float, float]:
 
 
 def evidence(z: Floats, rewards: Floats) -> Floats:
-    """Σ log-likelihood of rewards, given the log-odds that members foretold. z [M, n]"""
+    """Return the log-likelihood of rewards under the members' predicted log-odds. z [M, n]"""
     sums = np.empty((6, len(z)))
     foretold_sums(z, rewards, np.zeros(len(z)), np.ones(len(z)), sums)
     return np.asarray(sums[0])
 
 
 def shares(gains: Floats, rate: float) -> Floats:
-    """Exponential weights, in [0, 1], summing to 1."""
+    """Return exponential weights in [0, 1] that sum to 1."""
     if len(gains) == 1:
         return _ALONE
     powers = np.exp(rate * (gains - gains.max()))
