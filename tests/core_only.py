@@ -36,7 +36,7 @@ def acts_and_learns() -> None:
     learner.save("model.o2pl")
     same = o2pl.load("model.o2pl")
     np.testing.assert_array_equal(same.predict(contexts), learner.predict(contexts))
-    assert "what speaks for" in str(same.explain(contexts[0]))
+    assert "in favour of" in str(same.explain(contexts[0]))
     assert "estimator" in str(o2pl.evaluate(o2pl.Interactions(*log), learner, baseline="uniform"))
     assert len(o2pl.read_log("model.o2pl")) == 300
     named = o2pl.Bandit(2, random_state=0)
@@ -69,7 +69,7 @@ DOORS: list[tuple[Callable[[], object], str]] = [
     (lambda: o2pl.load("model.o2pl").explain([0.0, 0.0, 0.0]).figure(), f"drawing figures {MATPLOTLIB}"),
     (
         lambda: o2pl.load("model.o2pl").coefficients().to_frame(),
-        "to_frame needs pandas: pip install pandas; without, iterate over the rows",
+        "to_frame needs pandas: pip install pandas. Without pandas, iterate over the rows",
     ),
     (environments.Embedded("digits").load, "the data set 'digits' " + SCIKIT_LEARN),
     (environments.Synthetic().load, SCIKIT_LEARN),

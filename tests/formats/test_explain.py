@@ -75,7 +75,7 @@ def test_a_row_of_a_log(folder: Path) -> None:
     log = o2pl.load(folder / "named.o2pl").log_
     assert own.startswith(f"row 3: action {log.named_actions[3]} was played, reward {log.rewards[3]:g}\n")
     assert own.partition("\n")[2].rstrip("\n") == str(o2pl.load(folder / "named.o2pl").explain(log.contexts[3]))
-    assert "no log to look at" in run(folder / "published.o2pl", "--row", 3, "--log", folder / "log.csv")
+    assert "no log available" in run(folder / "published.o2pl", "--row", 3, "--log", folder / "log.csv")
     assert "feature " in run(folder / "words.o2pl", "--row", 0)  # its words are not in the file
     assert "id " in run(folder / "words.o2pl", "--context", '{"id": "u1"}')
     assert "user x0" in run(folder / "items.o2pl", "--row", 0)

@@ -190,7 +190,7 @@ class MemberState:
         return self.base + self.schedule.start(n - self.base)
 
     def after(self, n: int, faint: bool) -> int:
-        """Return the number of rows at which it learns next; with little weight (`faint`), not before the history has doubled."""
+        """Return the number of rows at which it learns next; with little weight (`faint`), at doubled history."""
         since = n - self.base
         after = self.schedule.after(since)
         patient = faint and isinstance(self.schedule, Geometric) and not self.schedule.forgets

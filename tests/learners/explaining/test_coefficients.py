@@ -109,5 +109,5 @@ def test_of_a_gaussian_policy_they_make_the_mean_action() -> None:
 
 def test_what_has_none_is_refused() -> None:
     learner, _ = fitted(o2pl.Member(Chain((Fourier(5),))))
-    with pytest.raises(o2pl.InvalidInput, match="no sum over inputs"):
+    with pytest.raises(o2pl.InvalidInput, match="not sums over inputs"):
         learner.coefficients()

@@ -206,7 +206,7 @@ def test_names_are_suggested_and_other_learners_are_refused() -> None:
     prices.update([1.0], 0.5, 1.0, 0.3)
     with pytest.raises(o2pl.InvalidInput, match="real numbers"):
         prices.snapshot().explain([1.0])
-    with pytest.raises(o2pl.InvalidInput, match=r"coefficients\(\) has what"):
+    with pytest.raises(o2pl.InvalidInput, match=r"use coefficients\(\)"):
         prices.explain([1.0])
 
 

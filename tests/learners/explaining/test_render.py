@@ -27,7 +27,7 @@ def explanation() -> o2pl.Explanation:
 def test_the_text_has_all_there_is(explanation: o2pl.Explanation) -> None:
     text = str(explanation)
     assert text.startswith(heading(explanation))
-    for part in ("<b>Oslo", "what speaks for a & b", "in the average context", "times sharpness 30", "support:"):
+    for part in ("<b>Oslo", "in favour of a & b", "average context", "times sharpness 30", "support:"):
         assert part in text
     assert max(len(line) for line in text.splitlines()) <= 110
     assert "bonus for few plays" in text

@@ -32,8 +32,8 @@ def test_near_rows_are_counted() -> None:
     assert there.actions["b"].near_plays == 0
     assert math.isnan(there.actions["b"].near_reward)
     assert math.isnan(there.actions["c"].reward)
-    assert "a was played 100 times in the 100 rows most like this one, with a mean reward of 0" in there.says("a")
-    assert there.says("b") == "b was never played in the 100 rows most like this one"
+    assert "a was played 100 times in the 100 most similar rows, with a mean reward of 0" in there.says("a")
+    assert there.says("b") == "b was never played in the 100 most similar rows"
 
 
 def test_short_logs_and_ties() -> None:

@@ -1,4 +1,4 @@
-"""Why an action: what each feature adds to a decision, and what the log has to say about it."""
+"""Explanations of decisions: the contribution of each feature, and the support in the log."""
 
 from o2pl.learners.explaining.coefficients import Coefficients
 from o2pl.learners.explaining.explanation import Explanation

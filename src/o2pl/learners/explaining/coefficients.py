@@ -1,4 +1,4 @@
-"""What a policy has learned, as a table: the coefficients of every action's score, per unit of the input."""
+"""The coefficients of every action's score as a table, per unit of the input."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from o2pl.rows import ActionSets
 if TYPE_CHECKING:
     from o2pl.learners.decider import Decider
 
-_SHOWN = 20  # terms of a member that are printed
-_WIDE = 6  # actions whose columns fit
+_SHOWN = 20  # number of printed terms per member
+_WIDE = 6  # largest number of action columns
 
 
 class Row(NamedTuple):
@@ -42,7 +42,7 @@ class Row(NamedTuple):
 
 
 class MemberTable(NamedTuple):
-    """Of one member."""
+    """The coefficients of one member."""
 
     name: str
     weight: float  # among the members
@@ -52,11 +52,11 @@ class MemberTable(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Coefficients:
-    """score(action) = Σ coefficient × term, of every member; rows of (member, weight, action, term, coefficient).
+    """Coefficients of all members: score(action) = Σ coefficient × term. Rows (member, weight, action, term, coefficient).
 
-    Per unit of the input: the standardisation is undone. (Inputs more than five deviations from their mean are cut
-    there before.) A term is the intercept, an input, a product of two (`a × b`) or a square (`a²`). Where items have
-    features of their own the weights are shared by all of them, and where an action is a number the score is its mean.
+    Coefficients are per unit of the input: the standardisation is undone. (Inputs more than five standard deviations
+    from their mean are clipped first.) A term is the intercept, an input, a product of two inputs (`a × b`) or a square
+    (`a²`). For items with features, all items share the weights. For real-valued actions, the score is their mean.
     """
 
     actions: tuple[Any, ...]
@@ -72,11 +72,13 @@ class Coefficients:
         return sum(member.values.size for member in self.members)
 
     def to_frame(self) -> Any:
-        """A pandas frame, a row for each coefficient."""
+        """Return a pandas DataFrame with one row per coefficient."""
         try:
             import pandas as pd  # type: ignore[import-untyped]  # its stubs are a package of their own
         except ModuleNotFoundError:
-            raise MissingExtra("to_frame needs pandas: pip install pandas; without, iterate over the rows") from None
+            raise MissingExtra(
+                "to_frame needs pandas: pip install pandas. Without pandas, iterate over the rows"
+            ) from None
         return pd.DataFrame(list(self), columns=list(Row._fields))
 
     def __str__(self) -> str:
@@ -95,10 +97,10 @@ class Coefficients:
             console.print(self._table(member))
             left = max(len(member.terms) - _SHOWN, 0), max(len(self.actions) - _WIDE, 0)
             if any(left):
-                console.print(f"{left[0]} smaller terms and {left[1]} more actions are in to_frame()", highlight=False)
+                console.print(f"{left[0]} smaller terms and {left[1]} more actions: see to_frame()", highlight=False)
 
     def _table(self, member: MemberTable) -> Any:
-        """The largest coefficients, in order."""
+        """Return a table of the largest coefficients in order."""
         from rich.table import Table
 
         table = Table(box=None, pad_edge=False)
@@ -120,7 +122,7 @@ class Coefficients:
 
 
 def coefficients(decider: Decider, labels: Sequence[str] = (), contexts: Any = None) -> Coefficients:
-    """Of a decider's policy. contexts: whose words give hashed features their names back."""
+    """Return the coefficients of a decider's policy. contexts: examples that restore the names of hashed features."""
     weights = acting_parts(decider.acting, len(decider.members), decider.n_actions or 0).weights
     numbered: tuple[Any, ...] = tuple(range(decider.n_actions or 0)) or ("all",)
     tables, actions = [], decider.names or numbered
@@ -140,7 +142,8 @@ def _dense(decider: Decider, member: Any) -> tuple[list[str], Floats]:
     if seen is None:
         raise InvalidInput(
             f"coefficients: found {type(member.policy).__name__} on {type(member.features).__name__}, whose scores are"
-            " no sum over inputs and their products; expected linear or quadratic members"
+            " not"
+            " sums over inputs and their products; expected linear or quadratic members"
         )
     constant, linear, products = seen.per_unit()
     if isinstance(member.policy, Gaussian):
@@ -150,7 +153,7 @@ def _dense(decider: Decider, member: Any) -> tuple[list[str], Floats]:
     pairs = zip(rows.tolist(), columns.tolist(), strict=True)
     terms = [INTERCEPT, *names, *(f"{names[i]}²" if i == j else f"{names[i]} × {names[j]}" for i, j in pairs)]
     values = np.concatenate([constant[:, None], linear, products[:, rows, columns]], axis=1).T
-    if isinstance(member.features, UserItems):  # its products are those of users and items; a list's places have levels
+    if isinstance(member.features, UserItems):  # products are of users and items; list slots have their own intercepts
         some = [place for place, own in enumerate(values) if place == 0 or own.any()]
         terms, values = [terms[place] for place in some], values[some]
         levels = {f"slot {place}": member.params[place] for place in range(1, HEAD) if member.params[place]}
@@ -159,7 +162,7 @@ def _dense(decider: Decider, member: Any) -> tuple[list[str], Floats]:
 
 
 def _words(decider: Decider, contexts: Any) -> dict[int, str]:
-    """Names of hashed features, by their index: those that the reader has read, and those of given contexts."""
+    """Return the names of hashed features by index: those known to the reader, and those in the given contexts."""
     reader = decider.reader
     inner = reader.inner if isinstance(reader, SetsReader) else reader
     if not isinstance(inner, DictionaryReader):
@@ -175,7 +178,7 @@ def _words(decider: Decider, contexts: Any) -> dict[int, str]:
 
 
 def _hashed(member: Any, words: dict[int, str]) -> tuple[list[str], Floats]:
-    """Per unit of a number; what having the number at all adds, w · (0 - mean) / deviation, is a term of its own."""
+    """Return coefficients per unit. The presence of a number is a separate term, w · (0 - mean) / deviation."""
     policy = member.policy
     if not isinstance(policy, SparseSoftmax | ActionWise):
         raise InvalidInput(f"coefficients: found {type(policy).__name__}, expected SparseSoftmax or ActionWise")

@@ -1,4 +1,4 @@
-"""What learners have for people who ask why."""
+"""Explanation methods of learners."""
 
 from __future__ import annotations
 
@@ -14,40 +14,41 @@ if TYPE_CHECKING:
 
 
 class Explained:
-    """`explain`, of learners that choose among actions, and `coefficients`."""
+    """Adds `explain` (for discrete actions) and `coefficients` to a learner."""
 
     if TYPE_CHECKING:
 
-        def _begun(self) -> Engine: ...  # the learner's own
+        def _begun(self) -> Engine: ...  # of the learner
 
     def explain(
         self, context: Any, items: Any = None, *, ids: Any = None, exclude: Any = None, action: Any = None,
         against: Any = None,
     ) -> Explanation:  # fmt: skip
-        """Why an action: what each feature of the context adds to it, against another action.
+        """Explain an action: how much each feature of the context contributes, compared with another action.
 
-        The context (and items, ids, exclude) as for `act`; or a decision, as `act` returned it. action: the one to
-        explain; by default that of the decision, or the likeliest. against: the one to compare with; by default the
-        likeliest other one. `print` it, look at `.features`, `.terms` and `.support`, draw `.figure()`.
+        The context (with items, ids, exclude) is given as to `act`; or pass a decision that `act` returned. action: the
+        action to explain; default: that of the decision, or the most likely one. against: the action to compare with;
+        default: the most likely other one. `print` the result, read `.features`, `.terms` and `.support`, or draw
+        `.figure()`.
         """
         engine = self._begun()
         rows = engine.log[engine.base : engine.learned]
         return explain(engine.decider, (context, items, ids, exclude), action, against, labels(engine), rows)
 
     def coefficients(self, contexts: Any = None) -> Coefficients:
-        """The weights of linear and quadratic members as a table, per unit of the input; `to_frame()` for pandas.
+        """Return the weights of linear and quadratic members per unit of the input; `to_frame()` for pandas.
 
-        Of a Gaussian policy they are those of the mean action.
+        For a Gaussian policy they are those of the mean action.
 
-        contexts: some dictionaries, whose words give hashed features their names back. A learner knows the words it
-        has read itself; one that was loaded from a file does not.
+        contexts: example dictionaries that restore the names of hashed features. A learner knows the names it has read
+        itself; after loading from a file it does not.
         """
         engine = self._begun()
         return coefficients(engine.decider, labels(engine), contexts)
 
 
 def labels(engine: Engine) -> list[str]:
-    """What the members are called."""
+    """Return the display names of the members."""
     found = []
     for acting, state in zip(engine.decider.members, engine.present, strict=False):
         kind = ""

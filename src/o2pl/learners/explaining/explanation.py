@@ -1,4 +1,4 @@
-"""Why an action: the difference between two actions in one context, taken apart.
+"""Explanation of a decision: the difference between two actions in one context as a sum of terms.
 
 Decisions are drawn from p ∝ exp(sharpness (log P + bonus)), P = Σ_m ρ_m π_m the members' mixture (`policies.sampling`).
 A member's part is a sum of terms: log π_m(a) - log π_m(b) = Σ_k c_mk. The mixture's is a weighted sum of these:
@@ -34,55 +34,55 @@ if TYPE_CHECKING:
 
     from o2pl.learners.decider import Decider
 
-ITEM = "the item itself"  # what an item known by its id pays beyond its features
-WHOLE = "all inputs"  # the one term of a member whose scores cannot be taken apart
+ITEM = "the item itself"  # effect of an item (by id) beyond its features
+WHOLE = "all inputs"  # the only term of a member whose scores cannot be decomposed
 
 
 class Feature(NamedTuple):
-    """What a feature adds: its own terms, and half of each product with another. The sum of all is the difference.
+    """Contribution of a feature: its own terms, and half of each product with another. All sum to the difference.
 
     For linear and quadratic members that is its Shapley value against the average context.
     """
 
     name: str
     value: str  # in this context, or of this item
-    against: str  # of the other item, in action sets
+    against: str  # value of the other item, for action sets
     adds: float
-    alone: float  # of which without other features
+    alone: float  # the part without products with other features
 
 
 class MemberPart(NamedTuple):
-    """One member's say."""
+    """The contribution of one member."""
 
     name: str
     weight: float  # ρ, among the members
-    counts: float  # w, what its terms are multiplied with in the mixture
+    counts: float  # w, the factor of its terms in the mixture
     difference: float  # log π(action) - log π(against): the sum of its terms
     terms: tuple[Term, ...]
 
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """Why `action`, and not `against`.
+    """The explanation of `action` compared with `against`.
 
-    `terms` (inputs, pairwise products, the intercept) sum to `difference`, that of the logarithms of the two actions'
-    probabilities before exploration and sharpening. `features` has the same by feature. The acting policy multiplies
-    `difference + bonus` with `sharpness`, and mixes in a share `epsilon` of exploration.
+    `terms` (inputs, pairwise products, the intercept) sum to `difference`: the difference of the two actions' log
+    probabilities before exploration and sharpening. `features` has the same sum by feature. The acting policy
+    multiplies `difference + bonus` by `sharpness`, and mixes in a fraction `epsilon` of exploration.
     """
 
     action: Any
-    against: Any  # None where there is one action only
+    against: Any  # None if there is only one action
     probabilities: dict[Any, float]  # of the acting policy
-    without_exploration: dict[Any, float]  # and what they would be without bonus and ε
+    without_exploration: dict[Any, float]  # the same without bonus and ε
     difference: float
-    terms: tuple[Term, ...]  # the largest first; those that add nothing are left out
-    features: tuple[Feature, ...]  # the largest first, without the intercept
+    terms: tuple[Term, ...]  # largest first; zero terms are omitted
+    features: tuple[Feature, ...]  # largest first, without the intercept
     intercept: float
-    bonus: float  # of `action` for few plays, less that of `against`
+    bonus: float  # bonus of `action` for few plays, minus that of `against`
     epsilon: float
     sharpness: float
     members: tuple[MemberPart, ...]
-    unknown: tuple[str, ...]  # hashed features that have not been learned from yet
+    unknown: tuple[str, ...]  # hashed features that were not learned yet
     support: Support | None  # None without a log
 
     @property
@@ -103,7 +103,7 @@ class Explanation:
         return as_html(self)
 
     def figure(self, most: int = 12) -> Figure:
-        """A bar for each of the features that add the most. `.savefig("why.png")` writes it."""
+        """Draw bars of the `most` largest contributions. `.savefig("why.png")` saves the figure."""
         from o2pl.learners.explaining.render import draw_explanation
 
         return draw_explanation(self, most)
@@ -117,17 +117,17 @@ def explain(
     labels: Sequence[str] = (),
     log: Interactions | None = None,
 ) -> Explanation:
-    """Of a decider's policy. labels: what members are called; log: the rows it has learned from."""
+    """Explain a decision of a decider. labels: names of the members; log: the rows it has learned from."""
     if decider.continuous:
         raise InvalidInput(
-            "explain: found a policy whose actions are real numbers, expected one that chooses among actions;"
-            " coefficients() has what inputs add to the mean of a GaussianO2PL, predict_reward(contexts, actions)"
-            " the rewards that a ContinuousBandit expects"
+            "explain: found a policy with real-valued actions, expected discrete actions;"
+            " use coefficients() for the mean of a GaussianO2PL, and predict_reward(contexts, actions)"
+            " for the expected rewards of a ContinuousBandit"
         )
     here = situation(decider, given)
     pi, acting, actions = here.probabilities, here.acting, here.actions
     logs = log_softmax(here.scores)  # log π_m, [M, K]
-    with np.errstate(divide="ignore"):  # a member without weight says nothing
+    with np.errstate(divide="ignore"):  # members may have weight 0
         mixture = np.logaddexp.reduce(np.log(acting.weights)[:, None] + logs, axis=0)
     decided = mixture + here.effects
     order = np.lexsort((-(decided + acting.bonus), -pi)).tolist()
@@ -138,7 +138,7 @@ def explain(
     if against is not None:
         second = _place(against, actions, "against")
         if second == first:
-            raise InvalidInput(f"against: found {against!r}, the action itself; expected another")
+            raise InvalidInput(f"against: found {against!r}, which is the action itself, expected another one")
     members = _members(decider, here, (first, second), logs, mixture, labels)
     terms = _mixed(members, float(here.effects[first] - here.effects[second]))
     features, intercept = _by_feature(
@@ -200,7 +200,7 @@ def _members(
 
 
 def member_name(member: Any) -> str:
-    """By its features."""
+    """Return the member's name, by its features."""
     if isinstance(member.features, Hashed):
         return "hashed"
     if is_network(member.policy):
@@ -213,7 +213,7 @@ def member_name(member: Any) -> str:
 
 
 def _log_mean(a: float, b: float) -> float:
-    """log L(e^a, e^b): L(x, y) = (x - y) / log(x/y), and x where they are the same."""
+    """Return log L(e^a, e^b) with L(x, y) = (x - y) / log(x/y), and L(x, x) = x."""
     apart = abs(a - b)
     if apart < 1e-6:
         return (a + b) / 2
@@ -222,7 +222,7 @@ def _log_mean(a: float, b: float) -> float:
 
 
 def _mixed(members: Sequence[MemberPart], effect: float) -> tuple[Term, ...]:
-    """The members' terms, those of the same name together, and what the item itself adds."""
+    """Return the members' terms, added up by name, and the item's own effect."""
     parts: dict[str, tuple[tuple[str, ...], list[float]]] = {}
     for member in members:
         for term in member.terms:
@@ -241,7 +241,7 @@ def _sorted(terms: Sequence[Term]) -> tuple[Term, ...]:
 def _by_feature(
     terms: Sequence[Term], values: dict[str, str], against: dict[str, str]
 ) -> tuple[tuple[Feature, ...], float]:
-    """Features, the largest first, and the intercept."""
+    """Return the features, largest first, and the intercept."""
     alone: dict[str, list[float]] = {}
     shared: dict[str, list[float]] = {}
     intercept = 0.0
@@ -260,7 +260,7 @@ def _by_feature(
 
 
 def _unknown(decider: Decider, here: Situation, pair: tuple[int, int]) -> tuple[str, ...]:
-    """Features of a hashed row that no member has weights for."""
+    """Return the features of a hashed row for which no member has weights."""
     if not isinstance(here.inputs, SparseRows):
         return ()
     found: dict[str, None] = {}

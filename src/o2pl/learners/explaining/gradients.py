@@ -4,9 +4,9 @@ With z the inputs as the network sees them (0: the average context) and f the di
 
     f(z) - f(0) = Σ_i z_i ∫ ∂f/∂z_i (t z) dt,  t from 0 to 1
 
-so each input has a term, and f(0) is the intercept. The integral is a sum over Gauss-Legendre points, more of them
-until the terms add up to the difference to `CLOSE` of it. What an input adds alone and what it adds with others is one
-number: there are no products among the terms.
+so each input has a term, and f(0) is the intercept. The integral is a Gauss-Legendre sum. Points are added until the
+terms sum to the difference within `CLOSE`. The terms do not separate an input's own effect from its interactions: there
+are no products among them.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from o2pl.policies.neural import JaxPolicy, Neural, NeuralSets
 from o2pl.protocols import Floats
 from o2pl.rows import ActionSets
 
-CLOSE = 1e-6  # of 1 + |difference|: what the terms may miss
+CLOSE = 1e-6  # tolerance of the sum, relative to 1 + |difference|
 _POINTS, _MOST = 32, 2048
 
 
 @lru_cache
 def _points(count: int) -> tuple[Floats, Floats]:
-    """Places in [0, 1] and their weights."""
+    """Return Gauss-Legendre points in [0, 1] and their weights."""
     places, weights = np.polynomial.legendre.leggauss(count)
     return (places + 1) / 2, weights / 2
 
 
 def integrated(z: Floats, scores: Callable[[Floats], Floats], slopes: Callable[[Floats], Floats]) -> Floats:
-    """The part of each input in scores(z) - scores(0). scores: [n, d] -> [n], slopes: [n, d] -> [n, d]"""
+    """Return each input's part of scores(z) - scores(0). scores: [n, d] -> [n], slopes: [n, d] -> [n, d]"""
     ends = scores(np.stack([z, np.zeros_like(z)]))
     difference = float(ends[0] - ends[1])
     count = _POINTS
@@ -48,7 +48,7 @@ def integrated(z: Floats, scores: Callable[[Floats], Floats], slopes: Callable[[
 
 
 def _of_outputs(policy: Any, params: Floats, outputs: Floats) -> tuple[Any, Any]:
-    """Of outputs · scores of rows: values and slopes. outputs [K], or [1] where a row has one score"""
+    """Return functions for value and gradient of outputs · scores. outputs [K], or [1] for one score per row."""
 
     def scores(rows: Floats) -> Floats:
         return np.asarray(policy.input_scores(params, rows) @ outputs)
@@ -63,7 +63,7 @@ def _(policy: Any, member: Any, compared: Compared) -> list[Term] | None:
     rows: Any = compared.inputs
     seen = featurise(member.features, member.seen, rows)
     if isinstance(seen, ActionSets) or seen.shape[1] != len(compared.names):
-        return None  # features that are no inputs one by one
+        return None  # features that are not single inputs
     z: Floats = np.asarray(seen, np.float64)
     constant, parts = 0.0, np.zeros(z.shape[1], z.dtype)
     if policy.sets:

@@ -1,4 +1,4 @@
-"""An `Explanation` as text, as HTML for notebooks, and as a picture."""
+"""Render an `Explanation` as text, as HTML for notebooks, and as a figure."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _FOR, _AGAINST, _GREY = "#0072B2", "#D55E00", "#6e6e6e"
-_ROWS = 12  # features, and actions, that are listed
+_ROWS = 12  # largest number of listed features and actions
 _PRODUCTS = 5
-_INTERCEPT = "in the average context"
+_INTERCEPT = "average context"
 _BONUS = "bonus for few plays"
 
 
 def heading(found: Explanation) -> str:
-    """The decision in one line."""
+    """Return the decision in one line."""
     if found.against is None:
-        return f"{_called(found.action)}: the only one"
+        return f"{_called(found.action)}: the only action"
     first, second = (found.probabilities[action] for action in (found.action, found.against))
     return f"{_called(found.action)} (probability {first:.4f}) against {_called(found.against)} ({second:.4f})"
 
@@ -34,12 +34,12 @@ def _called(action: Any) -> str:
 
 
 def _listed(found: Explanation, most: int) -> list[tuple[str, str, float, float | None]]:
-    """Name, value, what it adds and what of that alone: the largest features, the rest, the intercept, the bonus."""
+    """Return rows (name, value, contribution, own part): the largest features, the rest, intercept and bonus."""
     some, rest = found.features[:most], found.features[most:]
     rows: list[tuple[str, str, float, float | None]] = [(one.name, _value(one), one.adds, one.alone) for one in some]
     if rest:
         rows.append((f"{len(rest)} more", "", sum(one.adds for one in rest), sum(one.alone for one in rest)))
-    if found.intercept:  # items have none: it is the same for all
+    if found.intercept:  # none for items: it is the same for all
         rows.append((_INTERCEPT, "", found.intercept, None))
     if found.bonus:
         rows.append((_BONUS, "", found.bonus, None))
@@ -54,7 +54,7 @@ def _value(one: Feature) -> str:
 
 def _sum_line(found: Explanation) -> str:
     total = found.difference + found.bonus
-    line = f"sum {total:+.3f}, times sharpness {found.sharpness:g} = log of the ratio of probabilities"
+    line = f"sum {total:+.3f}, times sharpness {found.sharpness:g} = log ratio of the probabilities"
     if found.epsilon:
         line += f"; then {found.epsilon:.2%} of decisions are exploration"
     return line
@@ -66,20 +66,20 @@ def _products(found: Explanation) -> list[str]:
 
 
 def notes(found: Explanation) -> list[str]:
-    """Lines under the tables."""
+    """Return the lines below the tables."""
     lines = []
     if found.against is not None:
         lines.append(_sum_line(found))
     if products := _products(found):
-        lines.append("products, shared equally by their two features: " + "; ".join(products))
+        lines.append("products, split equally between their two features: " + "; ".join(products))
     if len(found.members) > 1:
         said = (f"{one.name} {one.weight:.2f} ({one.difference:+.2f})" for one in found.members)
-        lines.append("members, by weight (and what each says): " + "; ".join(said))
+        lines.append("members, by weight (and their differences): " + "; ".join(said))
     if found.unknown:
         some = ", ".join(found.unknown[:_ROWS]) + (", …" if len(found.unknown) > _ROWS else "")
         lines.append(f"not learned from yet: {some}")
     if found.support is None:
-        lines.append("support: no log to look at")
+        lines.append("support: no log available")
     else:
         shown = [found.action] if found.against is None else [found.action, found.against]
         lines += [f"support: {found.support.says(action)}" for action in shown]
@@ -87,7 +87,7 @@ def notes(found: Explanation) -> list[str]:
 
 
 def _likeliest(found: Explanation) -> list[Any]:
-    """The two that are compared, and the likeliest others."""
+    """Return the two compared actions and the most likely others."""
     others = sorted(found.probabilities, key=lambda action: -found.probabilities[action])
     first = [found.action] if found.against is None else [found.action, found.against]
     return [*first, *(action for action in others if action not in first)][:_ROWS]
@@ -115,7 +115,7 @@ def _action_heads(found: Explanation) -> list[str]:
 
 
 def tables(found: Explanation) -> list[Any]:
-    """Rich tables: of the actions, and of the features."""
+    """Return Rich tables of the actions and of the features."""
     from rich.table import Table
 
     actions = Table(box=None, pad_edge=False)
@@ -126,7 +126,7 @@ def tables(found: Explanation) -> list[Any]:
     if found.against is None:
         return [actions]
     features = Table(box=None, pad_edge=False)
-    features.add_column(f"what speaks for {_called(found.action)}", overflow="fold")
+    features.add_column(f"in favour of {_called(found.action)}", overflow="fold")
     features.add_column("value", overflow="fold")
     for head in ("adds", "alone", "with others"):
         features.add_column(head, justify="right", no_wrap=True)
@@ -165,7 +165,7 @@ _STYLE = (
 
 
 def as_html(found: Explanation) -> str:
-    """One block that needs nothing from elsewhere; wide tables scroll on narrow screens."""
+    """Return a self-contained HTML block; wide tables scroll on narrow screens."""
     heads = "".join(f"<th>{html.escape(head)}</th>" for head in _action_heads(found))
     actions = "".join(
         f"<tr{_main(action == found.action)}>{_cells(_action_cells(found, action))}</tr>"
@@ -177,7 +177,7 @@ def as_html(found: Explanation) -> str:
         block += _features_html(found)
     title = f"<p><strong>{html.escape(heading(found))}</strong></p>"
     page = f'<div class="o2pl"><style>{_STYLE}</style>{title}{block}<ul>{lines}</ul></div>'
-    return page.encode("ascii", "xmlcharrefreplace").decode()  # a file of it needs no word on its encoding
+    return page.encode("ascii", "xmlcharrefreplace").decode()  # ASCII only, so that files need no encoding declaration
 
 
 def _features_html(found: Explanation) -> str:
@@ -188,7 +188,7 @@ def _features_html(found: Explanation) -> str:
         f'<td class="bar">{_bar(adds / largest)}</td></tr>'
         for name, value, adds, _ in rows
     )
-    title = html.escape(f"what speaks for {_called(found.action)}")
+    title = html.escape(f"in favour of {_called(found.action)}")
     heads = f'<th>{title}</th><th>value</th><th>adds</th><th class="bar"></th>'
     return f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>'
 
@@ -202,17 +202,17 @@ def _cells(cells: list[str]) -> str:
 
 
 def _bar(share: float) -> str:
-    """From the middle, to the right where it speaks for the action."""
+    """Return a bar from the centre: to the right in favour of the action."""
     width, colour = 50 * abs(share), _FOR if share > 0 else _AGAINST
     left = 50 if share > 0 else 50 - width
     return f'<div class="track"><div style="left:{left:.1f}%;width:{width:.1f}%;background:{colour}"></div></div>'
 
 
-# -- the picture
+# -- the figure
 
 
 def draw_explanation(found: Explanation, most: int = _ROWS) -> Figure:
-    """Bars of what features add: to the right for the action, to the left for the other."""
+    """Draw the contributions as bars: to the right for the action, to the left for the other."""
     rows = _listed(found, most) if found.against is not None else []
     figure = new_figure(8.5, 1.5 + 0.34 * max(len(rows), 1))
     axes = figure.subplots()
@@ -230,7 +230,7 @@ def draw_explanation(found: Explanation, most: int = _ROWS) -> Figure:
     axes.invert_yaxis()
     axes.axvline(0, color=_GREY, linewidth=1)
     axes.margins(x=0.16)
-    for_one, for_other = (f"speaks for {_short(_called(action))}" for action in (found.action, found.against))
+    for_one, for_other = (f"in favour of {_short(_called(action))}" for action in (found.action, found.against))
     axes.set_xlabel(f"←  {for_other}      {for_one}  →")
     axes.set_title(heading(found), loc="left", fontsize=11)
     tidy(axes, "x")

@@ -1,4 +1,4 @@
-"""One context as a policy sees it: the actions there are, their scores, and how likely each is."""
+"""One context from the policy's view: the available actions, their scores and probabilities."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from o2pl.rows import ActionSets, SparseRows
 if TYPE_CHECKING:
     from o2pl.learners.decider import Decider
 
-Given = tuple[Any, Any, Any, Any]  # context, items, ids, exclude: as `act` takes them
+Given = tuple[Any, Any, Any, Any]  # context, items, ids, exclude: arguments of `act`
 
 
 class Situation(NamedTuple):
-    """K actions that may be played."""
+    """The K allowed actions in one context."""
 
-    rows: Any  # of the context, one
-    names: Any  # of the columns of its rows; of hashed rows those of the entries, row by row
-    actions: list[Any]  # what they are called
-    places: list[int]  # where they stand, among a fixed number of actions or in the set
+    rows: Any  # the encoded context, one row
+    names: Any  # of the columns; for hashed rows of the entries, row by row
+    actions: list[Any]  # names
+    places: list[int]  # indices among all actions, or in the set
     scores: Floats  # [M, K]
-    acting: ActingParts  # its bonus is that for few plays alone
-    effects: Floats  # of single items, known by id, on the logarithm of the policy. [K]
+    acting: ActingParts  # its bonus is only that for few plays
+    effects: Floats  # item effects by id, on log π, [K]
     probabilities: Floats  # [K]
     chosen: int | None  # the action of a decision
 
@@ -41,26 +41,28 @@ class Situation(NamedTuple):
 
     @property
     def inputs(self) -> Any:
-        """Rows that features are made of: one, or one per action."""
+        """The inputs of the feature map: one row, or one per action."""
         return self.rows.inputs if self.sets else self.rows
 
 
 def situation(decider: Decider, given: Given) -> Situation:
-    """Of a context, or a decision."""
+    """Return the situation of a context or a decision."""
     context, items, ids, exclude = given
     decision = context if isinstance(context, Decision) else None
     if isinstance(decision, ListDecision):
-        raise InvalidInput("explain: found a list, expected the decision of one slot: decision.decisions[0]")
+        raise InvalidInput("explain: found a list, expected the decision for one slot: decision.decisions[0]")
     if decision is not None:
         if decision.context is None:
-            raise InvalidInput("explain: found a decision made by hand, expected one that `act` returned, or a context")
+            raise InvalidInput(
+                "explain: found a decision without a context, expected one that `act` returned, or a context"
+            )
         context = decision.context
     sets = isinstance(decider.reader, SetsReader | OfferReader)
     offer = None
     if sets and not isinstance(context, ActionSets):
         context = offer = offer_of(context, items, ids, exclude)
     elif items is not None or ids is not None:
-        raise InvalidInput("explain: found items or `ids`, expected them with a learner that chooses among items")
+        raise InvalidInput("explain: found items or `ids`, expected them only for a learner that chooses among items")
     rows: Any = context if isinstance(context, SparseRows | ActionSets) else decider.reader.row(context)
     if len(rows) != 1:
         raise InvalidInput(f"explain: found {len(rows)} contexts, expected one")
@@ -82,10 +84,10 @@ def situation(decider: Decider, given: Given) -> Situation:
     chosen = None
     if decision is not None and sets and isinstance(decision.played, int):
         chosen = decision.played
-        actions[chosen] = decision.action  # ids of the others were not kept
+        actions[chosen] = decision.action  # the ids of the others are not stored
     elif decision is not None:
         if decision.action not in actions:
-            raise InvalidInput(f"explain: found the action {decision.action!r}, expected one that may be played here")
+            raise InvalidInput(f"explain: found the action {decision.action!r}, expected one of the allowed actions")
         chosen = actions.index(decision.action)
     probabilities = np.empty(len(places))
     acting_row(scores.copy(), numbers, probabilities)
@@ -102,7 +104,7 @@ def _names(decider: Decider, rows: Any, context: Any) -> Any:
 
 
 def shown(decider: Decider, here: Situation, place: int) -> dict[str, str]:
-    """What the features are, of an action's row, as people write them."""
+    """Return the feature values of an action's row, formatted for display."""
     row = place if here.sets else 0
     if not isinstance(here.inputs, SparseRows):
         return shown_values(decider.reader, here.inputs[row])

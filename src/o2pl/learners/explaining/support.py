@@ -1,8 +1,8 @@
-"""What the log has to say about an action in contexts like this one.
+"""Support of an action in the log: plays and rewards in similar contexts.
 
-The *near* rows of the log are the twentieth of it (at least 50 rows) whose contexts are the most like this one, by the
-distance of standardised inputs (of hashed features: of the scaled values). How often was the action played there, and
-what did it bring? It is a plain count, without a model. With action sets the near rows are offers of items like this.
+The *near* rows of the log are the 5 % (at least 50 rows) whose contexts are most similar to this one, by the distance
+of standardised inputs (for hashed features: of scaled values). The support counts how often the action was played
+there, and its mean reward. It needs no model. For action sets, near rows are offers of similar items.
 """
 
 from __future__ import annotations
@@ -18,34 +18,34 @@ from o2pl.policies.sparse import sparse_scores
 from o2pl.protocols import Floats
 from o2pl.rows import ActionSets, SparseRows
 
-_SHARE = 20  # one row in so many is near
-_LEAST = 50  # near rows, where there are as many
-_MOST = 100_000  # rows that are looked at, the last ones
-FEW = 10  # near plays, below which a mean says little
+_SHARE = 20  # one row in 20 is near
+_LEAST = 50  # minimum number of near rows
+_MOST = 100_000  # largest number of rows used, the last ones
+FEW = 10  # with fewer near plays, the mean is not reliable
 _SCALE = Standardise()
 
 
 class ActionSupport(NamedTuple):
-    """Of one action. Rewards are NaN where it was not played."""
+    """Support of one action. Rewards are NaN if it was not played."""
 
     plays: int  # in all rows
-    reward: float  # their mean
-    near: int  # rows, or offers of items like this one
-    near_plays: int  # of the action in them
+    reward: float  # mean reward
+    near: int  # near rows, or offers of similar items
+    near_plays: int  # plays of the action in them
     near_reward: float
 
 
 class Support(NamedTuple):
-    """Of the actions of an explanation."""
+    """Support of the actions of an explanation."""
 
-    rows: int  # that were looked at: those that are learned from, the last 100,000 at most
+    rows: int  # rows used: those learned from, at most the last 100,000
     offers: bool  # whether rows are offers of items
     actions: dict[Any, ActionSupport]
 
     def says(self, action: Any) -> str:
-        """In words."""
+        """Return the support as a sentence."""
         own, called = self.actions[action], action if isinstance(action, str) else f"action {action}"
-        what = f"the {own.near:,} {'offers most like it' if self.offers else 'rows most like this one'}"
+        what = f"the {own.near:,} {'most similar offers' if self.offers else 'most similar rows'}"
         if not own.near_plays:
             return f"{called} was never played in {what}"
         times = f"{own.near_plays:,} times" if own.near_plays > 1 else "once"
@@ -54,7 +54,7 @@ class Support(NamedTuple):
 
 
 def support_in(log: Interactions, member: Any, rows: Any, actions: list[Any], places: list[int]) -> Support | None:
-    """Of these actions; `places` among all actions, or in the set. member: its features are those of hashed rows."""
+    """Return the actions' support. places: indices among all actions or in the set. member: for hashed features."""
     log = log[-_MOST:]
     if not len(log):
         return None
@@ -83,19 +83,19 @@ def _counted(near: Any, played: Any, rewards: Floats) -> ActionSupport:
 
 
 def _one_by_one(sets: ActionSets) -> Any:
-    """A row for each item on offer."""
+    """Return one row per offered item."""
     return sets.inputs
 
 
 def _near(rows: Any, row: Any, member: Any) -> Any:
-    """Which rows are near; all that are as near as the last of them. [n]"""
+    """Return which rows are near, ties included. [n]"""
     distances = _sparse_distances(rows, row, member) if isinstance(rows, SparseRows) else _distances(rows, row)
     wanted = min(len(distances), max(_LEAST, len(distances) // _SHARE))
     return distances <= np.partition(distances, wanted - 1)[wanted - 1]
 
 
 def _distances(rows: Floats, row: Floats) -> Floats:
-    """Squared, of standardised rows. [n]"""
+    """Return squared distances of standardised rows. [n]"""
     state = _SCALE.init(rows.shape[1])
     blocks = [slice(start, start + BLOCK) for start in range(0, len(rows), BLOCK)]
     for block in blocks:
@@ -105,7 +105,7 @@ def _distances(rows: Floats, row: Floats) -> Floats:
 
 
 def _sparse_distances(rows: SparseRows, row: SparseRows, member: Any) -> Floats:
-    """|a|² + |b|² - 2 a·b of scaled rows. [n]"""
+    """Return |a|² + |b|² - 2 a·b of scaled rows. [n]"""
     features: Hashed = member.features
     here, there = features.transform(member.seen, row), features.transform(member.seen, rows)
     direction = np.zeros((there.width, 1))

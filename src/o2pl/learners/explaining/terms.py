@@ -1,11 +1,11 @@
 """Scores as sums of terms: a constant, the inputs, and their pairwise products.
 
-A member's score of an action is a polynomial of the inputs as it sees them, z = clip((x - shift) scale):
+A member's score of an action is a polynomial of its standardised inputs, z = clip((x - shift) scale):
 
     f = c + Σ_i l_i z_i + Σ_{i ≤ j} q_ij z_i z_j
 
-z = 0 is the average context: numbers at their mean, indicators (columns of 0 and 1) at 0. A term's part in f is how
-much it moves the score away from there. c is the score of the average context.
+z = 0 is the average context: numbers at their mean, indicators (columns of 0 and 1) at 0. A term measures how much it
+moves the score away from there. c is the score of the average context.
 """
 
 from __future__ import annotations
@@ -30,37 +30,37 @@ INTERCEPT = "intercept"
 
 
 class Term(NamedTuple):
-    """What one input, one product of two, or the intercept adds to a difference of scores."""
+    """Contribution of one input, one product of two, or the intercept to a difference of scores."""
 
     name: str
-    features: tuple[str, ...]  # that it is made of: none, one or two
+    features: tuple[str, ...]  # its features: none, one or two
     adds: float
 
 
 class Sight(NamedTuple):
-    """How a member sees inputs, and the polynomials of its scores, one for each of A weight vectors."""
+    """A member's scaling of inputs, and the polynomials of its scores, one per weight vector (A in all)."""
 
     shift: Floats  # [d]
     scale: Floats  # [d]
     clip: float
     constant: Floats  # [A]
     linear: Floats  # [A, d]
-    products: Floats  # [A, d, d], above the diagonal and on it; [A, 0, 0] if there are none
+    products: Floats  # [A, d, d], upper triangle with diagonal; [A, 0, 0] without products
 
     def standardised(self, row: Floats) -> Floats:
-        """z of a row, [d], in single precision as when acting, then as doubles."""
+        """Return z of a row, [d], computed in single precision as when acting."""
         z = (np.asarray(row, np.float32) - self.shift) * self.scale
         return np.clip(z, -np.float32(self.clip), np.float32(self.clip)).astype(np.float64)
 
     def parts(self, action: int, row: Floats) -> tuple[Floats, Floats, Floats]:
-        """The constant [1], the linear terms [d] and the products [d, d] of one score."""
+        """Return the constant [1], the linear terms [d] and the products [d, d] of one score."""
         z = self.standardised(row)
         products = self.products[action]
         squares = np.outer(z, z) if products.size else products
         return self.constant[action : action + 1], self.linear[action] * z, products * squares
 
     def per_unit(self) -> tuple[Floats, Floats, Floats]:
-        """Coefficients of the inputs as they come, standardisation undone (as long as nothing is clipped).
+        """Return the coefficients of raw inputs: standardisation is undone (valid where nothing is clipped).
 
         q z_i z_j = q s_i s_j (x_i x_j - m_j x_i - m_i x_j + m_i m_j), s the scale and m the shift.
         """
@@ -69,14 +69,14 @@ class Sight(NamedTuple):
         products = self.products
         if products.shape[1]:
             products = products * np.outer(s, s)
-            both = products + products.transpose(0, 2, 1)  # the diagonal twice: of x² - 2 m x + m²
+            both = products + products.transpose(0, 2, 1)  # the diagonal counts twice: x² - 2 m x + m²
             linear = linear - both @ m
             constant = constant + (products @ m) @ m
         return constant, linear, products
 
 
 def sight_of(plan: FeaturePlan, weights: Floats) -> Sight:
-    """Of features that are one pass. weights [A, width]
+    """Return the polynomials of fused features. weights [A, width]
 
     Products of directions D of the inputs are products of the inputs: (Dᵀz)ᵀ Q (Dᵀz) = zᵀ (D Q Dᵀ) z.
     """
@@ -98,7 +98,7 @@ def sight_of(plan: FeaturePlan, weights: Floats) -> Sight:
 
 
 def user_items_sight(features: UserItems, state: State, weights: Floats) -> Sight:
-    """Of users and items, whose rows begin with the place in a list: its level is that of all items."""
+    """Return the polynomials of users and items. The first column is the list slot, with one effect for all items."""
     head, cross = features.weights(state, weights.astype(np.float64))
     d, users = len(state["shift"]), features.shared
     products = np.zeros((1, 1 + d, 1 + d))
@@ -109,7 +109,7 @@ def user_items_sight(features: UserItems, state: State, weights: Floats) -> Sigh
 
 
 def sight(member: Any) -> Sight | None:
-    """How a member sees rows of numbers; None where its scores are no polynomial of them."""
+    """Return a member's polynomials on numeric rows; None if its scores are not polynomials."""
     policy, params = member.policy, member.params
     if isinstance(member.features, UserItems):
         return user_items_sight(member.features, member.seen, params)
@@ -124,20 +124,20 @@ def sight(member: Any) -> Sight | None:
 
 
 class Compared(NamedTuple):
-    """Two actions, in one context."""
+    """Two actions in one context."""
 
-    inputs: Any  # rows of the context, [n, d] or SparseRows: one, or one for each action of a set
+    inputs: Any  # rows of the context, [n, d] or SparseRows: one, or one per action of a set
     sets: bool
     first: int
     second: int
-    names: Any  # a `Named` for each column; for each entry of hashed rows, row by row
+    names: Any  # a `Named` per column; for hashed rows per entry, row by row
 
 
 @singledispatch
 def terms_of(policy: Any, member: Any, compared: Compared) -> list[Term] | None:
-    """The terms of scores[first] - scores[second] of a member; None where its scores cannot be taken apart.
+    """Return the terms of a member's scores[first] - scores[second]; None if its scores cannot be decomposed.
 
-    The hook for other policies: `@terms_of.register` a function for theirs, such as integrated gradients.
+    To support other policies, `@terms_of.register` a function for them, such as integrated gradients.
     """
     return None
 
@@ -179,7 +179,7 @@ def _differences(names: Any, first: tuple[Floats, ...], second: tuple[Floats, ..
 
 
 def _sparse_terms(member: Any, compared: Compared, W: Floats, columns: tuple[int, int]) -> list[Term]:
-    """Of hashed rows: entry by entry, those of the same name together. W [slots, K]"""
+    """Return the terms of hashed rows, entries added up by name. W [slots, K]"""
     sets, rows = compared.sets, compared.inputs
     adds: dict[str, tuple[tuple[str, ...], float]] = {}
     for sign, place, column in zip((1, -1), (compared.first, compared.second), columns, strict=True):
@@ -195,7 +195,7 @@ def _sparse_terms(member: Any, compared: Compared, W: Floats, columns: tuple[int
 
 
 def hashed_entries(member: Any, row: SparseRows) -> tuple[Ints, Floats]:
-    """The slots of a row's entries, 0 where they have none yet, and their scaled values."""
+    """Return the slots of a row's entries (0: not learned yet) and their scaled values."""
     slots = member.features.slot_of(member.seen)[row.indices]
     scale = member.seen["scale"]
     slots = np.where(slots < len(scale), slots, 0)

@@ -1,7 +1,7 @@
-"""What O2PL is compared with, by name. Adding a rival is one row; the contract in `test_rivals` then holds for it.
+"""Rivals: other algorithms to compare with, by name. A new rival is one row; the contract in `test_rivals` covers it.
 
-Settings were chosen for 0/1 rewards on classification sets with running standardisation, T = 1000; widths of
-exploration are in units of the reward range.
+Settings were chosen for 0/1 rewards on classification data sets with running standardisation, T = 1000. Exploration
+widths are in units of the reward range.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PENALTY_GRID = (0.0, 0.01, 0.1, 1.0, 10.0)  # λ
 
 
 class BatchLearner(Protocol):
-    """Learns from a log at once. `Learner` is one that acts."""
+    """Learns from a complete log. A `Learner` also acts."""
 
     def fit(self, contexts: ArrayLike, actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike) -> Self: ...
     def predict(self, contexts: ArrayLike) -> Array: ...
@@ -45,13 +45,13 @@ L_co = TypeVar("L_co", covariant=True)
 
 
 class MakeLearner(Protocol[L_co]):
-    """Makes a learner for this many actions, from this seed."""
+    """Creates a learner for this number of actions and this seed."""
 
     def __call__(self, n_actions: int, seed: int | None, reward_range: Range = UNIT) -> L_co: ...
 
 
 def seeded(learner: Callable[..., L_co], **settings: Any) -> MakeLearner[L_co]:
-    """Makes a learner that is told the reward range and the seed."""
+    """Return a factory of learners with a reward range and a seed."""
 
     def make(n_actions: int, seed: int | None, reward_range: Range = UNIT) -> L_co:
         return learner(n_actions, reward_range=reward_range, random_state=seed, **settings)
@@ -60,7 +60,7 @@ def seeded(learner: Callable[..., L_co], **settings: Any) -> MakeLearner[L_co]:
 
 
 def seedless(learner: Callable[..., L_co], **settings: Any) -> MakeLearner[L_co]:
-    """Makes a learner that draws nothing."""
+    """Return a factory of learners without a seed."""
 
     def make(n_actions: int, seed: int | None, reward_range: Range = UNIT) -> L_co:
         return learner(n_actions, reward_range=reward_range, **settings)
@@ -69,7 +69,7 @@ def seedless(learner: Callable[..., L_co], **settings: Any) -> MakeLearner[L_co]
 
 
 def _scaled(learner: Callable[..., L_co], name: str, share: float, **settings: Any) -> MakeLearner[L_co]:
-    """Makes a learner one setting of which, called `name`, is this share of the reward range."""
+    """Return a factory of learners whose setting `name` is this fraction of the reward range."""
 
     def make(n_actions: int, seed: int | None, reward_range: Range = UNIT) -> L_co:
         width = reward_range[1] - reward_range[0]
@@ -79,7 +79,7 @@ def _scaled(learner: Callable[..., L_co], name: str, share: float, **settings: A
 
 
 def _softmax(learner: Callable[..., L_co], **settings: Any) -> MakeLearner[L_co]:
-    """Makes a learner that takes its policy class."""
+    """Return a factory of learners that take a policy class."""
 
     def make(n_actions: int, seed: int | None, reward_range: Range = UNIT) -> L_co:
         return learner(Softmax(n_actions), reward_range=reward_range, random_state=seed, **settings)

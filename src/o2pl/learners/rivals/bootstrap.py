@@ -1,4 +1,4 @@
-"""A bootstrap ensemble: a few logistic models on reweighted histories, one of which decides."""
+"""Bootstrap ensemble: a few logistic models on reweighted histories; a random one decides."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _POISSON = np.cumsum([math.exp(-1) / math.factorial(k) for k in range(20)])  # P
 
 @dataclass(eq=False, repr=False)
 class BootstrapEnsemble(HistoryLearner):
-    """In every round one member, drawn anew, plays the action that it predicts to be the best: bootstrapped Thompson.
+    """Bootstrapped Thompson sampling: in every round, a random member plays its best action.
 
     Every member has one logistic model per action. In its history a row counts Poisson(1) times, drawn when the row
-    comes. The propensity is the share of members that would have played the action.
+    arrives. The propensity is the fraction of members that would have played the action.
 
     Parameters
     ----------
     n_actions
-        K.
+        Number of actions K.
     members
-        How many.
+        Number of members.
     l2
-        Of the models' weights; > 0.
+        L2 penalty of the models' weights; > 0.
     features, growth, reward_range, random_state
         As for `EpsilonGreedy`.
     """
@@ -44,7 +44,7 @@ class BootstrapEnsemble(HistoryLearner):
         check_number("l2", self.l2, 0, open_low=True)
         super()._begin(width, n_features)
         self._weights: Floats = np.zeros((self.members, self.n_actions, n_features))
-        self._counts: list[Floats] = []  # how often each member counts a row, [n][members]
+        self._counts: list[Floats] = []  # weight of each row for each member, [n][members]
 
     def _decide(self, features: Floats) -> Decision:
         choices = np.argmax(self._weights @ np.asarray(features, np.float64), axis=1)  # [members]
@@ -71,5 +71,5 @@ class BootstrapEnsemble(HistoryLearner):
 
 
 def poisson_counts(uniforms: Floats) -> Floats:
-    """Poisson numbers of mean 1 from uniform ones."""
+    """Return Poisson(1) numbers from uniform numbers."""
     return np.searchsorted(_POISSON, uniforms, side="right").astype(np.float64)

@@ -1,6 +1,6 @@
-"""Vowpal Wabbit's CATS, for a real-valued action between bounds, through the real package (extra `vw`).
+"""Vowpal Wabbit's CATS for a real-valued action between bounds, using the `vowpalwabbit` package (extra `vw`).
 
-Every round makes two examples of VW's text, as its Python tutorials do: one to decide, one to learn.
+Each round parses two VW text examples, as in its Python tutorials: one to decide, one to learn.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from o2pl.validation import check_context, check_count, check_number, check_pair
 
 @dataclass(eq=False, repr=False)
 class CATS(Parameters):
-    """A tree over `leaves` discrete actions, smoothed: actions are uniform within a bandwidth around the one chosen.
+    """A tree over `leaves` discrete actions, smoothed: actions are uniform within a bandwidth around the chosen one.
 
     Parameters
     ----------
     bounds
-        The lowest and the highest action.
+        Lowest and highest action.
     leaves
-        Discrete actions.
+        Number of discrete actions.
     bandwidth
-        Half the width of what is played around one, in distances between two of them.
+        Half-width of the played interval, in units of the distance between discrete actions.
     epsilon
-        Share of decisions that are drawn anywhere between the bounds.
+        Fraction of decisions drawn uniformly between the bounds.
     learning_rate
-        Of VW's updates.
+        Learning rate of VW.
     interactions
-        Whether products of features are features too.
+        Whether to add products of features.
     reward_range
-        The lowest and the highest reward there can be.
+        Lowest and highest possible reward.
     random_state
         Seed, numpy Generator or None; draws VW's own seed.
     """
@@ -51,15 +51,15 @@ class CATS(Parameters):
     interactions: bool = False
     reward_range: tuple[float, float] = (0.0, 1.0)
     random_state: Seed = None
-    _vw = None  # the workspace, once there is one
+    _vw = None  # the workspace, created at first use
 
     def arguments(self) -> str:
-        """The command line VW is given, without its seed."""
+        """Return VW's command line, without the seed."""
         low, high = check_pair("bounds", self.bounds, "lowest action", "highest action")
         leaves = check_count("leaves", self.leaves)
         width = check_number("bandwidth", self.bandwidth, 0, open_low=True) * (high - low) / leaves
         rate = check_number("learning_rate", self.learning_rate, 0, open_low=True)
-        # to the last digit: half a distance between leaves, rounded up, is another policy
+        # all digits: a rounded bandwidth is another policy
         given = f"--cats {leaves} --bandwidth {width!r} --min_value {low!r} --max_value {high!r}"
         products = " --interactions ss" if self.interactions else ""
         return f"{given} --epsilon {check_number('epsilon', self.epsilon, 0, 1):g} --learning_rate {rate:g}{products}"

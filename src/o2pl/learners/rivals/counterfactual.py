@@ -1,6 +1,6 @@
-"""Counterfactual risk minimisation: importance-weighted losses and their empirical variance, and who learns by them.
+"""Counterfactual risk minimisation: importance-weighted losses with a variance penalty, and its learners.
 
-With the ratio ρ = π(a|x)/q, cut at M (POEM), and implicit exploration τ (SCRM's IPS-IX):
+With the ratio ρ = π(a|x)/q, clipped at M (POEM), and implicit exploration τ (SCRM's IPS-IX):
 
     w = min(ρ, M) / (1 + τ min(ρ, M)),        for M = ∞:  w = π / (q + τ π) ≤ 1/τ
     V = mean(w ℓ) + λ √(Var(w ℓ) / n) + l2 |θ|² / (2n)
@@ -44,13 +44,13 @@ from o2pl.validation import (
 )
 
 _SOLVER = LBFGS(iterations=200, tolerance=1e-6)
-_LARGEST = 1e100  # a ratio beyond every use, whose square is still a number
-_TINY = 1e-12  # a deviation below this is 0
+_LARGEST = 1e100  # cap of the ratio: its square is still finite
+_TINY = 1e-12  # smaller standard deviations count as 0
 
 
 @dataclass(frozen=True)
 class CounterfactualRisk:
-    """V of the log-probabilities that a policy gives to a log's actions, and ∂V/∂ log π."""
+    """V as a function of the log probabilities of the logged actions, and ∂V/∂ log π."""
 
     losses: Floats  # [n]
     propensities: Floats  # [n]
@@ -74,7 +74,7 @@ class CounterfactualRisk:
 def risk_value(
     policy: Policy, features: Floats, actions: Array, risk: CounterfactualRisk, l2: float = 0.0
 ) -> ValueAndGradient:
-    """θ -> V(π_θ) + l2 |θ|² / (2n) and its gradient."""
+    """Return the function θ -> V(π_θ) + l2 |θ|² / (2n) with its gradient."""
     shrink = l2 / len(actions)
 
     def value_and_gradient(params: Floats) -> tuple[float, Floats]:
@@ -100,9 +100,9 @@ def solve(
     l2: float = 0.0,
     held: Ints | None = None,
 ) -> Solved:
-    """Minimise from `start`. Of several penalties, the one whose policy has the lowest mean(wℓ) on the rows `held` out.
+    """Minimise from `start`. Of several penalties, use the one with the lowest mean(wℓ) on the held-out rows `held`.
 
-    The last solve, with that penalty, is on all rows.
+    The last solve, with that penalty, uses all rows.
     """
     best = penalties[0]
     if len(penalties) > 1 and held is not None and len(held) < len(actions):
@@ -124,7 +124,7 @@ def _rows(risk: CounterfactualRisk, rows: Array) -> CounterfactualRisk:
 
 @dataclass(eq=False, repr=False)
 class CounterfactualLearner(Parameters, ABC):
-    """What CRM and SCRM share: settings, the door, and the policy as it stands."""
+    """Base class of CRM and SCRM: settings, checks, and the current policy."""
 
     policy: Any
     _: KW_ONLY
@@ -147,13 +147,13 @@ class CounterfactualLearner(Parameters, ABC):
 
     @property
     def params_(self) -> Floats:
-        """θ of the policy as it stands."""
+        """The parameters θ of the current policy."""
         self._begun()
         return self._params
 
     @property
     def penalty_(self) -> float:
-        """λ of the last solve."""
+        """The penalty λ of the last solve."""
         self._begun()
         return self._penalty
 
@@ -194,7 +194,7 @@ class CounterfactualLearner(Parameters, ABC):
         losses = self._losses(rewards)
         probabilities = check_propensities(propensities, density=not self._discrete)
         check_lengths(contexts=rows, actions=checked, rewards=losses, propensities=probabilities)
-        # Losses of this encoding: the rewards are minus them, and of no range.
+        # Losses in this encoding; rewards are their negatives, without a range.
         return Interactions.trusted(rows, checked, -losses, probabilities, continuous=not self._discrete)
 
     def _losses(self, rewards: ArrayLike) -> Floats:
@@ -219,7 +219,7 @@ class CounterfactualLearner(Parameters, ABC):
         return np.asarray(self.features.transform(seen, check_contexts(contexts, self._width)))
 
     def sample(self, contexts: ArrayLike) -> tuple[Array, Floats]:
-        """An action for each context, drawn from the policy as it stands, and their propensities (densities)."""
+        """Draw an action per context from the current policy. Returns actions and propensities (densities)."""
         features = self._featurise(contexts)
         uniforms = self._stream.take(len(features))
         if self._discrete:
@@ -228,13 +228,13 @@ class CounterfactualLearner(Parameters, ABC):
         return actions, densities
 
     def predict(self, contexts: ArrayLike) -> Array:
-        """The likeliest action of each context; for continuous actions the mean. [n]"""
+        """Return the most likely action of each context, [n]; for continuous actions, the mean."""
         if not self._discrete:
             return np.asarray(self.policy.mean(self.policy.scores(self.params_, self._featurise(contexts))))
         return np.asarray(self.predict_proba(contexts).argmax(axis=1))
 
     def predict_proba(self, contexts: ArrayLike) -> Floats:
-        """π(·|x), [n, K]."""
+        """Return π(·|x), [n, K]."""
         if not self._discrete:
             raise InvalidInput("predict_proba: found a continuous policy, expected a discrete one")
         return probabilities(self.policy, self.params_, self._featurise(contexts))

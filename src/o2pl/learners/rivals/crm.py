@@ -1,6 +1,6 @@
-"""CRM (POEM) from one log, and SCRM from batches that its own policies collected.
+"""CRM (POEM) from one log, and SCRM from batches collected by its own policies.
 
-Swaminathan & Joachims 2015; Zenati et al. 2023. Their objective, and what they share, is in `counterfactual`.
+Swaminathan & Joachims 2015; Zenati et al. 2023. Their objective and base class are in `counterfactual`.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ class CRM(CounterfactualLearner):
     policy
         `Softmax(n_actions)` or `Gaussian(...)`.
     penalty
-        λ; of several, the one with the lowest estimated loss on rows held out.
+        λ; of several, the one with the lowest estimated loss on held-out rows.
     clip
-        M, the level at which importance weights are cut, or None.
+        M, the level at which importance weights are clipped, or None.
     tau
         τ of w = π / (q + τ π); 0 for plain weights.
     l2
-        Of the parameters, divided by 2n.
+        L2 penalty of the parameters, divided by 2n.
     validation
-        Share of the rows held out to choose among several penalties.
+        Fraction of held-out rows, to choose among several penalties.
     features
-        The feature map; standardisation over the log and an intercept unless said otherwise.
+        The feature map. Default: standardisation over the log and an intercept.
     reward_range
-        The lowest and the highest reward there can be; None takes the loss to be minus the reward as it is.
+        Lowest and highest possible reward; None: the loss is the negative reward.
     loss_range
         The loss of the best and of the worst reward: (-1, 0), or (0, 1).
     start
-        Parameters to begin at, such as the logger's; the policy's own beginning unless said otherwise.
+        Initial parameters, such as the logging policy's. Default: those of the policy.
     random_state
         Seed, numpy Generator or None.
     """
 
     def fit(self, contexts: ArrayLike, actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike) -> Self:
-        """Forget what was learned, and solve on this log."""
+        """Reset the learner, and solve on this log."""
         self._width = None
         batch = self._checked(contexts, actions, rewards, propensities)
         if not len(batch):
@@ -61,19 +61,19 @@ class CRM(CounterfactualLearner):
 
 @dataclass(eq=False, repr=False)
 class SCRM(CounterfactualLearner):
-    """Sequential CRM: act with the policy for a batch, then solve on that batch from where the parameters are.
+    """Sequential CRM: act with the policy for a batch, then solve on it from the current parameters.
 
     Parameters
     ----------
     batch
         Rows of the first batch.
     growth
-        Each batch is this much larger than the one before: 1 for uniform batches, 2 for the doubling trick.
+        Factor of the batch size: 1 for uniform batches, 2 for the doubling trick.
     memory
-        "last": learn from the last batch alone, as the method's analysis; "all": from all batches, with the
+        "last": learn from the last batch only, as in the method's analysis; "all": from all batches, with the
         propensities they were logged with.
     policy, penalty, clip, tau, l2, validation, features, reward_range, loss_range, start, random_state
-        As for `CRM`; several penalties are chosen among anew after each batch.
+        As for `CRM`; the penalty is chosen again after each batch.
     """
 
     _: KW_ONLY
@@ -93,7 +93,7 @@ class SCRM(CounterfactualLearner):
         self._batches, self._learned = 0, 0
 
     def act(self, context: ArrayLike) -> Decision:
-        """Draw an action for a context, with the probability (density) with which it was drawn."""
+        """Draw an action for a context. Returns it with its probability (density)."""
         rows = check_contexts([context], self._width)
         if self._width is None:
             self._begin(rows.shape[1])
@@ -108,7 +108,7 @@ class SCRM(CounterfactualLearner):
         return rows
 
     def partial_fit(self, contexts: ArrayLike, actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike) -> Self:
-        """Take these rows, from whatever logger, as (the rest of) a batch, and learn."""
+        """Add these rows, from any logging policy, as (the rest of) a batch, and learn."""
         self._append(contexts, actions, rewards, propensities)
         if len(self._log) > self._learned:
             self._learn()

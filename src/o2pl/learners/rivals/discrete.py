@@ -1,4 +1,4 @@
-"""What the discrete rivals share: checks at the door, features that never see the future, a stream, a history."""
+"""Base classes of the discrete rivals: input checks, features, random numbers and history."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from o2pl.validation import (
 
 
 class DiscreteLearner(Parameters, ABC):
-    """One of `n_actions` actions per context. The first context says how many features there are.
+    """Base class: one of `n_actions` actions per context. The first context sets the number of features.
 
-    Running statistics of the features never see the future: only contexts of updates enter them.
+    Running statistics of the features use only contexts of past updates.
     """
 
     n_actions: int
@@ -44,26 +44,26 @@ class DiscreteLearner(Parameters, ABC):
 
     @abstractmethod
     def _begin(self, width: int, n_features: int) -> None:
-        """Check the settings and make the state, for contexts of this width and this many features."""
+        """Check the settings and create the state for this context width and number of features."""
 
     @abstractmethod
     def _decide(self, features: Floats) -> Decision:
-        """From one row of features, [d]."""
+        """Decide from one row of features, [d]."""
 
     @abstractmethod
     def _learn(self, row: Floats, action: int, reward: float, propensity: float) -> None:
-        """From one interaction, checked; the context as it came, [1, inputs], not yet observed."""
+        """Learn from one checked interaction; row: the raw context, [1, inputs], not observed yet."""
 
     def _check_reward(self, reward: Any) -> None:
         check_number("reward", reward, -math.inf)
 
     def act(self, context: ArrayLike) -> Decision:
-        """The action for a context, with the probability with which it was chosen: 1 where nothing is drawn."""
+        """Choose an action for a context. Returns it with its probability: 1 for deterministic learners."""
         row = self._door(context)
         return self._decide(self._transform(row))
 
     def update(self, context: ArrayLike, action: Any, reward: float, propensity: float) -> Self:
-        """Learn from one interaction, at once or later."""
+        """Learn from one interaction; rewards may arrive late."""
         row = self._door(context)
         if not (isinstance(action, int | np.integer) and 0 <= action < self.n_actions):
             check_actions([action], self.n_actions)
@@ -94,12 +94,12 @@ class DiscreteLearner(Parameters, ABC):
         return out
 
     def _drawn(self, probabilities: Floats) -> Decision:
-        """An action drawn from these probabilities, [K]."""
+        """Draw an action from these probabilities, [K]."""
         actions, propensities = draw_rows(probabilities[None], np.array([self._stream.next()]))
         return Decision(int(actions[0]), float(propensities[0]))
 
     def _mostly(self, best: int, epsilon: float) -> Decision:
-        """The best action, or with probability ε any action."""
+        """Return the best action, or with probability ε a random one."""
         if epsilon == 0:
             return Decision(best, 1.0)
         share = epsilon / self.n_actions
@@ -111,7 +111,7 @@ class DiscreteLearner(Parameters, ABC):
 
 @dataclass(eq=False, repr=False)
 class HistoryLearner(DiscreteLearner):
-    """Keeps all rows, and fits anew, on the features' statistics of that moment, when they have grown by `growth`."""
+    """Keeps all rows, and refits with the current feature statistics when they have grown by `growth`."""
 
     n_actions: int
     _: KW_ONLY
@@ -122,7 +122,7 @@ class HistoryLearner(DiscreteLearner):
 
     @abstractmethod
     def _fit_to(self, features: Floats, actions: Ints, shares: Floats) -> None:
-        """Fit to all rows; shares are rewards as shares of their range. `_level` is already up to date."""
+        """Fit to all rows. shares: rewards as fractions of their range. `_level` is up to date."""
 
     def _begin(self, width: int, n_features: int) -> None:
         check_number("growth", self.growth, 1)
@@ -140,8 +140,8 @@ class HistoryLearner(DiscreteLearner):
 
     def _fit(self) -> None:
         rows = self._log.columns
-        n, shares = len(rows), -rows.losses  # rewards as shares of their range, [0, 1]
+        n, shares = len(rows), -rows.losses  # rewards as fractions of their range, [0, 1]
         self._observe(rows.contexts[self._fitted :])
-        self._level = (float(shares.sum()) + PRIOR_ROWS) / (n + PRIOR_ROWS)  # that of an action never tried
+        self._level = (float(shares.sum()) + PRIOR_ROWS) / (n + PRIOR_ROWS)  # prediction for untried actions
         self._fit_to(self.features.transform(self._seen, rows.contexts), rows.actions, shares)
         self._fitted, self._next_fit = n, max(n + 1, math.ceil(self.growth * n))

@@ -1,4 +1,4 @@
-"""Uniform choice, and ε-greedy on models of the reward that are fitted to the whole history."""
+"""Uniform choice, and ε-greedy with reward models fitted to the whole history."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from o2pl.validation import check_number
 
 
 class Uniform(DiscreteLearner):
-    """Every action with probability 1/K, whatever the context; learns nothing."""
+    """Plays every action with probability 1/K in every context; learns nothing."""
 
     features: FeatureMap = Chain()
 
@@ -35,29 +35,29 @@ class Uniform(DiscreteLearner):
 
 @dataclass(eq=False, repr=False)
 class EpsilonGreedy(HistoryLearner):
-    """The best action by one model per action, or with probability ε any action. Ties go to the first.
+    """Plays the best action by one reward model per action, or with probability ε a random one. Ties go to the first.
 
-    The models are fitted to the whole history, on the features' statistics of that moment, whenever the history has
-    grown by `growth`; in between nothing changes. (Ridge models brought up to date every round earned no more and took
-    no less time.) An action never tried is predicted at the mean reward so far, with three best rewards added to it, so
-    that an action that has failed falls behind those not tried.
+    The models are refitted to the whole history, with the current feature statistics, whenever it has grown by
+    `growth`. (Ridge models updated every round earned no more and took no less time.) The prediction for an untried
+    action is the mean reward so far with three best rewards added, so that untried actions are preferred to actions
+    that failed.
 
     Parameters
     ----------
     n_actions
-        K.
+        Number of actions K.
     epsilon
         ε in [0, 1]; 0 is greedy.
     model
-        "ridge" or "logistic" (rewards as shares of the reward range).
+        "ridge" or "logistic" (rewards as fractions of the reward range).
     l2
-        Of the models' weights; > 0.
+        L2 penalty of the models' weights; > 0.
     features
-        The feature map; running standardisation and an intercept unless said otherwise.
+        The feature map. Default: running standardisation and an intercept.
     growth
-        A fit when the history has grown by this factor; 1 fits after every round.
+        Refit when the history has grown by this factor; 1: after every round.
     reward_range
-        The lowest and the highest reward there can be.
+        Lowest and highest possible reward.
     random_state
         Seed, numpy Generator or None.
     """

@@ -1,4 +1,4 @@
-"""SquareCB and FastCB: probabilities by the gaps between predicted rewards, on logistic models of the whole history."""
+"""SquareCB and FastCB: probabilities from the gaps between predicted rewards, with logistic models."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from o2pl.protocols import Floats, Ints
 from o2pl.validation import check_number
 
 Rule = Literal["square", "fast"]
-_LEAST = 1e-6  # of a predicted loss: FastCB divides by it
+_LEAST = 1e-6  # smallest predicted loss: FastCB divides by it
 
 
 @dataclass(eq=False, repr=False)
 class InverseGap(HistoryLearner):
-    """Any action but the best with a probability that falls with its predicted gap; the best has the rest.
+    """Inverse gap weighting: actions other than the best have a probability that decreases with their predicted gap.
 
-    Rewards are shares of their range. One logistic model per action predicts m_a(x); b is the best action, and
+    Rewards are fractions of their range. One logistic model per action predicts m_a(x); b is the best action, and
     γ = `gamma` · n^`exponent` after n rows:
 
         "square"   p_a = 1 / (K + γ (m_b - m_a))                         SquareCB (Foster & Rakhlin 2020)
         "fast"     p_a = l_b / (K l_b + γ (l_a - l_b)),  l = 1 - m       FastCB (Foster & Krishnamurthy 2021)
 
-    The models are fitted to the whole history, as those of `EpsilonGreedy`.
+    The models are fitted to the whole history, as in `EpsilonGreedy`.
 
     Parameters
     ----------
     n_actions
-        K.
+        Number of actions K.
     rule
         "square" or "fast".
     gamma, exponent
-        How fast exploration ends: γ = gamma · n^exponent.
+        Speed at which exploration decreases: γ = gamma · n^exponent.
     l2
-        Of the models' weights; > 0.
+        L2 penalty of the models' weights; > 0.
     features, growth, reward_range, random_state
         As for `EpsilonGreedy`.
     """
@@ -75,7 +75,7 @@ def check_rule(rule: Any) -> Rule:
 
 
 def inverse_gap(rule: Rule, predicted: Floats, gamma: float) -> Floats:
-    """The probabilities of all actions from their predicted rewards in [0, 1], [K]; ties go to the first."""
+    """Return the probabilities of all actions from their predicted rewards in [0, 1], [K]; ties go to the first."""
     n_actions, best = len(predicted), int(np.argmax(predicted))
     gaps = predicted[best] - predicted
     least = 1.0 if rule == "square" else max(1 - float(predicted[best]), _LEAST)

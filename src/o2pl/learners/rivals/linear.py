@@ -1,7 +1,7 @@
 """LinUCB and LinTS: one ridge regression per action, with confidence from its covariance.
 
 Action k has A_k = λI + Σ φφᵀ and u_k = Σ r φ over its rows; θ_k = A_k⁻¹ u_k predicts its reward, and
-s_k = √(φᵀ A_k⁻¹ φ) says how far that may be off; an action never taken has s = |φ| / √λ.
+s_k = √(φᵀ A_k⁻¹ φ) is its uncertainty; an untried action has s = |φ| / √λ.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from o2pl.validation import check_number
 
 @dataclass(eq=False, repr=False)
 class _Ridges(DiscreteLearner):
-    """What LinUCB and LinTS share."""
+    """Base class of LinUCB and LinTS."""
 
     n_actions: int
     _: KW_ONLY
@@ -40,26 +40,26 @@ class _Ridges(DiscreteLearner):
         absorb_row(self._inverses[action], self._weights[action], features, reward)
 
     def _scores(self, features: Floats) -> tuple[Floats, Floats]:
-        """Predicted reward and its deviation of each action, [K] each."""
+        """Return the predicted reward and its standard deviation for each action, [K] each."""
         return linear_scores(self._inverses, self._weights, features.astype(np.float64))
 
 
 @dataclass(eq=False, repr=False)
 class LinUCB(_Ridges):
-    """The action of the highest φ·θ_k + α s_k (Li et al. 2010, disjoint models). Ties go to the first.
+    """Plays the action with the highest φ·θ_k + α s_k (Li et al. 2010, disjoint models). Ties go to the first.
 
     Parameters
     ----------
     n_actions
-        K.
+        Number of actions K.
     alpha
         α, the width of the confidence bound.
     ridge
         λ > 0.
     features
-        The feature map; running standardisation and an intercept unless said otherwise.
+        The feature map. Default: running standardisation and an intercept.
     random_state
-        Not used: nothing is drawn. Here so that all learners are made alike.
+        Not used: LinUCB is deterministic. Accepted so that all learners have the same signature.
     """
 
     _: KW_ONLY
@@ -78,15 +78,15 @@ class LinUCB(_Ridges):
 class LinTS(_Ridges):
     """Thompson sampling: draw θ̃_k ~ N(θ_k, v² A_k⁻¹) for each action, take the best φ·θ̃_k (Agrawal & Goyal 2013).
 
-    For one context φ·θ̃_k ~ N(φ·θ_k, v² s_k²), independent over actions; so K normal numbers are drawn, not K vectors,
-    and the probability that the chosen action is the best is an integral over one variable, done by quadrature.
+    For one context, φ·θ̃_k ~ N(φ·θ_k, v² s_k²), independent over actions. So K normal numbers are drawn, not K vectors,
+    and the probability that the chosen action is the best is a one-dimensional integral, computed by quadrature.
 
     Parameters
     ----------
     scale
         v, the width of the posterior; 0 is greedy.
     n_actions, ridge, features, random_state
-        As for `LinUCB`; the random state draws.
+        As for `LinUCB`; the random state is used.
     """
 
     _: KW_ONLY
@@ -97,7 +97,7 @@ class LinTS(_Ridges):
         super()._begin(width, n_features)
 
     def _decide(self, features: Floats) -> Decision:
-        from scipy.special import ndtri  # here: scipy would double the time `import o2pl` takes
+        from scipy.special import ndtri  # imported here: scipy would double the time of `import o2pl`
 
         means, deviations = self._scores(features)
         deviations *= self.scale
@@ -108,7 +108,7 @@ class LinTS(_Ridges):
 
 @compiled
 def absorb_row(inverse: Floats, weights: Floats, x: Floats, target: float) -> None:
-    """In place, for A += xxᵀ and u += y x, by Sherman and Morrison.
+    """Update in place for A += xxᵀ and u += y x (Sherman-Morrison).
 
     A⁻¹ -= A⁻¹x xᵀA⁻¹ / (1 + xᵀA⁻¹x);  θ += A⁻¹x (y - θ·x) / (1 + xᵀA⁻¹x), with the old A⁻¹.
     """
@@ -130,7 +130,7 @@ def absorb_row(inverse: Floats, weights: Floats, x: Floats, target: float) -> No
 
 @compiled
 def linear_scores(inverses: Floats, weights: Floats, x: Floats) -> tuple[Floats, Floats]:
-    """x·θ_k and √(xᵀ A_k⁻¹ x) of each action, [K] each."""
+    """Return x·θ_k and √(xᵀ A_k⁻¹ x) of each action, [K] each."""
     n_actions, d = weights.shape
     means, deviations = np.zeros(n_actions), np.zeros(n_actions)
     for k in range(n_actions):
@@ -146,32 +146,33 @@ def linear_scores(inverses: Floats, weights: Floats, x: Floats) -> tuple[Floats,
 
 
 _POINTS, _SHARES = (array.copy() for array in np.polynomial.legendre.leggauss(16))
-_FAR = 8.5  # deviations beyond which a normal variable is never found: probability below 1e-16
-_KNOTS = (-_FAR, -3.0, 0.0, 3.0, _FAR)  # between these, in its own deviations, 16 points integrate Φ to 1e-9
+_FAR = 8.5  # standard deviations: a normal variable is beyond with probability below 1e-16
+_KNOTS = (-_FAR, -3.0, 0.0, 3.0, _FAR)  # between these, in standard deviations, 16 points integrate Φ to 1e-9
 
 
 @compiled
 def best_probability(means: Floats, deviations: Floats, action: int) -> float:
-    """P(X_k is the largest) for k = `action` and independent X_j ~ N(mean_j, deviation_j²).
+    """Return P(X_k is the largest) for k = `action` and independent X_j ~ N(mean_j, deviation_j²).
 
-    ∫ φ_k(z) Π_{j≠k} Φ_j(z) dz, by Gauss and Legendre between the knots of every action, where the integrand is smooth.
+    ∫ φ_k(z) Π_{j≠k} Φ_j(z) dz, by Gauss-Legendre quadrature between the knots of all actions, where the integrand is
+    smooth.
     """
     mean, deviation = means[action], deviations[action]
-    if deviation == 0.0:  # φ = 0 or v = 0: nothing was drawn
+    if deviation == 0.0:  # φ = 0 or v = 0: deterministic
         return 1.0
     low, high = mean - _FAR * deviation, mean + _FAR * deviation
-    for j in range(len(means)):  # below, some other action is surely larger
+    for j in range(len(means)):  # below this, another action is always larger
         if j != action:
             low = max(low, means[j] - _FAR * deviations[j])
     knots = np.empty(2 + len(_KNOTS) * len(means))
     knots[0], knots[1], size = low, high, 2
     sharpest = deviation
     for j in range(len(means)):
-        if means[j] + _FAR * deviations[j] > low:  # else it is surely smaller everywhere
+        if means[j] + _FAR * deviations[j] > low:  # otherwise it is always smaller
             sharpest = min(sharpest, deviations[j])
             for knot in _KNOTS:
                 at = means[j] + knot * deviations[j]
-                if low < at < high:  # into its place: few knots, so no sorting afterwards
+                if low < at < high:  # insertion sort: there are few knots
                     place = size
                     while knots[place - 1] > at:
                         knots[place] = knots[place - 1]
@@ -180,7 +181,7 @@ def best_probability(means: Floats, deviations: Floats, action: int) -> float:
                     size += 1
     total, start = 0.0, knots[0]
     for end in knots[1:size]:
-        if end - start < sharpest and end < high:  # knots this close serve as one
+        if end - start < sharpest and end < high:  # merge close knots
             continue
         half = 0.5 * (end - start)
         for node in range(len(_POINTS)):

@@ -1,4 +1,4 @@
-"""Learning a policy from a log with care, by value: a lower confidence bound on each action's reward; and SNIPS."""
+"""Pessimistic offline learning by value: a lower confidence bound (LCB) of each action's reward; and SNIPS."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _SOLVER = LBFGS(iterations=200, tolerance=1e-5)
 
 @dataclass(eq=False, repr=False)
 class LowerBound(OfflineLearner):
-    """LCB: the action of the highest θ_a·φ + level - width √(φᵀ A_a⁻¹ φ), A_a = Σ φφᵀ + l2 I over the action's rows.
+    """LCB: plays argmax θ_a·φ + level - width √(φᵀ A_a⁻¹ φ), A_a = Σ φφᵀ + l2 I over the action's rows.
 
     Parameters
     ----------
     width
-        Of the bound, as a share of the reward range; 0 is the direct method.
+        Width of the bound, as a fraction of the reward range; 0 is the direct method.
     level
-        What an action without data is predicted at, as a share of the reward range; the models are shrunk towards it.
+        Prediction for actions without data, as a fraction of the reward range; the models are shrunk towards it.
     n_actions, l2, features, reward_range
         As for `IPWClassifier`.
     """
@@ -61,12 +61,12 @@ class LowerBound(OfflineLearner):
 
 @dataclass(eq=False, repr=False)
 class GuardedLowerBound(Parameters):
-    """LCB of several widths, chosen and held against the incumbent just as `SafeImprovement` does with its candidates.
+    """LCB with several widths, selected and compared with the incumbent like the candidates of `SafeImprovement`.
 
     Parameters
     ----------
     widths
-        Of the candidates.
+        Widths of the candidates.
     confidence, folds, random_state
         As for `SafeImprovement`.
     n_actions, level, l2, features, reward_range
@@ -112,7 +112,7 @@ class GuardedLowerBound(Parameters):
         return self
 
     def predict_proba(self, contexts: ArrayLike) -> Floats:
-        """The chosen policy, [n, K]; `deploy_` says whether the log supports it."""
+        """Return the chosen policy, [n, K]; `deploy_` says whether the log supports it."""
         return self._learner.predict_proba(contexts)
 
     def predict(self, contexts: ArrayLike) -> Ints:
@@ -120,7 +120,7 @@ class GuardedLowerBound(Parameters):
 
 
 class SelfNormalised(LinearScores):
-    """SNIPS: the linear softmax of the highest Σ w r / Σ w - l2 |W|² / (2n), searched for from a clone of the logger.
+    """SNIPS: the linear softmax that maximises Σ w r / Σ w - l2 |W|² / (2n), started at a clone of the logger.
 
     Parameters
     ----------

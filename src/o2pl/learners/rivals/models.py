@@ -1,6 +1,7 @@
-"""Models of the reward, fitted to logged rows: one per action, or one for all with an effect added per action.
+"""Reward models fitted to logged rows: one per action, or one for all with an additive effect per action.
 
-All predict the deviation from a level b that untried actions keep: ridge  b + θ_a·φ,  logistic  σ(logit b + θ_a·φ).
+All predict the difference from a level b, the prediction for untried actions: ridge  b + θ_a·φ,  logistic  σ(logit b +
+θ_a·φ).
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def fit_per_action(
     level: float = 0.0,
     start: Floats | None = None,
 ) -> Floats:
-    """θ of each action's own model, [K, d]. `level` is b; a logistic fit begins at `start`."""
+    """Return θ of each action's model, [K, d]. `level` is b; a logistic fit starts at `start`."""
     X = np.asarray(features, np.float64)
     if link == "ridge":
         return ridge_weights(X, actions, targets - level, n_actions, l2)
@@ -42,13 +43,13 @@ def fit_per_action(
 
 
 def predict_per_action(link: Link, weights: Floats, features: Floats, level: float = 0.0) -> Floats:
-    """The predicted reward of every action, [n, K]."""
+    """Return the predicted reward of every action, [n, K]."""
     linear = np.asarray(features, np.float64) @ weights.T
     return level + linear if link == "ridge" else _sigmoid(logit(level) + linear)
 
 
 def with_action(features: Floats, actions: Ints, n_actions: int) -> Floats:
-    """φ(x) and an indicator of the action, side by side: the features of the additive model, [n, d + K]."""
+    """Return the features of the additive model: φ(x) and an indicator of the action, [n, d + K]."""
     out: Floats = np.hstack([np.asarray(features, np.float64), np.eye(n_actions)[actions]])
     return out
 
@@ -56,21 +57,21 @@ def with_action(features: Floats, actions: Ints, n_actions: int) -> Floats:
 def fit_additive(
     link: Link, features: Floats, actions: Ints, targets: Floats, n_actions: int, l2: float, level: float = 0.0
 ) -> Floats:
-    """β and γ of b + β·φ(x) + γ_a: one model for all actions, without interactions. [d + K]"""
+    """Return β and γ of b + β·φ(x) + γ_a: one model for all actions, without interactions. [d + K]"""
     X = with_action(features, actions, n_actions)
     weights: Floats = fit_per_action(link, X, np.zeros(len(X), np.int64), targets, 1, l2, level)[0]
     return weights
 
 
 def predict_additive(link: Link, weights: Floats, features: Floats, n_actions: int, level: float = 0.0) -> Floats:
-    """The predicted reward of every action, [n, K]."""
+    """Return the predicted reward of every action, [n, K]."""
     d = len(weights) - n_actions
     linear = (np.asarray(features, np.float64) @ weights[:d])[:, None] + weights[d:]
     return level + linear if link == "ridge" else _sigmoid(logit(level) + linear)
 
 
 def ridge_weights(X: Floats, actions: Ints, targets: Floats, n_actions: int, l2: float) -> Floats:
-    """argmin Σ_{s: a_s = k} (θ_k·φ_s - y_s)² + l2 |θ_k|², [K, d]; the smaller of the two linear systems is solved."""
+    """Return argmin Σ_{s: a_s = k} (θ_k·φ_s - y_s)² + l2 |θ_k|², [K, d]; solves the smaller linear system."""
     weights = np.zeros((n_actions, X.shape[1]))
     for action in np.unique(actions):
         rows = np.flatnonzero(actions == action)
@@ -92,14 +93,14 @@ def logistic_weights(
     start: Floats | None = None,
     importance: Floats | None = None,
 ) -> Floats:
-    """argmin Σ_s v_s (log(1 + e^{z_s}) - y_s z_s) + l2/2 |θ|², z_s = offset + θ_{a_s}·φ_s; y in [0, 1]. [K, d]
+    """Return argmin Σ_s v_s (log(1 + e^{z_s}) - y_s z_s) + l2/2 |θ|², z_s = offset + θ_{a_s}·φ_s; y in [0, 1]. [K, d]
 
-    v is the rows' importance; 1 where none is given.
+    v: weights of the rows; default 1.
     """
     n, d = X.shape
     if not n:
         return np.zeros((n_actions, d))
-    order = np.argsort(actions, kind="stable")  # each action's rows side by side
+    order = np.argsort(actions, kind="stable")  # group the rows by action
     ends = np.searchsorted(actions[order], np.arange(n_actions + 1))
     X, y = X[order], targets[order]
     v = np.ones(n) if importance is None else importance[order]

@@ -1,4 +1,4 @@
-"""Learning a policy from a log by reduction to problems with known solvers: IPW-CSC, DM and DR. All deploy greedily."""
+"""Offline learning by reduction to standard problems: IPW-CSC, DM and DR. The deployed policies are greedy."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SOLVER = LBFGS(iterations=500, tolerance=1e-6)
 
 @dataclass(eq=False, repr=False)
 class OfflineLearner(Parameters, ABC):
-    """`fit` on a log, then `predict`: the action of the highest score. Ties go to the first."""
+    """Base class: `fit` on a log, then `predict` the action with the highest score. Ties go to the first."""
 
     n_actions: int
     _: KW_ONLY
@@ -44,11 +44,11 @@ class OfflineLearner(Parameters, ABC):
 
     @abstractmethod
     def _solve(self, features: Floats, actions: Ints, rewards: Floats, propensities: Floats) -> None:
-        """Learn from the log; rewards are shares of their range, [0, 1]."""
+        """Learn from the log; rewards are fractions of their range, [0, 1]."""
 
     @abstractmethod
     def _scores(self, features: Floats) -> Floats:
-        """How good each action looks, [n, K]."""
+        """Return the score of each action, [n, K]."""
 
     def fit(self, contexts: ArrayLike, actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike) -> Self:
         check_count("n_actions", self.n_actions)
@@ -67,27 +67,27 @@ class OfflineLearner(Parameters, ABC):
         self, contexts: ArrayLike, actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike
     ) -> Interactions:
         rows, ends = check_contexts(contexts), check_reward_range(self.reward_range)
-        columns: tuple[Any, Any, Any] = actions, rewards, propensities  # which Interactions makes arrays of
+        columns: tuple[Any, Any, Any] = actions, rewards, propensities  # Interactions converts them to arrays
         return Interactions(rows, *columns, ends, self.n_actions, False)
 
     def scores(self, contexts: ArrayLike) -> Floats:
-        """What the decision is made on, [n, K]: logits (IPW-CSC, DR) or shares of the reward range (DM)."""
+        """Return the scores of all actions, [n, K]: logits (IPW-CSC, DR) or fractions of the reward range (DM)."""
         if self._seen is None:
             raise AttributeError(f"this {type(self).__name__} has seen no data: call fit")
         rows = check_contexts(contexts, self._width)
         return self._scores(self.features.transform(self._seen, rows))
 
     def predict(self, contexts: ArrayLike) -> Ints:
-        """The action of each context, [n]."""
+        """Return the action of each context, [n]."""
         return np.asarray(self.scores(contexts).argmax(axis=1))
 
     def predict_proba(self, contexts: ArrayLike) -> Floats:
-        """The deployed policy, [n, K]: all probability on the predicted action."""
+        """Return the deployed policy, [n, K]: probability 1 for the predicted action."""
         return np.eye(self.n_actions)[self.predict(contexts)]
 
 
 class LinearScores(OfflineLearner):
-    """Those whose scores are x·w_a."""
+    """Base class of learners with linear scores x·w_a."""
 
     _weights: Floats  # [K, d]
 
@@ -98,25 +98,25 @@ class LinearScores(OfflineLearner):
 class IPWClassifier(LinearScores):
     """IPW-CSC: cost-sensitive classification by a logistic regression of the actions, weighted by reward / propensity.
 
-    argmin Σ_s (r_s / q_s) (-log π_W(a_s|x_s)) + l2/2 |W|² over the linear softmax; rewards as shares of their range.
+    argmin Σ_s (r_s / q_s) (-log π_W(a_s|x_s)) + l2/2 |W|² over the linear softmax; rewards as fractions of their range.
 
     Parameters
     ----------
     n_actions
-        K.
+        Number of actions K.
     l2
-        Of the weights; > 0.
+        L2 penalty of the weights; > 0.
     features
-        The feature map; standardisation over the log and an intercept unless said otherwise.
+        The feature map. Default: standardisation over the log and an intercept.
     reward_range
-        The lowest and the highest reward there can be.
+        Lowest and highest possible reward.
     """
 
     def _solve(self, features: Floats, actions: Ints, rewards: Floats, propensities: Floats) -> None:
         policy = Softmax(self.n_actions)
         rated = rewards > 0
         X, played, weights = features[rated], actions[rated], (rewards / propensities)[rated]
-        total = max(float(weights.sum()), 1.0)  # the solver's tolerance is for values around 1
+        total = max(float(weights.sum()), 1.0)  # the solver's tolerance assumes values around 1
 
         def function(params: Floats) -> tuple[float, Floats]:
             log_prob, pullback = log_likelihood(policy, params, X, played)
@@ -129,18 +129,18 @@ class IPWClassifier(LinearScores):
 
 @dataclass(eq=False, repr=False)
 class DirectMethod(OfflineLearner):
-    """DM: model the reward, take the action of the highest prediction.
+    """DM: model the reward, and take the action with the highest prediction.
 
     Parameters
     ----------
     model
         "arms": one model per action; "additive": one model of context and action without interactions, which ranks the
-        actions alike for every context.
+        actions equally for every context.
     link
         "ridge" or "logistic".
     level
-        What an action without data is predicted at, as a share of the reward range: "mean" of the log, or a number;
-        the models are shrunk towards it.
+        Prediction for actions without data, as a fraction of the reward range: "mean" of the log, or a number. The
+        models are shrunk towards it.
     n_actions, l2, features, reward_range
         As for `IPWClassifier`.
     """
@@ -166,7 +166,7 @@ class DirectMethod(OfflineLearner):
 
 @dataclass(eq=False, repr=False)
 class DoublyRobust(LinearScores):
-    """DR: the linear softmax of the highest doubly robust value, with models from the other folds (cross-fitting).
+    """DR: the linear softmax with the highest doubly robust value; reward models are cross-fitted.
 
     Γ_s(a) = q̂(x_s, a) + 1{a = a_s} min(1/q_s, clip) (r_s - q̂(x_s, a_s));
     argmax mean_s Σ_a π_W(a|x_s) Γ_s(a) - l2 |W|² / (2n).
@@ -174,11 +174,11 @@ class DoublyRobust(LinearScores):
     Parameters
     ----------
     link, model_l2
-        Of the models q̂, one per action: "ridge" or "logistic", and their l2.
+        Link ("ridge" or "logistic") and L2 penalty of the reward models q̂, one per action.
     folds
         Number of folds; the model of a row is fitted without its fold.
     clip
-        The level at which 1/q is cut, or None.
+        The level at which 1/q is clipped, or None.
     random_state
         Seed of the folds.
     n_actions, l2, features, reward_range
@@ -212,7 +212,7 @@ class DoublyRobust(LinearScores):
         self._weights = found.params.reshape(self.n_actions, -1)
 
     def _gains(self, features: Floats, actions: Ints, rewards: Floats, propensities: Floats) -> Floats:
-        """Γ, [n, K]."""
+        """Return Γ, [n, K]."""
         n = len(actions)
         fold = np.random.default_rng(self.random_state).permutation(n) % min(self.folds, n)
         gains = np.empty((n, self.n_actions))
@@ -224,7 +224,7 @@ class DoublyRobust(LinearScores):
             )
             gains[own] = predict_per_action(self.link, fitted, features[own], level)
         rows = np.arange(n)
-        inverse = weight_of(1.0, propensities)  # of a policy that is sure of the logged action
+        inverse = weight_of(1.0, propensities)  # for a policy that always plays the logged action
         inverse = inverse if self.clip is None else clip_weights(inverse, self.clip)
         gains[rows, actions] += inverse * (rewards - gains[rows, actions])
         return gains

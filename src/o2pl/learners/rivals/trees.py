@@ -1,4 +1,4 @@
-"""Gradient-boosted trees on (context, action), fitted anew on a schedule: scikit-learn's (extra `experiments`)."""
+"""Gradient-boosted trees on (context, action), refitted on a schedule: scikit-learn (extra `experiments`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from o2pl.learners.rivals.discrete import HistoryLearner
 from o2pl.protocols import FeatureMap, Floats, Ints
 from o2pl.validation import check_count, check_number
 
-_AS_THEY_COME = Chain()  # trees need no scaling
+_AS_THEY_COME = Chain()  # no scaling: trees do not need it
 
 
 @dataclass(eq=False, repr=False)
@@ -27,15 +27,15 @@ class BoostedTrees(HistoryLearner):
     Parameters
     ----------
     n_actions
-        K; at most 255, which is what scikit-learn's trees can tell apart.
+        Number of actions K; at most 255 (scikit-learn's limit of categories).
     epsilon
         ε in [0, 1].
     trees, leaves, learning_rate
-        Of the model: how many trees, the leaves of each, and how much of each is added.
+        Number of trees, leaves per tree, and learning rate of the model.
     warm_start
-        Uniform rounds, per action.
+        Number of uniform rounds per action.
     features
-        The feature map; contexts as they come unless said otherwise.
+        The feature map. Default: raw contexts.
     growth, reward_range, random_state
         As for `EpsilonGreedy`.
     """
@@ -60,7 +60,7 @@ class BoostedTrees(HistoryLearner):
         super()._begin(width, n_features)
         self._next_fit = self.warm_start * self.n_actions
         self._model: Any = None
-        self._rows = np.zeros((self.n_actions, n_features + 1))  # the context beside every action, [K, d + 1]
+        self._rows = np.zeros((self.n_actions, n_features + 1))  # the context with every action, [K, d + 1]
         self._rows[:, -1] = np.arange(self.n_actions)
 
     def _decide(self, features: Floats) -> Decision:
@@ -79,6 +79,6 @@ class BoostedTrees(HistoryLearner):
             min_samples_leaf=5,
             categorical_features=[features.shape[1]],
             early_stopping=False,
-            random_state=0,  # draws nothing that matters: neither rows nor features are sampled
+            random_state=0,  # has no effect: neither rows nor features are sampled
         )
         self._model = model.fit(np.column_stack([np.asarray(features, np.float64), actions]), shares)

@@ -1,9 +1,9 @@
-"""Vowpal Wabbit's contextual bandits, through the real package (extra `vw`).
+"""Vowpal Wabbit's contextual bandits, using the `vowpalwabbit` package (extra `vw`).
 
 A decision is K + 1 VW examples: the shared context (namespace x) and one example per action (namespace a, an indicator
-of the action). The action examples never change and are made once. What a round costs beyond VW's own work (3 µs and
-up) is the context's example, made twice as the features' statistics move on between deciding and learning (each 6 µs
-and 0.1 µs per feature), and the labelled example of the action taken (5 µs). Through VW's text format a round takes two
+of the action). The action examples never change and are built once. In addition to VW's own work (3 µs and more), a
+round builds the context's example twice, since the feature statistics change between deciding and learning (6 µs each,
+and 0.1 µs per feature), and the labelled example of the played action (5 µs). With VW's text format, a round takes two
 to four times as long.
 """
 
@@ -35,30 +35,30 @@ ALGORITHMS = {
 
 @dataclass(eq=False, repr=False)
 class VowpalWabbit(DiscreteLearner):
-    """VW decides on a probability for each action; the action is drawn from those here, with our own seeded numbers.
+    """VW computes the probability of each action; the action is drawn here, with o2pl's seeded random numbers.
 
     Parameters
     ----------
     n_actions
-        K.
+        Number of actions K.
     algorithm
         "greedy", "cover" (Cover-nu, 3 policies), "bag" (Bag-greedy, 3 policies), "regcb" (RegCB, optimistic).
     features
-        The feature map. Running standardisation unless said otherwise: on features as they come (`Chain()`), VW is far
-        weaker. The constant is VW's own.
+        The feature map. Default: running standardisation. On raw features (`Chain()`), VW is far weaker. VW adds its
+        own constant.
     interactions
-        Products of namespaces, such as "ax" (action and context). Features of the context alone are left out, as they
-        say nothing about which action is better.
+        Products of namespaces, such as "ax" (action and context). Features of the context alone are dropped: they do
+        not depend on the action.
     constant
-        VW's constant feature; the paper's `a,ax` has none, with it VW does better.
+        Whether VW uses its constant feature. The paper's `a,ax` has none; VW does better with it.
     costs
-        What VW is told for the best and for the worst reward: (0, 1), or (-1, 0).
+        VW's costs of the best and of the worst reward: (0, 1), or (-1, 0).
     learning_rate
-        Of VW's updates.
+        Learning rate of VW.
     options
         Further VW options, as on its command line.
     reward_range
-        The lowest and the highest reward there can be.
+        Lowest and highest possible reward.
     random_state
         Seed, numpy Generator or None; draws the actions and VW's own seed.
     """
@@ -76,12 +76,12 @@ class VowpalWabbit(DiscreteLearner):
     random_state: Seed = None
 
     def arguments(self) -> str:
-        """The command line VW is given, without its seed."""
+        """Return VW's command line, without the seed."""
         if self.algorithm not in ALGORITHMS:
             raise InvalidInput(f"algorithm: found {self.algorithm!r}, expected one of {sorted(ALGORITHMS)}")
         best, worst = check_pair("costs", self.costs)
         given = [ALGORITHMS[self.algorithm]]
-        if self.algorithm == "regcb":  # it predicts within these bounds, and is near chance with wrong ones
+        if self.algorithm == "regcb":  # it predicts within these bounds; with wrong bounds it is close to random
             given.append(f"--cb_min_cost {best:g} --cb_max_cost {worst:g}")
         if self.interactions:
             given.append(f"--interactions {self.interactions}")
@@ -104,7 +104,7 @@ class VowpalWabbit(DiscreteLearner):
         check_reward(reward, self._range)
 
     def probabilities(self, features: Floats) -> Floats:
-        """VW's probability of each action for one row of features, [K]."""
+        """Return VW's probability of each action for one row of features, [K]."""
         return self._examples.predict(features)
 
     def _decide(self, features: Floats) -> Decision:
@@ -118,7 +118,7 @@ class VowpalWabbit(DiscreteLearner):
 
 
 class _Examples:
-    """A VW workspace and the examples it is asked about."""
+    """A VW workspace and its examples."""
 
     def __init__(self, arguments: str, n_actions: int, n_features: int) -> None:
         with extra("vw", "Vowpal Wabbit as a rival"):
