@@ -39,8 +39,8 @@ def test_words_and_numbers() -> None:
     ("names", "said"),
     [
         (["a", "b", "a"], "actions, place 2: found 'a' again, expected each name once"),
-        ([1, 2], "actions, place 0: found 1, expected a word"),
-        ("news", r"found 'news', expected a list of words"),
+        ([1, 2], "actions, place 0: found 1, expected a string"),
+        ("news", r"found 'news', expected a list of strings"),
         ([], "found no names"),
     ],
 )

@@ -150,7 +150,7 @@ def test_interrupted_it_says_how_to_go_on(tmp_path: Path):
         _, errors = process.communicate(timeout=30)
     assert process.returncode == 130
     assert "Traceback" not in errors
-    assert "to go on: o2pl run classification --datasets digits --learners o2pl --seeds 40 --workers 1" in errors
+    assert "To resume: o2pl run classification --datasets digits --learners o2pl --seeds 40 --workers 1" in errors
 
 
 @pytest.fixture

@@ -133,7 +133,7 @@ def test_of_a_decision_the_action_that_was_drawn_is_explained() -> None:
         found = learner.explain(decision)
         assert found.action == decision.action
         assert found.propensity == decision.propensity
-    with pytest.raises(o2pl.InvalidInput, match="expected one that may be played"):
+    with pytest.raises(o2pl.InvalidInput, match="expected one of the allowed actions"):
         learner.explain(decision, exclude=[decision.action])
     learner, given = taught(o2pl.Bandit(random_state=0), user_and_items, **IDS)
     decision = learner.act(*given, **IDS, exclude=["a"])
@@ -198,7 +198,7 @@ def test_names_are_suggested_and_other_learners_are_refused() -> None:
     learner, given = taught(o2pl.Bandit(actions=["news", "sport", "art"], random_state=0), row_with_names)
     with pytest.raises(o2pl.InvalidInput, match="expected 'sport'"):
         learner.explain(*given, action="sports")
-    with pytest.raises(o2pl.InvalidInput, match="made by hand"):
+    with pytest.raises(o2pl.InvalidInput, match="decision without a context"):
         learner.explain(o2pl.Decision("news", 0.5))
     with pytest.raises(AttributeError, match="has seen no data"):
         o2pl.Bandit(3).explain([1.0])

@@ -57,7 +57,7 @@ def test_one_action_and_unknown_words() -> None:
     alone = learner.explain(np.ones((1, 2)))
     assert alone.against is None
     assert alone.probabilities == {0: 1.0}
-    assert "the only one" in str(alone)
+    assert "the only action" in str(alone)
     words = o2pl.Bandit(2, policy="hashed", random_state=0)
     for _ in range(20):
         words.update(words.act({"id": "u1"}), 1.0)

@@ -60,7 +60,7 @@ def test_items_like_this_one() -> None:
     assert found.offers
     assert found.actions[0].near_plays > found.actions[1].near_plays
     assert all(own.near >= 1200 // 20 for own in found.actions.values())
-    assert "offers most like it" in found.says(0)
+    assert "most similar offers" in found.says(0)
 
 
 def test_hashed_contexts_like_this_one() -> None:

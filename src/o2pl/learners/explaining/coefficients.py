@@ -52,7 +52,7 @@ class MemberTable(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Coefficients:
-    """Coefficients of all members: score(action) = Σ coefficient × term. Rows (member, weight, action, term, coefficient).
+    """Coefficients of all members, score = Σ coefficient × term. Rows: (member, weight, action, term, coefficient).
 
     Coefficients are per unit of the input: the standardisation is undone. (Inputs more than five standard deviations
     from their mean are clipped first.) A term is the intercept, an input, a product of two inputs (`a × b`) or a square
