@@ -32,8 +32,8 @@ def test_the_best_leads_and_the_others_are_out() -> None:
     for one in found.overall.candidates:
         assert one.low < TRUTH[one.name] < one.high
         assert one.behind <= MEANS[2] - TRUTH[one.name] + 1e-9
-    assert found.verdict == "third is the best of 4, with 95% confidence, whenever one looks"
-    assert "surely worse, since row" in str(found)
+    assert found.verdict == "third is the best of 4, with 95% confidence at any time"
+    assert "worse with confidence since row" in str(found)
     assert "third" in found._repr_html_()
 
 
@@ -59,7 +59,7 @@ def test_few_rows_leave_it_open_and_say_how_many_more() -> None:
     needed = found.overall.rows_needed
     assert 0 < needed < 5000
     assert "may each be the best" in found.verdict
-    assert "days at 100 rows a day" in found.verdict
+    assert "days at 100 rows per day" in found.verdict
     ratios = []
     for seed in range(9):  # what was foretold after 200 rows, against the row at which it was decided
         log, two = log_of(4000, seed), {"second": always(1), "third": always(2)}
@@ -98,7 +98,7 @@ def test_segments_are_contests_of_their_own() -> None:
         evaluate(log, two, segments="w")
     few = evaluate(log, two, segments=np.where(np.arange(n) < 10, "new", "old"))
     assert [one.rows for one in few.segments] == ["old"]
-    assert any("left out: new" in warning for warning in few.warnings)
+    assert any("skipped: new" in warning for warning in few.warnings)
 
 
 def test_what_counts_as_several() -> None:
@@ -111,8 +111,8 @@ def test_what_counts_as_several() -> None:
         evaluate(log_of(50), {"a": policy})
     with pytest.raises(InvalidInput, match="reward_range: found none"):
         evaluate(log_of(50, reward_range=None), [policy, "uniform"])
-    with pytest.raises(InvalidInput, match="segments: found them with one policy"):
+    with pytest.raises(InvalidInput, match="segments: found with one policy"):
         evaluate(log_of(50), policy, segments=np.zeros(50))
     wrong = evaluate(log_of(propensities=np.full(2000, 1 / 3)), [policy, "uniform"], baseline="logged")
-    assert wrong.verdict.startswith("nothing can be said: the logged propensities do not match")
+    assert wrong.verdict.startswith("no conclusion: the logged propensities do not match")
     assert {one.name for one in wrong.overall.candidates} == {"policy 0", "uniform", "logged"}

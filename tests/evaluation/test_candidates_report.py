@@ -20,4 +20,4 @@ def test_the_table_and_the_figure_show_every_candidate(tmp_path: Path) -> None:
     assert "2,000 rows, " in figure.axes[0].get_title(loc="left")
     assert save_evaluation(found, tmp_path / "several.png").stat().st_size > 5000
     many = evaluate(log_of(300), {f"p{k}": policy for k in range(40)})
-    assert "10 candidates of lower value are not shown" in as_text(many)
+    assert "10 candidates with lower values are not shown" in as_text(many)

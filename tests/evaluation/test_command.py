@@ -55,7 +55,7 @@ def test_at_any_time_against_another_model(files: Path) -> None:
     done = call("log.parquet", *arguments, "--figure", "course.svg", "--delta", "0.1")
     assert done.exit_code == 0, done.output
     assert "any-time" in done.output
-    assert "is worse than baseline, with 90% confidence, whenever one looks" in done.output
+    assert "is worse than baseline, with 90% confidence at any time" in done.output
     assert (files / "course.svg").exists()
 
 
@@ -96,9 +96,9 @@ def test_a_log_without_propensities_is_evaluated_with_estimates(files: Path) -> 
     assert done.exit_code == 0, done.output
     for words in (
         "Propensities are estimated from the contexts: the log has none.",
-        "if the true odds of the actions are off by a factor of at most Γ, policy less baseline is",
+        "if the true odds of the actions are off by a factor of at most Γ, policy minus baseline is",
         "as long as the true odds are within a factor",
-        "the verdict flips at Γ = ",
+        "the verdict changes at Γ = ",
     ):
         assert words in done.output
     refused = call("without.parquet", "--policy", "model.o2pl", "--propensities", "logged")

@@ -237,7 +237,7 @@ def test_weights_too_large_for_a_number(name: str) -> None:
     columns.weights[170] = np.inf
     if name in ("ips", "snips", "dr", "sndr"):
         stream = Stream(name, TUNING)
-        with pytest.raises(InvalidInput, match="weight, row 170: found one too large"):
+        with pytest.raises(InvalidInput, match="weight, row 170: the importance weight overflowed"):
             stream.add(columns)
         assert stream.n == 0
     else:

@@ -145,7 +145,7 @@ def test_a_learners_own_log_is_evaluated_and_doubted() -> None:
     result = evaluate(learner, learner, baseline="logged")
     assert "has learned from 100.0% of this log" in result.warnings[0]
     assert not result.safe_to_deploy()
-    assert "nothing can be said" in result.verdict
+    assert "no conclusion" in result.verdict
     assert evaluate(learner.log_, learner).doubt
     assert not evaluate(log_of(500, seed=9), learner).doubt
     early = o2pl.O2PL(3).fit(log.contexts[:20], log.actions[:20], log.rewards[:20], log.propensities[:20])
@@ -173,7 +173,7 @@ def test_mass_where_the_log_has_none_widens_the_interval() -> None:
     assert result.interval[0] < POLICY @ MEANS < result.interval[1]
     assert result.interval == (0, 1)  # 0.7 of the policy could bring anything
     assert found("ips", result).low == 0
-    assert any("Never logged, but played by the policy: 2 (70.0% of the policy)" in one for one in result.warnings)
+    assert any("Played by the policy but never logged: 2 (70.0% of the policy)" in one for one in result.warnings)
     unknown = evaluate(Interactions(*columns, propensities, n_actions=3), policy)
     assert unknown.interval == (-math.inf, math.inf)
     assert any("infinite: the reward range is not known" in one for one in unknown.warnings)
@@ -191,7 +191,7 @@ def test_mass_missing_in_some_contexts_shows_in_the_mean_weight() -> None:
     log = Interactions(contexts, actions, actions * 1.0, q, reward_range=(0, 1))
     result = evaluate(log, lambda x: np.tile([0.0, 1.0], (len(x), 1)))
     assert result.interval[0] <= 1.0 <= result.interval[1]
-    assert any("of what the policy does is not in the log" in one for one in result.warnings)
+    assert any("of what the policy does is not in" in one for one in result.warnings)
 
 
 def test_one_row_one_action_and_no_weight() -> None:
@@ -202,7 +202,7 @@ def test_one_row_one_action_and_no_weight() -> None:
     assert evaluate(log_of(1), policy, at_any_time=True).interval == (0, 1)
     single = log_of(actions=np.zeros(2000, int), propensities=np.ones(2000))
     result = evaluate(single, policy)
-    assert any("one action only (0)" in warning for warning in result.warnings)
+    assert any("only one action (0)" in warning for warning in result.warnings)
     assert result.interval[0] < POLICY @ MEANS < result.interval[1]
     never = evaluate(single, lambda x: np.tile([0.0, 0.0, 1.0], (len(x), 1)), baseline="logged")
     assert never.interval[0] <= 0

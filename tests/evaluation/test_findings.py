@@ -15,10 +15,10 @@ def test_wrong_propensities_are_said() -> None:
         result = evaluate(log, policy, baseline="logged", propensities=choice)
         assert any("do not match the actions" in warning for warning in result.warnings)
     sure = evaluate(log_of(propensities=np.ones(2000)), policy, baseline="logged", propensities="logged")
-    assert any("100% of the rows say that their action was certain" in warning for warning in sure.warnings)
-    assert sure.doubt == "every logged propensity is 1, yet the log holds several actions"
+    assert any("100% of the rows have propensity 1" in warning for warning in sure.warnings)
+    assert sure.doubt == "every logged propensity is 1, but the log contains several actions"
     better = evaluate(log_of(propensities=np.ones(2000)), policy, baseline="logged")
-    assert "every logged propensity is 1, yet the log holds several actions" in better.warnings[0]
+    assert "every logged propensity is 1, but the log contains several actions" in better.warnings[0]
     assert not better.doubt
 
 
@@ -34,8 +34,8 @@ def test_heavy_weights_and_few_useful_rows_are_said() -> None:
     one = np.full(5000, 1e-9)
     one[7] = 1.0
     result = evaluate(log, one)
-    assert any("are worth 1 for this policy" in warning for warning in result.warnings)
-    assert any(warning.startswith("One row carries") for warning in result.warnings)
+    assert any("have an effective sample size of 1 for this policy" in warning for warning in result.warnings)
+    assert any(warning.startswith("One row has") for warning in result.warnings)
 
 
 def test_warnings_call_columns_by_their_names() -> None:
@@ -47,7 +47,7 @@ def test_warnings_call_columns_by_their_names() -> None:
     log = Interactions(frame, actions, np.ones(n), np.full(n, 0.5), reward_range=(0, 1))
     said = " ".join(evaluate(log, "uniform").warnings)
     assert "in rows with age " in said
-    assert "The contexts change along the log" in said
+    assert "The contexts change over the log" in said
     assert "hour most" in said
     assert "column" not in said
     own = o2pl.Bandit(2, random_state=0).fit(frame, actions, np.ones(n), np.full(n, 0.5)).log_

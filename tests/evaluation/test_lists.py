@@ -121,7 +121,7 @@ def test_what_is_printed_and_drawn(tmp_path: Path) -> None:
     text = str(found)
     assert "slot 0" in text
     assert "list" in text
-    assert "200 lists; intervals: 95%, all of them together, one look" in text
+    assert "200 lists; intervals: 95%, joint, fixed sample" in text
     found.figure().savefig(tmp_path / "lists.png")
     assert (tmp_path / "lists.png").stat().st_size > 1000
     alone = evaluate_lists(logged(200, 2), policy_of(3.0))

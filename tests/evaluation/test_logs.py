@@ -53,7 +53,7 @@ def test_a_stated_range_takes_the_place_of_the_logs_own() -> None:
     ],
 )
 def test_what_is_no_log(given: Any, found: str) -> None:
-    expected = "Interactions (such as read_log returns), a learner, a Log, or a tuple of four columns"
+    expected = "Interactions (from read_log, for example), a learner, a Log, or a tuple of four columns"
     with pytest.raises(InvalidInput, match=re.escape(f"log: found {found}, expected {expected}")):
         evaluate(given, policy)
 

@@ -28,11 +28,11 @@ def test_a_log_without_propensities_is_evaluated_with_estimates() -> None:
     assert few.sensitivity.ranges[0].low > 0 > few.sensitivity.at(2.0).low
     assert not few.safe_to_deploy()
     assert few.safe_to_deploy(tolerance=1.0)
-    assert "the verdict flips at Γ" in str(result)
+    assert "the verdict changes at Γ" in str(result)
     assert "estimated, p = " in str(result)
     assert "odds of the actions" in result._repr_html_()
     alone = evaluate(log, policy)
-    assert "if the true odds are off by up to a factor 1.5" in alone.verdict
+    assert "if the true odds are off by up to a factor of 1.5" in alone.verdict
     with pytest.raises(InvalidInput, match="'logged' with a log that has none"):
         evaluate(log, policy, propensities="logged")
 
@@ -64,7 +64,7 @@ def test_only_deterministic_logs_and_those_without_support_are_refused() -> None
         assert not result.safe_to_deploy()
     one = log_of(actions=np.zeros(2000, int), propensities=np.ones(2000))
     never = evaluate(one, lambda x: np.tile([0.0, 0.0, 1.0], (len(x), 1)))
-    assert never.doubt == "the log has no support for it, 2,000 rows are worth 0"
+    assert never.doubt == "the log does not support it: 2,000 rows have an effective sample size of 0"
 
 
 def test_the_true_difference_is_inside_the_range_of_the_right_gamma() -> None:

@@ -1,1 +1,1 @@
-"""Evaluation: what a policy is worth."""
+"""Off-policy evaluation: the value of a policy, estimated from a log."""

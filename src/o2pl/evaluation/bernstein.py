@@ -1,6 +1,6 @@
-"""Empirical Bernstein: two lower confidence sequences for the mean of values that are never negative.
+"""Empirical Bernstein: two lower confidence sequences for the mean of non-negative values.
 
-Both bet exponentials on y - c, with c a predictable centre in [0, 1], the mean of the rows before.
+Both use exponential bets on y - c, with c a predictable centre in [0, 1]: the mean of the earlier rows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LARGEST_BET = 0.5
 
 
 def plugin_lower(values: Floats, delta: float) -> Floats:
-    """Predictable plug-in empirical Bernstein (Waudby-Smith and Ramdas): running lower bounds for a common mean, [n].
+    """Predictable plug-in empirical Bernstein (Waudby-Smith and Ramdas): lower bounds for a common mean, [n].
 
     (Σ λ_s y_s - log(1/δ) - Σ ψ(λ_s) (y_s - c_s)²) / Σ λ_s with ψ(λ) = -log(1 - λ) - λ and
     λ_s = min(√(2 log(1/δ) / (σ̂²_{s-1} s log(1 + s))), 1/2).
@@ -30,7 +30,7 @@ def plugin_lower(values: Floats, delta: float) -> Floats:
 def _plugin_lower(values: Floats, log_inverse: float) -> Any:
     n = len(values)
     bounds = np.empty(n)
-    total, spread, centre, variance = 0.5, 0.25, 0.5, 0.25  # as if half a row of 1/2 had come before
+    total, spread, centre, variance = 0.5, 0.25, 0.5, 0.25  # prior of half a row with value 1/2
     bet_sum, gain, cost, best = 0.0, 0.0, log_inverse, 0.0
     for s in range(n):
         y, t = values[s], s + 1.0
@@ -48,9 +48,9 @@ def _plugin_lower(values: Floats, log_inverse: float) -> Any:
 
 
 def realized_lower(values: Floats, delta: float, common: bool = True) -> Floats:
-    """Prop. B.1 on X = y - c, peeled over the variation S that was seen: running lower bounds, [n].
+    """Prop. B.1 on X = y - c, peeled over the observed variation S: lower bounds after each row, [n].
 
-    Its proof needs X ≥ -B only, so B = 1 although y has no upper bound. Means that differ: of their running average.
+    Its proof only needs X ≥ -B, so B = 1 although y has no upper bound. If means differ, it bounds their average.
     """
     return np.asarray(_realized_lower(values, delta, common))
 

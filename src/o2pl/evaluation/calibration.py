@@ -1,11 +1,11 @@
-"""Do the logged propensities match how often actions were played? A test, because they often do not.
+"""Calibration test of propensities: do they match how often actions were played?
 
-If q_s is the probability with which a_s was drawn, then whoever logged and whatever was learned in between
+If q_s is the probability with which a_s was drawn, then for any logging policy, even one that learned
 
-    E[1{a_s = a} φ(x_s) / q_s | x_s, past] = φ(x_s)   for every action a that has a chance in x_s, and every φ.
+    E[1{a_s = a} φ(x_s) / q_s | x_s, past] = φ(x_s)   for every action a with positive probability in x_s, and every φ.
 
-We take φ = μ̂(a|x)², μ̂ being how likely a seems from *earlier* rows. Where an action is rare, φ/q then is small, while
-1/q alone would be so rarely seen, and so large, that no test could hold its level.
+We use φ = μ̂(a|x)², where μ̂ is the probability of a estimated from *earlier* rows. For rare actions φ/q is then small.
+1/q itself would be so rare and so large that no test could keep its level.
 """
 
 from __future__ import annotations
@@ -22,35 +22,35 @@ from o2pl.interactions import BLOCK, Interactions
 from o2pl.protocols import Floats, Ints
 from o2pl.rows import ActionSets
 
-FEWEST = 40  # rows below which nothing is tested
-_ENOUGH = 15.0  # what Σ φ must reach in a cell; rarer actions are tested together
+FEWEST = 40  # with fewer rows, nothing is tested
+_ENOUGH = 15.0  # minimum of Σ φ in a cell; rarer actions are pooled
 
 
 class CalibrationCell(NamedTuple):
-    """One action in one group of rows: Σ 1{a} φ/q over Σ φ, which is 1 (but for chance) if q is right."""
+    """One action in one group of rows: the ratio Σ 1{a} φ/q over Σ φ. Its expectation is 1 if q is right."""
 
     action: str
-    rows: str  # which rows
+    rows: str  # name of the group of rows
     ratio: float
-    error: float  # standard error of the ratio if the propensities are right
+    error: float  # standard error of the ratio under correct propensities
     p_value: float
 
 
 class Calibration(NamedTuple):
-    p_value: float  # of all cells together: the smallest, times their number
+    p_value: float  # of all cells: the smallest p-value times their number (Bonferroni)
     worst: CalibrationCell | None
     actions: tuple[CalibrationCell, ...]  # over all rows
     tests: int
 
 
 def propensity_calibration(log: Interactions, *, bins: int = 8) -> Calibration:
-    """For every action, over all rows and over those above and below the mean of each context column.
+    """Test the propensities of every action, over all rows and above and below the mean of each context column.
 
-    A ratio above 1 says that q is too small; one below 1 that q is too large, or that the action had no chance in some
-    rows. Real-valued actions count as `bins` intervals between their 5 % and 95 % quantiles, their q being densities.
-    Of action sets one ratio is tested, that of all actions. μ̂ comes from the first half of the log for the rows of the
-    second, and from the first quarter for those of the second quarter, so that the learner's own log can be tested too.
-    Propensities near 1 are a claim that no count can refute: the other actions had no chance.
+    A ratio above 1 means that q is too small. A ratio below 1 means that q is too large, or that the action was not
+    available in some rows. Real-valued actions are grouped into `bins` intervals between their 5 % and 95 % quantiles;
+    q is then a density. For action sets, one ratio over all actions is tested. μ̂ is fitted to the first half of the
+    log for the rows of the second half, and to the first quarter for those of the second quarter, so that the log of a
+    learner can be tested too. Propensities near 1 cannot be refuted by counts: the other actions had hardly any chance.
     """
     n = len(log)
     if n < FEWEST:
@@ -59,12 +59,12 @@ def propensity_calibration(log: Interactions, *, bins: int = 8) -> Calibration:
         return _of_sets(log, log.contexts)
     places, sizes, names = _numbered(log, bins)
     contexts: Floats = log.contexts
-    middles = contexts.mean(axis=0, dtype=np.float64)  # a column of 0 and 1 is cut between them
+    middles = contexts.mean(axis=0, dtype=np.float64)  # a column of 0 and 1 is split between them
     labels = ["all"]
     for side in ("above", "up to"):
         labels += [f"{log.context_name(j)} {side} {middle:.3g}" for j, middle in enumerate(middles)]
     d, k = contexts.shape[1], len(sizes)
-    sums = np.zeros((5, 2 * d + 1, k))  # Σ u, Σ u², Σ φ, Σ φ² with u = 1{a} φ/q, Σ φ²/μ; over the groups of rows
+    sums = np.zeros((5, 2 * d + 1, k))  # Σ u, Σ u², Σ φ, Σ φ² with u = 1{a} φ/q, Σ φ²/μ; by group of rows
     likely = None
     for fitted, tested in _stages(n):
         likely = fit_multinomial(contexts[fitted], places[fitted], k + 1, likely)
@@ -84,15 +84,17 @@ def propensity_calibration(log: Interactions, *, bins: int = 8) -> Calibration:
                 total[d + 1 :] += everywhere - upper
     if k == 0:
         return Calibration(1.0, None, (), 0)
-    rare = sums[2, 0] < _ENOUGH  # known before the actions are: leaving out cells by Σ φ does not bend the test
-    groups = [("the rarer ones", g, sums[:, g, rare].sum(axis=1)) for g in range(2 * d + 1) if rare.any()]
+    rare = (
+        sums[2, 0] < _ENOUGH
+    )  # Σ φ does not depend on the tested actions: dropping cells by it does not bias the test
+    groups = [("rare actions", g, sums[:, g, rare].sum(axis=1)) for g in range(2 * d + 1) if rare.any()]
     groups += [(names[a], g, sums[:, g, a]) for a in np.flatnonzero(~rare) for g in range(2 * d + 1)]
     cells = [_cell(name, labels[g], *four) for name, g, four in groups if four[2] >= _ENOUGH or g == 0]
     return _together(cells, tuple(cell for cell in cells if cell.rows == "all"))
 
 
 def _numbered(log: Interactions, bins: int) -> tuple[Ints, Floats, list[str]]:
-    """Of each row its action's number (k: none of the k), the measure of each action, and names."""
+    """Return the action index of each row (k: none of the k), the measure of each action, and names."""
     if not log.continuous:
         k = int(log.n_actions or 1)
         return log.actions, np.ones(k), [log.action_name(a) for a in range(k)]
@@ -115,10 +117,10 @@ def _blocks(rows: slice) -> Iterator[slice]:
 
 
 def _implied_spread(guess: Floats, phi: Floats, actions: Ints, propensities: Floats) -> Floats:
-    """φ²/μ as the logged q would have it: q for the action played; the others share 1 - q as μ̂ does. [m, k]
+    """Return φ²/μ implied by the logged q: q for the played action; the others share 1 - q in proportion to μ̂. [m, k]
 
-    A logger nearly sure of its action leaves the others hardly a chance. Plays of them are then too rare to be missed,
-    and the sums that are seen, Σ u², would not tell.
+    A logger that is nearly certain of its action leaves hardly any chance to others. Their plays are then too rare to
+    be missed, and the observed sums Σ u² would not show it.
     """
     rows = np.arange(len(actions))
     certain = guess[rows, actions]
@@ -129,12 +131,12 @@ def _implied_spread(guess: Floats, phi: Floats, actions: Ints, propensities: Flo
 
 
 def _cell(action: str, rows: str, S: float, V: float, E: float, E2: float, implied: float) -> CalibrationCell:
-    """S = Σ u against E = Σ φ, with V = Σ u².
+    """Test S = Σ u against E = Σ φ, with V = Σ u².
 
-    Were q = μ̂ constant, S would be binomial times a constant and its variance E V/S - Σ φ². If fewer than 30 plays are
-    expected, E S/V, we use the gamma bounds of weighted Poisson counts: S²/V plays where so many are expected.
+    For constant q = μ̂, S would be a constant times a binomial, with variance E V/S - Σ φ². If fewer than 30 plays are
+    expected (E S/V), the gamma bounds of weighted Poisson counts are used, with S²/V plays.
     """
-    from scipy.special import gammainc, gammaincc, ndtr  # here: scipy would double the time `import o2pl` takes
+    from scipy.special import gammainc, gammaincc, ndtr  # imported here: scipy would double the time of `import o2pl`
 
     if E == 0:
         return CalibrationCell(action, rows, 1.0, math.inf, 1.0)
@@ -160,7 +162,7 @@ def _together(cells: list[CalibrationCell], overall: tuple[CalibrationCell, ...]
 
 
 def _of_sets(log: Interactions, sets: ActionSets) -> Calibration:
-    """Σ_a μ̂(a|x) = 1, so the mean of μ̂(a_s|x_s)/q_s is 1."""
+    """Test action sets: Σ_a μ̂(a|x) = 1, so the mean of μ̂(a_s|x_s)/q_s is 1."""
     from scipy.special import ndtr
 
     ratios, implied = [], []
@@ -172,7 +174,7 @@ def _of_sets(log: Interactions, sets: ActionSets) -> Calibration:
         implied.append(guess**2 / q + (1 - guess) ** 2 / np.maximum(1 - q, 1e-15) - 1)
     ratio = np.concatenate(ratios)
     variance = float(ratio.var(ddof=1))
-    if ratio.mean() < 1:  # Σ_a μ̂²/μ - 1, as q would have it
+    if ratio.mean() < 1:  # Σ_a μ̂²/μ - 1, implied by q
         variance = max(variance, float(np.mean(np.concatenate(implied))))
     error = math.sqrt(variance / len(ratio))
     off = abs(float(ratio.mean()) - 1)

@@ -1,8 +1,8 @@
-"""Several policies on one log: which is best, which are surely worse, and how many more rows it takes to know.
+"""Comparison of several policies on one log: the best, those that are worse with confidence, and rows still needed.
 
-All statements hold together, at every row of the log at once, with probability ≥ 1 - δ. Half of δ goes to the intervals
-of the J values (δ/2J each), half to the differences of all J(J - 1) ordered pairs, so that the leader may be
-chosen after the fact. A difference is taken row by row: what two policies share cancels.
+All statements hold jointly, and at every row of the log, with probability ≥ 1 - δ. Half of δ is for the intervals of
+the J values (δ/2J each), half for the differences of all J(J - 1) ordered pairs, so that the leader may be chosen from
+the data. Differences are taken row by row, so that common noise cancels.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ from o2pl.protocols import Array, Seed
 from o2pl.theory.betting import betting_lower
 from o2pl.validation import RewardRange, check_number
 
-_FEWEST = 30  # rows of a segment below which nothing is said of it
-_SLACK = 1.1  # for the logarithms in any-time widths, which grow a little with the rows
+_FEWEST = 30  # segments with fewer rows are skipped
+_SLACK = 1.1  # for the logarithms in anytime-valid widths, which grow slowly with the rows
 
 
 @dataclass(frozen=True)
 class CandidateValue:
-    """One policy. The interval, and what is said of the leader, hold with those of all others at once."""
+    """One policy. All intervals and comparisons with the leader hold jointly."""
 
     name: str
-    value: float  # DR; self-normalised where π is known at the logged actions only
+    value: float  # DR; SNIPS if π is known only for the logged actions
     low: float
     high: float
-    behind: float  # the leader is better by at least this, surely; 0 for the leader
-    gap: float  # and by this as estimated
+    behind: float  # lower confidence bound of the leader's advantage; 0 for the leader
+    gap: float  # estimate of the leader's advantage
     effective: float  # effective sample size
-    out_at: int | None  # the row from which on it is surely worse than the leader; None: it is not
+    out_at: int | None  # row from which it is worse than the leader with confidence; None: it is not
 
     @property
     def eliminated(self) -> bool:
@@ -56,9 +56,9 @@ class CandidateValue:
 
 @dataclass(frozen=True, eq=False)
 class Contest:
-    """The candidates on some rows, the leader first, then by value."""
+    """The candidates on some rows, sorted by value."""
 
-    rows: str  # which: "all", or a segment
+    rows: str  # "all", or the name of a segment
     n: int
     candidates: tuple[CandidateValue, ...]
 
@@ -68,7 +68,7 @@ class Contest:
 
     @property
     def left(self) -> tuple[CandidateValue, ...]:
-        """Those that may still be the best."""
+        """The candidates that may still be the best."""
         return tuple(one for one in self.candidates if not one.eliminated)
 
     @property
@@ -77,14 +77,14 @@ class Contest:
 
     @property
     def rows_needed(self) -> float:
-        """More rows until all others are surely worse, if differences stay as estimated: widths fall as 1/√n."""
+        """Estimated additional rows until all others are worse with confidence: widths decrease as 1/√n."""
         needed = [more_rows(one.gap, one.gap - one.behind, self.n) for one in self.left[1:]]
         return max(needed, default=0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """What `evaluate` found of several policies. Printed, it is a table; `figure()` draws it."""
+    """The result of `evaluate` for several policies. `print` shows a table; `figure()` draws it."""
 
     overall: Contest
     segments: tuple[Contest, ...]
@@ -95,34 +95,34 @@ class Candidates:
 
     @property
     def best(self) -> str:
-        """The name of the policy that leads."""
+        """The name of the leading policy."""
         return self.overall.leader.name
 
     @property
     def verdict(self) -> str:
         if self.doubt:
-            return f"nothing can be said: {self.doubt}"
-        sure = f"with {1 - self.delta:.0%} confidence, whenever one looks"
+            return f"no conclusion: {self.doubt}"
+        sure = f"with {1 - self.delta:.0%} confidence at any time"
         if self.overall.decided:
             return f"{self.best} is the best of {len(self.overall.candidates)}, {sure}"
         names = ", ".join(one.name for one in self.overall.left[:5])
         more = len(self.overall.left) - 5
         others = f" and {more} more" if more > 0 else ""
         out = len(self.overall.candidates) - len(self.overall.left)
-        gone = f"; {out} surely worse, {sure}" if out else ""
+        gone = f"; {out} worse {sure}" if out else ""
         return f"{names}{others} may each be the best{gone}; {self.wait(self.overall)}"
 
     def wait(self, contest: Contest) -> str:
-        """How long until it is decided, in words."""
+        """Return the expected number of rows (or days) until a decision, as text."""
         needed = contest.rows_needed
         if needed == 0:
             return "decided"
         if math.isinf(needed) or needed > 1000 * contest.n:
-            return "no reasonable number of rows would tell them apart"
-        rows = f"about {_rounded(needed):,} more rows would decide, if the differences stay as estimated"
+            return "no reasonable number of rows would separate them"
+        rows = f"about {_rounded(needed):,} more rows are needed to decide, if the estimated differences are right"
         if not self.rows_per_day:
             return rows
-        return f"{rows}: {needed / self.rows_per_day:,.1f} days at {self.rows_per_day:,.0f} rows a day"
+        return f"{rows}: {needed / self.rows_per_day:,.1f} days at {self.rows_per_day:,.0f} rows per day"
 
     def __str__(self) -> str:
         from o2pl.evaluation.candidates_report import as_text
@@ -135,26 +135,26 @@ class Candidates:
         return f"<pre>{html.escape(str(self))}</pre>"
 
     def figure(self) -> Any:
-        """A matplotlib figure: values with their intervals, those that are out in grey; one panel for each segment."""
+        """Draw the values with confidence intervals (eliminated policies in grey), one panel per segment."""
         from o2pl.evaluation.candidates_report import draw_candidates
 
         return draw_candidates(self)
 
 
 def more_rows(gap: float, width: float, n: int) -> float:
-    """Until width √(n / (n + more)) ≤ gap; ∞ where there is no gap."""
+    """Return the rows needed until width √(n / (n + more)) ≤ gap; ∞ without a gap."""
     if gap <= 0 or not math.isfinite(width):
         return math.inf
     return max(0.0, n * (_SLACK * (width / gap) ** 2 - 1))
 
 
 def _rounded(rows: float) -> int:
-    """To two digits."""
+    """Round to two digits."""
     return int(float(f"{rows:.2g}"))
 
 
 def as_candidates(given: Any) -> dict[str, Any] | None:
-    """Named policies, where several are given: a dictionary, or a list of policies (not one of numbers); else None."""
+    """Return named policies if several are given (a dictionary, or a list of policies), else None."""
     if isinstance(given, Mapping):
         return {str(name): policy for name, policy in given.items()}
     if not isinstance(given, list) or not len(given) or isinstance(given[0], int | float | np.number):
@@ -175,20 +175,20 @@ def evaluate_candidates(
     rows_per_day: float | None = None,
     seed: Seed = 0,
 ) -> Candidates:
-    """Several named policies on one log, with propensities as logged. It needs the reward range.
+    """Compare several named policies on one log, with logged propensities. The reward range is required.
 
-    `segments`: a label for each row, or the name of a context's column. Every segment is a contest of its own, and the
-    statements about all rows and all segments hold together: each gets its share of δ.
+    `segments`: a label per row, or the name of a context column. Each segment is compared separately. The statements
+    about all rows and all segments hold jointly: each gets its share of δ.
     """
     check_delta(delta)
     if rows_per_day is not None:
         check_number("rows_per_day", rows_per_day, 0.0, open_low=True)
     if len(policies) < 2:
-        raise InvalidInput(f"policy: found {len(policies)} candidates, expected two or more, or one policy by itself")
+        raise InvalidInput(f"policy: found {len(policies)} candidates, expected two or more, or a single policy")
     given = with_names(as_log(log, reward_range), *policies.values())
     if given.reward_range is None or not given.has_propensities:
         lacking = "reward_range" if given.reward_range is None else "propensities"
-        raise InvalidInput(f"{lacking}: found none, expected them for several candidates")
+        raise InvalidInput(f"{lacking}: found None, required for several candidates")
     rows = with_numbers(given)
     targets = [as_target(policy, rows, name, contexts=given.contexts) for name, policy in policies.items()]
     columns = columns_of(rows, targets, fit_rewards(rows, seed=seed) if len(rows) > 1 else None)
@@ -220,20 +220,22 @@ def _labels(log: Interactions, segments: Any) -> Array | None:
         segments = log.contexts[segments]
     labels = np.asarray(segments)
     if labels.shape != (len(log),):
-        raise InvalidInput(f"segments: found shape {labels.shape}, expected a label for each of {len(log)} rows")
+        raise InvalidInput(f"segments: found shape {labels.shape}, expected one label per row ({len(log)})")
     return labels.astype(str)
 
 
 def _contest(
     label: str, log: Interactions, names: list[str], inputs: list[EstimatorInput], delta: float, own: Any = None
 ) -> Contest:
-    """Values, the leader by the estimates, and by how much it is surely ahead of each other one."""
+    """Return the values, the leader by estimate, and the lower bounds of its advantage over the others."""
     assert log.reward_range is not None
     low, high = log.reward_range
     inputs = inputs if own is None else [_some(one, own) for one in inputs]
     rewards, n, count = inputs[0].rewards, len(inputs[0].rewards), len(names)
     values = [_value(one) for one in inputs]
-    moves = [bool((one.weights == 1).all()) for one in inputs]  # the logger may have learned: a mean of its values
+    moves = [
+        bool((one.weights == 1).all()) for one in inputs
+    ]  # the logger may have been learning: its value is a mean over time
     order = sorted(range(count), key=lambda j: (math.isnan(values[j]), -values[j]))
     leader = order[0]
     found = []
@@ -256,7 +258,7 @@ def _contest(
 
 
 def _value(inputs: EstimatorInput) -> float:
-    """DR; without a model Σ w r / Σ w; nan where no row has weight."""
+    """Return DR; without a model Σ w r / Σ w; nan if all weights are 0."""
     if not inputs.weights.any() or not np.isfinite(inputs.weights).all():
         return math.nan
     return estimate("snips" if inputs.expected is None else "dr", inputs).value
@@ -270,12 +272,14 @@ def _some(inputs: EstimatorInput, own: Any) -> EstimatorInput:
 def _warnings(
     log: Interactions, names: list[str], inputs: list[EstimatorInput], parts: list[tuple[str, Any]], fault: str
 ) -> tuple[str, ...]:
-    said = f"{fault[:1].upper()}{fault[1:]}. Evaluate one policy by itself: that works with estimates."
+    said = f"{fault[:1].upper()}{fault[1:]}. Evaluate a single policy instead: that works with estimated propensities."
     found = [said] if fault else []
     weak = [name for name, one in zip(names, inputs, strict=True) if effective_sample_size(one.weights) < 30]
     if weak:
-        found.append(f"The log says little of {', '.join(weak[:5])}: fewer than 30 effective rows.")
+        found.append(
+            f"The log has little information about {', '.join(weak[:5])}: the effective sample size is below 30."
+        )
     few = [name for name, own in parts if len(own) < _FEWEST]
     if few:
-        found.append(f"Segments with fewer than {_FEWEST} rows are left out: {', '.join(few[:5])}.")
+        found.append(f"Segments with fewer than {_FEWEST} rows are skipped: {', '.join(few[:5])}.")
     return tuple(found)

@@ -1,4 +1,4 @@
-"""Several candidates as a table and as a figure."""
+"""Render several candidates as a table and as a figure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BLUE, RED, GREY = "#0072B2", "#D55E00", "#6e6e6e"
-_MOST = 30  # candidates in a table or a panel
+_MOST = 30  # largest number of candidates in a table or a panel
 
 
 def as_table(contest: Contest) -> Any:
@@ -27,7 +27,7 @@ def as_table(contest: Contest) -> Any:
     for one in contest.candidates[:_MOST]:
         said = "leads" if one is contest.leader else "may be the best"
         if one.out_at is not None:
-            said = f"surely worse, since row {one.out_at:,}"
+            said = f"worse with confidence since row {one.out_at:,}"
         behind = ("", "") if one is contest.leader else (f"{one.gap:.4f}", f"{max(one.behind, 0):.4f}")
         numbers = f"{one.value:.4f}", f"{one.low:.4f}", f"{one.high:.4f}", *behind, f"{one.effective:,.0f}"
         table.add_row(one.name, *numbers, said, style="bold" if one is contest.leader else "")
@@ -37,7 +37,7 @@ def as_table(contest: Contest) -> Any:
 def summary_lines(found: Candidates) -> list[str]:
     contests = (found.overall, *found.segments)
     lines = [
-        f"n = {found.overall.n:,}; {1 - found.delta:.0%} for all statements together, at every row at once",
+        f"n = {found.overall.n:,}; {1 - found.delta:.0%} for all statements jointly, at any time",
         f"verdict: {found.verdict}",
     ]
     for one in contests[1:]:
@@ -45,7 +45,7 @@ def summary_lines(found: Candidates) -> list[str]:
         state = f"{left} is best" if one.decided else f"{left} may each be the best; {found.wait(one)}"
         lines.append(f"{one.rows} (n = {one.n:,}): {state}")
     if len(found.overall.candidates) > _MOST:
-        lines.append(f"{len(found.overall.candidates) - _MOST} candidates of lower value are not shown")
+        lines.append(f"{len(found.overall.candidates) - _MOST} candidates with lower values are not shown")
     return lines + [f"warning: {warning}" for warning in found.warnings]
 
 
@@ -59,7 +59,7 @@ def as_text(found: Candidates) -> str:
 
 
 def draw_candidates(found: Candidates) -> Figure:
-    """A panel for all rows and one for each segment (at most five), the leader's interval shaded."""
+    """Draw a panel for all rows and one per segment (at most five). The leader's interval is shaded."""
     contests = (found.overall, *found.segments[:5])
     across = min(len(contests), 3)
     down = -(-len(contests) // across)
@@ -81,7 +81,7 @@ def _panel(axes: Axes, contest: Contest, named: bool) -> None:
         axes.plot([one.low, one.high], [place, place], color=colour, linewidth=2, alpha=0.5 if one.eliminated else 1)
         axes.plot(one.value, place, "x" if one.eliminated else "o", color=colour, markersize=6)
     axes.set_yticks(range(len(shown)), [one.name for one in reversed(shown)])
-    axes.set_xlabel("value, with intervals that hold together")
+    axes.set_xlabel("value, with joint confidence intervals")
     out = sum(one.eliminated for one in contest.candidates)
     rows = f"{contest.rows}: " if named else ""
     axes.set_title(f"{rows}{contest.n:,} rows, {out} of {len(contest.candidates)} out (×)", loc="left", fontsize=11)

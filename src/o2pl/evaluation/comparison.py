@@ -1,4 +1,4 @@
-"""Two policies on one log: the difference row by row, so that what they share cancels."""
+"""Comparison of two policies on one log: differences row by row, so that common noise cancels."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def compare(
     missing: float,
     noisy_model: bool,
 ) -> Comparison:
-    """`names` of policy and baseline; `missing`: of the policy's mass, what the log cannot speak of."""
+    """Compare a policy with a baseline. names: their names; missing: probability mass not covered by the log."""
     name = names[1]
     weights, against = own.inputs.weights, other.inputs.weights
     mine, theirs = (_comparable(given.inputs, settings, noisy_model) for given in (own, other))
@@ -52,18 +52,19 @@ def compare(
         span = log.reward_range[1] - log.reward_range[0]
         low, high = sound(sequence, (-span, span), overflow)
         base = Valued(base.name, "", base.value, *value_sequence(log, name, against, delta).last)
-        return Comparison(base, Valued("difference", "policy less baseline", float(gap.mean()), low, high), sequence)
+        return Comparison(base, Valued("difference", "policy minus baseline", float(gap.mean()), low, high), sequence)
     low, high = normal_interval(gap, delta)
-    if not gap.any():  # the same policy twice
+    if not gap.any():  # identical policies
         low = high = 0.0
-    difference = Valued("difference", "policy less baseline", float(gap.mean()), low, high)
+    difference = Valued("difference", "policy minus baseline", float(gap.mean()), low, high)
     return Comparison(base, wider(difference, log.reward_range, missing + lost, overflow), None)
 
 
 def linear_rows(log: Interactions, own: PolicyColumns, other: PolicyColumns | None) -> Linear:
-    """DR of the policy (less that of the baseline, if there is one) as a function of 1/q*, row by row.
+    """Return DR of the policy (minus that of the baseline, if there is one) as a function of 1/q*, row by row.
 
-    Without a model its place is taken by the self-normalised value of the policy. Of the logger it is the reward.
+    Without a reward model, the model's place is taken by the SNIPS value of the policy. For the logger it is the
+    reward.
     """
     base, slope = _linear(log, own)
     if other is not None:
@@ -84,16 +85,16 @@ def _linear(log: Interactions, own: PolicyColumns) -> tuple[Floats, Floats]:
 
 
 def _comparable(columns: EstimatorInput, settings: EstimatorSettings, noisy_model: bool) -> Floats:
-    """Row values of the estimator that both policies allow: DR, self-normalised IPS, or the clipped one."""
+    """Return row values of an estimator that works for both policies: DR, SNIPS, or clipped IPS."""
     if (columns.weights == 1).all():
-        return columns.rewards  # the logger: nothing to correct
+        return columns.rewards  # the logger: no correction needed
     if not np.isfinite(columns.weights).all() or not columns.weights.any():
         return row_values("clipped", columns, settings)
     return row_values("snips" if columns.expected is None or noisy_model else "dr", columns, settings)
 
 
 def value_sequence(log: Interactions, name: str, weights: Floats, delta: float) -> ConfidenceSequence:
-    """V(π) at all times; of the logger, which may have learned, the mean of its values so far."""
+    """Return the confidence sequence of V(π). For a logger that learned: of the mean of its values so far."""
     assert log.reward_range is not None
     if name == "logged":
         return confidence_sequence(log.rewards, delta, *log.reward_range, common=False)

@@ -1,6 +1,7 @@
-"""Whether confidence sequences keep their promise: adaptive rows with a known mean, and how often it is missed.
+"""Coverage of confidence sequences: adaptive rows with a known mean, and how often the interval misses it.
 
-`misses(world, method)` counts the runs in which the truth was outside at any time; `refutes` of `theory` judges it.
+`misses(world, method)` counts the runs in which the mean was outside at any time; `refutes` in `theory` tests the
+count.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ WEIGHT_CLIP = 4.0
 
 
 class SimulatedRun(NamedTuple):
-    """One run: values in [0, 1], and weights where they are rewards of another policy's actions."""
+    """One run: values in [0, 1], and weights if they are rewards of another policy's actions."""
 
     values: Floats
     weights: Floats | None = None
@@ -32,11 +33,11 @@ class SimulatedRun(NamedTuple):
 
 class KnownMean(NamedTuple):
     mean: float
-    draw: Callable[[int, int, np.random.Generator], Iterator[SimulatedRun]]  # runs, rows of each
+    draw: Callable[[int, int, np.random.Generator], Iterator[SimulatedRun]]  # (runs, rows per run, generator)
 
 
 def misses(world: str, method: SequenceMethod, *, runs: int, rows: int, delta: float, seed: int = 0) -> int:
-    """In how many runs the true mean was outside [lower_t, upper_t] at some t ≤ rows."""
+    """Return in how many runs the true mean was outside [lower_t, upper_t] at some t ≤ rows."""
     mean, draw = KNOWN_MEANS[world]
     missed = 0
     for run in draw(runs, rows, np.random.default_rng(seed)):
@@ -54,7 +55,7 @@ def bernoulli(mean: float) -> KnownMean:
 
 
 def _stubborn(runs: int, rows: int, generator: np.random.Generator) -> Iterator[SimulatedRun]:
-    """Mean 1/2: coin tosses while the rows' mean is within 0.05 of it, and hardly any spread once it is off."""
+    """Mean 1/2: coin tosses while the running mean is within 0.05 of it, and hardly any variance otherwise."""
     values, total = np.empty((runs, rows)), np.zeros(runs)
     for t in range(rows):
         spread = np.where(np.abs(total) <= 0.05 * t, 0.5, 0.01)
@@ -68,7 +69,7 @@ _TARGET, _MEANS = np.array([0.6, 0.3, 0.1]), np.array([0.8, 0.5, 0.2])
 
 
 def _greedy_logger(runs: int, rows: int, generator: np.random.Generator) -> Iterator[SimulatedRun]:
-    """Three actions; the logger leans to what has paid: weights rise to 12, and clipping bites differently each row."""
+    """Three actions; the logger prefers actions that paid off: weights rise to 12, and clipping varies by row."""
     sums, counts = np.ones((runs, 3)), np.full((runs, 3), 2.0)
     values, weights, every = np.empty((runs, rows)), np.empty((runs, rows)), np.arange(runs)
     for t in range(rows):
@@ -89,7 +90,7 @@ _POLICY = np.exp(_LOGITS) / np.exp(_LOGITS).sum(axis=1, keepdims=True)
 
 
 def _o2pl_log(runs: int, rows: int, generator: np.random.Generator) -> Iterator[SimulatedRun]:
-    """The log that O2PL collects while it learns, read for a softmax policy; four contexts, three actions."""
+    """The log of O2PL while it learns, evaluated for a softmax policy; four contexts, three actions."""
     for _ in range(runs):
         place = generator.integers(4, size=rows)
         table = (generator.random((rows, 3)) < _REWARD_MEANS[place]) * 1.0

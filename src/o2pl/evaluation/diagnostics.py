@@ -1,4 +1,4 @@
-"""Can this log answer the question? Weights, overlap, drift, and the exponent β of the policies near the best."""
+"""Diagnostics of a log: weights, overlap, drift, and the error-bound exponent β near the best policy."""
 
 from __future__ import annotations
 
@@ -22,17 +22,15 @@ from o2pl.theory.heb import ErrorBound, error_bound_of_sample
 
 
 class Tail(NamedTuple):
-    """How heavy the upper tail of the weights is."""
+    """The upper tail of the weights."""
 
-    exponent: (
-        float  # P(w > t) ~ t^(-exponent); below 2 the variance is infinite, below 1 the mean. ∞: no tail to speak of
-    )
+    exponent: float  # P(w > t) ~ t^(-exponent); below 2 the variance is infinite, below 1 the mean. ∞: no tail
     error: float
-    largest_share: float  # of the largest weight in the sum of all
+    largest_share: float  # share of the largest weight in the sum
 
 
 def weight_tail(weights: Floats) -> Tail:
-    """Hill's estimate from the √n largest weights (at least 10)."""
+    """Estimate the tail exponent by Hill's estimator from the √n largest weights (at least 10)."""
     top = float(weights.max())
     share = 1.0 if math.isinf(top) else top / float(weights.sum()) if top > 0 else math.nan
     k = max(10, math.isqrt(len(weights)))
@@ -41,7 +39,7 @@ def weight_tail(weights: Floats) -> Tail:
     largest = np.partition(weights, len(weights) - k - 1)[-k - 1 :]
     threshold = float(largest[0])
     if threshold == 0:
-        return Tail(0.0, math.nan, share)  # fewer than k rows have any weight
+        return Tail(0.0, math.nan, share)  # fewer than k rows have positive weight
     excess = float(np.mean(np.log(largest[1:] / threshold)))
     if excess < 1e-12:
         return Tail(math.inf, math.nan, share)
@@ -49,8 +47,8 @@ def weight_tail(weights: Floats) -> Tail:
 
 
 class Clipping(NamedTuple):
-    rows: float  # share of the rows with w > α
-    weight: float  # share of the weight that min(w, α) takes away
+    rows: float  # fraction of the rows with w > α
+    weight: float  # fraction of the weight removed by clipping
 
 
 def clip_fraction(weights: Floats, alpha: float) -> Clipping:
@@ -64,18 +62,18 @@ def clip_fraction(weights: Floats, alpha: float) -> Clipping:
 
 
 class ActionOverlap(NamedTuple):
-    """One action, in the log and under the policy."""
+    """One action in the log and under the policy."""
 
     action: str
     rows: int
-    share: float  # of the log's rows
-    lowest: float  # the smallest propensity with which it was logged; ∞ where it never was
+    share: float  # fraction of the log's rows
+    lowest: float  # smallest logged propensity; ∞ if it was never played
     mass: float  # mean π(a|x) over all rows
-    effective: float  # effective number of its rows
+    effective: float  # effective sample size of its rows
 
 
 def overlap_by_action(log: Interactions, mass: Floats | None, weights: Floats) -> tuple[ActionOverlap, ...]:
-    """From π's mean probability of each action, [K] or more; empty where that is not known."""
+    """Return the overlap by action from π's mean probability of each, [K] or more; empty if that is unknown."""
     if mass is None:
         return ()
     found = []
@@ -92,21 +90,21 @@ def overlap_by_action(log: Interactions, mass: Floats | None, weights: Floats) -
 
 
 class Drift(NamedTuple):
-    """Means over stretches of the log, in its order."""
+    """Means over consecutive blocks of the log."""
 
-    p_value: float  # that the policy's value is the same in all stretches; nan: too few rows to say
-    context_p_value: float  # that the contexts' means are (Bonferroni over columns)
-    column: int  # of contexts that moved most
-    name: str  # of that column
-    means: Floats  # the policy's clipped value in each stretch, [B]
+    p_value: float  # of equal policy values in all blocks; nan: too few rows
+    context_p_value: float  # of equal context means (Bonferroni over columns)
+    column: int  # context column that changed most
+    name: str  # its name
+    means: Floats  # the policy's clipped value in each block, [B]
     errors: Floats
 
 
 def drift(log: Interactions, values: Floats, *, stretches: int = 10, least: int = 50) -> Drift:
-    """Chi-square tests of equal means over at most `stretches` equal stretches of at least `least` rows.
+    """Test for equal means over at most `stretches` equal blocks of at least `least` rows (chi-square).
 
-    `values` are the policy's row values; they have one mean as long as contexts and rewards keep their distribution,
-    also where the logger learned. Rows must come in the order of time.
+    `values` are the policy's row values. They have a constant mean as long as contexts and rewards keep their
+    distribution, even if the logger learned. Rows must be in time order.
     """
     count = min(stretches, len(log) // least)
     if count < 2:
@@ -124,7 +122,7 @@ def drift(log: Interactions, values: Floats, *, stretches: int = 10, least: int 
 
 
 def _equal_means(columns: Floats, edges: Ints) -> tuple[Floats, Floats, Floats]:
-    """p-values of equal means, [c]; the means and their errors, [B, c]. One variance for all stretches."""
+    """Return p-values of equal means, [c], the means and their errors, [B, c]. Blocks share one variance."""
     from scipy.special import gammaincc
 
     sizes = np.diff(edges)[:, None]
@@ -144,11 +142,11 @@ def _equal_means(columns: Floats, edges: Ints) -> tuple[Floats, Floats, Floats]:
 def nearby_error_bound(
     log: Interactions, policy: Target, model: RewardModel, *, policies: int = 200, rows: int = 2000, seed: Seed = 0
 ) -> ErrorBound:
-    """β of Var(π*/π) ≲ (V(π*) - V(π))^β with its uncertainty, from softmax policies near a given one, taken as π*.
+    """Estimate β of Var(π*/π) ≲ (V(π*) - V(π))^β with its uncertainty, from softmax policies near π*, the given one.
 
-    Each is π* with logits moved along a random linear function of the context, by steps from 0.03 to 3; its excess is
-    the reward model's, its variance Σ_a π*²/π - 1, both on at most `rows` rows. Policies that the model finds better
-    than π* say nothing and are left out: a π* far from the best leaves few, and a poor model bends the slope.
+    Each policy is π* with logits shifted along a random linear function of the context, by steps from 0.03 to 3. Its
+    excess is that of the reward model, its variance Σ_a π*²/π - 1, both on at most `rows` rows. Policies that the model
+    finds better than π* are dropped. A π* far from the best leaves few policies, and a poor model biases the slope.
     """
     if log.n_actions is None:
         raise InvalidInput(
@@ -176,7 +174,7 @@ def nearby_error_bound(
 
 
 def _picked(log: Interactions, rows: Ints, columns: Callable[[slice], Floats | None]) -> Floats | None:
-    """Some rows of a column that comes in blocks."""
+    """Return some rows of a column that is computed in blocks."""
     found = []
     for block in log.blocks():
         mine = rows[(rows >= block.start) & (rows < block.stop)]

@@ -1,10 +1,10 @@
-"""What a policy is worth, from rows that other policies logged.
+"""Off-policy estimators: the value of a policy from rows logged by other policies.
 
-Every estimate is a smooth function of means over rows. So an estimator is two functions: what a row contributes, and
-what is made of the means; that gives the estimate, its standard error (delta method) and a form that can be fed in
-pieces and merged, once for all of them.
+Every estimate is a smooth function of means over rows. So an estimator is two functions: the contributions of a row,
+and how their means are combined. This gives the estimate, its standard error (delta method) and a streaming form that
+can be updated in blocks and merged, for all estimators at once.
 
-w is π(a|x)/q, r the reward, m(x, a) a model of it, v = Σ_a π(a|x) m(x, a) (an integral, for continuous actions).
+w is π(a|x)/q, r the reward, m(x, a) a reward model, v = Σ_a π(a|x) m(x, a) (an integral, for continuous actions).
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from o2pl.theory.schedules import clip_level
 
 
 class EstimatorInput(NamedTuple):
-    """What estimators read, one entry per row. [n]"""
+    """The input columns of estimators, one entry per row. [n]"""
 
     rewards: Floats
     weights: Floats  # π(a|x)/q; may be ∞
-    played: Floats | None = None  # m(x, a) of the logged action, from rows other than this one
+    played: Floats | None = None  # m(x, a) of the logged action, fitted without this row
     expected: Floats | None = None  # v(x)
-    balanced: Floats | None = None  # π(a|x) / Σ_j (n_j/n) q_j(a|x): over the mixture of all loggers
+    balanced: Floats | None = None  # π(a|x) / Σ_j (n_j/n) q_j(a|x): weight over the mixture of all loggers
 
     def rows(self, some: slice) -> EstimatorInput:
         given = {name: column for name, column in self._asdict().items() if column is not None}
@@ -44,7 +44,7 @@ class EstimatorInput(NamedTuple):
 def estimator_input(
     rewards: Floats, actions: Ints, propensities: Floats, probabilities: Floats, predicted: Floats | None = None
 ) -> EstimatorInput:
-    """From tables: π(·|x) [n, K] and, for a model, m(x, ·) [n, K]."""
+    """Build the input from tables: π(·|x) [n, K] and, with a reward model, m(x, ·) [n, K]."""
     rows = np.arange(len(actions))
     weights = policy_weights(probabilities[rows, actions], propensities)
     if predicted is None:
@@ -53,9 +53,9 @@ def estimator_input(
 
 
 def balanced_weights(likelihoods: Floats, by_logger: Floats, loggers: Ints) -> Floats:
-    """π(a|x) / Σ_j (n_j/n) q_j(a|x), for `by_logger` [n, J] the propensity of the action under each of J loggers.
+    """Return π(a|x) / Σ_j (n_j/n) q_j(a|x). by_logger [n, J]: propensity of the action under each of J loggers.
 
-    With several loggers these weights are never larger than the largest logger's own share allows, n/n_j.
+    With several loggers these weights are bounded by the largest logger's share: n/n_j times its own weight.
     """
     shares = np.bincount(loggers, minlength=by_logger.shape[1]) / len(loggers)
     return policy_weights(likelihoods, by_logger @ shares)
@@ -63,18 +63,18 @@ def balanced_weights(likelihoods: Floats, by_logger: Floats, loggers: Ints) -> F
 
 @dataclass(frozen=True)
 class EstimatorSettings:
-    """The numbers that some estimators need, fixed before the data are read."""
+    """Settings of the estimators, fixed before the data are read."""
 
     clip: float = math.inf  # α of min(w, α)
-    switch: float = math.inf  # rows with a larger weight are left to the model
+    switch: float = math.inf  # rows with a larger weight use the reward model only
     shrinkage: float = math.inf  # λ of λ w / (w² + λ)
-    baseline: float = 0.0  # b of b + min(w, α)(r - b) where there is no model
+    baseline: float = 0.0  # b of b + min(w, α)(r - b) without a reward model
     penalty: Penalty | None = None  # Φ of the pessimistic value, in losses
-    span: float = 1.0  # highest less lowest reward: one loss in rewards
+    span: float = 1.0  # highest minus lowest reward: one unit of loss in rewards
 
     @classmethod
     def theory(cls, n: int) -> EstimatorSettings:
-        """α_n of Theorem 1 for the clip and the switch, α_n² for the shrinkage (whose largest weight is √λ / 2)."""
+        """Return the theory's settings: clip and switch α_n of Theorem 1, shrinkage α_n² (largest weight √λ / 2)."""
         level = clip_level(float(max(n, 1)))
         return cls(level, level, 4 * level**2)
 
@@ -85,12 +85,12 @@ Combine = Callable[[Floats, EstimatorSettings], tuple[float, Floats]]
 
 @dataclass(frozen=True)
 class Estimator:
-    """`parts` of a row, [k] columns of [n]; `combine` of their means, with its gradient, [k]."""
+    """An estimator: `parts` of the rows, k columns [n]; `combine` of their means, with its gradient, [k]."""
 
     says: str
     parts: Parts
     combine: Combine
-    needs: tuple[str, ...] = ()  # columns besides rewards and weights
+    needs: tuple[str, ...] = ()  # required columns besides rewards and weights
 
 
 def _sum(means: Floats, settings: EstimatorSettings) -> tuple[float, Floats]:
@@ -101,12 +101,12 @@ def _ratio(means: Floats, settings: EstimatorSettings) -> tuple[float, Floats]:
     """v̄ + (w e)‾ / w̄"""
     model, top, bottom = means
     if bottom == 0:
-        return math.nan, np.full(3, math.nan)  # no row has any weight: there is no estimate
+        return math.nan, np.full(3, math.nan)  # all weights are 0: no estimate
     return float(model + top / bottom), np.array([1.0, 1 / bottom, -top / bottom**2])
 
 
 def _pessimistic(means: Floats, settings: EstimatorSettings) -> tuple[float, Floats]:
-    """The clipped value less Φ(σ̂²) in rewards; both ends of what the learner minimises, turned round."""
+    """Return the clipped value minus Φ(σ̂²), in rewards: the learner's objective with the sign reversed."""
     if settings.penalty is None:
         raise InvalidInput("penalty: found None, expected the Φ that the learner minimises")
     value, slope = settings.penalty(float(means[1]))
@@ -122,7 +122,7 @@ def _kept(columns: EstimatorInput, settings: EstimatorSettings) -> Floats:
 
 
 def _shrunk(columns: EstimatorInput, settings: EstimatorSettings) -> Floats:
-    """λ w / (w² + λ) = w / (w²/λ + 1), the limit 0 at w = ∞."""
+    """Return λ w / (w² + λ) = w / (w²/λ + 1), with limit 0 at w = ∞."""
     w = columns.weights
     with np.errstate(over="ignore", invalid="ignore"):
         return np.where(
@@ -166,25 +166,25 @@ def _direct(columns: EstimatorInput, settings: EstimatorSettings) -> tuple[Float
 _MODEL = ("played", "expected")
 
 ESTIMATORS: dict[str, Estimator] = {
-    "ips": Estimator("mean w r: unbiased, any size of error", lambda c, t: (c.weights * c.rewards,), _sum),
-    "snips": Estimator("Σ w r / Σ w: self-normalised, stays within the rewards seen", _self_normalised, _ratio),
+    "ips": Estimator("mean w r: unbiased, unbounded variance", lambda c, t: (c.weights * c.rewards,), _sum),
+    "snips": Estimator("Σ w r / Σ w: self-normalised, within the range of observed rewards", _self_normalised, _ratio),
     "clipped": Estimator("mean min(w, α) r: biased towards 0", lambda c, t: (_cut(c, t) * c.rewards,), _sum),
     "balanced": Estimator("mean w r, w over the mixture of the loggers", _balanced, _sum, ("balanced",)),
-    "dm": Estimator("mean v: the model alone, as good as the model", _direct, _sum, ("expected",)),
+    "dm": Estimator("mean v: the reward model alone, as good as the model", _direct, _sum, ("expected",)),
     "dr": Estimator(
-        "mean v + w (r - m): unbiased, less noise if the model is fair",
+        "mean v + w (r - m): unbiased, lower variance if the model is good",
         lambda c, t: (_doubly_robust(c, c.weights),),
         _sum,
         _MODEL,
     ),
     "sndr": Estimator("mean v + Σ w (r - m) / Σ w: self-normalised DR", _self_normalised_dr, _ratio, _MODEL),
     "switch-dr": Estimator(
-        "DR where w ≤ τ, the model elsewhere", lambda c, t: (_doubly_robust(c, _kept(c, t)),), _sum, _MODEL
+        "DR where w ≤ τ, the reward model elsewhere", lambda c, t: (_doubly_robust(c, _kept(c, t)),), _sum, _MODEL
     ),
     "dr-shrinkage": Estimator(
         "DR with w shrunk to λ w / (w² + λ)", lambda c, t: (_doubly_robust(c, _shrunk(c, t)),), _sum, _MODEL
     ),
-    "pessimistic": Estimator("the clipped value less Φ: what the learner maximises", _clipped_parts, _pessimistic),
+    "pessimistic": Estimator("the clipped value minus Φ: what the learner maximises", _clipped_parts, _pessimistic),
 }
 
 
@@ -195,9 +195,9 @@ class Estimate(NamedTuple):
 
 
 class Stream:
-    """One estimator fed in pieces: `add` rows, `merge` with another of its kind, `estimate` at any time.
+    """One estimator in streaming form: `add` rows, `merge` with another stream, `estimate` at any time.
 
-    It keeps the parts' means and their products about the means; pieces are put together so that nothing cancels.
+    It keeps the means of the parts and their centred products; blocks are merged without cancellation.
     """
 
     def __init__(self, name: str, settings: EstimatorSettings | None = None) -> None:
@@ -208,7 +208,7 @@ class Stream:
         self.products: Floats = np.zeros((0, 0))  # Σ (part - mean)(part - mean)ᵀ, [k, k]
 
     def add(self, columns: EstimatorInput) -> Self:
-        """All rows or, if one of them cannot be used, none."""
+        """Add rows. If one of them is invalid, none is added."""
         for need in self.estimator.needs:
             if getattr(columns, need) is None:
                 raise InvalidInput(f"{self.name}: found no column {need!r}, expected one value per row")
@@ -220,7 +220,7 @@ class Stream:
         return self
 
     def _parts(self, block: EstimatorInput) -> Floats:
-        with np.errstate(invalid="ignore", over="ignore"):  # ∞ · 0: found and named below
+        with np.errstate(invalid="ignore", over="ignore"):  # ∞ · 0: reported below
             return np.stack(self.estimator.parts(block, self.settings))  # [k, rows]
 
     def merge(self, other: Stream) -> Self:
@@ -249,7 +249,7 @@ class Stream:
         value, slope = self.estimator.combine(self.means, self.settings)
         if not math.isfinite(value):
             raise InvalidInput(
-                f"{self.name}: found weights that are all 0: the log holds no action that the policy takes"
+                f"{self.name}: found only weights of 0: the log contains no action that the policy takes"
             )
         if self.n == 1:
             return Estimate(value, math.inf, 1)
@@ -266,8 +266,9 @@ def _moments(parts: Floats, start: int) -> tuple[int, Floats, Floats]:
     if not np.isfinite(means).all():
         row = int(np.argmin(np.isfinite(parts).all(axis=0)))
         raise InvalidInput(
-            f"weight, row {start + row}: found one too large for a number (or a reward that is none), expected finite"
-            " contributions: a propensity this small is a fault of the log; 'clipped' and 'switch-dr' can go on"
+            f"weight, row {start + row}: the importance weight overflowed (or the reward is not a number), expected"
+            " finite"
+            " contributions. Such a small propensity is an error in the log; 'clipped' and 'switch-dr' still work"
         )
     centred = parts - means[:, None]
     return parts.shape[1], means, centred @ centred.T
@@ -280,12 +281,12 @@ def find(name: str) -> Estimator:
 
 
 def estimate(name: str, columns: EstimatorInput, settings: EstimatorSettings | None = None) -> Estimate:
-    """The estimator's value on whole columns; without `settings`, the theory's for this number of rows."""
+    """Return the estimate on complete columns. settings: None: the theory's for this number of rows."""
     return Stream(name, settings or EstimatorSettings.theory(len(columns.rewards))).add(columns).estimate()
 
 
 def row_values(name: str, columns: EstimatorInput, settings: EstimatorSettings | None = None) -> Floats:
-    """What each row contributes: numbers whose mean is the estimate (its linearisation, for ratios). [n]"""
+    """Return the contribution of each row, [n]: the mean is the estimate (its linearisation, for ratios)."""
     stream = Stream(name, settings or EstimatorSettings.theory(len(columns.rewards))).add(columns)
     value, slope = stream.estimator.combine(stream.means, stream.settings)
     blocks = [slope @ (stream._parts(block) - stream.means[:, None]) for block in columns.blocks()]

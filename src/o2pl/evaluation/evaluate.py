@@ -1,4 +1,4 @@
-"""`evaluate`: would this policy have been better, and how sure are we?"""
+"""`evaluate`: off-policy evaluation of one or several policies on a log."""
 
 from __future__ import annotations
 
@@ -73,26 +73,41 @@ def evaluate(
     rows_per_day: float | None = None,
     seed: Seed = 0,
 ) -> Evaluation | Candidates:
-    """The value of a policy from a log, with intervals at level 1 - δ, checks of the log, and a comparison.
+    """Estimate the value of a policy from a log, with confidence intervals at level 1 - δ and checks of the log.
 
-    `log` is `Interactions` (such as `read_log` returns), a learner (its own log), a `Log`, or a tuple of four columns:
-    contexts, actions, rewards, propensities. `reward_range` takes the place of the log's own. `policy` and `baseline`
-    are learners (or what has `predict_proba`), "uniform", "logged" (whoever made the log), the name of an action that
-    is always taken, arrays of probabilities, or functions of contexts that give probabilities [n, K] or actions [n].
-    Where actions have names, a policy and a log that number them differently are matched by name.
+    Parameters
+    ----------
+    log
+        `Interactions` (from `read_log`, for example), a learner (its own log), a `Log`, or a tuple of four columns:
+        contexts, actions, rewards, propensities.
+    policy, baseline
+        A learner (or any object with `predict_proba`), "uniform", "logged" (the policy that made the log), the name of
+        an action that is always taken, an array of probabilities, or a function of contexts that returns probabilities
+        [n, K] or actions [n]. If actions have names, policy and log are matched by name. Several policies, as a list or
+        a dictionary of names, are compared jointly; the baseline is then one more candidate.
+    delta
+        Error probability δ of the intervals.
+    at_any_time
+        Anytime-valid intervals of the value and of the difference: valid for the log of a learner, and if you look
+        after every row and stop when you like. They need the reward range and rows in time order. Otherwise intervals
+        are normal ones, for one look at independent rows.
+    reward_range
+        Replaces the reward range of the log.
+    propensities
+        "logged", "estimated" (from the contexts), or "auto": the logged ones unless they are missing or do not match
+        the actions. With estimates, `result.sensitivity` gives the result if the true odds are off by at most a factor
+        Γ, and the Γ at which the verdict changes.
+    segments, rows_per_day
+        With several policies: a label per row or a context column, to compare the policies in each segment; and the
+        number of logged rows per day, to estimate the days until a decision.
 
-    With `at_any_time` the intervals of the value and of the difference are time-uniform: valid for logs that a learner
-    collected while learning, and for looking after every row and stopping when one likes. They need the reward range
-    and rows in the order of time. Otherwise intervals are normal ones, for one look at independent rows.
-    Where the log does not show what the policy does, intervals are wider by what the missing part could be.
-
-    `propensities`: the logged ones, or estimates from the contexts. "auto" takes the logged ones unless there are none
-    or they do not match the actions. With estimates, `result.sensitivity` says how wrong they may be: what the answer
-    is if the true odds are off by at most a factor Γ, and the Γ at which the verdict flips.
-
-    Several policies at once, a list or a dictionary of names, give `Candidates`: intervals that hold together and at
-    any time, who leads, who is surely worse, the same by `segments` (a label for each row, or a context's column), and
-    how many more rows it takes to decide (days, with `rows_per_day`). A `baseline` is one more candidate.
+    Returns
+    -------
+    Evaluation or Candidates
+        One policy: its estimates, diagnostics and warnings, and the difference from the baseline. If the log does not
+        cover what the policy does, intervals are widened by what the missing part could earn. Several policies: joint,
+        anytime-valid intervals, the leader, policies that are worse with confidence, and the number of rows needed to
+        decide.
     """
     several = as_candidates(policy)
     if several is not None:
@@ -102,14 +117,14 @@ def evaluate(
         return evaluate_candidates(log, several, segments=segments, rows_per_day=rows_per_day, **of_log)
     check_delta(delta)
     if segments is not None:
-        raise InvalidInput("segments: found them with one policy, expected several: evaluate(log, {name: policy, ...})")
+        raise InvalidInput(
+            "segments: found with one policy, expected several policies: evaluate(log, {name: policy, ...})"
+        )
     if propensities not in ("auto", "logged", "estimated"):
         raise InvalidInput(f"propensities: found {propensities!r}, expected 'auto', 'logged' or 'estimated'")
     given = with_names(as_log(log, reward_range), policy, baseline)
     if at_any_time and given.reward_range is None:
-        raise InvalidInput(
-            "reward_range: found None, expected the lowest and highest reward there can be, for at_any_time"
-        )
+        raise InvalidInput("reward_range: found None, expected the lowest and highest possible reward, for at_any_time")
     source = _propensities(with_numbers(given), propensities, seed)
     rows = source.log
     targets = [as_target(policy, rows, contexts=given.contexts)]
@@ -131,7 +146,7 @@ def evaluate(
         sequence = value_sequence(rows, targets[0].name, weights, delta)
         point = next(one for one in estimates if one.name == headline).value
         low, high = sound(sequence, rows.reward_range, overflow)
-        says = "interval valid at every row of the log at once"
+        says = "anytime-valid interval"
         estimates = (Valued("any-time", says, point, low, high), *estimates)
         headline = "any-time"
     compared = Comparison()
@@ -162,11 +177,11 @@ def evaluate(
 
 
 class _Source(NamedTuple):
-    """The log to work with."""
+    """The log used for the evaluation."""
 
     log: Interactions
-    calibration: Calibration  # of its propensities
-    why: str  # they are estimates; empty: they are the logged ones
+    calibration: Calibration  # calibration of its propensities
+    why: str  # why propensities are estimated; empty: they are the logged ones
 
 
 def _propensities(log: Interactions, choice: PropensityChoice, seed: Seed) -> _Source:
@@ -188,7 +203,7 @@ def _propensities(log: Interactions, choice: PropensityChoice, seed: Seed) -> _S
 def _sensitivity(
     log: Interactions, own: PolicyColumns, other: PolicyColumns | None, missing: float, delta: float
 ) -> Sensitivity:
-    """Of the difference, or of the value where there is no baseline."""
+    """Return the sensitivity of the difference, or of the value without a baseline."""
     low, high = log.reward_range or (-math.inf, math.inf)
     span = high - low
     lost = missing + (0.0 if other is None else missing_mass(log, other))
@@ -219,7 +234,7 @@ def _diagnose(log: Interactions, columns: PolicyColumns, clip: float, calibratio
 
 
 def _learned_from(policy: Any, log: Interactions) -> float:
-    """The share of the log with which a learner's own log begins or ends, by actions and propensities."""
+    """Return the fraction of the log that the learner's own log starts or ends with, by actions and propensities."""
     if not isinstance(policy, BanditEstimator) or policy._engine is None:
         return 0.0
     own = policy.log_

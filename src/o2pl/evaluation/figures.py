@@ -1,4 +1,4 @@
-"""The picture of an `Evaluation`: estimates, propensities, weights, and the course of the log."""
+"""The figure of an `Evaluation`: estimates, propensities, weights, and values over time."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's palette, which people with any colour vision can tell apart.
+# The colour-blind-safe palette of Okabe and Ito.
 BLUE, RED, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#6e6e6e"
-_MOST_ACTIONS = 24  # more would not be legible
+_MOST_ACTIONS = 24  # more are not legible
 
 
 def draw_evaluation(found: Evaluation) -> Figure:
@@ -41,7 +41,7 @@ def draw_evaluation(found: Evaluation) -> Figure:
 
 
 def draw_lists(found: ListEvaluation) -> Figure:
-    """Values of the slots and of the list, with intervals that hold together."""
+    """Draw the values of the slots and of the list, with joint confidence intervals."""
     figure = new_figure(7.2, 3.4)
     axes = figure.subplots()
     shown = (*found.slots, found.whole)
@@ -56,15 +56,15 @@ def draw_lists(found: ListEvaluation) -> Figure:
             axes.plot(places, [one.value for one in values], "o", color=colour, label=name)
     axes.set_xticks(range(len(shown)), [one.name for one in shown])
     axes.axvline(len(shown) - 1.5, color=GREY, linewidth=0.8, linestyle=":")
-    axes.set_ylabel("value, with interval")
+    axes.set_ylabel("value, with confidence interval")
     axes.legend(frameon=False, loc="upper right")
     axes.spines[["top", "right"]].set_visible(False)
-    _title(axes, f"{found.n:,} lists, {1 - found.delta:.0%} for all intervals together")
+    _title(axes, f"{found.n:,} lists, {1 - found.delta:.0%} joint confidence")
     return figure
 
 
 def save_evaluation(found: Evaluation | Candidates, path: Path) -> Path:
-    """As the name's ending says, PNG without one; the same evaluation makes the same bytes."""
+    """Save the figure. The file extension sets the format, default PNG. Equal evaluations give equal bytes."""
     target = path if path.suffix else path.with_suffix(".png")
     write_figure(found.figure(), target)
     return target
@@ -75,7 +75,7 @@ def _title(axes: Axes, text: str) -> None:
 
 
 def _estimates(axes: Axes, found: Evaluation) -> None:
-    """Points and intervals, the first on top; an arrow's worth of line where an interval has no end."""
+    """Draw points and intervals, the first on top. Infinite intervals are cut off."""
     shown = list(found.estimates)
     ends = [end for one in shown for end in (one.low, one.value, one.high) if math.isfinite(end)]
     if found.baseline is not None:
@@ -103,13 +103,13 @@ def _estimates(axes: Axes, found: Evaluation) -> None:
         axes.plot(one.value, place, "o", color=colour, markersize=6)
     axes.set_yticks(range(len(shown)), [one.name for one in reversed(shown)])
     axes.set_xlim(left, right)
-    axes.set_xlabel(f"value, with {1 - found.delta:.0%} intervals")
-    _title(axes, "What the policy is worth\n" if found.baseline else "What the policy is worth")
+    axes.set_xlabel(f"value, with {1 - found.delta:.0%} confidence intervals")
+    _title(axes, "Value of the policy\n" if found.baseline else "Value of the policy")
     axes.grid(axis="x", alpha=0.25)
 
 
 def _propensities(axes: Axes, found: Evaluation) -> None:
-    """Played over expected, by action; right propensities lie on 1."""
+    """Draw played / expected by action; 1 for correct propensities."""
     test = found.diagnostics.calibration
     cells = sorted(test.actions, key=lambda cell: cell.p_value)[:_MOST_ACTIONS]
     cells.sort(key=lambda cell: test.actions.index(cell))
@@ -129,12 +129,12 @@ def _propensities(axes: Axes, found: Evaluation) -> None:
     axes.set_ylabel("played / expected")
     said = f"p = {test.p_value:.2g}" if test.tests else "too few rows to test"
     kind = "estimated propensities" if found.why_estimated else "propensities"
-    _title(axes, f"Do the {kind}\nfit the actions? ({said})")
+    _title(axes, f"Do the {kind}\nmatch the actions? ({said})")
     axes.grid(axis="y", alpha=0.25)
 
 
 def _weights(axes: Axes, found: Evaluation) -> None:
-    """The share of rows with at least this weight."""
+    """Draw the fraction of rows with at least this weight."""
     seen = found.diagnostics
     share, weight = seen.largest_weights
     some = (weight > 0) & np.isfinite(weight)
@@ -153,9 +153,9 @@ def _weights(axes: Axes, found: Evaluation) -> None:
         ha="right",
         fontsize=9,
     )
-    axes.set_xlabel("weight π(a|x) / propensity")
-    axes.set_ylabel("share of rows above")
-    _title(axes, f"Weights: {seen.n:,} rows are worth {seen.effective:,.0f}")
+    axes.set_xlabel("importance weight π(a|x) / propensity")
+    axes.set_ylabel("fraction of rows above")
+    _title(axes, f"Weights: {seen.n:,} rows,\neffective sample size {seen.effective:,.0f}")
     axes.grid(alpha=0.25)
 
 
@@ -169,12 +169,12 @@ def _stretches(axes: Axes, found: Evaluation) -> None:
     axes.set_xlabel("row")
     axes.set_ylabel("policy's clipped value")
     said = f"p = {drift.p_value:.2g}" if len(drift.means) else "too few rows to test"
-    _title(axes, f"Is it the same along the log? ({said})")
+    _title(axes, f"Is the value constant over time? ({said})")
     axes.grid(axis="y", alpha=0.25)
 
 
 def _sensitivity(axes: Axes, found: Evaluation) -> None:
-    """The estimate (dark) and its interval (light) if the true odds are off by at most Γ."""
+    """Draw the estimate (dark) and its interval (light) if the true odds are off by at most Γ."""
     assert found.sensitivity is not None
     ranges = found.sensitivity.ranges
     gammas = [one.gamma for one in ranges]
@@ -197,13 +197,13 @@ def _sensitivity(axes: Axes, found: Evaluation) -> None:
             )
     axes.set_xlim(gammas[0], gammas[-1])
     axes.set_xlabel("Γ: factor by which the true odds of the actions may be off")
-    axes.set_ylabel("value" if found.difference is None else "policy less baseline")
+    axes.set_ylabel("value" if found.difference is None else "policy minus baseline")
     _title(axes, "If the estimated propensities are wrong")
     axes.grid(alpha=0.25)
 
 
 def _running(axes: Axes, found: Evaluation) -> None:
-    """The interval that holds at every row: of the difference where there is one, else of the value."""
+    """Draw the anytime-valid interval: of the difference if there is one, else of the value."""
     shown = found.difference_sequence or found.sequence
     assert shown is not None
     rows = np.unique(np.geomspace(1, len(shown.lower), 400).astype(np.int64))
@@ -216,6 +216,6 @@ def _running(axes: Axes, found: Evaluation) -> None:
     axes.set_xscale("log")
     axes.set_xlim(max(1, len(shown.lower) // 1000), len(shown.lower))
     axes.set_xlabel("row")
-    axes.set_ylabel("policy less baseline" if found.difference_sequence else "value")
-    _title(axes, "What could have been said at any time")
+    axes.set_ylabel("policy minus baseline" if found.difference_sequence else "value")
+    _title(axes, "Anytime-valid interval")
     axes.grid(alpha=0.25)

@@ -1,4 +1,4 @@
-"""What there is to worry about in a log, in plain words."""
+"""Warnings about a log, as text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from o2pl.evaluation.results import Diagnostics, Valued
 
 SURE = 0.01  # p-values below this are reported
-_LEARNED = 0.05  # a share of rows that the policy has learned from and that cannot bend the answer much
+_LEARNED = 0.05  # fraction of training rows in the log that hardly biases the result
 
 
 def within(one: Valued) -> str:
@@ -37,20 +37,21 @@ def warnings(
     found = []
     if learned_from:
         found.append(
-            f"The policy has learned from {learned_from:.1%} of this log. On those rows every estimate flatters it:"
-            " keep rows aside, or use rows that came later."
+            f"The policy has learned from {learned_from:.1%} of this log. On these rows all estimates are too"
+            " optimistic:"
+            " hold out rows, or use later rows."
         )
     if log.slots is not None and log.slots.any():
         found.append(
-            "The rows are slots of lists. These are values of single slots, after what the log shows above them;"
-            " evaluate_lists gives those of the policy's own lists."
+            "The rows are slots of lists. These are values of single slots, given the logged items above them;"
+            " use evaluate_lists for the values of the policy's own lists."
         )
     found += _estimated(seen, why_estimated) if why_estimated else _propensities(log, seen)
     found += tiny_propensities(log)
     if overflow:
         found.append(
-            "Some weights are too large for a number: propensities of nearly 0. Intervals are infinite;"
-            f" left out: {', '.join(left_out)}."
+            "Some importance weights overflowed: their propensities are nearly 0. Intervals are infinite;"
+            f" omitted: {', '.join(left_out)}."
         )
     elif left_out:
         found += [f"{name} could not be computed: {reason}." for name, reason in left_out.items()]
@@ -60,55 +61,55 @@ def warnings(
     found += _drift(seen)
     if estimates[0].name == "any-time" and not estimates[0].low <= estimates[0].value <= estimates[0].high:
         found.append(
-            "The estimate lies outside the any-time interval: early rows of the log contradict later ones. Either"
-            " things have changed, or this is one of the few logs in which the interval misses."
+            "The estimate is outside the anytime-valid interval: early rows of the log contradict later ones. Either"
+            " the rewards have changed, or this is one of the few logs for which the interval is wrong."
         )
     if seen.n == 1:
-        found.append("One row: nothing is known of the spread, so intervals are infinite.")
+        found.append("With a single row the variance is unknown, so intervals are infinite.")
     elif any(math.isinf(one.low) for one in estimates) and not overflow and not (seen.missing and not log.reward_range):
-        found.append("Some estimates show no spread at all, so no interval can be given for them.")
+        found.append("Some estimates have no variance, so they have no interval.")
     return tuple(found)
 
 
 def tiny_propensities(log: Interactions) -> list[str]:
-    """That some rows were hardly drawn with the probabilities that they have."""
+    """Warn about rows whose propensities are too small to be plausible."""
     small = np.flatnonzero(log.propensities < LEAST_PROPENSITY)
     if log.continuous or not len(small):
         return []
     row = int(small[0])
-    more = f", as have {len(small) - 1} more" if len(small) > 1 else ""
+    more = f", and {len(small) - 1} more rows too" if len(small) > 1 else ""
     return [
-        f"Row {row} has the propensity {log.propensities[row]:.2g}, below {LEAST_PROPENSITY:g}{more}: an action that"
-        " was drawn is hardly that unlikely. Learners refuse such rows."
+        f"Row {row} has the propensity {log.propensities[row]:.2g}, below {LEAST_PROPENSITY:g}{more}: a drawn action is"
+        " practically never that unlikely. Learners reject such rows."
     ]
 
 
 def doubt(
     log: Interactions, seen: Diagnostics, learned_from: float, estimated: bool = False, against: Floats | None = None
 ) -> str:
-    """What forbids to act on any number here; empty if nothing does. `against`: weights of the baseline."""
+    """Return why no number should be trusted; empty if there is no reason. against: weights of the baseline."""
     if estimated and deterministic(log.propensities, bool(log.continuous)):
-        return "the log is deterministic, its contexts decide its actions, so it shows one action in each"
+        return "the log is deterministic: the contexts determine the actions, so it has only one action per context"
     if not estimated and fault(log, seen.calibration):
         return fault(log, seen.calibration).partition(":")[0]
     if not estimated and _certain(log) > 0.99:
-        return "the log is deterministic, nearly all its propensities are 1"
+        return "the log is deterministic: nearly all propensities are 1"
     if _unsupported(seen.effective, seen.n):
-        return f"the log has no support for it, {seen.n:,} rows are worth {seen.effective:.0f}"
+        return f"the log does not support it: {seen.n:,} rows have an effective sample size of {seen.effective:.0f}"
     if against is not None and _unsupported(effective_sample_size(against), seen.n):
-        return "the log has no support for the baseline"
+        return "the log does not support the baseline"
     return "it has learned from rows of this log" if learned_from > _LEARNED else ""
 
 
 def _unsupported(effective: float, n: int) -> bool:
-    """Fewer than three rows of equal weight, of at least a few dozen; or none at all."""
+    """Return whether the effective sample size is below three for at least a few dozen rows, or 0."""
     return effective < min(3.0, n / 20)
 
 
 def fault(log: Interactions, test: Calibration) -> str:
-    """Why the logged propensities cannot be used; empty if they can."""
+    """Return why the logged propensities cannot be used; empty if they can."""
     if _certain(log) == 1:
-        return "every logged propensity is 1, yet the log holds several actions"
+        return "every logged propensity is 1, but the log contains several actions"
     if test.worst is None or test.p_value >= SURE:
         return ""
     return f"the logged propensities do not match the actions: p = {test.p_value:.1g}; {_worst(test.worst)}"
@@ -116,13 +117,13 @@ def fault(log: Interactions, test: Calibration) -> str:
 
 def _worst(worst: CalibrationCell) -> str:
     where = "" if worst.rows == "all" else f", in rows with {worst.rows}"
-    return f"action {worst.action} was played {worst.ratio:.2f} times as often as they say{where}"
+    return f"action {worst.action} was played {worst.ratio:.2f} times as often as they imply{where}"
 
 
 def _estimated(seen: Diagnostics, why: str) -> list[str]:
     found = [
-        f"Propensities are estimated from the contexts: {why}. Whatever decided the actions and is not in the contexts"
-        " is missed; the table of Γ says how much of that the answer bears."
+        f"Propensities are estimated from the contexts: {why}. Influences on the actions that are not in the contexts"
+        " are missed; the table of Γ shows how much of that the result tolerates."
     ]
     if seen.calibration.worst is not None and seen.calibration.p_value < SURE:
         found.append(
@@ -133,7 +134,7 @@ def _estimated(seen: Diagnostics, why: str) -> list[str]:
 
 
 def _certain(log: Interactions) -> float:
-    """The share of rows whose action is said to have been certain, in a log of several actions."""
+    """Return the fraction of rows with propensity 1, in a log with several actions."""
     if log.continuous or (log.actions == log.actions[0]).all():
         return 0.0
     return float((log.propensities > 0.999).mean())
@@ -143,24 +144,25 @@ def _propensities(log: Interactions, seen: Diagnostics) -> list[str]:
     test = seen.calibration
     if _certain(log) > 0.5:
         return [
-            f"{_certain(log):.0%} of the rows say that their action was certain (propensity 1). If it was drawn by"
-            " chance, the propensities are wrong; if it was not, the log says nothing of other actions in those rows."
+            f"{_certain(log):.0%} of the rows have propensity 1: their action was certain. If it was drawn at random,"
+            " the"
+            " propensities are wrong. If not, the log has no information about other actions in these rows."
         ]
     if test.worst is None or test.p_value >= SURE:
         return []
     cause = (
         "its logged propensities are too small"
         if test.worst.ratio > 1
-        else "its logged propensities are too large, or it was not on offer in some rows"
+        else "its logged propensities are too large, or it was not available in some rows"
     )
     return [
         f"The logged propensities do not match the actions (p = {test.p_value:.1g}): {_worst(test.worst)}: {cause}."
-        " No estimate that uses weights can be trusted before this is explained."
+        " Do not trust any weighted estimate before this is explained."
     ]
 
 
 def _outside(log: Interactions, estimates: tuple[Valued, ...]) -> list[str]:
-    """Estimates that no policy can be worth; the pessimistic one is no estimate of the value."""
+    """Warn about estimates outside the reward range; the pessimistic one is not an estimate of the value."""
     if log.reward_range is None:
         return []
     low, high = log.reward_range
@@ -169,8 +171,8 @@ def _outside(log: Interactions, estimates: tuple[Valued, ...]) -> list[str]:
         return []
     verb = "lies" if len(names) == 1 else "lie"
     return [
-        f"{', '.join(names)} {verb} outside the reward range, {low:g} to {high:g}: too few rows carry too much weight."
-        " Do not quote it."
+        f"{', '.join(names)} {verb} outside the reward range, {low:g} to {high:g}: too few rows have too much weight."
+        " Do not report it."
     ]
 
 
@@ -178,15 +180,15 @@ def _weights(seen: Diagnostics, overflow: bool) -> list[str]:
     found = []
     if seen.effective < max(30.0, 0.01 * seen.n):
         found.append(
-            f"The {seen.n:,} rows are worth {seen.effective:,.0f} for this policy (effective sample size): it rarely"
-            " does what was logged."
+            f"The {seen.n:,} rows have an effective sample size of {seen.effective:,.0f} for this policy: it rarely"
+            " takes the logged actions."
         )
     if seen.tail.largest_share > 0.05 and seen.n > 20 and not overflow:
-        found.append(f"One row carries {seen.tail.largest_share:.0%} of all weight.")
+        found.append(f"One row has {seen.tail.largest_share:.0%} of the total weight.")
     if seen.tail.exponent + 2 * seen.tail.error < 2:
         found.append(
             f"The weights have a heavy tail (exponent {seen.tail.exponent:.1f}, below 2): their variance may be"
-            " infinite and normal intervals too short. Prefer at_any_time, or the clipped and shrunk estimates."
+            " infinite and normal intervals too short. Use at_any_time, or the clipped and shrunk estimates."
         )
     return found
 
@@ -195,19 +197,21 @@ def _support(log: Interactions, seen: Diagnostics, estimates: tuple[Valued, ...]
     found = []
     if log.n_actions is not None and (log.actions == log.actions[0]).all():
         found.append(
-            f"The log holds one action only ({log.action_name(int(log.actions[0]))}): it says nothing of others."
+            f"The log contains only one action ({log.action_name(int(log.actions[0]))}): it has no information about"
+            " others."
         )
     never = [one for one in seen.overlap if one.rows == 0 and one.mass > 1e-3]
     if never:
         named = ", ".join(f"{one.action} ({one.mass:.1%} of the policy)" for one in never[:5])
-        found.append(f"Never logged, but played by the policy: {named}.")
+        found.append(f"Played by the policy but never logged: {named}.")
     short = 1 - seen.mean_weight
     if seen.missing > 1e-3:
-        cost = "widened by what that could bring" if log.reward_range else "infinite: the reward range is not known"
+        cost = "widened by what that could earn" if log.reward_range else "infinite: the reward range is unknown"
         if not never:
             found.append(
-                f"The weights average {seen.mean_weight:.3f} where they should average 1: about {short:.0%} of what the"
-                " policy does is not in the log, or propensities are too large."
+                f"The weights average {seen.mean_weight:.3f} instead of 1: about {short:.0%} of what the policy does"
+                " is not in"
+                " the log, or propensities are too large."
             )
         found.append(f"Intervals are {cost}.")
     return found
@@ -217,11 +221,11 @@ def _drift(seen: Diagnostics) -> list[str]:
     found = []
     if seen.drift.p_value < SURE:
         found.append(
-            f"The policy's value is not the same along the log (p = {seen.drift.p_value:.1g}): rewards or contexts have"
-            " changed, and the average may not be what the future brings."
+            f"The policy's value changes over the log (p = {seen.drift.p_value:.1g}): rewards or contexts have"
+            " changed, and the average may not hold in the future."
         )
     if seen.drift.context_p_value < SURE:
         found.append(
-            f"The contexts change along the log (p = {seen.drift.context_p_value:.1g}), {seen.drift.name} most."
+            f"The contexts change over the log (p = {seen.drift.context_p_value:.1g}), {seen.drift.name} most."
         )
     return found

@@ -1,6 +1,6 @@
-"""Confidence intervals for a fixed number of rows: looked at once, on independent rows. (Otherwise: `sequences`.)
+"""Confidence intervals for a fixed number of independent rows. (Otherwise: `sequences`.)
 
-Where an interval cannot be known it is infinite, never NaN and never empty.
+An interval that cannot be computed is infinite, never NaN and never empty.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ EVERYTHING = (-math.inf, math.inf)
 
 
 class SampleMoments(NamedTuple):
-    """What the normal and the empirical Bernstein interval need of a sample."""
+    """The moments of a sample for normal and empirical Bernstein intervals."""
 
     n: int
     mean: float
@@ -29,7 +29,7 @@ class SampleMoments(NamedTuple):
 
 
 def sample_moments(values: ArrayLike) -> SampleMoments:
-    """In one pass, from values shifted by the first, so that a large mean costs no digits."""
+    """Return the moments in one pass; values are shifted by the first, so that a large mean costs no precision."""
     column = finite_column("values", values)
     first = column[0]
     total, squares = _shifted_sums(column, first)
@@ -49,12 +49,12 @@ def _shifted_sums(values: Floats, first: float) -> tuple[float, float]:
 
 
 def normal_interval(values: ArrayLike, delta: float) -> Interval:
-    """mean ± z s/√n. Too short where few rows carry the mean: rare rewards, heavy weights. No spread, no interval."""
+    """Return mean ± z s/√n. Too short if few rows dominate: rare rewards, heavy weights. Infinite without variance."""
     return normal_from_moments(sample_moments(values), delta)
 
 
 def normal_from_moments(moments: SampleMoments, delta: float) -> Interval:
-    """`normal_interval` of a sample of which the moments were kept."""
+    """Return `normal_interval` from the moments of a sample."""
     from scipy.special import ndtri
 
     check_delta(delta)
@@ -65,13 +65,13 @@ def normal_from_moments(moments: SampleMoments, delta: float) -> Interval:
 
 
 def empirical_bernstein_interval(values: ArrayLike, delta: float, lower: float, upper: float) -> Interval:
-    """Maurer and Pontil's bound on each side at δ/2, cut to [lower, upper]: never too short, for any n."""
+    """Return Maurer and Pontil's bound on each side at δ/2, clipped to [lower, upper]: valid for any n."""
     column = bounded_column("values", values, lower, upper)
     return empirical_bernstein_from_moments(sample_moments(column), delta, lower, upper)
 
 
 def empirical_bernstein_from_moments(moments: SampleMoments, delta: float, lower: float, upper: float) -> Interval:
-    """√(2 s² L / n) + 7 (upper - lower) L / (3 (n - 1)) about the mean, L = log(4/δ)."""
+    """Return mean ± (√(2 s² L / n) + 7 (upper - lower) L / (3 (n - 1))), L = log(4/δ)."""
     check_delta(delta)
     check_range(lower, upper)
     if moments.n < 2:
@@ -82,7 +82,7 @@ def empirical_bernstein_from_moments(moments: SampleMoments, delta: float, lower
 
 
 def finite_column(name: str, values: ArrayLike, largest: float = math.inf) -> Floats:
-    """Values as float64 [n], n ≥ 1, every one finite once those above `largest` are put down to it."""
+    """Return values as float64 [n], n ≥ 1, clipped at `largest`; all must be finite."""
     try:
         column = np.ascontiguousarray(values, np.float64)
     except (TypeError, ValueError) as error:
@@ -99,7 +99,7 @@ def finite_column(name: str, values: ArrayLike, largest: float = math.inf) -> Fl
 
 
 def bounded_column(name: str, values: ArrayLike, lower: float, upper: float) -> Floats:
-    """Finite values in [lower, upper]; what rounding puts outside, up to 1e-9 of the range, is put back."""
+    """Return finite values in [lower, upper]; rounding errors up to 1e-9 of the range are clipped."""
     check_range(lower, upper)
     column = finite_column(name, values)
     slack = 1e-9 * (upper - lower)

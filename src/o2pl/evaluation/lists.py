@@ -1,11 +1,11 @@
-"""`evaluate_lists`: what a policy that shows lists is worth, slot by slot and as a whole, from logged lists.
+"""`evaluate_lists`: the value of a policy that shows lists, by slot and for the whole list, from logged lists.
 
-A list was drawn slot after slot, so with w_j = π(a_j | what was left)/q_j
+A list was drawn slot by slot, so with w_j = π(a_j | remaining items)/q_j
 
-    V_s    = E [w_0 … w_s r_s]          what stands below a slot does not change what comes of it
-    V_list = E [w_0 … w_S mean_s r_s]   whatever the slots do to each other
+    V_s    = E [w_0 … w_s r_s]          assumes that lower slots do not affect a slot's reward
+    V_list = E [w_0 … w_S mean_s r_s]   holds for any interaction between slots
 
-All intervals hold at once: each is at level δ over their number.
+All intervals hold jointly: each is at level δ divided by their number.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ from o2pl.objectives.weights import effective_sample_size, policy_weights
 from o2pl.protocols import Floats, Ints
 from o2pl.validation import RewardRange
 
-_FEW = 30.0  # effective lists below which a warning is due
+_FEW = 30.0  # warn if the effective number of lists is below
 _WHOLE = "list"
 
 
 @dataclass(frozen=True, eq=False)
 class ListEvaluation:
-    """What `evaluate_lists` found. Printed, it is a table; `figure()` draws it."""
+    """The result of `evaluate_lists`. `print` shows a table; `figure()` draws it."""
 
     policy: str
     slots: tuple[Valued, ...]  # the value of each slot
     whole: Valued  # of the list: the mean over its slots
-    baseline: tuple[Valued, ...]  # the same of the other policy, slots and whole; empty without one
-    differences: tuple[Valued, ...]  # policy less baseline, slots and whole
+    baseline: tuple[Valued, ...]  # the same for the baseline, slots and list; empty without one
+    differences: tuple[Valued, ...]  # policy minus baseline, slots and list
     baseline_name: str
     delta: float
     at_any_time: bool
-    n: int  # lists
-    effective: tuple[float, ...]  # lists that count, for each slot and for the whole
+    n: int  # number of lists
+    effective: tuple[float, ...]  # effective sample sizes, for each slot and for the list
     warnings: tuple[str, ...]
-    doubt: str = ""  # why the numbers must not be acted on
+    doubt: str = ""  # why the numbers should not be trusted
 
     @property
     def value(self) -> float:
@@ -64,27 +64,27 @@ class ListEvaluation:
 
     @property
     def difference(self) -> Valued | None:
-        """Of whole lists."""
+        """The difference from the baseline, for whole lists."""
         return self.differences[-1] if self.differences else None
 
     @property
     def verdict(self) -> str:
         if self.doubt:
-            return f"nothing can be said of {self.policy}: {self.doubt}"
+            return f"no conclusion about {self.policy}: {self.doubt}"
         if self.difference is None:
             return f"a list of {self.policy} is worth {within(self.whole)}, the mean over its slots"
-        sure = f"with {1 - self.delta:.0%} confidence" + (", whenever one looks" if self.at_any_time else "")
+        sure = f"with {1 - self.delta:.0%} confidence" + (" at any time" if self.at_any_time else "")
         if self.difference.low > 0:
             return f"lists of {self.policy} are better than those of {self.baseline_name}, {sure}"
         if self.difference.high < 0:
             return f"lists of {self.policy} are worse than those of {self.baseline_name}, {sure}"
-        return f"lists of {self.policy} and {self.baseline_name} cannot be told apart from this log"
+        return f"lists of {self.policy} and {self.baseline_name} cannot be distinguished with this log"
 
     def safe_to_deploy(self, tolerance: float = 0.0) -> bool:
-        """Whether the lower bound of whole lists, policy less baseline, is above -tolerance."""
+        """Return whether the lower bound of policy minus baseline, for whole lists, is above -tolerance."""
         if self.difference is None:
             raise InvalidInput(
-                "baseline: found None, expected one to be safe against: evaluate_lists(log, policy, baseline=...)"
+                "baseline: found None, expected a baseline to compare with: evaluate_lists(log, policy, baseline=...)"
             )
         return not self.doubt and self.difference.low > -tolerance
 
@@ -106,13 +106,13 @@ class ListEvaluation:
             table.add_row(*row)
         written = io.StringIO()
         Console(file=written, width=110, color_system=None).print(table)
-        kind = "at every list at once" if self.at_any_time else "one look"
+        kind = "anytime-valid" if self.at_any_time else "fixed sample"
         lines = [line.rstrip() for line in written.getvalue().splitlines()]
-        lines += ["", f"{self.n:,} lists; intervals: {1 - self.delta:.0%}, all of them together, {kind}"]
+        lines += ["", f"{self.n:,} lists; intervals: {1 - self.delta:.0%}, joint, {kind}"]
         return "\n".join([*lines, f"verdict: {self.verdict}", *(f"warning: {one}" for one in self.warnings)])
 
     def figure(self) -> Any:
-        """A matplotlib figure: the value of each slot and of the list, with intervals."""
+        """Draw the value of each slot and of the list, with confidence intervals."""
         from o2pl.evaluation.figures import draw_lists
 
         return draw_lists(self)
@@ -127,21 +127,19 @@ def evaluate_lists(
     delta: float = 0.05,
     reward_range: RewardRange | None = None,
 ) -> ListEvaluation:
-    """The value of a policy that shows lists, for each slot and for the whole list, from a log of lists.
+    """Estimate the value of a policy that shows lists, for each slot and for the whole list, from a log of lists.
 
-    `log` is that of a learner that was asked for `slots=`, a log of `Offer(..., slot=...)`, or one of dsjson events
-    with several slots. `policy` and `baseline` are as for `evaluate`; they draw slot after slot from what is left. The
-    intervals of all slots and of the list hold together with confidence 1 - δ; with `at_any_time` also after every list
-    at once, and for logs that a learner collected while learning.
+    `log` is the log of a learner that acts with `slots=`, a log of `Offer(..., slot=...)`, or one of dsjson events with
+    several slots. `policy` and `baseline` are as for `evaluate`; they draw slot by slot from the remaining items. The
+    intervals of all slots and of the list hold jointly with confidence 1 - δ. With `at_any_time` they hold after every
+    list, also for the log of a learner.
     """
     check_delta(delta)
     given = as_log(log, reward_range)
     starts = _starts(given)
     rows = with_numbers(given)
     if at_any_time and rows.reward_range is None:
-        raise InvalidInput(
-            "reward_range: found None, expected the lowest and highest reward there can be, for at_any_time"
-        )
+        raise InvalidInput("reward_range: found None, expected the lowest and highest possible reward, for at_any_time")
     columns = _Columns(rows, starts)
     target = as_target(policy, rows, contexts=given.contexts)
     own = columns.weights(target)
@@ -163,26 +161,24 @@ def evaluate_lists(
 
 
 def _starts(log: Interactions) -> Ints:
-    """The rows that lists begin at."""
+    """Return the first row of each list."""
     slots = log.slots
     if slots is None:
-        raise InvalidInput(
-            "log: found decisions that stand alone, expected lists: the log of a learner that acts with slots=3"
-        )
+        raise InvalidInput("log: found single decisions, expected lists: the log of a learner that acts with slots=3")
     follows = np.concatenate([[-1], slots[:-1]]) + 1
     wrong = np.flatnonzero((slots != 0) & (slots != follows))
     if slots[0] != 0 or len(wrong):
         row = 0 if slots[0] else int(wrong[0])
         after = f" after slot {slots[row - 1]}" if row else ""
         raise InvalidInput(
-            f"log, row {row}: found slot {slots[row]}{after}, expected the rows of a list one after another, from"
-            " slot 0, each with its reward"
+            f"log, row {row}: found slot {slots[row]}{after}, expected consecutive rows of a list, from slot 0, each"
+            " with its reward"
         )
     return np.flatnonzero(slots == 0)
 
 
 class _Columns:
-    """Rewards of the slots and of the lists, and the weights that belong to them."""
+    """Rewards and weights of the slots and of the lists."""
 
     def __init__(self, log: Interactions, starts: Ints) -> None:
         self.log, self.starts = log, starts
@@ -190,17 +186,17 @@ class _Columns:
         self.names = [*(f"slot {slot}" for slot in range(int(self.lengths.max()))), _WHOLE]
 
     def _rows(self, slot: int) -> Ints:
-        """Of the lists that have this slot."""
+        """Return the rows of the lists that have this slot."""
         return self.starts[self.lengths > slot] + slot
 
     def rewards(self, k: int) -> Floats:
-        """Of slot k; of whole lists, the mean over their slots."""
+        """Return the rewards of slot k, or of whole lists: the mean over their slots."""
         if self.names[k] == _WHOLE:
             return np.asarray(np.add.reduceat(self.log.rewards, self.starts) / self.lengths)
         return self.log.rewards[self._rows(k)]
 
     def weights(self, target: Target) -> list[Floats]:
-        """w_0 … w_s of each list, for every slot s and for the whole."""
+        """Return w_0 … w_s of each list, for every slot s and for the whole list."""
         likely = np.empty(len(self.log))
         for block in self.log.blocks():
             likely[block] = target.on(block).played
@@ -215,7 +211,7 @@ class _Columns:
         return [*made, running]
 
     def valued(self, k: int, weights: Floats, delta: float, at_any_time: bool, logger: bool) -> Valued:
-        """logger: it may have learned; its value at all times is the mean of its values so far."""
+        """Return value and interval. logger: the policy made the log and may have learned; its value is a mean."""
         rewards, ends = self.rewards(k), self.log.reward_range
         value, values = _row_values(weights, rewards)
         if at_any_time and ends is not None:
@@ -245,7 +241,7 @@ class _Columns:
 
 
 def _row_values(weights: Floats, rewards: Floats) -> tuple[float, Floats]:
-    """The estimate, and what each list adds to it: self-normalised where there are weights, clipped where one is ∞."""
+    """Return the estimate and each list's contribution: SNIPS if there are weights, clipped if one is ∞."""
     if (weights == 1).all():
         return float(rewards.mean()), rewards
     usable = np.isfinite(weights).all() and weights.any()
@@ -254,7 +250,7 @@ def _row_values(weights: Floats, rewards: Floats) -> tuple[float, Floats]:
 
 
 def _missing(weights: Floats) -> float:
-    """What the weights fall short of 1, beyond three standard errors: the log does not show all the policy does."""
+    """Return 1 minus the mean weight, beyond three standard errors: the mass that the log does not cover."""
     if len(weights) < 2 or not np.isfinite(weights).all():
         return 0.0
     spread = 3 * float(weights.std(ddof=1)) / math.sqrt(len(weights))
@@ -262,7 +258,7 @@ def _missing(weights: Floats) -> float:
 
 
 def _sound(last: tuple[float, float], ends: tuple[float, float]) -> tuple[float, float]:
-    """All there can be where the interval is empty: lists contradict each other."""
+    """Return the interval, or the full range if it is empty: lists contradict each other."""
     return ends if last[0] > last[1] else (max(last[0], ends[0]), min(last[1], ends[1]))
 
 
@@ -271,13 +267,15 @@ def _warnings(columns: _Columns, weights: Sequence[Floats], effective: Sequence[
     for k, name in enumerate(columns.names):
         if effective[k] < _FEW:
             found.append(
-                f"{name}: the {len(weights[k]):,} lists are worth {effective[k]:,.0f} for this policy (effective sample"
-                " size): it rarely shows what was logged. Weights multiply from slot to slot; a log that explores more"
-                " (exploration=0.1) says more."
+                f"{name}: {len(weights[k]):,} lists have an effective sample size of {effective[k]:,.0f} for this"
+                " policy: it"
+                " rarely shows the logged items. Weights multiply from slot to slot; a log with more exploration"
+                " (exploration=0.1) has more information."
             )
     if len(set(columns.lengths.tolist())) > 1:
         found.append(
-            f"Lists have {columns.lengths.min()} to {columns.lengths.max()} slots; a slot's value is that of the lists"
+            f"Lists have {columns.lengths.min()} to {columns.lengths.max()} slots. A slot's value is computed from the"
+            " lists"
             " that have it."
         )
     return tuple(found)

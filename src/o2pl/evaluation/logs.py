@@ -1,4 +1,4 @@
-"""The log to evaluate on, however it is given."""
+"""Conversion of the log argument of `evaluate`."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from o2pl.rows import ActionSets, SparseRows
 from o2pl.validation import RewardRange, check_reward_range
 
 _BITS = 18
-_COMMON, _SHARED = 48, 16  # features of dictionaries with columns of their own, and columns for all others
+_COMMON, _SHARED = 48, 16  # features of dictionaries with their own columns, and shared columns for the others
 
 
 def as_log(log: Any, reward_range: RewardRange | None = None) -> Interactions:
-    """From `Interactions`, a learner (its own log), a `Log`, or contexts, actions, rewards and propensities.
+    """Return the log from `Interactions`, a learner (its own log), a `Log`, or a tuple of four columns.
 
-    A `reward_range` takes the place of the log's own; rewards outside it are refused.
+    A `reward_range` replaces that of the log; rewards outside it are an error.
     """
     found = log.log_ if isinstance(log, BanditEstimator) else log_in(log)
     if found is None and isinstance(log, tuple | list) and len(log) == 4:
         found = Interactions(*log)
     if found is None:
         raise InvalidInput(
-            f"log: found {_said(log)}, expected Interactions (such as read_log returns), a learner, a Log,"
+            f"log: found {_said(log)}, expected Interactions (from read_log, for example), a learner, a Log,"
             " or a tuple of four columns: contexts, actions, rewards, propensities"
         )
     if not len(found):
@@ -40,7 +40,7 @@ def as_log(log: Any, reward_range: RewardRange | None = None) -> Interactions:
 
 
 def with_numbers(log: Interactions) -> Interactions:
-    """The log with rows of numbers for contexts, for models and tests: policies read contexts in their own way."""
+    """Return the log with contexts encoded as numeric rows, for reward models and tests. Policies use raw contexts."""
     contexts = log.contexts
     if isinstance(contexts, Frame):
         schema = Schema.learn(contexts)
@@ -59,7 +59,7 @@ def with_numbers(log: Interactions) -> Interactions:
 
 
 def common_features(rows: SparseRows) -> Floats:
-    """The commonest features of sparse rows as columns of their own; all others share some, by their index.
+    """Return the most common features of sparse rows as columns. All others share some columns, by index.
 
     [n, at most `_COMMON + _SHARED`]
     """

@@ -1,4 +1,4 @@
-"""A learner in a world: the loop of deciding and learning, and what it cost."""
+"""Simulation loop of a learner in an environment, and its regret."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from o2pl.protocols import Floats, Learner, Rounds
 
 
 def play(learner: Learner, rounds: Rounds, n: int | None = None, *, every_round: bool = False) -> Run:
-    """The first n rounds (all of them without n), one decision and one update each.
+    """Play the first n rounds (default: all), one decision and one update each.
 
-    A learner with a `run` of its own makes the same decisions there, faster. With `every_round` it is called as often
-    as the others are: for comparing the time they take.
+    A learner with a `run` method makes the same decisions there, faster. With `every_round` it is called once per round
+    like other learners, to compare computing times.
     """
     contexts = rounds.contexts
     total = len(contexts) if n is None else n
@@ -36,6 +36,6 @@ def play(learner: Learner, rounds: Rounds, n: int | None = None, *, every_round:
 
 
 def regret(run: Run, rounds: Rounds) -> Floats:
-    """Σ_{s ≤ t} (expected reward of the best action - expected reward of the action taken), for every t. [n]"""
+    """Return the cumulative regret Σ_{s ≤ t} (expected reward of the best action - that of the played one). [n]"""
     rows = np.arange(len(run.actions))
     return np.cumsum(rounds.best[rows] - rounds.expected(rows, run.actions))

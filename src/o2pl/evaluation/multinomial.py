@@ -1,4 +1,4 @@
-"""How likely each action seems in a context, from rows of a log: multinomial logistic regression."""
+"""Multinomial logistic regression of actions on contexts, from rows of a log."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from o2pl.policies.likelihood import log_likelihood, probabilities
 from o2pl.protocols import Floats, Ints, State
 from o2pl.rows import ActionSets
 
-_MOST_ROWS = 20_000  # more say little more of the few numbers that are fitted
-_DECAY = 1.0  # ½ |weights|² against the summed loss: an eager model would be too sure of what is rare
+_MOST_ROWS = 20_000  # more rows hardly improve the few fitted parameters
+_DECAY = 1.0  # ½ |weights|² added to the summed loss: otherwise the model is overconfident about rare actions
 _SCALE, _ACTION_WISE = Standardise(), ActionWise()
 _FIT = LBFGS(iterations=40, tolerance=1e-4)
 
 
 @dataclass(frozen=True, eq=False)
 class Multinomial:
-    """μ̂(·|x) = softmax(weights · x)"""
+    """The model μ̂(·|x) = softmax(weights · x)."""
 
     weights: Floats  # [k, d], float32
-    seen: State  # of the standardised contexts
+    seen: State  # state of the standardisation
 
     def __call__(self, contexts: Floats) -> Floats:
-        """[n, k]"""
+        """Return the probabilities of all actions, [n, k]."""
         scores = LINEAR.transform(self.seen, contexts) @ self.weights.T
         scores -= scores.max(axis=1, keepdims=True)
         shares = np.exp(scores, out=scores).astype(np.float64)
@@ -36,7 +36,7 @@ class Multinomial:
 
 
 def fit_multinomial(contexts: Floats, actions: Ints, k: int, start: Multinomial | None = None) -> Multinomial:
-    """From at most some 20,000 of the rows, evenly spread; `start`: an earlier fit to go on from."""
+    """Fit to at most about 20,000 rows, evenly spread. start: an earlier fit as a warm start."""
     some = slice(None, None, 1 + len(actions) // _MOST_ROWS)
     rows, played = contexts[some], actions[some]
     n, seen = len(rows), LINEAR.observe(LINEAR.init(contexts.shape[1]), rows)
@@ -44,7 +44,7 @@ def fit_multinomial(contexts: Floats, actions: Ints, k: int, start: Multinomial 
     at = (np.arange(n), played)
 
     def loss(params: Floats) -> tuple[float, Floats]:
-        """-mean log μ̂(a|x) + decay, in single precision: one exponential for value and gradient."""
+        """Return -mean log μ̂(a|x) + decay and its gradient, in single precision, with one exponential."""
         W = params.reshape(k, -1)
         scores = X @ W.T.astype(np.float32)
         scores -= scores.max(axis=1, keepdims=True)
@@ -62,19 +62,19 @@ def fit_multinomial(contexts: Floats, actions: Ints, k: int, start: Multinomial 
 
 @dataclass(frozen=True, eq=False)
 class ActionWiseModel:
-    """μ̂ over the actions of a set: softmax of one vector of weights times each action's features."""
+    """The model μ̂ over the actions of a set: softmax of one weight vector times each action's features."""
 
     params: Floats
     seen: State
 
     def __call__(self, sets: ActionSets) -> Floats:
-        """Flat, as the rows of the sets."""
+        """Return the probabilities, flat like the rows of the sets."""
         rows = _SCALE.transform(self.seen, sets.values)
         return probabilities(_ACTION_WISE, self.params, ActionSets(rows, sets.offsets))
 
 
 def fit_action_wise(sets: ActionSets, actions: Ints) -> ActionWiseModel:
-    """From the first of the rows, at most some 20,000."""
+    """Fit to the first rows, at most about 20,000."""
     some, played = sets[:_MOST_ROWS], actions[:_MOST_ROWS]
     n, width = len(played), sets.values.shape[1]
     seen = _SCALE.observe(_SCALE.init(width), some.values)

@@ -1,4 +1,4 @@
-"""Propensities for logs that have none, or wrong ones: how likely each row's action seems to those of other rows."""
+"""Estimated propensities, for logs without propensities or with wrong ones."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from o2pl.interactions import Interactions
 from o2pl.protocols import Floats, Ints, Seed
 from o2pl.rows import ActionSets
 
-_BINS = 20  # of real-valued actions, of equally many rows each
+_BINS = 20  # bins of real-valued actions, with equally many rows
 _FOLDS = 5
 _CHANCES = (0.0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
-_LIKELY, _MOSTLY = 0.5, 0.85  # in so many rows the likeliest action was played
-_SURPRISE, _RARELY = 0.15, 0.002  # and hardly ever one that seemed unlikely
+_LIKELY, _MOSTLY = 0.5, 0.85  # thresholds of a deterministic log: the most likely action is nearly always played,
+_SURPRISE, _RARELY = 0.15, 0.002  # and an unlikely one hardly ever
 
 
 def estimate_propensities(log: Any, *, folds: int = _FOLDS, seed: Seed = 0) -> Interactions:
-    """The log with estimates for propensities: cross-fitted multinomial logistic regression on the contexts.
+    """Return the log with estimated propensities: cross-fitted multinomial logistic regression on the contexts.
 
-    No row is predicted from itself. What decided the actions and is not in the contexts stays unseen: an estimate of
-    this kind is good for learning, and for `evaluate`, which says how wrong it may be before the answer changes.
-    Real-valued actions are put into 20 intervals of equally many rows; action sets share one vector of weights.
+    No row is used for its own prediction. Influences on the actions that are not in the contexts are missed. Such
+    estimates are good enough for learning, and for `evaluate`, which reports how wrong they may be before the result
+    changes. Real-valued actions are grouped into 20 intervals with equally many rows. Action sets share one weight
+    vector.
     """
     given = as_log(log)
     numbers = with_numbers(given)
@@ -32,7 +33,7 @@ def estimate_propensities(log: Any, *, folds: int = _FOLDS, seed: Seed = 0) -> I
 
 
 def estimated(log: Interactions, *, folds: int = _FOLDS, seed: Seed = 0) -> Floats:
-    """μ̂(a_s|x_s) from the rows of other folds, at least 1/n; a density for real-valued actions. [n]"""
+    """Return cross-fitted μ̂(a_s|x_s), at least 1/n; a density for real-valued actions. [n]"""
     n = len(log)
     place = np.resize(np.arange(min(folds, n)), n)
     np.random.default_rng(seed).shuffle(place)
@@ -55,18 +56,18 @@ def estimated(log: Interactions, *, folds: int = _FOLDS, seed: Seed = 0) -> Floa
 
 
 def _choices(log: Interactions, k: int) -> Ints:
-    """How many actions there were to choose from. [n]"""
+    """Return the number of available actions in each row. [n]"""
     return log.contexts.sizes if isinstance(log.contexts, ActionSets) else np.full(len(log), k)
 
 
 def _with_chance(found: Floats, choices: Ints) -> Floats:
-    """(1 - ε) μ̂ + ε / K for the likeliest ε: loggers often mix in some chance, which μ̂ alone would not leave them."""
+    """Return (1 - ε) μ̂ + ε / K with the most likely ε: loggers often explore uniformly, which μ̂ alone would miss."""
     mixed = [(1 - share) * found + share / choices for share in _CHANCES]
     return mixed[int(np.argmax([np.log(np.maximum(one, 1e-300)).mean() for one in mixed]))]
 
 
 def _numbered(log: Interactions) -> tuple[Any, Floats]:
-    """The action's number in each row, and the measure of each."""
+    """Return the action's index in each row, and the measure of each action."""
     if not log.continuous:
         return log.actions, np.ones(log.n_actions or 1)
     edges = np.unique(np.quantile(log.actions, np.linspace(0, 1, _BINS + 1)))
@@ -76,9 +77,9 @@ def _numbered(log: Interactions) -> tuple[Any, Floats]:
 
 
 def deterministic(propensities: Floats, continuous: bool) -> bool:
-    """Whether contexts decide the action, as far as estimates can tell: they are sure of it and never surprised.
+    """Return whether the contexts determine the action, as far as estimates show: they are confident and rarely wrong.
 
-    Estimates that are as sure of actions drawn by chance are surprised in a few rows of a hundred.
+    For randomly drawn actions, estimates that are as confident would be wrong in a few percent of the rows.
     """
     mostly = float((propensities > _LIKELY).mean()) > _MOSTLY
     return not continuous and mostly and float((propensities < _SURPRISE).mean()) < _RARELY

@@ -1,7 +1,7 @@
-"""Regressions for reward models: one action's rows, all folds at once, shrunk to the action's mean and calibrated.
+"""Regressions for reward models: one action, all folds together, shrunk to the action's mean and calibrated.
 
 The model of a fold is fitted to the rows outside it. Its slopes are shrunk, so that it falls back to the action's mean
-where rows say little; and its mean prediction is the mean reward of the rows it was fitted to.
+if the rows have little information. Its mean prediction is the mean reward of the rows it was fitted to.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import numpy as np
 from o2pl.protocols import Floats, Ints
 
 _STEPS = 25
-_MOST = 50_000  # rows that the slopes of a logistic model are fitted to, nearly
-_OFTEN = 20  # rewards of each kind (of two; else rewards) after which an action's mean stands by itself
-_CLOSE = 1e-10  # of the intercept's gradient, in rewards per row
+_MOST = 50_000  # approximate limit of rows for the slopes of a logistic model
+_OFTEN = 20  # rewards of each kind (of two; else rewards) from which an action's own mean is used
+_CLOSE = 1e-10  # tolerance of the intercept's gradient, in rewards per row
 
 
 @dataclass(frozen=True)
 class Link:
-    """From a linear score to a reward: logistic between two rewards, or the score itself, cut to a range."""
+    """Maps a linear score to a reward: logistic between two rewards, or the score clipped to a range."""
 
     logistic: bool
     lowest: float
@@ -29,11 +29,11 @@ class Link:
 
     @property
     def unit(self) -> Link:
-        """The link of `targets`."""
+        """The link in the unit of `targets`."""
         return Link(True, 0.0, 1.0) if self.logistic else self
 
     def targets(self, rewards: Floats) -> Floats:
-        """What is fitted: 0 or 1 of two rewards, else the rewards."""
+        """Return the regression targets: 0 or 1 for two rewards, else the rewards."""
         return (rewards - self.lowest) / (self.highest - self.lowest) if self.logistic else rewards
 
     def reward(self, scores: Floats) -> Floats:
@@ -44,7 +44,7 @@ class Link:
         return np.asarray(np.clip(scores, self.lowest, self.highest))
 
     def score(self, rewards: Floats) -> Floats:
-        """The score of a constant reward; ±∞ at the ends of the logistic one."""
+        """Return the score of a constant reward; ±∞ at the ends of the logistic link."""
         if not self.logistic:
             return np.asarray(rewards, np.float64)
         share = self.targets(np.asarray(rewards, np.float64))
@@ -52,7 +52,7 @@ class Link:
             return np.asarray(np.log(share) - np.log1p(-share))
 
     def slope(self, scores: Floats) -> Floats:
-        """d reward / d score."""
+        """Return the derivative of the reward by the score."""
         if not self.logistic:
             return ((scores > self.lowest) & (scores < self.highest)).astype(np.float64)
         share = self.unit.reward(scores)
@@ -60,9 +60,9 @@ class Link:
 
 
 class Sums(NamedTuple):
-    """Of the rows outside each of F folds."""
+    """Sums over the rows outside each of F folds."""
 
-    rows: Floats  # how many, [F]
+    rows: Floats  # number of rows, [F]
     reward: Floats  # Σ y, [F]
     square: Floats  # Σ y², [F]
     centre: Floats  # mean x, [F, d]
@@ -75,12 +75,12 @@ class Sums(NamedTuple):
 
     @property
     def variance(self) -> Floats:
-        """Of the rewards."""
+        """The variance of the rewards."""
         return np.maximum(self.square / np.maximum(self.rows, 1) - self.mean**2, 0.0)
 
 
 def sums_outside(X: Floats, y: Floats, folds: Ints, n_folds: int) -> Sums:
-    """X [m, d], y [m], folds [m]"""
+    """Return the sums over the rows outside each fold. X [m, d], y [m], folds [m]"""
     width = X.shape[1]
     count, reward, square = (np.bincount(folds, w, n_folds) for w in (None, y, y**2))
     total, gram, cross = np.zeros((n_folds, width)), np.zeros((n_folds, width, width)), np.zeros((n_folds, width))
@@ -96,13 +96,13 @@ def sums_outside(X: Floats, y: Floats, folds: Ints, n_folds: int) -> Sums:
 
 
 class SlopeEvidence(NamedTuple):
-    """How much the rewards vary with the context, beyond chance; adds up over actions. [F]"""
+    """Variation of the rewards with the context, beyond noise; additive over actions. [F]"""
 
-    excess: Floats  # |Σ (x - centre) y|² less what chance brings
-    unit: Floats  # what slopes of variance 1 would add
+    excess: Floats  # |Σ (x - centre) y|² minus its expectation under noise
+    unit: Floats  # contribution of slopes of variance 1
 
     def penalty(self, noise: Floats | float = 1.0) -> Floats:
-        """Noise/τ² for linear scores, 1/τ² for logistic ones; ∞ where slopes cannot be told from 0. [F]
+        """Return noise/τ² for linear scores, 1/τ² for logistic ones; ∞ if slopes are not distinguishable from 0. [F]
 
         Slopes with variance τ² each give E|g|² = Σ noise tr G + τ² tr G² for the scores g of the slopes at 0.
         """
@@ -111,7 +111,7 @@ class SlopeEvidence(NamedTuple):
 
 
 def slope_evidence(sums: Sums, noise: Floats, logistic: bool) -> SlopeEvidence:
-    """`noise`: variance of a reward given the action, [F]. Logistic slopes move rewards by noise · slope · x."""
+    """Return the evidence for slopes. noise: variance of a reward given the action, [F]."""
     trace = np.einsum("fii->f", sums.gram)
     squared = np.einsum("fij,fij->f", sums.gram, sums.gram)
     excess = np.einsum("fi,fi->f", sums.cross, sums.cross) - noise * trace
@@ -119,18 +119,18 @@ def slope_evidence(sums: Sums, noise: Floats, logistic: bool) -> SlopeEvidence:
 
 
 class Fitted(NamedTuple):
-    """score = level + x · slopes"""
+    """A fitted model: score = level + x · slopes."""
 
     levels: Floats  # [F]
     slopes: Floats  # [F, d]
 
 
 def pooled_means(sums: list[Sums], link: Link) -> Floats:
-    """The mean that each action's model is calibrated to, [K, F]: its own, where it has been seen often enough.
+    """Return the mean that each action's model is calibrated to, [K, F]: its own if it was observed often enough.
 
-    Of the others it is (Σ y + κ ȳ) / (count + κ), ȳ being the mean of all actions and κ = noise / variance of the
-    actions' means (one-way analysis of variance, by moments): a rate from a handful of rows would add more noise to DR
-    than its model takes away.
+    For the others it is (Σ y + κ ȳ) / (count + κ), with ȳ the mean of all actions and κ = noise / variance of the
+    actions' means (one-way analysis of variance, by moments). A rate from a handful of rows would add more noise to DR
+    than its model removes.
     """
     count, reward, square = (np.stack([getattr(one, name) for one in sums]) for name in ("rows", "reward", "square"))
     own = np.stack([one.mean for one in sums])
@@ -148,9 +148,9 @@ def pooled_means(sums: list[Sums], link: Link) -> Floats:
 
 
 def fit_group(X: Floats, y: Floats, folds: Ints, sums: Sums, means: Floats, penalties: Floats, link: Link) -> Fitted:
-    """All folds of one action, each calibrated to `means`, [F]; y and `link` are in one unit.
+    """Fit all folds of one action, each calibrated to `means`, [F]; y and `link` are in the same unit.
 
-    Where rewards never vary, and where the penalty is ∞, the mean alone is left.
+    If rewards never vary, or the penalty is ∞, only the mean is used.
     """
     levels, slopes = link.score(means), np.zeros((len(means), X.shape[1]))
     for fold in range(len(means)):
@@ -167,7 +167,7 @@ def fit_group(X: Floats, y: Floats, folds: Ints, sums: Sums, means: Floats, pena
 
 
 def _logistic(rows: Floats, shares: Floats, penalty: float) -> Floats:
-    """Slopes for shares in [0, 1], by Newton's method from the plain mean; steps are halved where they overshoot.
+    """Return slopes for targets in [0, 1], by Newton's method from the plain mean; overshooting steps are halved.
 
     The intercept is free.
     """
@@ -204,7 +204,7 @@ def _logistic(rows: Floats, shares: Floats, penalty: float) -> Floats:
 
 
 def calibrated_level(scores: Floats, mean: float, link: Link) -> float:
-    """The c for which the mean of link(c + scores) is `mean`, strictly between the link's ends."""
+    """Return c such that the mean of link(c + scores) is `mean`, strictly between the link's ends."""
     goal = float(link.score(np.array(mean)))
     low, high = goal - float(scores.max()), goal - float(scores.min())  # all predictions below, all above
     level = goal - float(scores.mean())

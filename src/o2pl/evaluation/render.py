@@ -1,4 +1,4 @@
-"""An `Evaluation` as text, as a table for the terminal, and as HTML for notebooks."""
+"""Render an `Evaluation` as text, as a table for the terminal, and as HTML for notebooks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from o2pl.evaluation.results import Evaluation, Valued
 
 
 def as_table(found: Evaluation) -> Any:
-    """A rich table of the estimates, the baseline and the difference."""
+    """Return a rich table of the estimates, the baseline and the difference."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, title_justify="left")
@@ -41,9 +41,9 @@ def _rows(found: Evaluation) -> list[Valued]:
 
 
 def summary_lines(found: Evaluation) -> list[str]:
-    """Lines to print under the table."""
+    """Return the lines below the table."""
     seen = found.diagnostics
-    kind = "at every row at once" if found.at_any_time else "one look"
+    kind = "anytime-valid" if found.at_any_time else "fixed sample"
     lines = [
         f"n = {seen.n:,}, effective sample size {seen.effective:,.0f}, mean weight {seen.mean_weight:.3f},"
         f" {seen.clipping.rows:.1%} of rows above the clip {seen.clip:.1f}",
@@ -55,10 +55,10 @@ def summary_lines(found: Evaluation) -> list[str]:
 
 
 def sensitivity_lines(found: Evaluation) -> list[str]:
-    """The table of Γ; none where propensities are the logged ones."""
+    """Return the table of Γ; empty for logged propensities."""
     if found.sensitivity is None:
         return []
-    of = "the policy is worth" if found.difference is None else "policy less baseline is"
+    of = "the policy is worth" if found.difference is None else "policy minus baseline is"
     lines = [f"if the true odds of the actions are off by a factor of at most Γ, {of}"]
     lines.append(f"{'Γ':>8}  {'estimate':^20}  {f'{1 - found.delta:.0%} interval':^20}")
     for one in found.sensitivity.ranges:
@@ -66,7 +66,7 @@ def sensitivity_lines(found: Evaluation) -> list[str]:
         lines.append(f"{one.gamma:8g}  {ends[0]:>8} to {ends[1]:<8}  {ends[2]:>8} to {ends[3]:<8}")
     flips = found.sensitivity.flips
     if found.difference is not None and 1 < flips < math.inf:
-        lines.append(f"the verdict flips at Γ = {flips:.2f}")
+        lines.append(f"the verdict changes at Γ = {flips:.2f}")
     return lines
 
 
@@ -101,7 +101,7 @@ _STYLE = (
 
 
 def as_html(found: Evaluation) -> str:
-    """One block that needs nothing from elsewhere; wide tables scroll on narrow screens."""
+    """Return a self-contained HTML block; wide tables scroll on narrow screens."""
     rows = _rows(found)
     values = [one for one in rows if one.name != "difference"]
     ends = [end for one in values for end in (one.low, one.value, one.high) if math.isfinite(end)]
@@ -123,7 +123,7 @@ def as_html(found: Evaluation) -> str:
 def _html_sensitivity(found: Evaluation) -> str:
     if found.sensitivity is None:
         return ""
-    of = "Policy" if found.difference is None else "Policy less baseline"
+    of = "Policy" if found.difference is None else "Policy minus baseline"
     heading = "<tr><th>Γ</th><th>lowest</th><th>highest</th><th>from</th><th>to</th></tr>"
     rows = "".join(
         f"<tr><td>{one.gamma:g}</td>" + "".join(f"<td>{_number(end)}</td>" for end in one[1:]) + "</tr>"

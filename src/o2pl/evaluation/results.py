@@ -1,4 +1,4 @@
-"""What `evaluate` found, as objects for people."""
+"""Result classes of `evaluate`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from o2pl.protocols import Floats
 
 @dataclass(frozen=True)
 class Valued:
-    """A number with its interval."""
+    """An estimate with its confidence interval."""
 
     name: str
     says: str
@@ -32,40 +32,40 @@ class Valued:
 class Diagnostics:
     n: int
     effective: float  # effective sample size
-    mean_weight: float  # 1, but for chance, where the log shows all that the policy does
+    mean_weight: float  # expectation 1 if the log covers everything the policy does
     tail: Tail
     clip: float
     clipping: Clipping
-    missing: float  # of the policy's mass, what the log cannot speak of
+    missing: float  # the policy's probability mass that the log does not cover
     overlap: tuple[ActionOverlap, ...]
     calibration: Calibration
     drift: Drift
-    largest_weights: Floats  # quantiles of the weights, for the figure: [2, points], share of rows above and weight
+    largest_weights: Floats  # quantiles of the weights, for the figure: [2, points], fraction of rows above and weight
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What `evaluate` found. Printed, it is a table; in a notebook, a page; `figure()` draws it."""
+    """The result of `evaluate`. `print` shows a table; notebooks show HTML; `figure()` draws it."""
 
     policy: str
     estimates: tuple[Valued, ...]
-    headline: str  # the estimate to quote
+    headline: str  # name of the recommended estimate
     baseline: Valued | None
-    difference: Valued | None  # policy less baseline
+    difference: Valued | None  # policy minus baseline
     delta: float
     at_any_time: bool
     diagnostics: Diagnostics
     warnings: tuple[str, ...]
-    doubt: str = ""  # why the numbers must not be acted on: propensities that are wrong, rows that were learned from
+    doubt: str = ""  # why the numbers should not be trusted: wrong propensities, training rows
     sequence: ConfidenceSequence | None = None  # running interval of the policy's value
     difference_sequence: ConfidenceSequence | None = None
-    why_estimated: str = ""  # propensities are estimates, and why; empty: they are the logged ones
-    sensitivity: Sensitivity | None = None  # of the difference (of the value, without a baseline) to such estimates
+    why_estimated: str = ""  # why propensities are estimated; empty: they are the logged ones
+    sensitivity: Sensitivity | None = None  # of the difference (without a baseline: the value) to wrong propensities
     weights: tuple[Floats, Floats] = field(default=(np.ones(0), np.ones(0)), repr=False)  # of policy and baseline
 
     @property
     def best(self) -> Valued:
-        """The estimate to quote."""
+        """The recommended estimate."""
         return next(one for one in self.estimates if one.name == self.headline)
 
     @property
@@ -77,14 +77,14 @@ class Evaluation:
         return self.best.low, self.best.high
 
     def safe_to_deploy(self, tolerance: float = 0.0) -> DeployVerdict:
-        """Whether the lower bound of policy less baseline is above -tolerance, and nothing forbids to believe it.
+        """Return whether the lower bound of policy minus baseline is above -tolerance, and the numbers can be trusted.
 
-        True or false, with the estimate, the bound, the effective rows and the reason in words. With estimated
-        propensities the bound is that for true odds that are off by up to a factor 2.
+        The verdict is true or false in conditions, and has the estimate, the bound, the effective sample size and the
+        reason. With estimated propensities, the bound holds for true odds that are off by up to a factor of 2.
         """
         if self.difference is None or self.baseline is None:
             raise InvalidInput(
-                "baseline: found None, expected one to be safe against: evaluate(log, policy, baseline=...)"
+                "baseline: found None, expected a baseline to compare with: evaluate(log, policy, baseline=...)"
             )
         low = self.difference.low if self.sensitivity is None else self.sensitivity.ranges[-1].low
         name = self.baseline.name
@@ -92,12 +92,12 @@ class Evaluation:
 
     @property
     def verdict(self) -> str:
-        """In words."""
+        """The result as a sentence."""
         if self.doubt:
-            return f"nothing can be said of {self.policy}: {self.doubt}"
+            return f"no conclusion about {self.policy}: {self.doubt}"
         if self.difference is None:
             return f"{self.policy} is worth {findings.within(self.best)}" + self._off_by_half()
-        sure = f"with {1 - self.delta:.0%} confidence" + (", whenever one looks" if self.at_any_time else "")
+        sure = f"with {1 - self.delta:.0%} confidence" + (" at any time" if self.at_any_time else "")
         name = self.baseline.name if self.baseline else ""
         low, high = self.difference.low, self.difference.high
         if self.sensitivity is not None:
@@ -107,13 +107,13 @@ class Evaluation:
             return f"{self.policy} is better than {name}, {sure}"
         if high < 0:
             return f"{self.policy} is worse than {name}, {sure}"
-        return f"{self.policy} and {name} cannot be told apart from this log"
+        return f"{self.policy} and {name} cannot be distinguished with this log"
 
     def _off_by_half(self) -> str:
         if self.sensitivity is None:
             return ""
         off = self.sensitivity.at(1.5)
-        return f", or {off.low:.4g} to {off.high:.4g} if the true odds are off by up to a factor {off.gamma:g}"
+        return f", or {off.low:.4g} to {off.high:.4g} if the true odds are off by up to a factor of {off.gamma:g}"
 
     def __str__(self) -> str:
         from o2pl.evaluation.render import as_text
@@ -126,7 +126,7 @@ class Evaluation:
         return as_html(self)
 
     def figure(self) -> Any:
-        """A matplotlib figure: estimates, propensities, weights and the course of the log."""
+        """Draw estimates, propensities, weights and the values over time, as a matplotlib figure."""
         from o2pl.evaluation.figures import draw_evaluation
 
         return draw_evaluation(self)
@@ -135,4 +135,4 @@ class Evaluation:
 def _as_long(flips: float) -> str:
     if flips == float("inf"):
         return "however wrong the estimated propensities are"
-    return f"as long as the true odds are within a factor {flips:.2f} of the estimated ones"
+    return f"as long as the true odds are within a factor of {flips:.2f} of the estimated ones"

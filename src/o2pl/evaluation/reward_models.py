@@ -1,9 +1,9 @@
-"""A model m(x, a) of the rewards for DM and DR, cross-fitted: a row's prediction never saw the row's own reward.
+"""Cross-fitted reward models m(x, a) for DM and DR: no row is used for its own prediction.
 
-One regression per action (one for all, on features of the action, where actions are numbers or sets): logistic where
-there are two rewards only, ridge otherwise. Slopes are shrunk by what the rows say of their size. Over the rows that a
-model was fitted to, its mean prediction is their mean reward, for every action (actions hardly ever rewarded lean on
-the mean of all): rare rewards stay rare.
+One regression per action (one for all, on features of the action, if actions are numbers or sets): logistic if there
+are only two rewards, ridge otherwise. Slopes are shrunk by an estimate of their size. For every action, the mean
+prediction over the training rows is their mean reward (actions that were hardly ever rewarded are shrunk to the mean of
+all): rare rewards stay rare.
 """
 
 from __future__ import annotations
@@ -30,33 +30,33 @@ from o2pl.rows import ActionSets
 
 _SCALE = Standardise()
 _FOLDS, _FEW = 5, 2
-_MANY_ROWS = 100_000  # rows beyond which two folds do: half of them are plenty for a model
-_LARGEST = 2e7  # numbers that the sums of all folds and actions may take
+_MANY_ROWS = 100_000  # with more rows, two folds are enough
+_LARGEST = 2e7  # limit of numbers in the sums of all folds and actions
 
 
 @dataclass(frozen=True, eq=False)
 class RewardModel:
-    """link(level + x · slopes) for each fold, from all rows outside it; K = 1 where the action is in the features."""
+    """The model link(level + x · slopes) of each fold, fitted outside it; K = 1 if the action is in the features."""
 
     log: Interactions
-    folds: Ints  # of each row, [n]
-    seen: State  # of the standardised contexts
+    folds: Ints  # fold of each row, [n]
+    seen: State  # state of the standardisation
     slopes: Floats  # [F, K, d]
     levels: Floats  # [F, K]
-    means: Floats  # mean reward outside the fold, which an action never played is given, [F]
+    means: Floats  # mean reward outside the fold: prediction for unplayed actions, [F]
     link: Link
 
     def contexts(self, rows: Ints) -> Floats:
-        """As the model sees them, standardised. [m, d]"""
+        """Return the standardised contexts, [m, d]."""
         return _features(self.seen, self.log.contexts[rows])
 
     def played(self, rows: slice) -> Floats:
-        """m(x_s, a_s), [m]"""
+        """Return m(x_s, a_s), [m]."""
         X = _design(self.log, self.seen, rows, self.log.actions[rows])
         return self._predict(X, self.folds[rows], _group(self.log, rows))
 
     def all_actions(self, rows: slice) -> Floats:
-        """m(x_s, ·), [m, K]; flat for action sets."""
+        """Return m(x_s, ·), [m, K]; flat for action sets."""
         folds = self.folds[rows]
         if isinstance(self.log.contexts, ActionSets):
             sets = self.log.contexts[rows]
@@ -70,7 +70,7 @@ class RewardModel:
         return self.link.reward(scores)
 
     def table(self, rows: slice) -> tuple[Floats, Floats | None]:
-        """m(x_s, a_s), [m], and m(x_s, ·) unless actions are real numbers."""
+        """Return m(x_s, a_s), [m], and m(x_s, ·) unless actions are real numbers."""
         if self.log.continuous:
             return self.played(rows), None
         table = self.all_actions(rows)
@@ -79,7 +79,7 @@ class RewardModel:
         return table[np.arange(len(table)), self.log.actions[rows]], table
 
     def expected(self, does: PolicyRows, rows: slice, table: Floats | None) -> Floats | None:
-        """v(x_s), [m], from m(x_s, ·); None for a policy of which only the logged actions' likelihoods are known."""
+        """Return v(x_s), [m], from m(x_s, ·); None if the policy is known only for the logged actions."""
         if does.nodes is not None:
             actions, shares = does.nodes
             zeros = np.zeros(len(actions), np.int64)
@@ -93,7 +93,7 @@ class RewardModel:
             return np.asarray(np.add.reduceat(probabilities * table, self.log.contexts[rows].offsets[:-1]))
         known = table.shape[1]
         value = np.einsum("nk,nk->n", probabilities[:, :known], table)
-        if probabilities.shape[1] > known:  # an action that the log does not have is worth the mean
+        if probabilities.shape[1] > known:  # actions that are not in the log get the mean
             value += probabilities[:, known:].sum(axis=1) * self.means[self.folds[rows]]
         return np.asarray(value)
 
@@ -105,11 +105,11 @@ class RewardModel:
 def fit_rewards(
     log: Interactions, *, folds: int | None = None, penalty: float | None = None, seed: Seed = 0
 ) -> RewardModel:
-    """Cross-fitted on standardised contexts.
+    """Fit a cross-fitted reward model on standardised contexts.
 
-    `penalty` of the slopes: ½ penalty |slopes|² against the summed loss; None: found from the rows outside each fold.
-    Continuous actions enter as 1, a, a² times the context. Predictions keep to the rewards' range (to the rewards seen
-    where the range is not known).
+    `penalty` of the slopes: ½ penalty |slopes|² is added to the summed loss; None: estimated from the rows outside each
+    fold. Continuous actions enter as 1, a, a² times the context. Predictions are clipped to the reward range (to the
+    observed rewards if the range is unknown).
     """
     values = log.contexts.values if isinstance(log.contexts, ActionSets) else log.contexts
     seen = _SCALE.observe(_SCALE.init(values.shape[1]), values)
@@ -144,7 +144,7 @@ def _link(log: Interactions) -> Link:
 
 
 def _penalties(sums: list[Sums], logistic: bool) -> Floats:
-    """For each fold, from all actions together. [F]"""
+    """Return the penalty of each fold, from all actions together. [F]"""
     if logistic:
         return _added([slope_evidence(one, one.variance, True) for one in sums]).penalty()
     count = np.sum([one.rows for one in sums], axis=0)
@@ -157,7 +157,7 @@ def _added(parts: list[SlopeEvidence]) -> SlopeEvidence:
 
 
 def _by_action(log: Interactions) -> Iterator[tuple[int, Ints]]:
-    """Row numbers of each action that was played; of all rows where one model serves all actions."""
+    """Yield the rows of each played action; all rows if one model serves all actions."""
     if not log.n_actions:
         yield 0, np.arange(len(log))
         return
@@ -173,7 +173,7 @@ def _features(seen: State, values: Floats) -> Floats:
 
 
 def _design(log: Interactions, seen: State, rows: slice | Ints, actions: Array) -> Floats:
-    """The regression's row for a context and an action. [m, d]"""
+    """Return the regression features of contexts and actions, [m, d]."""
     if isinstance(log.contexts, ActionSets):
         sets = log.contexts[rows]
         return _features(seen, sets.values[sets.offsets[:-1] + actions])
@@ -186,7 +186,7 @@ def _design(log: Interactions, seen: State, rows: slice | Ints, actions: Array) 
 
 
 def _design_of(log: Interactions, seen: State, rows: Ints) -> Floats:
-    if isinstance(log.contexts, ActionSets):  # one model for all rows
+    if isinstance(log.contexts, ActionSets):  # one model for all actions
         return _design(log, seen, slice(0, len(log)), log.actions)
     return _design(log, seen, rows, log.actions[rows])
 

@@ -1,8 +1,8 @@
-"""How wrong may propensities be before the answer changes?
+"""Sensitivity analysis: how wrong may propensities be before the result changes?
 
-A row's action was drawn with the true probability q*, and q is what is written or was estimated. If the true odds are
-within a factor Γ of those of q, then 1/q* lies between 1 + (1/q - 1)/Γ and 1 + (1/q - 1) Γ (for densities: q* between
-q/Γ and Γ q). DR is linear in 1/q*, so its lowest and highest value are found row by row.
+A row's action was drawn with the true probability q*; q is the logged or estimated one. If the true odds are within a
+factor Γ of those of q, then 1/q* is between 1 + (1/q - 1)/Γ and 1 + (1/q - 1) Γ (for densities: q* is between q/Γ and
+Γ q). DR is linear in 1/q*, so its lowest and highest values are found row by row.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from o2pl.evaluation.intervals import normal_interval
 from o2pl.protocols import Floats
 
 GAMMAS = (1.1, 1.25, 1.5, 2.0)
-_MOST = 100.0  # beyond it a verdict counts as one that never flips
+_MOST = 100.0  # a verdict that holds up to here counts as one that never changes
 
 
 class Linear(NamedTuple):
@@ -28,21 +28,21 @@ class Linear(NamedTuple):
     density: bool
 
     def inverse(self, gamma: float) -> tuple[Floats, Floats]:
-        """The smallest and the largest 1/q*."""
+        """Return the smallest and the largest 1/q*."""
         inverse = 1 / self.propensities
         if self.density:
             return inverse / gamma, inverse * gamma
         return 1 + (inverse - 1) / gamma, 1 + (inverse - 1) * gamma
 
     def ends(self, gamma: float) -> tuple[Floats, Floats]:
-        """Row values at the lowest and at the highest estimate."""
+        """Return the row values of the lowest and of the highest estimate."""
         small, large = self.inverse(gamma)
         up = self.slope > 0
         return self.base + self.slope * np.where(up, small, large), self.base + self.slope * np.where(up, large, small)
 
 
 class Range(NamedTuple):
-    """For odds off by at most `gamma`: the estimate, and its interval."""
+    """The range of the estimate and its interval, for odds off by at most `gamma`."""
 
     gamma: float
     lowest: float
@@ -53,7 +53,7 @@ class Range(NamedTuple):
 
 class Sensitivity(NamedTuple):
     ranges: tuple[Range, ...]
-    flips: float  # the Γ at which the verdict of the difference changes; 1: there is none; ∞: none up to 100
+    flips: float  # Γ at which the verdict of the difference changes; 1: no verdict; ∞: none up to 100
 
     def at(self, gamma: float) -> Range:
         return next(one for one in self.ranges if one.gamma == gamma)
@@ -62,7 +62,7 @@ class Sensitivity(NamedTuple):
 def sensitivity(
     rows: Linear, delta: float, least: float, most: float, missing: float = 0.0, gammas: tuple[float, ...] = GAMMAS
 ) -> Sensitivity:
-    """`least`, `most`: what the value can be at all; `missing`: by how much intervals are widened besides."""
+    """Return the sensitivity. least, most: the possible range of the value; missing: extra width of intervals."""
     found = tuple(_range(rows, gamma, delta, least, most, missing) for gamma in (1.0, *gammas))
     return Sensitivity(found, _flips(rows, found[0], delta, least, most, missing))
 
@@ -76,7 +76,7 @@ def _range(rows: Linear, gamma: float, delta: float, least: float, most: float, 
 
 
 def _flips(rows: Linear, now: Range, delta: float, least: float, most: float, missing: float) -> float:
-    """By halving log Γ: intervals only grow with Γ."""
+    """Find Γ by bisection of log Γ: intervals grow with Γ."""
     if now.low <= 0 <= now.high:
         return 1.0
 

@@ -1,11 +1,11 @@
-"""Confidence sequences: intervals that hold after every row at once, so that one may look, and stop, at any time.
+"""Confidence sequences: anytime-valid intervals, which hold after every row simultaneously.
 
-With probability ≥ 1 - δ the mean lies in all intervals [lower_t, upper_t], t = 1, 2, …, whatever the rule that stops
-the count. Rows may be collected adaptively: what is asked of row t is its mean given the rows before.
+With probability ≥ 1 - δ, the mean is in all intervals [lower_t, upper_t], t = 1, 2, …, for any stopping rule. Rows may
+be collected adaptively: the assumption is on the mean of row t given the earlier rows.
 
-Everything rests on one thing, a lower sequence for values y ≥ 0; an upper one is that of the complement. Three are
-here: "betting" is the narrowest nearly always, "plugin" a published empirical Bernstein sequence, "realized" the
-paper's Prop. B.1.
+All are built from lower sequences for values y ≥ 0; an upper sequence is that of the complement. There are three
+methods: "betting" is nearly always the narrowest, "plugin" is a published empirical Bernstein sequence, "realized" is
+the paper's Prop. B.1.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SEQUENCE_METHODS = ("betting", "plugin", "realized")
 
 
 class ConfidenceSequence(NamedTuple):
-    """The interval after each row. Where lower > upper the rows contradict a common mean (else: probability ≤ δ)."""
+    """The interval after each row. lower > upper: the rows contradict a common mean (otherwise: probability ≤ δ)."""
 
     lower: Floats  # [n]
     upper: Floats  # [n]
@@ -48,10 +48,11 @@ def confidence_sequence(
     *,
     common: bool = True,
 ) -> ConfidenceSequence:
-    """For the common mean of values in [lower, upper], E[value_t | rows before] = mean; intersected over time.
+    """Return a confidence sequence for the common mean of values in [lower, upper], intersected over time.
 
-    With `common=False` conditional means may differ, and interval t is for the average of the first t of them: not
-    intersected, and not to be had from "plugin", whose rows weigh differently.
+    The assumption is E[value_t | earlier rows] = mean. With `common=False` the conditional means may differ, and
+    interval t is for the average of the first t of them: it is not intersected, and not available for "plugin", which
+    weights rows differently.
     """
     column = bounded_column("values", values, lower, upper)
     scale = upper - lower
@@ -70,13 +71,13 @@ def weighted_sequence(
     method: SequenceMethod = "betting",
     candidates: int = 1,
 ) -> ConfidenceSequence:
-    """For the value E_π r of a policy from weights w = π(a|x)/q and rewards that q brought.
+    """Return a confidence sequence for the value E_π r of a policy, from weights w = π(a|x)/q and logged rewards.
 
-    The lower end is that of E min(w, α)(r - lowest), the upper one that of E min(w, α)(highest - r): each leans to its
-    own safe side, whatever is clipped, so no correction for the bias is due. What clipping costs shows as width: the
-    two ends stay E (w - α)₊ = 1 - E min(w, α) of the reward range apart (see `clipping_bias`). The same holds of mass
-    that π puts where q has none, and of propensities too large. Neither end needs a bound on w, so α = ∞ is a fine
-    choice. When J policies are compared on the same rows, `candidates=J` makes all J sequences hold at once (δ/J each).
+    The lower bound is that of E min(w, α)(r - lowest), the upper bound uses E min(w, α)(highest - r): each is
+    conservative under clipping, so no bias correction is needed. Clipping increases the width: the bounds stay at least
+    E (w - α)₊ = 1 - E min(w, α) of the reward range apart (see `clipping_bias`). The same holds for mass that π puts
+    where q has none, and for propensities that are too large. No bound on w is needed, so α = ∞ is a good choice. To
+    compare J policies on the same rows, `candidates=J` makes all J sequences hold jointly (δ/J each).
     """
     w, share, (lowest, highest) = _weights_and_shares(weights, rewards, reward_range, clip)
     level = check_delta(delta) / (2 * check_count("candidates", candidates))
@@ -89,7 +90,7 @@ def weighted_sequence(
 def difference_sequence(
     rewards: Floats, reward_range: tuple[float, float], weights: Floats, against: Floats, delta: float, moving: bool
 ) -> ConfidenceSequence:
-    """V(π) - V(π') at all times; a logger may have moved from row to row, then it is the mean of its values so far."""
+    """Return a confidence sequence of V(π) - V(π'). For a logger that learned, its value is the mean so far."""
     low, high = reward_range
 
     def below(one: Floats, two: Floats) -> Floats:
@@ -102,16 +103,16 @@ def difference_sequence(
 def clipping_bias(
     weights: ArrayLike, clip: float, delta: float = 0.05, *, method: SequenceMethod = "betting"
 ) -> Floats:
-    """Running upper bounds for E (w - α)₊ = 1 - E min(w, α), in units of the reward range, at all times at once. [n]
+    """Return anytime-valid upper bounds for E (w - α)₊ = 1 - E min(w, α), in units of the reward range. [n]
 
-    So much, at most, is E min(w, α)(r - lowest) below E w (r - lowest).
+    This bounds how much E min(w, α)(r - lowest) is below E w (r - lowest).
     """
     w = _clipped("weights", weights, clip)
     return np.asarray(1 - _lower(w, check_delta(delta), method))
 
 
 def _lower(values: Floats, delta: float, method: str, common: bool = True) -> Floats:
-    """Running lower bounds at level δ for values ≥ 0 whose mean is in [0, 1]."""
+    """Return lower bounds after each row at level δ, for values ≥ 0 with mean in [0, 1]."""
     if method == "betting":
         bounds = betting_lower(values, delta, common)
     elif method == "realized":
@@ -127,7 +128,7 @@ def _lower(values: Floats, delta: float, method: str, common: bool = True) -> Fl
 def _weights_and_shares(
     weights: ArrayLike, rewards: ArrayLike, reward_range: Any, clip: float
 ) -> tuple[Floats, Floats, tuple[float, float]]:
-    """min(w, α) and (r - lowest)/(highest - lowest)."""
+    """Return min(w, α) and (r - lowest)/(highest - lowest)."""
     lowest, highest = check_reward_range(reward_range)
     w = _clipped("weights", weights, clip)
     share = (bounded_column("rewards", rewards, lowest, highest) - lowest) / (highest - lowest)
@@ -137,7 +138,7 @@ def _weights_and_shares(
 
 
 def _clipped(name: str, weights: ArrayLike, clip: float) -> Floats:
-    """min(w, α), and never above what the bets can count: an infinite weight was too large for a number."""
+    """Return min(w, α), capped at the largest number that the bets can use: infinite weights have overflowed."""
     if not (isinstance(clip, int | float | np.number) and clip > 0):
         raise InvalidInput(f"clip: found {clip!r}, expected a number > 0, or infinity")
     column = finite_column(name, weights, min(clip, LARGEST))

@@ -1,4 +1,4 @@
-"""The estimates of a policy's value from a log: columns, estimators, intervals that say what the log cannot show."""
+"""Estimates of a policy's value from a log: columns, estimators, and intervals that include what the log misses."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from o2pl.objectives.weights import policy_weights
 from o2pl.protocols import Floats
 from o2pl.validation import RewardRange, to_reward
 
-_NOISIER = 1.1  # so much wider than that of IPS DR's interval may be
+_NOISIER = 1.1  # DR's interval may be wider than that of IPS by this factor
 
 
 # -- columns
 
 
 class PolicyColumns(NamedTuple):
-    """What is known of one policy in every row of a log."""
+    """The columns of one policy on a log."""
 
     inputs: EstimatorInput
     likelihoods: Floats  # π(a_s|x_s), [n]
-    mass: Floats | None  # mean π(a|x) of each action, [K] or more; None: not known
+    mass: Floats | None  # mean π(a|x) of each action, [K] or more; None: unknown
 
 
 def columns_of(log: Interactions, targets: Sequence[Target], model: RewardModel | None) -> list[PolicyColumns]:
-    """One pass over the log for all policies: they share the model's predictions."""
+    """Return the columns of all policies in one pass; they share the model's predictions."""
     n = len(log)
     played = None if model is None else np.empty(n)
     likelihoods = np.empty((len(targets), n))
@@ -73,13 +73,13 @@ def _added_mass(mass: Floats | None, probabilities: Floats | None) -> Floats | N
     if mass is None or probabilities is None:
         return None
     some = probabilities.sum(axis=0)
-    if len(some) > len(mass):  # actions of the policy that the log does not know
+    if len(some) > len(mass):  # actions of the policy that are not in the log
         mass = np.pad(mass, (0, len(some) - len(mass)))
     return np.asarray(mass + some)
 
 
 def settings_of(policy: Any, log: Interactions) -> EstimatorSettings:
-    """Of a learner its own clip, baseline and penalty; else the theory's clip and no pessimistic value."""
+    """Return a learner's own clip, baseline and penalty; otherwise the theory's clip and no penalty."""
     plain = EstimatorSettings.theory(len(log))
     if not isinstance(policy, BanditEstimator) or not hasattr(policy, "penalty") or log.reward_range is None:
         return plain  # `Bandit` has no penalty
@@ -96,7 +96,7 @@ def settings_of(policy: Any, log: Interactions) -> EstimatorSettings:
 def estimates_of(
     columns: EstimatorInput, settings: EstimatorSettings, names: Sequence[str] | None, delta: float
 ) -> tuple[list[Valued], dict[str, str]]:
-    """Those that the columns allow, and why others could not be had."""
+    """Return the estimates that the columns allow, and why the others are missing."""
     found, left_out = [], {}
     for name in names or ESTIMATORS:
         estimator = find(name)
@@ -120,15 +120,15 @@ def estimates_of(
 
 
 def sound(sequence: ConfidenceSequence, ends: RewardRange, overflow: bool) -> tuple[float, float]:
-    """The last interval; all there can be where it is empty (rows contradict each other) or a weight is absurd."""
+    """Return the last interval; the full range if it is empty (rows contradict each other) or a weight overflowed."""
     low, high = sequence.last
     return ends if overflow or low > high else (max(low, ends[0]), min(high, ends[1]))
 
 
 def wider(one: Valued, ends: RewardRange | None, missing: float, overflow: bool) -> Valued:
-    """What the log cannot speak of may bring any reward there is; of an unknown range, anything.
+    """Widen an interval: mass that the log does not cover may earn any reward; with an unknown range, anything.
 
-    No value is outside the reward range: there the interval is cut.
+    The interval is clipped to the reward range.
     """
     if overflow or (missing > 0 and ends is None):
         return Valued(one.name, one.says, one.value, -math.inf, math.inf)
@@ -137,13 +137,13 @@ def wider(one: Valued, ends: RewardRange | None, missing: float, overflow: bool)
     span = ends[1] - ends[0]
     least, most = (-span, span) if one.name == "difference" else ends
     low, high = max(one.low - missing * span, least), min(one.high + missing * span, most)
-    if low > high:  # wholly outside: it has missed
+    if low > high:  # entirely outside: the interval is wrong
         low, high = least, most
     return Valued(one.name, one.says, one.value, low, high)
 
 
 def headline_of(estimates: Sequence[Valued]) -> str:
-    """The estimate to quote: DR, unless its model adds noise and IPS is narrower; else what there is."""
+    """Return the recommended estimate: DR, unless its model adds noise and IPS is narrower; else the first one."""
     widths = {one.name: one.high - one.low for one in estimates}
     if "ips" in widths and math.inf > widths.get("dr", 0.0) > _NOISIER * widths["ips"]:
         return "ips"
@@ -151,7 +151,7 @@ def headline_of(estimates: Sequence[Valued]) -> str:
 
 
 def never_logged(log: Interactions, columns: PolicyColumns) -> float:
-    """The policy's mass on actions that were never logged."""
+    """Return the policy's probability mass on actions that were never logged."""
     if columns.mass is None:
         return 0.0
     plays = np.bincount(log.actions, minlength=len(columns.mass))
@@ -159,7 +159,7 @@ def never_logged(log: Interactions, columns: PolicyColumns) -> float:
 
 
 def missing_mass(log: Interactions, columns: PolicyColumns) -> float:
-    """Mass on actions that were never logged; or what the weights fall short of 1, beyond three standard errors."""
+    """Return the mass on actions that were never logged, or 1 minus the mean weight beyond three standard errors."""
     weights, never = columns.inputs.weights, never_logged(log, columns)
     if len(log) < 2 or not np.isfinite(weights).all():
         return never
