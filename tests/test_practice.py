@@ -220,7 +220,9 @@ def test_no_propensities(tmp_path: Path) -> None:
     bought = (generator.random(n) < np.where(sport == (age < 45), 0.5, 0.2)).astype(int)
     table = pd.DataFrame({"age": age, "action": np.where(sport, "sport", "news"), "reward": bought})
     table.to_csv(tmp_path / "log.csv", index=False)
-    with pytest.raises(o2pl.InvalidInput, match="expected one called 'propensity'; of a log without them: need_prop"):
+    with pytest.raises(
+        o2pl.InvalidInput, match="expected a column 'propensity'; for a log without propensities: need_prop"
+    ):
         o2pl.read_log(tmp_path / "log.csv")
     log = o2pl.read_log(tmp_path / "log.csv", need_propensities=False, reward_range=(0, 1))
     learner = o2pl.Bandit(random_state=0).fit(o2pl.estimate_propensities(log[:2000]))

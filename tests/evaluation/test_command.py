@@ -106,7 +106,7 @@ def test_a_log_without_propensities_is_evaluated_with_estimates(files: Path) -> 
     assert "found 'logged' with a log that has none" in refused.output
     described = CliRunner().invoke(app, ["describe", "without.parquet"])
     assert described.exit_code == 0, described.output
-    assert "No column of propensities" in described.output
+    assert "No propensity column" in described.output
     with pytest.raises(o2pl.InvalidInput, match="need_propensities=False"):
         o2pl.read_log("without.parquet")
 

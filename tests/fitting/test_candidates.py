@@ -101,7 +101,7 @@ def test_learners_of_ones_own_are_called_by_their_settings():
     ]
     mine = Candidate("mine", o2pl.Bandit())
     assert named([mine]) == (mine,)
-    with pytest.raises(InvalidInput, match="no two alike"):
+    with pytest.raises(InvalidInput, match="without duplicates"):
         named([o2pl.Bandit(), o2pl.Bandit()])
     with pytest.raises(InvalidInput, match="found str, expected learners"):
         named(["bandit"])

@@ -171,7 +171,7 @@ def test_a_log_without_propensities_is_learned_from_and_says_so(tmp_path: Path) 
     arguments = (tmp_path / "without.csv", "--out", tmp_path / "m.o2pl")
     said, _ = run("fit", *arguments, "--candidates", "bandit linear competing")
     assert "warning: The log has no propensities: they were estimated" in said
-    assert "is better than whoever made the log" in said
+    assert "is better than the logging policy" in said
     _, warned = run("fit", *arguments, "--incumbent", "logged")
     assert "warning: the log has no propensities" in warned
 
@@ -189,4 +189,4 @@ def test_what_the_tutorial_says_of_the_open_bandit_sample(tmp_path: Path) -> Non
     said, _ = run(
         "fit", log, "--out", tmp_path / "m.o2pl", "--rewards", "0,1", "--candidates", "bandit linear,o2pl linear λ=1"
     )
-    assert "and whoever made the log cannot be told apart" in said
+    assert "and the logging policy cannot be distinguished" in said

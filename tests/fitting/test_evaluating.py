@@ -94,7 +94,7 @@ def test_ray_finds_the_same_though_a_worker_dies(log: Path, policy: Any, ray_clu
 
 def test_a_log_that_is_hardly_longer_than_a_sample_is_sent_back(log: Path, policy: Any) -> None:
     streaming.SAMPLE = 5000
-    with pytest.raises(InvalidInput, match="found 6,000 rows, expected at least twice a sample; --in-memory"):
+    with pytest.raises(InvalidInput, match="found 6,000 rows, expected at least twice the sample; use --in-memory"):
         evaluate_out_of_core(log, policy)
 
 

@@ -62,5 +62,5 @@ def test_a_log_without_propensities_is_refused(tmp_path: Path) -> None:
 
     log = write_parquet(tmp_path / "log", 300, files=1) / "day=0" / "rows.parquet"
     parquet.write_table(parquet.read_table(log).drop_columns(["propensity"]), tmp_path / "bare.parquet")
-    with pytest.raises(InvalidInput, match="expected one called 'propensity'"):
+    with pytest.raises(InvalidInput, match="expected a column 'propensity'"):
         fit_out_of_core(tmp_path / "bare.parquet", Checkpoints(tmp_path / "work", "x"))

@@ -13,7 +13,7 @@ def test_a_pass_in_words() -> None:
     one = Pass(2, 7, 0.5, None, None, 1000, 0.5)
     assert described(one) == "solve 2, pass 7: objective 0.500000, 2,000 rows/s"
     one = one._replace(penalty=0.25, clipped=0.015, seconds=0.0)
-    said = "solve 2, pass 7: objective 0.500000, penalty 0.250000, weights clipped 1.50%, found from before"
+    said = "solve 2, pass 7: objective 0.500000, penalty 0.250000, weights clipped 1.50%, from a checkpoint"
     assert described(one) == said
 
 

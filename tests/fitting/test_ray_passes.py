@@ -53,7 +53,7 @@ def test_a_worker_that_is_killed_is_replaced_and_the_values_stay(tmp_path: Path,
         log, Checkpoints(tmp_path / "ray", "x"), candidates=[LEARNER], passed=kill_one,
         make_passes=on_ray(ray_cluster, made, said),
     ).learner  # fmt: skip
-    assert said == ["worker 2 of 2 died: another takes its place, and reads its rows again"]
+    assert said == ["worker 2 of 2 died: a new worker replaces it and reads its rows again"]
     processes = [process(ray, worker) for worker in made[0].workers]
     assert len({*processes, *killed, os.getpid()}) == 4
     assert passes[0].objective == pytest.approx(local[0].objective, rel=1e-6)
@@ -80,5 +80,7 @@ def test_more_workers_than_cores_are_refused(tmp_path: Path, ray_cluster: Any) -
     def many(mapped: Any, folder: Path, kept: Any, passed: Any) -> BlockPasses:
         return RayPasses(mapped, folder, kept, passed, ray_cluster, 64, print)
 
-    with pytest.raises(InvalidInput, match="workers: found 64, expected at most 2, the cores of the Ray cluster"):
+    with pytest.raises(
+        InvalidInput, match="workers: found 64, expected at most 2, the number of cores of the Ray cluster"
+    ):
         fit_out_of_core(log, Checkpoints(tmp_path / "work", "x"), candidates=[LEARNER], make_passes=many)

@@ -67,7 +67,7 @@ def test_a_file_that_cannot_be_read_leaves_nothing_and_once_mended_is_read(tmp_p
     file.write_bytes(content[:-100])
     command = ("fit", log, "--out", out, "--out-of-core", "--candidates", "bandit linear competing")
     _, said = run(*command, status=2)
-    assert "log/day=2/rows.parquet: found a file that cannot be read" in " ".join(said.split())
+    assert "log/day=2/rows.parquet: cannot be read" in " ".join(said.split())
     assert not list(tmp_path.glob("model*"))
     file.write_bytes(content)
     run(*command)
@@ -86,7 +86,7 @@ def test_a_full_disk_is_said_and_nothing_is_left(tmp_path: Path) -> None:
     done = subprocess.run(command, preexec_fn=small_files, capture_output=True, text=True)
     said = " ".join(done.stderr.split())
     assert done.returncode == 2, said
-    assert "for a copy of the log; make room, or say an --out on another disk" in said
+    assert "for a copy of the log. Free some space, or choose an --out on another disk" in said
     assert not (tmp_path / "model.o2pl").exists()
     assert not (tmp_path / "model.o2pl.fitting" / "log").exists()
 

@@ -83,9 +83,9 @@ def test_a_file_that_cannot_be_read_is_named(log: Path, where: str) -> None:
     else:
         content[4:4000] = bytes(3996)
     file.write_bytes(content)
-    with pytest.raises(InvalidInput, match=r"log/day=1/rows.parquet: found a file that cannot be read") as said:
+    with pytest.raises(InvalidInput, match=r"log/day=1/rows.parquet: cannot be read") as said:
         scan(log, None, BadRows("log"), 0)
-    assert "write it again, or take it away" in str(said.value)
+    assert "Write it again or remove it" in str(said.value)
 
 
 @pytest.mark.parametrize(
@@ -110,6 +110,6 @@ def test_without_room_on_the_disk_nothing_is_left(log: Path, tmp_path: Path, mon
         reserve(file, offset, size)
 
     monkeypatch.setattr(os, "posix_fallocate", full)
-    with pytest.raises(InvalidInput, match=r"room on the disk, expected .* GB for a copy of the log; make room"):
+    with pytest.raises(InvalidInput, match=r"free disk space, expected .* GB for a copy of the log. Free some"):
         copy_log(found, learner, engine, tmp_path / "copy", BadRows("log"))
     assert not (tmp_path / "copy").exists()

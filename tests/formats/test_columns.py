@@ -92,7 +92,7 @@ def test_a_saved_learners_own_log(tmp_path: Path) -> None:
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "no propensity": (
         {"propensity": None},
-        "found columns age, action, member, reward, expected one called 'propensity'",
+        "found columns age, action, member, reward, expected a column 'propensity'",
     ),
     "a missing propensity": ({"propensity": [0.5, None, 0.3, 0.5]}, "1: column 'propensity': found nan, expected a n"),
     "propensity 0": (
@@ -201,7 +201,7 @@ def test_what_is_no_log(tmp_path: Path) -> None:
 def test_an_event_that_comes_twice_is_a_bad_row(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("event_id,x,action,reward,propensity\na,1,0,1,0.5\nb,2,1,0,0.5\na,1,0,1,0.5\n")
-    with pytest.raises(InvalidInput, match="line 4: column 'event_id': found 'a', which row 0 has too"):
+    with pytest.raises(InvalidInput, match="line 4: column 'event_id': found 'a', which is also in row 0"):
         read_log(path)
     log = read_log(path, skip_bad=1)
     assert len(log) == 2

@@ -41,13 +41,13 @@ def test_bad_lines_stop_it_or_are_said(tmp_path: Path) -> None:
         file.write(json.dumps(events(1)[0])[:200])
     out = tmp_path / "log.parquet"
     _, said = run("convert", log, out, status=2)
-    assert said == "o2pl: log.dsjson, line 5: found no whole JSON object (Input data was truncated)\n"
+    assert said == "o2pl: log.dsjson, line 5: found no complete JSON object (Input data was truncated)\n"
     assert not out.exists()
     shown, said = run("convert", log, out, "--skip-bad", "1")
     assert shown == f"4 rows: {out}\n"
-    assert said.startswith("skipped: log.dsjson, line 5: found no whole")
+    assert said.startswith("skipped: log.dsjson, line 5: found no complete")
     _, said = run("convert", log, tmp_path / "log.xlsx", status=2)
-    assert "log.xlsx: found the ending '.xlsx'" in said
+    assert "log.xlsx: found the file extension '.xlsx'" in said
 
 
 def test_describe_says_what_to_type_next_and_it_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

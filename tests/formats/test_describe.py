@@ -36,7 +36,7 @@ def test_a_healthy_log() -> None:
     assert "age: numbers, 10.0% missing" in said
     assert "city: words, 2 different" in said
     assert "0 or 1, mean 0.29" in said
-    assert "learning, and evaluating any policy: propensities fall to 0.33" in said
+    assert "learning, and evaluation of any policy: propensities fall to 0.33" in said
     assert said.endswith("next: o2pl fit log.parquet --out model.o2pl --rewards 0,1")
 
 
@@ -44,18 +44,18 @@ def test_what_speaks_against_a_log() -> None:
     n = 2000
     rng = np.random.default_rng(1)
     one_action = describe(log(actions=np.zeros(n, int)))
-    assert any("Only one action was ever played" in one for one in one_action.warnings)
+    assert any("Only one action was played" in one for one in one_action.warnings)
     assert one_action.sections["use"] == ("none: see the warnings",)
     assert any("Every reward is 1" in one for one in describe(log(rewards=np.ones(n))).warnings)
     wrong = describe(log(propensities=np.full(n, 0.5)))
     assert any("do not match the actions" in one for one in wrong.warnings)
-    assert "no estimate that uses weights can be trusted" in wrong.sections["use"][0]
+    assert "do not trust weighted estimates" in wrong.sections["use"][0]
     assert any("All propensities are 1" in one for one in describe(log(propensities=np.ones(n))).warnings)
     rare = np.full(n, 1 / 3)
     rare[7] = 1e-6
     assert any("Row 7 has the propensity 1e-06" in one for one in describe(log(propensities=rare)).warnings)
     moving = (rng.random(n) < np.linspace(0.1, 0.9, n)).astype(float)
-    assert any("Rewards change along the log" in one for one in describe(log(rewards=moving)).warnings)
+    assert any("Rewards change over the log" in one for one in describe(log(rewards=moving)).warnings)
     never = describe(log(actions=np.where(np.arange(n) % 2, 0, 4)))
     assert any("3 of 5 actions were never played" in one for one in never.warnings)
 

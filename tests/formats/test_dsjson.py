@@ -91,15 +91,15 @@ def test_keys_that_stand_twice_stay_twice(tmp_path: Path) -> None:
 
 
 BAD: dict[str, tuple[Any, str]] = {
-    "cut short": (lambda e: json.dumps(e)[:300], r"line 2: found no whole JSON object \(Input data was truncated\)"),
-    "no JSON": (lambda e: "hello", "line 2: found no whole JSON object"),
+    "cut short": (lambda e: json.dumps(e)[:300], r"line 2: found no complete JSON object \(Input data was truncated\)"),
+    "no JSON": (lambda e: "hello", "line 2: found no complete JSON object"),
     "no context": (lambda e: {k: v for k, v in e.items() if k != "c"}, "missing required field `c`"),
     "words": (lambda e: e | {"_label_cost": "much"}, "Expected `float . null`, got `str`, field `_label_cost`"),
-    "lengths": (lambda e: e | {"p": [1.0]}, r"line 2: a: found \d actions and 1 probabilities, expected as many"),
+    "lengths": (lambda e: e | {"p": [1.0]}, r"line 2: a: found \d actions and 1 probabilities, expected equal numbers"),
     "counted from 0": (lambda e: e | {"a": [0, *e["a"][1:]]}, "line 2: a: found 0, expected numbers from 1"),
     "probability": (lambda e: e | {"_label_probability": 0}, r"_label_probability: found 0.0, expected a prob"),
     "action": (lambda e: e | {"_labelIndex": 9}, r"_labelIndex: found 9, expected a number from 0 to \d"),
-    "kind": (lambda e: real_events(1)[0], "line 2: found an event of another kind"),
+    "kind": (lambda e: real_events(1)[0], "line 2: found events with and without _label_ca"),
     "no action": (
         lambda e: {k: v for k, v in e.items() if k not in ("_labelIndex", "_label_Action")},
         "found _label_cost without _labelIndex or _label_Action",

@@ -95,7 +95,7 @@ def test_items_actions_and_the_picture(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("model", "arguments", "message"),
     [
-        ("named", [], "found both or neither of --context and --row"),
+        ("named", [], "expected either --context or --row, found both or neither"),
         ("named", ["--context", "{", "--row", "1"], "found both or neither"),
         ("named", ["--context", "{}", "--log", "log.csv"], "without --row"),
         ("named", ["--context", '{"age": }'], "context: found no JSON"),

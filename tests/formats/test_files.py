@@ -65,7 +65,7 @@ def test_kinds_by_content(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="empty: found an empty file"):
         kind_of_file(tmp_path / "empty")
     for name in ("log.xlsx", "log", "log.parquet.gz"):
-        with pytest.raises(InvalidInput, match=rf"{name}: found the ending .*, expected one of .parquet"):
+        with pytest.raises(InvalidInput, match=rf"{name}: found the file extension .*, expected one of .parquet"):
             kind_of_suffix(Path(name))
 
 
@@ -96,7 +96,7 @@ def test_an_output_appears_when_it_is_whole(tmp_path: Path) -> None:
 def test_files_that_do_not_fit_together(tmp_path: Path) -> None:
     write_tables(tmp_path / "a.parquet", [pa.table({"x": [1]})])
     write_tables(tmp_path / "b.parquet", [pa.table({"x": ["word"]})])
-    with pytest.raises(InvalidInput, match=f"{tmp_path.name}/b.parquet: found a file that cannot be read"):
+    with pytest.raises(InvalidInput, match=f"{tmp_path.name}/b.parquet: cannot be read"):
         read_table(tmp_path, BadRows("log"))
     (tmp_path / "cut.parquet").write_bytes((tmp_path / "a.parquet").read_bytes()[:-20])
     with pytest.raises(InvalidInput, match=r"cut.parquet: expected Parquet, Arrow"):

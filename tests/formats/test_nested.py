@@ -67,7 +67,7 @@ def test_columns_by_other_names() -> None:
     (found,) = renamed([table], pairs_of("action=item_id, reward=click"), ["rest"], "log.csv")
     assert found.column_names == ["action", "reward"]
     with pytest.raises(
-        InvalidInput, match=r"log.csv: found columns .*, expected one called 'clik' \(did you mean 'click'"
+        InvalidInput, match=r"log.csv: found columns .*, expected a column 'clik' \(did you mean 'click'"
     ):
         list(renamed([table], pairs_of("reward=clik"), [], "log.csv"))
     with pytest.raises(InvalidInput, match="found 'rest' twice after renaming"):

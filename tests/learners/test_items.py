@@ -205,7 +205,7 @@ def test_an_incumbent_is_improved() -> None:
     found = o2pl.SafeImprovement(random_state=0).fit(log)
     assert found.predict(pairs[:3]).shape == (3,)
     described = str(o2pl.describe(log, "log"))
-    assert "a row of 3 numbers of the user, and one of 3 for each item" in described
+    assert "3 numbers for the user, and 3 for each item" in described
     assert 'policy="items"' in described
 
 

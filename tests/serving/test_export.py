@@ -153,7 +153,7 @@ def test_real_numbers(store: Store, tmp_path: Path, context: bytes) -> None:
 def test_what_cannot_be_written(store: Store, tmp_path: Path) -> None:
     application = store.add_application("shop").id
     store.add([decision("a", application)])
-    for name, said in (("log.parquet", "with an outcome yet"), ("log.xls", "found the ending '.xls'")):
+    for name, said in (("log.parquet", "with an outcome yet"), ("log.xls", "found the file extension '.xls'")):
         with pytest.raises(InvalidInput, match=said):
             export(store, store.application("shop"), tmp_path / name)
     assert not list(tmp_path.glob("log*"))

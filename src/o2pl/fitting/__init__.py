@@ -1,4 +1,4 @@
-"""Learning from a log offline: candidates, what each is worth on rows it has not learned from, and the choice."""
+"""Offline learning from a log: candidates, their value on held-out rows, and the choice."""
 
 from o2pl.fitting.candidates import Candidate, candidates_for
 from o2pl.fitting.choosing import Fit, Judged, fit

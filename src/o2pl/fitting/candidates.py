@@ -1,4 +1,4 @@
-"""The learners among which `fit` chooses, by the kind of log."""
+"""The candidate learners of `fit`, by the kind of log."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from o2pl.rows import ActionSets, SparseRows
 from o2pl.validation import RewardRange
 
 _PENALTIES, _L2 = (0.1, 1.0), (0.1, 10.0)  # λ and L2 of O2PL
-_WIDE = 64  # columns; of more, products are not tried
-_FIRST = 1000  # rows that show how many columns there are
+_WIDE = 64  # largest number of columns for product features
+_FIRST = 1000  # rows used to count the columns
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A learner that has seen nothing, and what to call it in tables."""
+    """A learner without data, and its name in tables."""
 
     name: str
     learner: BanditEstimator
 
     def made(self) -> Any:
-        """A new one with the same settings."""
+        """Return a new learner with the same settings."""
         return type(self.learner)(**self.learner.get_params())
 
 
 def candidates_for(log: Interactions, reward_range: RewardRange, seed: int = 0) -> tuple[Candidate, ...]:
-    """`Bandit` and its members one by one, and `O2PL` of several classes with little and much pessimism and L2."""
+    """Return the candidates: `Bandit`, its members one by one, and `O2PL` with several classes, penalties and L2."""
     known: dict[str, Any] = {"reward_range": reward_range, "random_state": seed}
     if log.continuous:
         return _gaussian(log, known)
@@ -61,7 +61,7 @@ def candidates_for(log: Interactions, reward_range: RewardRange, seed: int = 0) 
 
 
 def _kinds(contexts: Any) -> list[str]:
-    """How these contexts can be read."""
+    """Return the policy classes that support these contexts."""
     if kind_of_contexts(contexts) == "offer":
         return ["items"]
     if isinstance(contexts, ActionSets):
@@ -83,7 +83,7 @@ def _kinds(contexts: Any) -> list[str]:
 
 
 def _width(contexts: Any) -> int:
-    """Numbers of a row, where contexts are read as such."""
+    """Return the number of columns if contexts are encoded as numeric rows."""
     if isinstance(contexts, Frame):
         return Schema.learn(contexts[:_FIRST]).width
     if isinstance(contexts, Records):
@@ -91,7 +91,7 @@ def _width(contexts: Any) -> int:
     return int(contexts.shape[1]) if isinstance(contexts, np.ndarray) else 0
 
 
-_CLASSES = {  # of O2PL
+_CLASSES = {  # policy classes of O2PL
     "dense": ("linear", "quadratic"),
     "hashed": ("hashed",),
     "actionwise": ("actionwise",),
@@ -108,7 +108,7 @@ def _dense(known: dict[str, Any]) -> list[Candidate]:
 
 
 def _wide(known: dict[str, Any]) -> list[Candidate]:
-    """Without products of columns, of which there would be thousands."""
+    """Return the candidates for many columns: no product features."""
     return [Candidate("bandit linear", Bandit(policy="linear", **known)), *_members("linear", LINEAR, 3.0, known)]
 
 
@@ -120,7 +120,7 @@ def _hashed(known: dict[str, Any]) -> list[Candidate]:
 
 
 def _members(name: str, features: Any, l2: float, known: dict[str, Any]) -> list[Candidate]:
-    """As they are in `Bandit`, alone."""
+    """Return the members of `Bandit` as single candidates."""
     competing = Member(features, objective=Outcome(True))
     independent = Member(features, objective=Outcome(False, l2))
     return [
@@ -147,7 +147,7 @@ _BANDITS: dict[str, Callable[[dict[str, Any]], list[Candidate]]] = {
 
 
 def _gaussian(log: Interactions, known: dict[str, Any]) -> tuple[Candidate, ...]:
-    """Around the mean of the logged actions, as wide as they are or half as wide."""
+    """Return Gaussian candidates around the mean of the logged actions, with their width or half of it."""
     centre, spread = log.action_scale
     found = []
     for share, penalty in product((1.0, 0.5), (0.1, 0.3)):
@@ -157,20 +157,18 @@ def _gaussian(log: Interactions, known: dict[str, Any]) -> tuple[Candidate, ...]
 
 
 def some(candidates: Sequence[Candidate], beginnings: Sequence[str]) -> tuple[Candidate, ...]:
-    """Those whose names begin with one of these."""
+    """Return the candidates whose names start with one of these prefixes."""
     names = [candidate.name for candidate in candidates]
     for beginning in beginnings:
         if not any(name.startswith(beginning) for name in names):
             near = get_close_matches(beginning, names, 1, 0.3)
             meant = f" (did you mean {near[0]!r}?)" if near else ""
-            raise InvalidInput(
-                f"candidates: found {beginning!r}, expected the beginnings of names among: {', '.join(names)}{meant}"
-            )
+            raise InvalidInput(f"candidates: found {beginning!r}, expected prefixes of: {', '.join(names)}{meant}")
     return tuple(one for one in candidates if one.name.startswith(tuple(beginnings)))
 
 
 def named(learners: Sequence[Any]) -> tuple[Candidate, ...]:
-    """Of learners that were handed in: by their own settings."""
+    """Return candidates from user-supplied learners, named by their settings."""
     found = []
     for learner in learners:
         if isinstance(learner, Candidate):
@@ -181,11 +179,11 @@ def named(learners: Sequence[Any]) -> tuple[Candidate, ...]:
             raise InvalidInput(f"candidates: found {type(learner).__name__}, expected learners such as o2pl.Bandit()")
     names = [one.name for one in found]
     if not found or len(set(names)) < len(names):
-        raise InvalidInput(f"candidates: found {names}, expected at least one, and no two alike")
+        raise InvalidInput(f"candidates: found {names}, expected at least one, without duplicates")
     return tuple(found)
 
 
 def guessed_range(rewards: Any) -> RewardRange:
-    """0 to 1 where all rewards are within, else what was seen."""
+    """Return 0 to 1 if all rewards are within, else the observed range."""
     low, high = float(np.min(rewards)), float(np.max(rewards))
     return (0.0, 1.0) if low >= 0 and high <= 1 else (low, high if high > low else low + 1)

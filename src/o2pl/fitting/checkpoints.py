@@ -1,4 +1,4 @@
-"""What long work has found so far, in a folder, so that the same command goes on after a kill."""
+"""Checkpoints of long work in a folder, so that the same command can resume."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from o2pl.version import __version__
 
 
 class Checkpoints:
-    """Arrays by name. Of other work, whose fingerprint differs, nothing is used: it is removed."""
+    """Cached arrays by name. Checkpoints of a run with other settings (another fingerprint) are removed."""
 
     def __init__(self, folder: Path, fingerprint: str) -> None:
         self.folder, stamp = folder, folder / "work.json"
@@ -32,7 +32,7 @@ class Checkpoints:
         self.before = len(list(folder.glob("*.npy")))
 
     def __call__(self, name: str, compute: Callable[[], Array]) -> Array:
-        """What was found under this name; computed and kept where it is not there, or cannot be read."""
+        """Return the cached array; compute and store it if it is missing or unreadable."""
         path = self.folder / f"{hashlib.sha256(name.encode()).hexdigest()[:24]}.npy"
         try:
             with path.open("rb") as file:
@@ -46,7 +46,7 @@ class Checkpoints:
         return found
 
     def remove_empty(self) -> None:
-        """Where nothing was finished, nothing is left."""
+        """Remove the folder if it is empty."""
         if not any(self.folder.glob("*.npy")):
             self.remove()
 
@@ -68,7 +68,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def fingerprint(*values: Any) -> str:
-    """The same for the same values, in every process."""
+    """Return a hash of the values that is the same in every process."""
     taken = hashlib.blake2b(digest_size=16)
     for value in values:
         _take(taken, value)

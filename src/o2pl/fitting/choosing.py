@@ -1,13 +1,13 @@
-"""`fit`: learn with every candidate, judge each on rows it has not learned from, take the best and learn from all.
+"""`fit`: train all candidates, evaluate them on held-out rows, and train the best one on all rows.
 
-A candidate is worth, on rows that were held out,
+The value of a candidate on held-out rows is
 
     V = mean [ Σ_a π(a|x) m(x, a) + min(w, α) (r - m(x, a)) ],   w = π(a|x) / q of the policy as it would act,
 
-the clipped doubly robust estimate, with a model m of the rewards that is fitted within the held-out rows. The choice is
-by the pessimistic value V - z s/√n, with z for all candidates at once (Bonferroni): what a candidate is surely worth.
-This is the learners' own pessimism with the spread s of the estimate itself in the place of its proxy, which does not
-know that rewards are rare.
+the clipped doubly robust estimate, with a reward model m fitted within the held-out rows. The choice maximises the
+pessimistic value V - z s/√n, with z for all candidates jointly (Bonferroni): a lower confidence bound. This is the
+learners' pessimism with the standard deviation s of the estimate instead of its proxy, which does not account for rare
+rewards.
 """
 
 from __future__ import annotations
@@ -34,40 +34,40 @@ from o2pl.objectives.weights import clip_weights
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.validation import RewardRange, check_number
 
-FEW = 30_000  # rows below which every row is held out once; of more, a quarter is
+FEW = 30_000  # with fewer rows, every row is held out once; otherwise a quarter of the rows
 _FOLDS, _SHARE = 3, 4
 _SURE = 0.01  # p-values below this are reported
 
-Kept = Callable[[str, Callable[[], Array]], Array]  # what was found under a name before, or computes it
-Told = Callable[[str, int, int], None]  # which candidate is done; how many of how many parts
+Kept = Callable[[str, Callable[[], Array]], Array]  # returns the cached result of a name, or computes it
+Told = Callable[[str, int, int], None]  # progress: candidate, parts done, parts in total
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What a candidate is worth on rows it has not learned from."""
+    """The value of a candidate on held-out rows."""
 
     name: str
     value: float
-    low: float  # the pessimistic value: all lower ends hold together with the stated confidence
+    low: float  # the pessimistic value: a joint lower confidence bound
     high: float
-    gain: float  # over whoever made the log, on the same rows
+    gain: float  # gain over the logging policy, on the same rows
     gain_low: float
-    effective: float  # rows that would say as much without weights
+    effective: float  # effective sample size
 
     @property
     def better(self) -> bool:
-        """Surely better than whoever made the log."""
+        """Whether it is better than the logging policy, with confidence."""
         return self.gain_low > 0
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """What `fit` found. Printed, it is a table; `figure()` draws it."""
+    """The result of `fit`. `print` shows a table; `figure()` draws it."""
 
-    learner: Any  # the chosen one, learned from all rows
+    learner: Any  # the chosen learner, trained on all rows
     chosen: Judged
-    candidates: tuple[Judged, ...]  # the best pessimistic value first
-    logged: float  # mean reward of the held-out rows, under whoever made the log
+    candidates: tuple[Judged, ...]  # sorted by pessimistic value
+    logged: float  # mean reward of the held-out rows, under the logging policy
     rows: int
     held_out: int
     delta: float
@@ -77,12 +77,12 @@ class Fit:
 
     @property
     def verdict(self) -> str:
-        """In words."""
-        sure = f"with {1 - self.delta:.0%} confidence, all candidates together"
+        """The result as a sentence."""
+        sure = f"with {1 - self.delta:.0%} confidence (jointly for all candidates)"
         if self.chosen.better:
             gain = f"by at least {self.chosen.gain_low:.4f}"
-            return f"{self.chosen.name} is better than whoever made the log, {gain}, {sure}"
-        return f"{self.chosen.name} and whoever made the log cannot be told apart, {sure}"
+            return f"{self.chosen.name} is better than the logging policy, {gain}, {sure}"
+        return f"{self.chosen.name} and the logging policy cannot be distinguished, {sure}"
 
     def __str__(self) -> str:
         from o2pl.fitting.render import as_text
@@ -90,7 +90,7 @@ class Fit:
         return as_text(self)
 
     def figure(self) -> Any:
-        """A matplotlib figure: all candidates with their intervals, and whoever made the log."""
+        """Draw all candidates with their intervals, and the logging policy, as a matplotlib figure."""
         from o2pl.fitting.render import draw_fit
 
         return draw_fit(self)
@@ -107,13 +107,13 @@ def fit(
     told: Told | None = None,
     learned: Callable[[Candidate], Any] | None = None,
 ) -> Fit:
-    """Learn from a log with several learners, and keep the one whose held-out pessimistic value is highest.
+    """Learn from a log with several learners, and keep the one with the highest pessimistic value on held-out rows.
 
-    `log`: as `evaluate` takes it. `candidates`: learners; None: `Bandit`, its members one by one, and `O2PL` with
-    several classes, λ and L2, as they suit the log. Logs of fewer than 30,000 rows are held out in three parts, one
-    after another; of longer ones a quarter is. `reward_range`: None: the log's own, or 0 to 1 where rewards are within,
-    or what was seen. `kept(name, compute)` and `told(name, done, of)` are for work that goes on after a restart and
-    says how far it is. `learned(candidate)`: the chosen one after all rows, where these are a sample of them.
+    `log`: as for `evaluate`. `candidates`: learners; None: `Bandit`, its members one by one, and `O2PL` with several
+    classes, λ and L2, chosen by the kind of log. With fewer than 30,000 rows, three folds are held out in turn;
+    otherwise a quarter of the rows. `reward_range`: None: that of the log, or 0 to 1 if all rewards are within, or the
+    observed range. `kept(name, compute)`: a cache, to resume after a restart; `told(name, done, of)`: a progress
+    callback. `learned(candidate)`: returns the chosen learner trained on all rows, if `log` is only a sample.
     """
     check_delta(delta)
     check_number("seed", seed, 0)
@@ -155,7 +155,7 @@ def fit(
 
 
 def held_out_parts(n: int, seed: int) -> list[tuple[Ints, Ints]]:
-    """Pairs of rows that are held out and rows to learn from."""
+    """Return pairs of held-out rows and training rows."""
     if n < 2 * _FOLDS:
         raise InvalidInput(f"fit: found {n} rows, expected at least {2 * _FOLDS}")
     order = np.random.default_rng(seed).permutation(n)
@@ -165,7 +165,7 @@ def held_out_parts(n: int, seed: int) -> list[tuple[Ints, Ints]]:
 
 
 def _read_once(rows: Interactions, candidate: Candidate, readings: dict[Any, Interactions]) -> Interactions:
-    """The log with its contexts as this learner reads them: read once for all that read them alike."""
+    """Return the log with contexts encoded for this learner; learners with the same encoding share it."""
     learner: Any = candidate.learner
     kind = (getattr(learner, "_action_sets", False), getattr(learner, "_hashed", None))
     if kind not in readings:
@@ -174,7 +174,7 @@ def _read_once(rows: Interactions, candidate: Candidate, readings: dict[Any, Int
 
 
 class _Judge:
-    """Of policies, on rows that they have not learned from."""
+    """Evaluates policies on held-out rows."""
 
     def __init__(self, rows: Interactions) -> None:
         self.rows = rows
@@ -182,7 +182,7 @@ class _Judge:
         self.model = fit_rewards(rows)
 
     def values(self, learner: Any, contexts: Any) -> Floats:
-        """What each row says of the policy's value, its weight, and what the log cannot speak of. [3, n]"""
+        """Return each row's value, weight, and probability mass that the log does not cover. [3, n]"""
         rows, n = self.rows, len(self.rows)
         target = as_target(learner, rows, contexts=contexts)
         (columns,) = columns_of(rows, [target], self.model)
@@ -192,11 +192,11 @@ class _Judge:
 
 
 def _judged(name: str, values: Floats, rewards: Floats, delta: float, ends: RewardRange) -> Judged:
-    """From what `_Judge.values` said of all held-out rows, [3, n]; intervals at level 1 - δ."""
+    """Return the result from `_Judge.values` of all held-out rows, [3, n]; intervals at level 1 - δ."""
     own, weights, never = values
     low, high = _interval(own, delta)
     gain_low, _ = _interval(own - rewards, delta)
-    unknown = float(never.mean()) * (ends[1] - ends[0])  # actions that were never logged may bring any reward
+    unknown = float(never.mean()) * (ends[1] - ends[0])  # actions that were never logged may earn any reward
     squares = float(weights @ weights)
     return Judged(
         name, float(own.mean()), max(low - unknown, ends[0]), min(high + unknown, ends[1]),
@@ -215,21 +215,22 @@ def _warnings(rows: Interactions, chosen: Judged, known: bool) -> tuple[str, ...
     numbers = with_numbers(rows[-50_000:])
     if not known:
         found.append(
-            "The log has no propensities: they were estimated from the contexts. `o2pl evaluate` says how far off they"
-            " may be before the answer changes."
+            "The log has no propensities: they were estimated from the contexts. `o2pl evaluate` reports how wrong they"
+            " may be before the result changes."
         )
     elif len(numbers) >= FEWEST:
         tested = propensity_calibration(numbers)
         if tested.p_value < _SURE:
             found.append(
-                f"The logged propensities do not match the actions (p = {tested.p_value:.1g}): no estimate here can be"
-                " trusted before this is explained. `o2pl describe` says where."
+                f"The logged propensities do not match the actions (p = {tested.p_value:.1g}): do not trust any"
+                " estimate"
+                " before this is explained. `o2pl describe` shows where."
             )
     if (rows.propensities == 1).all() and not rows.continuous:
-        found.append("All propensities are 1: either nothing was left to chance, or they were not recorded.")
+        found.append("All propensities are 1: either actions were not random, or propensities were not recorded.")
     if chosen.effective < 50:
         found.append(
-            f"The estimate of {chosen.name} rests on {chosen.effective:.0f} effective rows:"
+            f"The estimate of {chosen.name} has an effective sample size of {chosen.effective:.0f}:"
             " its interval may be too short."
         )
     return tuple(found)

@@ -1,7 +1,7 @@
-"""`evaluate` for logs larger than memory: the estimates are sums over rows, here or on the workers of a Ray cluster.
+"""`evaluate` for logs larger than memory: estimates are sums over rows, computed here or on a Ray cluster.
 
-A sample says what the log is like, whether its propensities hold, and what a model of the rewards is; the estimates are
-those of all other rows, none of which the model has seen.
+A sample gives the diagnostics, the test of the propensities and the reward model. The estimates use all other rows,
+none of which the model has seen.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ _BASELINE, _DIFFERENCE = "baseline", "difference"
 
 
 class Job(NamedTuple):
-    """What is the same for all parts of a log."""
+    """The data shared by all parts of a log."""
 
     policies: tuple[Any, ...]  # the policy and, if there is one, the baseline
     schema: Schema
     model: RewardModel  # of the sample's rewards
     settings: EstimatorSettings
     log: Interactions  # the sample: names and range
-    left_out: Ints  # rows of the sample
+    left_out: Ints  # rows of the sample, excluded from the estimates
     bad: BadRows
 
 
 class RowSums(NamedTuple):
-    """Of some rows; `added` to those of others."""
+    """Sums over some rows; `added` merges them."""
 
     streams: dict[str, Stream]  # the estimates, the baseline and the difference
     weights: Floats  # Σ w, Σ w²
@@ -59,7 +59,7 @@ class RowSums(NamedTuple):
         return RowSums(merged, self.weights + other.weights)
 
 
-Spread = Callable[[Job, Sequence[Part]], Iterable[RowSums]]  # parts, wherever they are evaluated, in order
+Spread = Callable[[Job, Sequence[Part]], Iterable[RowSums]]  # evaluates parts locally or remotely, results in order
 
 
 def evaluate_out_of_core(
@@ -74,14 +74,14 @@ def evaluate_out_of_core(
     read: Read | None = None,
     spread: Spread | None = None,
 ) -> Evaluation:
-    """Of a Parquet file or folder that is longer than a sample: `ESTIMATES`, and the difference by DR."""
+    """Evaluate on a Parquet file or folder that is longer than a sample: `ESTIMATES`, and the difference by DR."""
     bad = bad or BadRows(path.name)
     found = scan(path, reward_range, bad, seed, read)
     sample = with_names(found.sample, policy, baseline)
     parts = parquet_parts(path, small=True)
     total = sum(part.rows for part in parts)
     if total < 2 * len(sample):
-        raise InvalidInput(f"{path.name}: found {total:,} rows, expected at least twice a sample; --in-memory")
+        raise InvalidInput(f"{path.name}: found {total:,} rows, expected at least twice the sample; use --in-memory")
     seen = evaluate(sample, policy, baseline=baseline, delta=delta, propensities="logged", seed=seed)
     schema = Schema.learn(sample.contexts)
     policies = (policy,) if baseline is None else (policy, baseline)
@@ -101,7 +101,7 @@ def _here(job: Job, parts: Sequence[Part]) -> Iterator[RowSums]:
 
 
 def part_sums(job: Job, part: Part) -> RowSums:
-    """Of the rows of a part that are not in the sample."""
+    """Return the sums over the rows of a part that are not in the sample."""
     sums, start = RowSums({}, np.zeros(2)), part.start
     bad = BadRows(job.bad.file, job.bad.limit)
     for table in part_tables(part):
@@ -118,19 +118,21 @@ def _batch_sums(job: Job, batch: Interactions) -> RowSums:
     numbers = replace(batch, contexts=job.schema.numbers(batch.contexts))
     named = zip(job.policies, ("policy", "baseline"), strict=False)
     targets = [as_target(one, numbers, name, contexts=batch.contexts) for one, name in named]
-    model = replace(job.model, log=numbers, folds=np.zeros(len(batch), np.int8))  # any of its folds: these rows are new
+    model = replace(
+        job.model, log=numbers, folds=np.zeros(len(batch), np.int8)
+    )  # any fold is valid: these rows are new
     own, *others = (_modelled(one.inputs, model) for one in columns_of(numbers, targets, model))
     streams = {name: Stream(name, job.settings).add(own) for name in ESTIMATES}
     for other in others:
         streams[_BASELINE] = Stream("dr", job.settings).add(other)
-        # DR is linear in weights and values: that of the difference is the difference, row by row.
+        # DR is linear in weights and values, so the DR of the difference is the difference row by row.
         gap = own._replace(weights=own.weights - other.weights, expected=_expected(own) - _expected(other))
         streams[_DIFFERENCE] = Stream("dr", job.settings).add(gap)
     return RowSums(streams, np.array([own.weights.sum(), own.weights @ own.weights]))
 
 
 def _modelled(columns: EstimatorInput, model: RewardModel) -> EstimatorInput:
-    """Of the logger itself, m(x, a) takes the place of v(x): DR is then the reward."""
+    """For the logger itself, use m(x, a) as v(x): DR is then the reward."""
     if columns.expected is not None:
         return columns
     played = np.concatenate([model.played(rows) for rows in model.log.blocks()])
@@ -143,15 +145,15 @@ def _expected(columns: EstimatorInput) -> Floats:
 
 
 def _put_together(seen: Evaluation, sums: RowSums, delta: float, ends: RewardRange) -> Evaluation:
-    """What the sample says of the log, and what all other rows say of the policy."""
+    """Combine the diagnostics of the sample with the estimates from all other rows."""
     streams = sums.streams
     names = {_BASELINE: "" if seen.baseline is None else seen.baseline.name, _DIFFERENCE: _DIFFERENCE}
-    says = {_BASELINE: "", _DIFFERENCE: "policy less baseline"}
+    says = {_BASELINE: "", _DIFFERENCE: "policy minus baseline"}
     missing, found = seen.diagnostics.missing, {}
     for name, stream in streams.items():
         value, error, n = stream.estimate()
         low, high = normal_from_moments(SampleMoments(n, value, error**2 * n), delta)
-        if name == _DIFFERENCE and not stream.products.any():  # the same policy twice
+        if name == _DIFFERENCE and not stream.products.any():  # identical policies
             low = high = value
         one = Valued(names.get(name, name), says.get(name, stream.estimator.says), value, low, high)
         found[name] = wider(one, ends, missing if name != _BASELINE else 0.0, False)
@@ -161,8 +163,8 @@ def _put_together(seen: Evaluation, sums: RowSums, delta: float, ends: RewardRan
     diagnostics = replace(seen.diagnostics, n=rows, effective=effective, mean_weight=float(total / rows))
     estimates = tuple(found[name] for name in ESTIMATES)
     note = (
-        f"clipping, overlap, drift and the test of the propensities are those of a sample of {seen.diagnostics.n:,}"
-        " rows, on which the model of the rewards was fitted; the estimates are those of all others"
+        f"clipping, overlap, drift and the test of the propensities are from a sample of {seen.diagnostics.n:,} rows,"
+        " on which the reward model was fitted; the estimates are from all other rows"
     )
     return replace(
         seen, estimates=estimates, headline=headline_of(estimates), baseline=found.get(_BASELINE),
@@ -171,7 +173,7 @@ def _put_together(seen: Evaluation, sums: RowSums, delta: float, ends: RewardRan
 
 
 def on_ray(cluster: tuple[Any, dict[str, str]]) -> Spread:
-    """By the workers of a cluster: a part is a task, and one whose worker dies is done again by another."""
+    """Evaluate on a Ray cluster: one task per part; if a worker dies, another one repeats its task."""
     ray, variables = cluster
 
     def spread(job: Job, parts: Sequence[Part]) -> Iterator[RowSums]:
@@ -183,8 +185,7 @@ def on_ray(cluster: tuple[Any, dict[str, str]]) -> Spread:
                 yield ray.get(reference)
             except ray.exceptions.WorkerCrashedError:
                 raise InvalidInput(
-                    f"{part.fragment.path}: its worker died four times, perhaps for want of memory; expected it to"
-                    " finish: fewer --workers"
+                    f"{part.fragment.path}: its worker died four times, possibly out of memory; try fewer --workers"
                 ) from None
             except ray.exceptions.RayTaskError as error:
                 raise error.cause from None

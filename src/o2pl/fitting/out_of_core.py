@@ -1,4 +1,4 @@
-"""`fit` for logs larger than memory: candidates are compared on a sample, and the best learns from all rows."""
+"""`fit` for logs larger than memory: candidates are compared on a sample; the best one learns from all rows."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ from o2pl.learners.offline import learn_offline
 from o2pl.log import Log
 from o2pl.validation import RewardRange
 
-_COPIES = 4  # of the numbers of a log, in double precision, that a fit in memory holds at its peak
+_COPIES = 4  # peak memory of an in-memory fit, in copies of the log in double precision
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
-MakePasses = Callable[[Log, Path, Checkpoints, Passed | None], BlockPasses]  # of a mapped log; a folder of its own
+MakePasses = Callable[
+    [Log, Path, Checkpoints, Passed | None], BlockPasses
+]  # (mapped log, folder, checkpoints, progress)
 
 
 def fit_out_of_core(
@@ -45,16 +47,16 @@ def fit_out_of_core(
     passed: Passed | None = None,
     make_passes: MakePasses | None = None,
 ) -> Fit:
-    """Of a Parquet file or folder. `work`: where the copy of the log and what is finished lie.
+    """Fit to a Parquet file or folder. `work`: checkpoints, with the folder of the copied log.
 
-    `candidates`: as for `fit`; `only`: those whose names begin so.
-    The same choice and the same policy as `fit`, on the sample; of a log that is no longer than the sample, on all
-    rows. The `learner` of what is returned is a `Decider`: it has no log.
+    `candidates`: as for `fit`; `only`: name prefixes of candidates. The choice and the policy are the same as those of
+    `fit` on the sample; for a log no longer than the sample, on all rows. The returned `learner` is a `Decider`: it has
+    no log.
     """
     bad = bad or BadRows(path.name)
     found = scan(path, reward_range, bad, seed, read)
     if not found.sample.has_propensities:
-        raise InvalidInput(f"{path.name}: found no propensities, expected one in each row of a log larger than memory")
+        raise InvalidInput(f"{path.name}: found no propensities, expected one per row for a log larger than memory")
     chosen_from = candidates_for(found.sample, found.reward_range, seed) if candidates is None else named(candidates)
     chosen_from = chosen_from if only is None else some(chosen_from, only)
 
@@ -90,11 +92,11 @@ def _in_blocks(log: Log, folder: Path, work: Checkpoints, passed: Passed | None)
     return BlockPasses(folder, work, passed)
 
 
-# -- when
+# -- memory limits
 
 
 def larger_than(path: Path, memory: int) -> bool:
-    """Whether a fit in memory would need more than so many bytes."""
+    """Return whether an in-memory fit would need more than `memory` bytes."""
     if kind_of_file(path) != "parquet":
         return False
     rows, columns = parquet_size(path)
@@ -102,7 +104,7 @@ def larger_than(path: Path, memory: int) -> bool:
 
 
 def free_memory() -> int:
-    """Bytes that can be had now; a guess where the system does not say."""
+    """Return the free memory in bytes; a guess if the system does not report it."""
     try:
         with open("/proc/meminfo") as file:
             lines = dict(line.split(":", 1) for line in file)
@@ -112,7 +114,7 @@ def free_memory() -> int:
 
 
 def bytes_in(text: str) -> int:
-    """`4GB` -> 4,000,000,000."""
+    """Parse an amount of memory: `4GB` -> 4,000,000,000."""
     found = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]?)(i?)B?\s*", text, re.IGNORECASE)
     try:
         number = float(found[1]) if found else -1.0

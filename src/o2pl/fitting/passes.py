@@ -1,4 +1,4 @@
-"""Solves in passes over a log on a disk. Every pass is reported, and kept: after a kill none is made again."""
+"""Solves in passes over a log on disk. Every pass is reported and checkpointed, so that a restart repeats none."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from o2pl.objectives.terms import Totals
 from o2pl.policies.sampling import log_softmax
 from o2pl.protocols import Array, Floats, Function, PreparedLog
 
-_LOOKED_AT = 10_000  # rows that say how many weights are clipped
-_STRETCH = 2**14  # rows of the control variate at a time
+_LOOKED_AT = 10_000  # rows used to estimate the fraction of clipped weights
+_STRETCH = 2**14  # rows per block of the control variate
 
 Kept = Callable[[str, Callable[[], Array]], Array]
 
@@ -29,20 +29,20 @@ Kept = Callable[[str, Callable[[], Array]], Array]
 class Pass(NamedTuple):
     """One evaluation of an objective and its gradient over all rows."""
 
-    solve: int  # which solve, counted from 1: members are solved one after another
-    number: int  # of the pass within it, from 1
+    solve: int  # number of the solve, from 1: members are solved in turn
+    number: int  # number of the pass within the solve, from 1
     objective: float
-    penalty: float | None  # Φ; None: of a likelihood, which has none
-    clipped: float | None  # the share of weights that are clipped
+    penalty: float | None  # Φ; None: a likelihood has none
+    clipped: float | None  # fraction of clipped weights
     rows: int
-    seconds: float  # 0: found from before
+    seconds: float  # 0: read from a checkpoint
 
 
 Passed = Callable[[Pass], None]
 
 
 class BlockPasses:
-    """`Passes` over the blocks of a mapped log. `folder`: for what is as long as the log."""
+    """`Passes` over the blocks of a mapped log. `folder`: for arrays as long as the log."""
 
     def __init__(self, folder: Path, kept: Kept, passed: Passed | None = None) -> None:
         self.folder, self._kept, self._passed, self._solves = folder, kept, passed, 0
@@ -54,7 +54,7 @@ class BlockPasses:
         return value.log, KeptPasses(value, self.summed(value), self._solves, self._kept, self._passed)
 
     def summed(self, value: BlockwiseValue) -> Any:
-        """What adds up the blocks."""
+        """Return the function that adds up the blocks."""
         return value.sums
 
     def control(self, features: Any, rows: Interactions, n_actions: int, baseline: float, ridge: float) -> Control:
@@ -70,13 +70,13 @@ class BlockPasses:
 
 
 def mapped_control(folder: Path, n_actions: int, rows: int, new: bool = False) -> Control:
-    """In memory-mapped files: to be written, or as they were."""
+    """Return a control variate in memory-mapped files; new: create them."""
     by_action = Buffers(folder, None if new else n_actions).make(f"control-{rows}", (n_actions, rows), np.float32)
     return Control(by_action, Buffers(folder, None if new else rows).make(f"played-{rows}", (rows,), np.float64))
 
 
 class KeptPasses:
-    """An objective whose values and gradients are kept as they are found, and found again when it is begun anew."""
+    """An objective whose values and gradients are checkpointed and reused after a restart."""
 
     incremental = False
 

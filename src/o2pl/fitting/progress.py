@@ -1,4 +1,4 @@
-"""How far a fit is: a bar on a terminal, a line now and then elsewhere."""
+"""Progress of a fit: a bar on a terminal, occasional lines elsewhere."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ import typer
 
 from o2pl.fitting.passes import Pass
 
-_EVERY = 5.0  # seconds between lines where there is no terminal
+_EVERY = 5.0  # seconds between lines without a terminal
 
-Say = Callable[[str, int, int | None], None]  # what is being done; how many of how many parts, if that is known
+Say = Callable[[str, int, int | None], None]  # description, parts done, parts in total (if known)
 
 
 class Progress:
-    """What the parts of a fit call."""
+    """Progress callbacks of a fit."""
 
     def __init__(self, say: Say) -> None:
         self._say, self._passes = say, 0
 
     def told(self, name: str, done: int, total: int) -> None:
-        """A candidate is done."""
+        """Report that a candidate is done."""
         self._say(f"{done} of {total} parts done ({name})", done, total)
 
     def read(self, rows: int, total: int) -> None:
-        """Rows of the log have been read."""
+        """Report the number of rows read."""
         self._say(f"{rows:,} of {total:,} rows read", rows, total)
 
     def passed(self, one: Pass) -> None:
-        """A pass over all rows is done."""
+        """Report a finished pass over all rows."""
         self._passes += 1
         self._say(f"{described(one)} ({self._passes} passes in all)", self._passes, None)
 
@@ -40,12 +40,12 @@ def described(one: Pass) -> str:
     said = f"solve {one.solve}, pass {one.number}: objective {one.objective:.6f}"
     if one.penalty is not None and one.clipped is not None:
         said += f", penalty {one.penalty:.6f}, weights clipped {one.clipped:.2%}"
-    return said + (f", {one.rows / one.seconds:,.0f} rows/s" if one.seconds else ", found from before")
+    return said + (f", {one.rows / one.seconds:,.0f} rows/s" if one.seconds else ", from a checkpoint")
 
 
 @contextmanager
 def shown(what: str = "fit") -> Iterator[Progress]:
-    """what: is being done"""
+    """Show progress while the context is open. what: description of the work."""
     from rich import progress
     from rich.console import Console
 

@@ -1,7 +1,7 @@
-"""Passes over a mapped log that the workers of a Ray cluster share: parameters go out, sums and gradients come back.
+"""Distributed passes over a mapped log on a Ray cluster: parameters go out, sums and gradients come back.
 
-The log is cut into stripes of rows. A stripe stays with its worker, which maps it from the disk that all see. A worker
-that dies is replaced, and the new one maps the same stripes.
+The log is split into stripes of rows. Each stripe is assigned to one worker, which maps it from a shared disk. A worker
+that dies is replaced; the new one maps the same stripes.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from o2pl.objectives.terms import Totals
 from o2pl.protocols import Floats
 
 STRIPE = 2**17  # rows
-_DEATHS = 3  # of one worker, in one pass, after which something else is wrong
+_DEATHS = 3  # limit of deaths of one worker in one pass
 
 Say = Callable[[str], None]
 
 
 class Task(NamedTuple):
-    """What a worker needs to know of a solve."""
+    """The data of a solve that a worker needs."""
 
     number: int
     problem: Problem  # without rows
     totals: Totals
-    rows: int  # of the log, from its first on
-    control: bool  # whether there is a control variate in the folder
+    rows: int  # number of rows of the log
+    control: bool  # whether the folder has a control variate
 
 
 class Shard:
-    """What a worker holds: every `of`-th stripe of the log, from stripe `place` on."""
+    """A worker's part: every `of`-th stripe of the log, from stripe `place` on."""
 
     def __init__(self, kind: Log, folder: str, rows: int, control: str, place: int, of: int, stripe: int) -> None:
         self._kind, self._folder, self._rows, self._control = kind, folder, rows, Path(control)
@@ -45,7 +45,7 @@ class Shard:
         self._seconds = 0.0
 
     def sums(self, task: Task, params: Floats) -> Sums | None:
-        """Over its rows; None: it has none."""
+        """Return the sums over its rows; None: it has no rows."""
         if task.number != self._solve:
             self._values, self._solve = self._prepared(task), task.number
         started = time.process_time()
@@ -54,7 +54,7 @@ class Shard:
         return found
 
     def seconds(self) -> float:
-        """CPU time of all sums so far."""
+        """Return the CPU time of all sums so far."""
         return self._seconds
 
     def _prepared(self, task: Task) -> list[BlockwiseValue]:
@@ -69,7 +69,7 @@ class Shard:
 
 
 class RayPasses(BlockPasses):
-    """`cluster`: Ray and the environment of its workers, as `cluster.connected` gives them."""
+    """Passes on a Ray cluster. `cluster`: Ray and the environment of its workers, from `cluster.connected`."""
 
     def __init__(
         self, log: Log, folder: Path, kept: Kept, passed: Passed | None, cluster: tuple[Any, dict[str, str]],
@@ -80,7 +80,9 @@ class RayPasses(BlockPasses):
         self._ray, variables = cluster
         there = int(self._ray.cluster_resources().get("CPU", 0))
         if (workers or 1) > there:
-            raise InvalidInput(f"workers: found {workers}, expected at most {there}, the cores of the Ray cluster")
+            raise InvalidInput(
+                f"workers: found {workers}, expected at most {there}, the number of cores of the Ray cluster"
+            )
         self._of, self._said, self._tasks = workers or there, said, 0
         self._given = log.empty(), str(log.folder), len(log), str(folder)
         self._remote = self._ray.remote(Shard).options(num_cpus=1, max_restarts=0, runtime_env={"env_vars": variables})
@@ -111,15 +113,16 @@ class RayPasses(BlockPasses):
                 answer: Sums | None = self._ray.get(reference)
                 return answer
             except (failures.ActorDiedError, failures.ActorUnavailableError, failures.WorkerCrashedError):
-                self._said(f"worker {place + 1} of {self._of} died: another takes its place, and reads its rows again")
+                self._said(f"worker {place + 1} of {self._of} died: a new worker replaces it and reads its rows again")
                 self.workers[place] = self._start(place)
                 reference = self.workers[place].sums.remote(task, params)
             except failures.RayTaskError as error:
                 raise InvalidInput(
-                    f"worker {place + 1} of {self._of}: could not read its rows ({error.cause}), expected a disk that"
-                    " all workers see; --out on such a disk, and the same command again"
+                    f"worker {place + 1} of {self._of}: cannot read its rows ({error.cause}), expected a disk that all"
+                    " workers"
+                    " share. Put --out on such a disk, and run the same command again"
                 ) from None
         raise InvalidInput(
-            f"worker {place + 1} of {self._of}: died {_DEATHS} times in one pass, perhaps for want of memory; fewer"
-            " --workers, and the same command again: it goes on from here"
+            f"worker {place + 1} of {self._of}: died {_DEATHS} times in one pass, possibly out of memory. Use fewer"
+            " --workers, and run the same command again: it resumes from here"
         )

@@ -1,4 +1,4 @@
-"""A `Fit` as a table, as text and as a picture."""
+"""Render a `Fit` as a table, as text and as a figure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BLUE, _GREY, _RED = "#0072B2", "#6e6e6e", "#D55E00"
 
 
 def as_table(found: Fit) -> Any:
-    """A rich table of all candidates, the chosen one first."""
+    """Return a rich table of all candidates, the chosen one first."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
@@ -27,12 +27,12 @@ def as_table(found: Fit) -> Any:
     for one in found.candidates:
         numbers = [f"{number:.4f}" for number in (one.value, one.low, one.high, one.gain, one.gain_low)]
         table.add_row(one.name, *numbers, f"{one.effective:,.0f}", style="bold" if one is found.chosen else "")
-    table.add_row("whoever made the log", f"{found.logged:.4f}", "", "", "", "", f"{found.held_out:,}")
+    table.add_row("logging policy", f"{found.logged:.4f}", "", "", "", "", f"{found.held_out:,}")
     return table
 
 
 def improvement_table(verdicts: Sequence[Verdict], chosen: Verdict) -> Any:
-    """A rich table of the candidates of safe improvement."""
+    """Return a rich table of the candidates of safe improvement."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
@@ -46,13 +46,13 @@ def improvement_table(verdicts: Sequence[Verdict], chosen: Verdict) -> Any:
 
 
 def summary_lines(found: Fit) -> list[str]:
-    """Lines to print under the table."""
+    """Return the lines below the table."""
     compared = "" if found.sample is None else f"; compared on a sample of {found.sample:,}"
     return [
-        f"{found.rows:,} rows{compared}, of which {found.held_out:,} were held out; the intervals hold together with"
+        f"{found.rows:,} rows{compared}, of which {found.held_out:,} were held out; the intervals hold jointly with"
         f" {1 - found.delta:.0%} confidence",
-        "gain: over whoever made the log; eff. rows: rows that would say as much without weights",
-        f"chosen: {found.chosen.name}, which has the highest lower end ('from'); learned from all rows",
+        "gain: over the logging policy; eff. rows: effective sample size",
+        f"chosen: {found.chosen.name}, which has the highest lower bound ('from'); trained on all rows",
         f"verdict: {found.verdict}",
         *(f"warning: {warning}" for warning in found.warnings),
     ]
@@ -68,7 +68,7 @@ def as_text(found: Fit) -> str:
 
 
 def draw_fit(found: Fit) -> Figure:
-    """Candidates from the best pessimistic value down, with their intervals."""
+    """Draw the candidates with their intervals, sorted by pessimistic value."""
     figure = new_figure(8.5, 1.4 + 0.32 * len(found.candidates))
     axes = figure.subplots()
     for place, one in enumerate(found.candidates):
@@ -76,10 +76,10 @@ def draw_fit(found: Fit) -> Figure:
         axes.plot([one.low, one.high], [place, place], color=colour, linewidth=2)
         axes.plot(one.low, place, marker="|", markersize=9, color=colour)
         axes.plot(one.value, place, marker="o", color=colour)
-    axes.axvline(found.logged, color=_RED, linestyle="--", linewidth=1.2, label="whoever made the log")
+    axes.axvline(found.logged, color=_RED, linestyle="--", linewidth=1.2, label="logging policy")
     axes.set_yticks(range(len(found.candidates)), [one.name for one in found.candidates])
     axes.invert_yaxis()
-    axes.set_xlabel(f"mean reward on rows not learned from, {1 - found.delta:.0%} intervals, all together")
+    axes.set_xlabel(f"mean reward on held-out rows, {1 - found.delta:.0%} joint confidence intervals")
     axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
     tidy(axes, "x")
     return figure

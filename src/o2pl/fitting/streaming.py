@@ -1,7 +1,7 @@
-"""Parquet that is larger than memory: looked through once, then copied to memory-mapped columns.
+"""Parquet logs larger than memory: scanned once, then copied to memory-mapped columns.
 
-The first pass says what there is (rows, actions, rewards) and takes a sample. The second writes rows of numbers, as the
-learner reads them. Both hold a few batches of rows in memory at a time.
+The first pass counts rows, actions and rewards, and takes a sample. The second pass writes the encoded numeric rows.
+Both keep only a few batches of rows in memory.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from o2pl.protocols import Ints
 from o2pl.validation import RewardRange, check_counted_from_zero
 
 SAMPLE = 100_000  # rows on which candidates are compared
-_EXPECTED = "expected columns of numbers, words, booleans or times, and whole actions; --in-memory takes all others"
+_EXPECTED = "expected columns of numbers, strings, booleans or times, and discrete actions; otherwise use --in-memory"
 
-Read = Callable[[int, int], None]  # rows so far, of how many
+Read = Callable[[int, int], None]  # rows so far, rows in total
 
 
 @dataclass(frozen=True, eq=False)
 class Scanned:
-    """What a first pass found."""
+    """The result of the first pass."""
 
     path: Path
-    rows: int  # that can be used
+    rows: int  # usable rows
     reward_range: RewardRange
     action_names: Names
     n_actions: int
@@ -46,7 +46,7 @@ class Scanned:
 
 
 def scan(path: Path, ends: RewardRange | None, bad: BadRows, seed: int, read: Read | None = None) -> Scanned:
-    """One pass over all rows, each checked."""
+    """Scan and check all rows in one pass."""
     import pyarrow as pa
 
     total, _ = parquet_size(path)
@@ -69,20 +69,20 @@ def scan(path: Path, ends: RewardRange | None, bad: BadRows, seed: int, read: Re
     reward_range = ends or guessed_range(np.array(seen))
     if not names:
         check_counted_from_zero(np.resize(sorted(actions), rows if rows < SAMPLE else SAMPLE))
-    sample = rows_of(pa.concat_tables(kept), BadRows(bad.file, total), reward_range)  # what is wrong has been said
+    sample = rows_of(pa.concat_tables(kept), BadRows(bad.file, total), reward_range)  # errors were reported already
     every, n_actions = tuple(sorted(names)), len(names) or max(actions) + 1
     return Scanned(path, rows, reward_range, every, n_actions, named_alike(sample, every, n_actions))
 
 
 def sampled(total: int, seed: int) -> Ints:
-    """The rows of the sample, in order."""
+    """Return the rows of the sample, in order."""
     if total <= SAMPLE:
         return np.arange(total)
     return np.sort(np.random.default_rng(seed).choice(total, SAMPLE, replace=False, shuffle=False))
 
 
 def batches(found: Scanned, bad: BadRows, read: Read | None = None) -> Iterator[Interactions]:
-    """All rows that can be used, some at a time, with actions numbered alike."""
+    """Yield all usable rows in batches, with consistent action indices."""
     start = 0
     for table in parquet_tables(found.path):
         bad.first, start = start, start + len(table)
@@ -92,7 +92,7 @@ def batches(found: Scanned, bad: BadRows, read: Read | None = None) -> Iterator[
 
 
 def rows_of(table: Any, bad: BadRows, ends: RewardRange | None) -> Interactions:
-    """Actions keep their own numbers or names."""
+    """Return the rows of a table; actions keep their integers or names."""
     if "context" in table.column_names or "actions" in table.column_names:
         raise InvalidInput(f"{bad.file}: found contexts as text or action sets, {_EXPECTED}")
     action = table.column("action") if "action" in table.column_names else None
@@ -118,11 +118,11 @@ def named_alike(batch: Interactions, names: Names, n_actions: int) -> Interactio
 
 
 def begin(learner: Any, sample: Interactions) -> Engine:
-    """The engine of a learner whose first contexts are these."""
+    """Return the engine of a learner that starts with these contexts."""
     reader = learner._reader_for(sample)
     rows = reader.rows(sample.contexts)
     if not isinstance(rows, np.ndarray):
-        raise InvalidInput(f"log: found contexts that {learner!r} does not read as rows of numbers, {_EXPECTED}")
+        raise InvalidInput(f"log: found contexts that {learner!r} does not encode as numeric rows, {_EXPECTED}")
     engine: Engine = learner._first_engine(reader, rows, sample.n_actions, sample.action_names)
     return engine
 
@@ -130,7 +130,7 @@ def begin(learner: Any, sample: Interactions) -> Engine:
 def copy_log(
     found: Scanned, learner: Any, engine: Engine, folder: Path, bad: BadRows, read: Read | None = None
 ) -> None:
-    """The whole log in memory-mapped columns, as the engine's reader reads it; nothing is left where that fails."""
+    """Copy the encoded log to memory-mapped columns. On failure, the files are removed."""
     shutil.rmtree(folder, ignore_errors=True)
     log: Log | None = None
     try:
@@ -146,13 +146,13 @@ def copy_log(
 
 
 def bytes_of_a_row(log: Log) -> int:
-    """In memory-mapped columns: contexts, action, reward, propensity, id."""
+    """Return the bytes per row in memory-mapped columns: contexts, action, reward, propensity, id."""
     return 4 * log.width + 4 * 8
 
 
 def no_room(folder: Path, needed: int) -> InvalidInput:
     free = shutil.disk_usage(folder.parent).free
     return InvalidInput(
-        f"{folder.parent}: found {free / 1e9:.1f} GB of room on the disk, expected {needed / 1e9:.1f} GB for a copy of"
-        " the log; make room, or say an --out on another disk, and run the same command again"
+        f"{folder.parent}: found {free / 1e9:.1f} GB of free disk space, expected {needed / 1e9:.1f} GB for a copy of"
+        " the log. Free some space, or choose an --out on another disk, and run the same command again"
     )

@@ -1,4 +1,4 @@
-"""Logs from files and frames of any make, and to files."""
+"""Reading logs from files and data frames of several formats, and writing them."""
 
 from o2pl.formats.columns import read_log
 from o2pl.formats.describe import describe

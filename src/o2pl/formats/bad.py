@@ -1,4 +1,4 @@
-"""Rows that cannot be read: named with file and line, refused, or tolerated up to a number and reported."""
+"""Unreadable rows: reported with file and line; an error, or tolerated up to a limit."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from o2pl.errors import InvalidInput
 
 @dataclass
 class BadRows:
-    """Of one file. The first row beyond `limit` is an error."""
+    """The bad rows of one file. The first row beyond `limit` is an error."""
 
     file: str
     limit: int = 0
-    header: bool = False  # CSV: rows are lines, after a first one with the names
-    lines: list[int] = field(default_factory=list)  # that could not be parsed
+    header: bool = False  # CSV: rows are lines, after a header line
+    lines: list[int] = field(default_factory=list)  # lines that could not be parsed
     found: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)  # what else there is to know of the file
-    first: int = 0  # rows of the file before those that are read now
+    notes: list[str] = field(default_factory=list)  # other remarks about the file
+    first: int = 0  # rows of the file before the current block
 
     def line(self, number: int, reason: str) -> None:
-        """A line, counted from 1, that cannot be parsed."""
+        """Record a line, counted from 1, that cannot be parsed."""
         self.lines.append(number)
         self._add(f"line {number}", reason)
 
     def row(self, number: int, reason: str) -> None:
-        """A row, counted from 0 among those that could be parsed, that cannot be used."""
+        """Record a row, counted from 0 among the parsed ones, that cannot be used."""
         if not self.header:
             self._add(f"row {self.first + number}", reason)
             return

@@ -1,4 +1,4 @@
-"""Files of lines, some megabytes at a time; and columns of text that was found in them."""
+"""Line-based files in blocks of a few megabytes, and Arrow columns of text slices."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 from o2pl.compiled import compiled
 from o2pl.protocols import Array, Ints
 
-_BYTES = 1 << 22  # of a block
-_LINES = 1 << 14  # where lines come one by one
+_BYTES = 1 << 22  # block size
+_LINES = 1 << 14  # lines per block, if the input is an iterable of lines
 
 
 def blocks_of(lines: IO[bytes] | Iterable[bytes], mark: bytes = b"\n") -> Iterator[bytes]:
-    """Blocks that end with this mark, all but the last."""
+    """Yield blocks that end with `mark`, except the last."""
     read: Any = getattr(lines, "read", None)
     left = b""
     if read is None:
@@ -31,7 +31,7 @@ def blocks_of(lines: IO[bytes] | Iterable[bytes], mark: bytes = b"\n") -> Iterat
         while some_bytes := read(_BYTES):
             cut = some_bytes.rfind(mark)
             if cut < 0:
-                joined = left + some_bytes  # the mark may stand across both
+                joined = left + some_bytes  # the mark may span both
                 cut = joined.rfind(mark)
                 if cut < 0:
                     left = joined
@@ -46,9 +46,9 @@ def blocks_of(lines: IO[bytes] | Iterable[bytes], mark: bytes = b"\n") -> Iterat
 
 
 def texts_at(pa: Any, data: Array, places: Ints) -> Any:
-    """An Arrow column of the texts that begin and end there, [n, 2]; null where the beginning is below 0."""
+    """Return an Arrow column of the text slices `places`, [n, 2]; null if the start is negative."""
     known = places[:, 0] >= 0
-    if len(places) and known.all() and (places[1:, 0] == places[:-1, 1]).all():  # one after another: nothing to copy
+    if len(places) and known.all() and (places[1:, 0] == places[:-1, 1]).all():  # consecutive: no copy
         first = places[0, 0]
         offsets = np.append(places[:, 0], places[-1, 1]).astype(np.int64)
         offsets, out = (offsets - first).astype(np.int32), data[first : places[-1, 1]]
@@ -62,7 +62,7 @@ def texts_at(pa: Any, data: Array, places: Ints) -> Any:
     column = pa.Array.from_buffers(
         pa.binary(), len(places), [mask, pa.py_buffer(offsets), pa.py_buffer(out)], null_count=missing
     )
-    return column.cast(pa.string())  # checks that it is UTF-8
+    return column.cast(pa.string())  # validates UTF-8
 
 
 @compiled

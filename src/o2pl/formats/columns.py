@@ -1,18 +1,18 @@
-"""Logs as tables, one row per decision: what the columns mean, and how they become `Interactions`.
+"""Logs as tables, one row per decision: the meaning of the columns, and conversion to `Interactions`.
 
-| column | holds |
+| column | content |
 |---|---|
-| `action` | what was done: an integer from 0, a word, or a real number |
-| `reward` | what came of it |
-| `propensity` | the probability (density, of real numbers) with which it was drawn |
-| `context` | features as JSON text; with action sets `_multi` is a list of the features of each action, as VW has it |
-| all others | features by their names, where there is no `context` |
+| `action` | the action: an integer from 0, a string, or a real number |
+| `reward` | the reward |
+| `propensity` | the probability (density, for real numbers) with which the action was drawn |
+| `context` | features as JSON text; for action sets, `_multi` is a list of the features of each action, as in VW |
+| all others | features by name, if there is no `context` |
 | `actions` | features of each action: a list of structures, or JSON text |
-| `slot` | the place of the decision, where one event has several; it counts as context |
-| `logger` | who decided; then `propensity_<logger>` may say how likely each logger was to do the same |
-| `event_id`, `time` | of the decision |
-| `ranking`, `probabilities` | all actions in the order they were ranked, and their probabilities |
-| `drop_probability`, `skip_learn`, `rest`, `slot_rest` | what VW's dsjson says besides; rows to skip are not read |
+| `slot` | the slot of the decision, if an event has several; it is part of the context |
+| `logger` | the logger; `propensity_<logger>` may hold the propensity under each logger |
+| `event_id`, `time` | id and time of the decision |
+| `ranking`, `probabilities` | all actions in ranked order, and their probabilities |
+| `drop_probability`, `skip_learn`, `rest`, `slot_rest` | other fields of VW's dsjson; skipped rows are not read |
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from o2pl.learners.base import load
 from o2pl.protocols import Array, Floats
 from o2pl.validation import RewardRange
 
-_MANY, _BLOCK = 2000, 4096  # texts from which on a kernel is worth compiling, and texts at a time
+_MANY, _BLOCK = 2000, 4096  # number of texts from which a compiled kernel pays off, and texts per block
 
 
 def read_log(
@@ -57,13 +57,13 @@ def read_log(
     need_propensities: bool = True,
     skip_bad: int | BadRows = 0,
 ) -> Interactions:
-    """A log to hand to `fit` or `evaluate`.
+    """Read a log for `fit` or `evaluate`.
 
     `path` is a Parquet, Arrow or CSV file, a folder of Parquet files, VW's dsjson or text, a saved learner (its own
-    log), or a frame: pandas, polars, Arrow. Actions are integers from 0, real numbers, or words; words are
-    numbered in alphabetical order. `reward_range` says the lowest and highest reward there can be (a saved learner
-    knows its own). Up to `skip_bad` rows that cannot be used are left out. Without `need_propensities` a log may have
-    no column of them: `evaluate` then works with estimates.
+    log), or a data frame: pandas, polars, Arrow. Actions are integers from 0, real numbers, or strings; strings are
+    numbered in alphabetical order. `reward_range`: lowest and highest possible reward (a saved learner has its own). Up
+    to `skip_bad` unusable rows are skipped. With `need_propensities=False` the log may have no propensities: `evaluate`
+    then estimates them.
     """
     names = {"action": action, "reward": reward, "propensity": propensity, "logger": logger}
     if is_frame(path):
@@ -96,13 +96,13 @@ def log_of(
     context: Sequence[str] | None = None,
     **known: Any,
 ) -> Interactions:
-    """Of a log table. `names`: what its columns are called; a log of which none is a propensity has no propensities."""
+    """Convert a log table. names: column names by role; without a propensity column, the log has no propensities."""
     called = names or {role: role for role in ("action", "reward", "propensity", "logger")}
     for role in ("action", "reward", "propensity"):
         if role in called and called[role] not in table.column_names:
-            without = "; of a log without them: need_propensities=False" if role == "propensity" else ""
+            without = "; for a log without propensities: need_propensities=False" if role == "propensity" else ""
             raise InvalidInput(
-                f"{bad.file}: found columns {_named(table.column_names)}, expected one called {called[role]!r}{without}"
+                f"{bad.file}: found columns {_named(table.column_names)}, expected a column {called[role]!r}{without}"
             )
     if "context" in table.column_names and context is None:
         table = _with_rewards(table, called)
@@ -136,7 +136,7 @@ def _named(names: Sequence[str]) -> str:
 
 
 def _with_rewards(table: Any, called: dict[str, str]) -> Any:
-    """Events without a reward, or to be skipped, say nothing."""
+    """Drop events without a reward, and events to be skipped."""
     from pyarrow import compute
 
     keep = compute.is_valid(table.column(called["reward"]))
@@ -146,15 +146,15 @@ def _with_rewards(table: Any, called: dict[str, str]) -> Any:
 
 
 def _note_dropped(table: Any, bad: BadRows) -> None:
-    """Says that rows were left out when the log was written, which nothing here makes up for."""
+    """Add a note that rows were dropped when the log was written: this is not corrected."""
     if "drop_probability" not in table.column_names:
         return
     dropped = np.nan_to_num(_as_numbers(table.column("drop_probability"))[0]) > 0
     if dropped.any():
         bad.notes.append(
-            f"{bad.file}: {dropped.mean():.1%} of the rows have a drop probability (pdrop) above 0: others like them"
-            " were left out when the log was written. Learners and estimates count each row once; the weights"
-            " 1/(1 - pdrop) are not used, so what is said holds for the log as it is"
+            f"{bad.file}: {dropped.mean():.1%} of the rows have a drop probability (pdrop) above 0: similar rows were"
+            " dropped when the log was written. Learners and estimates count each row once; the weights"
+            " 1/(1 - pdrop) are not used, so results hold for the log as it is"
         )
 
 
@@ -162,7 +162,7 @@ def _note_dropped(table: Any, bad: BadRows) -> None:
 
 
 def _usable(table: Any, called: dict[str, str], bad: BadRows) -> tuple[Any, dict[str, Floats]]:
-    """The rows with an action, a reward and a propensity; the last two as numbers. Others are added to `bad`."""
+    """Return the rows with action, reward and propensity, the last two as numbers. Others are added to `bad`."""
     wrong: dict[int, str] = {}
     numbers = {}
     for role, expected in (("reward", "a finite number"), ("propensity", "a number above 0")):
@@ -177,10 +177,10 @@ def _usable(table: Any, called: dict[str, str], bad: BadRows) -> tuple[Any, dict
             wrong.setdefault(row, f"column {name!r}: found {found}, expected {expected}")
     missing = np.flatnonzero(~np.asarray(table.column(called["action"]).is_valid()))
     for row in missing.tolist():
-        wrong.setdefault(row, f"column {called['action']!r}: found a missing value, expected a number or a word")
+        wrong.setdefault(row, f"column {called['action']!r}: found a missing value, expected a number or a string")
     for row, (name, first) in _repeated(table).items():
         wrong.setdefault(
-            row, f"column 'event_id': found {name!r}, which row {first} has too, expected each decision once"
+            row, f"column 'event_id': found {name!r}, which is also in row {first}, expected each decision once"
         )
     if not wrong:
         return table, numbers
@@ -196,7 +196,7 @@ def _usable(table: Any, called: dict[str, str], bad: BadRows) -> tuple[Any, dict
 
 
 def _as_numbers(column: Any) -> tuple[Floats, list[Any] | None]:
-    """NaN where there is no number; and the texts, where the column has them."""
+    """Return the numbers (NaN if invalid), and the texts if the column has any."""
     import pyarrow as pa
     from pyarrow import types
 
@@ -219,7 +219,7 @@ def _number(text: Any) -> float:
 
 
 def _decisions(table: Any) -> Any:
-    """What each decision is known by: the event and, where it has several, its slot; None where there is no column."""
+    """Return the id of each decision: event and slot; None without an id column."""
     from pyarrow import compute, types
 
     if "event_id" not in table.column_names or types.is_null(table.column("event_id").type):
@@ -231,7 +231,7 @@ def _decisions(table: Any) -> Any:
 
 
 def _repeated(table: Any) -> dict[int, tuple[str, int]]:
-    """Of rows whose decision stands in an earlier row: its name, and that row."""
+    """Return, for rows whose decision is in an earlier row, its id and that row."""
     from pyarrow import compute
 
     names = _decisions(table)
@@ -278,7 +278,7 @@ def _actions(column: Any, bad: BadRows, name: str) -> tuple[Array, tuple[str, ..
     if types.is_integer(column.type) or types.is_floating(column.type):
         return np.asarray(column.to_numpy()), ()
     if not (types.is_string(column.type) or types.is_large_string(column.type)):
-        raise InvalidInput(f"{bad.file}, column {name!r}: found {column.type}, expected numbers or words")
+        raise InvalidInput(f"{bad.file}, column {name!r}: found {column.type}, expected numbers or strings")
     found, numbers = np.unique(np.array(column.cast(pa.string()).to_pylist()), return_inverse=True)
     return numbers.astype(np.int64), tuple(found.tolist())
 
@@ -290,7 +290,7 @@ def _contexts(table: Any, taken: list[str], chosen: Sequence[str] | None, bad: B
     if chosen is not None:
         for name in chosen:
             if name not in names:
-                raise InvalidInput(f"{bad.file}: found columns {_named(names)}, expected one called {name!r}")
+                raise InvalidInput(f"{bad.file}: found columns {_named(names)}, expected a column {name!r}")
     elif "context" in names:
         return _texts(table.column("context").cast(pa.binary()).to_pylist(), bad)
     else:
@@ -298,7 +298,7 @@ def _contexts(table: Any, taken: list[str], chosen: Sequence[str] | None, bad: B
     if "actions" in names:
         return _with_shared(table, list(chosen))
     if not chosen:
-        raise InvalidInput(f"{bad.file}: found no context columns, expected at least one (a constant one will do)")
+        raise InvalidInput(f"{bad.file}: found no context columns, expected at least one (it may be constant)")
     return as_frame(table.select(list(chosen)))
 
 
@@ -329,9 +329,9 @@ def _has_slots(table: Any) -> bool:
 
 
 def _slots(table: Any, actions: Array) -> tuple[Records, Array]:
-    """Of events with several slots: the slot and its features are shared, and an action that is gone is left out.
+    """Convert events with several slots: slot features are shared, and actions of earlier slots are removed.
 
-    Actions are numbered anew, among those that the slot could still choose.
+    Actions are renumbered among those that the slot could still choose.
     """
     parse = parser()
     sets: list[Any] = []

@@ -1,4 +1,4 @@
-"""What a log holds, how healthy its propensities are, and what can be learned and evaluated from it."""
+"""Description of a log: its columns, the calibration of its propensities, and what it can be used for."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from o2pl.interactions import Interactions
 from o2pl.protocols import Floats
 from o2pl.rows import ActionSets
 
-_SAMPLE = 50_000  # rows at most that are tested
-_LEVEL = 0.01  # below this p-value a test speaks
+_SAMPLE = 50_000  # largest number of rows used by tests
+_LEVEL = 0.01  # significance level of tests
 
 
 @dataclass(frozen=True)
 class Description:
-    """Lines of what was found, by heading; and the command to type next."""
+    """The description by heading, and the suggested next command."""
 
     sections: dict[str, tuple[str, ...]]
     warnings: tuple[str, ...]
@@ -36,7 +36,7 @@ class Description:
 
 
 def describe(log: Interactions, name: str = "LOG") -> Description:
-    """Of a log that was read; `name` is what the next command should call it."""
+    """Describe a log. name: its name in the suggested next command."""
     warnings: list[str] = []
     some = log[-_SAMPLE:]
     numbers = with_numbers(some)
@@ -68,7 +68,7 @@ def _sets(log: Interactions) -> bool:
 
 
 def _range(log: Interactions) -> tuple[float, float]:
-    """Stated, or a guess: 0 to 1 where all rewards are within, else what was seen."""
+    """Return the reward range, or a guess: 0 to 1 if all rewards are within, else the observed range."""
     if log.reward_range is not None:
         return log.reward_range
     low, high = float(log.rewards.min()), float(log.rewards.max())
@@ -89,9 +89,9 @@ def _contexts(log: Interactions) -> tuple[str, ...]:
         return ("dictionaries", f"such as {example if len(example) < 160 else example[:157] + '...'}")
     if isinstance(contexts, ActionSets) and contexts.shared is not None:
         own = contexts.values.shape[1]
-        return (f"a row of {contexts.shared.shape[1]} numbers of the user, and one of {own} for each item",)
+        return (f"{contexts.shared.shape[1]} numbers for the user, and {own} for each item",)
     if isinstance(contexts, ActionSets):
-        return ("a row of numbers for each action",)
+        return ("a numeric row for each action",)
     return (f"rows of {contexts.shape[1]} numbers",)
 
 
@@ -102,15 +102,15 @@ def _actions(log: Interactions, warnings: list[str]) -> tuple[str, ...]:
     if _sets(log):
         sizes: Any = log.contexts.sizes
         counts = f"{sizes.min()} to {sizes.max()}" if sizes.min() < sizes.max() else str(sizes.min())
-        return (f"sets of {counts} actions with features of their own, mean {sizes.mean():.1f}",)
+        return (f"sets of {counts} actions with their own features, mean {sizes.mean():.1f}",)
     plays = np.bincount(log.actions, minlength=log.n_actions or 0)
     order = np.argsort(-plays, kind="stable")
     shares = [f"{log.action_name(int(a))} {plays[a] / len(log):.1%}" for a in order[:10]]
     never = int((plays == 0).sum())
     if never:
-        warnings.append(f"{never} of {len(plays)} actions were never played: the log says nothing of them.")
+        warnings.append(f"{never} of {len(plays)} actions were never played: the log has no information about them.")
     if (plays > 0).sum() == 1:
-        warnings.append("Only one action was ever played: nothing can be learned from this log.")
+        warnings.append("Only one action was played: nothing can be learned from this log.")
     return (f"{len(plays)}, played " + ", ".join(shares) + (", …" if len(plays) > 10 else ""),)
 
 
@@ -129,18 +129,20 @@ def _rewards(log: Interactions, warnings: list[str]) -> tuple[str, ...]:
 def _propensities(log: Interactions, numbers: Interactions, warnings: list[str]) -> tuple[str, ...]:
     q: Floats = log.propensities
     if not log.has_propensities:
-        warnings.append("No column of propensities: `evaluate` estimates them, and says how wrong they may be.")
+        warnings.append("No propensity column: `evaluate` estimates propensities, and reports how wrong they may be.")
         return ("none",)
     lines = [f"from {q.min():.3g} to {q.max():.3g}, mean {q.mean():.3g}"]
     if not log.continuous:
         certain = float((q == 1).mean())
         if certain == 1:
-            warnings.append("All propensities are 1: either nothing was left to chance, or they were not recorded.")
+            warnings.append(
+                "All propensities are 1: either actions were not random, or propensities were not recorded."
+            )
         weight = float((1 / q).max() / (1 / q).sum())
         if weight > 0.01 and len(log) > 1000:
             row = int(np.argmin(q))
             warnings.append(
-                f"Row {row} has the propensity {q[row]:.2g}: it alone carries {weight:.1%} of the weight of the log."
+                f"Row {row} has the propensity {q[row]:.2g}: this row alone has {weight:.1%} of the total weight."
             )
     if len(numbers) < FEWEST:
         return (*lines, f"not tested: fewer than {FEWEST} rows")
@@ -149,7 +151,7 @@ def _propensities(log: Interactions, numbers: Interactions, warnings: list[str])
         worst = tested.worst
         warnings.append(
             f"The propensities do not match the actions (p = {tested.p_value:.1g}): action {worst.action} was played"
-            f" {worst.ratio:.2f} times as often as they say, in rows: {worst.rows}."
+            f" {worst.ratio:.2f} times as often as they imply, in rows: {worst.rows}."
         )
     lines.append(f"test against the actions: p = {tested.p_value:.2g}, {tested.tests} cells")
     return tuple(lines)
@@ -160,23 +162,25 @@ def _drift(numbers: Interactions, warnings: list[str]) -> tuple[str, ...]:
     if not len(found.means):
         return ("not tested: too few rows",)
     if found.p_value < _LEVEL:
-        warnings.append(f"Rewards change along the log (p = {found.p_value:.1g}): what held at first may not hold now.")
+        warnings.append(
+            f"Rewards change over the log (p = {found.p_value:.1g}): early rows may no longer be representative."
+        )
     means = ", ".join(f"{mean:.3g}" for mean in np.asarray(found.means)[:10])
-    return (f"mean reward along the log: {means}; p = {found.p_value:.2g}",)
+    return (f"mean reward over the log: {means}; p = {found.p_value:.2g}",)
 
 
 def _uses(log: Interactions, warnings: list[str]) -> tuple[str, ...]:
-    """What the log is good for, in words."""
+    """Return what the log can be used for, as text."""
     if any("nothing can be learned" in warning for warning in warnings):
         return ("none: see the warnings",)
     if any("do not match" in warning or "All propensities are 1" in warning for warning in warnings):
-        return ("learning, with care; no estimate that uses weights can be trusted before this is explained",)
+        return ("learning, with care; do not trust weighted estimates before this is explained",)
     if not log.has_propensities:
-        return ("evaluating with estimated propensities; learning from o2pl.estimate_propensities(log)",)
+        return ("evaluation with estimated propensities; learning from o2pl.estimate_propensities(log)",)
     floor = float(np.quantile(log.propensities, 0.01))
     if log.continuous:
-        return ("learning a real-valued action (ContinuousBandit); policies near the logger can be evaluated",)
+        return ("learning a real-valued action (ContinuousBandit); policies near the logging policy can be evaluated",)
     wide = f"propensities fall to {floor:.2g}"
     if floor >= 0.01:
-        return (f"learning, and evaluating any policy: {wide}",)
-    return (f"learning; policies near the logger can be evaluated, others with wide intervals: {wide}",)
+        return (f"learning, and evaluation of any policy: {wide}",)
+    return (f"learning; policies near the logging policy can be evaluated, others only with wide intervals: {wide}",)

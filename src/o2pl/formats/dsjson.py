@@ -3,9 +3,9 @@
     {"_label_cost": -1, "_label_probability": 0.8, "_label_Action": 2, "_labelIndex": 1, "EventId": "e1",
      "Timestamp": "...", "a": [2, 1], "p": [0.8, 0.2], "c": {"User": {...}, "_multi": [{...}, {...}]}}
 
-Only the envelope is parsed; `c`, the features, stays text until a learner reads it. What no column holds is kept in
-`rest`, so that VW learns the same from the file that is written as from the one that was read. Events with several
-slots (`_outcomes`) are a row per slot; continuous actions come from `_label_ca`.
+Only the envelope is parsed; `c`, the features, stays text until a learner reads it. Fields without a column are kept in
+`rest`, so that VW learns the same from the written file as from the original. Events with several slots (`_outcomes`)
+become one row per slot; continuous actions are read from `_label_ca`.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from o2pl.formats.dsjson_scan import scan_lines
 from o2pl.formats.dsjson_table import fast_table
 from o2pl.formats.rows import rows_of
 
-_MANY, _LONG = 2000, 1 << 21  # lines and bytes from which on the compiled reader is worth compiling
-_RAW = ("Version", "o", "VWState", "_tag", "_original_label_cost", "_ba", "DeferredAction", "i")  # kept as they are
+_MANY, _LONG = 2000, 1 << 21  # lines and bytes from which the compiled reader pays off
+_RAW = ("Version", "o", "VWState", "_tag", "_original_label_cost", "_ba", "DeferredAction", "i")  # kept unchanged
 _COLUMNS = (
     "context", "action", "reward", "propensity", "ranking", "probabilities", "slot", "event_id", "time",
     "drop_probability", "skip_learn", "rest", "slot_rest",
@@ -36,7 +36,7 @@ _COLUMNS = (
 
 @cache
 def _decoders() -> Any:
-    """Of an event whose fields are known, and of any object, field by field."""
+    """Return decoders of events with known fields, and of any object, field by field."""
     with extra("logs", "reading dsjson"):
         import msgspec
     raw: Any = msgspec.Raw
@@ -91,7 +91,7 @@ def _schema(continuous: bool) -> Any:
 
 
 def read_dsjson(lines: IO[bytes] | Iterable[bytes], bad: BadRows) -> Iterator[Any]:
-    """Tables of some thousand rows each, all with the same columns. `lines`: a file, or lines of one."""
+    """Yield tables of a few thousand rows, all with the same columns. lines: a file, or its lines."""
     with extra("logs", "reading dsjson"):
         import pyarrow as pa
     reader = _Reader(pa, bad)
@@ -105,15 +105,15 @@ def read_dsjson(lines: IO[bytes] | Iterable[bytes], bad: BadRows) -> Iterator[An
 
 
 class _Reader:
-    """Of one file: blocks of lines to tables."""
+    """Reader of one file: converts blocks of lines to tables."""
 
     def __init__(self, pa: Any, bad: BadRows) -> None:
         self.pa, self.bad = pa, bad
-        self.continuous: bool | None = None  # as the first event is
-        self.many = False  # whether the compiled reader is worth compiling
+        self.continuous: bool | None = None  # set by the first event
+        self.many = False  # whether the compiled reader pays off
 
     def table(self, block: bytes, first: int, lines: int) -> Any:
-        """The compiled reader's, with what it leaves out from the other one. first: the number of the first line."""
+        """Return the table of a block; unusual lines use the slow reader. first: number of the first line."""
         self.many = self.many or len(block) > _LONG or lines > _MANY
         if self.continuous or not self.many:
             return self._slowly(((first + k, line) for k, line in enumerate(block.split(b"\n"))))[0]
@@ -127,7 +127,7 @@ class _Reader:
         numbers = (first + found.numbered[left]).tolist()
         texts = ((number, block[begin:end]) for number, (begin, end) in zip(numbers, places, strict=True))
         if left[0] > 0:
-            self.continuous = False  # as the first event is
+            self.continuous = False  # set by the first event
         slow, own = self._slowly(texts)
         if slow is None:
             return table.filter(self.pa.array(fine))
@@ -136,7 +136,7 @@ class _Reader:
         return both.take(np.argsort(order, kind="stable"))
 
     def _slowly(self, lines: Iterable[tuple[int, bytes]]) -> tuple[Any, list[int]]:
-        """Line by line: the table, None where there is none, and the number of the line of each row."""
+        """Read line by line. Returns the table (or None) and the line number of each row."""
         msgspec = _decoders()[2]
         rows: list[tuple[Any, ...]] = []
         own: list[int] = []
@@ -148,7 +148,7 @@ class _Reader:
                 if self.continuous is None:
                     self.continuous = one.real is not None
                 if self.continuous != (one.real is not None):
-                    raise InvalidInput("found an event of another kind, expected all with _label_ca or none")
+                    raise InvalidInput("found events with and without _label_ca, expected only one kind")
                 found = _rows(one, rest)
             except (msgspec.MsgspecError, InvalidInput, UnicodeDecodeError) as error:
                 self.bad.line(number, _said(error))
@@ -162,7 +162,7 @@ def _table(pa: Any, rows: list[tuple[Any, ...]], continuous: bool) -> Any:
     columns = zip(*rows, strict=True)
     made = {}
     for (name, kind), values in zip(_schema(continuous).items(), columns, strict=True):
-        if name in ("context", "rest", "slot_rest"):  # bytes; checked as a whole, which is faster than one by one
+        if name in ("context", "rest", "slot_rest"):  # bytes; validated together, which is faster than one by one
             made[name] = pa.array(values, pa.binary()).cast(kind)
         else:
             made[name] = pa.array(values, kind)
@@ -174,7 +174,7 @@ _PREFIXES = tuple(f'"{name}":'.encode() for name in _RAW)
 
 
 def _event(line: bytes) -> tuple[Any, bytes | None]:
-    """The event, and what no column holds, as the text of an object."""
+    """Return the event, and the fields without a column as JSON text."""
     event, anything, msgspec = _decoders()
     kept: list[bytes] = []
     try:
@@ -197,7 +197,7 @@ _KNOWN = frozenset(
 
 
 def _rows(one: Any, rest: bytes | None) -> list[tuple[Any, ...]]:
-    """In the order of `_COLUMNS`."""
+    """Return the rows of an event, in the order of `_COLUMNS`."""
     context = bytes(one.c)
     common = (one.EventId, one.Timestamp, one.pdrop, one.skip, rest)
     if one.real is not None:
@@ -231,7 +231,7 @@ def _rows(one: Any, rest: bytes | None) -> list[tuple[Any, ...]]:
 def _check_ranking(actions: list[int], probabilities: list[float], name: str, first: int) -> None:
     if len(actions) != len(probabilities):
         raise InvalidInput(
-            f"{name}: found {len(actions)} actions and {len(probabilities)} probabilities, expected as many"
+            f"{name}: found {len(actions)} actions and {len(probabilities)} probabilities, expected equal numbers"
         )
     if actions and min(actions) < first:
         raise InvalidInput(f"{name}: found {min(actions)}, expected numbers from {first}")
@@ -239,17 +239,17 @@ def _check_ranking(actions: list[int], probabilities: list[float], name: str, fi
 
 def _said(error: Exception) -> str:
     text = str(error).replace(" - at `$.", ", field `").replace(" - at `$`", "")
-    return f"found no whole JSON object ({text})" if "truncated" in text or "malformed" in text else text
+    return f"found no complete JSON object ({text})" if "truncated" in text or "malformed" in text else text
 
 
 # -- writing
 
 
 def write_dsjson(tables: Iterable[Any]) -> Iterator[bytes]:
-    """Lines, one for each event."""
+    """Yield lines, one per event."""
     _, _, msgspec = _decoders()
     encode = msgspec.json.encode
-    slots: list[dict[str, Any]] = []  # of one event
+    slots: list[dict[str, Any]] = []  # slots of one event
     for table in tables:
         for row in rows_of(table):
             if row.get("slot") is None:
@@ -264,7 +264,7 @@ def write_dsjson(tables: Iterable[Any]) -> Iterator[bytes]:
 
 
 def _line(row: dict[str, Any], encode: Any) -> bytes:
-    """In the order that VW wants: labels first."""
+    """Return a line in the field order that VW needs: labels first."""
     parts = []
     action, reward, propensity = row["action"], row["reward"], row["propensity"]
     if isinstance(action, float):

@@ -1,7 +1,7 @@
-"""A kernel that goes along lines of dsjson: labels and rankings to numbers, all else as places in the text.
+"""Compiled scanner of dsjson lines: labels and rankings become numbers, everything else stays as positions in the text.
 
-A line that is out of the ordinary (slots, real-valued actions, escaped keys, numbers of many digits, anything wrong) is
-left to `dsjson`, which reads it or says what is wrong with it.
+Unusual lines (slots, real-valued actions, escaped keys, numbers with many digits, errors) are left to `dsjson`, which
+reads them or reports what is wrong.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ _LENGTHS = np.array([len(name) for name in (*NUMBERS, *TEXTS, *_OTHERS)])
 
 
 class Lines(NamedTuple):
-    """What was found, line by line; empty lines are left out."""
+    """The scanned lines; empty lines are omitted."""
 
-    places: Ints  # where each line begins and ends, [n, 2]
-    numbered: Ints  # of each line, counted from 0 in the block, [n]
-    fine: Array  # False: for the slow path
-    numbers: Floats  # in the order of `NUMBERS`; NaN where there is none, [n, 5]
-    skip: Ints  # -1: not said, [n]
-    texts: Ints  # begin and end of the words of `TEXTS`, without quotes; -1: none, [n, 4]
-    context: Ints  # begin and end of `c`, [n, 2]
-    ranked: Ints  # where the lines' actions begin among all, [n + 1]
+    places: Ints  # start and end of each line, [n, 2]
+    numbered: Ints  # number of each line, from 0 in the block, [n]
+    fine: Array  # False: use the slow path
+    numbers: Floats  # in the order of `NUMBERS`; NaN if missing, [n, 5]
+    skip: Ints  # -1: missing, [n]
+    texts: Ints  # start and end of the texts of `TEXTS`, without quotes; -1: none, [n, 4]
+    context: Ints  # start and end of `c`, [n, 2]
+    ranked: Ints  # offsets of the lines' actions, [n + 1]
     actions: Ints
-    chances: Floats  # as many as actions
-    rest: Ints  # begin and end in `rest_bytes`; equal: nothing, [n, 2]
+    chances: Floats  # one per action
+    rest: Ints  # start and end in `rest_bytes`; equal: empty, [n, 2]
     rest_bytes: Array
 
 
 def scan_lines(block: bytes, n: int) -> Lines:
-    """Of at most n whole lines."""
+    """Scan at most n complete lines."""
     data = np.frombuffer(block, np.uint8)
     found = Lines(
         np.zeros((n, 2), np.int64), np.zeros(n, np.int64), np.zeros(n, np.bool_), np.full((n, len(NUMBERS)), np.nan),
@@ -61,7 +61,7 @@ def scan_lines(block: bytes, n: int) -> Lines:
 
 @compiled_within
 def _key(data: Array, p: int, end: int) -> int:
-    """The number of the key whose letters stand here; -1: of none that is known."""
+    """Return the number of the key at this position; -1: unknown."""
     for k in range(len(_LENGTHS)):
         if _LENGTHS[k] == end - p:
             i = 0
@@ -74,7 +74,7 @@ def _key(data: Array, p: int, end: int) -> int:
 
 @compiled_apart
 def _ranking(data: Array, p: int, end: int, out: Any, n: int, whole: bool) -> tuple[int, int]:
-    """A list of numbers, written from n on: the place after it (-1: slow), and n. whole: only such, and small ones."""
+    """Scan a list of numbers into out[n:]. Returns the position after it (-1: slow) and n. whole: integers only."""
     if data[p] != 91:
         return -1, n
     p = after_space(data, p + 1, end)
@@ -107,7 +107,7 @@ def _line(
     data: Array, p: int, end: int, numbers: Floats, skip: Ints, row: int, texts: Ints, context: Ints, n: int,
     actions: Ints, chances: Floats, rest: Ints, rest_bytes: Array, at: int, objects: Array,
 ) -> tuple[int, int]:  # fmt: skip
-    """One event, to the end of its line. Actions so far, and bytes of the rest so far; -1: for the slow path."""
+    """Scan one event to the end of its line. Returns the actions and bytes of the rest so far; -1: slow path."""
     if p >= end or data[p] != 123:
         return -1, at
     first, ranked, chanced = n, n, n
@@ -200,7 +200,7 @@ def _scan(
     data: Array, places: Ints, numbered: Ints, fine: Array, numbers: Floats, skip: Ints, texts: Ints, context: Ints,
     ranked: Ints, actions: Ints, chances: Floats, rest: Ints, rest_bytes: Array,
 ) -> int:  # fmt: skip
-    """The number of lines that are not empty."""
+    """Scan a block. Returns the number of non-empty lines."""
     objects = np.empty(DEEPEST, np.bool_)
     p, n, line, at = 0, 0, 0, 0
     while p < len(data):

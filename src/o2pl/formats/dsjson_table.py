@@ -1,4 +1,4 @@
-"""What the compiled reader found in lines of dsjson, as the columns of a log table."""
+"""Converts scanned dsjson lines to the columns of a log table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from o2pl.protocols import Array, Floats
 
 
 def fast_table(pa: Any, block: bytes, found: Lines, schema: dict[str, Any]) -> tuple[Any, Array]:
-    """A row for each line, and which of them are whole: those that are not stand there without sense."""
+    """Return a row per line, and which rows are valid; the content of the others is undefined."""
     data, n = np.frombuffer(block, np.uint8), len(found.fine)
     numbers = found.numbers
     cost, label, index = numbers[:, COST], numbers[:, ACTION], numbers[:, INDEX]
@@ -22,7 +22,7 @@ def fast_table(pa: Any, block: bytes, found: Lines, schema: dict[str, Any]) -> t
     top_action, top_chance = np.full(n, np.nan), np.full(n, np.nan)
     top_action[some], top_chance[some] = found.actions[first[some]] - 1, found.chances[first[some]]
     action = np.where(np.isnan(index), label - 1, index)
-    orphan = np.isnan(action) & ~np.isnan(cost)  # a cost of no action
+    orphan = np.isnan(action) & ~np.isnan(cost)  # a cost without an action
     action = np.where(np.isnan(action), top_action, action)
     propensity = np.where(np.isnan(numbers[:, PROBABILITY]), top_chance, numbers[:, PROBABILITY])
     fine = found.fine & ~orphan & (np.isnan(propensity) | ((propensity > 0) & (propensity <= 1)))

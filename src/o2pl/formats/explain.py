@@ -1,4 +1,4 @@
-"""`o2pl explain`: a saved policy, and a context as one types it, from a file, or from a log."""
+"""`o2pl explain` of a saved policy: the context is typed, from a file, or from a log."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from o2pl.learners.decider import Decider
 from o2pl.learners.explaining import Explanation
 
 _EXPECTED = (
-    "expected JSON, such as '{\"age\": 31}' or '[0.5, 2]', the name of a JSON file,"
+    "expected JSON, such as '{\"age\": 31}' or '[0.5, 2]', the path of a JSON file,"
     " or the values of a row: 31,Rome,phone"
 )
 _OFFER = {"user", "items", "ids", "exclude"}
@@ -31,17 +31,22 @@ _OFFER = {"user", "items", "ids", "exclude"}
 ContextOption = Annotated[
     str | None,
     typer.Option(
-        help='What to decide on. JSON: `{"age": 31}`, `[0.5, 2]`, `{"user": [...], "items": [[...], ...]}`; the'
-        " name of a JSON file; or the values of a row, separated by commas."
+        help='The context. JSON: `{"age": 31}`, `[0.5, 2]`, `{"user": [...], "items": [[...], ...]}`; the path of a'
+        " JSON file; or comma-separated values of a row."
     ),
 ]
 RowOption = Annotated[
-    int | None, typer.Option(min=0, help="Or a row of a log, counted from 0: of --log, or of the learner's own.")
+    int | None,
+    typer.Option(
+        min=0, help="A row of a log, counted from 0, instead of --context: of --log, or of the learner's own log."
+    ),
 ]
 LogOption = Annotated[Path | None, typer.Option(help=LOG_HELP)]
-ActionOption = Annotated[str | None, typer.Option(help="The action to explain. [default: the likeliest]")]
-AgainstOption = Annotated[str | None, typer.Option(help="The one to compare with. [default: the likeliest other]")]
-FigureOption = Annotated[Path | None, typer.Option(help="Where to draw the bars, PNG or SVG.")]
+ActionOption = Annotated[str | None, typer.Option(help="The action to explain. [default: the most likely one]")]
+AgainstOption = Annotated[
+    str | None, typer.Option(help="The action to compare with. [default: the most likely other one]")
+]
+FigureOption = Annotated[Path | None, typer.Option(help="Path of the figure, PNG or SVG.")]
 
 
 def explain_policy(
@@ -53,13 +58,13 @@ def explain_policy(
     against: str | None = None,
     figure: Path | None = None,
 ) -> None:
-    """Say why: what each feature of a context adds to an action, against another, and what the log knows of it."""
+    """Explain a decision: how much each feature adds to an action compared with another, and the support in the log."""
     if figure is not None:
         require_extra("plots", "drawing figures")
     if (context is None) == (row is None):
-        raise InvalidInput("context: found both or neither of --context and --row, expected one of them")
+        raise InvalidInput("context: expected either --context or --row, found both or neither")
     if log is not None and row is None:
-        raise InvalidInput("log: found a log without --row, expected the number of one of its rows")
+        raise InvalidInput("log: found --log without --row, expected --row with the number of a row")
     if not model.is_file():
         raise InvalidInput(f"model: found no file {str(model)!r}, expected a saved learner")
     learner = load(model)
@@ -81,7 +86,7 @@ def draw(found: Explanation, figure: Path | None) -> None:
 
 
 def _as_action(text: str, known: Any) -> Any:
-    """A word that is known, or else a number where it is one."""
+    """Return a known action name, or else an integer if the text is one."""
     return text if text in (known or ()) or not text.isdecimal() else int(text)
 
 
@@ -89,26 +94,26 @@ def _as_action(text: str, known: Any) -> Any:
 
 
 def row_of_log(learner: Any, decider: Decider, log: Path | None, row: int | None) -> Any:
-    """As the policy reads it; says what was played there."""
+    """Return the context of a row for the policy, and print the action that was played."""
     if log is not None:
         found = read_and_say(log, None, 0, need_propensities=False)
     elif isinstance(learner, Decider):
-        raise InvalidInput("row: found a published policy, which has no log, expected --log too, or --context")
+        raise InvalidInput("row: found a published policy, which has no log; add --log, or use --context")
     else:
         found = learner.log_
     if row is None or row >= len(found):
-        raise InvalidInput(f"row: found {row}, expected a row of {len(found):,}, counted from 0")
+        raise InvalidInput(f"row: found {row}, expected a row number from 0 to {len(found) - 1:,}")
     rows: Any = decider.reader.rows(found.contexts[row : row + 1])
     played = found.named_actions[row]
     typer.echo(f"row {row}: action {played} was played, reward {found.rewards[row]:g}")
     return rows[0] if isinstance(rows, np.ndarray) else rows
 
 
-# -- a context that was typed
+# -- a typed context
 
 
 def typed_context(text: str, decider: Decider) -> Any:
-    """JSON, the name of a JSON file, or the values of a row."""
+    """Return the context from JSON, the path of a JSON file, or the values of a row."""
     if text.lstrip().startswith(("{", "[")):
         return _from_json(text, "context")
     path = Path(text)
@@ -123,7 +128,7 @@ def _from_json(text: str, where: str) -> Any:
     try:
         given = json.loads(text)
     except json.JSONDecodeError as error:
-        raise InvalidInput(f"{where}: found no JSON ({error}), {_EXPECTED}") from None
+        raise InvalidInput(f"{where}: found invalid JSON ({error}), {_EXPECTED}") from None
     if isinstance(given, dict) and "items" in given and set(given) <= _OFFER:
         more = {name: given[name] for name in ("ids", "exclude") if name in given}
         return Offer(_numbers(given.get("user")), _numbers(given["items"]), **more)
@@ -131,7 +136,7 @@ def _from_json(text: str, where: str) -> Any:
 
 
 def _numbers(given: Any) -> Any:
-    """Lists of numbers as arrays."""
+    """Return lists of numbers as arrays."""
     if isinstance(given, list) and given and not any(isinstance(part, dict | str) for part in given):
         try:
             return np.array(given, np.float64)
@@ -154,7 +159,7 @@ def _from_values(values: list[str], decider: Decider) -> Any:
 
 
 def _value(field: Field, text: str) -> Any:
-    """As the column has it; nothing where it is missing."""
+    """Convert text to the column's type; an empty text is a missing value."""
     if not text:
         return None
     if field.kind in ("word", "empty", "nested"):

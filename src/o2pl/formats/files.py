@@ -1,4 +1,4 @@
-"""Files of logs, of any make, as Arrow tables; written whole or not at all."""
+"""Log files of several formats as Arrow tables; written atomically."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ SUFFIXES = {
     ".dsjson": "dsjson", ".json": "dsjson", ".jsonl": "dsjson", ".vw": "vw", ".txt": "vw", ".dat": "vw",
 }  # fmt: skip
 _KINDS = "Parquet, Arrow, CSV with a header, VW's dsjson or text, or a saved learner"
-_BATCH = 1 << 16  # rows of Parquet at a time
+_BATCH = 1 << 16  # rows of Parquet per block
 
 
 def kind_of_file(path: Path) -> str:
-    """By what is in it; of a folder, Parquet."""
+    """Return the format of a file by its content; a folder is Parquet."""
     if path.is_dir():
         return "parquet"
     if not path.is_file():
@@ -48,15 +48,17 @@ def kind_of_file(path: Path) -> str:
 
 
 def kind_of_suffix(path: Path) -> str:
-    """Of a file that is to be written; `.gz` may follow where lines are written."""
+    """Return the format of a file to write, by its extension. Line-based formats may end in `.gz`."""
     suffix = (path.with_suffix("") if path.suffix == ".gz" else path).suffix
     if suffix not in SUFFIXES or (path.suffix == ".gz" and SUFFIXES[suffix] not in ("csv", "dsjson", "vw")):
-        raise InvalidInput(f"{path.name}: found the ending {path.suffix!r}, expected one of {', '.join(SUFFIXES)}")
+        raise InvalidInput(
+            f"{path.name}: found the file extension {path.suffix!r}, expected one of {', '.join(SUFFIXES)}"
+        )
     return SUFFIXES[suffix]
 
 
 def opened(path: Path) -> IO[bytes]:
-    """To read; what gzip made is unpacked."""
+    """Open a file for reading; gzip files are decompressed."""
     file = path.open("rb")
     if file.read(2) == b"\x1f\x8b":
         file.close()
@@ -69,7 +71,7 @@ def opened(path: Path) -> IO[bytes]:
 
 
 def read_tables(path: Path, bad: BadRows) -> Iterator[Any]:
-    """Of any kind but a saved learner; rows that cannot be parsed are added to `bad`."""
+    """Yield tables from any format but a saved learner. Rows that cannot be parsed are added to `bad`."""
     kind = kind_of_file(path)
     if kind in ("dsjson", "vw"):
         with opened(path) as file:
@@ -88,17 +90,17 @@ def read_tables(path: Path, bad: BadRows) -> Iterator[Any]:
 
 
 class Part(NamedTuple):
-    """Some rows of a Parquet file; it can be sent to another process."""
+    """A part of a Parquet log; it can be sent to another process."""
 
-    path: Path  # of the log
+    path: Path  # path of the log
     fragment: Any
     schema: Any
-    start: int  # the number of its first row, in the log
+    start: int  # number of its first row in the log
     rows: int
 
 
 def parquet_parts(path: Path, *, small: bool = False) -> list[Part]:
-    """Of a file or a folder of them, in order: its files; or, if they shall be small, their groups of rows."""
+    """Return the parts of a Parquet file or folder in order: its files or, if small, their row groups."""
     with extra("logs", "reading Parquet and CSV"):
         import pyarrow as pa
     data, start, found = _dataset(path), 0, []
@@ -114,12 +116,12 @@ def parquet_parts(path: Path, *, small: bool = False) -> list[Part]:
 
 
 def part_tables(part: Part) -> Iterator[Any]:
-    """A few rows at a time; few of them are in memory at once."""
+    """Yield small tables of a part; few rows are in memory at a time."""
     import pyarrow as pa
     from pyarrow import dataset
 
     few: dict[str, Any] = {"batch_size": _BATCH, "batch_readahead": 2, "fragment_readahead": 1}
-    # Read ahead of need, a file would be in memory as a whole.
+    # No read-ahead: it would load the whole file into memory.
     few["fragment_scan_options"] = dataset.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
     try:
         for batch in dataset.Scanner.from_fragment(part.fragment, schema=part.schema, **few).to_batches():
@@ -130,13 +132,13 @@ def part_tables(part: Part) -> Iterator[Any]:
 
 
 def parquet_tables(path: Path) -> Iterator[Any]:
-    """Of a file or a folder of them, a few rows at a time."""
+    """Yield small tables of a Parquet file or folder."""
     for part in parquet_parts(path):
         yield from part_tables(part)
 
 
 def parquet_size(path: Path) -> tuple[int, int]:
-    """Rows and columns, from what the files say of themselves."""
+    """Return the numbers of rows and columns, from the files' metadata."""
     parts = parquet_parts(path)
     return sum(part.rows for part in parts), len(parts[0].schema) if parts else 0
 
@@ -152,11 +154,11 @@ def _dataset(path: Path) -> Any:
 
 
 def _unreadable(path: Path, file: str, error: Exception) -> InvalidInput:
-    """Says which file of a log it is, and what to do."""
+    """Return an error that names the file of the log, and what to do."""
     name = Path(file).name if Path(file) == path else f"{path.name}/{os.path.relpath(file, path)}"
     return InvalidInput(
-        f"{name}: found a file that cannot be read ({str(error).splitlines()[0]}), expected Parquet with the columns of"
-        " the other files; write it again, or take it away, and run the same command again"
+        f"{name}: cannot be read ({str(error).splitlines()[0]}), expected Parquet with the columns of the other files."
+        " Write it again or remove it, and rerun the same command"
     )
 
 
@@ -167,7 +169,7 @@ def _read_csv(path: Path, bad: BadRows) -> Any:
     with opened(path) as file:
         names = [name.strip().strip('"') for name in file.readline().decode("utf-8", "replace").split(",")]
     kept = ("context", "actions", "ranking", "probabilities", "event_id", "time", "rest", "slot_rest")
-    texts = dict.fromkeys(kept, pa.string()) if "context" in names else {}  # a log that was converted: as it was
+    texts = dict.fromkeys(kept, pa.string()) if "context" in names else {}  # a converted log: keep the text
     wrong = []
 
     def unlike(row: Any) -> str:
@@ -177,17 +179,17 @@ def _read_csv(path: Path, bad: BadRows) -> Any:
     with opened(path) as file:
         table = csv.read_csv(
             file,
-            read_options=csv.ReadOptions(use_threads=False),  # so that rows are numbered
+            read_options=csv.ReadOptions(use_threads=False),  # so that row numbers are known
             parse_options=csv.ParseOptions(invalid_row_handler=unlike),
             convert_options=csv.ConvertOptions(column_types=texts, strings_can_be_null=True),
         )
     for number, reason in wrong:
         bad.line(number, reason)
-    return table.drop_columns([""]) if "" in table.column_names else table  # the number of the row, as pandas writes it
+    return table.drop_columns([""]) if "" in table.column_names else table  # the index column of pandas
 
 
 def read_table(path: Path, bad: BadRows) -> Any:
-    """The whole file as one table."""
+    """Return the whole file as one table."""
     tables = list(read_tables(path, bad))
     if not tables:
         raise InvalidInput(f"{path.name}: found no rows, expected at least one")
@@ -196,7 +198,7 @@ def read_table(path: Path, bad: BadRows) -> Any:
     try:
         return pa.concat_tables(tables, promote_options="default")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise InvalidInput(f"{path.name}: found files with other columns ({error})") from None
+        raise InvalidInput(f"{path.name}: found files with different columns ({error})") from None
 
 
 # -- writing
@@ -204,7 +206,7 @@ def read_table(path: Path, bad: BadRows) -> Any:
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """A name beside the target to write to; it takes the target's place when all is written, and else it is gone."""
+    """Yield a temporary path next to the target. It replaces the target on success and is removed on failure."""
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
         yield partial
@@ -214,7 +216,7 @@ def whole(path: Path) -> Iterator[Path]:
 
 
 def write_tables(path: Path, tables: Iterable[Any]) -> int:
-    """The format is that of the name's ending. The number of rows."""
+    """Write tables in the format of the file extension. Returns the number of rows."""
     kind, rows = kind_of_suffix(path), 0
 
     def counted() -> Iterator[Any]:

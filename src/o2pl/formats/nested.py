@@ -1,4 +1,4 @@
-"""The columns of a log table that hold JSON: contexts as text, and lists as text where a format has none."""
+"""JSON columns of a log table: contexts as text, and lists as text for formats without lists."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from o2pl.extras import extra
 from o2pl.interactions import Interactions
 from o2pl.rows import SparseRows
 
-# What is not context. All but the first three may be absent.
+# Columns that are not context. All but the first three are optional.
 ROLES = (
     "action", "reward", "propensity", "logger", "event_id", "time", "ranking", "probabilities", "drop_probability",
     "skip_learn", "rest", "slot_rest",
@@ -23,10 +23,10 @@ ROLES = (
 
 
 def json_contexts(tables: Iterable[Any]) -> Iterator[Any]:
-    """Tables whose context is one column of JSON: what VW's formats are made of.
+    """Yield tables whose context is one JSON column, as VW's formats need it.
 
-    Columns of features become members of an object; where actions are numbered or named, each is an item of `_multi`
-    with its name. The actions must be known in the first table (K of them), or come in a column `actions`.
+    Feature columns become members of an object. If actions are integers or strings, each becomes an item of `_multi`
+    with its name. All K actions must be known from the first table, or come in a column `actions`.
     """
     names: list[str] | None = None
     for table in tables:
@@ -63,7 +63,7 @@ def json_contexts(tables: Iterable[Any]) -> Iterator[Any]:
 
 
 def with_lists(table: Any) -> Any:
-    """Lists and times as VW's formats want them, where CSV had text and Arrow has moments."""
+    """Return lists and times in the form of VW's formats, from CSV text and Arrow timestamps."""
     import pyarrow as pa
     from pyarrow import types
 
@@ -96,12 +96,14 @@ def _action_names(table: Any, known: list[str] | None) -> list[str]:
         return [str(k) for k in range(max(map(int, found)) + 1)] if numbered else sorted(found)
     if not found <= set(known):
         new = sorted(found - set(known))[0]
-        raise InvalidInput(f"action: found {new!r}, expected one of those of the first rows: {', '.join(known[:12])}")
+        raise InvalidInput(
+            f"action: found {new!r}, expected one of the actions of the first rows: {', '.join(known[:12])}"
+        )
     return known
 
 
 def pairs_of(text: str) -> dict[str, str]:
-    """`action=item_id,reward=click` -> new names by old ones."""
+    """Parse `action=item_id,reward=click` to new names by old names."""
     found = {}
     for pair in text.split(",") if text else []:
         name, equals, old = (part.strip() for part in pair.partition("="))
@@ -112,14 +114,14 @@ def pairs_of(text: str) -> dict[str, str]:
 
 
 def renamed(tables: Iterable[Any], names: dict[str, str], left_out: list[str], file: str) -> Iterator[Any]:
-    """Tables with other names for these columns, and without those; `file`: for messages."""
+    """Yield tables with renamed and dropped columns. file: for messages."""
     for table in tables:
         for name in (*names, *left_out):
             if name not in table.column_names:
                 near = get_close_matches(name, table.column_names, 1)
                 meant = f" (did you mean {near[0]!r}?)" if near else ""
                 known = ", ".join(table.column_names[:12])
-                raise InvalidInput(f"{file}: found columns {known}, expected one called {name!r}{meant}")
+                raise InvalidInput(f"{file}: found columns {known}, expected a column {name!r}{meant}")
         kept = table.drop_columns(left_out) if left_out else table
         new = [names.get(name, name) for name in kept.column_names]
         twice = [name for name in new if new.count(name) > 1]
@@ -129,7 +131,7 @@ def renamed(tables: Iterable[Any], names: dict[str, str], left_out: list[str], f
 
 
 def flat_lists(table: Any) -> Any:
-    """Lists and structures as JSON text, for CSV."""
+    """Convert lists and structures to JSON text, for CSV."""
     import pyarrow as pa
     from pyarrow import types
 
@@ -141,12 +143,12 @@ def flat_lists(table: Any) -> Any:
 
 
 def numbers_table(log: Interactions) -> Any:
-    """A log table of rows of numbers, `x0`, `x1` and so on, such as a saved learner's."""
+    """Return a log table with numeric columns `x0`, `x1`, …, for example of a saved learner."""
     with extra("logs", "writing logs"):
         import pyarrow as pa
     if not isinstance(log.contexts, np.ndarray):
         kind = "hashed features" if isinstance(log.contexts, SparseRows) else "action sets"
-        raise InvalidInput(f"log: found {kind} of a saved learner, expected rows of numbers to convert")
+        raise InvalidInput(f"log: found {kind} of a saved learner, expected numeric rows; only these can be converted")
     columns = {f"x{j}": log.contexts[:, j] for j in range(log.contexts.shape[1])}
     known = {} if log.ids is None else {"event_id": log.event_ids}
     decided = {"action": log.named_actions, "reward": log.rewards, "propensity": log.propensities}

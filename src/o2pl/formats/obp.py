@@ -1,4 +1,4 @@
-"""The bandit feedback of the Open Bandit Pipeline, a dictionary of arrays, to a log and back."""
+"""Conversion between logs and the bandit feedback dictionary of the Open Bandit Pipeline (OBP)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from o2pl.validation import RewardRange
 
 
 def from_obp(feedback: Mapping[str, Any], reward_range: RewardRange | None = None) -> Interactions:
-    """`context`, `action`, `reward` and `pscore`; a `position` becomes the last column of the context."""
+    """Convert OBP bandit feedback (context, action, reward, pscore) to a log. `position` becomes a context column."""
     lacking = [name for name in ("context", "action", "reward", "pscore") if feedback.get(name) is None]
     if lacking:
         raise InvalidInput(f"bandit feedback: found no {lacking[0]!r}, expected context, action, reward and pscore")
@@ -29,13 +29,13 @@ def from_obp(feedback: Mapping[str, Any], reward_range: RewardRange | None = Non
 
 
 def to_obp(log: Interactions, pi_b: Floats | None = None, action_context: Floats | None = None) -> dict[str, Any]:
-    """What OBP's estimators and learners take. `pi_b`: the logger's probabilities of all actions, [n, K].
+    """Convert a log to OBP bandit feedback. `pi_b`: the logging policy's probabilities of all actions, [n, K].
 
-    Contexts of frames and dictionaries become numbers. `expected_reward` is not known, `position` is None.
+    Data frame and dictionary contexts become numbers. `expected_reward` is unknown, `position` is None.
     """
     if log.continuous or log.n_actions is None:
         kind = "real-valued actions" if log.continuous else "action sets"
-        raise InvalidInput(f"log: found {kind}, expected a fixed number of actions, which is all that OBP knows")
+        raise InvalidInput(f"log: found {kind}, expected a fixed number of actions: OBP supports nothing else")
     n, K = len(log), log.n_actions
     contexts = log.contexts
     numbers = with_numbers(log).contexts if not isinstance(contexts, np.ndarray) else contexts

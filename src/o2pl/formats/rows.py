@@ -1,4 +1,4 @@
-"""Rows of an Arrow table as dictionaries, a stretch at a time."""
+"""Rows of an Arrow table as dictionaries, in blocks."""
 
 from __future__ import annotations
 

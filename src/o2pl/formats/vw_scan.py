@@ -1,10 +1,10 @@
-"""A kernel that goes along VW's text for decisions and writes the JSON of each event's features.
+"""Compiled scanner of VW's text format: writes the features of each event as JSON.
 
     shared |User age:31          ->  {"User":{"age":31},"_multi":[{"Item":{"price":3,"kind=news":1}}, ...]}
     0:-1:0.8 |Item price:3 kind=news
 
-Events that are out of the ordinary (scales of namespaces, quotes, a namespace that stands twice, numbers that JSON does
-not write so, anything wrong) are left to `vw_text`, which reads them or says what is wrong.
+Unusual events (namespace scales, quotes, a repeated namespace, numbers that JSON writes differently, errors) are left
+to `vw_text`, which reads them or reports what is wrong.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from o2pl.compiled import compiled, compiled_apart, compiled_within
 from o2pl.contexts.json_scan import number
 from o2pl.protocols import Array, Floats, Ints
 
-_SPACES = 64  # namespaces of a line that are told apart
+_SPACES = 64  # largest number of namespaces per line
 
 
 class Events(NamedTuple):
-    """What was found, event by event."""
+    """The scanned events."""
 
-    places: Ints  # where each event begins and ends, [n, 2]
-    numbered: Ints  # its first line, counted from 0 in the block, [n]
-    fine: Array  # False: for the slow path
-    action: Ints  # -1: none has a label, [n]
+    places: Ints  # start and end of each event, [n, 2]
+    numbered: Ints  # its first line, from 0 in the block, [n]
+    fine: Array  # False: use the slow path
+    action: Ints  # -1: no label, [n]
     label: Floats  # cost and probability, [n, 2]
-    tag: Ints  # begin and end; -1: none, [n, 2]
-    context: Ints  # begin and end in `written`, [n, 2]
+    tag: Ints  # start and end; -1: none, [n, 2]
+    context: Ints  # start and end in `written`, [n, 2]
     written: Array
 
 
 def scan_events(block: bytes, n: int) -> Events:
-    """Of at most n whole events, with an empty line after each but the last."""
+    """Scan at most n complete events, separated by empty lines."""
     data = np.frombuffer(block, np.uint8)
     found = Events(
         np.zeros((n, 2), np.int64), np.zeros(n, np.int64), np.zeros(n, np.bool_), np.full(n, -1, np.int64),
@@ -62,7 +62,7 @@ def _copy(data: Array, begin: int, end: int, out: Array, at: int) -> int:
 
 @compiled_within
 def _known(data: Array, begin: int, end: int, spaces: Ints, seen: int) -> bool:
-    """Whether a namespace of this name stood on the line before."""
+    """Return whether a namespace of this name occurred earlier in the line."""
     for k in range(seen):
         if spaces[k, 1] - spaces[k, 0] == end - begin:
             i = 0
@@ -75,9 +75,9 @@ def _known(data: Array, begin: int, end: int, spaces: Ints, seen: int) -> bool:
 
 @compiled_apart
 def _features(data: Array, p: int, out: Array, at: int, spaces: Ints) -> tuple[int, int]:
-    """From the first bar of a line to its end: the members of a JSON object, without braces.
+    """Convert a line from its first bar to its end to members of a JSON object, without braces.
 
-    The place of the end of the line (-1: slow), and the place after what was written.
+    Returns the position of the end of the line (-1: slow), and the position after the output.
     """
     seen, top, inner, inside, end = 0, 0, 0, False, len(data)
     while p < end:
@@ -96,7 +96,7 @@ def _features(data: Array, p: int, out: Array, at: int, spaces: Ints) -> tuple[i
             inside = p < end and data[p] != 10 and data[p] != 124 and not _blank(data[p])
             if not inside:
                 if seen > 0:
-                    return -1, at  # features without a namespace come first in JSON
+                    return -1, at  # features without a namespace must come first in JSON
                 continue
         if (top if bar or not inside else inner) > 0:
             out[at] = 44
@@ -151,9 +151,9 @@ def _is_shared(data: Array, p: int, end: int) -> bool:
 
 @compiled_apart
 def _head(data: Array, p: int, label: Floats, tag: Ints) -> tuple[int, int]:
-    """What stands before the bar: 0 nothing, 1 a label, 2 `shared`; -1: slow. And the place of the bar.
+    """Parse the part before the bar: 0 nothing, 1 label, 2 `shared`; -1: slow. Returns it and the bar's position.
 
-    Label and tag are written.
+    Writes label and tag.
     """
     found, end = 0, len(data)
     while p < end and data[p] != 124:
@@ -191,9 +191,9 @@ def _head(data: Array, p: int, label: Floats, tag: Ints) -> tuple[int, int]:
 def _event(
     data: Array, p: int, label: Floats, tag: Ints, out: Array, at: int, spaces: Ints
 ) -> tuple[int, int, int, int]:
-    """From its first line to an empty one, or to the end of the data.
+    """Scan an event from its first line to an empty line, or to the end of the data.
 
-    The action with a label (-1: none), the place after its JSON (-1: slow), its end in the data, and its lines.
+    Returns the labelled action (-1: none), the position after its JSON (-1: slow), its end in the data, and its lines.
     """
     begin, actions, chosen, lines, end = at, 0, -1, 0, len(data)
     out[at] = 123
@@ -243,7 +243,7 @@ def _event(
 
 @compiled_apart
 def _event_end(data: Array, p: int) -> tuple[int, int]:
-    """The end of an event that is for the slow path, and its lines."""
+    """Return the end of an event for the slow path, and its number of lines."""
     last, lines, end = p, 0, len(data)
     while p < end:
         stop, filled = p, False
@@ -261,7 +261,7 @@ def _scan(
     data: Array, places: Ints, numbered: Ints, fine: Array, action: Ints, label: Floats, tag: Ints, context: Ints,
     written: Array,
 ) -> int:  # fmt: skip
-    """The number of events."""
+    """Scan a block. Returns the number of events."""
     spaces = np.empty((_SPACES, 2), np.int64)
     p, n, line, at = 0, 0, 0, 0
     while p < len(data):

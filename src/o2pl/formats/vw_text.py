@@ -1,12 +1,12 @@
-"""Vowpal Wabbit's text for decisions, to the columns of a log table and back.
+"""Conversion between Vowpal Wabbit's text format and the columns of a log table.
 
     shared |User age:31 city=Rome
     0:-1:0.8 |Item price:3 kind=news
     |Item price:2 kind=sport
 
 and an empty line after each event. The labelled line (`action:cost:probability`) is the action that was taken.
-Namespaces become objects of VW's JSON, `{"User": {"age": 31, "city=Rome": 1}, "_multi": [...]}`. JSON becomes text by
-VW's own rules, so that VW finds the same features.
+Namespaces become objects of VW's JSON, `{"User": {"age": 31, "city=Rome": 1}, "_multi": [...]}`. JSON is converted to
+text by VW's rules, so that VW sees the same features.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from o2pl.formats.blocks import blocks_of, texts_at
 from o2pl.formats.rows import rows_of
 from o2pl.formats.vw_scan import scan_events
 
-_LONG = 1 << 20  # bytes from which on the compiled reader is worth compiling
-Pairs = list[tuple[str, Any]]  # an object of JSON, in which a key may stand twice
+_LONG = 1 << 20  # bytes from which the compiled reader pays off
+Pairs = list[tuple[str, Any]]  # a JSON object; keys may repeat
 
 
 # -- reading
 
 
 def read_vw_text(lines: IO[bytes] | Iterable[bytes], bad: BadRows) -> Iterator[Any]:
-    """Tables of some thousand rows each. `lines`: a file, or lines of one."""
+    """Yield tables of a few thousand rows. lines: a file, or its lines."""
     with extra("logs", "reading VW's text"):
         import pyarrow as pa
     first, many = 1, False
@@ -49,7 +49,7 @@ def read_vw_text(lines: IO[bytes] | Iterable[bytes], bad: BadRows) -> Iterator[A
 
 
 def _fast(pa: Any, block: bytes, first: int, lines: int, bad: BadRows) -> Any:
-    """The compiled reader's, with what it leaves out from the other one."""
+    """Return the table of a block: compiled reader, with the slow reader for unusual events."""
     found = scan_events(block, lines + 1)
     data, fine = np.frombuffer(block, np.uint8), pa.array(found.fine)
     none = found.action < 0
@@ -63,7 +63,7 @@ def _fast(pa: Any, block: bytes, first: int, lines: int, bad: BadRows) -> Any:
                 "event_id": texts_at(pa, data, found.tag),
             }
         )
-    except pa.ArrowInvalid:  # not UTF-8: letters that are none are replaced
+    except pa.ArrowInvalid:  # not UTF-8: invalid characters are replaced
         return _slowly(pa, _events(block, first), bad)[0]
     if found.fine.all():
         return table
@@ -81,7 +81,7 @@ def _fast(pa: Any, block: bytes, first: int, lines: int, bad: BadRows) -> Any:
 
 
 def _slowly(pa: Any, events: Iterable[tuple[int, list[str]]], bad: BadRows) -> tuple[Any, list[int]]:
-    """Event by event: the table, None where there is none, and the first line of each row."""
+    """Read event by event. Returns the table (or None) and the first line of each row."""
     rows: list[dict[str, Any]] = []
     own: list[int] = []
     for first, event in events:
@@ -105,7 +105,7 @@ class _BadLine(Exception):
 
 
 def _events(block: bytes, first: int) -> Iterator[tuple[int, list[str]]]:
-    """The number of the first line of each event, and its lines; `first`: of the first line here."""
+    """Yield the number of the first line of each event, and its lines. first: number of the block's first line."""
     event: list[str] = []
     number = first
     for number, line in enumerate(block.split(b"\n"), first):
@@ -133,16 +133,18 @@ def _row(first: int, event: list[str]) -> dict[str, Any]:
         words = [word for word in words if not word.startswith("'")]
         if words[:1] == ["shared"]:
             if actions or shared:
-                raise _BadLine(line, "found 'shared', expected it once, before the actions")
+                raise _BadLine(
+                    line, "found a second 'shared' (or one after actions), expected it once, before the actions"
+                )
             shared = _members(features, line)
             continue
         if words:
             if chosen is not None:
-                raise _BadLine(line, f"found a second label, {words[0]!r}, expected one for each event")
+                raise _BadLine(line, f"found a second label, {words[0]!r}, expected one per event")
             chosen = (len(actions), *_label(words[0], line))
         actions.append("{" + ",".join(_members(features, line)) + "}")
     if not actions:
-        raise _BadLine(first, "found an event without actions, expected a line for each")
+        raise _BadLine(first, "found an event without actions, expected one line per action")
     context = "{" + ",".join([*shared, f'"_multi":[{",".join(actions)}]']) + "}"
     action, cost, probability = chosen or (None, None, None)
     return {
@@ -163,7 +165,7 @@ def _label(word: str, line: int) -> tuple[float, float]:
 
 
 def _members(features: str, line: int) -> list[str]:
-    """Of a JSON object, a namespace each; those without a name are members themselves."""
+    """Return the members of a JSON object, one per namespace; features without a namespace are members themselves."""
     spaces: dict[str, list[str]] = {}
     for part in features.split("|"):
         named = not part[:1].isspace() and part.strip() != ""
@@ -194,13 +196,15 @@ def _feature(word: str, scale: str, line: int) -> str:
 
 
 def write_vw_text(tables: Iterable[Any]) -> Iterator[bytes]:
-    """Events as lines, with an empty one after each."""
+    """Yield the lines of events, with an empty line after each."""
     for table in tables:
         for row in rows_of(table):
             if row.get("slot") is not None or isinstance(row["action"], float):
-                raise InvalidInput("VW's text: found slots or real-valued actions, expected dsjson for these")
+                raise InvalidInput(
+                    "VW's text: found slots or real-valued actions, which it does not support; write dsjson instead"
+                )
             if row.get("drop_probability"):
-                raise InvalidInput("VW's text: found drop_probability, which it cannot hold; expected dsjson for this")
+                raise InvalidInput("VW's text: found drop_probability, which it does not support; write dsjson instead")
             yield _event_text(row).encode()
 
 
@@ -221,11 +225,11 @@ def _event_text(row: dict[str, Any]) -> str:
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """An object of JSON; a list of another type is an array."""
+    """A JSON object; other lists are arrays."""
 
 
 def features_text(pairs: Pairs, namespace: str = "") -> str:
-    """By VW's rules for JSON: an object is a namespace wherever it stands, scalars are features of the one around."""
+    """Convert JSON to text by VW's rules: every object is a namespace; scalars are features of the enclosing one."""
     own: list[str] = []
     inner: list[str] = []
     for key, value in pairs:
