@@ -176,7 +176,7 @@ def test_mass_where_the_log_has_none_widens_the_interval() -> None:
     assert any("Played by the policy but never logged: 2 (70.0% of the policy)" in one for one in result.warnings)
     unknown = evaluate(Interactions(*columns, propensities, n_actions=3), policy)
     assert unknown.interval == (-math.inf, math.inf)
-    assert any("infinite: the reward range is not known" in one for one in unknown.warnings)
+    assert any("infinite: the reward range is unknown" in one for one in unknown.warnings)
     low, high = evaluate(log, policy, at_any_time=True).interval
     assert low < POLICY @ MEANS < high
     also = evaluate(log, np.pad(policy(log.contexts), ((0, 0), (0, 1))))  # a policy with an action more than the log
@@ -229,7 +229,7 @@ def test_rewards_that_never_change_have_no_interval() -> None:
     result = evaluate(log_of(rewards=np.ones(2000)), "logged")
     assert result.value == 1
     assert result.interval == (-math.inf, math.inf)
-    assert any("no spread" in warning for warning in result.warnings)
+    assert any("no variance" in warning for warning in result.warnings)
 
 
 def test_estimates_outside_the_reward_range_are_flagged_and_intervals_cut() -> None:
@@ -242,7 +242,7 @@ def test_estimates_outside_the_reward_range_are_flagged_and_intervals_cut() -> N
     )
     assert result.headline == "ips"
     assert all(0 <= one.low <= one.high <= 1 for one in result.estimates)
-    assert any("of all weight" in warning for warning in result.warnings)
+    assert any("of the total weight" in warning for warning in result.warnings)
 
 
 BAD = {

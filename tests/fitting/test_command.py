@@ -137,7 +137,7 @@ def test_a_saved_incumbent_gives_its_probabilities(tmp_path: Path) -> None:
     arguments = ("--out", tmp_path / "m.o2pl", "--incumbent", tmp_path / "incumbent.o2pl")
     said, warned = run("fit", tmp_path / "log.csv", *arguments)
     assert "verdict:" in said
-    assert "other probabilities" not in warned
+    assert "differ from the log's propensities" not in warned
     (tmp_path / "other.csv").write_text("\n".join([lines[0], *(line.rsplit(",", 1)[0] + ",0.2" for line in lines[1:])]))
     _, warned = run("fit", tmp_path / "other.csv", *arguments)
     assert "differ from the log's propensities" in warned

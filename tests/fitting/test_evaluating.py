@@ -56,7 +56,7 @@ def test_the_sums_are_those_of_the_rows_outside_the_sample(log: Path, policy: An
     assert found.difference.value == pytest.approx(values["dr"].value - found.baseline.value)
     assert found.difference.low > 0
     assert found.verdict == "policy is better than logged, with 95% confidence"
-    assert "those of a sample of 1,000 rows" in found.warnings[-1]
+    assert "from a sample of 1,000 rows" in found.warnings[-1]
 
 
 def test_a_policy_and_itself_do_not_differ(log: Path, policy: Any) -> None:

@@ -70,7 +70,7 @@ def test_a_worker_that_does_not_see_the_rows_says_so(tmp_path: Path, ray_cluster
         shutil.move(tmp_path / "work" / "log", tmp_path / "elsewhere")  # before a worker has opened it
         return passes
 
-    with pytest.raises(InvalidInput, match=r"worker 1 of 2: .* expected a disk that all workers see"):
+    with pytest.raises(InvalidInput, match=r"worker 1 of 2: .* expected a disk that all workers share"):
         fit_out_of_core(log, Checkpoints(tmp_path / "work", "x"), candidates=[LEARNER], make_passes=gone)
 
 

@@ -18,14 +18,14 @@ def test_the_table_has_every_candidate_and_the_logger():
     assert lines[0].split() == ["candidate", "estimate", "from", "to", "gain", "at", "least", "eff.", "rows"]
     assert lines[1].split() == ["bandit", "0.8000", "0.7000", "0.9000", "0.3000", "0.2000", "400"]
     assert lines[2].startswith("o2pl linear λ=1 l2=10")
-    assert lines[3].split() == ["whoever", "made", "the", "log", "0.5000", "3,000"]
+    assert lines[3].split() == ["logging", "policy", "0.5000", "3,000"]
     assert "chosen: bandit" in as_text(FOUND)
     assert "by at least 0.2000, with 95% confidence" in as_text(FOUND)
     assert lines[-1] == "warning: Something is odd."
 
 
 def test_what_cannot_be_told_apart_is_said():
-    assert "cannot be told apart" in Fit(None, POOR, (POOR,), 0.5, 10, 10, 0.05).verdict
+    assert "cannot be distinguished" in Fit(None, POOR, (POOR,), 0.5, 10, 10, 0.05).verdict
 
 
 def test_the_candidates_of_safe_improvement():

@@ -40,7 +40,7 @@ def test_a_kill_in_the_middle_changes_nothing(tmp_path: Path) -> None:
     assert not killed.exists()
     assert (parts / "log").is_dir()
     again = subprocess.run([*command, "--out", str(killed)], check=True, capture_output=True, text=True)
-    assert "going on: " in again.stderr
+    assert "resuming: " in again.stderr
     assert killed.read_bytes() == (tmp_path / "whole.o2pl").read_bytes()
     assert not parts.exists()
 

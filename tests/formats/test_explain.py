@@ -103,7 +103,7 @@ def test_items_actions_and_the_picture(folder: Path) -> None:
         ("named", ["--context", "1,Rome"], "found 2 values, expected 4: age, city, new, at"),
         ("named", ["--context", "old,Rome,true,"], "context, age: found 'old', expected a number"),
         ("named", ["--context", "31,Rome,true,late"], "context, at: found 'late', expected a date or time"),
-        ("named", ["--row", "200"], "row: found 200, expected a row of 200, counted from 0"),
+        ("named", ["--row", "200"], "row: found 200, expected a row number from 0 to 199"),
         ("named", ["--context", "31,Rome,true,", "--action", "sports"], "action: found 'sports', expected 'sport'"),
         ("numbers", ["--context", "a,b"], "context: found 'a,b', expected JSON"),
         ("numbers", ["--context", "[1, 2, 3]"], "expected"),

@@ -117,7 +117,7 @@ def test_told_by_decision_by_id_and_by_hand(tmp_path: Path) -> None:
         third.update(decision, [0.0, 1.0])
     with pytest.raises(o2pl.InvalidInput, match="reward"):
         third.update(decision, [0.0, 1.0, 7.0])
-    with pytest.raises(o2pl.InvalidInput, match="expected one for each of 3 slots, as"):
+    with pytest.raises(o2pl.InvalidInput, match=r"expected one per slot \(3\), as"):
         third.update((user, items), decision.actions, [0.0, 1.0, 0.0], decision.propensity)
     with pytest.raises(o2pl.InvalidInput, match="slots: found 9, expected at most 8"):
         one.act(user, items, slots=9)

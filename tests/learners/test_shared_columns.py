@@ -20,7 +20,7 @@ def run(user: bool, rounds: int = 40) -> None:
 
 
 def test_a_user_among_the_items_columns_is_told_once() -> None:
-    with pytest.warns(UserWarning, match=r"column 3, 4: found the same .* write act\(user, items\)") as said:
+    with pytest.warns(UserWarning, match=r"column 3, 4: found the same .* call act\(user, items\)") as said:
         run(user=True, rounds=200)
     assert len(said) == 1
 
