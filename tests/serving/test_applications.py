@@ -60,7 +60,7 @@ def test_names_are_found_or_named(store: Store) -> None:
     store.add_application("shop")
     with pytest.raises(InvalidInput, match="found 'shopp', expected 'shop'"):
         store.application("shopp")
-    with pytest.raises(InvalidInput, match="there already"):
+    with pytest.raises(InvalidInput, match="already exists"):
         store.add_application("shop")
     with pytest.raises(InvalidInput, match="name"):
         store.add_application("a\x00")

@@ -48,7 +48,7 @@ def test_a_backup_under_load_is_one_moment(store: Store, tmp_path: Path) -> None
 
 def test_nothing_is_overwritten(store: Store, tmp_path: Path) -> None:
     (tmp_path / "copy.sqlite").write_text("precious")
-    with pytest.raises(InvalidInput, match="there already"):
+    with pytest.raises(InvalidInput, match="already exists"):
         back_up(store, tmp_path / "copy.sqlite")
     assert (tmp_path / "copy.sqlite").read_text() == "precious"
 

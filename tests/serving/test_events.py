@@ -52,9 +52,9 @@ def events(folder: Path, kind: str, settings: Settings, decider: Any, path: str,
             )
             connection.execute(update(decisions).where(decisions.c.event_id == "e6").values(propensity=0.1234567))
         for name in ("e5", "e6"):
-            with pytest.raises(DecisionDiffers, match="found another decision than is stored"):
+            with pytest.raises(DecisionDiffers, match="the recomputed decision differs"):
                 explain_event(store, application, name)
-        with pytest.raises(InvalidInput, match="found none with the id 'nobody'"):
+        with pytest.raises(InvalidInput, match="found no event 'nobody'"):
             explain_event(store, application, "nobody")
 
 

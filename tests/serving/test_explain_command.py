@@ -20,7 +20,7 @@ def test_an_event_is_explained_and_a_model_file_too(store: Store, tmp_path: Path
     assert "identical, bit for bit" in told
     assert "shared.reader.likes" in told
     assert "no model yet: uniform" in said(trained, "explain", "b0-3")
-    assert "found none with the id 'nobody'" in said(trained, "explain", "nobody", fails=True)
+    assert "found no event 'nobody'" in said(trained, "explain", "nobody", fails=True)
     file = tmp_path / "policy.o2pl"
     said(trained, "models", "export", "2", str(file))
     context = '{"reader": {"likes": "arts"}, "_multi": [{"id": "a0", "topic": "news"}, {"id": "a2", "topic": "arts"}]}'

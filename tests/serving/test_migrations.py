@@ -37,7 +37,7 @@ def test_a_newer_store_is_left_alone(tmp_path: Path) -> None:
 def test_what_is_no_store_is_left_alone(tmp_path: Path) -> None:
     text = tmp_path / "text"
     text.write_text("a letter to a friend, long enough to be a header of a file, or so it may seem\n" * 20)
-    with pytest.raises(InvalidInput, match="no SQLite file"):
+    with pytest.raises(InvalidInput, match="not a SQLite file"):
         Store.open(text)
     with sqlite3.connect(tmp_path / "other.sqlite") as raw:
         raw.execute("CREATE TABLE letters (a)")

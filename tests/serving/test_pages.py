@@ -148,7 +148,7 @@ def test_a_wrong_key_is_refused_and_said(open_page: Any) -> None:
     tab = open_page()
     tab.get_by_label("Read key").fill("wrong")
     tab.keyboard.press("Enter")
-    tab.get_by_text("This key is not known here").wait_for()
+    tab.get_by_text("Unknown key").wait_for()
     assert tab.locator("#board").is_hidden()
     assert tab.evaluate("sessionStorage.getItem('o2pl.key')") is None
 
@@ -163,7 +163,7 @@ def test_charts_have_marks_and_tables_have_rows(open_page: Any, running: Running
     assert tab.locator("#actions tbody tr").count() == 13
     assert tab.locator("#models tbody tr").count() == len(running.store.model_versions(running.news.id))
     assert tab.locator("#events tbody tr").count() == 15
-    assert "surely better" in tab.locator("#tiles").inner_text()
+    assert "better, with" in tab.locator("#tiles").inner_text()
     tab.locator("#traffic summary").click()
     assert tab.locator("#traffic details tbody tr").count() == 24
     tab.get_by_label("Last day").check()
@@ -187,11 +187,11 @@ def test_the_model_is_rolled_back_by_keyboard(open_page: Any, running: Running) 
     assert tab.evaluate("document.activeElement.id") == "ask-key"
     tab.keyboard.type(running.news.read_key)
     tab.keyboard.press("Enter")
-    tab.get_by_text("That is no write key").wait_for()
+    tab.get_by_text("This is not a write key").wait_for()
     assert running.store.application("news").pinned is None
     tab.get_by_label("Write key").fill(running.news.write_key)
     tab.keyboard.press("Enter")
-    tab.get_by_text("served, held").wait_for()
+    tab.get_by_text("served, pinned").wait_for()
     assert running.store.served_version(running.news.id) == 2
     tab.get_by_role("button", name="Serve the newest again").click()
     tab.get_by_label("Write key").fill(running.news.write_key)
@@ -228,7 +228,7 @@ def test_no_width_scrolls_sideways(open_page: Any, running: Running, width: int)
     tab = open_page(width, running.news.read_key)
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     if width == 390:
-        assert tab.get_by_text("The table goes on to the right").first.is_visible()
+        assert tab.get_by_text("Scroll right to see more columns").first.is_visible()
         tab.locator("#events button").first.click()
         assert tab.evaluate("document.documentElement.scrollWidth") <= width
 
@@ -278,7 +278,7 @@ def test_an_event_says_why_it_was_decided_so(open_page: Any, running: Running) -
     said = tab.locator("#why-body")
     said.get_by_text(f"{chosen} (played)").wait_for()
     assert said.locator("tbody tr").count() >= 6
-    said.get_by_text("Context, as it was stored").click()
+    said.get_by_text("Stored context").click()
     assert '"reader"' in said.locator("pre").inner_text()
     tab.keyboard.press("Escape")
     assert tab.locator("#why").is_hidden()
@@ -295,7 +295,7 @@ def test_the_first_run_says_what_to_do(open_page: Any, running: Running) -> None
 
 def test_it_says_whether_a_trainer_runs(open_page: Any, running: Running) -> None:
     tab = open_page(key=running.news.read_key)
-    assert "no trainer runs" in tab.locator("#health").inner_text()
+    assert "no trainer is running" in tab.locator("#health").inner_text()
     election = Election(running.store)
     assert election.held()
     tab.locator("#health", has_text="Ready; learned up to").wait_for()

@@ -76,7 +76,7 @@ def test_slots_are_filled_whatever_they_exclude(tmp_path: Path) -> None:
         slots = [Slot(str(k), slot_text(str(k), []), each, each[0]) for k, each in enumerate(playable)]
         possible = any(all(p[k] in playable[k] for k in range(3)) for p in itertools.permutations(range(3)))
         if not possible:
-            with pytest.raises(InvalidInput, match="expected enough for all slots"):
+            with pytest.raises(InvalidInput, match="expected enough actions for all slots"):
                 fill(shop, OFFERED, slots, "e", False)
             continue
         made = fill(shop, OFFERED, slots, "e", False)

@@ -48,14 +48,14 @@ def test_a_decision_is_told_with_all_its_probabilities(store: Store) -> None:
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({}, "Uniform choice, before the first model, chose b"),
-        ({"baseline": 1}, "So would the baseline. Its reward is open."),
+        ({}, "The uniform policy (no model yet) chose b"),
+        ({"baseline": 1}, "The baseline is the same. It has no reward yet."),
         ({"deferred": True}, "It was deferred and is not activated"),
         (
             {"preferred": 2, "baseline": 1},
-            "own choice, b, was answered; the policy would have chosen c.",
+            "own choice, b, was returned; the policy would have chosen c.",
         ),
-        ({"slot": "top"}, "Its reward is open."),
+        ({"slot": "top"}, "It has no reward yet."),
     ],
 )
 def test_what_is_special_is_said(store: Store, values: dict[str, object], said: str) -> None:
@@ -68,7 +68,7 @@ def test_what_is_special_is_said(store: Store, values: dict[str, object], said: 
 def test_an_activated_event_waits_for_its_reward(store: Store) -> None:
     put(store, deferred=True)
     store.add([ActivationRow(1, "e", 0.0)])
-    assert "Its reward is open." in tell_event(store, store.application(1), "e")[0]["said"]
+    assert "It has no reward yet." in tell_event(store, store.application(1), "e")[0]["said"]
 
 
 def test_features_that_spoke_for_an_action(tmp_path: Path) -> None:
@@ -115,6 +115,6 @@ def test_real_numbers_and_strangers(store: Store) -> None:
     price = store.add_application("price", Kind.CONTINUOUS, Settings(bounds=(0, 10)))
     store.add([decision(price.id, "e", value=2.5, propensity=0.1)])
     (told,) = tell_event(store, store.application("price"), "e")
-    assert "answered 2.5; the density there was 0.1." in told["said"]
+    assert "chose 2.5; its density was 0.1." in told["said"]
     assert "actions" not in told
     assert tell_event(store, store.application("price"), "other") == []

@@ -196,7 +196,7 @@ def test_events_that_cannot_be_learned_from_are_left_out(store: Store, caplog: p
     trainer.step(last=True)
     assert trainer.training[1].rows == 63
     assert len(trainer.training[1].learner.log_) == 60
-    assert sum("left out" in record.message for record in caplog.records) == 3
+    assert sum("skipped" in record.message for record in caplog.records) == 3
 
 
 def test_rows_beyond_the_history_are_dropped(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,7 +276,7 @@ def test_one_process_trains_and_the_next_takes_over_when_it_dies(store: Store) -
         thread = threading.Thread(target=second.run, args=(stop, said.append))
         thread.start()
         _wait(lambda: said)
-        assert said == ["another process trains; this one waits to take over"]
+        assert said == ["another process is training; this one waits to take over"]
         decide(store, visits(20, g), g, "b")
         _wait(lambda: learned(store) == (40, 40))
         assert not second.training

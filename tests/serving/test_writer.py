@@ -85,7 +85,7 @@ def test_what_waits_goes_into_one_transaction_and_room_is_bounded(store: Store) 
     first = writer.submit([decision("a")])
     waiting = [writer.submit([decision(name)]) for name in "bcde"]
     assert writer.waiting == 5
-    with pytest.raises(StoreUnavailable, match="5 entries wait"):
+    with pytest.raises(StoreUnavailable, match="5 entries are pending"):
         writer.submit([decision("f")])
     failing.hold.set()
     assert first.result() == [Answer.STORED]

@@ -1,1 +1,1 @@
-"""The decision service: what decides, stores, learns and shows it."""
+"""The decision service: API, store, trainer and dashboard."""

@@ -1,4 +1,4 @@
-"""The application that a server runs: our front, and FastAPI behind it."""
+"""The ASGI application of a server: `Front` for our own routes, FastAPI for the rest."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from o2pl.serving.service import Service
 from o2pl.version import __version__
 
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
-_ABOUT = "Decisions that learn from their rewards: rank or decide, then say how good it was."
+_ABOUT = "A decision service that learns from rewards: rank or decide, then send the reward."
 
 
 def make_app(
     service: Service, poll: float = 0.5, log_calls: bool = False, beside: Sequence[Callable[[], Awaitable[None]]] = ()
 ) -> Front:
-    """poll: seconds between two looks for new models and settings. beside: runs until the server stops."""
+    """Create the application. poll: seconds between checks for new models and settings. beside: background task."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await service.refresh()
         tasks = [asyncio.ensure_future(each()) for each in (lambda: service.models.follow(poll), *beside)]
         gc.collect()
-        gc.freeze()  # what is here now stays: it need not be looked through again and again
+        gc.freeze()  # exclude the current objects from garbage collection
         service.ready = True
         yield
         service.ready = False
@@ -58,25 +58,25 @@ def make_app(
 
 
 def _add_operation(app: FastAPI, service: Service) -> None:
-    """The page, health, readiness and numbers."""
+    """Add the dashboard, health, readiness and metrics routes."""
     body, headers = page()
 
     @app.get("/", include_in_schema=False)
     async def whole_page() -> Response:
         return Response(body, media_type="text/html", headers=headers)
 
-    @app.get("/health", summary="The process runs", tags=["operation"])
+    @app.get("/health", summary="Health: the process is running", tags=["operation"])
     async def health() -> dict[str, str]:
         return {"status": "alive"}
 
-    @app.get("/ready", summary="Calls can be answered", tags=["operation"])
+    @app.get("/ready", summary="Readiness: calls can be answered", tags=["operation"])
     async def ready() -> Response:
         fine = service.ready
         return JSONResponse({"status": "ready" if fine else "not ready"}, 200 if fine else 503)
 
     @app.get(
         "/metrics",
-        summary="Numbers for Prometheus; the read key is enough",
+        summary="Prometheus metrics; needs a read key",
         tags=["operation"],
         response_class=PlainTextResponse,
     )

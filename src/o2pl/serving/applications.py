@@ -1,4 +1,4 @@
-"""Applications side by side in one store, their keys and settings."""
+"""Applications in a store, their keys and settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from o2pl.errors import InvalidInput, nearest
 from o2pl.serving.schema import applications, keys
 from o2pl.serving.settings import Kind, Settings, check, from_json, to_json
 
-ROLES = ("write", "read")  # rank, reward and set; see the page, summaries and exports
+ROLES = ("write", "read")  # write: rank, reward, settings; read: dashboard, summaries, exports
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,12 @@ class Application:
     name: str
     kind: Kind
     settings: Settings
-    pinned: int | None  # the version of the model that is served; None: the newest
+    pinned: int | None  # served model version; None: the newest
     created_at: float
 
 
 class NewApplication(NamedTuple):
-    """Its keys are shown once: only their digests are stored."""
+    """A new application. Its keys are shown only once: the store has only their digests."""
 
     id: int
     write_key: str
@@ -41,7 +41,7 @@ class NewApplication(NamedTuple):
 
 
 class Role(NamedTuple):
-    """What a key is for."""
+    """The application and role of a key."""
 
     application_id: int
     role: str
@@ -52,12 +52,12 @@ def all_applications(connection: Connection) -> list[Application]:
 
 
 def find_application(connection: Connection, which: str | int) -> Application:
-    """By its name or number."""
+    """Return the application with this name or number."""
     column = applications.c.id if isinstance(which, int) else applications.c.name
     row = connection.execute(select(applications).where(column == which)).one_or_none()
     if row is None:
         names = connection.scalars(select(applications.c.name)).all()
-        hint = nearest(str(which), names) if names else "expected one that `o2pl app add` has made"
+        hint = nearest(str(which), names) if names else "expected an application made by `o2pl app add`"
         raise InvalidInput(f"application: found {which!r}, {hint}")
     return _application(row)
 
@@ -69,13 +69,13 @@ def _application(row: Any) -> Application:
 
 def add_application(connection: Connection, name: str, kind: Kind, settings: Settings) -> NewApplication:
     if not name or len(name) > 200 or not name.isprintable():
-        raise InvalidInput(f"application: found the name {name!r}, expected 1 to 200 letters")
+        raise InvalidInput(f"application: found the name {name!r}, expected 1 to 200 characters")
     check(settings, kind)
     values = {"name": name, "kind": kind.value, "settings": to_json(settings), "created_at": time.time()}
     try:
         made: Any = connection.execute(insert(applications).values(values)).inserted_primary_key
     except IntegrityError:
-        raise InvalidInput(f"application: found {name!r}, which is there already; expected a new name") from None
+        raise InvalidInput(f"application: found {name!r}, which already exists; expected a new name") from None
     number = int(made[0])
     return NewApplication(number, add_key(connection, number, "write"), add_key(connection, number, "read"))
 
@@ -91,7 +91,7 @@ def put_settings(connection: Connection, application_id: int, settings: Settings
 
 
 def add_key(connection: Connection, application_id: int, role: str) -> str:
-    """A new key; those that are there stay valid."""
+    """Add a key and return it. Existing keys stay valid."""
     if role not in ROLES:
         raise InvalidInput(f"role: found {role!r}, {nearest(role, ROLES)}")
     key = secrets.token_urlsafe(32)
@@ -101,7 +101,7 @@ def add_key(connection: Connection, application_id: int, role: str) -> str:
 
 
 def delete_keys(connection: Connection, application_id: int, role: str, but: str) -> int:
-    """All of a role but one; how many."""
+    """Delete all keys of a role except one. Returns their number."""
     gone = keys.delete().where(
         keys.c.application_id == application_id, keys.c.role == role, keys.c.digest != digest(but)
     )
@@ -109,7 +109,7 @@ def delete_keys(connection: Connection, application_id: int, role: str, but: str
 
 
 def all_keys(connection: Connection) -> Sequence[Any]:
-    """(digest, application_id, role) of each."""
+    """Return (digest, application_id, role) of all keys."""
     return connection.execute(select(keys.c.digest, keys.c.application_id, keys.c.role)).all()
 
 
@@ -118,7 +118,7 @@ def digest(key: str) -> str:
 
 
 def role_among(known: Iterable[Any], key: str) -> Role | None:
-    """Every digest is compared, each in constant time: how long it takes says nothing about the keys."""
+    """Find the role of a key. All digests are compared in constant time, to prevent timing attacks."""
     asked, found = digest(key), None
     for known_digest, application_id, role in known:
         if hmac.compare_digest(known_digest, asked):

@@ -1,4 +1,4 @@
-"""A copy of the database while it is in use."""
+"""Backup of the database while it is in use."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ from o2pl.serving.store import Store
 
 
 def back_up(store: Store, out: Path) -> int:
-    """A SQLite file, as the store was at one moment; servers and trainers go on meanwhile. Its bytes."""
+    """Write a consistent copy to a SQLite file while servers and trainers keep running. Returns its size in bytes."""
     if store.engine.dialect.name != "sqlite":
-        raise InvalidInput("backup: found a PostgreSQL database, expected SQLite; use its own: pg_dump --format=custom")
+        raise InvalidInput(
+            "backup: found a PostgreSQL database, expected SQLite; for PostgreSQL, use pg_dump --format=custom"
+        )
     if out.exists():
-        raise InvalidInput(f"backup: found {str(out)!r}, which is there already; expected a new name")
+        raise InvalidInput(f"backup: found {str(out)!r}, which already exists; expected a new name")
     pooled = store.engine.raw_connection()
     try:
         raw: Any = pooled.driver_connection
         with whole(out) as partial:
             target = sqlite3.connect(partial)
             try:
-                raw.backup(target)  # in one step: one snapshot, which writers do not disturb
-                target.execute("PRAGMA journal_mode=DELETE")  # one file
+                raw.backup(target)  # one step: a consistent snapshot
+                target.execute("PRAGMA journal_mode=DELETE")  # a single file
             finally:
                 target.close()
             with partial.open("rb") as file:

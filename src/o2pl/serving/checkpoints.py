@@ -1,7 +1,7 @@
-"""SQLite commits into a log beside its file. A thread copies it into the file, so that commits need not wait for that.
+"""SQLite commits to a write-ahead log. A thread copies it to the database file, so that commits need not wait for that.
 
-The log begins anew once all of it is copied, which never happens while somebody goes on writing. So the thread copies
-most of it, and then asks the writer to copy the little that came meanwhile, between two of its transactions.
+The write-ahead log restarts only when all of it is copied, which never happens under constant writes. So the thread
+copies most of it, and then asks the writer to copy the small rest between two of its transactions.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from sqlalchemy import Engine
 
 from o2pl.serving.database import pragma
 
-_EVERY = 0.25  # seconds: little at a time, so that no commit waits long for the disk
-_LONG = 1000  # pages of the log from which on it should begin anew
+_EVERY = 0.25  # seconds; short, so that commits do not wait long for the disk
+_LONG = 1000  # pages of the write-ahead log from which it should restart
 
 
 class Checkpoints:
-    """Of the database that a writer writes to; of PostgreSQL, nothing: it has its own."""
+    """Checkpoints of a writer's database. For PostgreSQL it does nothing."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -33,7 +33,7 @@ class Checkpoints:
             self._thread.join()
 
     def copy(self) -> int:
-        """As much as readers allow; how many pages the log has."""
+        """Copy as much as readers allow. Returns the number of pages of the write-ahead log."""
         self.due = False
         _, pages, _ = pragma(self._engine, "wal_checkpoint(PASSIVE)")
         return int(pages)
@@ -42,5 +42,5 @@ class Checkpoints:
         while not self._stopping.wait(_EVERY):
             try:
                 self.due = self.copy() > _LONG
-            except Exception:  # full, locked or gone: the writer meets it too, and says so
+            except Exception:  # disk full, locked or gone: the writer reports it too
                 continue

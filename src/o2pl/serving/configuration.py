@@ -1,4 +1,4 @@
-"""Settings, learning policy and model of an application, as Personalizer's users know them."""
+"""Personalizer's configuration API: settings, learning policy and model of an application."""
 
 from __future__ import annotations
 
@@ -18,25 +18,28 @@ from o2pl.serving.service import Call, Route, in_versions
 from o2pl.serving.settings import Settings, changed
 
 _SETTINGS, _POLICY = "InvalidServiceConfiguration", "InvalidPolicyConfiguration"
-_UNSUPPORTED = ("logMirrorEnabled", "isAutoOptimizationEnabled")  # False is what they are here
+_UNSUPPORTED = ("logMirrorEnabled", "isAutoOptimizationEnabled")  # only False is supported
 _IGNORED = (
     "logMirrorSasUri", "lastConfigurationEditDate", "autoOptimizationFrequency", "autoOptimizationStartDate",
 )  # fmt: skip
-_OF_POLICY = {"hash_bits": "hashBits", "random_state": "randomState"}  # what learning can be told, by its flag
+_OF_POLICY = {"hash_bits": "hashBits", "random_state": "randomState"}  # learning settings by flag
 _NAME = "o2pl"
 
 
 class ServiceConfiguration(Struct, rename="camel"):
-    """Durations are ISO 8601 texts, such as PT10M. What is not said stays as it is."""
+    """Settings of an application. Durations are ISO 8601, such as PT10M. Missing fields are unchanged."""
 
     reward_wait_time: Annotated[str | None, Meta(extra_json_schema={"examples": ["PT10M"]})] = None
     default_reward: float | None = None
     reward_aggregation: Annotated[str | None, Meta(extra_json_schema={"examples": ["earliest", "sum"]})] = None
     exploration_percentage: (
-        Annotated[float, Meta(ge=0, le=1, description="Share of uniform choice. null: the learner's own.")] | None
+        Annotated[
+            float, Meta(ge=0, le=1, description="Fraction of uniform decisions. null: the learner's exploration.")
+        ]
+        | None
     ) = None
     model_export_frequency: Annotated[str | None, Meta(extra_json_schema={"examples": ["PT5S"]})] = None
-    log_retention_days: Annotated[int | None, Meta(description="-1: for ever.")] = None
+    log_retention_days: Annotated[int | None, Meta(description="-1: forever.")] = None
     learning_mode: Annotated[str | None, Meta(extra_json_schema={"examples": ["Online", "Apprentice"]})] = None
     reward_range: (
         Annotated[list[float], Meta(min_length=2, max_length=2, extra_json_schema={"examples": [[0, 1]]})] | None
@@ -44,14 +47,14 @@ class ServiceConfiguration(Struct, rename="camel"):
 
 
 class PolicyContract(Struct):
-    """How the learner is told to learn."""
+    """Settings of the learner."""
 
     name: Annotated[str, Meta(max_length=256)]
     arguments: Annotated[str, Meta(max_length=1024, extra_json_schema={"examples": ["--hash_bits 18"]})]
 
 
 class ModelProperties(Struct, rename="camel"):
-    """Of the model that is served."""
+    """Properties of the served model."""
 
     creation_time: str | None
     last_modified_time: str | None
@@ -59,7 +62,7 @@ class ModelProperties(Struct, rename="camel"):
 
 
 class ServiceStatus(Struct, rename="camel"):
-    """Whether the service works."""
+    """Status of the service."""
 
     service: str
     api_status: str
@@ -74,11 +77,11 @@ async def settings(call: Call) -> Reply:
 
 
 async def put_settings(call: Call) -> Reply:
-    """What is named is changed; the rest stays."""
+    """Change the given settings; others are unchanged."""
     values = _object(call.body)
     for name in _UNSUPPORTED:
         if values.pop(name, False):
-            raise InvalidInput(f"{name}: found true, expected false: this service does not do that")
+            raise InvalidInput(f"{name}: found true, expected false: this service does not support it")
     for name in _IGNORED:
         values.pop(name, None)
     return await _changed(call, values)
@@ -122,7 +125,7 @@ async def put_policy(call: Call) -> Reply:
     try:
         words = shlex.split(contract.arguments)
     except ValueError as error:
-        raise InvalidInput(f"arguments: found {contract.arguments!r}, which cannot be read ({error})") from None
+        raise InvalidInput(f"arguments: found {contract.arguments!r}, which cannot be parsed ({error})") from None
     if len(words) % 2:
         raise InvalidInput(f"arguments: found {contract.arguments!r}, expected pairs such as --hash_bits 18")
     values = {}
@@ -155,14 +158,14 @@ async def model(call: Call) -> Reply:
     version = call.served.acting.version
     if version == 0:
         raise Problem(
-            404, "ResourceNotFound", "model: found none yet, expected one after the first rewards were learned"
+            404, "ResourceNotFound", "model: found no model yet; the first one is published after the first rewards"
         )
     body = await call.service.blocking(call.service.store.model_body, call.served.application.id, version)
     return Reply(200, body, ((b"content-type", b"application/octet-stream"),))
 
 
 async def put_model(call: Call) -> Reply:
-    """A policy that was exported, of this application or of another. It is served until `DELETE …/model`."""
+    """Import an exported policy of this or another application. It is served until `DELETE …/model`."""
     service, application = call.service, call.served.application
     await service.blocking(check_model, application, call.body)
 
@@ -177,7 +180,7 @@ async def put_model(call: Call) -> Reply:
 
 
 async def reset_model(call: Call) -> Reply:
-    """Back to uniform decisions until the trainer publishes its next model."""
+    """Reset to uniform decisions until the trainer publishes its next model."""
     service, number = call.service, call.served.application.id
 
     def reset() -> None:
@@ -211,22 +214,29 @@ _SERVICE, _OF_LEARNING, _TAG, _MISSING = (
 )
 _OWN = [
     Route("GET", _SERVICE, settings, _SETTINGS, "The settings of the application", "read", None, ServiceConfiguration),
-    Route("PUT", _SERVICE, put_settings, _SETTINGS, "Changes the settings that are named")._replace(
+    Route("PUT", _SERVICE, put_settings, _SETTINGS, "Change settings")._replace(
         request=ServiceConfiguration, answer=ServiceConfiguration
     ),
-    Route("GET", _OF_LEARNING, policy, _POLICY, "How the learner learns", "read", None, PolicyContract),
-    Route("PUT", _OF_LEARNING, put_policy, _POLICY, "Changes how the learner learns")._replace(
+    Route("GET", _OF_LEARNING, policy, _POLICY, "The settings of the learner", "read", None, PolicyContract),
+    Route("PUT", _OF_LEARNING, put_policy, _POLICY, "Change the settings of the learner")._replace(
         request=PolicyContract, answer=PolicyContract
     ),
-    Route("DELETE", _OF_LEARNING, reset_policy, _POLICY, "Learns by default settings again", answer=PolicyContract),
+    Route(
+        "DELETE",
+        _OF_LEARNING,
+        reset_policy,
+        _POLICY,
+        "Reset the learner to its default settings",
+        answer=PolicyContract,
+    ),
     Route("GET", "/model", model, _MISSING, "The learned policy, as a file", "read", None, bytes),
-    Route("PUT", "/model", put_model, "InvalidModelImportFormat", "Serves a policy that was exported")._replace(
+    Route("PUT", "/model", put_model, "InvalidModelImportFormat", "Import an exported policy and serve it")._replace(
         request=bytes, status=204, large=True
     ),
-    Route("DELETE", "/model", reset_model, "ModelResetFailed", "Withdraws what was learned", status=204),
+    Route("DELETE", "/model", reset_model, "ModelResetFailed", "Withdraw the learned models", status=204),
     Route("GET", "/model/properties", model_properties, _MISSING, "Version and age of the model")._replace(
         role="read", answer=ModelProperties
     ),
-    Route("GET", "/status", status, _MISSING, "Whether the service works", "read", None, ServiceStatus),
+    Route("GET", "/status", status, _MISSING, "Status of the service", "read", None, ServiceStatus),
 ]
 ROUTES = in_versions([route._replace(tag=_TAG) for route in _OWN], PREFIX, VERSIONS, VERSIONS[0])

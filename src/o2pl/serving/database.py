@@ -1,4 +1,4 @@
-"""Connections to the database of the service: SQLite in a file, or PostgreSQL."""
+"""Database connections of the service: SQLite in a file, or PostgreSQL."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ from o2pl.extras import extra
 DEFAULT = "o2pl.sqlite"
 _VARIABLE = "O2PL_DATABASE"
 _IDLE = 1.0  # seconds
-_PATIENCE = 5.0  # seconds that a connection waits for the database, or for a free place in the pool
-_TURN = 20.0  # seconds for another writer to finish: SQLite has no queue, and on a slow disk some wait long
+_PATIENCE = 5.0  # seconds to wait for the database, or for a free connection in the pool
+_TURN = 20.0  # seconds to wait for another writer: SQLite has no queue, and slow disks cause long waits
 _PRAGMAS = (
     f"busy_timeout={int(_TURN * 1000)}",
     "journal_mode=WAL",
-    "synchronous=FULL",  # what is committed is on disk
-    "wal_autocheckpoint=16384",  # pages: where no `Checkpoints` runs, or it falls behind
+    "synchronous=FULL",  # commits are durable
+    "wal_autocheckpoint=16384",  # pages: used if no `Checkpoints` runs, or it falls behind
     "cache_size=-16384",
     "temp_store=MEMORY",
 )
 
 
 class StoreUnavailable(OSError):
-    """The database cannot be used now: gone, locked, full or too busy. Nothing is acknowledged; try again later."""
+    """Raised if the database is gone, locked, full or too busy. Nothing was acknowledged; try again later."""
 
 
 def where_is(database: str | os.PathLike[str] | None) -> str | os.PathLike[str]:
-    """What was given, or what O2PL_DATABASE says, or the file in the working folder."""
+    """Return the given database, or O2PL_DATABASE, or the default file in the working folder."""
     return database or os.environ.get(_VARIABLE) or DEFAULT
 
 
 def make_engine(database: str | os.PathLike[str]) -> Engine:
-    """`database`: the path of a SQLite file, or a URL such as `postgresql://user@host/name`."""
+    """Create the engine. database: the path of a SQLite file, or a URL such as `postgresql://user@host/name`."""
     url = _url(database)
     if url.get_backend_name() == "sqlite":
         folder = Path(str(url.database)).resolve().parent
@@ -53,7 +53,7 @@ def make_engine(database: str | os.PathLike[str]) -> Engine:
         import psycopg  # noqa: F401
     engine = create_engine(
         url,
-        hide_parameters=True,  # they hold contexts
+        hide_parameters=True,  # parameters contain contexts
         pool_timeout=_PATIENCE,
         max_overflow=20,
         connect_args={"connect_timeout": int(_PATIENCE), "application_name": "o2pl"},
@@ -62,7 +62,7 @@ def make_engine(database: str | os.PathLike[str]) -> Engine:
 
 
 def _pinging(engine: Engine) -> Engine:
-    """Connections die with the server: one that has not been used for a while is tried before it is used."""
+    """Test connections that were idle for a while before use: they die with the database server."""
 
     @event.listens_for(engine, "checkout")
     def checked_out(raw: Any, record: Any, _: Any) -> None:
@@ -70,7 +70,7 @@ def _pinging(engine: Engine) -> Engine:
             try:
                 engine.dialect.do_ping(raw)
             except engine.dialect.loaded_dbapi.Error:
-                raise failures.DisconnectionError from None  # a new connection is tried
+                raise failures.DisconnectionError from None  # retry with a new connection
 
     @event.listens_for(engine, "checkin")
     def checked_in(_: Any, record: Any) -> None:
@@ -101,22 +101,22 @@ def _no_password(text: str) -> str:
 
 
 def _listening(engine: Engine) -> Engine:
-    """Transactions of SQLite begin when they are said to begin, those that write with the lock."""
+    """Start SQLite transactions explicitly; writing ones take the lock at once."""
 
     file = str(engine.url.database)
 
     @event.listens_for(engine, "connect")
     def connected(raw: Any, record: Any) -> None:
-        raw.isolation_level = None  # no BEGIN but ours
+        raw.isolation_level = None  # no implicit BEGIN
         for each in _PRAGMAS:
             raw.execute(f"PRAGMA {each}")
         record.info["file"] = _identity(file)
 
     @event.listens_for(engine, "checkout")
     def checked_out(raw: Any, record: Any, _: Any) -> None:
-        """What is written to a file that was deleted, or that another one has replaced, would be lost."""
+        """Reject a connection whose file was deleted or replaced: writes would be lost."""
         if record.info["file"] != _identity(file):
-            raise failures.DisconnectionError  # a new connection is tried
+            raise failures.DisconnectionError  # retry with a new connection
 
     @event.listens_for(engine, "begin")
     def begun(connection: Connection) -> None:
@@ -127,7 +127,7 @@ def _listening(engine: Engine) -> Engine:
 
 
 def must_stay(engine: Engine) -> None:
-    """From now on, no new file is made in the place of one that has gone."""
+    """From now on, do not create a new file if the database file is gone."""
     if engine.dialect.name == "sqlite":
 
         @event.listens_for(engine, "do_connect")
@@ -144,23 +144,23 @@ def _identity(file: str) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-# Locks of PostgreSQL, one for each order of ids that readers rely on; SQLite has one writer at a time.
+# PostgreSQL locks, one for each sequence of ids that readers rely on; SQLite has one writer at a time.
 ENTRIES, OUTCOMES, SCHEMA = 0x6F32706C0001, 0x6F32706C0002, 0x6F32706C0003
 _LOCK = "SELECT pg_advisory_xact_lock(%s)"
 
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
-    """One snapshot of the database."""
+    """Open a snapshot of the database."""
     with _said(engine), engine.connect() as connection, connection.begin():
         yield connection
 
 
 @contextmanager
 def writing(engine: Engine, lock: int | None = None) -> Iterator[Connection]:
-    """One transaction: all that is written in it is on disk when the context ends, or nothing is.
+    """Open a transaction: everything written in it is on disk when the context ends, or nothing is.
 
-    lock: PostgreSQL gives ids before rows become visible; writers that hold the same lock do both in one order.
+    lock: PostgreSQL assigns ids before rows become visible; writers with the same lock do both in the same order.
     """
     with (
         _said(engine),
@@ -174,9 +174,9 @@ def writing(engine: Engine, lock: int | None = None) -> Iterator[Connection]:
 
 @contextmanager
 def driving(engine: Engine, lock: int) -> Iterator[Any]:
-    """`writing` for what is written all the time: the connection of the driver itself, half the work for a batch.
+    """Like `writing`, for frequent writes: the raw driver connection takes half the time for a batch.
 
-    It has `execute(text, values)`, with `?` or `%s` where the values go.
+    It has `execute(text, values)`, with `?` or `%s` as placeholders.
     """
     pooled = _pooled(engine)
     raw: Any = pooled.driver_connection
@@ -186,12 +186,12 @@ def driving(engine: Engine, lock: int) -> Iterator[Any]:
             yield raw
             raw.commit()
         else:
-            with raw.pipeline():  # statements wait for each other on the server, not on the way to it
+            with raw.pipeline():  # pipelined: no round trip per statement
                 raw.execute(_LOCK, (lock,))
                 yield raw
                 raw.commit()
     except BaseException as error:
-        pooled.invalidate()  # whatever state it is in
+        pooled.invalidate()  # its state is unknown
         if isinstance(error, engine.dialect.loaded_dbapi.Error) and not isinstance(error, _of_statements(engine)):
             raise _unavailable(engine, error) from error
         raise
@@ -200,7 +200,7 @@ def driving(engine: Engine, lock: int) -> Iterator[Any]:
 
 
 def pragma(engine: Engine, text: str) -> Any:
-    """Run a PRAGMA of SQLite outside of transactions; its first row."""
+    """Run a SQLite PRAGMA outside of transactions. Returns its first row."""
     pooled = _pooled(engine)
     try:
         raw: Any = pooled.driver_connection
@@ -213,7 +213,7 @@ def _pooled(engine: Engine) -> Any:
     try:
         with _said(engine):
             return engine.raw_connection()
-    except engine.dialect.loaded_dbapi.Error as error:  # on the way to a connection in the place of a lost one
+    except engine.dialect.loaded_dbapi.Error as error:  # while replacing a lost connection
         raise _unavailable(engine, error) from error
 
 
@@ -222,7 +222,11 @@ def _of_statements(engine: Engine) -> tuple[type[Exception], ...]:
     return driver.IntegrityError, driver.DataError, driver.ProgrammingError
 
 
-_OURS = (failures.IntegrityError, failures.DataError, failures.ProgrammingError)  # of a statement, not of the database
+_OURS = (
+    failures.IntegrityError,
+    failures.DataError,
+    failures.ProgrammingError,
+)  # errors of a statement, not of the database
 
 
 @contextmanager
@@ -238,5 +242,5 @@ def _said(engine: Engine) -> Iterator[None]:
 def _unavailable(engine: Engine, error: BaseException) -> Exception:
     reason = str(error).strip().partition("\n")[0]
     if "not a database" in reason:
-        return InvalidInput(f"database: found {engine.url.database!r}, which is no SQLite file")
+        return InvalidInput(f"database: found {engine.url.database!r}, which is not a SQLite file")
     return StoreUnavailable(f"{engine.url.render_as_string(hide_password=True)}: {reason}")

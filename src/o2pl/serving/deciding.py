@@ -1,7 +1,7 @@
-"""From a call to a decision: the text that is stored, the probabilities of all actions, and the draw.
+"""Decisions of the service: the stored text, the probabilities of all actions, and the draw.
 
-A decision is a pure function of the model, the text, the actions that could be played, the share of exploration that
-the settings mix in, and one uniform number. All of them are stored, so it can be made again: `redecided`.
+A decision is a pure function of the model, the text, the allowed actions, the exploration fraction of the settings, and
+one uniform random number. All of them are stored, so it can be recomputed: `redecided`.
 """
 
 from __future__ import annotations
@@ -28,52 +28,52 @@ _parsed = msgspec.json.Decoder().decode
 
 
 class Drawn(NamedTuple):
-    """What was decided."""
+    """A drawn decision."""
 
-    action: int | None  # the place among the actions that could be played
-    value: float | None  # where actions are real numbers
+    action: int | None  # index among the allowed actions
+    value: float | None  # for real-valued actions
     propensity: float
-    probabilities: Floats | None  # of all actions that could be played
-    preferred: int | None = None  # what the policy would have answered, where the application chose
+    probabilities: Floats | None  # of all allowed actions
+    preferred: int | None = None  # the policy's choice, if the application's own choice was returned
 
 
 # -- texts
 
 
 def inner(feature_object: bytes, what: str) -> bytes:
-    """What stands between the braces of an object in JSON."""
+    """Return the text between the braces of a JSON object."""
     if not feature_object.startswith(b"{"):
         raise InvalidInput(f"{what}: found {feature_object[:40].decode(errors='replace')}, expected an object")
     return feature_object[1:-1].strip()
 
 
 def joined(objects: Sequence[Any], what: str) -> bytes:
-    """The features of several objects of JSON, as those of one, without its braces."""
+    """Merge the features of several JSON objects into one, without braces."""
     if len(objects) == 1:
         return inner(bytes(objects[0]), what)
     return b",".join(part for part in (inner(bytes(each), what) for each in objects) if part)
 
 
 def action_text(action_id: str, objects: Sequence[Any]) -> bytes:
-    """An action with its features; its id is one of them."""
+    """Return an action with its features; its id is one of them."""
     if len(objects) == 1:
         only = bytes(objects[0])
-        if only[:2] == b'{"':  # most often: one object that begins with a key
+        if only[:2] == b'{"':  # common case: one object that starts with a key
             return b'{"id":%b,%b' % (_quoted(action_id), only[1:])
     features = joined(objects, "features of an action")
     return b'{"id":%b,%b}' % (_quoted(action_id), features) if features else b'{"id":%b}' % _quoted(action_id)
 
 
 def slot_text(slot_id: str, objects: Sequence[Any]) -> bytes:
-    """The place that an action is chosen for, as a feature that all actions share."""
+    """Return a slot as a feature shared by all actions."""
     return b'"slot":' + action_text(slot_id, objects)
 
 
 def set_text(shared: Sequence[bytes], actions: Sequence[bytes]) -> bytes:
-    """`c` of dsjson. shared: features that all actions share, without braces."""
+    """Return `c` of dsjson. shared: features shared by all actions, without braces."""
     if b"multi" in shared[0] and "_multi" in _parsed(b"{%b}" % shared[0]):
         raise InvalidInput(
-            "context: found a feature called `_multi`, expected another name: the actions are stored there"
+            "context: found a feature called `_multi`, expected another name: it is reserved for the actions"
         )
     return b"{%b}" % b",".join([*(part for part in shared if part), b'"_multi":[%b]' % b",".join(actions)])
 
@@ -82,10 +82,10 @@ def set_text(shared: Sequence[bytes], actions: Sequence[bytes]) -> bytes:
 
 
 class Acting:
-    """What an application's decisions are drawn from: one version of its model with one share of exploration."""
+    """The acting policy of an application: one model version with one exploration fraction."""
 
     def __init__(self, kind: Kind, settings: Settings, version: int = 0, decider: Decider | None = None) -> None:
-        """Version 0 is the uniform policy, as is a model that was made for other actions than the settings say."""
+        """Version 0 is the uniform policy; so is a model for actions other than those in the settings."""
         if decider is not None and not _fits(kind, settings, decider):
             version, decider = 0, None
         self.kind, self.settings, self.version = kind, settings, version
@@ -97,7 +97,7 @@ class Acting:
             self._reader = DictionaryReader(Hashed().bits)
 
     def try_out(self) -> None:
-        """A first decision, of nobody: kernels are loaded or compiled now, not when somebody waits."""
+        """Make a dummy decision: kernels are loaded or compiled now, not during the first call."""
         if self.kind is Kind.RANKED:
             self.ranked(b'{"user":"a","_multi":[{"id":"a","b":1},{"id":"b"}]}', 2, 0.5)
         elif self.kind is Kind.FIXED:
@@ -106,21 +106,21 @@ class Acting:
             self.continuous(_quoted([0.0] * (self.decider.reader.width or 1)), 0.5)
 
     def ranked(self, text: bytes, n_actions: int, uniform: float) -> Drawn:
-        """Of one action set, as `set_text` made it."""
+        """Decide on one action set from `set_text`."""
         return _drawn(self._texts.probabilities(text, n_actions), uniform)
 
     def fixed(self, text: bytes, uniform: float, allowed: Sequence[int] | None = None) -> Drawn:
-        """Of the actions that the settings name. allowed: the places of those that may be played; None: all."""
+        """Decide among the actions of the settings. allowed: indices of the allowed ones; None: all."""
         context, K = _parsed(text), len(self.settings.actions)
         check_depth(context)
         if self.decider is None:
-            self._reader.row(context)  # refuses what could not be learned from
+            self._reader.row(context)  # rejects contexts that could not be learned from
             left = K if allowed is None else len(allowed)
             return _drawn(np.full(left, 1 / left), uniform)
         return _drawn(self.decider.among(context, np.arange(K) if allowed is None else np.array(allowed)), uniform)
 
     def continuous(self, text: bytes, uniform: float) -> Drawn:
-        """A number within the bounds; its propensity is its density."""
+        """Draw a number within the bounds; its propensity is its density."""
         context = numbers_of(_parsed(text))
         if self.decider is None:
             low, high = self.settings.bounds or (0.0, 1.0)
@@ -129,7 +129,7 @@ class Acting:
         return Drawn(None, float(value), density, None)
 
     def taught(self, drawn: Drawn, own: int) -> Drawn:
-        """The application's own choice in the place of the policy's: its propensity is 1."""
+        """Replace the policy's choice by the application's own; its propensity is 1."""
         assert drawn.probabilities is not None
         sure = np.zeros(len(drawn.probabilities))
         sure[own] = 1
@@ -151,16 +151,16 @@ def _fits(kind: Kind, settings: Settings, decider: Decider) -> bool:
 
 
 def numbers_of(context: Any) -> Any:
-    """A list or an object of finite numbers, at least one."""
+    """Check for a non-empty list or object of finite numbers."""
     values = list(context.values()) if isinstance(context, dict) else context
     fine = isinstance(values, list) and len(values) > 0
     if not fine or not all(type(value) in (int, float) and math.isfinite(value) for value in values):
-        raise InvalidInput("context: expected a list or an object of finite numbers, at least one")
+        raise InvalidInput("context: expected a non-empty list or object of finite numbers")
     return context
 
 
 def redecided(acting: Acting, row: Any) -> Drawn:
-    """A stored decision, made again. row: of `decisions`; acting: its model with its `exploration`."""
+    """Recompute a stored decision. row: of `decisions`; acting: its model with its `exploration`."""
     context, uniform = bytes(row.context), float(row.uniform)
     if acting.kind is Kind.CONTINUOUS:
         return acting.continuous(context, uniform)

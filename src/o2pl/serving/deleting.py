@@ -1,4 +1,4 @@
-"""Decisions that go, with all that hangs on them."""
+"""Deletion of decisions with their rewards, activations and outcomes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from sqlalchemy import Connection, delete, select
 
 from o2pl.serving.schema import activations, decisions, outcomes, rewards
 
-AT_ONCE = 500  # events of one transaction: servers wait meanwhile, on SQLite
+AT_ONCE = 500  # events per transaction: with SQLite, servers wait for it
 
 
 def delete_events(connection: Connection, application_id: int, events: Sequence[str]) -> int:
-    """Their decisions, rewards, activations and outcomes. How many decisions."""
+    """Delete the events' decisions, rewards, activations and outcomes. Returns the number of decisions."""
     of_events = (decisions.c.application_id == application_id, decisions.c.event_id.in_(events))
     connection.execute(delete(outcomes).where(outcomes.c.decision_id.in_(select(decisions.c.id).where(*of_events))))
     for table in (rewards, activations):

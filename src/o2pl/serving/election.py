@@ -1,4 +1,4 @@
-"""One trainer at a time: who holds the lock trains, the others wait. The lock goes with the process that held it."""
+"""One trainer at a time: the holder of a lock trains, others wait. The lock is released when its process ends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sqlalchemy import text
 from o2pl.serving.database import StoreUnavailable
 from o2pl.serving.store import Store
 
-_TRAINER = 0x6F32706C0010  # beside the locks of `database`
+_TRAINER = 0x6F32706C0010  # different from the locks in `database`
 _HELD = """
 SELECT EXISTS (
     SELECT 1 FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database
@@ -22,7 +22,7 @@ SELECT EXISTS (
 
 
 class Election:
-    """`held` says whether this process may train; it tries to take the lock where it has not got it."""
+    """Lock of the trainer. `held` says whether this process may train; it tries to take the lock."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -30,7 +30,7 @@ class Election:
         self._connection: Any = None
 
     def held(self) -> bool:
-        """Ask before every piece of work: a lock of a connection that was lost is lost too."""
+        """Return whether this process holds the lock. Call it before each step: a lost connection loses the lock."""
         if self._store.engine.dialect.name == "sqlite":
             return self._held_file()
         return self._held_connection()
@@ -55,7 +55,7 @@ class Election:
                 return True
             connection = self._store.engine.connect()
             if connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), {"key": _TRAINER}):
-                connection.commit()  # the lock is the session's, not the transaction's
+                connection.commit()  # the lock belongs to the session, not to the transaction
                 self._connection = connection
                 return True
             connection.close()
@@ -65,7 +65,7 @@ class Election:
             raise StoreUnavailable(f"the trainer's lock: {error}") from error
 
     def give_up(self) -> None:
-        """The next one may train."""
+        """Release the lock."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -80,7 +80,7 @@ def _lock_file(store: Store) -> str:
 
 
 def someone_trains(store: Store) -> bool:
-    """Whether any process holds the lock now."""
+    """Return whether any process holds the lock now."""
     if store.engine.dialect.name != "sqlite":
         with store.reading() as connection:
             return bool(connection.scalar(text(_HELD), {"key": _TRAINER}))
@@ -89,7 +89,7 @@ def someone_trains(store: Store) -> bool:
     except FileNotFoundError:
         return False
     try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # for a moment: who wants to train tries again
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # briefly: a waiting trainer tries again
     except BlockingIOError:
         return True
     finally:

@@ -1,4 +1,4 @@
-"""What servers write: decisions, rewards and activations, many in one transaction, each with an answer of its own."""
+"""Batch writes of servers: decisions, rewards and activations in one transaction, with one answer per entry."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from sqlalchemy import Table
 from o2pl.errors import InvalidInput
 from o2pl.serving.schema import activations, decisions, rewards
 
-LONGEST_ID = 256  # letters of an event's id; also of a slot's and of an idempotency key
+LONGEST_ID = 256  # characters of an event id, slot id or idempotency key
 
 
 class Answer(Enum):
-    """What became of an entry."""
+    """The result of writing an entry."""
 
     STORED = "stored"
-    DUPLICATE = "duplicate"  # it is there already; nothing was written
+    DUPLICATE = "duplicate"  # it already exists; nothing was written
     UNKNOWN = "unknown event"  # no decision has this event id (and slot); nothing was written
 
 
 class DecisionRow(NamedTuple):
-    """In the order of the columns of `decisions`, from the second on."""
+    """A row of `decisions`, without the id column."""
 
     application_id: int
     event_id: str
@@ -50,7 +50,7 @@ class DecisionRow(NamedTuple):
 
 
 class RewardRow(NamedTuple):
-    """In the order of the columns of `rewards`, from the second on."""
+    """A row of `rewards`, without the id column."""
 
     application_id: int
     event_id: str
@@ -61,26 +61,26 @@ class RewardRow(NamedTuple):
 
 
 class ActivationRow(NamedTuple):
-    """In the order of the columns of `activations`, from the second on."""
+    """A row of `activations`, without the id column."""
 
     application_id: int
     event_id: str
     activated_at: float
 
 
-# A tuple of decisions is one event with several slots: all of them are stored, or none.
+# A tuple of decisions is one event with several slots: all are stored, or none.
 Entry = DecisionRow | RewardRow | ActivationRow | tuple[DecisionRow, ...]
 
 
 def new_event_id() -> str:
-    """A UUID (version 7): the time, then 74 random bits. Neighbours in time share pages of the index."""
-    milliseconds, chance = time.time_ns() // 1_000_000, random.getrandbits(74)  # as unlike as of the system's, sooner
+    """Return a UUID (version 7): the time, then 74 random bits. Close times share index pages."""
+    milliseconds, chance = time.time_ns() // 1_000_000, random.getrandbits(74)  # as unique as the system's, and faster
     number = (milliseconds << 80) | (7 << 76) | ((chance >> 62) << 64) | (2 << 62) | (chance & ((1 << 62) - 1))
     return str(uuid.UUID(int=number))
 
 
 def check_entry(entry: Entry) -> None:
-    """What no database may see: it would refuse the whole batch, or keep something else."""
+    """Reject values that a database would refuse (with the whole batch) or change."""
     if isinstance(entry, RewardRow):
         _check_id("eventId", entry.event_id)
         _check_id("slot", entry.slot, empty=True)
@@ -95,14 +95,14 @@ def check_entry(entry: Entry) -> None:
             _check_id("eventId", row.event_id)
             _check_id("slot", row.slot, empty=True)
             if not (math.isfinite(row.propensity) and row.propensity > 0 and math.isfinite(row.uniform)):
-                raise InvalidInput(f"propensity: found {row.propensity}, expected a finite number over 0")
+                raise InvalidInput(f"propensity: found {row.propensity}, expected a finite number above 0")
 
 
 def _check_id(name: str, text: str, empty: bool = False) -> None:
     if not (0 < len(text) <= LONGEST_ID or (empty and not text)):
-        raise InvalidInput(f"{name}: found {len(text)} letters, expected 1 to {LONGEST_ID}")
-    if not text.isprintable():  # no NUL, which PostgreSQL refuses, no half of a surrogate pair
-        raise InvalidInput(f"{name}: found {text!r}, expected letters that can be printed")
+        raise InvalidInput(f"{name}: found {len(text)} characters, expected 1 to {LONGEST_ID}")
+    if not text.isprintable():  # no NUL, which PostgreSQL rejects, and no lone surrogates
+        raise InvalidInput(f"{name}: found {text!r}, expected printable characters")
 
 
 def _decisions_of(entry: Any) -> tuple[DecisionRow, ...]:
@@ -110,16 +110,16 @@ def _decisions_of(entry: Any) -> tuple[DecisionRow, ...]:
 
 
 def add_entries(raw: Any, dialect: str, entries: Sequence[Entry]) -> list[Answer]:
-    """Write them. The caller holds the lock of writers, so what is looked up here stays true until the commit.
+    """Write the entries. The caller holds the writers' lock, so lookups stay valid until the commit.
 
-    raw: a connection of the driver, see `database.driving`.
+    raw: a driver connection, see `database.driving`.
     """
-    known = _known_slots(raw, dialect, entries)  # of the events that the entries name: {(application, event): slots}
+    known = _known_slots(raw, dialect, entries)  # known events of the entries: {(application, event): slots}
     keyed = _known_keys(raw, dialect, entries)
     active = _known_activations(raw, dialect, entries)
     new: dict[Table, list[Any]] = {decisions: [], rewards: [], activations: []}
     answers = [Answer.STORED] * len(entries)
-    for place, entry in enumerate(entries):  # first the decisions: a reward may follow within the same batch
+    for place, entry in enumerate(entries):  # decisions first: their rewards may be in the same batch
         if not isinstance(entry, RewardRow | ActivationRow):
             rows = _decisions_of(entry)
             event = rows[0][:2]
@@ -152,7 +152,7 @@ def add_entries(raw: Any, dialect: str, entries: Sequence[Entry]) -> list[Answer
     return answers
 
 
-# -- looking up: one statement for each application, whatever the number of events
+# -- lookups: one statement per application, for any number of events
 
 
 def _known_slots(raw: Any, dialect: str, entries: Sequence[Entry]) -> dict[Any, set[str]]:
@@ -173,7 +173,7 @@ def _known_activations(raw: Any, dialect: str, entries: Sequence[Entry]) -> set[
 
 
 def _found(raw: Any, dialect: str, table: str, names: str, entries: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
-    """(application, *names) of the rows that the entries' events have in a table."""
+    """Yield (application, *names) of the table's rows for the entries' events."""
     events: dict[int, list[str]] = {}
     for entry in entries:
         row = entry[0] if isinstance(entry[0], DecisionRow) else entry
@@ -188,7 +188,7 @@ def _found(raw: Any, dialect: str, table: str, names: str, entries: Sequence[Any
         yield from ((application, *row) for row in found)
 
 
-# -- inserting: one statement for up to 64 rows, since every statement hands the interpreter's lock over and back
+# -- inserts: one statement for up to 64 rows, since every statement releases and takes the GIL
 
 
 def _insert(raw: Any, dialect: str, table: Table, rows: list[tuple[Any, ...]]) -> None:
@@ -196,7 +196,7 @@ def _insert(raw: Any, dialect: str, table: Table, rows: list[tuple[Any, ...]]) -
     at, size = 0, 64
     while at < len(rows):
         while size > len(rows) - at:
-            size //= 2  # few different texts: each is parsed once
+            size //= 2  # few different statement texts: each is parsed once
         values = tuple(value for row in rows[at : at + size] for value in row)
         raw.execute(_text(table, size, mark), values)
         at += size
@@ -204,6 +204,6 @@ def _insert(raw: Any, dialect: str, table: Table, rows: list[tuple[Any, ...]]) -
 
 @cache
 def _text(table: Table, size: int, mark: str) -> str:
-    names = [column.name for column in table.columns][1:]  # the database gives the id
+    names = [column.name for column in table.columns][1:]  # the database assigns the id
     row = f"({', '.join([mark] * len(names))})"
     return f"INSERT INTO {table.name} ({', '.join(names)}) VALUES {', '.join([row] * size)}"

@@ -1,4 +1,4 @@
-"""A stored decision made again, bit for bit, and the features that mattered to it."""
+"""Recomputation and explanation of stored decisions, bit for bit."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from o2pl.serving.store import Store
 
 
 class DecisionDiffers(InvalidInput):
-    """A stored decision that its model does not make again."""
+    """Raised if a recomputed decision differs from the stored one."""
 
 
 class Explained(NamedTuple):
-    """One decision of an event."""
+    """One decision of an event, explained."""
 
-    row: Any  # of `decisions`
-    names: list[str]  # of the actions that could be played
-    drawn: Drawn  # made again, the same
-    explanation: Explanation | None  # None: there was no model yet, or the action is a number
-    outcome: Any  # of `outcomes`; None: it is open
+    row: Any  # row of `decisions`
+    names: list[str]  # of the allowed actions
+    drawn: Drawn  # recomputed, identical
+    explanation: Explanation | None  # None: no model yet, or a real-valued action
+    outcome: Any  # row of `outcomes`; None: not known yet
 
 
 def explain_event(
     store: Store, application: Application, event_id: str, action: str | None = None, against: str | None = None
 ) -> list[Explained]:
-    """One for each slot. action, against: by their ids; None: what was answered, and the likeliest other."""
+    """Explain an event, one result per slot. action, against: ids; None: the chosen and the most likely other one."""
     found = store.event(application.id, event_id)
     if not found["decisions"]:
-        raise InvalidInput(f"event: found none with the id {event_id!r} in {application.name!r}, expected a stored one")
+        raise InvalidInput(f"event: found no event {event_id!r} in {application.name!r}, expected a stored event id")
     outcomes = {row.decision_id: row for row in found["outcomes"]}
     made = []
     for row in found["decisions"]:
@@ -56,9 +56,10 @@ def _decider(store: Store, application: Application, row: Any) -> Decider | None
 
 
 def recomputed(application: Application, row: Any, decider: Decider | None) -> Drawn:
-    """The decision of this row, from its model, context, actions and random number; refuses another than is stored.
+    """Recompute the decision of this row from its model, context, actions and random number. A difference is an error.
 
-    decider: the model of its version; None: version 0. Settings may have changed since: what counts is in the row.
+    decider: the model of its version; None: version 0. Only the values stored in the row count: settings may have
+    changed.
     """
     known: dict[str, Any] = {"exploration_percentage": row.exploration or None}
     if application.kind is Kind.FIXED and decider is not None:
@@ -73,7 +74,7 @@ def recomputed(application: Application, row: Any, decider: Decider | None) -> D
         same = same and again == bytes(row.probabilities)
     if not same:
         raise DecisionDiffers(
-            f"event {row.event_id!r}: found another decision than is stored when it was made again"
+            f"event {row.event_id!r}: the recomputed decision differs from the stored one"
             f" ({drawn.action if drawn.value is None else drawn.value} with {drawn.propensity!r}, stored"
             f" {row.action if row.value is None else row.value} with {row.propensity!r}); was it written by o2pl serve?"
         )
@@ -84,7 +85,7 @@ def why(
     application: Application, row: Any, decider: Decider | None, names: list[str], action: str | None = None,
     against: str | None = None,
 ) -> Explanation | None:  # fmt: skip
-    """What spoke for an action of this row, by the names that could be played; None where there is nothing to say."""
+    """Explain an action of this row, with the names of the allowed actions; None if there is no explanation."""
     if decider is None or application.kind is Kind.CONTINUOUS or len(names) < 2:
         return None
     asked = {"action": names[row.action] if action is None else action, "against": against}

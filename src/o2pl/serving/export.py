@@ -1,6 +1,6 @@
-"""The joined log of an application as a file: every decision that has an outcome, in the order of learning.
+"""Export of the joined log of an application: every decision with an outcome, in learning order.
 
-ranked       context with `_multi`, as it was decided on; `action`: the place in it
+ranked       context with `_multi`, as stored; `action`: the index in it
 fixed        context; `action`: its name. In VW's formats, names are items of `_multi`
 continuous   context; `action`: a real number, and its density
 """
@@ -23,12 +23,12 @@ from o2pl.serving.applications import Application
 from o2pl.serving.settings import Kind
 from o2pl.serving.store import Store
 
-_ROWS = 5000  # that are read at a time
-_EXPORTS = "exports"  # the note of the files that were written, for `forget`
+_ROWS = 5000  # rows per read
+_EXPORTS = "exports"  # name of the note that lists exported files, for `forget`
 
 
 def export(store: Store, application: Application, out: Path, progress: Callable[[int], None] | None = None) -> int:
-    """Write the file, whole or not at all: the ending says the format. How many rows it has."""
+    """Write the file atomically, in the format of its extension. Returns the number of rows."""
     for_vw = kind_of_suffix(out) in ("dsjson", "vw")
     found = tables(store, application, for_vw, progress=progress)
     first = next(found, None)
@@ -46,7 +46,7 @@ def tables(
     decided_before: float | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[Any]:
-    """Arrow tables of some thousand rows. No transaction is open in between, so nobody waits for whoever reads them."""
+    """Yield Arrow tables of a few thousand rows. No transaction stays open in between, so that nobody waits."""
     after, done = 0, 0
     while rows := store.learned_rows(application.id, after, _ROWS):
         after, done = rows[-1].id, done + len(rows)
@@ -59,7 +59,7 @@ def tables(
 
 
 def table(application: Application, rows: Sequence[Any], for_vw: bool = False) -> Any:
-    """rows: as `Store.learned_rows` has them."""
+    """Convert rows of `Store.learned_rows` to a table."""
     with extra("serve", "exporting the log"):
         import pyarrow as pa
     columns: dict[str, Any] = {
@@ -79,13 +79,13 @@ def table(application: Application, rows: Sequence[Any], for_vw: bool = False) -
 
 
 def event_name(row: Any) -> str:
-    """One for each decision: the event's id, with the slot where it has several."""
+    """Return the name of a decision: the event id, with the slot if there are several."""
     return f"{row.event_id}/{row.slot}" if row.slot else str(row.event_id)
 
 
 def _context(application: Application, row: Any, for_vw: bool) -> str:
     text = bytes(row.context).decode()
-    if application.kind is Kind.CONTINUOUS and text.startswith("["):  # VW knows objects only
+    if application.kind is Kind.CONTINUOUS and text.startswith("["):  # VW only supports objects
         return json.dumps({f"x{k}": value for k, value in enumerate(json.loads(text))})
     if application.kind is Kind.FIXED and for_vw:
         names = [{"action": {"name": name}} for name in json.loads(row.actions)]
@@ -103,7 +103,7 @@ def _actions(pa: Any, application: Application, rows: Sequence[Any], for_vw: boo
 
 
 def _ranking(row: Any) -> tuple[list[int] | None, list[float] | None]:
-    """What was answered first, then the others, the more probable first."""
+    """Return the chosen action, then the others by decreasing probability."""
     if row.probabilities is None:
         return None, None
     chances = np.frombuffer(row.probabilities, "<f8")
@@ -112,14 +112,14 @@ def _ranking(row: Any) -> tuple[list[int] | None, list[float] | None]:
 
 
 def _moment(seconds: float) -> str | None:
-    """None where a clock was far off."""
+    """Format a time; None if it is out of range (wrong clock)."""
     try:
         return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
     except (OverflowError, OSError, ValueError):
         return None
 
 
-# -- the files that were written
+# -- exported files
 
 
 def remember(store: Store, out: Path) -> None:
@@ -128,5 +128,5 @@ def remember(store: Store, out: Path) -> None:
 
 
 def exports(store: Store) -> list[Path]:
-    """The files that were ever written, whether they are still there or not."""
+    """Return all exported files, including those that no longer exist."""
     return [Path(each) for each in json.loads(store.note(_EXPORTS) or "[]")]

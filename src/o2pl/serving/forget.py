@@ -1,4 +1,4 @@
-"""Erasing a person: the events whose context names them, from the store and from exported files."""
+"""Erasure of a person's events, selected by context, from the store and from exported files."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from o2pl.serving.export import event_name, exports
 from o2pl.serving.schema import decisions
 from o2pl.serving.store import Store
 
-_ROWS = 2000  # contexts that are read at a time
+_ROWS = 2000  # contexts per read
 
 
 class Where(NamedTuple):
-    """`user.id=17`: a path into the features, and the value there."""
+    """A condition such as `user.id=17`: a path in the features, and its value."""
 
     path: tuple[str, ...]
     value: str
@@ -37,13 +37,13 @@ class Where(NamedTuple):
         return cls(tuple(part.strip() for part in path.split(".")), value)
 
     def matches(self, context: bytes | str) -> bool:
-        """Lists match where one of their items does."""
+        """Return whether a context matches. Lists match if one of their items does."""
         pairs = json.loads(context, object_pairs_hook=_Pairs)
         return any(_same(found, self.value) for found in _at(pairs, self.path))
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """The members of an object of JSON, also where a name comes twice."""
+    """The members of a JSON object; names may repeat."""
 
 
 def _at(value: Any, path: tuple[str, ...]) -> Iterator[Any]:
@@ -59,7 +59,7 @@ def _at(value: Any, path: tuple[str, ...]) -> Iterator[Any]:
 
 
 def _same(found: Any, text: str) -> bool:
-    """17 and 17.0 are the same number, 17 and "17" the same name."""
+    """Compare a value with text: 17 equals 17.0 and "17"."""
     if isinstance(found, str):
         return found == text
     if isinstance(found, int | float) and not isinstance(found, bool):
@@ -71,11 +71,11 @@ def _same(found: Any, text: str) -> bool:
 
 
 class Forgotten(NamedTuple):
-    """What has gone."""
+    """The result of `forget`."""
 
     decisions: int
-    files: dict[Path, int]  # rows that were taken out of exported files
-    missing: list[Path]  # files that were exported once and are not there any more
+    files: dict[Path, int]  # rows removed from exported files
+    missing: list[Path]  # exported files that no longer exist
 
 
 def forget(
@@ -86,9 +86,9 @@ def forget(
     files: Sequence[Path] = (),
     progress: Callable[[int], None] | None = None,
 ) -> Forgotten:
-    """Erase what matches `where`, and these events; also from files that were exported, and from these files.
+    """Erase the events that match `where`, and these events, also from exported files and the given files.
 
-    The trainer is asked to learn anew from what is left (`refit_wanted`).
+    The trainer is asked to retrain on the remaining rows (`refit_wanted`).
     """
     names, gone = set(events), 0
     for application in applications:
@@ -96,14 +96,14 @@ def forget(
         erased = _erased(store, application.id, chosen)
         gone, names = gone + len(erased), names | erased
     if gone and store.engine.dialect.name == "sqlite":
-        pragma(store.engine, "wal_checkpoint(TRUNCATE)")  # what was erased is not left in the log of changes either
+        pragma(store.engine, "wal_checkpoint(TRUNCATE)")  # the write-ahead log must not keep erased data either
     known = list(dict.fromkeys([*exports(store), *(path.resolve() for path in files)]))
     rewritten = {path: _rewritten(path, where, names) for path in known if path.exists()}
     return Forgotten(gone, rewritten, [path for path in known if not path.exists()])
 
 
 def _found(store: Store, application_id: int, where: Where, progress: Callable[[int], None] | None) -> Iterator[str]:
-    """Every context is parsed: what must go must be found."""
+    """Yield matching events. Every context is parsed, so that none is missed."""
     columns = (decisions.c.id, decisions.c.event_id, decisions.c.context)
     after = done = 0
     while True:
@@ -119,13 +119,13 @@ def _found(store: Store, application_id: int, where: Where, progress: Callable[[
 
 
 def _erased(store: Store, application_id: int, events: Sequence[str]) -> set[str]:
-    """From the tables, and from the bytes of the file; the names that the decisions have in exported files."""
+    """Erase events from the tables and the file's bytes. Returns the decisions' names in exported files."""
     gone: set[str] = set()
     for at in range(0, len(events), AT_ONCE):
         some = events[at : at + AT_ONCE]
         with store.writing() as connection:
             if connection.dialect.name == "sqlite":
-                connection.exec_driver_sql("PRAGMA secure_delete=ON")  # zeros in the place of what goes
+                connection.exec_driver_sql("PRAGMA secure_delete=ON")  # overwrite deleted data with zeros
             query = select(decisions.c.event_id, decisions.c.slot, decisions.c.decided_at).where(
                 decisions.c.application_id == application_id, decisions.c.event_id.in_(some)
             )
@@ -137,24 +137,24 @@ def _erased(store: Store, application_id: int, events: Sequence[str]) -> set[str
     return gone
 
 
-# -- what the trainer must do
+# -- requests to the trainer
 
 
 def want_refit(connection: Connection, application_id: int, minutes: Sequence[int]) -> None:
-    """Ask for models that are learned anew, and for the sums of these minutes to be made again."""
+    """Ask the trainer to retrain, and to recompute the sums of these minutes."""
     number, older = refit_wanted(connection, application_id)
     told = {"number": number + 1, "minutes": sorted({*older, *minutes})}
     reads.put_note(connection, _note(application_id), json.dumps(told))
 
 
 def refit_wanted(connection: Connection, application_id: int) -> tuple[int, list[int]]:
-    """How often it was asked for, and the minutes whose sums have changed. A trainer keeps the number that it met."""
+    """Return the number of refit requests, and the minutes whose sums have changed. Trainers remember the number."""
     told = json.loads(reads.note(connection, _note(application_id)) or '{"number": 0, "minutes": []}')
     return told["number"], told["minutes"]
 
 
 def recounted(connection: Connection, application_id: int, minutes: Sequence[int]) -> None:
-    """The sums of these minutes have been made again."""
+    """Mark the sums of these minutes as recomputed."""
     number, wanted = refit_wanted(connection, application_id)
     told = {"number": number, "minutes": sorted(set(wanted) - set(minutes))}
     reads.put_note(connection, _note(application_id), json.dumps(told))
@@ -168,7 +168,7 @@ def _note(application_id: int) -> str:
 
 
 def _rewritten(path: Path, where: Where | None, events: set[str]) -> int:
-    """The file without these rows; how many have gone."""
+    """Rewrite the file without these rows. Returns the number of removed rows."""
     import pyarrow as pa
 
     gone = 0
@@ -184,7 +184,7 @@ def _rewritten(path: Path, where: Where | None, events: set[str]) -> int:
             gone += keep.count(False)
             yield table.filter(pa.array(keep))
 
-    for _ in kept():  # to count
+    for _ in kept():  # only to count
         pass
     if gone:
         gone = 0

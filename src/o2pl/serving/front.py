@@ -1,6 +1,6 @@
-"""The front of the server: every call is looked at here first, and our own routes are answered here.
+"""The front of the server: it checks every call first, and serves our own routes.
 
-What is not ours (health, numbers, the page itself) goes on to the application behind.
+Other routes (health, metrics, the dashboard) are passed to the application behind it.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from o2pl.serving.problems import Problem, Reply, said
 from o2pl.serving.service import Call, Route, Service
 
 _LOGGER = logging.getLogger("o2pl.serving")
-_BODY_SECONDS = 30.0  # to send a body
-_SLOW = 1.0  # seconds from which on a call is logged
+_BODY_SECONDS = 30.0  # time limit for sending a body
+_SLOW = 1.0  # seconds; slower calls are logged
 ROUTES: list[Route] = [*plain.ROUTES, *personalizer.ROUTES, *configuration.ROUTES, *pages.ROUTES]
 _EVENTS = "/events/"
 
 
 class Table:
-    """Which route serves a call."""
+    """Route lookup."""
 
     def __init__(self, routes: list[Route]) -> None:
         self._exact = {(route.method, route.path): route for route in routes if _EVENTS not in route.path}
@@ -35,7 +35,7 @@ class Table:
         self._paths = {path for _, path in self._exact}
 
     def find(self, method: str, path: str) -> tuple[Route | None, str]:
-        """The route, and the event's id in the path. Refuses a method that a path does not have."""
+        """Return the route, and the event id in the path. An unsupported method is an error."""
         route = self._exact.get((method, path))
         if route is not None:
             return route, ""
@@ -58,18 +58,18 @@ def _other_method(method: str, known: str) -> Problem:
 
 
 class Front:
-    """An ASGI application around another."""
+    """An ASGI application that wraps another."""
 
     def __init__(self, behind: Any, service: Service, log_calls: bool = False) -> None:
         self._behind, self._service, self._log_calls = behind, service, log_calls
         self._table = Table(ROUTES)
-        self._said, self._refused = -1.0, 0  # when it was last said that the store is gone, and calls since
+        self._said, self._refused = -1.0, 0  # time of the last "store unavailable" log line, and refused calls since
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._behind(scope, receive, send)
-            else:  # there are no sockets here
+            else:  # web sockets are not supported
                 await send({"type": "websocket.close", "code": 1008})
             return
         began, limits = time.perf_counter(), self._service.guard.limits
@@ -78,7 +78,7 @@ class Front:
         try:
             head = head_of(scope["headers"])
             caller = self._service.guard.caller(head.key)
-            if caller is None and head.key:  # it may be new
+            if caller is None and head.key:  # the key may be new
                 await self._service.look_again()
                 caller = self._service.guard.caller(head.key)
             if caller is None and path not in OPEN:
@@ -92,7 +92,7 @@ class Front:
                 status = await self._pass_on(scope, body, receive, send)
                 self._done(name, method, path, status, began, caller)
                 return
-            assert caller is not None  # our own routes are not among the open ones
+            assert caller is not None  # our own routes always need a key
             name, code = route.path, route.code
             self._service.guard.check_role(caller, route.role)
             body = await _body(receive, head.length, limits.model if route.large else limits.body)
@@ -101,7 +101,7 @@ class Front:
             problem = said(error, code)
             if problem is None:
                 _LOGGER.exception("call failed", extra={"route": name})
-                problem = Problem(500, "InternalServerError", "the service failed; its log says more")
+                problem = Problem(500, "InternalServerError", "internal error; see the log of the service")
             elif problem.status == 503:
                 self._say_unavailable(error)
             reply = problem.reply
@@ -109,14 +109,14 @@ class Front:
         self._done(name, method, path, reply.status, began, caller)
 
     def _say_unavailable(self, error: Exception) -> None:
-        """Once a second: every call fails alike."""
+        """Log at most once a second: all calls fail in the same way."""
         self._refused += 1
         if time.monotonic() - self._said >= 1:
             _LOGGER.error("store unavailable", extra={"reason": str(error), "calls_refused": self._refused})
             self._said, self._refused = time.monotonic(), 0
 
     async def _pass_on(self, scope: Any, body: bytes, receive: Any, send: Any) -> int:
-        """To what is behind; the status of its answer."""
+        """Pass a call to the wrapped application. Returns the status of its answer."""
         status, given = 500, False
 
         async def read() -> Any:
@@ -163,14 +163,14 @@ async def _body(receive: Any, length: int | None, most: int) -> bytes:
         async with asyncio.timeout(_BODY_SECONDS):
             return await _long_body(receive, message, most)
     except TimeoutError:
-        raise Problem(408, "BadRequest", f"body: found only part of it after {_BODY_SECONDS:g} seconds") from None
+        raise Problem(408, "BadRequest", f"body: incomplete after {_BODY_SECONDS:g} seconds") from None
 
 
 async def _long_body(receive: Any, message: Any, most: int) -> bytes:
     parts, size = [], 0
     while True:
         if message["type"] == "http.disconnect":
-            raise Problem(400, "BadRequest", "body: found only part of it")
+            raise Problem(400, "BadRequest", "body: incomplete")
         parts.append(message.get("body", b""))
         size += len(parts[-1])
         if size > most:

@@ -1,12 +1,13 @@
-"""`--guard`: a policy that does worse than the baseline, with confidence, is not served any more.
+"""`--guard`: roll back a policy that is worse than the baseline, with confidence.
 
-Of the decisions of learned models, the gain over the application's own choice (over the uniform policy where no
-baseline is known) has an upper bound that holds at any time (`standing`). Once it is below 0, the versions that made
-these decisions are withdrawn and the last one before them is pinned. Without one, the application's own choice is
-answered (apprentice mode), or decisions are uniform (version 0 is pinned).
+For the decisions of learned models, the gain over the application's own choice (over the uniform policy if no baseline
+is known) has an anytime-valid upper bound (`standing`). When it falls below 0, the versions that made these decisions
+are withdrawn and the last version before them is pinned. If there is none, the application's own choice is returned
+(apprentice mode), or decisions are uniform (version 0 is pinned).
 
-A long good past must not hide a bad present: decisions are judged in epochs of 10,000, the k-th at level
-δ / ((k + 1)(k + 2)). These sum to δ, so a policy that is never worse is withdrawn with probability at most δ, for ever.
+A long good past must not hide a bad present: decisions are tested in epochs of 10,000, the k-th at level
+δ / ((k + 1)(k + 2)). These levels sum to δ, so a policy that is never worse is ever withdrawn with probability at most
+δ.
 """
 
 from __future__ import annotations
@@ -31,24 +32,24 @@ from o2pl.serving.store import Store
 
 _EPOCH = 10_000  # outcomes
 _DELTA = 0.05
-_MOST = 5000  # outcomes that are read at a time
+_MOST = 5000  # outcomes per read
 _LOGGER = logging.getLogger("o2pl.serving")
 
 
 class Watched(msgspec.Struct):
-    """What the guard has seen: kept as a note in the store."""
+    """State of the guard, stored as a note."""
 
-    outcome: int = 0  # the last one that was read
+    outcome: int = 0  # last outcome read
     epoch: int = 0
-    rows: int = 0  # of this epoch
-    first: int = 0  # the lowest version that decided in this epoch
-    good: int = 0  # the highest version of the epoch before, which was not worse; 0: none
-    highest: int = 0  # version that decided in this epoch
+    rows: int = 0  # rows of this epoch
+    first: int = 0  # lowest version in this epoch
+    good: int = 0  # highest version of the previous epoch, which was not worse; 0: none
+    highest: int = 0  # highest version in this epoch
     sums: str = ""  # of this epoch: `standing.tally`, as base64
 
 
 class Guard:
-    """Of one application. delta: the probability of ever withdrawing a policy that is not worse."""
+    """Guard of one application. delta: probability of ever withdrawing a policy that is not worse."""
 
     def __init__(self, store: Store, application_id: int, delta: float = _DELTA) -> None:
         self._store, self._name, self._delta = store, f"guard:{application_id}", delta
@@ -56,7 +57,7 @@ class Guard:
         self.seen = msgspec.json.decode(said, type=Watched) if said else Watched()
 
     def look(self, application: Application) -> bool:
-        """At the outcomes that are new; whether versions were withdrawn."""
+        """Check the new outcomes. Returns whether versions were withdrawn."""
         acted, before = False, self.seen.outcome
         while True:
             found = self._store.learned_rows(application.id, self.seen.outcome, _MOST)
@@ -84,7 +85,7 @@ class Guard:
         sums = new + _unpacked(seen.sums)
         seen.sums, seen.rows = base64.b64encode(sums.astype("<f8").tobytes()).decode(), seen.rows + len(rows)
         level = self._delta / ((seen.epoch + 1) * (seen.epoch + 2))
-        found = standing.intervals(sums, settings.reward_range, 2 * level)  # its upper end has half of that
+        found = standing.intervals(sums, settings.reward_range, 2 * level)  # its upper bound uses half of it
         other = "baseline" if "gain over baseline" in found else "uniform"
         gain = found.get(f"gain over {other}")
         if gain is None or gain.high >= 0:
@@ -101,7 +102,7 @@ class Guard:
     def _withdraw(self, application: Application, other: str, why: str) -> None:
         seen = self.seen
         with self._store.writing() as connection:
-            # those that were made after them are of the same learner
+            # later versions come from the same learner
             connection.execute(
                 update(models)
                 .where(models.c.application_id == application.id, models.c.version >= seen.first)
@@ -123,7 +124,7 @@ class Guard:
             reads.put_note(connection, self._name, msgspec.json.encode(self.seen).decode())
         now = f"version {instead}" if instead else ("the baseline" if other == "baseline" else "uniform decisions")
         told = {"application": application.name, "reason": why, "withdrawn": seen.first, "served": now}
-        _LOGGER.error("the guard has rolled back: versions from %s on are %s", seen.first, why, extra=told)
+        _LOGGER.error("guard rolled back: versions from %s on are %s", seen.first, why, extra=told)
 
 
 def _unpacked(text: str) -> Floats:

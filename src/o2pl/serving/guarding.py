@@ -1,6 +1,6 @@
-"""Who may call, how much may be sent, and how often.
+"""Access control: keys, body sizes and rate limits.
 
-Everything needs a key but a few paths that say nothing. Keys are compared in constant time and never written anywhere.
+All paths need a key except a few without any data. Keys are compared in constant time and never logged.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from o2pl.serving.applications import digest
 from o2pl.serving.models import Models, Served
 from o2pl.serving.problems import Problem
 
-OPEN = frozenset({"/", "/health", "/ready", "/openapi.json"})  # what anyone may see
+OPEN = frozenset({"/", "/health", "/ready", "/openapi.json"})  # paths without a key
 _ASKS = ((b"www-authenticate", b"Bearer"),)
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Of what a caller may ask."""
+    """Limits of a call."""
 
     body: int = 1 << 20  # bytes
-    model: int = 1 << 28  # bytes of a model that is sent in
-    batch: int = 1000  # decisions or rewards of one call
-    actions: int = 1000  # of one decision; Personalizer's calls have 50
-    rate: float = 5000.0  # calls per second of a key, over a long time; 0: no limit
-    burst: float = 10000.0  # calls of a key at once
+    model: int = 1 << 28  # bytes of an uploaded model
+    batch: int = 1000  # decisions or rewards per call
+    actions: int = 1000  # actions per decision; Personalizer allows 50
+    rate: float = 5000.0  # calls per second and key, averaged over time; 0: no limit
+    burst: float = 10000.0  # burst of calls per key
 
 
 class Caller(NamedTuple):
-    """Whose key it is."""
+    """The application and role of a key."""
 
     served: Served
     role: str
@@ -40,7 +40,7 @@ class Caller(NamedTuple):
 
 
 class Head(NamedTuple):
-    """What matters of a call's headers."""
+    """The relevant headers of a call."""
 
     key: str | None
     length: int | None
@@ -59,19 +59,19 @@ def head_of(headers: Iterable[tuple[bytes, bytes]]) -> Head:
 
 
 class Guard:
-    """Lets calls pass, or says why not."""
+    """Admits calls, or raises a `Problem`."""
 
     def __init__(self, models: Models, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self._models, self.limits, self._clock = models, limits, clock
-        self._buckets: dict[str, tuple[float, float]] = {}  # digest of a key: calls left, and when that was so
+        self._buckets: dict[str, tuple[float, float]] = {}  # digest of a key: calls left, and time of the last update
 
     def caller(self, key: str | None) -> Caller | None:
-        """None: nobody's key."""
+        """Return the caller of a key; None: unknown key."""
         if not key:
             return None
         asked = digest(key)
         found: Any = None
-        for known, application, role in self._models.keys:  # all of them, each in constant time
+        for known, application, role in self._models.keys:  # compare all keys in constant time
             if hmac.compare_digest(known, asked):
                 found = application, role
         served = None if found is None else self._models.of.get(found[0])
@@ -82,7 +82,7 @@ class Guard:
             raise Problem(403, "OperationNotAllowed", "key: found a read key, expected the write key")
 
     def admit(self, key: str) -> None:
-        """Token bucket: `burst` calls at once, `rate` per second over time."""
+        """Apply the rate limit, a token bucket: `burst` calls at once, `rate` per second over time."""
         rate, burst = self.limits.rate, self.limits.burst
         if rate <= 0:
             return
@@ -92,7 +92,7 @@ class Guard:
         if left < 1:
             wait = max(1, round((1 - left) / rate))
             raise Problem(
-                429, "TooManyRequests", f"found more than {rate:g} calls per second with this key; wait a moment",
+                429, "TooManyRequests", f"rate limit: more than {rate:g} calls per second with this key; retry later",
                 ((b"retry-after", str(wait).encode()),),
             )  # fmt: skip
         self._buckets[key] = left - 1, now
@@ -101,10 +101,11 @@ class Guard:
 def no_key() -> Problem:
     return Problem(
         401, "Unauthorized",
-        "key: found none that is known, expected one in the header Ocp-Apim-Subscription-Key, or Authorization: Bearer",
+        "key: missing or unknown, expected a valid key in the header Ocp-Apim-Subscription-Key, or Authorization:"
+        " Bearer",
         _ASKS,
     )  # fmt: skip
 
 
 def too_large(most: int) -> Problem:
-    return Problem(413, "PayloadSizeExceeded", f"body: found more than {most} bytes, expected at most so many")
+    return Problem(413, "PayloadSizeExceeded", f"body: found too large a body, expected at most {most} bytes")

@@ -1,9 +1,9 @@
-"""Rewards, activations and waits to outcomes: the one reward that each decision is learned with.
+"""Joins rewards and activations to decisions: the outcome is the reward that a decision is learned with.
 
-The earliest reward counts at once, a sum when the wait is over, and the default reward then where none came. A deferred
-event counts once it is activated. Rewards that come after the wait are kept and not learned from. What has been read is
-noted in the transaction that writes the outcomes, and a decision has one outcome whatever happens: a joiner that dies
-goes on where it was.
+With the aggregation `earliest`, the first reward counts at once; `sum` counts when the wait time is over; without any
+reward, the default reward counts then. A deferred event counts once it is activated. Rewards after the wait time are
+stored but not learned from. The cursor is saved in the transaction that writes the outcomes, and each decision has only
+one outcome: after a crash, the joiner continues where it was.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from o2pl.serving.schema import activations, decisions, rewards
 from o2pl.serving.settings import Aggregation, Settings
 from o2pl.serving.store import Store
 
-_MOST = 1000  # rows of one transaction: servers wait meanwhile, on SQLite
-_GRACE = 2.0  # seconds: a reward that came in time may be on disk a little later
+_MOST = 1000  # rows per transaction: with SQLite, servers wait for it
+_GRACE = 2.0  # seconds: a reward that arrived in time may reach the disk a little later
 
 
 class Joined(msgspec.Struct):
-    """The last rows that were read, by id; all decisions up to `decision` had their wait."""
+    """Ids of the last rows read; the wait time of all decisions up to `decision` is over."""
 
     reward: int = 0
     activation: int = 0
@@ -36,9 +36,9 @@ class Joined(msgspec.Struct):
 def outcome_of(
     decided_at: float, came: Sequence[tuple[float, float]], settings: Settings, now: float
 ) -> tuple[float, bool] | None:
-    """The reward, and whether it is the default one; None: it is not known yet.
+    """Return the reward and whether it is the default one; None: not known yet.
 
-    came: value and time of each reward, in the order in which they came.
+    came: value and time of each reward, in order of arrival.
     """
     wait = settings.reward_wait_time.total_seconds()
     in_time = [value for value, received_at in came if received_at - decided_at <= wait]
@@ -53,10 +53,10 @@ def outcome_of(
 
 
 def join(store: Store, application: Application, now: float, waits: bool = True) -> int:
-    """Outcomes that can be known by now; how many are new. waits: look for decisions whose wait is over, too."""
+    """Write all outcomes known by now. Returns how many are new. waits: include decisions whose wait time is over."""
     new, name = 0, f"joined:{application.id}"
     while True:
-        with store.reading() as connection:  # servers do not wait for this
+        with store.reading() as connection:  # does not block servers
             said = reads.note(connection, name)
             at = msgspec.json.decode(said, type=Joined) if said else Joined()
             found, after, full = _some(connection, application, at, now, waits)
@@ -71,7 +71,7 @@ def join(store: Store, application: Application, now: float, waits: bool = True)
 def _some(
     connection: Connection, application: Application, at: Joined, now: float, waits: bool
 ) -> tuple[list[dict[str, Any]], Joined, bool]:
-    """Outcomes of the rows that are new, what has then been read, and whether there is more to do."""
+    """Return the outcomes of new rows, the new cursor, and whether there are more rows."""
     settings = application.settings
     told = reads.rows_after(connection, rewards, application.id, at.reward, _MOST)
     active = reads.rows_after(connection, activations, application.id, at.activation, _MOST)
@@ -90,7 +90,7 @@ def _some(
 
 
 def _decisions_of(connection: Connection, application_id: int, rows: Iterable[Any]) -> Sequence[Any]:
-    """Of events that were told something, those that count: not deferred, or activated. Of all slots."""
+    """Return the decisions (all slots) of the rows' events that count: not deferred, or activated."""
     events = sorted({row.event_id for row in rows})
     if not events:
         return []
@@ -110,7 +110,7 @@ def _decisions_of(connection: Connection, application_id: int, rows: Iterable[An
 def _outcomes(
     connection: Connection, application: Application, touched: dict[int, Any], now: float
 ) -> list[dict[str, Any]]:
-    """In the order of the rewards that decide them, then of the decisions."""
+    """Return outcomes in the order of their rewards, then of their decisions."""
     came: dict[tuple[str, str], list[Any]] = {}
     for row in reads.rewards_of(connection, application.id, sorted({row.event_id for row in touched.values()})):
         came.setdefault((row.event_id, row.slot), []).append(row)
@@ -128,7 +128,7 @@ def _outcomes(
 
 
 def _before_first_younger(connection: Connection, application_id: int, after: int, cutoff: float) -> int:
-    """The decision before the first whose wait is not over."""
+    """Return the last decision before the first whose wait time is not over."""
     here = (decisions.c.application_id == application_id, decisions.c.id > after)
     younger = select(decisions.c.id).where(*here, decisions.c.decided_at > cutoff).order_by(decisions.c.id).limit(1)
     first = connection.scalar(younger)

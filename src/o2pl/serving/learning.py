@@ -1,4 +1,4 @@
-"""The learner of an application, and how outcomes of the store become rows that it learns from."""
+"""The learner of an application, and the conversion of stored outcomes to rows of a log."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from o2pl.serving.applications import Application
 from o2pl.serving.settings import Kind, Settings
 from o2pl.validation import LEAST_PROPENSITY
 
-HISTORY = 200_000  # outcomes that are learned from, the newest: it bounds a solve, and the memory that rows take
-AT_MOST = 2**14  # rows that are gone through between two solves, see `learners.refreshing`
-_EXPLORATION = 0.05  # the uniform share where the settings say nothing: so much of each decision can be evaluated
+HISTORY = 200_000  # newest outcomes that are learned from: bounds the time of a solve, and memory
+AT_MOST = 2**14  # rows processed between two solves, see `learners.refreshing`
+_EXPLORATION = 0.05  # default fraction of uniform decisions, so that other policies can be evaluated
 _LOGGER = logging.getLogger("o2pl.serving")
 _parsed = msgspec.json.Decoder().decode
 
 
 def learner_for(application: Application) -> Any:
-    """A `Bandit`, or a `ContinuousBandit`, that has learned nothing yet."""
+    """Return a new `Bandit` or `ContinuousBandit`."""
     settings = application.settings
     known: dict[str, Any] = {"reward_range": settings.reward_range, "random_state": settings.random_state}
     if application.kind is Kind.CONTINUOUS:
@@ -45,19 +45,19 @@ def learner_for(application: Application) -> Any:
     if application.kind is Kind.FIXED:
         members = Member(features, objective=Outcome(True)), Member(features, objective=Outcome(False, 3.0), prior=-3.0)
         return Bandit(actions=settings.actions, policy=members, **known)
-    # Products of users and items are many, and most are rare: they are held back more than `Bandit` holds them.
+    # There are many products of users and items, mostly rare: they are regularised more than in `Bandit`.
     return Bandit(policy=Member(features, ActionWise(), objective=Outcome(False, 3.0)), **known)
 
 
 def published(application: Application, learner: Any) -> bytes:
-    """The acting policy of a learner, as servers load it: without contexts, and in little room."""
+    """Return the acting policy of a learner for servers: compact, without contexts."""
     decider = compact(learner.snapshot())
     own = application.settings.exploration_percentage is None and application.kind is not Kind.CONTINUOUS
     return (decider.exploring(_EXPLORATION) if own else decider).to_bytes()
 
 
 def learned_part(application: Application) -> str:
-    """What a learner depends on: with other settings it begins anew."""
+    """Return the settings that a learner depends on: if they change, it is retrained."""
     settings = application.settings
     return json.dumps([
         application.kind, settings.actions, settings.bounds, settings.reward_range, settings.hash_bits,
@@ -66,22 +66,22 @@ def learned_part(application: Application) -> str:
 
 
 def interactions(application: Application, rows: Sequence[Any]) -> Interactions | None:
-    """Of `Store.learned_rows`; without those that cannot be learned from, which are reported. Ids are the outcomes'."""
+    """Convert `Store.learned_rows` to a log. Unusable rows are logged and skipped. Ids are those of the outcomes."""
     read = {Kind.RANKED: _ranked, Kind.FIXED: _fixed, Kind.CONTINUOUS: _continuous}[application.kind]
     try:
         return _log(application, rows, *read(application, rows)) if rows else None
     except (InvalidInput, ValueError, KeyError, TypeError, IndexError) as error:
         if len(rows) == 1:
             where = {"application": application.name, "event": rows[0].event_id, "reason": str(error)}
-            _LOGGER.warning("an event cannot be learned from and is left out", extra=where)
+            _LOGGER.warning("an event cannot be learned from and is skipped", extra=where)
             return None
-    half = len(rows) // 2  # find those that are wrong
+    half = len(rows) // 2  # bisect to find the invalid ones
     parts = [part for some in (rows[:half], rows[half:]) if (part := interactions(application, some)) is not None]
     return _joined(parts) if len(parts) == 2 else next(iter(parts), None)
 
 
 def warm_up_training() -> None:
-    """Compile now what a trainer needs: nobody waits for a lock or a model while that is done."""
+    """Compile the trainer's kernels before it takes the lock."""
     for kind in Kind:
         settings = Settings(
             actions=("a", "b", "c") if kind is Kind.FIXED else (),
@@ -121,7 +121,7 @@ def _log(application: Application, rows: Sequence[Any], contexts: Any, actions: 
     low, high = application.settings.reward_range
     return Interactions(
         contexts, actions,
-        np.clip([row.reward for row in rows], low, high),  # of a range that was narrowed since
+        np.clip([row.reward for row in rows], low, high),  # the reward range may have been narrowed since
         np.maximum([row.propensity for row in rows], LEAST_PROPENSITY),
         application.settings.reward_range,
         continuous=application.kind is Kind.CONTINUOUS,
@@ -132,13 +132,13 @@ def _log(application: Application, rows: Sequence[Any], contexts: Any, actions: 
 
 
 def _ranked(application: Application, rows: Sequence[Any]) -> tuple[ActionSets, Array]:
-    """Each with the action that was played alone: the others have no part in the likelihood of its reward."""
+    """Convert ranked rows with only the played action: the others do not affect the likelihood of its reward."""
     texts, actions = [bytes(row.context) for row in rows], np.array([row.action for row in rows], np.int64)
     sets = json_sets(texts, (1 << application.settings.hash_bits) - 1, False, actions)
     if sets is None:
         whole = learner_for(application)._new_reader(None).rows([json.loads(text) for text in texts])
         if not (actions < whole.sizes).all():
-            raise InvalidInput("action: found a place beyond the actions of its context")
+            raise InvalidInput("action: found an index beyond the actions of its context")
         played = whole.values[whole.offsets[:-1] + actions]
         sets = ActionSets(played, np.arange(len(played) + 1))
     return sets, np.zeros(len(actions), np.int64)

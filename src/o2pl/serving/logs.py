@@ -1,4 +1,4 @@
-"""What the service says of itself: one JSON object per line. No headers, no bodies, no keys."""
+"""Logging of the service: one JSON object per line. No headers, no bodies, no keys."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "ta
 
 
 class JsonLines(logging.Formatter):
-    """Time, level, logger, message; what was handed over as `extra`; the traceback of an exception."""
+    """Formats time, level, logger, message, `extra` fields and tracebacks as JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
         seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
@@ -30,7 +30,7 @@ class JsonLines(logging.Formatter):
 
 
 def log_to_stderr(level: int = logging.INFO) -> None:
-    """Of this package and of the server, each line once."""
+    """Log this package and the server to stderr, each line once."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     for name in ("o2pl", "uvicorn", "uvicorn.error"):

@@ -1,4 +1,4 @@
-"""Numbers for Prometheus, of one server process."""
+"""Prometheus metrics of one server process."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10
 
 
 class Metrics:
-    """Labels are looked up once: that costs more than counting."""
+    """Metrics with cached labels: looking them up costs more than counting."""
 
     def __init__(self, writer: Writer) -> None:
         self.registry = CollectorRegistry()
         own: dict[str, Any] = {"registry": self.registry}
-        self._calls = Counter("o2pl_calls", "Calls that were answered", ["route", "status"], **own)
+        self._calls = Counter("o2pl_calls", "Answered calls", ["route", "status"], **own)
         self._seconds = Histogram("o2pl_call_seconds", "Time to answer", ["route"], buckets=_SECONDS, **own)
         self._decisions = Counter("o2pl_decisions", "Decisions on disk", ["application"], **own)
         self._rewards = Counter("o2pl_rewards", "Rewards on disk", ["application"], **own)
-        self._version = Gauge("o2pl_model_version", "The version of the model that is served", ["application"], **own)
-        waiting = Gauge("o2pl_entries_waiting", "Entries that are not on disk yet", **own)
+        self._version = Gauge("o2pl_model_version", "Served model version", ["application"], **own)
+        waiting = Gauge("o2pl_entries_waiting", "Entries waiting to be written to disk", **own)
         waiting.set_function(lambda: writer.waiting)
         self._call = cache(lambda route, status: self._calls.labels(route, str(status)))
         self._time = cache(lambda route: self._seconds.labels(route))

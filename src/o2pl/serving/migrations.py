@@ -1,4 +1,4 @@
-"""Stores of older versions of the schema are brought up to the newest, step by step, when they are opened."""
+"""Migrations: stores with an older schema are upgraded step by step when they are opened."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from o2pl.errors import InvalidInput
 from o2pl.serving import schema
 from o2pl.serving.database import SCHEMA, reading, writing
 
-# From this version to the next. A step changes tables in place and scans none of the large ones.
+# Steps from each version to the next. A step changes tables in place and scans no large ones.
 STEPS: dict[int, Callable[[Connection], None]] = {}
 _NAME = "schema version"
 
 
 def prepare(engine: Engine) -> None:
-    """Make the tables where there are none, or bring those that are there up to this version."""
+    """Create the tables, or upgrade existing ones to this version."""
     with reading(engine) as connection:
         if _version(connection) == schema.VERSION:
             return
-    with writing(engine, SCHEMA) as connection:  # another process may have been faster
+    with writing(engine, SCHEMA) as connection:  # another process may have done it already
         _bring_up(connection)
 
 
 def _version(connection: Connection) -> int | None:
-    """None: an empty database."""
+    """Return the schema version; None: an empty database."""
     tables = inspect(connection).get_table_names()
     if schema.meta.name not in tables:
         if tables:
@@ -38,6 +38,7 @@ def _version(connection: Connection) -> int | None:
     if int(found) > schema.VERSION:
         raise InvalidInput(
             f"database: found {_NAME} {found}, expected at most {schema.VERSION}; it was made by a newer o2pl: update"
+            " o2pl"
         )
     return int(found)
 

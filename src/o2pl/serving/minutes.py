@@ -1,6 +1,6 @@
-"""Sums of minutes, which the page adds up: brought up to date with the rows that are new, each counted once.
+"""Sums per minute for the dashboard, updated with new rows; each row is counted once.
 
-What has been read is noted in the transaction that writes the sums.
+The cursor is saved in the transaction that writes the sums.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from o2pl.serving.schema import activations, decisions, minutes, models, outcome
 from o2pl.serving.settings import Kind
 from o2pl.serving.store import Store
 
-_MOST = 5000  # rows of one transaction
+_MOST = 5000  # rows per transaction
 _parsed = msgspec.json.Decoder(list[str]).decode
-_ACTIONS = 50  # of a minute that are counted by name
+_ACTIONS = 50  # actions per minute that are counted by name
 _COLUMNS = [
     decisions.c[name]
     for name in ("id", "event_id", "decided_at", "actions", "action", "value", "propensity", "model_version",
@@ -36,7 +36,7 @@ _WITH_OUTCOMES = select(*_COLUMNS, outcomes.c.id.label("outcome_id"), outcomes.c
 
 
 class Counted(msgspec.Struct):
-    """The last rows that were read, by id."""
+    """Ids of the last rows read."""
 
     decision: int = 0
     activation: int = 0
@@ -44,7 +44,7 @@ class Counted(msgspec.Struct):
 
 
 class _Sums:
-    """Of one minute."""
+    """Sums of one minute."""
 
     def __init__(self, row: Any = None) -> None:
         self.decisions = row.decisions if row else 0
@@ -57,7 +57,7 @@ class _Sums:
         self.actions = Counter(json.loads(row.actions) if row else {})
 
     def plus(self, other: _Sums | None) -> _Sums:
-        """With those of other rows, which are then in it."""
+        """Add the sums of other rows in place."""
         if other is not None:
             self.decisions += other.decisions
             self.outcomes += other.outcomes
@@ -80,9 +80,9 @@ class _Sums:
 
 
 def count_minutes(store: Store, application: Application) -> None:
-    """All rows that are new."""
+    """Count all new rows."""
     while True:
-        with store.reading() as connection:  # servers do not wait for this
+        with store.reading() as connection:  # does not block servers
             at = _counted(connection, application.id)
             sums, after, new, full = _some(connection, application, at)
         if after == at:
@@ -101,7 +101,7 @@ def count_minutes(store: Store, application: Application) -> None:
 def _some(
     connection: Connection, application: Application, at: Counted
 ) -> tuple[dict[int, _Sums], Counted, Sequence[Any], bool]:
-    """Sums of the rows that are new, what has then been read, the decisions among them, and whether there is more."""
+    """Return the sums of new rows, the new cursor, their decisions, and whether there are more rows."""
     own = decisions.c.application_id == application.id
     new = connection.execute(
         select(*_COLUMNS).where(own, decisions.c.id > at.decision).order_by(decisions.c.id).limit(_MOST)
@@ -129,7 +129,7 @@ def _some(
 
 
 def recount_minutes(store: Store, application: Application, wanted: Sequence[int]) -> None:
-    """Make the sums of these minutes anew, of the rows that are left and were counted: events were forgotten."""
+    """Recompute the sums of these minutes from the remaining counted rows, after events were erased."""
     for minute in wanted:
         with store.writing() as connection:
             at = _counted(connection, application.id)
@@ -160,7 +160,7 @@ def _add_decisions(sums: dict[int, _Sums], application: Application, rows: Seque
 
 
 def _counting(connection: Connection, application_id: int, new: Sequence[Any], last_active: int) -> list[Any]:
-    """Of decisions that are new, those that count: not deferred, or activated, as far as activations were read."""
+    """Return the new decisions that count: not deferred, or activated by an activation read so far."""
     deferred = [row.event_id for row in new if row.deferred]
     if not deferred:
         return list(new)
@@ -173,7 +173,7 @@ def _counting(connection: Connection, application_id: int, new: Sequence[Any], l
 
 
 def _activated(connection: Connection, application_id: int, active: Sequence[Any], upto: int) -> list[Any]:
-    """Deferred decisions up to that one, which did not count when they were read and are activated now."""
+    """Return deferred decisions up to `upto` that are activated only now."""
     events = [row.event_id for row in active]
     if not events:
         return []
@@ -210,9 +210,9 @@ def _add_outcomes(sums: _Sums, application: Application, rows: Sequence[Any]) ->
 
 
 def weights_of(application: Application, rows: Sequence[Any]) -> dict[str, Floats]:
-    """π(a|x)/p of the uniform policy and of the baseline; NaN where it is not known.
+    """Return the weights π(a|x)/p of the uniform policy and of the baseline; NaN if unknown.
 
-    Where the application chose, its choice was sure, and says nothing of other actions.
+    If the application chose, its choice was deterministic and has no information about other actions.
     """
     uniform, baseline = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
     for place, row in enumerate(rows):
@@ -229,7 +229,7 @@ def weights_of(application: Application, rows: Sequence[Any]) -> dict[str, Float
 
 
 def _note_versions(connection: Connection, application_id: int, new: Sequence[Any]) -> None:
-    """The last decision of each version: as long as it is there, so is the version."""
+    """Store the last decision of each version: a version is kept as long as this decision exists."""
     last = {row.model_version: row.id for row in new if row.model_version}
     for version, number in last.items():
         connection.execute(

@@ -1,7 +1,7 @@
-"""What a server serves: each application with its settings and its model, and the keys.
+"""What a server serves: applications with settings and models, and keys.
 
-All of it is read from the store again and again. A new version takes the place of the old one between two calls: a call
-that has begun goes on with what it began with.
+It is refreshed from the store regularly. A new version replaces the old one between two calls: a running call finishes
+with the version it started with.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _LOGGER = logging.getLogger("o2pl.serving")
 
 
 class Served(NamedTuple):
-    """An application as it is served now."""
+    """An application with its served model."""
 
     application: Application
     acting: Acting
 
 
 def decider_of(body: bytes) -> Decider:
-    """A published model."""
+    """Load a published model."""
     found = load(io.BytesIO(body), name="model")
     if not isinstance(found, Decider):
         raise InvalidInput(f"model: found a {type(found).__name__}, expected a saved policy, without its log")
@@ -42,29 +42,29 @@ def decider_of(body: bytes) -> Decider:
 
 
 def check_model(application: Application, body: bytes) -> Decider:
-    """A policy that this application can act by."""
+    """Load a policy and check that this application can use it."""
     decider = decider_of(body)
-    acting = Acting(application.kind, application.settings, 1, decider)  # refuses a wrong reader
+    acting = Acting(application.kind, application.settings, 1, decider)  # rejects a wrong kind of contexts
     if acting.version == 0:
-        raise InvalidInput("model: found a policy for other actions than the settings name, expected one for them")
+        raise InvalidInput("model: found a policy for other actions, expected one for the actions in the settings")
     if (application.kind is Kind.CONTINUOUS) != decider.continuous:
-        raise InvalidInput(f"model: found a policy of another kind, expected one for {application.kind.value} actions")
+        raise InvalidInput(f"model: found another kind of policy, expected one for {application.kind.value} actions")
     return decider
 
 
 class Models:
-    """`of` and `keys` are replaced as a whole, never changed: whoever reads them needs no lock."""
+    """Served models. `of` and `keys` are replaced, never modified, so readers need no lock."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = threading.Lock()
-        self._loaded: dict[int, tuple[int, int, Decider | None]] = {}  # the version asked for, that which is served
+        self._loaded: dict[int, tuple[int, int, Decider | None]] = {}  # requested version, served version, decider
         self.of: dict[int, Served] = {}
         self.keys: Sequence[Any] = ()  # (digest, application id, role)
         self.changed: Callable[[Served], None] = lambda served: None
 
     def refresh(self) -> None:
-        """Read what is there now."""
+        """Reload from the store."""
         with self._lock:
             with self._store.reading() as connection:
                 known = applications.all_applications(connection)
@@ -89,7 +89,7 @@ class Models:
                 new = None if body is None else decider_of(body)
                 acting = Acting(application.kind, application.settings, version, new)
                 own, decider = version, new
-            except InvalidInput as error:  # a damaged one: what was served goes on
+            except InvalidInput as error:  # damaged: keep serving the previous one
                 _LOGGER.error("model cannot be read", extra={"application": application.name, "reason": str(error)})
         acting.try_out()
         self._loaded[application.id] = version, own, decider
@@ -98,7 +98,7 @@ class Models:
         return served
 
     async def follow(self, every: float = 0.5) -> None:
-        """`refresh` for ever."""
+        """Call `refresh` forever."""
         loop, gone = asyncio.get_running_loop(), False
         while True:
             await asyncio.sleep(every)
@@ -107,7 +107,7 @@ class Models:
                 gone = False
             except StoreUnavailable as error:
                 if not gone:
-                    _LOGGER.error("store cannot be read; what is known is served", extra={"reason": str(error)})
+                    _LOGGER.error("store cannot be read; serving the last known models", extra={"reason": str(error)})
                 gone = True
             except Exception:
-                _LOGGER.exception("looking for new models failed")
+                _LOGGER.exception("checking for new models failed")

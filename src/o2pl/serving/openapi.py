@@ -1,4 +1,4 @@
-"""The OpenAPI document: of our own routes from their types, of the others as FastAPI has them."""
+"""The OpenAPI document: our own routes from their types, the others from FastAPI."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from o2pl.serving.service import Route
 _REF = "#/components/schemas/{name}"
 _FILE = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 _ERRORS = {
-    "400": "What was sent is wrong; the message says what",
-    "401": "No key that is known",
-    "403": "The key may not do this",
-    "404": "There is no such event or model",
-    "409": "The event id is there already",
+    "400": "Invalid request; the message says why",
+    "401": "Missing or unknown key",
+    "403": "The key does not allow this",
+    "404": "No such event or model",
+    "409": "The event id already exists",
     "413": "Too large",
-    "429": "Too many calls with this key",
-    "503": "The store cannot be used now",
+    "429": "Rate limit exceeded for this key",
+    "503": "The store is not available now",
 }
 SCHEMES = {
     "key": {"type": "apiKey", "in": "header", "name": "Ocp-Apim-Subscription-Key"},
@@ -29,7 +29,7 @@ SCHEMES = {
 
 
 def document(base: dict[str, Any]) -> dict[str, Any]:
-    """base: FastAPI's own, of the routes that it serves."""
+    """Return the document. base: FastAPI's document of its routes."""
     shown = [route for route in ROUTES if route.documented]
     types = [kind for route in shown for kind in (route.request, route.answer) if kind not in (None, bytes)]
     types = list(dict.fromkeys([*types, ErrorBody]))

@@ -1,4 +1,4 @@
-"""The page and what it asks for: `GET /`, and under `/page/` with a read key (another version: a write key)."""
+"""The dashboard: `GET /`, and its data under `/page/` with a read key (serving another version: a write key)."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from o2pl.serving.told import tell_event
 
 _PARTS = ("page.css", "charts.js", "page.js")
 _HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-cache"}
-_SECONDS = {"hour": 1.0, "day": 5.0, "week": 20.0, "month": 60.0}  # for which a summary is given out again
+_SECONDS = {"hour": 1.0, "day": 5.0, "week": 20.0, "month": 60.0}  # cache time of a summary
 _CODE = "InvalidPageRequest"
 
 
 def page() -> tuple[str, dict[str, str]]:
-    """One file with all that it needs, and headers that let it run nothing else and ask nobody else."""
+    """Return the self-contained page, and headers that forbid other scripts and other hosts."""
     folder = resources.files("o2pl.serving") / "page"
     whole = (folder / "index.html").read_text("utf-8")
     allowed: dict[str, list[str]] = {"css": [], "js": []}
@@ -44,7 +44,7 @@ def page() -> tuple[str, dict[str, str]]:
     return whole, {"Content-Security-Policy": policy, **_HEADERS}
 
 
-# -- what it asks for, in threads: calls of rank and reward do not wait
+# -- data of the dashboard, read in threads so that rank and reward calls do not wait
 
 
 def _summarised(span: str) -> Callable[[Call], Awaitable[Reply]]:
@@ -82,7 +82,7 @@ async def event(call: Call) -> Reply:
 
 
 class ServeRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """Serve this version until told otherwise; null: the newest again."""
+    """Serve this version until further notice; null: the newest again."""
 
     version: int | None
 
@@ -100,7 +100,7 @@ async def serve(call: Call) -> Reply:
 
 
 class _Kept:
-    """Answers that are given out again for a while: many may look at the page, and it asks often."""
+    """Cached answers: many browsers may show the dashboard, and each refreshes often."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -125,11 +125,8 @@ def _route(method: str, path: str, handler: Callable[[Call], Awaitable[Reply]], 
 
 
 ROUTES = [
-    *(
-        _route("GET", f"/page/summary/{span}", _summarised(span), f"The page's numbers, last {span}")
-        for span in _SECONDS
-    ),
+    *(_route("GET", f"/page/summary/{span}", _summarised(span), f"Dashboard data, last {span}") for span in _SECONDS),
     _route("GET", "/page/events", events, "The newest decisions"),
-    _route("GET", "/page/events/{eventId}/told", event, "One event, and why it was decided so"),
-    _route("POST", "/page/serve", serve, "Serves another version", role="write"),
+    _route("GET", "/page/events/{eventId}/told", event, "One event with its explanation"),
+    _route("POST", "/page/serve", serve, "Serve another version", role="write"),
 ]

@@ -1,4 +1,4 @@
-"""The calls of Azure AI Personalizer that applications make: rank, reward, activate; also for several slots."""
+"""Azure AI Personalizer's API: rank, reward, activate; also for several slots."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from o2pl.serving.service import Call, Route, decoder, in_versions
 MOST_ACTIONS, MOST_SLOTS = 50, 50
 PREFIX = "/personalizer"
 VERSIONS = ("v1.0", "v1.1", "v1.1-preview.1", "v1.1-preview.2", "v1.1-preview.3")
-SEVERAL = "v1.1-preview.3"  # the version whose document has several slots
+SEVERAL = "v1.1-preview.3"  # API version with several slots
 
 Id = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)]
 Features = Annotated[Raw, Meta(extra_json_schema={"type": "object", "examples": [{"type": "news", "length": 350}]})]
 EventId = (
-    Annotated[str, Meta(max_length=LONGEST_ID, description="Names the event in later calls. Without: one is made.")]
+    Annotated[str, Meta(max_length=LONGEST_ID, description="Event id for later calls. If missing, one is generated.")]
     | None
 )
 
 
 class RankableAction(Struct):
-    """What may be chosen."""
+    """An action to choose from."""
 
     id: Id
     features: list[Features] | None = None
@@ -43,47 +43,47 @@ class _Rankable(Struct, rename="camel"):
     actions: Annotated[
         list[RankableAction],
         Meta(
-            description="In the order in which the application would show them: the first is its own choice.",
-            extra_json_schema={"minItems": 1, "maxItems": MOST_ACTIONS},  # what is said otherwise is said in full
+            description="In the order in which the application would show them; the first is the baseline.",
+            extra_json_schema={"minItems": 1, "maxItems": MOST_ACTIONS},  # the error message is more specific
         ),
     ]
-    context_features: Annotated[list[Features] | None, Meta(description="What is known of the situation.")] = None
+    context_features: Annotated[list[Features] | None, Meta(description="Features of the context.")] = None
     event_id: EventId = None
     defer_activation: Annotated[
-        bool | None, Meta(description="True: the event counts once it is activated. Default: false.")
+        bool | None, Meta(description="If true, the event counts only after activation. Default: false.")
     ] = None
 
 
 class RankRequest(_Rankable):
-    """A choice of one action."""
+    """Request for one action."""
 
     excluded_actions: list[Id] | None = None
 
 
 class SlotRequest(Struct, rename="camel"):
-    """A place to fill."""
+    """A slot to fill."""
 
     id: Id
-    baseline_action: Annotated[Id, Meta(description="The action that the application would take itself.")]
+    baseline_action: Annotated[Id, Meta(description="The action that the application would choose itself.")]
     features: list[Features] | None = None
     excluded_actions: list[Id] | None = None
 
 
 class MultiSlotRankRequest(_Rankable):
-    """A choice of one action for each slot."""
+    """Request for one action per slot."""
 
     slots: list[SlotRequest] = msgspec.field(default_factory=list)
 
 
 class RankedAction(Struct):
-    """An action and how likely it was to be chosen."""
+    """An action and its probability."""
 
     id: str
     probability: float
 
 
 class RankResponse(Struct, rename="camel"):
-    """rewardActionId is the action to take; it stands first, the others follow by their probability."""
+    """rewardActionId is the action to take. It is first in the ranking; the others follow by probability."""
 
     ranking: list[RankedAction]
     event_id: str
@@ -91,34 +91,34 @@ class RankResponse(Struct, rename="camel"):
 
 
 class SlotResponse(Struct, rename="camel"):
-    """The action to take in a slot."""
+    """The chosen action of a slot."""
 
     id: str
     reward_action_id: str
 
 
 class MultiSlotRankResponse(Struct, rename="camel"):
-    """One action for each slot."""
+    """One action per slot."""
 
     slots: list[SlotResponse]
     event_id: str
 
 
 class RewardRequest(Struct):
-    """How good it was."""
+    """The reward of an event."""
 
     value: Annotated[float, Meta(extra_json_schema={"examples": [1.0]})]
 
 
 class SlotReward(Struct, rename="camel"):
-    """How good it was in a slot."""
+    """The reward of a slot."""
 
     slot_id: Id
     value: float
 
 
 class MultiSlotRewardRequest(Struct):
-    """How good it was in some slots."""
+    """The rewards of some slots."""
 
     reward: list[SlotReward]
 
@@ -128,7 +128,7 @@ _reward_request, _several_rewards = decoder(RewardRequest), decoder(MultiSlotRew
 
 
 def offered(request: Any) -> Offered:
-    """The actions of a request and what they share, as they are stored."""
+    """Return the actions and the shared features of a request, as they are stored."""
     actions: Sequence[RankableAction] = request.actions
     shared = joined(request.context_features or (), "contextFeatures")
     return Offered(shared, [a.id for a in actions], [action_text(a.id, a.features or ()) for a in actions])
@@ -165,12 +165,13 @@ async def rank_slots(call: Call) -> Reply:
     names = [slot.id for slot in request.slots]
     if not 1 <= len(names) <= min(MOST_SLOTS, len(given.ids)) or len(set(names)) < len(names):
         raise InvalidInput(
-            f"slots: found {len(names)} with {len(set(names))} different ids, expected at least one, each with its own"
-            f" id, and no more than there are actions ({len(given.ids)}) or {MOST_SLOTS}"
+            f"slots: found {len(names)} with {len(set(names))} different ids, expected at least one, with unique ids,"
+            " and no"
+            f" more than the number of actions ({len(given.ids)}) or {MOST_SLOTS}"
         )
     own = [slot.baseline_action for slot in request.slots]
     if len(set(own)) < len(own):
-        raise InvalidInput("slots: found a baselineAction twice, expected a different one for each slot")
+        raise InvalidInput("slots: found a repeated baselineAction, expected a different one per slot")
     slots = [_slot(slot, given.ids) for slot in request.slots]
     event_id = request.event_id or new_event_id()
     made = fill(call.served, given, slots, event_id, bool(request.defer_activation))
@@ -189,7 +190,7 @@ def _slot(slot: SlotRequest, ids: list[str]) -> Slot:
         )
     if slot.baseline_action in (slot.excluded_actions or ()):
         raise InvalidInput(
-            f"slot {slot.id!r}: found its baselineAction among its excludedActions, expected it not to be"
+            f"slot {slot.id!r}: found its baselineAction in its excludedActions, expected it to be allowed"
         )
     playable = places_left(ids, slot.excluded_actions)
     return Slot(slot.id, slot_text(slot.id, slot.features or ()), playable, ids.index(slot.baseline_action))
@@ -203,7 +204,7 @@ def check_reward(served: Served, value: float) -> float:
     if not (math.isfinite(value) and low <= value <= high):
         raise Problem(
             400, "InvalidRewardRequest",
-            f"value: found {value}, expected a number from {low:g} to {high:g}, the rewardRange; to widen it: PUT"
+            f"value: found {value}, expected a number from {low:g} to {high:g} (rewardRange); to widen the range: PUT"
             f' {PREFIX}/v1.0/configurations/service {{"rewardRange": [-1, 1]}}',
         )  # fmt: skip
     return value
@@ -218,13 +219,13 @@ async def reward(call: Call) -> Reply:
 async def reward_slots(call: Call) -> Reply:
     request: MultiSlotRewardRequest = _several_rewards(call.body)
     if not request.reward:
-        raise InvalidInput("reward: found an empty list, expected at least one slotId with its value")
+        raise InvalidInput("reward: found an empty list, expected at least one slotId with a value")
     await store_rewards(call, call.event_id, [(each.slot_id, each.value, None) for each in request.reward])
     return NO_CONTENT
 
 
 async def store_rewards(call: Call, event_id: str, given: Sequence[tuple[str, float, str | None]]) -> None:
-    """(slot, value, idempotency key) of one event. On disk when this returns."""
+    """Store (slot, value, idempotency key) of one event. It is on disk when this returns."""
     now, number = time.time(), call.served.application.id
     rows = [RewardRow(number, event_id, slot, check_reward(call.served, x), now, key) for slot, x, key in given]
     answers = await call.service.write(rows)
@@ -250,23 +251,23 @@ async def store_activation(call: Call, event_id: str) -> None:
         raise unknown_event(event_id)
 
 
-_TAG, _COUNTS = "personalizer", "A deferred decision counts from now on"
+_TAG, _COUNTS = "personalizer", "Activate a deferred event"
 _ONE = [
-    Route("POST", "/rank", rank, "InvalidRankRequest", "Chooses one of the actions of the call")._replace(
+    Route("POST", "/rank", rank, "InvalidRankRequest", "Choose one of the given actions")._replace(
         request=RankRequest, answer=RankResponse, status=201, tag=_TAG
     ),
-    Route("POST", "/events/{eventId}/reward", reward, "InvalidRewardRequest", "Says how good a decision was")._replace(
+    Route("POST", "/events/{eventId}/reward", reward, "InvalidRewardRequest", "Send the reward of an event")._replace(
         request=RewardRequest, status=204, tag=_TAG
     ),
     Route("POST", "/events/{eventId}/activate", activate, "InvalidEventIdToActivate", _COUNTS, status=204, tag=_TAG),
 ]
 _SLOTS = [
-    Route("POST", "/rank", rank_slots, "InvalidRankRequest", "Chooses one action for each slot")._replace(
+    Route("POST", "/rank", rank_slots, "InvalidRankRequest", "Choose one action per slot")._replace(
         request=MultiSlotRankRequest, answer=MultiSlotRankResponse, status=201, tag=_TAG
     ),
-    Route("POST", "/events/{eventId}/reward", reward_slots, "InvalidRewardRequest", "Says how good it was")._replace(
-        request=MultiSlotRewardRequest, status=204, tag=_TAG
-    ),
+    Route(
+        "POST", "/events/{eventId}/reward", reward_slots, "InvalidRewardRequest", "Send the rewards of an event"
+    )._replace(request=MultiSlotRewardRequest, status=204, tag=_TAG),
     Route("POST", "/events/{eventId}/activate", activate, "InvalidEventIdToActivate", _COUNTS, status=204, tag=_TAG),
 ]
 _SEVERAL = [route._replace(path=f"/multislot{route.path}") for route in _SLOTS]

@@ -1,4 +1,4 @@
-"""The plain calls: /decide, /reward and /activate, for all kinds of applications, one at a time or many."""
+"""The plain API: /decide, /reward and /activate, for all kinds of applications, single or in batches."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from o2pl.serving.service import Call, Route, decoder
 from o2pl.serving.settings import Kind, LearningMode
 
 _quoted = msgspec.json.Encoder().encode
-_BREATH = 8  # decisions of a batch that are made without a pause
+_BREATH = 8  # decisions of a batch between two pauses
 _CODE, _REWARD_CODE = "InvalidDecideRequest", "InvalidRewardRequest"
 
 Object = Annotated[Raw, Meta(extra_json_schema={"type": "object", "examples": [{"colour": "red", "price": 12.5}]})]
@@ -40,33 +40,33 @@ def _nothing() -> Raw:
 
 
 class OfferedAction(Struct):
-    """One of the actions of the call."""
+    """An action of a request."""
 
     id: Id
     features: Object = field(default_factory=_nothing)
 
 
 class DecideRequest(Struct, rename="camel"):
-    """A choice. `actions` for applications of the kind ranked alone: the settings say those of others."""
+    """Request for a decision. `actions` only for applications of kind ranked; others have them in their settings."""
 
     context: Annotated[
         Raw,
         Meta(
-            description="An object of features. Where actions are real numbers: a list or an object of numbers.",
+            description="An object of features; for real-valued actions, a list or an object of numbers.",
             extra_json_schema={"type": ["object", "array"], "examples": [{"age": 31, "city": "Rome"}]},
         ),
     ] = field(default_factory=_nothing)
     actions: list[OfferedAction] | None = None
     excluded_actions: list[Id] | None = None
     baseline_action: Annotated[
-        Id | None, Meta(description="What the application would do itself. Default: the first action.")
+        Id | None, Meta(description="The baseline: the application's own choice. Default: the first action.")
     ] = None
     event_id: EventId = None
     defer_activation: bool | None = None
 
 
 class DecideResponse(Struct, rename="camel", omit_defaults=True):
-    """action: what to do. propensity: how likely that was; the density, where actions are real numbers."""
+    """action: the chosen action. propensity: its probability; for real-valued actions, its density."""
 
     event_id: str
     action: str | float
@@ -76,56 +76,56 @@ class DecideResponse(Struct, rename="camel", omit_defaults=True):
 
 
 class DecideBatchRequest(Struct):
-    """Many choices."""
+    """Several decision requests."""
 
     decisions: list[DecideRequest]
 
 
 class DecideResult(Struct, omit_defaults=True):
-    """A decision, or why there is none."""
+    """A decision, or an error."""
 
     decision: DecideResponse | None = None
     error: Detail | None = None
 
 
 class DecideBatchResponse(Struct):
-    """In the order of the call."""
+    """Results in the order of the request."""
 
     decisions: list[DecideResult]
 
 
 class PlainRewardRequest(Struct, rename="camel"):
-    """How good a decision was."""
+    """The reward of a decision."""
 
     event_id: Id
     value: Annotated[float, Meta(extra_json_schema={"examples": [1.0]})]
     slot: Annotated[str, Meta(max_length=256)] = ""
     idempotency_key: (
-        Annotated[str, Meta(max_length=256, description="A second reward with the same key is the same reward.")] | None
+        Annotated[str, Meta(max_length=256, description="A second reward with the same key is ignored.")] | None
     ) = None
 
 
 class RewardBatchRequest(Struct):
-    """Many rewards."""
+    """Several rewards."""
 
     rewards: list[PlainRewardRequest]
 
 
 class RewardResult(Struct, omit_defaults=True):
-    """Whether it was stored: `stored`, or `duplicate`, or why not."""
+    """Result of a reward: `stored`, `duplicate`, or an error."""
 
     result: str
     error: Detail | None = None
 
 
 class RewardBatchResponse(Struct):
-    """In the order of the call."""
+    """Results in the order of the request."""
 
     rewards: list[RewardResult]
 
 
 class ActivateRequest(Struct, rename="camel"):
-    """Which event."""
+    """The event to activate."""
 
     event_id: Id
 
@@ -139,21 +139,21 @@ _activate = decoder(ActivateRequest)
 
 
 class Made(NamedTuple):
-    """A decision and what is answered once it is on disk."""
+    """A decision, and the answer once it is on disk."""
 
     row: DecisionRow
     response: DecideResponse
 
 
 def decided(served: Served, request: DecideRequest, most: int) -> Made:
-    """Of any kind of application."""
+    """Decide for any kind of application."""
     kind = served.application.kind
     event_id, deferred = request.event_id or new_event_id(), bool(request.defer_activation)
     if kind is Kind.RANKED:
         return _ranked(served, request, event_id, deferred, most)
     if request.actions is not None:
         raise InvalidInput(
-            f"actions: found some, expected none: application {served.application.name!r} is {kind.value}"
+            f"actions: not expected, since application {served.application.name!r} is of kind {kind.value}"
         )
     if kind is Kind.FIXED:
         return _fixed(served, request, event_id, deferred)
@@ -176,14 +176,14 @@ def _own(name: str, ids: list[str], playable: Any) -> int:
     if name not in ids:
         raise InvalidInput(f"baselineAction: found {name!r}, {nearest(name, ids)}")
     if ids.index(name) not in playable:
-        raise InvalidInput(f"baselineAction: found {name!r}, which is excluded; expected one that may be played")
+        raise InvalidInput(f"baselineAction: found {name!r}, which is excluded; expected an allowed action")
     return ids.index(name)
 
 
 def _fixed(served: Served, request: DecideRequest, event_id: str, deferred: bool) -> Made:
     application, acting = served
     names, text = list(application.settings.actions), _text(request.context, b"{}")
-    inner(text, "context")  # refuses what is no object
+    inner(text, "context")  # rejects anything but an object
     playable = places_left(names, request.excluded_actions)
     uniform = random.random()
     drawn = acting.fixed(text, uniform, playable)
@@ -198,11 +198,9 @@ def _fixed(served: Served, request: DecideRequest, event_id: str, deferred: bool
 
 def _continuous(served: Served, request: DecideRequest, event_id: str, deferred: bool) -> Made:
     if served.application.settings.learning_mode is not LearningMode.ONLINE:
-        raise InvalidInput(
-            "learningMode: found one without decisions, expected 'Online' where actions are real numbers"
-        )
+        raise InvalidInput("learningMode: found a mode without decisions, expected 'Online' for real-valued actions")
     if request.excluded_actions or request.baseline_action is not None:
-        raise InvalidInput("excludedActions, baselineAction: found where actions are real numbers, expected none")
+        raise InvalidInput("excludedActions, baselineAction: not supported for real-valued actions")
     text, uniform = _text(request.context, b"[]"), random.random()
     drawn = served.acting.continuous(text, uniform)
     return _answered(_row(served, event_id, text, drawn, uniform, deferred), drawn, None)
@@ -240,13 +238,13 @@ async def decide(call: Call) -> Reply:
 
 
 async def decide_many(call: Call) -> Reply:
-    """Each by itself: those that are right are stored, also where others are not."""
+    """Make several decisions. Valid ones are stored even if others are invalid."""
     requests, limits = _decide_batch(call.body).decisions, call.service.guard.limits
     _check_batch("decisions", len(requests), limits.batch)
     results: list[Any] = []
     for number, request in enumerate(requests):
         if number % _BREATH == _BREATH - 1:
-            await asyncio.sleep(0)  # others are answered in between
+            await asyncio.sleep(0)  # lets other calls run
         try:
             one = decided(call.served, request, limits.actions)
             check_entry(one.row)
@@ -262,7 +260,7 @@ async def decide_many(call: Call) -> Reply:
         elif next(answers) is Stored.STORED:
             listed.append(DecideResult(each.response))
         else:
-            listed.append(DecideResult(error=Detail(_CODE, f"eventId: found {each.row.event_id!r} already there")))
+            listed.append(DecideResult(error=Detail(_CODE, f"eventId: {each.row.event_id!r} already exists")))
     call.service.metrics.decided(call.served, sum(each.error is None for each in listed))
     return as_json(200, DecideBatchResponse(listed))
 
@@ -288,7 +286,7 @@ async def reward(call: Call) -> Reply:
 
 
 async def reward_many(call: Call) -> Reply:
-    """Each by itself."""
+    """Store several rewards independently."""
     requests = _reward_batch(call.body).rewards
     _check_batch("rewards", len(requests), call.service.guard.limits.batch)
     now, number = time.time(), call.served.application.id
@@ -321,22 +319,23 @@ async def activate(call: Call) -> Reply:
 
 ROUTES = [
     Route(
-        "POST", "/decide", decide, _CODE, "Chooses an action: one of those of the call, of the settings, or a number",
+        "POST", "/decide", decide, _CODE, "Choose an action: one of the given actions, one of the settings, or a"
+        " number",
         request=DecideRequest, answer=DecideResponse,
     ),
     Route(
-        "POST", "/decide/batch", decide_many, _CODE, "Makes many decisions", request=DecideBatchRequest,
+        "POST", "/decide/batch", decide_many, _CODE, "Make several decisions", request=DecideBatchRequest,
         answer=DecideBatchResponse,
     ),
     Route(
-        "POST", "/reward", reward, _REWARD_CODE, "Says how good a decision was", request=PlainRewardRequest, status=204
+        "POST", "/reward", reward, _REWARD_CODE, "Send the reward of a decision", request=PlainRewardRequest, status=204
     ),
     Route(
-        "POST", "/reward/batch", reward_many, _REWARD_CODE, "Says how good many decisions were",
+        "POST", "/reward/batch", reward_many, _REWARD_CODE, "Send several rewards",
         request=RewardBatchRequest, answer=RewardBatchResponse,
     ),
     Route(
-        "POST", "/activate", activate, "InvalidEventIdToActivate", "A deferred decision counts from now on",
+        "POST", "/activate", activate, "InvalidEventIdToActivate", "Activate a deferred decision",
         request=ActivateRequest, status=204,
     ),
 ]  # fmt: skip

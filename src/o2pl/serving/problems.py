@@ -1,4 +1,4 @@
-"""What a call is told when it cannot be served: a status and a body in the shape that Personalizer's clients know."""
+"""Error answers: a status and a body in the format of Personalizer's clients."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from o2pl.errors import InvalidInput
 from o2pl.serving.database import StoreUnavailable
 
 Headers = tuple[tuple[bytes, bytes], ...]
-_LONGEST = 1000  # letters of a message, which may say what was found
+_LONGEST = 1000  # largest number of characters of a message
 _JSON = (b"content-type", b"application/json")
 
 
 class Detail(msgspec.Struct):
-    """code: for programs. message: for people."""
+    """An error. code: for programs; message: for people."""
 
     code: str
     message: str
 
 
 class ErrorBody(msgspec.Struct):
-    """What went wrong."""
+    """The body of an error answer."""
 
     error: Detail
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """What goes back to the caller."""
+    """The answer to a call."""
 
     status: int
     body: bytes = b""
@@ -34,7 +34,7 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 class Problem(Exception):
-    """A refusal; nothing was changed."""
+    """An error answer; nothing was changed."""
 
     def __init__(self, status: int, code: str, message: str, headers: Headers = ()) -> None:
         super().__init__(message if len(message) <= _LONGEST else f"{message[:_LONGEST]} …")
@@ -53,17 +53,19 @@ NO_CONTENT = Reply(204)
 
 
 def said(error: Exception, code: str) -> Problem | None:
-    """The refusal that an error stands for; None: it is a fault of ours. code: of what the caller sent."""
+    """Return the error answer for an exception; None: an internal error. code: error code for invalid requests."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, InvalidInput):
         return Problem(400, code, str(error))
-    if isinstance(error, msgspec.DecodeError):  # also of values: ValidationError is one
+    if isinstance(error, msgspec.DecodeError):  # includes ValidationError
         return Problem(400, code, f"body: {error}")
     if isinstance(error, UnicodeDecodeError):
-        return Problem(400, code, f"body: found bytes that are not UTF-8, at byte {error.start}")
+        return Problem(400, code, f"body: not valid UTF-8, at byte {error.start}")
     if isinstance(error, RecursionError):
-        return Problem(400, code, "body: found JSON that is nested too deeply")
+        return Problem(400, code, "body: JSON is nested too deeply")
     if isinstance(error, StoreUnavailable):
-        return Problem(503, "ServiceUnavailable", "the store cannot be used now; try again", ((b"retry-after", b"1"),))
+        return Problem(
+            503, "ServiceUnavailable", "the store is not available now; try again", ((b"retry-after", b"1"),)
+        )
     return None

@@ -1,4 +1,4 @@
-"""Versions of models live as long as events name them."""
+"""Pruning of model versions: a version is kept as long as events refer to it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from sqlalchemy import and_, delete, func, or_, select
 from o2pl.serving.schema import applications, decisions, models
 from o2pl.serving.store import Store
 
-_NEWEST = 20  # versions that stay in any case, to roll back to
-_UNSEEN = 3600.0  # seconds: a version that no decision was counted of after so long has none
+_NEWEST = 20  # newest versions that are always kept, for rollbacks
+_UNSEEN = 3600.0  # seconds after which a version without counted decisions is unused
 
 
 def prune_models(store: Store, application_id: int) -> int:
-    """Delete versions of which no decision is left, that are not pinned and not among the newest; how many.
+    """Delete versions without decisions that are neither pinned nor among the newest. Returns their number.
 
-    `minutes` counts decisions and notes the last one of each version.
+    `minutes` stores the last decision of each version.
     """
     own = models.c.application_id == application_id
     with store.writing() as connection:

@@ -1,4 +1,4 @@
-"""Decisions among actions that come with the call: one, or one for each of several slots."""
+"""Decisions among the actions of a request: one, or one per slot."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _quoted = msgspec.json.Encoder().encode
 
 
 class Offered(NamedTuple):
-    """Actions of a call, with their features in JSON, in the order of the call."""
+    """Actions of a request, with their features in JSON, in the order of the request."""
 
-    shared: bytes  # features that all share, without braces
+    shared: bytes  # shared features, without braces
     ids: list[str]
     texts: list[bytes]
 
 
 class Ranked(NamedTuple):
-    """A decision among them."""
+    """A decision among the offered actions."""
 
     row: DecisionRow
     drawn: Drawn
-    playable: Sequence[int]  # places of the actions that could be played
+    playable: Sequence[int]  # indices of the allowed actions
 
 
 def check_ids(ids: Sequence[str], most: int) -> None:
@@ -41,11 +41,11 @@ def check_ids(ids: Sequence[str], most: int) -> None:
         raise InvalidInput(f"actions: found {len(ids)}, expected at most {most}")
     if len(set(ids)) < len(ids):
         twice = next(one for one in ids if ids.count(one) > 1)
-        raise InvalidInput(f"actions: found the id {twice!r} twice, expected a different one for each")
+        raise InvalidInput(f"actions: found the id {twice!r} twice, expected unique ids")
 
 
 def places_left(ids: Sequence[str], excluded: Sequence[str] | None) -> Sequence[int]:
-    """The places of those that may be played."""
+    """Return the indices of the allowed actions."""
     if not excluded:
         return range(len(ids))
     gone = set(excluded)
@@ -54,7 +54,7 @@ def places_left(ids: Sequence[str], excluded: Sequence[str] | None) -> Sequence[
             raise InvalidInput(f"excludedActions: found {one!r}, {nearest(one, list(ids))}")
     left = [place for place, one in enumerate(ids) if one not in gone]
     if not left:
-        raise InvalidInput(f"excludedActions: found all {len(ids)}, expected at least one that may be played")
+        raise InvalidInput(f"excludedActions: found all {len(ids)} actions, expected at least one allowed action")
     return left
 
 
@@ -62,12 +62,13 @@ def ranked(
     served: Served, offered: Offered, playable: Sequence[int], event_id: str, deferred: bool,
     own: int | None = None, slot: str = "", slot_features: bytes = b"",
 ) -> Ranked:  # fmt: skip
-    """own: the place of the application's own choice among all actions; None: the first that can be played."""
+    """Decide among the offered actions. own: index of the application's own choice; None: the first allowed one."""
     application, acting = served
     if application.kind is not Kind.RANKED:
         raise InvalidInput(
-            f"application {application.name!r}: found one of the kind {application.kind.value!r}, expected 'ranked' for"
-            " actions that come with the call"
+            f"application {application.name!r}: found kind {application.kind.value!r}, expected 'ranked' for actions"
+            " in the"
+            " request"
         )
     everything = len(playable) == len(offered.ids)
     texts = offered.texts if everything else [offered.texts[place] for place in playable]
@@ -87,18 +88,18 @@ def ranked(
 
 
 class Slot(NamedTuple):
-    """A place to fill."""
+    """A slot to fill."""
 
     id: str
     features: bytes  # `slot_text`
-    playable: Sequence[int]  # places of the actions that it may take
-    own: int  # the place of the application's own choice
+    playable: Sequence[int]  # indices of its allowed actions
+    own: int  # index of the application's own choice
 
 
 def fill(served: Served, offered: Offered, slots: Sequence[Slot], event_id: str, deferred: bool) -> list[Ranked]:
-    """Slot after slot; an action that one has taken is not there for the next.
+    """Fill the slots in order; an action is used only once.
 
-    What would leave a later slot without an action is not played either.
+    Actions that would leave a later slot without an action are not played either.
     """
     made: list[Ranked] = []
     taken: set[int] = set()
@@ -107,7 +108,7 @@ def fill(served: Served, offered: Offered, slots: Sequence[Slot], event_id: str,
         later = [each.playable for each in slots[number + 1 :]]
         left = [place for place in slot.playable if place not in taken and _can_fill(later, {*taken, place})]
         if not left:
-            raise InvalidInput(f"slots: found no action for the slot {slot.id!r}, expected enough for all slots")
+            raise InvalidInput(f"slots: found no action for slot {slot.id!r}, expected enough actions for all slots")
         own = slot.own if apprentice or slot.own in left else None
         one = ranked(served, offered, left, event_id, deferred, own, slot.id, slot.features)
         if slot.own not in left:
@@ -119,7 +120,7 @@ def fill(served: Served, offered: Offered, slots: Sequence[Slot], event_id: str,
 
 
 def _can_fill(slots: Sequence[Sequence[int]], taken: set[int]) -> bool:
-    """Whether each slot can get an action of its own (by augmenting paths)."""
+    """Return whether each slot can get a different action (augmenting paths)."""
     if not slots or min(len(each) for each in slots) >= len(slots) + len(taken):
         return True
     owner: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""What the trainer and the page read: the rows after the last one that was read, in order."""
+"""Reads of the trainer and the dashboard: the rows after the last one read, in order."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from o2pl.serving.schema import activations, decisions, meta, minutes, outcomes, rewards
 
-Rows = Sequence[Any]  # of SQLAlchemy: tuples whose parts have the names of the columns
+Rows = Sequence[Any]  # SQLAlchemy rows: tuples with column names
 _AS_LEARNED = [column for column in decisions.columns if column.name != "id"]
 
 
 def rows_after(connection: Connection, table: Table, application_id: int, after: int, limit: int) -> Rows:
-    """Of decisions, rewards, activations or outcomes, by id."""
+    """Return rows of decisions, rewards, activations or outcomes after an id."""
     query = select(table).where(table.c.application_id == application_id, table.c.id > after)
     return connection.execute(query.order_by(table.c.id).limit(limit)).all()
 
 
 def find_decisions(connection: Connection, application_id: int, keys: Sequence[tuple[str, str]]) -> Rows:
-    """Those with these (event id, slot), in no order."""
+    """Return the decisions with these (event id, slot), unordered."""
     wanted = set(keys)
     query = select(decisions).where(
         decisions.c.application_id == application_id, decisions.c.event_id.in_([event for event, _ in keys])
@@ -30,7 +30,7 @@ def find_decisions(connection: Connection, application_id: int, keys: Sequence[t
 
 
 def rewards_of(connection: Connection, application_id: int, events: Sequence[str]) -> Rows:
-    """In the order in which they came."""
+    """Return the rewards of events in order of arrival."""
     query = select(rewards).where(rewards.c.application_id == application_id, rewards.c.event_id.in_(events))
     return connection.execute(query.order_by(rewards.c.id)).all()
 
@@ -41,7 +41,7 @@ def count_decisions(connection: Connection, application_id: int) -> int:
 
 
 def waited(connection: Connection, application_id: int, decided_before: float, after: int, limit: int) -> Rows:
-    """(id, event_id, slot, decided_at) of decisions after an id that count, have no outcome, and whose wait is over."""
+    """Return (id, event_id, slot, decided_at) of counting decisions without an outcome whose wait time is over."""
     active = exists().where(
         activations.c.application_id == application_id, activations.c.event_id == decisions.c.event_id
     )
@@ -56,7 +56,7 @@ def waited(connection: Connection, application_id: int, decided_before: float, a
 
 
 def learned_rows(connection: Connection, application_id: int, after: int, limit: int) -> Rows:
-    """Outcomes after an id (`id`, `decision_id`, `reward`, `by_default`, `joined_at`) with their decisions' columns."""
+    """Return outcomes after an id (`id`, `decision_id`, `reward`, `by_default`, `joined_at`) with decision columns."""
     own = [outcomes.c.id, outcomes.c.decision_id, outcomes.c.reward, outcomes.c.by_default, outcomes.c.joined_at]
     query = (
         select(*own, *_AS_LEARNED)
@@ -67,7 +67,7 @@ def learned_rows(connection: Connection, application_id: int, after: int, limit:
 
 
 def event(connection: Connection, application_id: int, event_id: str) -> dict[str, Rows]:
-    """All that is known of one: its decisions (one for each slot), rewards, activations and outcomes."""
+    """Return all rows of an event: decisions (one per slot), rewards, activations and outcomes."""
     here = {
         table.name: connection.execute(
             select(table)
@@ -82,9 +82,9 @@ def event(connection: Connection, application_id: int, event_id: str) -> dict[st
 
 
 def add_outcomes(connection: Connection, rows: Sequence[dict[str, Any]]) -> int:
-    """Rows with application_id, decision_id, reward, by_default, joined_at; a decision has one outcome, the first.
+    """Add rows with application_id, decision_id, reward, by_default, joined_at. The first outcome of a decision counts.
 
-    How many are new.
+    Returns the number of new rows.
     """
     if not rows:
         return 0
@@ -93,12 +93,12 @@ def add_outcomes(connection: Connection, rows: Sequence[dict[str, Any]]) -> int:
 
 
 def put_minutes(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
-    """Rows of `minutes`, new or in the place of what was there."""
+    """Insert or replace rows of `minutes`."""
     _upsert(connection, minutes, rows, [column.name for column in minutes.columns if not column.primary_key])
 
 
 def read_minutes(connection: Connection, application_id: int, first: int, last: int) -> Rows:
-    """Those from the first to the last, both counted in."""
+    """Return the minutes from first to last, inclusive."""
     query = select(minutes).where(
         and_(minutes.c.application_id == application_id, minutes.c.minute >= first, minutes.c.minute <= last)
     )
@@ -106,7 +106,7 @@ def read_minutes(connection: Connection, application_id: int, first: int, last: 
 
 
 def note(connection: Connection, name: str) -> str | None:
-    """A text that processes leave for each other."""
+    """Return a note: text shared between processes."""
     return connection.scalar(select(meta.c.value).where(meta.c.name == name))
 
 
@@ -115,7 +115,7 @@ def put_note(connection: Connection, name: str, value: str) -> None:
 
 
 def _upsert(connection: Connection, table: Table, rows: Sequence[dict[str, Any]], replaced: list[str]) -> None:
-    """Insert; where a row is there already, replace these columns."""
+    """Insert rows, or replace these columns of existing rows."""
     if rows:
         statement = _insert(connection, table)
         keys = [column.name for column in table.primary_key]

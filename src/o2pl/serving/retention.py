@@ -1,4 +1,4 @@
-"""Decisions older than `logRetentionDays` go, with their rewards and outcomes, and models that no event cites."""
+"""Retention: deletes decisions older than `logRetentionDays` with their rewards and outcomes, and unused models."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DAY = 86400.0
 
 
 class Deleted(NamedTuple):
-    """What has gone, and where the joined log of it was kept."""
+    """The numbers of deleted rows, and the path of the archive."""
 
     decisions: int
     models: int
@@ -37,9 +37,10 @@ def delete_old(
     archive: Path | None = None,
     at_most: int | None = None,
 ) -> Deleted:
-    """days: in the place of the settings'. archive: a folder that gets the joined log of what goes, as Parquet.
+    """Delete old decisions. days: overrides the settings. archive: folder for a Parquet copy of the deleted rows.
 
-    Events are told apart by when they were decided. Some at a time: servers go on. at_most: events; None: all.
+    The age of an event is that of its decision. Deletion is done in batches, so that servers keep running. at_most:
+    limit of events; None: all.
     """
     gone, kept = 0, None
     days = application.settings.log_retention_days if days is None else days
@@ -70,7 +71,7 @@ def _archived(store: Store, application: Application, before: float, folder: Pat
         return None
     folder.mkdir(parents=True, exist_ok=True)
     moment = datetime.fromtimestamp(before, UTC).strftime("%Y-%m-%dT%H%M%S")
-    name = re.sub(r"[^\w.-]", "_", application.name)  # as a file may be called
+    name = re.sub(r"[^\w.-]", "_", application.name)  # valid in file names
     out = folder / f"{name}-before-{moment}.parquet"
     write_tables(out, chain([first], found))
     remember(store, out)

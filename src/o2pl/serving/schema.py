@@ -1,12 +1,12 @@
-"""The tables of the service. Decisions and rewards are only ever added; everything else can be made again from them.
+"""The tables of the service. Decisions and rewards are only added; everything else can be recomputed from them.
 
     decisions ─┬─ rewards, activations     written by the servers, on disk before a call is answered
-               └─ outcomes                 written by the trainer: the one reward that each decision is learned with
+               └─ outcomes                 written by the trainer: the reward that a decision is learned with
     outcomes → models                      written by the trainer: versions of the acting policy
-    decisions, outcomes → minutes          written by the trainer: sums that the page shows
+    decisions, outcomes → minutes          written by the trainer: sums for the dashboard
 
-Ids grow in the order in which rows become visible, so "the rows after the last one that I read" misses none; an id is
-never given twice, also after rows were deleted.
+Ids grow in the order in which rows become visible, so reading "the rows after the last one read" misses none. An id is
+never reused, even after rows were deleted.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from sqlalchemy import (
     event,
 )
 
-VERSION = 1  # of the schema; `migrations` brings older stores up to it
+VERSION = 1  # of the schema; `migrations` upgrades older stores
 
 metadata = MetaData()
-_ID = BigInteger().with_variant(Integer, "sqlite")  # SQLite numbers rows by itself in INTEGER columns alone
+_ID = BigInteger().with_variant(Integer, "sqlite")  # SQLite autoincrements only INTEGER columns
 
 meta = Table("meta", metadata, Column("name", String, primary_key=True), Column("value", Text, nullable=False))
 
@@ -40,16 +40,16 @@ applications = Table(
     metadata,
     Column("id", Integer, primary_key=True),
     Column("name", String, nullable=False, unique=True),
-    Column("kind", String, nullable=False),  # ranked (actions come with the call), fixed, continuous
+    Column("kind", String, nullable=False),  # ranked (actions in the request), fixed, continuous
     Column("settings", Text, nullable=False),  # JSON, `settings.Settings`
-    Column("pinned", Integer),  # the version of the model that is served; NULL: the newest published one
+    Column("pinned", Integer),  # served model version; NULL: the newest published one
     Column("created_at", Double, nullable=False),
 )
 
 keys = Table(
     "keys",
     metadata,
-    Column("digest", String, primary_key=True),  # SHA-256 of the key, which is not stored
+    Column("digest", String, primary_key=True),  # SHA-256 of the key; the key itself is not stored
     Column("application_id", Integer, nullable=False),
     Column("role", String, nullable=False),  # write, read
     Column("created_at", Double, nullable=False),
@@ -61,27 +61,27 @@ decisions = Table(
     Column("id", _ID, primary_key=True, autoincrement=True),
     Column("application_id", Integer, nullable=False),
     Column("event_id", String, nullable=False),
-    Column("slot", String, nullable=False, default=""),  # its id; one decision for each slot of an event
+    Column("slot", String, nullable=False, default=""),  # slot id; one decision per slot of an event
     Column("decided_at", Double, nullable=False),  # seconds since 1970, UTC
-    Column("context", LargeBinary, nullable=False),  # JSON, as it was scanned: dsjson's `c` where actions come with it
-    Column("actions", LargeBinary),  # JSON list of the ids (names) that could be played, in the order of the call
-    Column("action", Integer),  # what was answered: its place in `actions`
-    Column("value", Double),  # what was answered where actions are real numbers
-    Column("propensity", Double, nullable=False),  # of what was answered, as it was drawn
+    Column("context", LargeBinary, nullable=False),  # JSON; dsjson's `c` if it contains the actions
+    Column("actions", LargeBinary),  # JSON list of the allowed ids (names), in the order of the request
+    Column("action", Integer),  # chosen action: its index in `actions`
+    Column("value", Double),  # chosen real-valued action
+    Column("propensity", Double, nullable=False),  # of the chosen action
     Column("probabilities", LargeBinary),  # of all `actions`, float64, little-endian
-    Column("uniform", Double, nullable=False),  # the random number that the draw was made with
-    Column("exploration", Double, nullable=False, default=0.0),  # share of uniform decisions by the settings
+    Column("uniform", Double, nullable=False),  # random number of the draw
+    Column("exploration", Double, nullable=False, default=0.0),  # fraction of uniform decisions in the settings
     Column("model_version", Integer, nullable=False),  # 0: before the first model
-    Column("deferred", Boolean, nullable=False),  # True: it counts once it is activated
-    Column("baseline", Integer),  # the place of the application's own choice in `actions`
-    Column("preferred", Integer),  # apprentice mode: what the policy would have answered
+    Column("deferred", Boolean, nullable=False),  # True: it counts only after activation
+    Column("baseline", Integer),  # index of the application's own choice in `actions`
+    Column("preferred", Integer),  # apprentice mode: the policy's choice
     UniqueConstraint("application_id", "event_id", "slot"),
     Index("decisions_in_order", "application_id", "id", "decided_at"),
     Index("decisions_by_time", "application_id", "decided_at"),
     sqlite_autoincrement=True,
 )
 
-# Half the work of PostgreSQL's own way to make large values small, where it was built with lz4.
+# lz4 takes half the time of PostgreSQL's default compression, if it is available.
 _LZ4 = """DO $$ BEGIN ALTER TABLE decisions ALTER COLUMN context SET COMPRESSION lz4;
 EXCEPTION WHEN OTHERS THEN NULL; END $$"""
 _made_small = DDL(_LZ4)  # type: ignore[no-untyped-call]  # SQLAlchemy says no types here
@@ -108,7 +108,7 @@ rewards = Table(
     Column("slot", String, nullable=False, default=""),
     Column("value", Double, nullable=False),
     Column("received_at", Double, nullable=False),
-    Column("idempotency_key", String),  # a second reward with the same key is the same reward
+    Column("idempotency_key", String),  # a second reward with the same key is ignored
     UniqueConstraint("application_id", "event_id", "slot", "idempotency_key"),
     Index("rewards_in_order", "application_id", "id"),
     sqlite_autoincrement=True,
@@ -117,11 +117,11 @@ rewards = Table(
 outcomes = Table(
     "outcomes",
     metadata,
-    Column("id", _ID, primary_key=True, autoincrement=True),  # the order in which decisions are learned from
+    Column("id", _ID, primary_key=True, autoincrement=True),  # defines the order of learning
     Column("application_id", Integer, nullable=False),
     Column("decision_id", _ID, nullable=False, unique=True),
     Column("reward", Double, nullable=False),
-    Column("by_default", Boolean, nullable=False),  # True: no reward came in time
+    Column("by_default", Boolean, nullable=False),  # True: no reward arrived in time
     Column("joined_at", Double, nullable=False),
     Index("outcomes_in_order", "application_id", "id"),
     sqlite_autoincrement=True,
@@ -133,11 +133,11 @@ models = Table(
     Column("application_id", Integer, primary_key=True),
     Column("version", Integer, primary_key=True),
     Column("created_at", Double, nullable=False),
-    Column("outcome_id", _ID, nullable=False),  # the last one that was learned from
-    Column("rows", _ID, nullable=False),  # that were learned from
-    Column("body", LargeBinary, nullable=False),  # a saved Decider: no contexts in it
-    Column("withdrawn", Text),  # why it is not served any more
-    Column("last_decision", _ID),  # that was made with it, as far as counted: as long as it is there, so is this
+    Column("outcome_id", _ID, nullable=False),  # last outcome learned from
+    Column("rows", _ID, nullable=False),  # number of rows learned from
+    Column("body", LargeBinary, nullable=False),  # a saved Decider, without contexts
+    Column("withdrawn", Text),  # reason of the withdrawal
+    Column("last_decision", _ID),  # last counted decision of this version; the version is kept as long as it exists
 )
 
 minutes = Table(
@@ -145,13 +145,13 @@ minutes = Table(
     metadata,
     Column("application_id", Integer, primary_key=True),
     Column("minute", _ID, primary_key=True),  # of the decisions: decided_at // 60
-    Column("decisions", Integer, nullable=False),  # deferred ones count once they are activated
+    Column("decisions", Integer, nullable=False),  # deferred decisions count after activation
     Column("outcomes", Integer, nullable=False),
     Column("defaults", Integer, nullable=False),
     Column("reward", Double, nullable=False),  # Σ r
     Column("reward_squared", Double, nullable=False),  # Σ r²
     Column("uniform", Text, nullable=False),  # JSON [Σ w, Σ w r, Σ w², Σ w² r²] with w = (1/K) / p
     Column("baseline", Text, nullable=False),  # the same with w = 1{a = baseline} / p
-    Column("standing", LargeBinary, nullable=False),  # `standing.pack`: what anytime intervals are made of
+    Column("standing", LargeBinary, nullable=False),  # `standing.pack`: sums for anytime-valid intervals
     Column("actions", Text, nullable=False),  # JSON {action id: decisions}, the most frequent ones
 )

@@ -1,4 +1,4 @@
-"""A server's parts, put together: the store, its writer, what is served, who may call."""
+"""The parts of a server: store, writer, served models, access control."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from o2pl.serving.writer import Writer
 
 
 class Service:
-    """All that handlers need. `refresh` it before the first call."""
+    """Everything that handlers need. Call `refresh` before the first call."""
 
     def __init__(self, store: Store, limits: Limits | None = None) -> None:
         self.store, self.writer = store, Writer(store)
@@ -31,66 +31,66 @@ class Service:
         self._looked = 0.0
 
     async def refresh(self) -> None:
-        """See at once what was just changed in the store."""
+        """Reload after a change in the store."""
         await asyncio.get_running_loop().run_in_executor(None, self.models.refresh)
 
     async def look_again(self) -> None:
-        """For a key that is not known: it may be new. At most once a second."""
+        """Reload for an unknown key, which may be new; at most once a second."""
         now = time.monotonic()
         if now - self._looked >= 1:
             self._looked = now
             await self.refresh()
 
     async def blocking(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Of the store, in a thread: calls go on meanwhile."""
+        """Run a blocking function of the store in a thread."""
         return await asyncio.get_running_loop().run_in_executor(None, function, *arguments)
 
     async def write(self, entries: Sequence[Entry]) -> list[Answer]:
-        """On disk when this returns."""
+        """Write entries; they are on disk when this returns."""
         return await self.writer.write(entries)
 
     async def store_decision(self, served: Served, entry: DecisionRow | tuple[DecisionRow, ...], code: str) -> None:
-        """On disk when this returns; refuses an event id that is there already."""
+        """Store a decision; it is on disk when this returns. An existing event id is an error."""
         (answer,) = await self.writer.write((entry,))
         if answer is not Answer.STORED:
             row: DecisionRow = entry if isinstance(entry, DecisionRow) else entry[0]
-            raise Problem(409, code, f"eventId: found {row.event_id!r}, which is there already; expected a new one")
+            raise Problem(409, code, f"eventId: found {row.event_id!r}, which already exists; expected a new id")
         self.metrics.decided(served, 1 if isinstance(entry, DecisionRow) else len(entry))
 
     def stop(self) -> None:
-        """What waits is written; then the store is closed."""
+        """Write pending entries, then close the store."""
         self.writer.stop()
         self.store.close()
 
 
 class Call(NamedTuple):
-    """One that has passed the guard."""
+    """An authorised call."""
 
     service: Service
     served: Served
     body: bytes
-    event_id: str = ""  # of the path
+    event_id: str = ""  # from the path
 
 
 class Route(NamedTuple):
-    """A path, what serves it, and what is said of it in the OpenAPI document."""
+    """A route: path, handler and OpenAPI description."""
 
     method: str
-    path: str  # with `{eventId}` where an event's id stands
+    path: str  # with `{eventId}` as placeholder
     handler: Callable[[Call], Awaitable[Reply]]
-    code: str  # of the error where what was sent is wrong
+    code: str  # error code of invalid requests
     summary: str
     role: str = "write"
-    request: Any = None  # the type of the body; `bytes`: a file
-    answer: Any = None  # the type of the answer's body; None: there is none; `bytes`: a file
+    request: Any = None  # type of the request body; `bytes`: a file
+    answer: Any = None  # type of the response body; None: empty; `bytes`: a file
     status: int = 200
-    documented: bool = True  # False: another name of a path that is
-    large: bool = False  # a model is sent
+    documented: bool = True  # False: alias of a documented path
+    large: bool = False  # the body is a model
     tag: str = "decisions"
 
 
 def in_versions(routes: Sequence[Route], prefix: str, versions: Sequence[str], shown: str) -> list[Route]:
-    """The routes in each version of an API; the document shows one of them."""
+    """Return the routes for each API version; the document shows one of them."""
     return [
         route._replace(path=f"{prefix}/{version}{route.path}", documented=version == shown)
         for version in versions
@@ -99,7 +99,7 @@ def in_versions(routes: Sequence[Route], prefix: str, versions: Sequence[str], s
 
 
 def decoder(kind: Any) -> Callable[[bytes], Any]:
-    """Of bodies of a type; bytes that are not UTF-8 are refused, also where the text is kept as it is."""
+    """Return a decoder of request bodies. Invalid UTF-8 is an error, even in text that is kept unparsed."""
     decode = msgspec.json.Decoder(kind).decode
 
     def decoded(body: bytes) -> Any:

@@ -1,4 +1,4 @@
-"""What an application is set to, under the names that Personalizer's users know and a few of our own."""
+"""Settings of an application: Personalizer's names, and a few of our own."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from o2pl.errors import InvalidInput, nearest
 
 
 class Kind(StrEnum):
-    """Where the actions of an application come from."""
+    """The source of an application's actions."""
 
-    RANKED = "ranked"  # each call brings its own
-    FIXED = "fixed"  # the settings name them
-    CONTINUOUS = "continuous"  # real numbers within bounds that the settings say
+    RANKED = "ranked"  # in each request
+    FIXED = "fixed"  # in the settings
+    CONTINUOUS = "continuous"  # real numbers within the bounds of the settings
 
 
 class Aggregation(StrEnum):
-    """Which reward a decision is learned with, of those that came in time."""
+    """How the rewards of a decision that arrived in time are combined."""
 
     EARLIEST = "earliest"
     SUM = "sum"
 
 
 class LearningMode(StrEnum):
-    """Whose choice is answered."""
+    """Whose choice is returned."""
 
     ONLINE = "Online"  # the policy's
     APPRENTICE = "Apprentice"  # the application's own; the policy learns from it
@@ -37,7 +37,7 @@ class LearningMode(StrEnum):
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Of one application. Durations are ISO 8601 texts in JSON, such as `PT10M`."""
+    """Settings of one application. Durations are ISO 8601 strings in JSON, such as `PT10M`."""
 
     reward_wait_time: Annotated[timedelta, Meta(description="How long a decision waits for its reward.")] = timedelta(
         minutes=10
@@ -82,18 +82,18 @@ def to_json(settings: Settings) -> str:
 
 
 def from_json(text: str | bytes, kind: Kind = Kind.RANKED) -> Settings:
-    """Settings that hold together; what is not said has its default."""
+    """Parse and check settings; missing values get their defaults."""
     try:
         found = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"settings: found no JSON ({error}), expected an object") from None
+        raise InvalidInput(f"settings: found invalid JSON ({error}), expected an object") from None
     if not isinstance(found, dict):
         raise InvalidInput(f"settings: found {type(found).__name__}, expected an object")
     return made(found, kind)
 
 
 def made(values: dict[str, Any], kind: Kind = Kind.RANKED) -> Settings:
-    """From the values of a JSON object."""
+    """Return settings from the values of a JSON object."""
     known = Settings.__struct_encode_fields__
     for name in values:
         if name not in known:
@@ -108,7 +108,7 @@ def made(values: dict[str, Any], kind: Kind = Kind.RANKED) -> Settings:
 
 
 def changed(settings: Settings, values: dict[str, Any], kind: Kind) -> Settings:
-    """With some values replaced, as JSON has them."""
+    """Return settings with some values replaced, in JSON form."""
     return made({**msgspec.to_builtins(settings), **values}, kind)
 
 
@@ -119,16 +119,18 @@ def check(settings: Settings, kind: Kind) -> None:
         raise InvalidInput(f"rewardRange: found [{low}, {high}], expected two finite numbers, the lower one first")
     if not low <= settings.default_reward <= high:
         raise InvalidInput(
-            f"defaultReward: found {settings.default_reward}, expected a number from {low} to {high}, the rewardRange"
+            f"defaultReward: found {settings.default_reward}, expected a number from {low} to {high} (rewardRange)"
         )
     if explored is not None and not 0 <= explored <= 1:
         raise InvalidInput(f"explorationPercentage: found {explored}, expected a number from 0 to 1")
     if settings.reward_wait_time < timedelta(0):
         raise InvalidInput("rewardWaitTime: found a negative duration, expected one such as PT10M")
     if settings.model_export_frequency <= timedelta(0):
-        raise InvalidInput("modelExportFrequency: found no positive duration, expected one such as PT5S")
+        raise InvalidInput("modelExportFrequency: found a duration that is not positive, expected one such as PT5S")
     if settings.log_retention_days < -1:
-        raise InvalidInput(f"logRetentionDays: found {settings.log_retention_days}, expected days, or -1 for ever")
+        raise InvalidInput(
+            f"logRetentionDays: found {settings.log_retention_days}, expected a number of days, or -1 for forever"
+        )
     if not 4 <= settings.hash_bits <= 28:
         raise InvalidInput(f"hashBits: found {settings.hash_bits}, expected a number from 4 to 28")
     if kind is Kind.FIXED and len(settings.actions) < 2:
@@ -136,11 +138,11 @@ def check(settings: Settings, kind: Kind) -> None:
     if len(set(settings.actions)) < len(settings.actions):
         raise InvalidInput("actions: found a name twice, expected different names")
     if settings.actions and kind is not Kind.FIXED:
-        raise InvalidInput(f"actions: found some in an application of the kind '{kind}', expected 'fixed'")
+        raise InvalidInput(f"actions: found in an application of kind '{kind}', expected only for kind 'fixed'")
     if kind is Kind.CONTINUOUS and bounds is None:
         raise InvalidInput("bounds: found none, expected the lowest and highest action, such as [0, 10]")
     if bounds is not None:
         if kind is not Kind.CONTINUOUS:
-            raise InvalidInput(f"bounds: found some in an application of the kind '{kind}', expected 'continuous'")
+            raise InvalidInput(f"bounds: found in an application of kind '{kind}', expected only for kind 'continuous'")
         if not (math.isfinite(bounds[0]) and math.isfinite(bounds[1]) and bounds[0] < bounds[1]):
             raise InvalidInput(f"bounds: found {list(bounds)}, expected two finite numbers, the lower one first")

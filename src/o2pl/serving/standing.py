@@ -1,15 +1,15 @@
-"""How the service stands against the uniform policy and the baseline: intervals that hold at any time, from sums.
+"""Anytime-valid intervals of the service's reward and of its gain over baseline and uniform policy, from sums.
 
-A confidence sequence of `theory.betting` knows rows by sums A_k alone, and sums of minutes add up. So a minute keeps
-ten rows of numbers, two for each question (a lower bound, and the lower bound of the opposite), and the bounds of any
-stretch of time come from adding its minutes: exact, at any time, without a row of the log. With u the reward's share
-of its range and w = π(a|x)/p the weight of another policy π:
+A confidence sequence of `theory.betting` depends on the rows only through sums A_k, and sums of minutes add up. So each
+minute stores ten rows of numbers, two per question (a lower bound, and the lower bound of the complement). The bounds
+of any time span come from adding its minutes: exact, anytime-valid, without reading the log. With u the reward as a
+fraction of its range and w = π(a|x)/p the weight of another policy π:
 
     value of the service        u                       1 - u
     value of π                  w u                     w (1 - u)
     gain of the service over π  (u + w (1 - u)) / 2     (w u + 1 - u) / 2        mean ≤ (1 + gain) / 2, ≤ (1 - gain) / 2
 
-The service's policy moves, so bounds are for the average over the decisions in question.
+The service's policy changes over time, so bounds are for the average over the decisions.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from o2pl.theory.betting import BETS, bet_sums, lower_from_sums
 
 OTHERS = ("uniform", "baseline")
 _QUESTIONS = ("service", "uniform", "gain over uniform", "baseline", "gain over baseline")
-_SHAPE = (2 * len(_QUESTIONS), 1 + len(BETS))  # the number of rows, then the sums A_k
+_SHAPE = (2 * len(_QUESTIONS), 1 + len(BETS))  # number of rows, then the sums A_k
 
 
 class Interval(NamedTuple):
@@ -34,12 +34,12 @@ class Interval(NamedTuple):
 
 
 def nothing() -> Floats:
-    """The sums of no rows, [10, 30]."""
+    """Return the sums of no rows, [10, 30]."""
     return np.zeros(_SHAPE)
 
 
 def tally(rewards: Floats, reward_range: tuple[float, float], uniform: Floats, baseline: Floats) -> Floats:
-    """The sums of some decisions: their rewards, and the weights of both other policies. NaN: it is not known there."""
+    """Return the sums of decisions, from rewards and the weights of both other policies (NaN: unknown)."""
     low, high = reward_range
     u = np.clip((np.asarray(rewards, float) - low) / (high - low), 0.0, 1.0)
     rows = [_row(u), _row(1 - u)]
@@ -56,7 +56,7 @@ def _row(values: Floats) -> Floats:
 
 
 def pack(sums: Floats) -> bytes:
-    """In half the room, rounded down: bounds never become narrower by it."""
+    """Pack the sums in half the space, rounded down so that bounds never become narrower."""
     near = sums.astype("<f4")
     return np.where(near > sums, np.nextafter(near, np.float32(-np.inf)), near).astype("<f4").tobytes()
 
@@ -66,12 +66,12 @@ def unpack(body: bytes) -> Floats:
 
 
 def total(bodies: Sequence[bytes]) -> Floats:
-    """The sum of what was packed."""
+    """Return the sum of packed sums."""
     return np.asarray(np.frombuffer(b"".join(bodies), "<f4").reshape(-1, *_SHAPE).sum(axis=0, dtype=float))
 
 
 def intervals(sums: Floats, reward_range: tuple[float, float], delta: float = 0.05) -> dict[str, Interval]:
-    """By question, those that rows speak to; each holds at all times at once with probability 1 - δ."""
+    """Return the intervals by question, where rows exist; each is anytime-valid with probability 1 - δ."""
     low, high = reward_range
     found: dict[str, Interval] = {}
     for k, question in enumerate(_QUESTIONS):

@@ -1,4 +1,4 @@
-"""The store: a thin object over functions of a connection, each call one transaction.
+"""The store: a thin object over functions of a connection; each call is one transaction.
 
 with o2pl.serving.store.Store.open("o2pl.sqlite") as store:
     made = store.add_application("shop")
@@ -25,14 +25,14 @@ from o2pl.serving.settings import Kind, Settings
 
 
 class Store:
-    """What the service keeps. Threads may share it; `StoreUnavailable` where the database cannot be used."""
+    """The database of the service. Thread-safe. Raises `StoreUnavailable` if the database is not available."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
 
     @classmethod
     def open(cls, database: str | os.PathLike[str]) -> Store:
-        """A path, made where there is none, or `postgresql://…`. An older store is brought up to this version."""
+        """Open a SQLite file (created if missing) or `postgresql://…`. An older store is upgraded."""
         engine = make_engine(database)
         try:
             migrations.prepare(engine)
@@ -52,11 +52,11 @@ class Store:
         self.close()
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """A snapshot, for several of the functions in `reads`, `versions` and `applications` together."""
+        """Open a snapshot, for several functions of `reads`, `versions` and `applications` together."""
         return reading(self.engine)
 
     def writing(self, lock: int | None = None) -> AbstractContextManager[Connection]:
-        """A transaction, for several writes that belong together. `database.OUTCOMES` is the lock of the trainer."""
+        """Open a transaction, for several related writes. `database.OUTCOMES` is the trainer's lock."""
         return writing(self.engine, lock)
 
     # -- applications and keys
@@ -66,14 +66,14 @@ class Store:
             return applications.all_applications(connection)
 
     def application(self, which: str | int) -> Application:
-        """By its name or number."""
+        """Return the application with this name or number."""
         with self.reading() as connection:
             return applications.find_application(connection, which)
 
     def add_application(
         self, name: str, kind: Kind | str = Kind.RANKED, settings: Settings | None = None
     ) -> NewApplication:
-        """Its number, write key and read key. The keys are not stored: this is the one time to see them."""
+        """Add an application. Returns its number, write key and read key. The keys are not stored."""
         with self.writing() as connection:
             return applications.add_application(connection, name, Kind(kind), settings or Settings())
 
@@ -82,7 +82,7 @@ class Store:
             return applications.add_key(connection, application_id, role)
 
     def keys(self) -> Rows:
-        """(digest, application_id, role) of each, for `applications.role_among`."""
+        """Return (digest, application_id, role) of all keys, for `applications.role_among`."""
         with self.reading() as connection:
             return applications.all_keys(connection)
 
@@ -99,7 +99,7 @@ class Store:
     # -- decisions, rewards and activations
 
     def add(self, batch: Sequence[Entry]) -> list[Answer]:
-        """One transaction, on disk when this returns; an answer for each entry."""
+        """Write entries in one transaction; they are on disk when this returns. Returns an answer per entry."""
         with driving(self.engine, ENTRIES) as raw:
             return entries.add_entries(raw, self.engine.dialect.name, batch)
 
@@ -120,7 +120,7 @@ class Store:
             return reads.rows_after(connection, outcomes, application_id, after, limit)
 
     def waited(self, application_id: int, decided_before: float, after: int = 0, limit: int = 1000) -> Rows:
-        """(id, event_id, slot, decided_at) of decisions that count, have no outcome, and whose wait is over."""
+        """Return (id, event_id, slot, decided_at) of counting decisions without an outcome whose wait time is over."""
         with self.reading() as connection:
             return reads.waited(connection, application_id, decided_before, after, limit)
 
@@ -129,19 +129,19 @@ class Store:
             return reads.count_decisions(connection, application_id)
 
     def event(self, application_id: int, event_id: str) -> dict[str, Rows]:
-        """`decisions`, `rewards`, `activations` and `outcomes` of one."""
+        """Return `decisions`, `rewards`, `activations` and `outcomes` of an event."""
         with self.reading() as connection:
             return reads.event(connection, application_id, event_id)
 
-    # -- what the trainer makes of them
+    # -- written by the trainer
 
     def add_outcomes(self, rows: Sequence[dict[str, Any]]) -> int:
-        """How many are new. A thousand at a time: servers wait meanwhile, on SQLite."""
+        """Add outcomes. Returns how many are new. In batches of a thousand: with SQLite, servers wait for each."""
         with self.writing(OUTCOMES) as connection:
             return reads.add_outcomes(connection, rows)
 
     def learned_rows(self, application_id: int, after: int = 0, limit: int = 1000) -> Rows:
-        """Outcomes after an id, with the columns of their decisions."""
+        """Return outcomes after an id, with the columns of their decisions."""
         with self.reading() as connection:
             return reads.learned_rows(connection, application_id, after, limit)
 
@@ -154,12 +154,12 @@ class Store:
             return reads.read_minutes(connection, application_id, first, last)
 
     def add_model(self, application_id: int, body: bytes, outcome_id: int, rows: int) -> int:
-        """Its version."""
+        """Publish a model. Returns its version."""
         with self.writing() as connection:
             return versions.add_model(connection, application_id, body, outcome_id, rows)
 
     def served_version(self, application_id: int) -> int:
-        """0: before the first model."""
+        """Return the served version; 0: before the first model."""
         with self.reading() as connection:
             return versions.served_version(connection, application_id)
 
@@ -168,21 +168,21 @@ class Store:
             return versions.model_body(connection, application_id, version)
 
     def model_versions(self, application_id: int, limit: int = 1000) -> Rows:
-        """All columns but the body, the newest first."""
+        """Return all columns but the body, newest first."""
         with self.reading() as connection:
             return versions.model_versions(connection, application_id, limit)
 
     def withdraw(self, application_id: int, version: int, why: str | None) -> None:
-        """why=None: it may be served again."""
+        """Withdraw a version; why=None: allow it again."""
         with self.writing() as connection:
             versions.withdraw(connection, application_id, version, why)
 
     def pin(self, application_id: int, version: int | None) -> None:
-        """Serve this version whatever comes; None: the newest again."""
+        """Pin this version; None: serve the newest again."""
         with self.writing() as connection:
             versions.pin(connection, application_id, version)
 
-    # -- notes that processes leave for each other
+    # -- notes shared between processes
 
     def note(self, name: str) -> str | None:
         with self.reading() as connection:

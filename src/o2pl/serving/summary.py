@@ -1,9 +1,9 @@
-"""What the page shows, as plain values: from sums of minutes, versions of models and the last rows, never all rows.
+"""Data of the dashboard: from sums per minute, model versions and the last rows, never from all rows.
 
-**When a minute counts.** Decisions that earn a reward have their outcome at once; those that earn none have it when
-the wait is over. So a minute with open decisions looks better than it is. Rewards are therefore summed over minutes
-whose decisions all have their outcome, up to the first young one that has not. (A minute that is old and still open is
-left out alone: somebody's clock was wrong, or the trainer did not run.)
+**When a minute counts.** Decisions with a reward have their outcome at once; those without a reward have it when the
+wait time is over. So a minute with open decisions looks better than it is. Rewards are therefore summed over minutes
+whose decisions all have an outcome, up to the first recent minute with open decisions. (An old minute with open
+decisions is skipped: a clock was wrong, or the trainer did not run.)
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from o2pl.serving.schema import decisions, minutes, models, outcomes
 from o2pl.serving.versions import model_versions, served_version
 
 DELTA = 0.05
-_GRACE = 600.0  # seconds after the wait for which an open minute holds up those after it
-_SHOWN = 12  # actions by name; the others together
-_COUNTED = 10_000  # outcomes that wait to be learned are counted up to here
+_GRACE = 600.0  # seconds after the wait time during which an open minute blocks later ones
+_SHOWN = 12  # actions shown by name; the others are pooled
+_COUNTED = 10_000  # limit of counting outcomes that are not learned yet
 _NEWEST = 5  # versions of the model
 _AGES = (600, 3600, 6 * 3600, 86400, 7 * 86400)  # seconds
 _OF_MODEL = [models.c[name] for name in ("version", "created_at", "rows", "withdrawn")]
-_RECENT = 1_000  # decisions, of which an apprentice is judged by
+_RECENT = 1_000  # number of recent decisions for the agreement in apprentice mode
 
 _numbers = msgspec.json.Decoder(list[float]).decode
 _counts = msgspec.json.Decoder(dict[str, int]).decode
@@ -41,7 +41,7 @@ _counts = msgspec.json.Decoder(dict[str, int]).decode
 
 @dataclass(frozen=True)
 class Span:
-    """How far back, and how many minutes make a point."""
+    """A time span, and the minutes per point."""
 
     minutes: int
     width: int
@@ -51,7 +51,7 @@ SPANS = {"hour": Span(60, 1), "day": Span(1440, 10), "week": Span(10_080, 60), "
 
 
 def summarise(connection: Connection, application: Application, span: str, now: float | None = None) -> dict[str, Any]:
-    """Charts and numbers of one application."""
+    """Return the charts and numbers of one application."""
     now = time.time() if now is None else now
     asked = SPANS[span]
     first = int(now // 60) - asked.minutes + 1
@@ -85,7 +85,7 @@ def summarise(connection: Connection, application: Application, span: str, now: 
 
 
 def settled(rows: Sequence[Row[Any]], now: float, wait: float) -> list[Row[Any]]:
-    """The minutes whose rewards are all known, and are not known earlier because they are high."""
+    """Return the minutes whose outcomes are all known, without a bias towards early (high) rewards."""
     young = now - wait - _GRACE
     waits = [row.minute for row in rows if row.outcomes < row.decisions]
     edge = min((minute for minute in waits if minute * 60 > young), default=math.inf)
@@ -93,7 +93,7 @@ def settled(rows: Sequence[Row[Any]], now: float, wait: float) -> list[Row[Any]]
 
 
 def _bins(rows: Sequence[Row[Any]], width: int) -> dict[int, list[Row[Any]]]:
-    """By the first minute of each, in order."""
+    """Group minutes into bins, keyed by first minute, in order."""
     found: dict[int, list[Row[Any]]] = {}
     for row in rows:
         found.setdefault(row.minute - row.minute % width, []).append(row)
@@ -106,7 +106,7 @@ def _bins(rows: Sequence[Row[Any]], width: int) -> dict[int, list[Row[Any]]]:
 def _rewards(
     rows: Sequence[Row[Any]], width: int, reward_range: tuple[float, float]
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """After each point: the mean reward within it, and the averages since the start with their intervals."""
+    """Return for each point its mean reward, and the averages since the start with their intervals."""
     sums, count, reward = standing.nothing(), 0, 0.0
     weighted: dict[str, Floats] = {name: np.zeros(4) for name in standing.OTHERS}
     points: list[dict[str, Any]] = []
@@ -136,17 +136,17 @@ def _rewards(
 
 
 def _weights(rows: Sequence[Row[Any]], name: str) -> Floats:
-    """Σ w, Σ w r, Σ w², Σ w² r² of another policy, [4]."""
+    """Return Σ w, Σ w r, Σ w², Σ w² r² of another policy, [4]."""
     return np.asarray(np.sum([_numbers(getattr(row, name)) for row in rows], axis=0))
 
 
 def _means(weighted: dict[str, Floats]) -> dict[str, float]:
-    """Σ w r / Σ w where there is any weight."""
+    """Return Σ w r / Σ w, where weights are positive."""
     return {name: float(sums[1] / sums[0]) for name, sums in weighted.items() if sums[0] > 0}
 
 
 def _between(value: float | None, interval: standing.Interval) -> float:
-    """An estimate outside of its own interval would be read as a mistake: both are right, the interval knows more."""
+    """Clip an estimate to its interval: outside of it, it would look like an error."""
     if value is None:
         return (interval.low + interval.high) / 2
     return min(max(value, interval.low), interval.high)
@@ -156,7 +156,7 @@ def _between(value: float | None, interval: standing.Interval) -> float:
 
 
 def _traffic(rows: Sequence[Row[Any]], width: int) -> list[dict[str, Any]]:
-    """Decisions, and those of them whose outcome is known (by a reward, by default), per minute."""
+    """Return decisions per minute, and those with an outcome (by a reward, by default)."""
     return [
         {
             "at": start * 60,
@@ -169,7 +169,7 @@ def _traffic(rows: Sequence[Row[Any]], width: int) -> list[dict[str, Any]]:
 
 
 def _actions(rows: Sequence[Row[Any]]) -> dict[str, Any]:
-    """How often each was answered: in the whole span, and in its last fifth."""
+    """Return how often each action was chosen: in the whole span, and in its last fifth."""
     counts: Counter[str] = Counter()
     late: Counter[str] = Counter()
     turn = rows[-1].minute - (rows[-1].minute - rows[0].minute) // 5 if rows else 0
@@ -187,7 +187,7 @@ def _actions(rows: Sequence[Row[Any]]) -> dict[str, Any]:
 
 
 def _overlap(rows: Sequence[Row[Any]], width: int) -> dict[str, Any]:
-    """What the log is worth for judging another policy: (Σ w)² / Σ w² rows, and the mean weight, 1 if all is well."""
+    """Return the effective sample size (Σ w)² / Σ w² for evaluating another policy, and the mean weight (ideally 1)."""
     found: dict[str, Any] = {}
     for name in standing.OTHERS:
         total, points, n = np.zeros(4), [], 0
@@ -203,11 +203,11 @@ def _overlap(rows: Sequence[Row[Any]], width: int) -> dict[str, Any]:
     return found
 
 
-# -- models and state
+# -- models and status
 
 
 def versions(connection: Connection, application: Application, now: float) -> dict[str, Any]:
-    """The newest ones, the one that is served, and for going back further the last one of some time ago."""
+    """Return the newest versions, the served one, and some older ones for rollbacks."""
     served = served_version(connection, application.id)
     own = models.c.application_id == application.id
     found = {row.version: row for row in model_versions(connection, application.id, _NEWEST)}
@@ -225,7 +225,7 @@ def versions(connection: Connection, application: Application, now: float) -> di
 
 
 def state(connection: Connection, application: Application, rows: Sequence[Row[Any]], now: float) -> dict[str, Any]:
-    """How fresh what is served is."""
+    """Return how up to date the served model is."""
     served = served_version(connection, application.id)
     model = connection.execute(
         select(models.c.created_at, models.c.rows, models.c.outcome_id).where(
@@ -259,7 +259,7 @@ def state(connection: Connection, application: Application, rows: Sequence[Row[A
 
 
 def _agreement(connection: Connection, application_id: int) -> dict[str, Any] | None:
-    """Apprentice mode: of the newest decisions, how many the policy would have made as the application did."""
+    """Apprentice mode: return how many recent decisions the policy would have made like the application."""
     newest = (
         select(decisions.c.preferred, decisions.c.action, decisions.c.model_version)
         .where(decisions.c.application_id == application_id)
@@ -274,7 +274,7 @@ def _agreement(connection: Connection, application_id: int) -> dict[str, Any] | 
 
 
 def recent_events(connection: Connection, application: Application, limit: int = 15) -> list[dict[str, Any]]:
-    """The newest decisions."""
+    """Return the newest decisions."""
     own = decisions.c.application_id == application.id
     rows = connection.execute(_event_columns().where(own).order_by(decisions.c.id.desc()).limit(limit))
     return [event_values(row, application) for row in rows]
@@ -288,7 +288,7 @@ def _event_columns() -> Any:
 
 
 def event_values(row: Row[Any], application: Application) -> dict[str, Any]:
-    """One decision as a row of the page."""
+    """Return one decision as a row of the dashboard."""
     names = action_names(row.actions, application)
     return {
         "id": row.event_id,

@@ -1,4 +1,4 @@
-"""The trainer as a process beside the server: started again when it ends, stopped with the server."""
+"""Supervises the trainer process of a server: restarts it when it ends, stops it with the server."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import time
 from collections.abc import Sequence
 
 _LOGGER = logging.getLogger("o2pl.serving")
-_FIRST, _LONGEST = 1.0, 30.0  # seconds before it is started again; twice as long each time
-_SOUND = 60.0  # seconds after which it counts as having worked
-_PATIENCE = 10.0  # seconds to end in
+_FIRST, _LONGEST = 1.0, 30.0  # seconds before a restart; doubled each time
+_SOUND = 60.0  # seconds of running after which the delay is reset
+_PATIENCE = 10.0  # seconds to stop in
 
-# On Linux a child is told when its parent has gone, also where that was killed.
+# On Linux the child gets a signal when its parent ends, even if that was killed.
 _CHILD = (
     "import sys\n"
     "if sys.platform == 'linux':\n"
@@ -31,12 +31,12 @@ def has_trainer() -> bool:
 
 
 def command(arguments: Sequence[str]) -> list[str]:
-    """Of this package, in the Python that runs now."""
+    """Return the command line of this package in the current Python."""
     return [sys.executable, "-c", _CHILD, *arguments]
 
 
 async def supervise(arguments: Sequence[str], database: str) -> None:
-    """Until it is cancelled. The database goes by the environment: others may see the arguments of a process."""
+    """Run until cancelled. The database URL is passed by environment: other users can see process arguments."""
     wait = _FIRST
     while True:
         began = time.monotonic()
@@ -50,7 +50,7 @@ async def supervise(arguments: Sequence[str], database: str) -> None:
             await _stop(child)
             raise
         wait = _FIRST if time.monotonic() - began > _SOUND else min(2 * wait, _LONGEST)
-        _LOGGER.error("trainer ended; it is started again", extra={"status": status, "in_seconds": wait})
+        _LOGGER.error("trainer ended; restarting it", extra={"status": status, "in_seconds": wait})
         await asyncio.sleep(wait)
 
 

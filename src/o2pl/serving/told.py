@@ -1,4 +1,4 @@
-"""One event in words and tables, as the page tells it."""
+"""One event as text and tables, for the dashboard."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from o2pl.serving.models import decider_of
 from o2pl.serving.store import Store
 from o2pl.serving.summary import action_names
 
-_SHOWN = 8  # features
+_SHOWN = 8  # number of features shown
 
 
 def tell_event(store: Store, application: Application, event_id: str) -> list[dict[str, Any]]:
-    """One for each slot; none where there is no such event."""
+    """Return one description per slot; empty if there is no such event."""
     found = store.event(application.id, event_id)
     rewards = {row.decision_id: row for row in found["outcomes"]}
     return [
@@ -47,44 +47,47 @@ def _told(row: Any, outcome: Any, activations: Any, application: Application) ->
 
 
 def _decided(row: Any, names: list[str], played: str | None) -> str:
-    who = f"Version {row.model_version}" if row.model_version else "Uniform choice, before the first model,"
+    who = f"Version {row.model_version}" if row.model_version else "The uniform policy (no model yet)"
     if played is None:
-        return f"{who} answered {row.value:.6g}; the density there was {row.propensity:.4g}."
+        return f"{who} chose {row.value:.6g}; its density was {row.propensity:.4g}."
     if row.preferred is not None:
         own = names[row.preferred]
-        return f"The application's own choice, {played}, was answered; the policy would have chosen {own}."
+        return f"The application's own choice, {played}, was returned; the policy would have chosen {own}."
     said = f"{who} chose {played} with probability {row.propensity:.1%}."
     if row.baseline is not None:
-        said += " So would the baseline." if row.baseline == row.action else f" The baseline is {names[row.baseline]}."
+        said += (
+            " The baseline is the same." if row.baseline == row.action else f" The baseline is {names[row.baseline]}."
+        )
     return said
 
 
 def _rewarded(row: Any, outcome: Any, activations: Any) -> str:
     if outcome is not None:
-        return f"It is learned with the reward {outcome.reward:g}{', the default' if outcome.by_default else ''}."
+        return f"Its reward is {outcome.reward:g}{', the default' if outcome.by_default else ''}."
     if row.deferred and not activations:
-        return "It was deferred and is not activated, so it does not count."
-    return "Its reward is open."
+        return "It was deferred and is not activated yet, so it does not count."
+    return "It has no reward yet."
 
 
 def _explained(store: Store, application: Application, row: Any) -> dict[str, Any]:
-    """The features that spoke for the action, against the other that was most likely; or why they cannot be told."""
+    """Return the explanation of the action compared with the most likely other one, or why there is none."""
     if not row.model_version:
-        return {"note": "There was no model yet: all actions were equally likely."}
+        return {"note": "There was no model yet: all actions had the same probability."}
     try:
         decider = decider_of(store.model_body(application.id, row.model_version))
         again = _made_again(application, row, decider)
         found = why(application, row, decider, action_names(row.actions, application))
     except InvalidInput as error:
-        return {"note": f"Why cannot be told: {error}."}
+        return {"note": f"No explanation: {error}."}
     if found is None or found.against is None:
         return {"note": again}
     return {
-        "featuresTitle": f"What spoke for {found.action}, against {found.against}",
+        "featuresTitle": f"Features in favour of {found.action}, compared with {found.against}",
         "features": [{"name": _feature(each), "adds": each.adds} for each in found.features[:_SHOWN]],
         "note": (
-            f"Differences of log-probabilities, by feature, products shared by both; version {row.model_version}"
-            f" multiplies their sum, {found.difference:+.3f}, with {found.sharpness:g}. Exploration comes on top."
+            f"Differences of log probabilities by feature; products are split between their features. Version"
+            f" {row.model_version} multiplies their sum, {found.difference:+.3f}, by {found.sharpness:g}. Exploration"
+            " is added."
             f" {again}"
         ),
     }
@@ -94,8 +97,8 @@ def _made_again(application: Application, row: Any, decider: Decider) -> str:
     try:
         recomputed(application, row, decider)
     except DecisionDiffers:
-        return "Made again from what is stored, it is another decision: was it written by o2pl serve?"
-    return "Made again from what is stored, it is the same, to the last digit."
+        return "The recomputed decision differs from the stored one: was it written by o2pl serve?"
+    return "Recomputed from the stored data, it is identical, to the last digit."
 
 
 def _feature(each: Any) -> str:

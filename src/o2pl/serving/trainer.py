@@ -1,10 +1,10 @@
-"""The trainer: joins rewards, learns from outcomes in their order, publishes versions of the model.
+"""The trainer: joins rewards, learns from outcomes in order, and publishes model versions.
 
     join → outcomes after the cursor → partial_fit(at_most=...) → publish, at most every modelExportFrequency
 
-What it knows is the learner and the last outcome that it learned from, which is the id of the last row of its log: one
-file, written whole or not at all. A trainer without that file learns from the store again. Servers go on with the
-last version meanwhile.
+Its state is the learner and the last outcome it learned from, which is the id of the last row of its log: one file,
+written atomically. A trainer without that file learns from the store again. Meanwhile, servers continue with the last
+version.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ from o2pl.serving.settings import Kind, LearningMode
 from o2pl.serving.store import Store
 
 _LOGGER = logging.getLogger("o2pl.serving")
-_TICK = 0.5  # seconds between two looks at the store
-_LEARN = 10.0  # seconds after which new outcomes are learned from, however seldom models are published
-_CHUNK = 5000  # outcomes that are read at a time
-_ROUND = 20_000  # outcomes that are learned from in one round: other applications wait meanwhile, and who stops this
-_NOTICEABLE = 0.001  # of the outcomes that are learned from: with fewer new ones parameters hardly change,
-_PATIENCE = 60.0  # and a version waits so many seconds
-_WAITS = 60  # looks for decisions whose wait is over, in the time of a wait: each goes through all that wait
-_KEEP = 600.0  # seconds between two state files
-_SPARE = 1.25  # times HISTORY, at which rows are dropped
-_PRUNE = 60.0  # seconds between two looks for events that are kept no longer, and versions that no event names
-_OLD = 50_000  # events that are deleted at one look: learning waits meanwhile
+_TICK = 0.5  # seconds between two checks of the store
+_LEARN = 10.0  # seconds after which new outcomes are learned from, even if models are published rarely
+_CHUNK = 5000  # outcomes per read
+_ROUND = 20_000  # outcomes per round: other applications, and a stop request, wait for it
+_NOTICEABLE = 0.001  # fraction of new outcomes: with fewer, parameters hardly change,
+_PATIENCE = 60.0  # and a version waits up to this many seconds
+_WAITS = 60  # checks for decisions whose wait time is over, per wait time: each scans all waiting decisions
+_KEEP = 600.0  # seconds between checkpoints
+_SPARE = 1.25  # rows are dropped at this multiple of HISTORY
+_PRUNE = 60.0  # seconds between deletions of expired events and unused versions
+_OLD = 50_000  # events deleted at a time: learning waits for it
 
 
 class Training:
-    """One application."""
+    """Training of one application."""
 
     def __init__(self, store: Store, application: Application, folder: Path | None, guard: bool = False) -> None:
         self.store, self.application, self._folder = store, application, folder
@@ -59,26 +59,26 @@ class Training:
         self.part = learned_part(application)
         self.refit = _refits(store, application.id)[0]
         self.learner = learner_for(application)
-        self.cursor, self.rows = 0, 0  # the last outcome that was learned from, and how many were
+        self.cursor, self.rows = 0, 0  # last outcome learned from, and their number
         self._learned_at, self._published_at, self._kept_at = 0.0, 0.0, time.monotonic()
         self._published_rows, self._waits_at = 0, 0.0
-        self._newest = 0  # the last outcome that the newest version has learned from
-        self._published = ""  # digest of what was published last
+        self._newest = 0  # last outcome that the newest version has learned from
+        self._published = ""  # digest of the last published model
         self._unkept = False
-        self._caught_up = False  # once: a learner that is made anew publishes nothing before
+        self._caught_up = False  # a new learner publishes nothing before it has caught up
         self._begin()
 
-    # -- beginning
+    # -- start
 
     def _begin(self) -> None:
-        """From the state file, or from the newest outcomes of the store."""
+        """Start from the checkpoint, or from the newest outcomes of the store."""
         path = self._path
         if path is not None and path.exists():
             try:
                 self.learner = load(path)
                 self.cursor = int(self.learner.log_.ids[-1])
             except (InvalidInput, AttributeError, IndexError, OSError) as error:
-                _LOGGER.warning("the trainer's state cannot be read; learning anew", extra={"reason": str(error)})
+                _LOGGER.warning("the trainer's checkpoint cannot be read; retraining", extra={"reason": str(error)})
                 self.learner = learner_for(self.application)
         own = outcomes.c.application_id == self.application.id
         with self.store.reading() as connection:
@@ -93,25 +93,25 @@ class Training:
 
     @property
     def _path(self) -> Path | None:
-        """Of the state, named by what the learner depends on: after `o2pl forget` an older one is not found."""
+        """Path of the checkpoint. Its name depends on settings and `o2pl forget`, so that old ones are not used."""
         if self._folder is None:
             return None
         return self._folder / f"application-{self.application.id}-{self._depends}.o2pl"
 
     @property
     def _depends(self) -> str:
-        """What the learner depends on beside the outcomes."""
+        """What the learner depends on besides the outcomes."""
         return hashlib.sha256(f"{self.part}|{self.refit}".encode()).hexdigest()[:16]
 
     @property
     def _trained(self) -> str:
-        """The note that says on what the newest version depends."""
+        """Name of the note with what the newest version depends on."""
         return f"trained:{self.application.id}"
 
     # -- work
 
     def step(self, now: float, last: bool = False) -> bool:
-        """One round; whether a version was published. last: leave nothing for later."""
+        """Run one round. Returns whether a version was published. last: leave nothing for later."""
         application, clock = self.application, time.monotonic()
         wait = application.settings.reward_wait_time.total_seconds()
         waits = last or clock - self._waits_at >= min(max(wait / _WAITS, 1.0), _LEARN)
@@ -126,7 +126,7 @@ class Training:
         made = (last or (waited >= every and noticeable)) and self.publish()
         if made:
             self._published_at, self._published_rows = clock, self.rows
-        if learning:  # after the version is out: nobody waits for these
+        if learning:  # after publishing: nobody waits for these
             count_minutes(self.store, application)
             if self._guard is not None:
                 self._guard.look(application)
@@ -135,7 +135,7 @@ class Training:
         return made
 
     def learn(self) -> int:
-        """From outcomes that are new, as many as one round may take; how many."""
+        """Learn from new outcomes, up to the limit of a round. Returns their number."""
         before = self.rows
         while self.rows - before < _ROUND:
             found = self.store.learned_rows(self.application.id, self.cursor, _CHUNK)
@@ -158,20 +158,20 @@ class Training:
             return
         try:
             self.learner.partial_fit(batch, at_most=AT_MOST)
-        except InvalidInput as error:  # such as contexts of other columns than the first had
+        except InvalidInput as error:  # for example contexts with other columns
             if len(found) > 1:
                 for some in (found[: len(found) // 2], found[len(found) // 2 :]):
                     self._add(some)
                 return
             where = {"application": self.application.name, "event": found[0].event_id, "reason": str(error)}
-            _LOGGER.warning("an event cannot be learned from and is left out", extra=where)
+            _LOGGER.warning("an event cannot be learned from and is skipped", extra=where)
             return
         engine = self.learner._engine
         if self.application.kind is not Kind.CONTINUOUS and len(engine.log) > _SPARE * HISTORY:
             drop_rows(engine, len(engine.log) - HISTORY)
 
     def publish(self) -> bool:
-        """A new version, if parameters are others than those of the last."""
+        """Publish a new version if the parameters have changed."""
         if not (self._learner_began and self._caught_up and self.cursor > self._newest):
             return False
         body = published(self.application, self.learner)
@@ -188,7 +188,7 @@ class Training:
         return True
 
     def keep(self) -> None:
-        """The state file; older ones of this application go."""
+        """Write the checkpoint and delete older ones of this application."""
         path, self._unkept, self._kept_at = self._path, False, time.monotonic()
         if path is None or not self._learner_began:
             return
@@ -199,17 +199,17 @@ class Training:
                 if other != path:
                     other.unlink(missing_ok=True)
         except OSError as error:
-            _LOGGER.warning("the trainer's state cannot be written", extra={"reason": str(error)})
+            _LOGGER.warning("the trainer's checkpoint cannot be written", extra={"reason": str(error)})
 
 
 def _refits(store: Store, application_id: int) -> tuple[int, list[int]]:
-    """How often events were forgotten, and the minutes whose sums must be made again."""
+    """Return the number of erasures, and the minutes whose sums must be recomputed."""
     with store.reading() as connection:
         return refit_wanted(connection, application_id)
 
 
 class Trainer:
-    """All applications of a store. folder: of the state files; None: none are written."""
+    """Trains all applications of a store. folder: for checkpoints; None: none are written."""
 
     def __init__(self, store: Store, folder: Path | None = None, guard: bool = False) -> None:
         self.store, self.folder, self._guarding = store, folder, guard
@@ -217,7 +217,7 @@ class Trainer:
         self._pruned = time.monotonic()
 
     def step(self, now: float | None = None, last: bool = False) -> int:
-        """One round for every application; how many versions were published."""
+        """Run one round for every application. Returns the number of published versions."""
         made = 0
         for application in self.store.applications():
             made += self._training(application).step(time.time() if now is None else now, last)
@@ -229,11 +229,11 @@ class Trainer:
 
     @property
     def rows(self) -> int:
-        """Outcomes that were learned from, of all applications."""
+        """Number of outcomes learned from, over all applications."""
         return sum(each.rows for each in self.training.values())
 
     def _training(self, application: Application) -> Training:
-        """With the settings of this moment; anew where the learner depends on what has changed."""
+        """Return the training with the current settings; a new one if the learner depends on a changed setting."""
         known = self.training.get(application.id)
         refit, recounted = _refits(self.store, application.id)
         if recounted:
@@ -244,7 +244,7 @@ class Trainer:
         return known
 
     def _elected(self, election: Election) -> bool:
-        """Whether this process trains. Once it has not, another may have: what is known here is not used any more."""
+        """Return whether this process trains. If it lost the lock, its state is discarded: another may have trained."""
         held = False
         try:
             held = election.held()
@@ -254,7 +254,7 @@ class Trainer:
         return held
 
     def run(self, stop: threading.Event, said: Callable[[str], None] = _LOGGER.info) -> None:
-        """Until `stop`: train while this process holds the lock, and wait for it otherwise."""
+        """Run until `stop`: train while this process holds the lock, otherwise wait for it."""
         election, waiting = Election(self.store), False
         warm_up_training()
         try:
@@ -262,14 +262,14 @@ class Trainer:
                 try:
                     if self._elected(election):
                         if waiting or not self.training:
-                            said("this process trains")
+                            said("this process is training")
                         waiting = False
                         self.step()
                     elif not waiting:
                         waiting = True
-                        said("another process trains; this one waits to take over")
+                        said("another process is training; this one waits to take over")
                 except StoreUnavailable as error:
-                    _LOGGER.warning("the store cannot be used; trying again", extra={"reason": str(error)})
+                    _LOGGER.warning("the store is not available; trying again", extra={"reason": str(error)})
                     stop.wait(1.0)
                 stop.wait(_TICK)
             if not waiting and self.training:

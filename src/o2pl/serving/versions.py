@@ -1,4 +1,4 @@
-"""The versions of an application's model: published, served, withdrawn, pinned."""
+"""Model versions of an application: published, served, withdrawn, pinned."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BUT_BODY = [column for column in models.columns if column.name != "body"]
 
 
 def add_model(connection: Connection, application_id: int, body: bytes, outcome_id: int, rows: int) -> int:
-    """Publish a model; its version. outcome_id: the last one that it has learned from; rows: how many."""
+    """Publish a model. Returns its version. outcome_id: last outcome learned from; rows: their number."""
     newest = select(func.coalesce(func.max(models.c.version), 0)).where(models.c.application_id == application_id)
     version = int(connection.scalar(newest) or 0) + 1
     connection.execute(
@@ -28,7 +28,7 @@ def add_model(connection: Connection, application_id: int, body: bytes, outcome_
 
 
 def served_version(connection: Connection, application_id: int) -> int:
-    """The pinned one, else the newest that is not withdrawn; 0: there is none."""
+    """Return the pinned version, else the newest that is not withdrawn; 0: none."""
     pinned = connection.scalar(select(applications.c.pinned).where(applications.c.id == application_id))
     if pinned is not None:
         return int(pinned)
@@ -42,29 +42,29 @@ def model_body(connection: Connection, application_id: int, version: int) -> byt
     query = select(models.c.body).where(models.c.application_id == application_id, models.c.version == version)
     body = connection.scalar(query)
     if body is None:
-        raise InvalidInput(f"model: found no version {version}, expected one that `o2pl models` lists")
+        raise InvalidInput(f"model: found no version {version}, expected a version from `o2pl models list`")
     return bytes(body)
 
 
 def model_versions(connection: Connection, application_id: int, limit: int = 1000) -> Sequence[Any]:
-    """All columns but the body, the newest first."""
+    """Return all columns but the body, newest first."""
     query = select(*_BUT_BODY).where(models.c.application_id == application_id)
     return connection.execute(query.order_by(models.c.version.desc()).limit(limit)).all()
 
 
 def withdraw(connection: Connection, application_id: int, version: int, why: str | None) -> None:
-    """It is not served any more; why=None: it may be served again."""
+    """Withdraw a version; why=None: allow it again."""
     found = connection.execute(
         update(models)
         .where(models.c.application_id == application_id, models.c.version == version)
         .values(withdrawn=why)
     )
     if not found.rowcount:
-        raise InvalidInput(f"model: found no version {version}, expected one that `o2pl models` lists")
+        raise InvalidInput(f"model: found no version {version}, expected a version from `o2pl models list`")
 
 
 def pin(connection: Connection, application_id: int, version: int | None) -> None:
-    """Serve this version whatever comes; None: the newest again. 0: uniformly at random."""
+    """Pin this version; None: serve the newest again; 0: uniform decisions."""
     if version:
         model_body(connection, application_id, version)
     connection.execute(update(applications).where(applications.c.id == application_id).values(pinned=version))

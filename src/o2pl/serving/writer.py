@@ -1,6 +1,6 @@
-"""Group commit: one thread writes all that waits in one transaction, then answers everyone who waited.
+"""Group commit: one thread writes all pending entries in one transaction, then answers all callers.
 
-The longer a commit takes, the more entries the next one carries, so one flush to disk serves many calls.
+The longer a commit takes, the more entries the next one contains, so one flush to disk serves many calls.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from o2pl.serving.database import StoreUnavailable
 from o2pl.serving.entries import Answer, Entry, check_entry
 from o2pl.serving.store import Store
 
-_MOST = 512  # entries of one transaction
-# Seconds to wait for more entries where several callers are at work: fewer commits, each of which costs the same.
+_MOST = 512  # entries per transaction
+# Seconds to wait for more entries when several callers are active: fewer commits, each with a fixed cost.
 _GATHER = 0.002
 
 
 class _Waiting(NamedTuple):
     entries: Sequence[Entry]
-    future: Any  # of asyncio, or of concurrent.futures where loop is None
+    future: Any  # asyncio future, or concurrent future if loop is None
     loop: asyncio.AbstractEventLoop | None
 
 
 class Writer:
-    """Threads and coroutines may share it. room: how many entries may wait; beyond, callers are refused at once."""
+    """The writer, shared by threads and coroutines. room: limit of pending entries; beyond it, callers get an error."""
 
     def __init__(self, store: Store, room: int = 4096) -> None:
         self._store, self._room = store, room
         self._queue: deque[_Waiting] = deque()
-        self._waiting = 0  # entries in the queue and in the transaction that is being written
+        self._waiting = 0  # entries in the queue and in the current transaction
         self._stopping = False
         self._checkpoints = Checkpoints(store.engine)
         self._wake = threading.Condition(threading.Lock())
@@ -44,18 +44,18 @@ class Writer:
 
     @property
     def waiting(self) -> int:
-        """Entries that are not on disk yet."""
+        """Number of entries that are not on disk yet."""
         return self._waiting
 
     async def write(self, entries: Sequence[Entry]) -> list[Answer]:
-        """On disk when this returns; an answer for each. `StoreUnavailable` where it is not known to be there."""
+        """Write entries. They are on disk when this returns; raises `StoreUnavailable` if that is not certain."""
         loop = asyncio.get_running_loop()
         future = loop.create_future()
         self._put(_Waiting(entries, future, loop))
         return await future  # type: ignore[no-any-return]
 
     def submit(self, entries: Sequence[Entry]) -> Future[list[Answer]]:
-        """The same for threads."""
+        """Like `write`, for threads."""
         future: Future[list[Answer]] = Future()
         self._put(_Waiting(entries, future, None))
         return future
@@ -68,14 +68,14 @@ class Writer:
             if self._stopping:
                 raise StoreUnavailable("the service is stopping")
             if self._waiting + size > self._room:
-                raise StoreUnavailable(f"{self._waiting} entries wait to be written, expected at most {self._room}")
+                raise StoreUnavailable(f"{self._waiting} entries are pending, expected at most {self._room}")
             self._waiting += size
             self._queue.append(waiting)
             if len(self._queue) == 1:
                 self._wake.notify()
 
     def stop(self) -> None:
-        """Write what waits, then end. New entries are refused from now on."""
+        """Write pending entries, then stop. New entries are rejected."""
         with self._wake:
             self._stopping = True
             self._wake.notify()
@@ -110,20 +110,20 @@ class Writer:
         return taken
 
     def _written(self, taken: list[_Waiting]) -> list[tuple[_Waiting, Any]]:
-        """Each with its answers, or with the error that it must be told."""
+        """Write a batch. Returns each item with its answers or its error."""
         try:
             answers = iter(self._store.add([entry for each in taken for entry in each.entries]))
             return [(each, [next(answers) for _ in each.entries]) for each in taken]
         except StoreUnavailable as error:
             return [(each, error) for each in taken]
-        except Exception as error:  # something in one of them: the others must not suffer
+        except Exception as error:  # one entry is invalid: write the others one by one
             if len(taken) == 1:
                 return [(taken[0], error)]
             return [pair for each in taken for pair in self._written([each])]
 
 
 def answer(pairs: list[tuple[_Waiting, Any]]) -> None:
-    """Wake everyone up; each event loop once."""
+    """Wake up all callers; each event loop once."""
     by_loop: dict[asyncio.AbstractEventLoop, list[tuple[Any, Any]]] = {}
     for waiting, found in pairs:
         if waiting.loop is None:
@@ -133,13 +133,13 @@ def answer(pairs: list[tuple[_Waiting, Any]]) -> None:
     for loop, settled in by_loop.items():
         try:
             loop.call_soon_threadsafe(_settle, settled)
-        except RuntimeError:  # the loop is closed: nobody waits any more
+        except RuntimeError:  # the loop is closed: nobody is waiting
             continue
 
 
 def _settle(pairs: list[tuple[Any, Any]]) -> None:
     for future, found in pairs:
-        if future.cancelled() or future.done():  # the caller has gone; what it asked for is on disk all the same
+        if future.cancelled() or future.done():  # the caller is gone; its entries are on disk anyway
             continue
         put: Callable[[Any], None] = future.set_exception if isinstance(found, Exception) else future.set_result
         put(found)

@@ -1,6 +1,6 @@
 "use strict";
-// Small charts in SVG: lines with bands, and stacked bars. A chart lives as long as its place on the page and is shown
-// anew with new values. Pointer and arrow keys move one cursor; what it shows is a box, and is said to screen readers.
+// Small SVG charts: lines with bands, and stacked bars. A chart is created once and redrawn with new values. Pointer and
+// arrow keys move a cursor; its values are shown in a box and announced to screen readers.
 
 const Charts = (() => {
   const NS = "http://www.w3.org/2000/svg";
@@ -37,7 +37,7 @@ const Charts = (() => {
 
   function timeTicks(from, to, wanted) {
     const step = STEPS.find((s) => (to - from) / s <= wanted) || 30 * DAY;
-    const offset = new Date(from * 1000).getTimezoneOffset() * 60; // days begin at local midnight
+    const offset = new Date(from * 1000).getTimezoneOffset() * 60; // days start at local midnight
     const ticks = [];
     for (let t = Math.ceil((from - offset) / step) * step + offset; t <= to; t += step) ticks.push(t);
     return { ticks, days: step >= DAY };
@@ -70,9 +70,9 @@ const Charts = (() => {
       if (!spec || !host.clientWidth) return;
       const W = Math.round(host.clientWidth), H = spec.height, left = 46, right = 10, top = 10, bottom = 24;
       picture.setAttribute("viewBox", `0 0 ${W} ${H}`);
-      picture.setAttribute("aria-label", `${spec.label}. Arrow keys move along time.`);
+      picture.setAttribute("aria-label", `${spec.label}. Use the arrow keys to move in time.`);
       const points = spec.points, half = spec.width / 2;
-      const early = points.length / 4; // intervals are wide at first: what is cut off there is no loss
+      const early = points.length / 4; // early intervals are wide: they may be cut off
       const values = points.flatMap((p, k) => [
         ...(spec.lines || []).flatMap((s) => [s.value(p), ...(k < early || !s.band ? [] : s.band(p) || [])]),
         ...(spec.marks || []).map((s) => s.value(p)),
@@ -129,7 +129,7 @@ const Charts = (() => {
       picture.replaceChildren(...parts);
       drawLegend();
       drawTable();
-      if (at !== null) { // the cursor stays at its moment while values are refreshed
+      if (at !== null) { // keep the cursor at its time while values are refreshed
         place = points.findIndex((p) => p.at === at);
         if (place < 0) hide(); else point();
       }

@@ -1,5 +1,5 @@
 "use strict";
-// The page: logs in, asks for a summary every few seconds, and shows it. Places on the page stay, their content changes.
+// The dashboard: logs in, fetches a summary every few seconds, and updates the content of the page in place.
 
 const { html, svg, moment } = Charts;
 const $ = (id) => document.getElementById(id);
@@ -8,7 +8,7 @@ const SPANS = { hour: "Last hour", day: "Last day", week: "Last week", month: "L
 const store = { get: (name) => sessionStorage.getItem(name), put: (name, value) => (value === null ? sessionStorage.removeItem(name) : sessionStorage.setItem(name, value)) };
 let span = store.get("o2pl.span") || "hour", timer = null, charts = null, latest = null, asking = 0;
 
-// -- words and numbers
+// -- formatting
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const count = (n) => whole.format(n);
@@ -23,7 +23,7 @@ function lasting(seconds) {
   return `${Math.round(seconds / 86400)} days`;
 }
 
-// Replace only what has changed, so that nothing flickers and a focused button keeps its focus.
+// Replace only changed content, so that nothing flickers and a focused button keeps its focus.
 function put(place, made) {
   const text = made.map((part) => (part.outerHTML === undefined ? String(part) : part.outerHTML)).join("");
   if (place.dataset.shown === text) return;
@@ -51,7 +51,7 @@ function table(label, heads, rows, kind = "") {
   const body = rows.map((cells) => html("tr", {}, ...cells.map((cell, k) => cell instanceof HTMLTableCellElement ? cell : html("td", { class: heads[k].endsWith("#") ? "n" : null }, cell))));
   return [
     html("div", { class: "wide", role: "region", "aria-label": label }, html("table", { class: kind }, html("thead", {}, html("tr", {}, ...head)), html("tbody", {}, ...body))),
-    html("p", { class: "hint", "aria-hidden": "true" }, "The table goes on to the right: scroll it, or focus it and press →."),
+    html("p", { class: "hint", "aria-hidden": "true" }, "Scroll right to see more columns, or focus the table and press →."),
   ];
 }
 
@@ -61,7 +61,7 @@ const button = (said, key, act, kind = null, label = null) => {
   return made;
 };
 
-// -- asking the service
+// -- calls of the service
 
 class Refused extends Error {}
 
@@ -87,8 +87,8 @@ async function refresh() {
     show(summary, events);
   } catch (error) {
     if (turn !== asking) return;
-    if (error instanceof Refused) return showLogin("This key is not known here. Check it, or make a new read key.");
-    health(latest ? `No answer; shown as of ${Charts.when(latest.now)}` : `No answer: ${error.message}`, true);
+    if (error instanceof Refused) return showLogin("Unknown key. Check it, or make a new read key.");
+    health(latest ? `No answer from the service; data from ${Charts.when(latest.now)}` : `No answer from the service: ${error.message}`, true);
   }
   if (!document.hidden) timer = setTimeout(refresh, EVERY);
 }
@@ -108,7 +108,7 @@ function showLogin(problem = "") {
 $("login").addEventListener("submit", (event) => {
   event.preventDefault();
   const key = $("key").value.trim();
-  if (!key || /[^\x21-\x7e]/.test(key)) return text($("refused"), "A key has letters, digits, - and _ only.");
+  if (!key || /[^\x21-\x7e]/.test(key)) return text($("refused"), "A key contains only letters, digits, - and _.");
   store.put("o2pl.key", key);
   text($("refused"), "");
   $("key").value = "";
@@ -160,12 +160,12 @@ function show(s, events) {
   showActions(s);
   showModels(s);
   showEvents(s, events);
-  text($("foot"), `Refreshed ${Charts.when(s.now)}, every ${EVERY / 1000} s. Intervals hold at all times at once with probability 95%.`);
+  text($("foot"), `Refreshed ${Charts.when(s.now)}, every ${EVERY / 1000} s. Intervals are anytime-valid with 95% confidence.`);
 }
 
 function showHealth(s) {
-  if (!s.state.trainer) return health("Ready, but no trainer runs: nothing is learned. Start one: o2pl train --follow", true);
-  if (s.models.pinned !== null) return health(`Ready; version ${s.models.pinned} is served until you say otherwise`, false);
+  if (!s.state.trainer) return health("Ready, but no trainer is running, so nothing is learned. Start one: o2pl train --follow", true);
+  if (s.models.pinned !== null) return health(`Ready; version ${s.models.pinned} is pinned`, false);
   const age = s.state.newestLearned;
   health(age === null ? "Ready; nothing learned yet" : `Ready; learned up to ${lasting(age)} ago`, false);
 }
@@ -176,30 +176,30 @@ function tile(name, value, small, tone = null) {
 
 function gainTile(name, gain) {
   if (!gain) return null;
-  const [value, low, high] = gain, sure = low > 0 ? "surely better" : high < 0 ? "surely worse" : "not sure yet";
+  const [value, low, high] = gain, sure = low > 0 ? "better, with 95% confidence" : high < 0 ? "worse, with 95% confidence" : "not decided yet";
   return tile(`Gain over ${name}`, signed(value), `${signed(low)} to ${signed(high)}: ${sure}`, low > 0 ? "up" : high < 0 ? "down" : null);
 }
 
 function showTiles(s) {
   const { total, state } = s, mean = total.reward;
   put($("tiles"), [
-    tile("Reward per decision", mean ? reward(mean[0]) : "–", mean ? `${reward(mean[1])} to ${reward(mean[2])}` : "no reward is known yet"),
-    state.agreement ? tile("Would choose as you do", share(state.agreement.share), `apprentice, last ${count(state.agreement.rows)} decisions`) : gainTile("the baseline", total.gains.baseline),
+    tile("Reward per decision", mean ? reward(mean[0]) : "–", mean ? `${reward(mean[1])} to ${reward(mean[2])}` : "no rewards yet"),
+    state.agreement ? tile("Agreement with your choice", share(state.agreement.share), `apprentice, last ${count(state.agreement.rows)} decisions`) : gainTile("the baseline", total.gains.baseline),
     gainTile("uniform", total.gains.uniform),
-    tile("Decisions", count(state.decisions), state.waiting ? `${count(state.waiting)} wait for their reward` : "all have their reward"),
-    tile("Learned from", count(state.learned), state.behind ? `${count(state.behind)}${state.behind >= 10000 ? " or more" : ""} to be learned` : "up to date"),
-    tile("Model version", state.version ? String(state.version) : "none yet", state.published === null ? "choices are uniform" : `published ${lasting(state.published)} ago`),
+    tile("Decisions", count(state.decisions), state.waiting ? `${count(state.waiting)} waiting for a reward` : "all have an outcome"),
+    tile("Learned from", count(state.learned), state.behind ? `${count(state.behind)}${state.behind >= 10000 ? " or more" : ""} not learned yet` : "up to date"),
+    tile("Model version", state.version ? String(state.version) : "none yet", state.published === null ? "decisions are uniform" : `published ${lasting(state.published)} ago`),
   ].filter(Boolean));
 }
 
-const HAND = { service: ["The service", "main-ink", ""], baseline: ["Baseline", "base-ink", "dash"], uniform: ["Uniform choice", "even-ink", "dot-dash"] };
+const HAND = { service: ["The service", "main-ink", ""], baseline: ["Baseline", "base-ink", "dash"], uniform: ["Uniform policy", "even-ink", "dot-dash"] };
 
 function showRewards(s) {
   const there = Object.keys(HAND).filter((name) => s.rewards.some((p) => p[name]));
   const last = s.rewards[s.rewards.length - 1], wait = s.application.rewardWait;
   text($("rewards-note"), last
-    ? `Averages since ${moment(s.rewards[0].at)}, with intervals that hold at any time. Baseline and uniform choice: what they would have earned, estimated from the log.`
-    : `Rewards are counted once all decisions of a minute have theirs, at the latest ${lasting(wait)} after it.`);
+    ? `Averages since ${moment(s.rewards[0].at)}, with anytime-valid 95% intervals. The values of the baseline and of the uniform policy are estimated from the log.`
+    : `A minute is shown once all its decisions have an outcome, at most ${lasting(wait)} later.`);
   charts.rewards.show({
     label: "Reward per decision over time" + (last ? `: now ${there.map((name) => `${HAND[name][0].toLowerCase()} ${reward(last[name][0])}`).join(", ")}` : ", no values yet"),
     height: 280, width: s.width * 60, points: s.rewards, format: (v, exact) => (exact ? reward(v) : String(v)), floor: s.application.rewardRange[0], ceiling: s.application.rewardRange[1],
@@ -225,13 +225,13 @@ function showOverlap(s) {
   const names = Object.keys(s.overlap), at = new Map();
   for (const name of names) for (const p of s.overlap[name].points) at.set(p.at, { ...(at.get(p.at) || { at: p.at }), [name]: p.share });
   text($("overlap-note"), names.length
-    ? "Effective rows: how many decisions of its own another policy would need for an estimate as exact as this log gives. Few of them: raise explorationPercentage."
-    : "No other policy can be judged from this log yet.");
+    ? "Effective sample size: how many rows of its own another policy would need for an equally precise estimate. If it is low, increase explorationPercentage."
+    : "No other policy can be evaluated with this log yet.");
   charts.overlap.show({
-    label: "Effective share of rows over time", height: 170, width: s.width * 60, points: [...at.values()].sort((a, b) => a.at - b.at), format: (v) => share(v), floor: 0, ceiling: 1,
+    label: "Effective sample size over time, as a fraction of the rows", height: 170, width: s.width * 60, points: [...at.values()].sort((a, b) => a.at - b.at), format: (v) => share(v), floor: 0, ceiling: 1,
     lines: names.map((name) => ({ name: HAND[name][0], ink: HAND[name][1], dash: HAND[name][2], value: (p) => p[name] })),
   });
-  put($("overlap-table"), names.length ? table("Overlap", ["Policy", "Effective rows#", "Of#", "Share#", "Mean weight#"], names.map((name) => {
+  put($("overlap-table"), names.length ? table("Overlap", ["Policy", "Effective sample size#", "Of#", "Share#", "Mean weight#"], names.map((name) => {
     const o = s.overlap[name];
     return [HAND[name][0], count(o.effective), count(o.rows), share(o.effective / o.rows), o.weight.toFixed(2)];
   })) : []);
@@ -244,7 +244,7 @@ function bar(value, most, ink = "main-ink") {
 
 function showActions(s) {
   const { listed, different, others } = s.actions, most = Math.max(...listed.map((a) => a.share), 0);
-  text($("actions-note"), listed.length ? `${count(different)} different. “Lately” is the last fifth of the time shown.` : "Actions are real numbers, or none was played.");
+  text($("actions-note"), listed.length ? `${count(different)} different. “Lately” is the last fifth of the time range.` : "Actions are real numbers, or none was played.");
   const rows = listed.map((a) => [a.id, bar(a.share, most), share(a.share), share(a.late)]);
   if (others) rows.push(["others", bar(others / s.state.decisions, most, "soft-ink"), share(others / s.state.decisions), ""]);
   put($("actions"), listed.length ? table("Actions", ["Action", "", "Share#", "Lately#"], rows, "bars") : []);
@@ -254,15 +254,15 @@ function showActions(s) {
 
 function showModels(s) {
   const { served, pinned, listed } = s.models;
-  text($("models-note"), pinned !== null ? `Version ${pinned} is served whatever is published, until the newest is let in again.` : "The newest is served. Listed: the last ones, and those of 10 minutes, an hour, 6 hours, a day and a week ago. Serving another takes the write key.");
+  text($("models-note"), pinned !== null ? `Version ${pinned} is pinned: newer versions are not served until you unpin it.` : "The newest version is served. Listed: the last versions, and those of 10 minutes, an hour, 6 hours, a day and a week ago. Serving another one needs the write key.");
   const rows = listed.map((m) => [
     String(m.version), moment(m.at), count(m.rows),
-    m.version === served ? html("span", { class: "tag on" }, pinned === served ? "served, held" : "served") : button("Serve it", `v${m.version}`, `serve:${m.version}`, null, `Serve version ${m.version}`),
+    m.version === served ? html("span", { class: "tag on" }, pinned === served ? "served, pinned" : "served") : button("Serve it", `v${m.version}`, `serve:${m.version}`, null, `Serve version ${m.version}`),
     m.withdrawn ? html("td", { class: "wrap" }, html("span", { class: "tag off" }, "withdrawn"), ` ${m.withdrawn}`) : "",
   ]);
   const back = pinned !== null ? [button("Serve the newest again", "newest", "serve:newest")] : [];
   if (!listed.some((m) => m.withdrawn)) rows.forEach((cells) => cells.pop());
-  put($("models"), listed.length ? [...back, ...table("Model versions", ["Version", "Published", "Rows#", "State", ""].slice(0, listed.some((m) => m.withdrawn) ? 5 : 4), rows)] : [html("p", {}, "No model has been published yet: choices are uniform.")]);
+  put($("models"), listed.length ? [...back, ...table("Model versions", ["Version", "Published", "Rows#", "State", ""].slice(0, listed.some((m) => m.withdrawn) ? 5 : 4), rows)] : [html("p", {}, "No model has been published yet: decisions are uniform.")]);
 }
 
 let wanted = null;
@@ -271,7 +271,7 @@ $("models").addEventListener("click", (event) => {
   if (!act) return;
   wanted = act.slice(6) === "newest" ? null : Number(act.slice(6));
   text($("ask-title"), wanted === null ? "Serve the newest version again" : `Serve version ${wanted}`);
-  text($("ask-text"), wanted === null ? "From now on the newest published version decides." : `Version ${wanted} then decides until you let the newest in again. Learning goes on meanwhile.`);
+  text($("ask-text"), wanted === null ? "The newest published version is then served." : `Version ${wanted} is then served until you unpin it. Learning continues.`);
   text($("ask-refused"), "");
   $("ask-key").value = "";
   $("ask").showModal();
@@ -288,7 +288,7 @@ $("ask").querySelector("form").addEventListener("submit", async (event) => {
     text($("said"), wanted === null ? "The newest version is served again." : `Version ${wanted} is served.`);
     await refresh();
   } catch (error) {
-    text($("ask-refused"), error instanceof Refused ? "That is no write key of this application." : error.message);
+    text($("ask-refused"), error instanceof Refused ? "This is not a write key of this application." : error.message);
   } finally {
     $("ask-yes").disabled = false;
   }
@@ -340,7 +340,7 @@ function explained(d) {
   }
   if (d.features?.length) made.push(html("h3", {}, d.featuresTitle), ...table("Features", ["Feature", "Adds#"], d.features.map((f) => [f.name, signed(f.adds)])));
   if (d.note) made.push(html("p", { class: "note" }, d.note));
-  made.push(html("details", {}, html("summary", {}, "Context, as it was stored"), html("pre", { tabindex: "0" }, d.context)));
+  made.push(html("details", {}, html("summary", {}, "Stored context"), html("pre", { tabindex: "0" }, d.context)));
   return made;
 }
 
@@ -354,7 +354,7 @@ function showFirst(s) {
     fixed: [["/decide", '{"eventId": "first", "context": {"user": {"device": "phone"}}}'], ["/reward", '{"eventId": "first", "value": 1}']],
     continuous: [["/decide", '{"eventId": "first", "context": [0.5, 1.2]}'], ["/reward", '{"eventId": "first", "value": 1}']],
   }[s.application.kind];
-  text($("first-text"), "Send a decision and its reward with the write key. Or let simulated readers do it: the last command shows the service learning within a minute.");
+  text($("first-text"), "Request a decision and send its reward with the write key. Or run the last command: simulated readers show how the service learns within a minute.");
   text($("first-code"), `KEY=…   # the write key\n\n${call(...first)}\n\n${call(...second)}\n\no2pl simulate ${here} --key $KEY`);
 }
 $("copy").addEventListener("click", async () => {
@@ -368,7 +368,7 @@ $("copy").addEventListener("click", async () => {
   }
 });
 
-// -- begin
+// -- start
 
 for (const [name, said] of Object.entries(SPANS)) {
   const input = html("input", { type: "radio", name: "span", value: name });
