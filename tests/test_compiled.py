@@ -35,7 +35,7 @@ MODULE = """
         return outer(x)
 """
 USE = "import small; print(small.outer(3), small.outer(4.5))"
-SAID = b"first use here: compiling kernels"
+SAID = b"first use: compiling kernels"
 
 
 @pytest.fixture

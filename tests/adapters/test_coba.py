@@ -73,7 +73,7 @@ def test_logged_actions_are_learned_from():
     assert learner.score((2.0,), ["a", "b"], "a") > 0.9
     twin = copy.deepcopy(learner)
     assert twin.predict((1.0,), ["a", "b"])[:2] == learner.predict((1.0,), ["a", "b"])[:2]
-    with pytest.raises(InvalidInput, match="found 'c', which the first round did not have"):
+    with pytest.raises(InvalidInput, match="found 'c', which was not in the first round"):
         learner.predict((0.0,), ["a", "c"])
     learner.learn((0.0,), "a", 1.2, 0.5)
     assert learner._learner.log_.rewards[-1] == 1  # cut

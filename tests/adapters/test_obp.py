@@ -43,7 +43,7 @@ def test_without_positions_and_propensities():
         OBPLearner(3, len_list=2).fit(context, action, reward)
     with pytest.raises(InvalidInput, match="no row of position 1"):
         OBPLearner(3, len_list=2).fit(context, action, reward, position=np.zeros(900, int))
-    with pytest.raises(InvalidInput, match="expected fit before"):
+    with pytest.raises(InvalidInput, match="call fit first"):
         OBPLearner(3).predict(context)
     with pytest.raises(InvalidInput, match="len_list: found 4, expected at most 3"):
         OBPLearner(3, len_list=4)

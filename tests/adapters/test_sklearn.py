@@ -84,5 +84,5 @@ def test_what_is_wrong_is_said():
         LoggedPolicy().fit(X, np.column_stack([np.full(50, 0.5), y[:, 1:]]))
     with pytest.raises(InvalidInput, match="estimator: found 'best'"):
         LoggedPolicy(estimator="best").fit(X, y)
-    with pytest.raises(InvalidInput, match="expected three columns of one length"):
+    with pytest.raises(InvalidInput, match="expected three columns of equal length"):
         feedback([0, 1], [1.0], [0.5, 0.5])

@@ -62,7 +62,7 @@ def test_columns_of_frames_and_what_they_show() -> None:
     shown = shown_values(reader, rows[0])
     assert shown == {"age": "31.5", "city": "Rome", "new": "true", "at": "2026-03-05 14:30", "gap": "1"}
     assert shown_values(reader, rows[1])["gap"] == "missing"
-    assert shown_values(reader, reader.row({**people[0], "city": "Paris"})[0])["city"] == "another word"
+    assert shown_values(reader, reader.row({**people[0], "city": "Paris"})[0])["city"] == "another string"
     assert shown_values(reader, reader.row({**people[0], "city": None})[0])["city"] == "missing"
 
 

@@ -45,11 +45,11 @@ def test_frames_lose_the_column_of_ids() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"ids": ["a", "b"]}, "ids: found 2, expected one for each of 4 items"),
+        ({"ids": ["a", "b"]}, r"ids: found 2, expected one per item \(4\)"),
         ({"ids": ["a", "a", "b", "c"]}, "found 'a' twice"),
         ({"ids": [1.5, 2, 3, 4]}, "found 1.5 of type float"),
         ({"ids": "sku"}, "expected a field that all items have"),
-        ({"exclude": [4]}, "exclude: found 4, expected places of items, integers from 0 to 3"),
+        ({"exclude": [4]}, "exclude: found 4, expected indices of items, integers from 0 to 3"),
         ({"exclude": ["a"]}, "exclude: found 'a'"),
         ({"exclude": range(4)}, "exclude: found all 4"),
         ({"ids": list("abcd"), "exclude": "abcd"[:1] * 0 or list("abcd")}, "exclude: found all 4"),
@@ -61,7 +61,7 @@ def test_what_is_wrong_is_said(settings: Any, message: str) -> None:
 
 
 def test_an_action_that_is_not_on_offer_is_refused() -> None:
-    with pytest.raises(o2pl.InvalidInput, match="found 'b', expected an id of an item that may be played: 'a', 'c'"):
+    with pytest.raises(o2pl.InvalidInput, match="found 'b', expected an id of an allowed item: 'a', 'c'"):
         Offer(USER, ITEMS, ids=list("abcd"), exclude="b").place("b")
     with pytest.raises(o2pl.InvalidInput, match="items: found nothing"):
         Offer(USER, [])

@@ -136,7 +136,7 @@ def test_columns_without_values_say_nothing_ever() -> None:
     assert schema.dictionaries(schema.frame_of({"a": "now", "b": 2})) == [{"b": 2.0}]
     for first, said in (
         ([{"a": None}], "found no column with values"),
-        ([{"a": [1, 2]}], "which policy='hashed' reads"),
+        ([{"a": [1, 2]}], "which need policy='hashed'"),
     ):
         bad = Schema.learn(as_frame(first))
         with pytest.raises(InvalidInput, match=said):

@@ -62,7 +62,7 @@ def test_describe_says_what_to_type_next_and_it_works(tmp_path: Path, monkeypatc
     assert said == "o2pl: log.csv, line 402: found 2 values, expected 5\n"
     shown, said = run("describe", "log.csv", "--skip-bad", "1")
     assert said == "skipped: log.csv, line 402: found 2 values, expected 5\n"
-    assert "city: words, 2 different, 33.2% missing" in shown
+    assert "city: strings, 2 different, 33.2% missing" in shown
     command = shown.splitlines()[-1].removeprefix("next: o2pl ").split()
     shown, _ = run(*command, "--skip-bad", "1", "--candidates", "bandit linear")
     assert "model: model.o2pl" in shown

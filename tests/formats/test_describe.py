@@ -34,7 +34,7 @@ def test_a_healthy_log() -> None:
     assert found.warnings == ()
     assert found.sections["rows"] == ("2,000",)
     assert "age: numbers, 10.0% missing" in said
-    assert "city: words, 2 different" in said
+    assert "city: strings, 2 different" in said
     assert "0 or 1, mean 0.29" in said
     assert "learning, and evaluation of any policy: propensities fall to 0.33" in said
     assert said.endswith("next: o2pl fit log.parquet --out model.o2pl --rewards 0,1")

@@ -45,7 +45,7 @@ BATCHES = {
     "propensity 2": ({"Q": [0.5, 0.5, 2.0]}, "propensity, row 2: found 2.0"),
     "propensity NaN": ({"Q": [np.nan, 0.5, 1.0]}, "propensity, row 0: found nan"),
     "lengths": ({"R": [0.0, 1.0]}, "columns differ in length: .*'rewards': 2"),
-    "number of actions": ({"A": [0, 1]}, "actions: found 2, expected one for each of 3 contexts"),
+    "number of actions": ({"A": [0, 1]}, r"actions: found 2, expected one per context \(3\)"),
 }
 
 

@@ -68,7 +68,7 @@ def test_frames_rows_and_files(make: str, policy: str, tmp_path: Any) -> None:
                 reads(MAKES[make](changed))
     with pytest.raises(InvalidInput, match="column 'town': found, expected only"):
         again.act({"age": 3, "town": "Rome"})
-    with pytest.raises(InvalidInput, match="column 'age': found words"):
+    with pytest.raises(InvalidInput, match="column 'age': found strings"):
         again.update({"age": "old"}, 0, 1.0, 0.5)
 
 
@@ -110,7 +110,7 @@ def test_a_refused_first_frame_leaves_no_trace() -> None:
     with pytest.raises(InvalidInput, match="reward, row 0"):
         learner.partial_fit(pa.table(columns), actions, rewards + 5, propensities)
     learner.partial_fit(np.ones((2, 2)), [0, 1], [0.0, 1.0], [0.5, 0.5])  # any kind may still come first
-    with pytest.raises(InvalidInput, match="expected rows of 2 numbers, with which this learner began"):
+    with pytest.raises(InvalidInput, match="expected rows of 2 numbers, as in the learner's first data"):
         learner.predict(pa.table(columns))
     assert learner.predict(pa.table({"a": [1.0], "b": [2.0]})).shape == (1,)  # numbers without gaps pass, by place
 

@@ -281,7 +281,7 @@ def test_what_is_known_of_the_curvature_moves_with_the_level() -> None:
         (lambda o, c: o.update(c, 0, 2.0, 0.5), "reward, row 0: found 2.0"),
         (lambda o, c: o.update(c, 0, 1.0, 0.0), "propensity, row 0: found 0.0"),
         (lambda o, c: o.partial_fit([c, {"x": [[]]}], [0, 0], [1, 1], [1, 1]), r"row 1, x\[0\]: found \[\]"),
-        (lambda o, c: o.partial_fit([c], [0, 1], [1, 1], [1, 1]), "expected one for each of 1 contexts"),
+        (lambda o, c: o.partial_fit([c], [0, 1], [1, 1], [1, 1]), r"expected one per context \(1\)"),
         (lambda o, c: o.fit([c, 7], [0, 0], [1, 1], [1, 1]), "row 1: found 7"),
         (lambda o, c: o.fit([], [], [], []), "found no rows"),
         (lambda o, c: o.run(([c, {1: 2}], np.zeros((2, 3)))), "row 1: found the key 1"),

@@ -138,7 +138,7 @@ def test_a_decision_says_the_id_and_updates_take_it() -> None:
     for one in (learner, other, third):
         assert one.log_.actions.tolist() == [place]
         assert one.log_.contexts.sizes.tolist() == [15]
-    with pytest.raises(o2pl.InvalidInput, match="expected an id of an item that may be played"):
+    with pytest.raises(o2pl.InvalidInput, match="expected an id of an allowed item"):
         learner.update(Offer(users[0], items[0], ids=words, exclude=words[:5]), words[0], 1.0, 0.5)
     assert len(learner.log_) == 1
 
@@ -235,7 +235,7 @@ def test_a_user_of_another_width_or_none_is_refused_and_nothing_changes() -> Non
     assert len(learner.log_) == before
     alone = Bandit(random_state=0)
     alone.update(items[0], alone.act(items[0]).action, 1.0, 0.05)
-    with pytest.raises(o2pl.InvalidInput, match="expected items alone"):
+    with pytest.raises(o2pl.InvalidInput, match="expected only items"):
         alone.act(users[0], items[0])
     with pytest.raises(o2pl.InvalidInput, match="'linear' with a user and items"):
         Bandit(policy="linear").act(users[0], items[0])

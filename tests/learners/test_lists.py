@@ -113,7 +113,7 @@ def test_told_by_decision_by_id_and_by_hand(tmp_path: Path) -> None:
     assert again.log_.rewards.tolist() == [1, 1, 1]
     with pytest.raises(o2pl.InvalidInput, match="its reward is"):
         one.update(decision, 0.0)
-    with pytest.raises(o2pl.InvalidInput, match="found 2, expected one for each of 3 slots"):
+    with pytest.raises(o2pl.InvalidInput, match=r"found 2, expected one per slot \(3\)"):
         third.update(decision, [0.0, 1.0])
     with pytest.raises(o2pl.InvalidInput, match="reward"):
         third.update(decision, [0.0, 1.0, 7.0])

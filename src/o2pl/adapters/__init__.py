@@ -1,4 +1,4 @@
-"""Learners in the shapes that other libraries ask for: `coba`, `obp` and `sklearn`, a module each.
+"""Adapters of learners for other libraries: `coba`, `obp` and `sklearn`, one module each.
 
-Nothing is imported from those libraries before its module is.
+Nothing is imported from a library before its module is imported.
 """

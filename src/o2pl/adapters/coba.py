@@ -3,8 +3,8 @@
     from o2pl.adapters.coba import CobaLearner
     coba.Experiment(environments, [CobaLearner(), CobaLearner("O2PL", penalty=0.3)]).run()
 
-Contexts may be missing, numbers, words, rows of both, or dictionaries. Actions that are words, numbers or one-hot rows
-are names: the same ones come in every round. Actions with features of their own become action sets, and may change.
+Contexts may be missing, numbers, strings, rows of both, or dictionaries. Actions that are strings, numbers or one-hot
+rows are names: the same ones in every round. Actions with features become action sets, and may change.
 """
 
 from __future__ import annotations
@@ -19,35 +19,35 @@ _LEARNERS: dict[str, Any] = {"Bandit": Bandit, "O2PL": O2PL}
 
 
 class CobaLearner:
-    """`learner`: "Bandit" or "O2PL"; `settings`: its own, without `n_actions`. A `policy` among them stays as it is.
+    """A coba learner. `learner`: "Bandit" or "O2PL"; `settings`: its settings, without `n_actions`.
 
-    coba's rewards may be any numbers: say `reward_range` where they are not between 0 and 1. Those beyond it are cut:
-    coba's synthetic worlds stray a little beyond 1.
+    A `policy` in the settings is kept. coba's rewards may be any numbers: pass `reward_range` if they are not between 0
+    and 1. Rewards outside the range are clipped: coba's synthetic environments slightly exceed 1.
     """
 
     def __init__(self, learner: str = "Bandit", **settings: Any) -> None:
         if learner not in _LEARNERS:
             raise InvalidInput(f"learner: found {learner!r}, expected one of {', '.join(_LEARNERS)}")
-        _LEARNERS[learner](**settings)  # says what is wrong with them
+        _LEARNERS[learner](**settings)  # raises if settings are invalid
         self._name, self._settings = learner, settings
         self._learner: Any = None
         self._sets = False
-        self._numbers: dict[Any, int] = {}  # of actions that are names
+        self._numbers: dict[Any, int] = {}  # indices of named actions
 
     @property
     def params(self) -> dict[str, Any]:
-        """What coba shows of a learner."""
+        """The parameters that coba shows."""
         return {"family": f"o2pl.{self._name}", **self._settings}
 
     def predict(self, context: Any, actions: Sequence[Any]) -> tuple[Any, float, dict[str, Any]]:
-        """An action, its probability, and what `learn` wants to be told again."""
+        """Return an action, its probability, and keyword arguments for `learn`."""
         page, numbers = self._page(context, actions)
         decision = self._learner.act(page)
         place = numbers.index(decision.action)
         return actions[place], float(decision.propensity), {"page": page, "number": decision.action}
 
     def score(self, context: Any, actions: Sequence[Any], action: Any) -> float:
-        """The probability of this action."""
+        """Return the probability of an action."""
         page, numbers = self._page(context, actions)
         probabilities = self._learner.predict_proba([page]).reshape(-1)
         return float(probabilities[numbers[list(actions).index(action)]])
@@ -55,12 +55,10 @@ class CobaLearner:
     def learn(
         self, context: Any, action: Any, reward: float, probability: float | None, page: Any = None, number: Any = None
     ) -> None:
-        """From a decision, ours or a logger's, with the probability it was made with."""
+        """Learn from a decision, ours or a logger's, with its probability."""
         if probability is None:
-            raise InvalidInput(
-                "probability: found None, expected that of the action: coba knows it of logs that say it"
-            )
-        if page is None:  # a logger's: its other actions are not known
+            raise InvalidInput("probability: found None, expected the action's probability: it must be in the log")
+        if page is None:  # a logged decision: its other actions are unknown
             if self._learner is None:
                 raise InvalidInput("learn: found a logged action before any set of actions, expected `predict` first")
             page, (number,) = self._page(context, [action])
@@ -68,10 +66,10 @@ class CobaLearner:
         self._learner.update(page, number, min(max(float(reward), low), high), float(probability))
 
     def _page(self, context: Any, actions: Sequence[Any]) -> tuple[Any, list[int]]:
-        """The context as the learner reads it, and what it calls each of the actions."""
+        """Return the context for the learner, and its index of each action."""
         for given in (context, actions):
             if getattr(given, "is_batch", False):
-                raise InvalidInput("context: found a batch, expected one context")  # coba then goes one by one
+                raise InvalidInput("context: found a batch, expected one context")  # coba then calls one by one
         if self._learner is None:
             self._begin(context, actions)
         if self._sets:
@@ -81,13 +79,13 @@ class CobaLearner:
         numbers = [self._numbers.get(_name(action), -1) for action in actions]
         if min(numbers) < 0:
             raise InvalidInput(
-                f"actions: found {actions[numbers.index(-1)]!r}, which the first round did not have;"
+                f"actions: found {actions[numbers.index(-1)]!r}, which was not in the first round;"
                 ' expected the same ones each time, or actions with features (policy="hashed actionwise")'
             )
         return page, numbers
 
     def _begin(self, context: Any, actions: Sequence[Any]) -> None:
-        """The policy follows from what comes first."""
+        """Choose the policy by the first context and actions."""
         policy = self._settings.get("policy")
         self._sets = "actionwise" in policy if isinstance(policy, str) else not all(_is_name(each) for each in actions)
         words = not _numeric(_features(context))
@@ -100,7 +98,7 @@ class CobaLearner:
 
 
 def _features(given: Any) -> Any:
-    """Of a context or an action: a list of numbers, or a dictionary where there are words."""
+    """Return the features of a context or an action: a list of numbers, or a dictionary if there are strings."""
     if given is None:
         return [0.0]
     if isinstance(given, Mapping) or hasattr(given, "keys"):
@@ -120,7 +118,7 @@ def _numeric(values: Any) -> bool:
 
 
 def _is_name(action: Any) -> bool:
-    """Words, numbers, and one-hot rows, which coba makes of classes."""
+    """Return whether an action is a name: a string, a number, or a one-hot row (coba's classes)."""
     if isinstance(action, str | int | float):
         return True
     if isinstance(action, Mapping) or hasattr(action, "keys"):

@@ -1,4 +1,4 @@
-"""A learner for the Open Bandit Pipeline, shaped as its `BaseOfflinePolicyLearner`.
+"""A learner for the Open Bandit Pipeline, with the interface of `BaseOfflinePolicyLearner`.
 
 from o2pl.adapters.obp import OBPLearner
 learner = OBPLearner(n_actions=feedback["n_actions"])
@@ -19,9 +19,9 @@ from o2pl.validation import check_count
 
 
 class OBPLearner:
-    """`learner`: what learns, one for each position of the list; `Bandit` unless said otherwise.
+    """An OBP learner. `learner`: trained once per position of the list; default: `Bandit`.
 
-    It is fitted as a copy with the same settings, so the one that was given stays as it is.
+    A copy with the same settings is fitted, so the given learner is unchanged.
     """
 
     def __init__(self, n_actions: int, len_list: int = 1, learner: Any = None) -> None:
@@ -33,13 +33,13 @@ class OBPLearner:
 
     @property
     def policy_type(self) -> Any:
-        """OBP's own word for it."""
+        """OBP's type of this policy."""
         from obp.policy.policy_type import PolicyType
 
         return PolicyType.OFFLINE
 
     def fit(self, context: Any, action: Any, reward: Any, pscore: Any = None, position: Any = None) -> Self:
-        """From OBP's columns. Without `pscore`, propensities are 1/n_actions, as with OBP's own learners."""
+        """Fit to OBP's columns. Without `pscore`, propensities are 1/n_actions, as in OBP's learners."""
         actions = np.asarray(action)
         propensities = np.full(len(actions), 1 / self.n_actions) if pscore is None else np.asarray(pscore)
         if self.len_list == 1:
@@ -52,19 +52,19 @@ class OBPLearner:
         for place in range(self.len_list):
             rows = np.flatnonzero(places == place)
             if not len(rows):
-                raise InvalidInput(f"position: found no row of position {place}, expected some of each")
+                raise InvalidInput(f"position: found no row of position {place}, expected rows of every position")
             own = type(self.learner)(**{**self.learner.get_params(), "n_actions": self.n_actions})
             learners.append(own.fit(contexts[rows], actions[rows], rewards[rows], propensities[rows]))
         self.learners_ = learners
         return self
 
     def predict(self, context: Any) -> Floats:
-        """1 at the likeliest action of each position, 0 elsewhere. [n, n_actions, len_list]"""
+        """Return 1 for the most likely action of each position, 0 elsewhere. [n, n_actions, len_list]"""
         probabilities = self.predict_proba(context)
         return np.asarray(probabilities.argmax(axis=1)[:, None, :] == np.arange(self.n_actions)[:, None]).astype(float)
 
     def predict_proba(self, context: Any) -> Floats:
-        """Probabilities of all actions, as the learners act. [n, n_actions, len_list]"""
+        """Return the probabilities of all actions. [n, n_actions, len_list]"""
         if not self.learners_:
-            raise InvalidInput("predict: found a learner that has seen no data, expected fit before")
+            raise InvalidInput("predict: the learner has no data; call fit first")
         return np.stack([learner.predict_proba(np.asarray(context)) for learner in self.learners_], axis=2)

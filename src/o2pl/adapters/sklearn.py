@@ -4,7 +4,7 @@
     search = GridSearchCV(LoggedPolicy(o2pl.O2PL(3)), {"learner__penalty": [0.1, 1.0]})
     search.fit(X, feedback(actions, rewards, propensities))
 
-scikit-learn knows X and y. Here y is three columns: actions, rewards and propensities.
+scikit-learn's y has three columns here: actions, rewards and propensities.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _ESTIMATORS = ("ips", "snips", "clipped", "dr", "sndr", "switch-dr", "dr-shrinka
 
 
 def feedback(actions: Any, rewards: Any, propensities: Any) -> Floats:
-    """The y of scikit-learn: one row per decision, [n, 3]."""
+    """Return y for scikit-learn: one row per decision, [n, 3]."""
     columns = [np.asarray(column, np.float64) for column in (actions, rewards, propensities)]
     if any(column.ndim != 1 or len(column) != len(columns[0]) for column in columns):
         shapes = ", ".join(str(column.shape) for column in columns)
-        raise InvalidInput(f"feedback: found shapes {shapes}, expected three columns of one length")
+        raise InvalidInput(f"feedback: found shapes {shapes}, expected three columns of equal length")
     return np.column_stack(columns)
 
 
@@ -46,24 +46,24 @@ class LoggedPolicy(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
     Parameters
     ----------
     learner
-        What learns: `Bandit()`, `O2PL(...)`, `GaussianO2PL(...)`. Its settings are `learner__penalty` and so on. None:
+        The learner: `Bandit()`, `O2PL(...)`, `GaussianO2PL(...)`. Its settings are `learner__penalty` etc. None:
         `Bandit()`.
     estimator
-        Of the score: "ips", "snips", "clipped", "dr", "sndr", "switch-dr" or "dr-shrinkage".
+        Estimator of the score: "ips", "snips", "clipped", "dr", "sndr", "switch-dr" or "dr-shrinkage".
     pessimism
-        The score is the estimate less so many standard errors.
+        The score is the estimate minus this many standard errors.
 
     Attributes
     ----------
     learner_
-        As it has learned.
+        The fitted learner.
     """
 
     def __init__(self, learner: Any = None, estimator: str = "snips", pessimism: float = 0.0) -> None:
         self.learner, self.estimator, self.pessimism = learner, estimator, pessimism
 
     def fit(self, X: Any, y: Any) -> Self:
-        """y: as `feedback` makes it."""
+        """Fit the learner. y: from `feedback`."""
         self._check()
         made = Bandit() if self.learner is None else type(self.learner)(**self.learner.get_params())
         actions, rewards, propensities = _columns(y, made)
@@ -71,15 +71,15 @@ class LoggedPolicy(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         return self
 
     def predict(self, X: Any) -> Array:
-        """The likeliest action of each context (the mean action, where actions are real numbers), [n]."""
+        """Return the most likely action of each context, [n]; the mean action for real-valued actions."""
         return np.asarray(self.learner_.predict(X))
 
     def predict_proba(self, X: Any) -> Floats:
-        """Probabilities of all actions, as the learner acts, [n, K]."""
+        """Return the probabilities of all actions, [n, K]."""
         return np.asarray(self.learner_.predict_proba(X))
 
     def score(self, X: Any, y: Any) -> float:
-        """The estimated mean reward of the policy on logged decisions, less `pessimism` standard errors."""
+        """Return the estimated mean reward of the policy on logged decisions, minus `pessimism` standard errors."""
         self._check()
         learner = self.learner_
         given = Interactions(

@@ -1,4 +1,4 @@
-"""The exponential of every softmax, in a form that vectorises."""
+"""Vectorisable exponential functions for softmax."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _exp64(x: Any) -> Any:
 
 
 def exp(x: Any) -> Any:
-    """e^x for x ≤ 0. For float32 a branch-free polynomial (relative error 1e-7) that vectorises; else the library's."""
+    """Return e^x for x ≤ 0. float32: a branch-free polynomial (relative error 1e-7); otherwise the library function."""
     return math.exp(x)
 
 
@@ -60,14 +60,14 @@ def _exp_in_kernels(x: Any) -> Any:
     return _exp32 if x == types.float32 else _exp64
 
 
-_LOWEST64, _HIGHEST64 = -708.0, 709.0  # below, e^x is no normal number; above, it is soon none at all
+_LOWEST64, _HIGHEST64 = -708.0, 709.0  # below, e^x is subnormal; above, it overflows
 _LOG2E64, _LN2 = math.log2(math.e), math.log(2)
 _EXP64 = tuple(1 / math.factorial(k) for k in range(13, 1, -1))  # Taylor on |r| ≤ ln(2)/2: error below 1e-16
 
 
 @compiled
 def exp_any(x: float) -> float:
-    """e^x, branch-free so that it vectorises (relative error |x| 1e-16); 0 below -708, ∞ above 709."""
+    """Return e^x, branch-free and vectorisable (relative error |x| 1e-16); 0 below -708, ∞ above 709."""
     y = min(max(x, _LOWEST64), _HIGHEST64)
     k = np.floor(y * _LOG2E64 + 0.5)
     r = y - k * _LN2

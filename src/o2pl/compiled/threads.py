@@ -1,4 +1,4 @@
-"""How many threads work: one for small problems, where a second only waits for the first."""
+"""Number of threads: one for small problems, where more do not help."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-_SMALL = 2**18  # below, BLAS takes one thread by itself, and asking for it takes as long as the rest
+_SMALL = 2**18  # below this, BLAS uses one thread anyway, and setting it would take as long as the product
 
 
 class _Here(threading.local):
-    given: int | None = None  # threads that BLAS had before it was held to one; asking takes as long as a small solve
+    given: int | None = (
+        None  # BLAS threads before the limit to one; cached, since the query takes as long as a small solve
+    )
 
 
 _here = _Here()
@@ -30,7 +32,7 @@ def _blas() -> Any:
 
 
 def _given() -> int:
-    """Threads that this process may use: as many as BLAS was given, by its settings or by the machine."""
+    """Return the number of threads of this process: the number of BLAS threads."""
     if _here.given is not None:
         return _here.given
     return max((int(each["num_threads"]) for each in _blas().info()), default=1)
@@ -38,7 +40,7 @@ def _given() -> int:
 
 @contextmanager
 def one_blas_thread(multiplications: float) -> Iterator[None]:
-    """Within this context BLAS runs on one thread: the matrices of a block are small, and the rows have the others."""
+    """Limit BLAS to one thread in this context: blocks are small, and rows are split over threads."""
     if multiplications < _SMALL or _here.given is not None:
         yield
         return
@@ -56,11 +58,11 @@ def _pool(threads: int, _process: int) -> ThreadPoolExecutor:
 
 
 def side_by_side(work: Callable[[int], None], parts: int) -> None:
-    """Do all parts, on as many threads as there are; what is done must not depend on that."""
+    """Run all parts on the available threads; results must not depend on their number."""
     threads = _given() if parts > 1 else 1
     with one_blas_thread(math.inf):
         if threads > 1:
-            for _ in _pool(threads, os.getpid()).map(work, range(parts)):  # a forked process has no threads of its own
+            for _ in _pool(threads, os.getpid()).map(work, range(parts)):  # a forked process needs a new pool
                 pass
         else:
             for part in range(parts):

@@ -1,4 +1,4 @@
-"""Contexts as people have them, to rows: one reader for each kind. What is read is checked; an error says where."""
+"""Readers that encode raw contexts as rows, one per kind of context. Inputs are checked; errors say where."""
 
 from o2pl.contexts.dictionaries import DictionaryReader
 from o2pl.contexts.frames import Frame, as_frame

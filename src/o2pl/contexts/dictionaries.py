@@ -1,7 +1,7 @@
-"""Nested dictionaries of words and numbers to sparse rows, without a vocabulary to keep.
+"""Encodes nested dictionaries of strings and numbers as sparse rows by feature hashing, without a vocabulary.
 
-The name of a feature is its path, `user.age`, and for a word its path and the word, `user.id=u17`; its index is the
-last `bits` of `name_hash`.
+The name of a feature is its path, `user.age`; for a string it is the path and the string, `user.id=u17`. Its index is
+the last `bits` of `name_hash`.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from o2pl.rows import SparseRows
 from o2pl.validation import check_sparse_rows
 
 _LARGEST = float(np.finfo(np.float32).max)
-_ENTRY = struct.Struct("=If")  # hash and value of one feature, as the kernels read them
-_PLAIN = frozenset((str, int, float, bool, type(None)))  # values that cannot change while a dictionary holds them
-_WORDS = 2**18  # names that a reader keeps; beyond, it starts afresh
+_ENTRY = struct.Struct("=If")  # hash and value of one feature, for kernels
+_PLAIN = frozenset((str, int, float, bool, type(None)))  # immutable types
+_WORDS = 2**18  # limit of cached names; beyond it, the cache is cleared
 
-# Hashes, values, how many, segments of the namespaces; pairs of namespaces, mask of the index, signed: see `expand`.
+# Hashes, values, count, segments of the namespaces; pairs of namespaces, index mask, signed: see `expand`.
 Row = tuple[Array, Floats, int, Ints, Ints, Any, bool]
 
 
 @compiled
 def crossed_hash(first: Any, second: Any) -> Any:
-    """Of the product of two features, from their hashes; the order matters. All uint32."""
+    """Return the hash of the product of two features; the order matters. All uint32."""
     h = np.uint32(np.uint32(first * np.uint32(0x9E3779B1)) ^ second)
     h = np.uint32((h ^ (h >> np.uint32(16))) * np.uint32(0x85EBCA6B))
     h = np.uint32((h ^ (h >> np.uint32(13))) * np.uint32(0xC2B2AE35))
@@ -41,33 +41,35 @@ def crossed_hash(first: Any, second: Any) -> Any:
 
 @compiled
 def crossed_value(first: Any, second: Any) -> Any:
-    """Of the product of two features, within the range of float32."""
+    """Return the value of the product of two features, within the range of float32."""
     return np.float32(min(max(np.float64(first) * np.float64(second), -_LARGEST), _LARGEST))
 
 
 class _Node:
-    """A key of the dictionaries, at its place: what it is called, and what has been seen below it."""
+    """A key at a position in the dictionaries: its name, and the cached entries below it."""
 
     __slots__ = ("children", "entries", "hash", "mixed", "name")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.hash = name_hash(name)
-        self.mixed = False  # whether there was anything but words
-        self.entries: dict[Any, bytes] = {}  # (key, word) of a dictionary, word of a list or alone -> its entry
+        self.mixed = False  # whether there was anything but strings
+        self.entries: dict[
+            Any, bytes
+        ] = {}  # (key, string) of a dictionary, or a string in a list or alone -> its entry
         self.children: dict[Any, _Node] = {}
 
 
 class DictionaryReader:
-    """Dictionaries to `SparseRows` of 2^bits features; a name that has been read is not hashed again.
+    """Encodes dictionaries as `SparseRows` of 2^bits features; hashes of names are cached.
 
-    signed: half of the features, by their hash, count negatively. interactions: pairs of top-level keys to multiply.
-    A frame is read as the dictionaries of its rows. A reader that began with a frame has its schema, and holds later
-    frames and rows to it.
+    signed: half of the features, by their hash, have a negative sign. interactions: pairs of top-level keys to
+    multiply. A data frame is read as the dictionaries of its rows. A reader that started with a data frame checks later
+    data frames and rows against its schema.
     """
 
     schema: Schema | None = None
-    fresh: bool = False  # whether a frame that comes now is the first batch
+    fresh: bool = False  # whether the next data frame is the first batch
 
     def __init__(self, bits: int, signed: bool = False, interactions: Sequence[tuple[str, str]] = ()) -> None:
         self.width, self.settings = 1 << bits, (bits, signed, tuple(interactions))
@@ -75,8 +77,8 @@ class DictionaryReader:
         spaces = sorted({key for pair in interactions for key in pair})
         self._spaces = {key: place for place, key in enumerate(spaces)}
         pairs = [[self._spaces[key] for key in pair] for pair in interactions]
-        self._pairs: Ints = np.array(pairs, np.int64).reshape(-1, 2)  # places of the pairs' namespaces
-        self._no_segments: Ints = np.zeros((max(len(spaces), 1), 2), np.int64)  # where they begin and end in a row
+        self._pairs: Ints = np.array(pairs, np.int64).reshape(-1, 2)  # indices of the pairs' namespaces
+        self._no_segments: Ints = np.zeros((max(len(spaces), 1), 2), np.int64)  # their start and end in a row
         self._crossing: tuple[Ints, Any, bool] = (self._pairs, np.uint32(self.width - 1), signed)  # for `expand`
         self._root, self._kept = _Node(""), 0
         self._last: tuple[Any, Any, Row] | None = None  # the last context, a copy of it, and its entry
@@ -84,9 +86,9 @@ class DictionaryReader:
     # -- one context, for kernels
 
     def entry(self, context: Any) -> Row:
-        """A context as `expand` asks for it, which makes a row of it where it is needed.
+        """Return a context in the form that `expand` needs, which makes a row of it.
 
-        A decision and its reward come with the same dictionary: it is read once, unless it was changed in between.
+        A decision and its reward use the same dictionary: it is read once, unless it was changed in between.
         """
         last = self._last
         if last is not None and context is last[0] and context == last[1]:
@@ -100,7 +102,7 @@ class DictionaryReader:
         return row
 
     def row(self, context: Any) -> SparseRows:
-        """A context as a row of its own."""
+        """Return a context as a single row."""
         return self.rows([context])
 
     def _row_of_frame(self, context: Any) -> Any:
@@ -109,20 +111,20 @@ class DictionaryReader:
 
     @property
     def pairs(self) -> Ints:
-        """Which namespaces of a dictionary are multiplied."""
+        """The pairs of namespaces that are multiplied."""
         return self._pairs
 
     @property
     def root(self) -> _Node:
-        """What has been read: the keys, and the words below them."""
+        """The cached keys and strings."""
         return self._root
 
     def know(self, other: DictionaryReader) -> None:
-        """What another of the same settings has read."""
+        """Share the cache of another reader with the same settings."""
         self._root, self._kept = other._root, other._kept
 
     def read(self, context: Any, parts: list[bytes]) -> Ints:
-        """The features of one dictionary, added to `parts`; where its namespaces are."""
+        """Append the features of one dictionary to `parts`. Returns the segments of its namespaces."""
         segments = self._no_segments if not self._spaces else np.zeros_like(self._no_segments)
         try:
             self._context(context if self.schema is None else self._row_of_frame(context), parts, segments)
@@ -130,10 +132,10 @@ class DictionaryReader:
             raise InvalidInput(f"context{error}") from None
         return segments
 
-    # -- many
+    # -- batches
 
     def rows(self, contexts: Any) -> SparseRows:
-        """Of a sequence of dictionaries, or a frame; `SparseRows` of the right width pass."""
+        """Encode a sequence of dictionaries or a data frame; `SparseRows` of the right width pass."""
         if isinstance(contexts, SparseRows):
             return check_sparse_rows(contexts, self.width)
         if is_frame(contexts):
@@ -158,7 +160,7 @@ class DictionaryReader:
         return self.expanded(entries_of(parts), ends, segments, self._pairs)
 
     def expanded(self, hashes: Array, ends: Ints, segments: Ints, pairs: Ints) -> SparseRows:
-        """Rows of features, `hashes[ends[r]:ends[r + 1]]`, with the products of their namespaces."""
+        """Return rows of features, `hashes[ends[r]:ends[r + 1]]`, with the products of their namespaces."""
         _, mask, signed = self._crossing
         offsets = np.zeros(len(ends), np.int64)
         expanded_sizes(ends, segments, pairs, offsets)
@@ -169,9 +171,9 @@ class DictionaryReader:
         return SparseRows(indices, values, offsets, self.width)
 
     def set_parts(self, shared: Any, actions: Any, parts: list[bytes], ends: list[int], segments: list[Any]) -> None:
-        """The features of one action set: of each action its own, then those that all share, under `shared.`.
+        """Append the features of one action set: for each action its own, then the shared ones, under `shared.`.
 
-        Without `interactions` all shared features are multiplied with all of the action's own: segment 0 is the
+        Without `interactions`, all shared features are multiplied with all features of the action: segment 0 is the
         action's, segment 1 the shared ones.
         """
         if self._kept > _WORDS:
@@ -193,13 +195,15 @@ class DictionaryReader:
             else:
                 self._read(self._root, mapping, parts)
                 size = len(parts) - first
-                segments.append(((0, size), (size, size + len(common))))  # an array would cost as much as the rest
+                segments.append(
+                    ((0, size), (size, size + len(common)))
+                )  # tuples: an array would cost as much as everything else
             parts += common
             ends.append(len(parts))
 
     @property
     def set_pairs(self) -> Ints:
-        """Which segments of `set_parts` are multiplied."""
+        """The pairs of segments of `set_parts` that are multiplied."""
         return self._pairs if self._spaces else np.array([[1, 0]])
 
     # -- reading
@@ -218,7 +222,7 @@ class DictionaryReader:
     def _features(
         self, node: _Node, mapping: Mapping[Any, Any], parts: list[bytes], segments: Ints, first: int
     ) -> None:
-        """All features of a mapping, and where those of the namespaces are, counted from part `first` on."""
+        """Append all features of a mapping. Returns the segments of the namespaces, counted from part `first` on."""
         if not self._spaces:
             self._read(node, mapping, parts)
             return
@@ -233,8 +237,8 @@ class DictionaryReader:
         entries, children = node.entries, node.children
         if not node.mixed:
             try:
-                found = list(map(entries.get, mapping.items()))  # no Python in between where all are known words
-            except TypeError:  # what cannot be hashed is no word
+                found = list(map(entries.get, mapping.items()))  # fast path if all are cached strings
+            except TypeError:  # unhashable: not a string
                 node.mixed = True
             else:
                 if None in found:
@@ -293,7 +297,7 @@ class DictionaryReader:
             if child is None:
                 child = node.children[place] = _Node(f"{node.name}[{place}]")
                 self._kept += 1
-            if isinstance(value, Mapping):  # under the name of the list
+            if isinstance(value, Mapping):  # has the name of the list
                 self._read(node, value, parts)
                 continue
             if not (value is None or isinstance(value, str | bool | int | float | np.number)):
@@ -303,7 +307,7 @@ class DictionaryReader:
             self._other(node if isinstance(value, str | bool) else child, value, parts)
 
     def _new_word(self, node: _Node, item: tuple[Any, Any]) -> bytes | None:
-        """The entry of a key and its word, from now on a known one; None, and the node is mixed, if it is no word."""
+        """Cache and return the entry of a key and its string; None, and the node is mixed, if it is not a string."""
         key, word = item
         if type(word) is not str:
             node.mixed = True
@@ -333,7 +337,7 @@ class DictionaryReader:
 
 
 def _copied(context: Any) -> dict[Any, Any] | None:
-    """A copy that a change of the dictionary, or of those within it, does not reach; None where there is more in it."""
+    """Return a deep copy of nested dictionaries; None if they contain other mutable values."""
     if type(context) is not dict:
         return None
     copy = context.copy()
@@ -349,7 +353,7 @@ def _copied(context: Any) -> dict[Any, Any] | None:
 
 
 def entries_of(parts: list[bytes]) -> Array:
-    """Hashes and, seen as float32, values of features: [n, 2], of which the kernels may read the first n rows."""
+    """Return hashes and (viewed as float32) values of features, [n, 2]."""
     return np.frombuffer(b"".join(parts) or bytes(_ENTRY.size), np.uint32).reshape(-1, 2)
 
 
@@ -364,12 +368,12 @@ def _not_finite(node: _Node, value: Any) -> InvalidInput:
     )
 
 
-# -- kernels: a row's own features and their products, as indices and values
+# -- kernels: a row's features and their products, as indices and values
 
 
 @compiled
 def expanded_size(n: int, segments: Ints, pairs: Ints) -> int:
-    """Entries of a row of n features with all its products. segments [spaces, 2], pairs [m, 2]"""
+    """Return the number of entries of a row of n features with all products. segments [spaces, 2], pairs [m, 2]"""
     total = n
     for p in range(len(pairs)):
         a, b = pairs[p]
@@ -383,17 +387,17 @@ def expand(
     hashes: Array, values: Floats, n: int, segments: Ints, pairs: Ints, mask: Any, signed: bool,
     at: int, out_indices: Ints, out_values: Floats,
 ) -> int:  # fmt: skip
-    """Write n features, and their products, to the outputs from `at` on; where they end.
+    """Write n features and their products to the outputs from `at` on. Returns their end.
 
-    hashes and values [≥ n, 2] are two readings of one memory: column 0 of the one, column 1 of the other. segments
-    [spaces, 2]: where a namespace's features begin and end; pairs [m, 2] of namespaces are multiplied.
+    hashes and values [≥ n, 2] are two views of the same memory: column 0 of the first, column 1 of the second. segments
+    [spaces, 2]: start and end of each namespace's features; pairs [m, 2] of namespaces are multiplied.
     """
     for i in range(n):
         at = _put(hashes[i, 0], values[i, 1], mask, signed, at, out_indices, out_values)
     for p in range(len(pairs)):
         a, b = pairs[p]
         for i in range(segments[a, 0], segments[a, 1]):
-            begin = i + 1 if a == b else segments[b, 0]  # within one namespace each pair once
+            begin = i + 1 if a == b else segments[b, 0]  # within one namespace, each pair once
             for j in range(begin, segments[b, 1]):
                 h = crossed_hash(hashes[i, 0], hashes[j, 0])
                 product = crossed_value(values[i, 1], values[j, 1])
@@ -404,7 +408,9 @@ def expand(
 @compiled
 def _put(h: Any, value: Any, mask: Any, signed: bool, at: int, out_indices: Ints, out_values: Floats) -> int:
     out_indices[at] = h & mask
-    out_values[at] = -value if signed and h >> np.uint32(31) else value  # the first bit: no index reaches it
+    out_values[at] = (
+        -value if signed and h >> np.uint32(31) else value
+    )  # the sign is the first bit, which no index uses
     return at + 1
 
 
@@ -419,7 +425,7 @@ def expand_rows(
     hashes: Array, values: Floats, ends: Ints, segments: Ints, pairs: Ints, mask: Any, signed: bool,
     offsets: Ints, out_indices: Ints, out_values: Floats,
 ) -> None:  # fmt: skip
-    """`expand` for many rows, into places that `expanded_sizes` made."""
+    """Apply `expand` to many rows, with offsets from `expanded_sizes`."""
     for r in range(len(ends) - 1):
         own, n = slice(ends[r], ends[r + 1]), ends[r + 1] - ends[r]
         expand(hashes[own], values[own], n, segments[r], pairs, mask, signed, offsets[r], out_indices, out_values)
@@ -430,7 +436,7 @@ def write_row(
     hashes: Array, values: Floats, n: int, segments: Ints, pairs: Ints, mask: Any, signed: bool,
     row: int, offsets: Ints, out_indices: Ints, out_values: Floats,
 ) -> bool:  # fmt: skip
-    """Row `row` of sparse columns; False, and nothing written, if there is no room."""
+    """Write row `row` of sparse columns. Returns False, and writes nothing, if there is no room."""
     if row + 1 >= len(offsets) or offsets[row] + expanded_size(n, segments, pairs) > len(out_values):
         return False
     offsets[row + 1] = expand(hashes, values, n, segments, pairs, mask, signed, offsets[row], out_indices, out_values)

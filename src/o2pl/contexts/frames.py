@@ -1,8 +1,8 @@
-"""Columns with names: `Frame`, made from pandas, polars or Arrow tables, or from rows that are dictionaries.
+"""Named columns: `Frame`, made from pandas, polars or Arrow tables, or from dictionaries.
 
-A column is of one kind: number, bool, word, time (seconds since 1970, UTC), nested (lists and dictionaries, which
-hashed features read) or empty (nothing but missing values). pandas, polars and whatever else hands out Arrow streams
-come through PyArrow, one path for all; without PyArrow their values are looked at one by one.
+A column has one kind: number, bool, word (strings), time (seconds since 1970, UTC), nested (lists and dictionaries, for
+hashed features) or empty (only missing values). pandas, polars and other sources of Arrow streams are converted by
+PyArrow; without PyArrow, value by value.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from o2pl.protocols import Array, Ints
 KINDS = {
     "number": "numbers",
     "bool": "booleans",
-    "word": "words",
+    "word": "strings",
     "time": "dates or times",
     "nested": "lists or dictionaries",
-    "empty": "nothing but missing values",
+    "empty": "only missing values",
 }
 
 
 class Column(NamedTuple):
-    """values [n]: float64 with NaN where missing; of words their numbers, -1 where missing; of nested ones objects."""
+    """A column. values [n]: float64 with NaN for missing; codes of strings, -1 for missing; objects if nested."""
 
     kind: str
     values: Array
-    words: tuple[str, ...] = ()  # that the numbers stand for
+    words: tuple[str, ...] = ()  # the strings that the codes stand for
 
     def missing(self) -> Array:
-        """Where there is no value, [n]."""
+        """Return where values are missing, [n]."""
         if self.kind == "word":
             return np.asarray(self.values < 0)
         if self.kind == "nested":
@@ -46,9 +46,9 @@ class Column(NamedTuple):
         return np.isnan(self.values)
 
     def objects(self) -> list[Any]:
-        """As Python's own values, None where there is none."""
+        """Return Python values, None for missing."""
         if self.kind == "word":
-            named = (*self.words, None)  # -1 is the last
+            named = (*self.words, None)  # code -1: the last entry
             return [named[code] for code in self.values.tolist()]
         if self.kind == "nested":
             return list(self.values)
@@ -58,7 +58,7 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """Named columns of one length. `frame[:10]` and `frame[rows]` are some of the rows, `frame["age"]` a column."""
+    """Named columns of equal length. `frame[:10]` and `frame[rows]` select rows, `frame["age"]` a column."""
 
     columns: dict[str, Column]
     n: int
@@ -74,10 +74,10 @@ class Frame:
         return Frame(kept, len(np.arange(self.n)[rows]))
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
-        """The matrix of a frame that is all numbers."""
+        """Return the matrix of a frame with only numbers."""
         matrix = self.numbers()
         if matrix is None:
-            raise TypeError(f"{self!r} has words, times or missing values")
+            raise TypeError(f"{self!r} has strings, times or missing values")
         return matrix.astype(np.float32 if dtype is None else dtype)
 
     @property
@@ -88,16 +88,16 @@ class Frame:
         return f"Frame of {self.n} rows: " + ", ".join(f"{name} ({one.kind})" for name, one in self.columns.items())
 
     def numbers(self) -> Array | None:
-        """The matrix [n, d] where all columns are numbers or booleans and none is missing, else None."""
+        """The matrix [n, d] if all columns are numbers or booleans without missing values, else None."""
         if any(column.kind not in ("number", "bool") for column in self.columns.values()):
             return None
         matrix = np.column_stack([column.values for column in self.columns.values()])
         return None if np.isnan(matrix).any() else matrix
 
     def dictionaries(self, missing: str | None = None) -> list[dict[str, Any]]:
-        """Rows as hashed features read them: times as words and a number, `missing` in the place of what is not there.
+        """Return the rows for hashed features: times as strings and a number; missing values are replaced by `missing`.
 
-        None: what is missing is left out.
+        missing: None: missing values are dropped.
         """
         columns = {}
         for name, column in self.columns.items():
@@ -110,7 +110,7 @@ class Frame:
 
 
 def _calendar(column: Column) -> list[dict[str, Any] | None]:
-    """The day as a number; hour and weekday as words."""
+    """Return the day as a number; hour and weekday as strings."""
     moments: list[datetime | None] = column.objects()
     return [
         None if m is None else {"day": m.timestamp() / 86400, "hour": f"{m.hour}", "weekday": f"{m.weekday()}"}
@@ -118,7 +118,7 @@ def _calendar(column: Column) -> list[dict[str, Any] | None]:
     ]
 
 
-# -- what is a frame, and what a row of one
+# -- kinds of arguments
 
 
 def is_frame(given: Any) -> bool:
@@ -131,7 +131,7 @@ def is_frame(given: Any) -> bool:
 
 
 def as_mapping(row: Any) -> Mapping[Any, Any] | None:
-    """A row with names as a mapping: a dictionary, a pandas Series, a named tuple; None of what has no names."""
+    """Return a named row (dictionary, pandas Series, named tuple) as a mapping; None if it has no names."""
     if isinstance(row, Mapping):
         return row
     if hasattr(row, "_asdict"):
@@ -144,7 +144,7 @@ def as_mapping(row: Any) -> Mapping[Any, Any] | None:
 
 
 def has_names(contexts: Any) -> bool:
-    """Whether these are a frame, or a sequence of rows with names."""
+    """Return whether contexts are a data frame, or a sequence of named rows."""
     if is_frame(contexts):
         return True
     sequence = isinstance(contexts, list | tuple) or (isinstance(contexts, np.ndarray) and contexts.dtype == object)
@@ -152,7 +152,7 @@ def has_names(contexts: Any) -> bool:
 
 
 def as_frame(contexts: Any) -> Frame:
-    """Of a frame of any make, or a sequence of dictionaries."""
+    """Convert a data frame of any library, or a sequence of dictionaries."""
     if isinstance(contexts, Frame):
         return contexts
     if not is_frame(contexts):
@@ -163,11 +163,11 @@ def as_frame(contexts: Any) -> Frame:
     return Frame(columns, len(contexts))
 
 
-# -- from Python's own values
+# -- from Python values
 
 
 def frame_of_rows(rows: Sequence[Any]) -> Frame:
-    """Of dictionaries; a key that a row does not have is missing there."""
+    """Convert dictionaries; keys that a row does not have are missing values."""
     mappings = []
     for place, row in enumerate(rows):
         mapping = as_mapping(row)
@@ -184,17 +184,17 @@ def frame_of_rows(rows: Sequence[Any]) -> Frame:
 
 
 def column_of(values: Sequence[Any], name: str) -> Column:
-    """Of values of one kind."""
+    """Convert values of one kind to a column."""
     kind, first, codes, out = "empty", 0, dict[str, int](), list[Any]()
     for row, value in enumerate(values):
-        if type(value) is float or type(value) is int:  # most are
+        if type(value) is float or type(value) is int:  # the common case
             own, made = ("number", value) if value == value else ("empty", None)
         else:
             own, made = _kind_of(value)
         if own == "unknown":
             raise InvalidInput(
                 f"column {name!r}, row {row}: found {value!r} of type {type(value).__name__}, expected a number,"
-                " a word, a boolean, a date or time, or a missing value"
+                " a string, a boolean, a date or time, or a missing value"
             )
         if own not in (kind, "empty"):
             if kind == "empty":
@@ -218,7 +218,7 @@ def column_of(values: Sequence[Any], name: str) -> Column:
 
 
 def _kind_of(value: Any) -> tuple[str, Any]:
-    """The kind of one value, and what a column keeps of it: None where it is missing."""
+    """Return the kind of a value, and its stored form: None for missing."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return "empty", None
     if isinstance(value, str):
@@ -248,7 +248,7 @@ def _kind_of(value: Any) -> tuple[str, Any]:
 
 
 def arrow_table(given: Any) -> Any:
-    """A PyArrow table of a frame of any make; pandas' index is left out."""
+    """Convert a data frame of any library to a PyArrow table, without the pandas index."""
     import pyarrow as pa
 
     if isinstance(given, pa.Table):
@@ -258,7 +258,7 @@ def arrow_table(given: Any) -> Any:
             return pa.Table.from_pandas(given, preserve_index=False)
         return pa.table(given)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        for name in getattr(given, "columns", ()):  # says which row of which column is unlike the others
+        for name in getattr(given, "columns", ()):  # raises with the row and column that differ
             column_of(list(given[name]), str(name))
         raise InvalidInput(f"frame: {error}") from None
 
@@ -267,7 +267,7 @@ def _from_arrow(table: Any) -> Frame:
     columns: dict[str, Column] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         if name in columns:
-            raise InvalidInput(f"column {name!r}: found twice, expected names that differ")
+            raise InvalidInput(f"column {name!r}: found twice, expected unique names")
         columns[name] = _arrow_column(column)
     return Frame(columns, table.num_rows)
 
@@ -315,7 +315,7 @@ def _floats(column: Any) -> Array:
 
 
 def _arrow_words(column: Any) -> Column:
-    """Of a dictionary-encoded column, all chunks with one dictionary."""
+    """Convert a dictionary-encoded column; all chunks get one dictionary."""
     import pyarrow as pa
 
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
@@ -327,6 +327,6 @@ def _arrow_words(column: Any) -> Column:
 
 
 def word_codes(column: Column, vocabulary: Mapping[str, int], other: Any) -> Ints:
-    """The number of each row's word in a vocabulary; `other(word)` of words that it does not have; -1: missing."""
+    """Return the code of each row's string in a vocabulary; `other(string)` for unknown ones; -1: missing."""
     numbers = [vocabulary[word] if word in vocabulary else other(word) for word in column.words]
     return np.array([*numbers, -1], np.int64)[column.values]

@@ -1,7 +1,7 @@
-"""Kernels that go along JSON text and hash the features in it, as `DictionaryReader` hashes those of dictionaries.
+"""Compiled scanners of JSON text that hash its features like `DictionaryReader`.
 
-CRC-32 goes along with the letters, so a name is never built: the state after `user` goes on with `.age`, or with `=`
-and a word. Every place is checked against the end of the text; -1 is "malformed, or for the slow path".
+CRC-32 is updated with each character, so names are never built: the state after `user` continues with `.age`, or with
+`=` and a string. Every position is checked against the end of the text; -1 means "malformed, or use the slow path".
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ def _crc_table() -> Array:
 
 _CRC = _crc_table()
 _TENS = np.array([float(10**power) for power in range(23)])  # exact
-_EXACT = np.uint64(2**53)  # integers below are doubles
+_EXACT = np.uint64(2**53)  # smaller integers are exact doubles
 _SPLIT = 134217729.0  # 2^27 + 1
 NO_NAME = np.uint32(0xFFFFFFFF)  # the state of an empty name
 
 
-# -- letters
+# -- characters
 
 
 @compiled_within
@@ -41,7 +41,7 @@ def crc(state: Any, byte: Any) -> Any:
 
 @compiled_within
 def _mixed(state: Any) -> Any:
-    """`name_hash` of the name whose letters have been taken in."""
+    """Return `name_hash` from the state after a name."""
     h = np.uint32(state ^ np.uint32(0xFFFFFFFF))
     h = np.uint32((h ^ (h >> np.uint32(16))) * np.uint32(0x85EBCA6B))
     h = np.uint32((h ^ (h >> np.uint32(13))) * np.uint32(0xC2B2AE35))
@@ -66,7 +66,7 @@ def _hex(byte: int) -> int:
 
 @compiled_within
 def _unicode(data: Array, p: int, end: int) -> int:
-    """The number in four hexadecimal digits, or -1."""
+    """Return the number of four hexadecimal digits, or -1."""
     if p + 4 > end:
         return -1
     code = 0
@@ -80,7 +80,7 @@ def _unicode(data: Array, p: int, end: int) -> int:
 
 @compiled_apart
 def _text(data: Array, p: int, end: int, state: Any) -> tuple[int, Any]:
-    """From after the opening quote: the place after the closing one (-1: malformed), and the state with its letters."""
+    """Scan a string after its opening quote. Returns the position after its end (-1: malformed) and the state."""
     while p < end:
         byte = data[p]
         if byte == 34:
@@ -132,10 +132,10 @@ def _text(data: Array, p: int, end: int, state: Any) -> tuple[int, Any]:
 
 @compiled_exactly
 def _quotient(mantissa: Any, power: int) -> float:
-    """mantissa / 10^power, correctly rounded, for mantissa < 10^19 and power ≤ 19.
+    """Return mantissa / 10^power, correctly rounded, for mantissa < 10^19 and power ≤ 19.
 
-    With q = hi / 10^power and what q leaves over, in doubles: the error is below 2^-104 of the result, and no such
-    quotient is nearer than 2^-98 to the middle between two doubles, unless it is one.
+    With q = hi / 10^power and the remainder of q, in doubles: the error is below 2^-104 of the result, and no such
+    quotient is closer than 2^-98 to the midpoint between two doubles, unless it is the midpoint.
     """
     hi = float(mantissa)
     lo = float(np.int64(mantissa - np.uint64(hi)))
@@ -158,7 +158,7 @@ def _quotient(mantissa: Any, power: int) -> float:
 
 @compiled_apart
 def number(data: Array, p: int, end: int) -> tuple[int, float]:
-    """The place after a number of JSON (-1: malformed, or for the slow path), and the number, correctly rounded."""
+    """Scan a JSON number. Returns the position after it (-1: malformed or slow path) and the number, correctly rounded."""
     negative = data[p] == 45
     if negative:
         p += 1
@@ -215,11 +215,11 @@ def number(data: Array, p: int, end: int) -> tuple[int, float]:
 def scan_value(
     data: Array, p: int, end: int, state: Any, hashes: Array, values: Floats, n: int, states: Array, places: Ints
 ) -> tuple[int, int]:
-    """The features of a value whose name has this state, written from n on: the place after it (-1: slow), and n.
+    """Scan a value with this name state; write its features from n on. Returns the position after it (-1: slow) and n.
 
-    states, places: room, [`DEEPEST`] each.
+    states, places: work arrays, [`DEEPEST`] each.
     """
-    depth = -1  # of the object (place -1) or list (place: that of the element) around
+    depth = -1  # of the enclosing object (place -1) or list (place: index of the element)
     while True:
         p = after_space(data, p, end)
         if p >= end:
@@ -295,7 +295,7 @@ def scan_value(
 
 @compiled_apart
 def scan_key(data: Array, p: int, end: int, state: Any) -> tuple[int, Any]:
-    """From an opening quote: the place of the value after the key and its colon (-1: malformed), and the state."""
+    """Scan a key from its opening quote. Returns the position of the value (-1: malformed) and the state."""
     p, state = _text(data, p + 1, end, state)
     if p < 0:
         return -1, state
@@ -308,7 +308,7 @@ def scan_key(data: Array, p: int, end: int, state: Any) -> tuple[int, Any]:
 
 @compiled_apart
 def skip_value(data: Array, p: int, end: int) -> int:
-    """The place after a value that is not read; -1: malformed."""
+    """Return the position after a skipped value; -1: malformed."""
     depth = 0
     while p < end:
         byte = data[p]
@@ -332,12 +332,12 @@ def skip_value(data: Array, p: int, end: int) -> int:
     return -1
 
 
-# -- whether it is JSON
+# -- JSON validation
 
 
 @compiled_apart
 def after_string(data: Array, p: int, end: int) -> int:
-    """From an opening quote: the place after the closing one; -1: malformed."""
+    """Return the position after a string, from its opening quote; -1: malformed."""
     p += 1
     while p < end:
         byte = data[p]
@@ -365,7 +365,7 @@ def after_string(data: Array, p: int, end: int) -> int:
 
 @compiled_within
 def _after_key(data: Array, p: int, end: int) -> int:
-    """From where a key should begin: the place after its colon; -1: malformed."""
+    """Return the position after a key and its colon; -1: malformed."""
     p = after_space(data, p, end)
     if p >= end or data[p] != 34:
         return -1
@@ -378,7 +378,7 @@ def _after_key(data: Array, p: int, end: int) -> int:
 
 @compiled_within
 def _after_scalar(data: Array, p: int, end: int) -> int:
-    """The place after true, false, null or a number; -1: malformed."""
+    """Return the position after true, false, null or a number; -1: malformed."""
     byte = data[p]
     if byte == 116:
         whole = p + 4 <= end and data[p + 1] == 114 and data[p + 2] == 117 and data[p + 3] == 101
@@ -417,7 +417,7 @@ def _after_scalar(data: Array, p: int, end: int) -> int:
 
 @compiled_apart
 def after_value(data: Array, p: int, end: int, objects: Array) -> int:
-    """The place after a whole value of JSON; -1: malformed, or nested too deeply. objects: room, [`DEEPEST`] bools."""
+    """Return the position after a JSON value; -1: malformed or too deep. objects: work array, [`DEEPEST`] bools."""
     depth = 0
     while True:
         p = after_space(data, p, end)
@@ -443,7 +443,7 @@ def after_value(data: Array, p: int, end: int, objects: Array) -> int:
             p = after_string(data, p, end) if byte == 34 else _after_scalar(data, p, end)
             if p < 0:
                 return -1
-        while True:  # a value has ended: so may what is around it
+        while True:  # a value has ended: close enclosing ones
             if depth == 0:
                 return p
             p = after_space(data, p, end)

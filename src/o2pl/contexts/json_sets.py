@@ -1,8 +1,8 @@
-"""Action sets in JSON, as Vowpal Wabbit's dsjson has them, straight to hashed features: no dictionaries in between.
+"""Encodes action sets in JSON (as in Vowpal Wabbit's dsjson) directly as hashed features, without dictionaries.
 
-One compiled pass over the text makes what `dictionary_sets` makes of the parsed dictionaries. Text that is out of the
-ordinary (numbers of more than 19 digits, lists in lists, anything malformed) is left to the slow path, which reads it
-or says what is wrong with it. A key that stands twice counts twice, as it does in VW.
+One compiled pass over the text gives the same result as `dictionary_sets` on parsed dictionaries. Unusual text (numbers
+of more than 19 digits, lists in lists, malformed text) is left to the slow path, which reads it or reports what is
+wrong. A repeated key counts twice, as in VW.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from o2pl.rows import ActionSets, SparseRows
 
 
 def json_sets(texts: Sequence[bytes], mask: int, signed: bool, played: Ints | None = None) -> ActionSets | None:
-    """Of contexts with `_multi`; None where one of them is for the slow path.
+    """Encode contexts with `_multi`; None if one of them needs the slow path.
 
-    Features of an action, then those that all share, then the products of both. played: the place of one action of each
-    set, which then stands alone; None: all.
+    Rows have the features of an action, then the shared ones, then the products of both. played: index of one action
+    per set, to encode only that one; None: all.
     """
     data = np.frombuffer(b"".join(texts) + b" ", np.uint8)
     ends = np.cumsum([0] + [len(text) for text in texts])
-    room = len(data) + 2  # a feature takes two bytes at least; shared ones may be written twice
+    room = len(data) + 2  # a feature takes at least two bytes; shared ones may be written twice
     hashes, values = np.empty(room, np.uint32), np.empty(room, np.float32)
     shared, rows = np.zeros((len(texts), 2), np.int64), np.zeros(len(data) + 2, np.int64)  # an action: 3 bytes
     sizes = np.zeros(len(texts) + 1, np.int64)
@@ -46,7 +46,7 @@ def json_sets(texts: Sequence[bytes], mask: int, signed: bool, played: Ints | No
     offsets = np.cumsum(sizes)
     if played is not None:
         if not ((played >= 0) & (played < sizes[1:])).all():
-            raise InvalidInput("action: found a place beyond the actions of its context")
+            raise InvalidInput("action: found an index beyond the actions of its context")
         rows = rows[: 2 * int(offsets[-1])].reshape(-1, 2)[offsets[:-1] + played].reshape(-1)
         offsets = np.arange(len(texts) + 1)
     total = int(offsets[-1])
@@ -61,7 +61,7 @@ def json_sets(texts: Sequence[bytes], mask: int, signed: bool, played: Ints | No
 
 
 def set_sizes(texts: Sequence[bytes]) -> Ints:
-    """The number of actions of each context with `_multi`; 0 where that cannot be told, [n]."""
+    """Return the number of actions of each context with `_multi`; 0 if unknown, [n]."""
     data = np.frombuffer(b"".join(texts) + b" ", np.uint8)
     ends = np.cumsum([0] + [len(text) for text in texts])
     sizes = np.zeros(len(texts), np.int64)
@@ -103,7 +103,7 @@ def _count_actions(data: Array, ends: Ints, sizes: Ints) -> None:
 
 @compiled_apart
 def _count(data: Array, p: int, end: int) -> int:
-    """Of the objects of a list; 0: none, or it is something else."""
+    """Return the number of objects in a list; 0: none, or not a list of objects."""
     if p >= end or data[p] != 91:
         return 0
     p, count = after_space(data, p + 1, end), 0
@@ -125,7 +125,7 @@ def _count(data: Array, p: int, end: int) -> int:
 def _action(
     data: Array, p: int, end: int, hashes: Array, values: Floats, n: int, states: Array, places: Ints
 ) -> tuple[int, int]:
-    """The features of one action, an object; keys that begin with _ are VW's own."""
+    """Scan the features of one action, an object; keys that start with _ are reserved by VW."""
     p += 1
     while True:
         p = after_space(data, p, end)
@@ -151,7 +151,7 @@ def _action(
 
 @compiled
 def _is_multi(data: Array, p: int, end: int) -> bool:
-    """Whether the key that begins here is "_multi"."""
+    """Return whether the key at this position is "_multi"."""
     return (
         p + 8 <= end and data[p + 1] == 95 and data[p + 2] == 109 and data[p + 3] == 117 and data[p + 4] == 108
         and data[p + 5] == 116 and data[p + 6] == 105 and data[p + 7] == 34
@@ -162,8 +162,8 @@ def _is_multi(data: Array, p: int, end: int) -> bool:
 def scan_sets(
     data: Array, ends: Ints, hashes: Array, values: Floats, shared: Ints, rows: Ints, sizes: Ints
 ) -> bool:  # fmt: skip
-    """Features of all contexts, one after another: those that set s shares are shared[s, 0] … shared[s, 1], those of
-    action k rows[2 k] … rows[2 k + 1]. sizes[s + 1]: the actions of set s. False: one is for the slow path.
+    """Scan the features of all contexts. Those shared by set s are shared[s, 0] … shared[s, 1], those of action k are
+    rows[2 k] … rows[2 k + 1]. sizes[s + 1]: number of actions of set s. Returns False if one needs the slow path.
     """
     prefix = np.uint32(NO_NAME)
     for byte in (115, 104, 97, 114, 101, 100):  # "shared"
@@ -175,7 +175,7 @@ def scan_sets(
         p, end = after_space(data, ends[s], ends[s + 1]), ends[s + 1]
         if p >= end or data[p] != 123:
             return False
-        # What is shared stands together. Where some of it comes after `_multi`, it is gone through again at the end.
+        # Shared features are contiguous. If some come after `_multi`, they are scanned again at the end.
         at, found, late = p + 1, False, False
         shared[s, 0] = shared[s, 1] = n
         for again in (False, True):
@@ -221,7 +221,7 @@ def _actions(
     data: Array, at: int, end: int, hashes: Array, values: Floats, n: int, rows: Ints, k: int, sizes: Ints, s: int,
     states: Array, places: Ints,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """The features of all actions of set s, from after the bracket on."""
+    """Scan the features of all actions of set s, from after the bracket on."""
     while True:
         at = after_space(data, at, end)
         if at >= end:
@@ -247,7 +247,7 @@ def _actions(
 
 @compiled
 def _sizes(shared: Ints, rows: Ints, offsets: Ints, out_offsets: Ints) -> int:
-    """Entries of each row, as offsets; the largest number of features that a row has without products."""
+    """Compute the offsets of the rows' entries. Returns the largest number of features of a row without products."""
     longest, segments, pairs = 0, np.zeros((2, 2), np.int64), np.array([[1, 0]])
     for s in range(len(shared)):
         common = shared[s, 1] - shared[s, 0]
@@ -264,7 +264,7 @@ def _fill(
     hashes: Array, values: Floats, shared: Ints, rows: Ints, offsets: Ints, both: Array, both_values: Floats,
     mask: Any, signed: bool, indices: Ints, out_values: Floats,
 ) -> None:  # fmt: skip
-    """`both` [longest, 2] holds a row's features as `expand` reads them; both_values is the same memory."""
+    """Fill the rows. `both` [longest, 2] holds a row's features for `expand`; both_values views the same memory."""
     at, segments, pairs = 0, np.zeros((2, 2), np.int64), np.array([[1, 0]])
     for s in range(len(shared)):
         common = shared[s, 1] - shared[s, 0]

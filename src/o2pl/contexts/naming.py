@@ -1,4 +1,4 @@
-"""The names of what a row of numbers holds, for people: of columns, and of the words behind hashed features."""
+"""Display names of encoded features: of numeric columns, and of hashed features."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from o2pl.rows import ActionSets, SparseRows
 
 
 class Named(NamedTuple):
-    """One number of a row."""
+    """The name of one number of a row."""
 
     name: str  # such as `age`, `city=Rome`, or `age × city=Rome`
-    features: tuple[str, ...]  # that it is made of, such as `age` and `city`
-    value: str = ""  # of the one feature, as people write it
+    features: tuple[str, ...]  # its features, such as `age` and `city`
+    value: str = ""  # value of the single feature, formatted
 
 
 # -- rows of numbers
 
 
 def column_names(reader: Any, width: int) -> list[Named]:
-    """Of the numbers of a row; x0, x1, … where they have no names. Users' begin with `user`, items' with `item`."""
+    """Return the names of the columns; x0, x1, … if they have none. Users' start with `user`, items' with `item`."""
     return [Named(name, (field,)) for name, field in _columns(reader, width)]
 
 
@@ -59,7 +59,7 @@ def _prefixed(prefix: str, names: list[tuple[str, str]], schema: Schema | None) 
 
 
 def shown_values(reader: Any, row: Floats) -> dict[str, str]:
-    """What each feature is in a row of numbers."""
+    """Return the value of each feature in a numeric row."""
     if isinstance(reader, OfferReader):
         (users, items), first = _schemas(reader), 1 + (reader.shared or 0)
         values = ["", *_shown(users, row[1:first]), *_shown(items, row[first:])]
@@ -70,7 +70,7 @@ def shown_values(reader: Any, row: Floats) -> dict[str, str]:
 
 
 def _shown(schema: Schema | None, row: Floats) -> list[str]:
-    """One for each field that becomes numbers, or for each number."""
+    """Return one value per encoded field, or per number."""
     if schema is None:
         return [f"{value:.4g}" for value in row.tolist()]
     out, at = [], 0
@@ -86,9 +86,9 @@ def _shown(schema: Schema | None, row: Floats) -> list[str]:
 
 
 def entry_names(reader: Any, context: Any) -> list[list[Named]]:
-    """Of the entries of each row of a context, in their order.
+    """Return the names of the entries of each row of a context, in order.
 
-    Rows that come without their words get those that the reader has read; what it has not read is a number.
+    Rows without names get those that the reader has cached; unknown ones are shown as numbers.
     """
     inner: Any = reader.inner if isinstance(reader, SetsReader) else reader
     rows = context.values if isinstance(context, ActionSets) else context
@@ -117,13 +117,13 @@ def entry_names(reader: Any, context: Any) -> list[list[Named]]:
 
 
 def words_of(reader: DictionaryReader) -> dict[int, tuple[str, str | None]]:
-    """Of the features that a reader has read, by their hashes: where they stand, and the word; None for numbers."""
+    """Return the cached features by hash: their path, and the string; None for numbers."""
     found: dict[int, tuple[str, str | None]] = {}
     waiting = [reader.root]
     while waiting:
         node = waiting.pop()
         found.setdefault(node.hash, (node.name, None))
-        for item, entry in list(node.entries.items()):  # a list: another thread may read on
+        for item, entry in list(node.entries.items()):  # a copy: another thread may add entries
             path, word = (node.children[item[0]].name, item[1]) if isinstance(item, tuple) else (node.name, item)
             found[int.from_bytes(entry[:4], sys.byteorder)] = path, word
         waiting += list(node.children.values())
@@ -131,7 +131,7 @@ def words_of(reader: DictionaryReader) -> dict[int, tuple[str, str | None]]:
 
 
 def _recalled(row: SparseRows, known: dict[int, int], words: dict[int, tuple[str, str | None]]) -> list[Named]:
-    """Of the entries of a row without words: features by their index, and the products of those that are there."""
+    """Return the names of a row's entries from cached names: features by index, and their products."""
     indices, values, mask = row.indices.tolist(), row.values.tolist(), np.uint32(row.width - 1)
     alone = {i: (known[i], _of_entry(words, known[i], v)) for i, v in zip(indices, values, strict=True) if i in known}
     found = {index: named for index, (_, named) in alone.items()}
@@ -149,7 +149,7 @@ def _of_entry(names: dict[int, tuple[str, str | None]], hashed: int, value: Any)
 
 
 def _products(alone: list[Named], segments: Ints, pairs: Ints) -> list[Named]:
-    """In the order of `expand`."""
+    """Return the names of products in the order of `expand`."""
     out = []
     for a, b in pairs.tolist():
         for i in range(*segments[a].tolist()):

@@ -1,7 +1,7 @@
-"""What is on offer in one round: a user, items to choose from, and which of them may not be played.
+"""`Offer`: the user and the items of one round, and which items are excluded.
 
-An item may have an id. Decisions then come back by id, and what was learned of an item stays with it wherever it stands
-among the others.
+An item may have an id. Decisions then return the id, and what was learned about an item is kept independently of its
+position among the others.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from o2pl.rows import ActionSets
 
 NO_ID = -1
 _LARGEST = 2**63
-_MOST = 2**18  # codes that are kept
+_MOST = 2**18  # largest number of cached codes
 _CODES: dict[Any, int] = {}
 
 
 class Offer:
-    """One round's user and items, as a context: `act`, `update`, `fit` and `Interactions` take it, and so the pair.
+    """The user and the items of one round, as a context. Accepted wherever a pair (user, items) is.
 
     Parameters
     ----------
     user
-        What all items of the round share: a row of numbers, a dictionary, a row of a frame; None: nothing.
+        Features shared by all items: a numeric row, a dictionary, or a row of a data frame; None: none.
     items
-        One row of numbers per item (a matrix or a frame), or a list of dictionaries.
+        One numeric row per item (a matrix or a data frame), or a list of dictionaries.
     ids
-        What the items are called, a word or an integer each; or the name of the field of the items that says it.
-        Actions are then these ids, and not the items' places.
+        Ids of the items, strings or integers; or the name of the field that contains them. Actions are then these ids
+        instead of indices.
     exclude
-        Items that may not be played: their ids (those of items that are not on offer do no harm), or their places.
+        Items that must not be chosen: ids (unknown ids are ignored) or indices.
     slot
-        The place in a list that the decision is for, from 0.
+        The list slot of the decision, from 0.
     """
 
     __slots__ = ("ids", "items", "kept", "slot", "user")
@@ -54,14 +54,14 @@ class Offer:
             n = 0
         if n == 0 or isinstance(items, str | bytes | Mapping):
             raise InvalidInput(
-                f"items: found {_said(items)}, expected a matrix of one row per item, or a list of dictionaries"
+                f"items: found {_said(items)}, expected a matrix with one row per item, or a list of dictionaries"
             )
         self.items, self.ids = _without_ids(items, n, ids)
         self.kept: Ints | None = None if exclude is None else self._kept(n, exclude)
 
     def _kept(self, n: int, exclude: Any) -> Ints | None:
         if self.ids is None:
-            kept = allowed_actions(n, exclude, "places of items")
+            kept = allowed_actions(n, exclude, "indices of items")
         else:
             names = set(_listed(exclude))
             kept = np.flatnonzero([one not in names for one in self.ids])
@@ -69,35 +69,33 @@ class Offer:
         return kept if len(kept) < n else None
 
     def __len__(self) -> int:
-        """How many items may be played."""
+        """Return the number of allowed items."""
         return len(self.items) if self.kept is None else len(self.kept)
 
     @property
     def actions(self) -> list[Any]:
-        """The items that may be played, by id, or by place where they have none."""
+        """The allowed items, by id, or by index if they have no ids."""
         places = range(len(self.items)) if self.kept is None else self.kept.tolist()
         return list(places) if self.ids is None else [self.ids[place] for place in places]
 
     def action(self, place: int) -> Any:
-        """The id, or the place among all items, of the item at a place among those that may be played."""
+        """Return the id (or the index among all items) of the item at an index among the allowed ones."""
         at = place if self.kept is None else int(self.kept[place])
         return at if self.ids is None else self.ids[at]
 
     def place(self, action: Any) -> Any:
-        """The place of an item among those that may be played."""
+        """Return the index of an item among the allowed ones."""
         if self.ids is None and self.kept is None:
-            return action  # checked with all other actions
+            return action  # checked later, with all other actions
         try:
             return self.actions.index(action)
         except ValueError:
             what = "a place" if self.ids is None else "an id"
             some = ", ".join(repr(one) for one in self.actions[:5]) + (", …" if len(self) > 5 else "")
-            raise InvalidInput(
-                f"action: found {action!r}, expected {what} of an item that may be played: {some}"
-            ) from None
+            raise InvalidInput(f"action: found {action!r}, expected {what} of an allowed item: {some}") from None
 
     def without(self, actions: Sequence[Any], slot: int | None) -> Offer:
-        """For the next place in a list: what has been taken is gone."""
+        """Return the offer for the next list slot, without the items already taken."""
         made = Offer.__new__(Offer)
         made.user, made.items, made.ids, made.slot = self.user, self.items, self.ids, slot
         places = np.arange(len(self.items)) if self.kept is None else self.kept
@@ -106,7 +104,7 @@ class Offer:
 
     @property
     def codes(self) -> Ints | None:
-        """Of the ids of the items that may be played."""
+        """The codes of the ids of the allowed items."""
         if self.ids is None:
             return None
         codes = codes_of(self.ids)
@@ -114,23 +112,23 @@ class Offer:
 
     @property
     def dictionaries(self) -> bool:
-        """Whether items are dictionaries, whose words are hashed."""
+        """Whether items are dictionaries, for hashed features."""
         if isinstance(self.items, np.ndarray) or is_frame(self.items):
             return False
         return as_mapping(self.items[0]) is not None
 
     def copy(self) -> Offer:
-        """One that stays as it is when its owner writes over what was handed in."""
+        """Return a copy that later changes by the caller do not affect."""
         made = self.without((), self.slot)
         made.user, made.items = deepcopy(self.user), deepcopy(self.items)
         return made
 
     def __repr__(self) -> str:
-        return f"Offer({_said(self.user)}, {len(self.items)} items, {len(self)} of which may be played)"
+        return f"Offer({_said(self.user)}, {len(self.items)} items, {len(self)} allowed)"
 
 
 def allowed_actions(n: int, exclude: Any, what: str = "actions", names: Sequence[str] = ()) -> Ints:
-    """The places, of n, that are not excluded. names: of the actions, which may then be excluded by name."""
+    """Return the indices, of n, that are not excluded. names: action names, to exclude by name."""
     allowed = np.ones(n, bool)
     for given in _listed(exclude):
         place = given
@@ -151,11 +149,11 @@ def _listed(exclude: Any) -> list[Any]:
 
 def _check_left(left: int, n: int) -> None:
     if not left:
-        raise InvalidInput(f"exclude: found all {n}, expected at least one that may be played")
+        raise InvalidInput(f"exclude: found all {n}, expected at least one allowed")
 
 
 def _without_ids(items: Any, n: int, ids: Any) -> tuple[Any, list[Any] | None]:
-    """The items, and their ids: those given or, of frames and dictionaries, those in the field that is named."""
+    """Return the items, and their ids: given, or taken from the named field of data frames and dictionaries."""
     if ids is None:
         return items, None
     if isinstance(ids, str):
@@ -166,22 +164,22 @@ def _without_ids(items: Any, n: int, ids: Any) -> tuple[Any, list[Any] | None]:
         else:
             mappings = [as_mapping(item) for item in items] if not isinstance(items, np.ndarray) else [None]
             if any(one is None or ids not in one for one in mappings):
-                raise InvalidInput(f"ids: found {ids!r}, expected a field that all items have, or one id for each item")
+                raise InvalidInput(f"ids: found {ids!r}, expected a field that all items have, or one id per item")
             ids = [one[ids] for one in mappings if one is not None]
     names = ids.tolist() if isinstance(ids, np.ndarray) else list(ids)
     if len(names) != n:
-        raise InvalidInput(f"ids: found {len(names)}, expected one for each of {n} items")
+        raise InvalidInput(f"ids: found {len(names)}, expected one per item ({n})")
     for name in names:
         if not isinstance(name, str | int | np.integer) or isinstance(name, bool):
-            raise InvalidInput(f"ids: found {name!r} of type {type(name).__name__}, expected words or integers")
+            raise InvalidInput(f"ids: found {name!r} of type {type(name).__name__}, expected strings or integers")
     if len(set(names)) < n:
         twice = next(name for name in names if names.count(name) > 1)
-        raise InvalidInput(f"ids: found {twice!r} twice, expected a different id for each item of a round")
+        raise InvalidInput(f"ids: found {twice!r} twice, expected unique ids within a round")
     return items, names
 
 
 def codes_of(ids: Sequence[Any]) -> Ints:
-    """Ids as numbers ≥ 0, the same in every process. [K]"""
+    """Return ids as integers ≥ 0, the same in every process. [K]"""
     try:
         return np.array([_CODES[one] for one in ids], np.int64)
     except KeyError:
@@ -197,7 +195,7 @@ def _code(one: Any) -> int:
 
 
 def as_offer(context: Any) -> Offer | None:
-    """What a context offers, where it is a user and items: an `Offer`, or a pair; else None."""
+    """Return the offer of a context that is an `Offer` or a pair (user, items); else None."""
     if isinstance(context, Offer):
         return context
     if isinstance(context, tuple) and len(context) == 2 and kind_of_context(context) != "row":
@@ -206,7 +204,7 @@ def as_offer(context: Any) -> Offer | None:
 
 
 def kind_of_context(context: Any) -> str:
-    """Of one context: "row", "matrix" (of items), "offer" (a user and rows of numbers) or "dictionaries" (items)."""
+    """Return the kind of a context: "row", "matrix" (items), "offer" (user and numeric rows) or "dictionaries"."""
     if isinstance(context, Offer):
         return "dictionaries" if context.dictionaries else "offer"
     if isinstance(context, Mapping):
@@ -230,12 +228,12 @@ def kind_of_context(context: Any) -> str:
 
 
 def kind_of_contexts(contexts: Any) -> str:
-    """Of many, by the first."""
+    """Return the kind of many contexts, by the first."""
     if isinstance(contexts, ActionSets):
         if contexts.shared is not None:
             return "offer"
         return "matrix" if isinstance(contexts.values, np.ndarray) else "dictionaries"
-    if getattr(contexts, "sizes", None) is not None:  # of Records
+    if getattr(contexts, "sizes", None) is not None:  # Records
         return "dictionaries" if not len(contexts) or kind_of_context(contexts[0]) != "offer" else "offer"
     if is_frame(contexts) or isinstance(contexts, Mapping) or not hasattr(contexts, "__getitem__"):
         return "row"
@@ -245,12 +243,12 @@ def kind_of_contexts(contexts: Any) -> str:
 
 
 def placed(contexts: Any, actions: Any) -> Any:
-    """Actions that were named by id, as places among the items of their `Offer`."""
+    """Convert item ids to indices among the items of their `Offer`."""
     if isinstance(contexts, np.ndarray) and contexts.dtype != object:
         return actions
     if isinstance(contexts, list | tuple | np.ndarray) and any(isinstance(one, Offer) for one in contexts):
         if len(contexts) != len(actions):
-            raise InvalidInput(f"actions: found {len(actions)}, expected one for each of {len(contexts)} contexts")
+            raise InvalidInput(f"actions: found {len(actions)}, expected one per context ({len(contexts)})")
         made: Array = np.array(
             [c.place(a) if isinstance(c, Offer) else a for c, a in zip(contexts, actions, strict=True)]
         )
@@ -259,7 +257,7 @@ def placed(contexts: Any, actions: Any) -> Any:
 
 
 def offered(contexts: Any, places: Sequence[int]) -> Array:
-    """Places among the items of each context, as the actions of those that are an `Offer`: the reverse of `placed`."""
+    """Convert indices among the items of each context to the actions of their `Offer`: the inverse of `placed`."""
     if isinstance(contexts, list | tuple) and any(isinstance(one, Offer) for one in contexts):
         pairs = zip(contexts, places, strict=True)
         return np.array([one.action(place) if isinstance(one, Offer) else place for one, place in pairs])

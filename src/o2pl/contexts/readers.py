@@ -1,4 +1,4 @@
-"""Readers of rows of numbers and of named columns, of sets of them, and of users and items."""
+"""Readers of numeric rows and named columns, of action sets, and of users with items."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from o2pl.rows import ActionSets, Contexts
 from o2pl.validation import check_action_sets, check_context, check_contexts
 
 _NOBODY = np.empty(0, np.float32)
-_NO_USER = "found a user, expected items alone, with which this learner began; begin with both to learn products"
+_NO_USER = "found a user, expected only items, as in the learner's first data; start with both to learn their products"
 
 
 class ContextReader(Protocol):
-    """Raw contexts to checked rows."""
+    """Encodes raw contexts as checked rows."""
 
-    schema: Any  # a Schema or an OfferSchema of the columns, where contexts have names
+    schema: Any  # Schema or OfferSchema of the columns, if contexts have names
 
     @property
-    def width(self) -> int | None: ...  # numbers of a row; None: as many as the first has
+    def width(self) -> int | None: ...  # numbers per row; None: set by the first row
     def rows(self, contexts: Any) -> Contexts: ...  # of many contexts
     def row(self, context: Any) -> Contexts: ...  # of one
-    def entry(self, context: Any) -> Any: ...  # of one, in the form that the log's column takes
+    def entry(self, context: Any) -> Any: ...  # of one, in the form that the log's column needs
 
 
 class DenseReader:
-    """Rows of numbers. `numbered`: the first entry is the number of one of so many contexts, counted from 0.
+    """Reads numeric rows. `numbered`: the first entry is the index of one of this many contexts.
 
-    Frames and dictionaries become rows of numbers by their schema, which the first batch gives.
+    Data frames and dictionaries are encoded as numeric rows by their schema, which the first batch sets.
     """
 
     schema: Schema | None = None
@@ -67,13 +67,13 @@ class DenseReader:
         return np.asarray(self.row(context)[0])
 
     def _named(self, contexts: Any) -> Floats:
-        """Of a frame, or of rows with names: by the schema, which the first of them gives."""
+        """Encode a data frame or named rows by the schema, which the first of them sets."""
         frame = as_frame(contexts)
-        if self.schema is None and self.width is not None:  # it began with rows without names
+        if self.schema is None and self.width is not None:  # the first rows had no names
             numbers = frame.numbers()
             if numbers is None or numbers.shape[1] != self.width:
                 raise InvalidInput(
-                    f"contexts: found {frame!r}, expected rows of {self.width} numbers, with which this learner began"
+                    f"contexts: found {frame!r}, expected rows of {self.width} numbers, as in the learner's first data"
                 )
             return check_contexts(numbers, self.width)
         if self.schema is None:
@@ -92,7 +92,7 @@ class DenseReader:
 
 
 class SetsReader:
-    """Action sets: a matrix for each context, a frame, or a list of dictionaries, one row per action.
+    """Reads action sets: a matrix per context, a data frame, or a list of dictionaries, one row per action.
 
     Sets of dictionaries may have shared features: see `contexts.sets`.
     """
@@ -134,7 +134,7 @@ class SetsReader:
         return check_action_sets(contexts, self.width)
 
     def _without_user(self, contexts: Any) -> ActionSets:
-        """Offers of items alone."""
+        """Encode offers of items without a user."""
         for row, one in enumerate(contexts):
             offer = as_offer(one)
             if offer is not None and offer.user is not None:
@@ -154,7 +154,7 @@ class SetsReader:
 
 
 class OfferReader:
-    """Offers to `ActionSets` with shared features. shared: how many numbers a user has; None: not known yet."""
+    """Encodes offers as `ActionSets` with shared features. shared: number of user features; None: not known yet."""
 
     def __init__(self, shared: int | None = None, width: int | None = None) -> None:
         items = None if width is None or shared is None else width - 1 - shared
@@ -162,7 +162,7 @@ class OfferReader:
 
     @property
     def width(self) -> int | None:
-        """Of `ActionSets.inputs`."""
+        """The width of `ActionSets.inputs`."""
         return None if self.shared is None or self._items.width is None else 1 + self.shared + self._items.width
 
     @property
@@ -179,7 +179,7 @@ class OfferReader:
             return self._checked(contexts)
         if not len(contexts):
             if self.width is None:
-                raise InvalidInput("contexts: found none, expected at least one, to see how many features there are")
+                raise InvalidInput("contexts: found none, expected at least one, to determine the number of features")
             return self._stacked([])
         made: list[tuple[Floats, Floats, Offer]] = []
         self._learn_users(contexts)
@@ -197,7 +197,7 @@ class OfferReader:
         return self._stacked(made)
 
     def _learn_users(self, contexts: Any) -> None:
-        """The columns of users with names, from all of the first batch."""
+        """Learn the schema of named users from the first batch."""
         first = as_offer(contexts[0])
         fresh = self._users.schema is None and self._users.width is None
         if fresh and first is not None and as_mapping(first.user) is not None:
@@ -208,7 +208,7 @@ class OfferReader:
         return self.rows(context if isinstance(context, ActionSets) else [context])
 
     def entry(self, context: Any) -> ActionSets:
-        """Of one offer; a copy, so that later changes of what was handed in do not reach it."""
+        """Encode one offer; a copy, so that later changes by the caller have no effect."""
         if isinstance(context, ActionSets):
             return self._checked(context)
         try:
@@ -219,7 +219,7 @@ class OfferReader:
         return ActionSets(items, np.array([0, len(items)]), user[None], offer.codes, slots)
 
     def _read(self, context: Any) -> tuple[Floats, Floats, Offer]:
-        """The user's row, the rows of the items that may be played, and the offer."""
+        """Return the user's row, the rows of the allowed items, and the offer."""
         offer = as_offer(context)
         if offer is None:
             if not (isinstance(context, np.ndarray) and context.ndim == 2) and not is_frame(context):
@@ -291,7 +291,7 @@ class OfferReader:
         if found is None or (self.width is not None and found != (self.shared, self._items.width)):
             raise InvalidInput(
                 f"offers: found {found or 'sparse rows'}, expected {(self.shared, self._items.width)}:"
-                " how many features of the user, and of an item"
+                " numbers of features of the user and of an item"
             )
         return sets
 
@@ -305,10 +305,10 @@ def make_reader(
     shared: int | None = None,
     offers: bool = False,
 ) -> ContextReader:
-    """For rows of numbers or, with the settings of a `DictionaryReader`, for dictionaries; or for sets of them.
+    """Return a reader of numeric rows or, with the settings of a `DictionaryReader`, of dictionaries; or of sets.
 
-    numbered: the first number of a row is that of a context, of so many that are known. schema: of frames. offers: for
-    users and items that are rows of numbers, of which `shared` are the user's.
+    numbered: the first number of a row is the index of one of this many contexts. schema: of data frames. offers: for
+    users and items as numeric rows, of which `shared` are the user's.
     """
     if offers:
         reader = OfferReader(shared, width)
@@ -322,14 +322,14 @@ def make_reader(
 
 
 def share_words(reader: ContextReader, other: ContextReader) -> None:
-    """Of dictionaries: the words that the other has read are known to this one, and are not hashed again."""
+    """Share the cached names of another reader of dictionaries."""
     inner, read = (one.inner if isinstance(one, SetsReader) else one for one in (reader, other))
     if isinstance(inner, DictionaryReader) and isinstance(read, DictionaryReader):
         inner.know(read)
 
 
 def plain(context: Any, dimensions: int) -> bool:
-    """Whether a context is an array that kernels take as it is: others would be compiled for."""
+    """Return whether a context is an array of the type that kernels are compiled for."""
     usable = type(context) is np.ndarray and context.dtype.char in "fd" and context.ndim == dimensions
     return usable and context.flags.c_contiguous
 

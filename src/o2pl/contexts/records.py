@@ -1,6 +1,6 @@
-"""Contexts of a log as they were handed in: dictionaries, action sets of them, or JSON texts of either.
+"""Raw contexts of a log: dictionaries, action sets of them, or JSON texts of either.
 
-They are kept as they are, since every learner reads them in its own way; texts are parsed when they are read.
+They are stored unchanged, since each learner encodes them itself; texts are parsed when they are read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from o2pl.protocols import Array, Ints
 
 
 def parser() -> Callable[[Any], Any]:
-    """Of JSON; msgspec's where it is installed, twice as fast as Python's."""
+    """Return a JSON parser: msgspec if it is installed (twice as fast), else Python's."""
     try:
         from msgspec.json import Decoder
     except ModuleNotFoundError:
@@ -31,15 +31,15 @@ def parser() -> Callable[[Any], Any]:
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """One context per row. `records[:10]` and `records[rows]` are some of them, `records[3]` is one, parsed."""
+    """One context per row. `records[:10]` and `records[rows]` select rows; `records[3]` is one parsed context."""
 
     values: Array  # mappings, action sets of mappings, or JSON texts as bytes, [n] objects
     sizes: Ints | None = None  # of action sets, [n]; None: contexts are dictionaries
-    slots: Ints | None = None  # the place in a list that each action set was on offer for, from 0, [n]
+    slots: Ints | None = None  # list slot of each action set, from 0, [n]
 
     @classmethod
     def of(cls, contexts: Sequence[Any]) -> Records:
-        """Of dictionaries, or of action sets of dictionaries."""
+        """Build records from dictionaries, or from action sets of dictionaries."""
         values = np.empty(len(contexts), object)
         for row, one in enumerate(contexts):
             values[row] = as_mapping(one) or one
@@ -72,7 +72,7 @@ class Records:
 
 
 def are_records(contexts: Any) -> bool:
-    """Whether these are dictionaries, action sets of dictionaries, or offers of users with names."""
+    """Return whether contexts are dictionaries, action sets of dictionaries, or offers of users with names."""
     if isinstance(contexts, Records):
         return True
     sequence = isinstance(contexts, list | tuple) or (isinstance(contexts, np.ndarray) and contexts.dtype == object)

@@ -1,14 +1,14 @@
-"""What the first frame showed: names and kinds of columns, and how they become numbers. Later frames are held to it.
+"""Schema of data frames: names and kinds of columns, and their encoding. Later data frames are checked against it.
 
-| kind   | becomes                                                                                      |
+| kind   | encoding                                                                                     |
 |--------|----------------------------------------------------------------------------------------------|
-| number | itself                                                                                       |
+| number | unchanged                                                                                    |
 | bool   | 0 or 1                                                                                       |
-| word   | a column of 0 and 1 for each of the commonest words, and shared ones for all other words     |
+| word   | one 0/1 column per common string, and shared columns for all other strings                   |
 | time   | days since the first batch's mean; sine and cosine of the time of day and of the day of the week |
 
-What is missing is put at the first batch's mean (no word, for words). A column that missed values in the first batch
-has an indicator besides.
+Missing values become the first batch's mean (no string, for strings). A column with missing values in the first batch
+also gets an indicator.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Floats
 from o2pl.storage import storable
 
-COMMON = 32  # words of a column that have columns of their own
-SHARED = 16  # columns that rarer words share, by their hash, where there are more, or too few rows to know
-ENOUGH = 100  # rows that show which words there are
+COMMON = 32  # largest number of strings of a column with their own 0/1 columns
+SHARED = 16  # columns shared by rarer strings, by hash, if there are more, or too few rows to know
+ENOUGH = 100  # number of rows that is enough to know the strings
 DAY = 86400.0
 _LARGEST = float(np.finfo(np.float32).max)
-MISSING = "(missing)"  # what is missing, as a word of hashed features
+MISSING = "(missing)"  # missing values as a string of hashed features
 
 
 @storable
 @dataclass(frozen=True)
 class Field:
-    """One column, as the first batch had it."""
+    """One column of the first batch."""
 
     name: str
     kind: str
-    missing: bool = False  # whether values were missing: then there is an indicator
-    mean: float = 0.0  # of numbers, booleans and times: what is missing gets it
-    words: tuple[str, ...] = ()  # with columns of their own
-    shared: int = 0  # columns for all other words
+    missing: bool = False  # whether values were missing: adds an indicator
+    mean: float = 0.0  # of numbers, booleans and times: replaces missing values
+    words: tuple[str, ...] = ()  # strings with their own columns
+    shared: int = 0  # shared columns for all other strings
     clock: bool = False  # times: not all at midnight
 
     @classmethod
@@ -68,7 +68,7 @@ class Field:
         return cls(name, column.kind, missing, mean if math.isfinite(mean) else 0.0, clock=clock)
 
     def names(self) -> list[str]:
-        """Of what it becomes."""
+        """Return the names of the encoded columns."""
         if self.kind == "word":
             rest = [f"{self.name}=other {k}" if self.shared > 1 else f"{self.name}=other" for k in range(self.shared)]
             own = [*(f"{self.name}={word}" for word in self.words), *rest]
@@ -80,14 +80,14 @@ class Field:
         return own + [f"{self.name} is missing"] * self.missing
 
     def shown(self, numbers: Floats) -> str:
-        """What `write` was given, as people write it, of one row. numbers [width]"""
+        """Return the original value of one row, formatted. numbers [width]"""
         if self.kind in ("empty", "nested"):
             return ""
         if self.missing and numbers[-1]:
             return "missing"
         if self.kind == "word":
             place = int(np.argmax(numbers)) if numbers.any() else -1
-            return "missing" if place < 0 else self.words[place] if place < len(self.words) else "another word"
+            return "missing" if place < 0 else self.words[place] if place < len(self.words) else "another string"
         if self.kind == "bool":
             return "true" if numbers[0] == 1 else "false" if numbers[0] == 0 else f"{numbers[0]:.4g}"
         if self.kind == "time":
@@ -104,7 +104,7 @@ class Field:
         return len(self.words) + name_hash(word) % self.shared
 
     def write(self, column: Column, out: Floats) -> None:
-        """The column as numbers, into zeros. out [n, width]"""
+        """Write the encoded column into zeros. out [n, width]"""
         gone = column.missing()
         if self.kind == "word":
             places = word_codes(column, self._places, self._other)
@@ -128,7 +128,7 @@ class Field:
     def _write_time(self, seconds: Array, out: Floats) -> None:
         out[:, 0] = (seconds - self.mean) / DAY
         turns = [seconds / DAY] if self.clock else []
-        turns += [(np.floor(seconds / DAY) + 4) / 7]  # the first of 1970 was a Thursday: 0 is a Sunday
+        turns += [(np.floor(seconds / DAY) + 4) / 7]  # 1 January 1970 was a Thursday: 0 is a Sunday
         for place, turn in enumerate(turns):
             out[:, 1 + 2 * place], out[:, 2 + 2 * place] = np.sin(2 * np.pi * turn), np.cos(2 * np.pi * turn)
 
@@ -136,19 +136,19 @@ class Field:
 @storable
 @dataclass(frozen=True)
 class Schema:
-    """Columns as the first batch had them."""
+    """The columns of the first batch."""
 
     fields: tuple[Field, ...]
 
     @classmethod
     def learn(cls, frame: Frame) -> Schema:
         if not len(frame):
-            raise InvalidInput("frame: found no rows, expected at least one, to see what its columns are")
+            raise InvalidInput("frame: found no rows, expected at least one, to determine its columns")
         return cls(tuple(Field.learn(name, column) for name, column in frame.columns.items()))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Of the numbers of a row."""
+        """The names of the encoded columns."""
         return tuple(name for field in self.fields for name in field.names())
 
     @property
@@ -156,7 +156,7 @@ class Schema:
         return len(self.names)
 
     def check(self, frame: Frame, rows: bool = False) -> None:
-        """Refuse a frame with other columns or kinds; with `rows`, what is missing altogether is a missing value."""
+        """Reject a frame with other columns or kinds. With `rows`, absent columns are missing values."""
         known = {field.name: field for field in self.fields}
         for name in frame.columns:
             if name not in known:
@@ -174,13 +174,13 @@ class Schema:
                 )
 
     def numbers(self, frame: Frame, rows: bool = False) -> Floats:
-        """[n, width], by the names of the columns, whatever their order."""
+        """Encode a frame as numbers, [n, width]; columns are matched by name, in any order."""
         self.check(frame, rows)
         for field in self.fields:
             if field.kind == "nested":
                 raise InvalidInput(
-                    f"column {field.name!r}: found lists or dictionaries, which policy='hashed' reads;"
-                    " expected numbers, words, booleans or times"
+                    f"column {field.name!r}: found lists or dictionaries, which need policy='hashed';"
+                    " expected numbers, strings, booleans or times"
                 )
         if not self.width:
             raise InvalidInput("frame: found no column with values, expected at least one")
@@ -193,12 +193,12 @@ class Schema:
 
     @cached_property
     def _layout(self) -> tuple[tuple[Field, int, int], ...]:
-        """Fields, and where their numbers begin and end."""
+        """Return the fields, and start and end of their columns."""
         ends = np.cumsum([0] + [len(field.names()) for field in self.fields]).tolist()
         return tuple(zip(self.fields, ends, ends[1:], strict=False))
 
     def row(self, mapping: Mapping[Any, Any]) -> Floats | None:
-        """`numbers` of one row of plain values, [width], without a frame; None where there is more to it."""
+        """Encode one row of plain values, [width], without a frame; None if it needs the slow path."""
         out, found = np.zeros(self.width, np.float32), 0
         for field, begin, end in self._layout:
             value = mapping.get(field.name, mapping)
@@ -230,13 +230,13 @@ class Schema:
         return out if found == len(mapping) and self.width else None
 
     def dictionaries(self, frame: Frame, rows: bool = False) -> list[dict[str, Any]]:
-        """As hashed features read them; what is missing is a word of its own."""
+        """Return the rows for hashed features; a missing value is a separate string."""
         self.check(frame, rows)
         kept = {field.name: self._column(frame, field) for field in self.fields if field.kind != "empty"}
         return Frame(kept, len(frame)).dictionaries(MISSING)
 
     def _column(self, frame: Frame, field: Field) -> Column:
-        """By its name, of the field's kind; nothing but missing values where it is not there."""
+        """Return the column of a field; only missing values if it is absent."""
         column = frame.columns.get(field.name)
         if column is not None and column.kind != "empty":
             return column if field.kind in ("word", "nested", "empty") else Column(field.kind, column.values)
@@ -247,7 +247,7 @@ class Schema:
         return Column(field.kind, np.full(len(frame), math.nan))
 
     def frame_of(self, row: Any) -> Frame:
-        """Of one row with names."""
+        """Return a frame of one named row."""
         mapping = as_mapping(row)
         if mapping is None:
             raise InvalidInput(
@@ -264,7 +264,7 @@ def _named(fields: Mapping[str, Field]) -> str:
 @storable
 @dataclass(frozen=True)
 class OfferSchema:
-    """Of users and of items, where they have names."""
+    """The schemas of users and of items, if they have names."""
 
     user: Schema | None = None
     items: Schema | None = None

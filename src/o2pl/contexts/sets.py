@@ -1,15 +1,15 @@
-"""Action sets of dictionaries: features of each action, features that all share, and their products.
+"""Action sets of dictionaries: features of each action, shared features, and their products.
 
 A context is one of
 
-    [{...}, {...}]                                one dictionary per action
-    {"shared": {...}, "actions": [{...}, ...]}    and what they share: the user, the page, the hour
-    ({...}, [{...}, ...])                         the same
-    {"user": {...}, "_multi": [{...}, ...]}       the same, as Vowpal Wabbit writes it
-    Offer({...}, [{...}, ...], ids=..., slot=...) and what the items are called, the place in a list, ...
+        [{...}, {...}]                                one dictionary per action
+        {"shared": {...}, "actions": [{...}, ...]}    with shared features: the user, the page, the hour
+        ({...}, [{...}, ...])                         the same
+        {"user": {...}, "_multi": [{...}, ...]}       the same, in Vowpal Wabbit's form
+        Offer({...}, [{...}, ...], ids=..., slot=...) with item ids, the list slot, ...
 
-The number of actions may differ from round to round. What is shared tells actions apart only together with their own
-features, so the products of both (user × item) are features too: all of them, or those of `Hashed(interactions=...)`.
+The number of actions may differ by round. Shared features distinguish actions only together with the actions' features,
+so the products of both (user × item) are features too: all of them, or those of `Hashed(interactions=...)`.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from o2pl.errors import InvalidInput
 from o2pl.protocols import Ints
 from o2pl.rows import ActionSets, SparseRows
 
-_MANY = 2000  # texts from which on the compiled reader is worth compiling
-_BLOCK = 4096  # texts at a time
+_MANY = 2000  # number of texts from which the compiled reader pays off
+_BLOCK = 4096  # texts per block
 _EXPECTED = (
     "a list of dictionaries, one per action, or {'shared': {...}, 'actions': [{...}, ...]},"
     " or a pair of shared features and such a list"
@@ -37,7 +37,7 @@ _EXPECTED = (
 
 
 def split_set(context: Any) -> tuple[Mapping[Any, Any], Sequence[Any]]:
-    """What the actions share, and the features of each."""
+    """Return the shared features, and the features of each action."""
     shared: Any = {}
     actions = context
     if isinstance(context, Offer):
@@ -63,7 +63,7 @@ def split_set(context: Any) -> tuple[Mapping[Any, Any], Sequence[Any]]:
 
 
 def offer_of(context: Any, items: Any = None, ids: Any = None, exclude: Any = None) -> Offer:
-    """Of a user and items, or of one context that holds both."""
+    """Return the offer of a user and items, or of one context that contains both."""
     if isinstance(context, Offer) and items is None:
         if ids is None and exclude is None:
             return context
@@ -81,10 +81,10 @@ def offer_of(context: Any, items: Any = None, ids: Any = None, exclude: Any = No
 
 
 def shared_of(user: Any, slot: int | None) -> dict[Any, Any]:
-    """What actions share; the place in a list counts as a word, beside what else is known of it."""
+    """Return the shared features; the list slot is added as a string."""
     shared = {} if user is None else as_mapping(user)
     if shared is None and isinstance(user, list | tuple | np.ndarray):
-        shared = {str(column): value for column, value in enumerate(user)}  # a row of numbers
+        shared = {str(column): value for column, value in enumerate(user)}  # a numeric row
     if shared is None:
         raise InvalidInput(f", user: found {type(user).__name__}, expected a dictionary of features")
     if slot is None:
@@ -94,12 +94,12 @@ def shared_of(user: Any, slot: int | None) -> dict[Any, Any]:
 
 
 def _own(features: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Without the keys that begin with _, which are VW's."""
+    """Drop the keys that start with _, which are reserved by VW."""
     return {key: value for key, value in features.items() if not str(key).startswith("_")}
 
 
 def is_set(context: Any) -> bool:
-    """Whether this is an action set of dictionaries."""
+    """Return whether this is an action set of dictionaries."""
     if isinstance(context, Offer):
         return context.dictionaries
     if isinstance(context, Mapping):
@@ -116,12 +116,12 @@ def is_set(context: Any) -> bool:
 
 
 def dictionary_sets(reader: DictionaryReader, contexts: Any) -> ActionSets:
-    """Sets of sparse rows, one row per action."""
+    """Encode action sets as sparse rows, one per action."""
     if isinstance(contexts, ActionSets):
         if not isinstance(contexts.values, SparseRows):
-            raise InvalidInput("action sets: found rows of numbers, expected dictionaries, one per action")
+            raise InvalidInput("action sets: found numeric rows, expected dictionaries, one per action")
         return replace(contexts, values=reader.rows(contexts.values))
-    texts = getattr(contexts, "values", None)  # of Records
+    texts = getattr(contexts, "values", None)  # Records
     if reader.interactions or texts is None or len(texts) < _MANY or not isinstance(texts[0], bytes):
         return _parsed_sets(reader, contexts)
     made = []
@@ -148,7 +148,7 @@ def _joined(sets: list[ActionSets]) -> ActionSets:
 
 
 def _parsed_sets(reader: DictionaryReader, contexts: Any, first: int = 0) -> ActionSets:
-    """Dictionary by dictionary; rows are numbered from `first` on."""
+    """Encode dictionary by dictionary; rows are numbered from `first` on."""
     parts: list[bytes] = []
     ends, sizes, segments = [0], [0], list[Any]()
     ids, slots, any_ids, any_slots = list[Ints](), list[int](), False, False

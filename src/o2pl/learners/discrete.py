@@ -281,9 +281,7 @@ class DiscreteEstimator(Explained, BanditEstimator):
 
     def _check_actions(self, rows: Any, actions: Any) -> Array:
         if len(np.atleast_1d(actions)) != len(rows):
-            raise InvalidInput(
-                f"actions: found {len(np.atleast_1d(actions))}, expected one for each of {len(rows)} contexts"
-            )
+            raise InvalidInput(f"actions: found {len(np.atleast_1d(actions))}, expected one per context ({len(rows)})")
         return check_actions(actions, rows.sizes if isinstance(rows, ActionSets) else self._known_actions())
 
     def _known_actions(self) -> int | None:

@@ -1,4 +1,4 @@
-"""Policy classes: the scores of actions, and how they depend on the parameters."""
+"""Policy classes: scores of actions as functions of the parameters."""
 
 from o2pl.policies.actionwise import ActionWise
 from o2pl.policies.cells import Cells

@@ -1,4 +1,4 @@
-"""Softmax over action sets that vary from row to row, with weights shared by all actions: π(a|x) ∝ exp(θ · φ(x, a))."""
+"""Softmax over varying action sets, with weights shared by all actions: π(a|x) ∝ exp(θ · φ(x, a))."""
 
 from __future__ import annotations
 

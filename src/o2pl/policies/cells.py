@@ -1,10 +1,10 @@
-"""A real-valued action within bounds: one of K cells by a softmax, then anywhere in that cell alike.
+"""A real-valued action within bounds: one of K cells by a softmax, then uniform within the cell.
 
     π(a|x) = p_k(x) K / (high - low)                for a in cell k, of equal width
-    π(a|x) = p_k(x) K / (a log(high / low))         with `log`: cells of equal ratio, alike in log a
+    π(a|x) = p_k(x) K / (a log(high / low))         with `log`: cells of equal ratio, uniform in log a
 
-The density is that of what is played, exactly: nothing is cut off, nothing piles up at the ends, no action has a
-probability of its own. It may have any shape, and it integrates to 1 over the bounds.
+The density is exact: nothing is clipped, there are no point masses at the bounds or elsewhere. It may have any shape,
+and it integrates to 1 over the bounds.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from o2pl.protocols import Array, Floats, Pullback
 from o2pl.storage import storable
 from o2pl.validation import check_count, check_pair
 
-_EDGE = 1e-9  # of a cell's width, which no action comes nearer to an edge: rounding never moves one to the next cell
+_EDGE = 1e-9  # minimum distance to a cell's edge, relative to its width: rounding never changes the cell
 
 
 @storable
 @dataclass(frozen=True)
 class Cells:
-    """Parameters: W [K, d], flattened: the scores of the cells."""
+    """Softmax over cells. Parameters: W [K, d], flattened: the scores of the cells."""
 
     bounds: tuple[float, float]
     count: int = 32
@@ -43,25 +43,25 @@ class Cells:
 
     @cached_property
     def numbers(self) -> Floats:
-        """As kernels read it: low, high, and log(high / low), or 0."""
+        """The numbers for kernels: low, high, and log(high / low), or 0."""
         low, high = self.bounds
         return np.array([low, high, math.log(high / low) if self.log else 0.0])
 
     def place(self, actions: Floats) -> Floats:
-        """Of actions between the bounds, in [0, 1]."""
+        """Return the relative positions of actions between the bounds, in [0, 1]."""
         low, high = self.bounds
         if self.log:
             return np.asarray(np.log(actions / low) / math.log(high / low))
         return np.asarray((actions - low) / (high - low))
 
     def actions(self, places: Floats) -> Floats:
-        """At these places, in (low, high)."""
+        """Return the actions at these relative positions, in (low, high)."""
         out = np.empty(np.shape(places))
         actions_at(np.ravel(places), self.numbers, out.reshape(-1))
         return out
 
     def width(self, actions: Floats) -> Floats:
-        """da of each action's cell: the density in it is p_k / da."""
+        """Return the width da of each action's cell: its density is p_k / da."""
         low, high = self.bounds
         return np.asarray(actions * math.log(high / low) if self.log else np.full(np.shape(actions), high - low)) / (
             self.count
@@ -74,7 +74,7 @@ class Cells:
         return np.zeros(self.n_params(n_features))
 
     def forward(self, params: Floats, features: Floats, actions: Array) -> tuple[Floats, Pullback]:
-        """Log π(a_s|x_s), [n], and its pullback."""
+        """Return log π(a_s|x_s), [n], and its pullback."""
         W = params.reshape(self.count, -1)
         scores = features @ W.T
         scores -= scores.max(axis=1, keepdims=True)
@@ -89,7 +89,7 @@ class Cells:
         return log_pi[played] - np.log(self.width(actions)), pullback
 
     def scores(self, params: Floats, features: Floats) -> Floats:
-        """Of the cells, [n, K]."""
+        """Return the scores of the cells, [n, K]."""
         W = params.reshape(self.count, -1)
         return project(features.astype(np.float64), W, np.zeros(self.count))
 
@@ -97,7 +97,7 @@ class Cells:
         return np.clip((self.place(actions) * self.count).astype(np.int64), 0, self.count - 1)
 
     def moments(self, probabilities: Floats) -> tuple[Floats, Floats]:
-        """Mean and deviation of the action, given the probabilities of the cells. [n, K] -> [n], [n]"""
+        """Return mean and standard deviation of the action from the probabilities of the cells. [n, K] -> [n], [n]"""
         edges = self.actions(np.arange(self.count + 1) / self.count)
         low, high = edges[:-1], edges[1:]
         first, second = (low + high) / 2, (low**2 + low * high + high**2) / 3
@@ -108,7 +108,7 @@ class Cells:
         return mean, np.sqrt(np.maximum(probabilities @ second - mean**2, 0.0))
 
     def density(self, probabilities: Floats, actions: Floats) -> Floats:
-        """Of actions, given the probabilities of the cells; 0 beyond the bounds. [n, K], [n] -> [n]"""
+        """Return the density of actions from the cells' probabilities; 0 outside the bounds. [n, K], [n] -> [n]"""
         low, high = self.bounds
         inside = (low <= actions) & (actions <= high)
         within = np.where(inside, actions, low)
@@ -116,7 +116,7 @@ class Cells:
         return np.where(inside, played / self.width(within), 0.0)
 
     def draw(self, probabilities: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
-        """One action for each row from one uniform number each, and its density. [n, K], [n]"""
+        """Draw one action per row from one uniform number each. Returns actions and densities. [n, K], [n]"""
         actions, densities = np.empty(len(uniforms)), np.empty(len(uniforms))
         draw_numbers(np.ascontiguousarray(probabilities), uniforms, self.numbers, actions, densities)
         return actions, densities
@@ -124,7 +124,7 @@ class Cells:
 
 @compiled_in_order
 def action_at(place: float, within: Floats) -> float:
-    """Between the bounds, whatever rounding does."""
+    """Return the action at a relative position, strictly between the bounds despite rounding."""
     low, high, ratio = within[0], within[1], within[2]
     action = low * math.exp(place * ratio) if ratio > 0 else low + place * (high - low)
     return float(min(max(action, low), high))
@@ -138,11 +138,11 @@ def actions_at(places: Floats, within: Floats, out: Floats) -> None:
 
 @compiled_in_order
 def draw_number(probabilities: Floats, uniform: float, within: Floats) -> tuple[float, float]:
-    """An action and its density, by inversion: what is left of the number is the place in the cell. [K]"""
+    """Draw an action by inversion; the remainder of the uniform number is the position in the cell. [K]"""
     K, below, chosen = len(probabilities), 0.0, 0
     for k in range(K):
         if probabilities[k] > 0:
-            chosen = k  # rounding may leave the sum a hair below 1: the last possible cell takes the rest
+            chosen = k  # rounding may leave the sum slightly below 1: the last possible cell gets the rest
             if uniform < below + probabilities[k]:
                 break
             below += probabilities[k]
@@ -154,6 +154,6 @@ def draw_number(probabilities: Floats, uniform: float, within: Floats) -> tuple[
 
 @compiled_in_order
 def draw_numbers(probabilities: Floats, uniforms: Floats, within: Floats, actions: Floats, densities: Floats) -> None:
-    """`draw_number` of each row. probabilities [n, K]"""
+    """Apply `draw_number` to each row. probabilities [n, K]"""
     for s in range(len(uniforms)):
         actions[s], densities[s] = draw_number(probabilities[s], uniforms[s], within)

@@ -2,12 +2,12 @@
 
     f(x, a) = Σ_i θ_i s_i P_{j_i}(a) φ_{m_i}(x)
 
-P_j are Legendre polynomials of the action's place between its bounds, of mean square 1; φ a constant, the inputs and,
-where they are few, their products. Terms have a total degree of at most `degree` in the action and the inputs. s_i is
-1, halved for each power of the action beyond the square: curves are smooth unless the log says otherwise.
+P_j are Legendre polynomials of the action's relative position between its bounds, with mean square 1; φ a constant, the
+inputs and, if they are few, their products. Terms have a total degree of at most `degree` in the action and the inputs.
+s_i is 1, halved for each power of the action beyond the square: curves are smooth unless the log shows otherwise.
 
-It acts by several draws θ_1, ..., θ_S from what the log leaves possible. Each takes the best action of its own curve,
-as sharply as noise lets one tell, and they act in equal shares: far apart while little is known, as one in the end.
+It acts by several posterior draws θ_1, ..., θ_S. Each takes the best action of its own curve, as sharply as the noise
+allows, and they act in equal shares: far apart while little is known, nearly identical in the end.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from o2pl.policies.cells import Cells
 from o2pl.protocols import Array, Floats, Ints, Pullback
 from o2pl.storage import storable
 
-_SMOOTH = 2  # powers of the action up to which s = 1
+_SMOOTH = 2  # largest power of the action with s = 1
 
 
 @storable
 @dataclass(frozen=True)
 class Curve:
-    """Parameters: how sharply it acts, θ [D], then θ_1, ..., θ_S. `inputs`: of the features, after the constant."""
+    """The reward curve. Parameters: sharpness, θ [D], then θ_1, ..., θ_S. `inputs`: features after the constant."""
 
     cells: Cells
     inputs: int
     degree: int = 4
     draws: int = 8
-    spread: float = 0.7  # of the draws, in deviations of what the log leaves possible
-    sharpness: float = 40.0  # e^-1 for a reward that is lower by 1/40 of the noise's deviation
+    spread: float = 0.7  # of the draws, in posterior standard deviations
+    sharpness: float = 40.0  # e^-1 for a reward lower by 1/40 of the noise's standard deviation
     continuous = True
 
     def terms(self, n_features: int) -> tuple[Ints, Ints, Floats]:
-        """Power of the action, feature, and s of each term. [D]"""
+        """Return the power of the action, the feature, and s of each term. [D]"""
         return _terms(self.degree, self.inputs, n_features)
 
     def n_params(self, n_features: int) -> int:
@@ -51,24 +51,24 @@ class Curve:
         return np.zeros(self.n_params(n_features))
 
     def join(self, centre: Floats, deviations: Floats, noise: float) -> Floats:
-        """Parameters of θ [D], of deviations in units of the noise's [S, D], and of the noise's variance."""
+        """Return the parameters from θ [D], draws in units of the noise [S, D], and the noise variance."""
         scale = math.sqrt(noise)
         draws = centre + self.spread * scale * deviations
         return np.concatenate([[self.sharpness / scale], centre, draws.reshape(-1)])
 
     def centre(self, params: Floats) -> Floats:
-        """θ [D]"""
+        """Return θ [D]."""
         return params[1 : 1 + (len(params) - 1) // (1 + self.draws)]
 
     def design(self, features: Floats, actions: Floats) -> Floats:
-        """Terms of rows, so that f = design · θ. [n, D]"""
+        """Return the terms of rows, so that f = design · θ. [n, D]"""
         terms = self.terms(features.shape[1])
         out = np.empty((len(actions), len(terms[0])))
         fill_design(features, self.cells.place(actions), *terms, self.degree, out)
         return out
 
     def forward(self, params: Floats, features: Floats, actions: Array) -> tuple[Floats, Pullback]:
-        """f(x_s, a_s), [n], and its pullback."""
+        """Return f(x_s, a_s), [n], and its pullback."""
         rows, theta = self.design(features, actions), self.centre(params)
 
         def pullback(cotangent: Floats) -> Floats:
@@ -79,21 +79,21 @@ class Curve:
         return rows @ theta, pullback
 
     def scores(self, params: Floats, features: Floats) -> Floats:
-        """f of each cell's middle, [n, K]."""
+        """Return f at the middle of each cell, [n, K]."""
         return self.along(params, features, self.cells.count)
 
     def along(self, params: Floats, features: Floats, places: int) -> Floats:
-        """f at the middles of so many equal parts of the bounds, [n, places]."""
+        """Return f at the middles of `places` equal parts of the bounds, [n, places]."""
         W = self._weights(self.centre(params)[None], features.shape[1], places)[0]
         return project(features.astype(np.float64), W.reshape(places, -1), np.zeros(places))
 
     def acting(self, params: Floats, n_features: int) -> list[tuple[Cells, Floats]]:
-        """The draws, each as a softmax over cells."""
+        """Return the draws, each as a softmax over cells."""
         draws = params[0] * params[1:].reshape(1 + self.draws, -1)[1:]
         return [(self.cells, own) for own in self._weights(draws, n_features, self.cells.count)]
 
     def _weights(self, thetas: Floats, n_features: int, places: int) -> Floats:
-        """Of the features, at each place: [places · n_features] for each θ of thetas [S, D]."""
+        """Return the weights of the features at each position: [places · n_features] for each θ of thetas [S, D]."""
         powers, features, scales = self.terms(n_features)
         W = np.zeros((self.degree + 1, len(thetas), n_features))
         W[powers, :, features] = (scales * thetas).T
@@ -111,7 +111,7 @@ def _terms(degree: int, inputs: int, n_features: int) -> tuple[Ints, Ints, Float
 
 @lru_cache(maxsize=16)
 def _basis(degree: int, places: int) -> Floats:
-    """P_j of the middles of equal parts, [places, degree + 1]."""
+    """Return P_j at the middles of equal parts, [places, degree + 1]."""
     out = np.empty((places, degree + 1))
     for k in range(places):
         legendre((k + 0.5) / places, out[k])
@@ -120,7 +120,7 @@ def _basis(degree: int, places: int) -> Floats:
 
 @compiled
 def legendre(place: float, out: Floats) -> None:
-    """P_0, P_1, ... at a place in [0, 1], of mean square 1 over it."""
+    """Compute P_0, P_1, ... at a position in [0, 1], with mean square 1 on it."""
     x, before, last = 2 * place - 1, 0.0, 1.0
     for j in range(len(out)):
         out[j] = last * math.sqrt(2 * j + 1)
@@ -131,7 +131,7 @@ def legendre(place: float, out: Floats) -> None:
 def fill_design(
     features: Floats, places: Floats, powers: Ints, which: Ints, scales: Floats, degree: int, out: Floats
 ) -> None:
-    """features [n, width], out [n, D]"""
+    """Fill the design matrix. features [n, width], out [n, D]"""
     curve = np.empty(degree + 1)
     for r in range(len(places)):
         legendre(places[r], curve)

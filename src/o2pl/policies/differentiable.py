@@ -1,7 +1,7 @@
-"""JAX at one door: scores with their pullback, of policies that JAX can trace.
+"""JAX helpers: scores and pullbacks of policies that JAX can trace.
 
-A policy's `apply(params, x)` is traced once for each number of rows, which is rounded up to a power of two: few
-programs are compiled. Double precision is switched on for our own calls alone; the user's setting stays as it is.
+A policy's `apply(params, x)` is traced once per number of rows, rounded up to a power of two: few programs are
+compiled. Double precision is enabled for our own calls only; the user's setting is unchanged.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from o2pl.extras import extra
 from o2pl.protocols import Floats, Pullback
 
-_LEAST = 64  # rows of a program
+_LEAST = 64  # smallest number of rows of a program
 
 
 def jax_module(purpose: str = "learning a neural policy") -> Any:
@@ -26,7 +26,7 @@ def jax_module(purpose: str = "learning a neural policy") -> Any:
 
 
 def in_double() -> Any:
-    """A context in which JAX keeps float64 as it is, in this thread."""
+    """Return a context in which JAX uses float64 in this thread."""
     jax = jax_module()
     if hasattr(jax, "enable_x64"):
         return jax.enable_x64(True)
@@ -34,12 +34,12 @@ def in_double() -> Any:
 
 
 def padded(rows: int, least: int = _LEAST) -> int:
-    """The next power of two."""
+    """Return the next power of two."""
     return max(least, 1 << max(rows - 1, 0).bit_length())
 
 
 def grown(array: Floats, rows: int) -> Floats:
-    """With rows of 0 at the end."""
+    """Return the array padded with zero rows."""
     if len(array) == rows:
         return array
     out = np.zeros((rows, *array.shape[1:]), array.dtype)
@@ -58,7 +58,7 @@ def _programs(policy: Any) -> tuple[Any, Any]:
 
 
 def pulled_back(policy: Any, params: Floats, x: Floats) -> tuple[Floats, Pullback]:
-    """Scores of rows x in their own precision, and their pullback by JAX."""
+    """Return the scores of rows x in their precision, and their pullback by JAX."""
     score, pull = _programs(policy)
     rows, dtype = len(x), x.dtype if x.dtype == np.float64 else np.dtype(np.float32)
     theta, x = params.astype(dtype), grown(x.astype(dtype, copy=False), padded(len(x)))
@@ -79,14 +79,14 @@ def _alone(policy: Any) -> Any:
 
 
 def scored_alone(policy: Any, params: Floats, x: Floats) -> Floats:
-    """Scores in double precision, one row after the other: a row's result does not depend on the rows beside it."""
+    """Return scores in double precision, row by row: a row's result does not depend on other rows."""
     with in_double():
         scores = _alone(policy)(params, grown(x.astype(np.float64), padded(len(x), 1)))
     return np.asarray(scores, np.float64)[: len(x)]
 
 
 def sloped(policy: Any, params: Floats, x: Floats, outputs: Floats) -> Floats:
-    """Of each row, the gradient by its inputs of outputs · scores, in double precision. [n, d]"""
+    """Return the gradient of outputs · scores by the inputs of each row, in double precision. [n, d]"""
     jax = jax_module()
     with in_double():
         slopes = jax.grad(lambda rows: (policy.apply(params, rows).reshape(len(x), -1) @ outputs).sum())(x)
@@ -94,7 +94,7 @@ def sloped(policy: Any, params: Floats, x: Floats, outputs: Floats) -> Floats:
 
 
 def unravelled(tree: Any) -> tuple[Floats, Callable[[Any], Any]]:
-    """A flat vector of what a tree of arrays holds, and what makes such a tree of such a vector."""
+    """Return the flat vector of a tree of arrays, and the function that restores the tree."""
     jax = jax_module()
     with in_double():
         leaves, form = jax.tree_util.tree_flatten(tree)

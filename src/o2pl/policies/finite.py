@@ -1,8 +1,8 @@
 """Finite policy classes: a table of policies, and floored thresholds.
 
-The parameters of a finite class are logarithms of the weights of a mixture of its J members (its convex hull, with
-scores and pullback like any other policy); the class itself is the hull's vertices, where `vertex(j)` is member
-j alone. The exhaustive oracle searches the vertices.
+The parameters of a finite class are log weights of a mixture of its J members (its convex hull, with scores and
+pullback like any other policy). The class itself is the hull's vertices; `vertex(j)` is member j alone. The exhaustive
+oracle searches the vertices.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from o2pl.storage import storable
 
 
 class FinitePolicies(ABC):
-    """What the two classes share; each says only how likely its members make an action."""
+    """Base class of the finite classes; subclasses define the likelihoods of their members."""
 
     n_actions: int
     continuous = False
@@ -26,11 +26,11 @@ class FinitePolicies(ABC):
     @property
     @abstractmethod
     def size(self) -> int:
-        """J, the number of members."""
+        """The number of members J."""
 
     @abstractmethod
     def likelihoods(self, features: Floats, actions: Ints) -> Floats:
-        """π_j(a_s|x_s) of every member, [n, J]."""
+        """Return π_j(a_s|x_s) of every member, [n, J]."""
 
     def n_params(self, n_features: int) -> int:
         return self.size
@@ -44,7 +44,7 @@ class FinitePolicies(ABC):
         return params
 
     def all_likelihoods(self, features: Floats) -> Floats:
-        """π_j(a|x_s) of every action under every member, [n, K, J]."""
+        """Return π_j(a|x_s) of every action under every member, [n, K, J]."""
         n = len(features)
         columns = [self.likelihoods(features, np.full(n, a)) for a in range(self.n_actions)]
         return np.stack(columns, axis=1)
@@ -62,19 +62,19 @@ class FinitePolicies(ABC):
 
     def scores(self, params: Floats, features: Floats) -> Floats:
         likely = params > -np.inf
-        if likely.sum() == 1:  # one member alone
+        if likely.sum() == 1:  # a single member
             return _log(self.member(features, int(np.argmax(likely))))
         L = self.all_likelihoods(features)
         mixed = project(L.reshape(-1, self.size), _mixture_weights(params)[None], np.zeros(1))
         return _log(mixed.reshape(len(L), self.n_actions))
 
     def member(self, features: Floats, j: int) -> Floats:
-        """π_j(a|x_s) of every action under one member, [n, K]."""
+        """Return π_j(a|x_s) of every action under one member, [n, K]."""
         return np.asarray(self.all_likelihoods(features)[:, :, j])
 
 
 def _log(probabilities: Floats) -> Floats:
-    with np.errstate(divide="ignore"):  # log 0 = -∞ is an action that is never taken
+    with np.errstate(divide="ignore"):  # log 0 = -∞: the action is never taken
         return np.log(probabilities)
 
 
@@ -86,7 +86,7 @@ def _mixture_weights(params: Floats) -> Floats:
 @storable
 @dataclass(frozen=True, eq=False)
 class FiniteClass(FinitePolicies):
-    """Policies as a table [J, C, K]: member, context number (the one feature), action. [J, K] for a single context."""
+    """Policies as a table [J, C, K]: member, context number (the only feature), action. [J, K] for a single context."""
 
     table: Floats
 

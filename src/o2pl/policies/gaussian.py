@@ -12,13 +12,13 @@ from o2pl.protocols import Array, Floats, Pullback
 from o2pl.storage import storable
 
 LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
-_FARTHEST = 300.0  # |log scale|: a line search may ask for more than a number can hold
+_FARTHEST = 300.0  # limit of |log scale|: a line search may overflow
 
 
 @storable
 @dataclass(frozen=True)
 class Gaussian:
-    """Parameters: θ [d]; with `learn_scale` also the logarithm of the scale, [d + 1]."""
+    """A normal policy. Parameters: θ [d]; with `learn_scale` also the log of the scale, [d + 1]."""
 
     centre: float = 0.0
     scale: float = 1.0
@@ -35,13 +35,13 @@ class Gaussian:
         return start
 
     def split(self, params: Floats) -> tuple[Floats, float]:
-        """θ and the scale."""
+        """Return θ and the scale."""
         if not self.learn_scale:
             return params, self.scale
         return params[:-1], math.exp(min(max(params[-1], -_FARTHEST), _FARTHEST))
 
     def scores(self, params: Floats, features: Floats) -> Floats:
-        """The mean action of each row, less the centre, [n]; a row's result is its own alone."""
+        """Return the mean action of each row minus the centre, [n]. A row's result does not depend on other rows."""
         theta, _ = self.split(params)
         return project(features.astype(np.float64), theta[None], np.zeros(1))[:, 0]
 
@@ -59,7 +59,7 @@ class Gaussian:
         return -0.5 * z**2 - math.log(scale) - LOG_SQRT_2PI, pullback
 
     def imitate(self, features: Floats, actions: Floats) -> Floats:
-        """Parameters likely to have drawn these actions, by least squares: near them, weights are near 1."""
+        """Return parameters that fit these actions by least squares: weights are then near 1."""
         X = features.astype(np.float64)
         gram = X.T @ X + 1e-3 * np.eye(X.shape[1])
         theta = np.linalg.solve(gram, X.T @ (actions - self.centre))
@@ -72,7 +72,7 @@ class Gaussian:
         return self.centre + scores
 
     def moments(self, scores: Floats, params: Floats) -> tuple[Floats, Floats]:
-        """Mean and deviation of the action, [n] each."""
+        """Return mean and standard deviation of the action, [n] each."""
         return self.mean(scores), np.full(len(scores), self.split(params)[1])
 
     def density(self, scores: Floats, params: Floats, actions: Floats) -> Floats:
@@ -81,8 +81,8 @@ class Gaussian:
         return np.exp(-0.5 * (z * z)) / (scale * math.sqrt(2 * math.pi))
 
     def sample(self, scores: Floats, params: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
-        """One action for each score from one uniform number each, and its density; plain numbers will do."""
-        from scipy.special import ndtri  # here: scipy would double the time `import o2pl` takes
+        """Draw one action per score from one uniform number each. Returns actions and densities; scalars work too."""
+        from scipy.special import ndtri  # imported here: scipy would double the time of `import o2pl`
 
         _, scale = self.split(params)
         actions = self.mean(scores) + scale * ndtri(np.maximum(uniforms, 1e-16))

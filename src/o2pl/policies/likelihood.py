@@ -1,4 +1,4 @@
-"""Log-probabilities of any policy, with their gradients: for those who need π itself and not its scores."""
+"""Log probabilities of any policy, with their gradients."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from o2pl.rows import ActionSets
 
 
 def log_likelihood(policy: Policy, params: Floats, features: Any, actions: Array) -> tuple[Floats, Pullback]:
-    """Log π(a_s|x_s), [n], and its pullback."""
+    """Return log π(a_s|x_s), [n], and its pullback."""
     scores, pull_scores = policy.forward(params, features, actions)
     if policy.continuous:
         return scores, pull_scores
@@ -30,14 +30,14 @@ def log_likelihood(policy: Policy, params: Floats, features: Any, actions: Array
 
 
 def log_probabilities(policy: Policy, params: Floats, features: Any) -> tuple[Floats, Pullback]:
-    """Log π(·|x_s) of a discrete policy, [n, K] or flat, and its pullback."""
+    """Return log π(·|x_s) of a discrete policy, [n, K] or flat, and its pullback."""
     scores, pull_scores = policy.forward(params, features, np.empty(0, np.int64))
     log_pi, pull = _log_probabilities(scores, features)
     return log_pi, lambda cotangent: pull_scores(pull(cotangent))
 
 
 def probabilities(policy: Policy, params: Floats, features: Any) -> Floats:
-    """π(·|x_s) of a discrete policy, [n, K] or flat; a row's result does not depend on the rows beside it."""
+    """Return π(·|x_s) of a discrete policy, [n, K] or flat. A row's result does not depend on other rows."""
     return np.exp(_log_probabilities(policy.scores(params, features), features)[0])
 
 

@@ -1,4 +1,4 @@
-"""Exploration that never stops, as part of the policy class: any discrete policy mixed with the uniform one."""
+"""Permanent exploration as part of the policy class: a discrete policy mixed with the uniform policy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from o2pl.storage import storable
 @storable
 @dataclass(frozen=True)
 class UniformMixture:
-    """(1 - ε) π(a|x) + ε/K, with exact propensities; every action keeps at least ε/K."""
+    """The policy (1 - ε) π(a|x) + ε/K, with exact propensities; every action has probability at least ε/K."""
 
     policy: DiscretePolicy
     epsilon: float = 0.05
@@ -51,7 +51,7 @@ class UniformMixture:
         return _log(self._mixed(self.policy.scores(params, features), features)[1])
 
     def _mixed(self, inner: Floats, features: Any) -> tuple[Floats, Floats]:
-        """The policy's own log-probabilities, and the mixed probabilities."""
+        """Return the inner policy's log probabilities, and the mixed probabilities."""
         log_pi = log_softmax(inner, _offsets(features))
         sets = isinstance(features, ActionSets)
         choices = np.repeat(features.sizes, features.sizes) if sets else inner.shape[1]
@@ -63,5 +63,5 @@ def _offsets(features: Any) -> Ints | None:
 
 
 def _log(probabilities: Floats) -> Floats:
-    with np.errstate(divide="ignore"):  # with ε = 0 an action may be impossible
+    with np.errstate(divide="ignore"):  # with ε = 0 an action may have probability 0
         return np.log(probabilities)

@@ -1,7 +1,7 @@
-"""Multi-layer perceptrons: z ← activation(W z + b), layer after layer, the last one without activation.
+"""Multi-layer perceptrons: z ← activation(W z + b), layer by layer, the last one without activation.
 
-Parameters are flat: of each layer its weights [inputs, outputs], then its biases [outputs]. Acting is compiled and goes
-row by row, in double precision; training differentiates the same map with JAX.
+Parameters are flat: for each layer its weights [inputs, outputs], then its biases [outputs]. Acting is compiled and
+works row by row, in double precision; training differentiates the same function with JAX.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ACTIVATIONS = {"silu": SILU, "relu": RELU, "tanh": TANH}  # silu: x / (1 + exp(-
 
 
 def check_hidden(hidden: Any, activation: Any) -> tuple[int, ...]:
-    """Widths of the hidden layers, one or more."""
+    """Check the widths of the hidden layers, one or more."""
     widths = tuple(hidden) if isinstance(hidden, list | tuple) else (hidden,)
     if not widths or not all(isinstance(each, int | np.integer) and each >= 1 for each in widths):
         raise InvalidInput(f"hidden: found {hidden!r}, expected widths of the hidden layers, such as (64, 64)")
@@ -33,12 +33,12 @@ def check_hidden(hidden: Any, activation: Any) -> tuple[int, ...]:
 
 
 def n_weights(sizes: Sequence[int]) -> int:
-    """Parameters of a perceptron with layers of these sizes, inputs first."""
+    """Return the number of parameters of a perceptron with layers of these sizes, inputs first."""
     return sum((before + 1) * after for before, after in pairwise(sizes))
 
 
 def started(sizes: Sequence[int], generator: np.random.Generator) -> Floats:
-    """Random hidden weights of variance 2 / inputs; the last layer is 0, so all scores are."""
+    """Return initial parameters: random hidden weights of variance 2 / inputs; the last layer and all scores are 0."""
     parts: list[Floats] = []
     last = len(sizes) - 2
     for layer, (before, after) in enumerate(pairwise(sizes)):
@@ -48,7 +48,7 @@ def started(sizes: Sequence[int], generator: np.random.Generator) -> Floats:
 
 
 def layers(params: Any, sizes: Sequence[int]) -> list[tuple[Any, Any]]:
-    """Weights [inputs, outputs] and biases [outputs] of each layer; of NumPy's arrays or JAX's."""
+    """Return weights [inputs, outputs] and biases [outputs] of each layer, for NumPy or JAX arrays."""
     found, at = [], 0
     for before, after in pairwise(sizes):
         weights = params[at : at + before * after].reshape(before, after)
@@ -59,7 +59,7 @@ def layers(params: Any, sizes: Sequence[int]) -> list[tuple[Any, Any]]:
 
 
 def rows_through(rows: Floats, params: Floats, sizes: Sequence[int], activation: str) -> Floats:
-    """[n, inputs] -> [n, outputs] in double precision; a row's result does not depend on the rows beside it."""
+    """Apply the network, [n, inputs] -> [n, outputs], in double precision. A row's result does not depend on others."""
     out = np.empty((len(rows), sizes[-1]))
     rows_in_order(np.ascontiguousarray(rows, np.float64), params, np.array(sizes), ACTIVATIONS[activation], out)
     return out
@@ -67,7 +67,7 @@ def rows_through(rows: Floats, params: Floats, sizes: Sequence[int], activation:
 
 @compiled_in_order
 def rows_in_order(rows: Floats, params: Floats, sizes: Ints, activation: int, out: Floats) -> None:
-    """Loops run along the outputs of a layer: they vectorise, and no sum is reordered."""
+    """Apply the network row by row. Loops run over the outputs of a layer: they vectorise without reordering sums."""
     widest, last = 0, len(sizes) - 2
     for size in sizes:
         widest = max(widest, size)
@@ -101,7 +101,7 @@ def rows_in_order(rows: Floats, params: Floats, sizes: Ints, activation: int, ou
 
 
 def hidden_rows(rows: Floats, params: Floats, sizes: Sequence[int], activation: str) -> Floats:
-    """What the last layer sees of each row, [n, width]."""
+    """Return the input of the last layer for each row, [n, width]."""
     z: Floats = rows.astype(np.float64)
     for weights, biases in layers(params, sizes)[:-1]:
         z = _activated(z @ weights + biases, activation)[0]
@@ -109,7 +109,7 @@ def hidden_rows(rows: Floats, params: Floats, sizes: Sequence[int], activation: 
 
 
 def gradients_by_input(rows: Floats, params: Floats, sizes: Sequence[int], activation: str, outputs: Floats) -> Floats:
-    """Of each row, the gradient by its inputs of outputs · scores. rows [n, inputs], outputs [K] or [n, K]"""
+    """Return the gradient of outputs · scores by the inputs of each row. rows [n, inputs], outputs [K] or [n, K]"""
     z: Floats = rows.astype(np.float64)
     slopes = []
     found = layers(params, sizes)
@@ -123,7 +123,7 @@ def gradients_by_input(rows: Floats, params: Floats, sizes: Sequence[int], activ
 
 
 def _activated(z: Floats, activation: str) -> tuple[Floats, Floats]:
-    """The activation and its slope."""
+    """Return the activation and its derivative."""
     if activation == "relu":
         return np.maximum(z, 0), (z > 0).astype(np.float64)
     if activation == "tanh":
@@ -134,7 +134,7 @@ def _activated(z: Floats, activation: str) -> tuple[Floats, Floats]:
 
 
 def traced(params: Any, x: Any, sizes: Sequence[int], activation: str) -> Any:
-    """The same map for JAX to trace. x [n, inputs] -> [n, outputs]"""
+    """Return the same function for JAX to trace. x [n, inputs] -> [n, outputs]"""
     with extra("jax", "learning a neural policy"):
         import jax
     act = {"silu": jax.nn.silu, "relu": jax.nn.relu, "tanh": jax.numpy.tanh}[activation]

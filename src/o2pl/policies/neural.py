@@ -1,7 +1,7 @@
-"""Neural policies: scores are a network's, learned with JAX (extra `jax`); those shipped here act without it.
+"""Neural policies: scores of a network, trained with JAX (extra `jax`). Acting does not need JAX.
 
 `Neural` chooses among a fixed number of actions, `NeuralSets` among action sets, `NeuralGaussian` plays a real number,
-and `JaxPolicy` is any function of yours. Parameters are one flat vector, as oracles and files want them.
+and `JaxPolicy` wraps any function. Parameters are one flat vector, as oracles and files need them.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from o2pl.validation import check_count
 class Neural:
     """A perceptron with one output per action: π(·|x) = softmax(f(x)).
 
-    `n_actions`: None takes the learner's. `hidden`: widths of the hidden layers. `activation`: "silu", "relu" or
-    "tanh". `seed`: of the hidden weights to start from; the last layer starts at 0, the uniform policy.
+    `n_actions`: None: that of the learner. `hidden`: widths of the hidden layers. `activation`: "silu", "relu" or
+    "tanh". `seed`: of the initial hidden weights; the last layer starts at 0, the uniform policy.
     """
 
     n_actions: int | None = None
@@ -52,7 +52,7 @@ class Neural:
         object.__setattr__(self, "hidden", check_hidden(self.hidden, self.activation))
 
     def sizes(self, n_features: int) -> tuple[int, ...]:
-        """Of the layers, inputs first."""
+        """Return the sizes of the layers, inputs first."""
         if self.n_actions is None:
             raise InvalidInput("n_actions: found None, expected a number of actions")
         return (n_features, *self.hidden, self.n_actions)
@@ -64,7 +64,7 @@ class Neural:
         return started(self.sizes(n_features), generator or np.random.default_rng(self.seed))
 
     def apply(self, params: Any, x: Any) -> Any:
-        """Scores of rows x [n, d], for JAX to trace. [n, K]"""
+        """Return the scores of rows x [n, d], for JAX to trace. [n, K]"""
         return traced(params, x, self.sizes(x.shape[1]), self.activation)
 
     def forward(self, params: Floats, features: Floats, actions: Array) -> tuple[Floats, Pullback]:
@@ -74,22 +74,22 @@ class Neural:
         return rows_through(features, params, self.sizes(features.shape[1]), self.activation)
 
     def input_scores(self, params: Floats, rows: Floats) -> Floats:
-        """Scores of rows, [n, K]; for explanations."""
+        """Return the scores of rows, [n, K], for explanations."""
         return self.scores(params, rows)
 
     def input_slopes(self, params: Floats, rows: Floats, outputs: Floats) -> Floats:
-        """Gradients of outputs · scores by the inputs, [n, d]; for explanations."""
+        """Return the gradients of outputs · scores by the inputs, [n, d], for explanations."""
         return gradients_by_input(rows, params, self.sizes(rows.shape[1]), self.activation, outputs)
 
 
 @storable
 @dataclass(frozen=True)
 class NeuralSets:
-    """A perceptron over (context, action) features, shared by all actions of sets that vary: π(a|x) ∝ exp f(x, a).
+    """A perceptron over (context, action) features for varying action sets: π(a|x) ∝ exp f(x, a).
 
-    `towers`: instead, one perceptron of the user and one of the item, each with so many outputs, whose inner product
-    (and a level of the item) is the score; for `act(user, items)`. `shared`: how many numbers are the user's; a learner
-    says it. 0 without towers.
+    `towers`: use one perceptron for the user and one for the item instead, each with this many outputs; the score is
+    their inner product plus an item intercept. For `act(user, items)`. `shared`: number of user features, set by the
+    learner; 0 without towers.
     """
 
     hidden: tuple[int, ...] = (64, 64)
@@ -106,7 +106,7 @@ class NeuralSets:
             check_count("towers", self.towers)
 
     def _towers(self, n_features: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Sizes of the layers of both; rows are (place in the list, user, item)."""
+        """Return the layer sizes of both towers; rows are (list slot, user, item)."""
         items = n_features - 1 - self.shared
         if self.shared < 1 or items < 1:
             raise InvalidInput(
@@ -129,13 +129,13 @@ class NeuralSets:
             return started(self.sizes(n_features), generator)
         users, items = self._towers(n_features)
         own = started(users, generator)
-        last = (users[-2] + 1) * users[-1]  # with both last layers at 0 neither would ever move
+        last = (users[-2] + 1) * users[-1]  # with both last layers at 0 the gradient would be 0
         scale = np.sqrt(1 / users[-2])
         own[-last : -users[-1]] = (generator.normal(size=last - users[-1]) * scale).astype(np.float32)
         return np.concatenate([own, started(items, generator)])
 
     def apply(self, params: Any, x: Any) -> Any:
-        """Scores of rows x [total, d], for JAX to trace. [total]"""
+        """Return the scores of rows x [total, d], for JAX to trace. [total]"""
         if not self.towers:
             return traced(params, x, self.sizes(x.shape[1]), self.activation)[:, 0]
         users, items = self._towers(x.shape[1])
@@ -155,10 +155,10 @@ class NeuralSets:
         own, cut = n_weights(users), 1 + self.shared
         u = rows_through(x[:, 1:cut], params[:own], users, self.activation)
         v = rows_through(x[:, cut:], params[own:], items, self.activation)
-        return np.asarray((u * v[:, 1:]).cumsum(axis=1)[:, -1] + v[:, 0])  # cumsum: in order, whatever the batch
+        return np.asarray((u * v[:, 1:]).cumsum(axis=1)[:, -1] + v[:, 0])  # cumsum: fixed order for any batch size
 
     def input_scores(self, params: Floats, rows: Floats) -> Floats:
-        """[n, 1]"""
+        """Return the scores of rows, [n, 1]."""
         return self.scores(params, ActionSets(rows, np.array([0, len(rows)])))[:, None]
 
     def input_slopes(self, params: Floats, rows: Floats, outputs: Floats) -> Floats:
@@ -177,14 +177,15 @@ class NeuralSets:
 @storable
 @dataclass(frozen=True)
 class NeuralGaussian:
-    """A normal policy whose mean (and width, if it is heteroscedastic) are a perceptron's.
+    """A normal policy whose mean (and width, if heteroscedastic) is given by a perceptron.
 
-    `normal` says the rest: centre, scale, bounds, log-normal. Parameters: the network's, then ω where one is learned.
+    `normal` has the other settings: centre, scale, bounds, log-normal. Parameters: the network's, then ω if it is
+    learned.
     """
 
     normal: Truncated = field(default_factory=Truncated)
     hidden: tuple[int, ...] = (64, 64)
-    activation: str = "tanh"  # its slope ends: means do not run away
+    activation: str = "tanh"  # bounded, so that means stay bounded
     seed: int = 0
     continuous = True
 
@@ -196,7 +197,7 @@ class NeuralGaussian:
 
     @property
     def _widths(self) -> int:
-        """Parameters of a width that is the same in all contexts."""
+        """Number of parameters of a width that is the same for all contexts."""
         return int(self.normal.learn_scale and not self.normal.heteroscedastic)
 
     def n_params(self, n_features: int) -> int:
@@ -207,7 +208,7 @@ class NeuralGaussian:
         return np.concatenate([own, np.zeros(self._widths)])
 
     def apply(self, params: Any, x: Any) -> Any:
-        """For JAX to trace: mean less the centre, and width where it depends on the context. [n, 1 or 2]"""
+        """Return mean minus centre, and the width if it depends on the context, for JAX to trace. [n, 1 or 2]"""
         sizes = self.sizes(x.shape[1])
         return traced(params[: n_weights(sizes)], x, sizes, self.activation)
 
@@ -231,14 +232,14 @@ class NeuralGaussian:
         return self._scores(rows_through(features, params[:own], sizes, self.activation), params)
 
     def _scores(self, of_network: Floats, params: Floats) -> Floats:
-        """As `Truncated` has them: mean less the centre and width of each row. [n, 2]"""
+        """Return the scores in the form of `Truncated`: mean minus centre and width of each row. [n, 2]"""
         if self.normal.heteroscedastic:
             return of_network.astype(np.float64)
         width = params[-1] if self._widths else 0.0
         return np.stack([of_network[:, 0].astype(np.float64), np.full(len(of_network), width)], axis=1)
 
     def imitate(self, features: Floats, actions: Floats) -> Floats:
-        """Parameters likely to have drawn these actions: least squares of the last layer."""
+        """Return parameters that fit these actions: least squares of the last layer."""
         sizes, params = self.sizes(features.shape[1]), self.init(features.shape[1])
         own = len(params) - self._widths
         hidden = hidden_rows(features, params[:own], sizes, self.activation)
@@ -247,7 +248,7 @@ class NeuralGaussian:
         biases, outputs = own - sizes[-1], sizes[-1]
         weights = params[biases - sizes[-2] * outputs : biases].reshape(-1, outputs)
         weights[:, 0], params[biases] = linear[1 : hidden.shape[1]], linear[0]
-        if len(linear) > hidden.shape[1]:  # the width's constant comes first, and last here
+        if len(linear) > hidden.shape[1]:  # the constant of the width is first there, and last here
             params[-1] = linear[hidden.shape[1]]
         return params
 
@@ -264,12 +265,12 @@ class NeuralGaussian:
 @storable
 @dataclass(frozen=True)
 class JaxPolicy:
-    """Scores by any function that JAX can differentiate: function(params, x).
+    """A policy whose scores are any function that JAX can differentiate: function(params, x).
 
-    `params` is what `start(n_features)` returned: arrays, in lists, tuples or dictionaries as you like. x [n, d] are
-    the features of n contexts, and the scores [n, n_actions]. With `n_actions=None` x has one row per (context, action)
-    of action sets, and there is one score per row, [total]. To save a learner, define both functions in a module that
-    can be imported where it is loaded.
+    `params` is what `start(n_features)` returns: arrays in lists, tuples or dictionaries. x [n, d] are the features of
+    n contexts, and the scores are [n, n_actions]. With `n_actions=None`, x has one row per (context, action) of action
+    sets, and there is one score per row, [total]. To save a learner, define both functions in a module that can be
+    imported where it is loaded.
     """
 
     function: Callable[[Any, Any], Any]
@@ -314,7 +315,7 @@ class JaxPolicy:
 
 @lru_cache
 def _begun(policy: JaxPolicy, n_features: int) -> tuple[Floats, Callable[[Any], Any]]:
-    """The parameters to start from, flat, and what gives a flat vector their form."""
+    """Return the initial parameters as a flat vector, and the function that restores their structure."""
     return unravelled(policy.start(n_features))
 
 
@@ -322,17 +323,17 @@ _NETWORKS = Neural | NeuralSets | NeuralGaussian | JaxPolicy
 
 
 def innermost(policy: Any) -> Any:
-    """Of a policy mixed with the uniform one, the one that learns."""
+    """Return the inner policy of a uniform mixture."""
     return policy.policy if isinstance(policy, UniformMixture) else policy
 
 
 def is_network(policy: Any) -> bool:
-    """Whether it has many parameters, and is learned by minibatches."""
+    """Return whether a policy is a network, trained by minibatches."""
     return isinstance(innermost(policy), _NETWORKS)
 
 
 def with_actions(policy: Any, n_actions: int | None) -> Any:
-    """A policy, with the number of actions of its learner where it has none of its own."""
+    """Return the policy with the learner's number of actions, if it has none."""
     if isinstance(policy, UniformMixture):
         return replace(policy, policy=with_actions(policy.policy, n_actions))
     return replace(policy, n_actions=n_actions) if isinstance(policy, Neural) and policy.n_actions is None else policy

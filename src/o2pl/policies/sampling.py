@@ -1,8 +1,8 @@
-"""From scores to decisions: mixture, sharpen, explore, and the draw, the only place where chance enters.
+"""From scores to decisions: mixture, sharpening, exploration, and the draw, the only random step.
 
     p = (1 - ε) softmax(sharpness (log Σ_m ρ_m π_m + bonus)) + ε share,      π_m = softmax(scores_m)
 
-Everything is done number by number, so a row's result is the same alone and in a batch.
+Everything is computed element by element, so a row's result is the same alone and in a batch.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class UniformExploration:
 @storable
 @dataclass(frozen=True)
 class CountBonus:
-    """Tries actions that were hardly played: log π(a|x) gains K^¾ (1 - 2/K) strength u / √(plays of a + 1).
+    """Explores rarely played actions: log π(a|x) gains K^¾ (1 - 2/K) strength u / √(plays of a + 1).
 
     u = min(1, 2 (1 - mean reward)): less where little is left to gain.
 
@@ -78,29 +78,29 @@ class CountBonus:
 
 
 def acting_numbers(shares: Floats, sharpness: float, explored: Explored) -> Floats:
-    """How members' scores become the acting policy, as kernels read it: one array, since each costs 0.2 µs a call.
+    """Return how members' scores become the acting policy, for kernels: one array, since each argument costs 0.2 µs.
 
-    shares: ρ of the members, [M], summing to 1.
+    shares: weights ρ of the members, [M], summing to 1.
     """
     head = [sharpness, explored.epsilon, len(explored.bonus), len(explored.share)]
     return np.concatenate([head, shares, explored.bonus, explored.share]).astype(np.float64)
 
 
-_SHARPNESS, _EPSILON, _BONUS, _SHARE, _HEAD = range(5)  # places in these numbers
+_SHARPNESS, _EPSILON, _BONUS, _SHARE, _HEAD = range(5)  # positions in these numbers
 
 
 class ActingParts(NamedTuple):
-    """`acting_numbers` of K actions, taken apart."""
+    """The parts of `acting_numbers` for K actions."""
 
     sharpness: float
     epsilon: float
     weights: Floats  # ρ, [M]
-    bonus: Floats  # [K]; zeros where there is none
-    share: Floats  # of exploration, [K]; 1/K where each has as much
+    bonus: Floats  # [K]; zeros without a bonus
+    share: Floats  # distribution of exploration, [K]; 1/K if uniform
 
 
 def acting_parts(acting: Floats, members: int, n_actions: int) -> ActingParts:
-    """What `acting_numbers` put together."""
+    """Split `acting_numbers` into its parts."""
     first = _HEAD + members
     bonus: Floats = np.zeros(n_actions)
     share: Floats = np.full(n_actions, 1 / max(n_actions, 1))
@@ -114,7 +114,7 @@ def acting_parts(acting: Floats, members: int, n_actions: int) -> ActingParts:
 
 
 def check_explored(explored: Explored, n_actions: int | None) -> Explored:
-    """What an exploration rule says; kernels would read beyond arrays that are too short."""
+    """Check the result of an exploration rule: kernels would read beyond arrays that are too short."""
     check_number("epsilon of the exploration rule", explored.epsilon, 0, 1)
     for name, values in (("bonus", explored.bonus), ("share", explored.share)):
         if len(values) not in (0, n_actions):
@@ -130,27 +130,27 @@ def check_explored(explored: Explored, n_actions: int | None) -> Explored:
 
 
 def with_bonus(acting: Floats, members: int, bonus: Floats) -> Floats:
-    """`acting_numbers` that have no bonus and no share, with this bonus. [K]"""
+    """Return `acting_numbers` (without bonus and share) with this bonus, [K]."""
     numbers = np.concatenate([acting[: _HEAD + members], bonus])
     numbers[_BONUS] = len(bonus)
     return numbers
 
 
 def with_exploration(acting: Floats, share: float) -> Floats:
-    """`acting_numbers` with so large a share of decisions made by exploration, beside what they have of it."""
+    """Return `acting_numbers` with an additional fraction of exploration."""
     numbers = acting.copy()
     numbers[_EPSILON] = 1 - (1 - acting[_EPSILON]) * (1 - share)
     return numbers
 
 
 def acting_among(acting: Floats, members: int, allowed: Ints) -> Floats:
-    """`acting_numbers` where only some of the actions may be played."""
+    """Return `acting_numbers` restricted to the allowed actions."""
     first, kept = _HEAD + members, [acting[: _HEAD + members]]
     for place in (_BONUS, _SHARE):
         of_all, first = acting[first : first + int(acting[place])], first + int(acting[place])
         if len(of_all):
             own = of_all[allowed]
-            if place == _SHARE:  # those that are left share what there is
+            if place == _SHARE:  # renormalise over the allowed actions
                 own = own / own.sum() if own.sum() > 0 else np.full(len(own), 1 / len(own))
             kept.append(own)
     numbers = np.concatenate(kept)
@@ -161,7 +161,7 @@ def acting_among(acting: Floats, members: int, allowed: Ints) -> Floats:
 
 @compiled_in_order
 def softmax_in_place(scores: Floats, sharpness: float) -> None:
-    """Scores become the probabilities of softmax(sharpness · scores). [K]"""
+    """Replace scores by the probabilities softmax(sharpness · scores). [K]"""
     top = -math.inf
     for k in range(len(scores)):
         top = max(top, scores[k])
@@ -174,9 +174,9 @@ def softmax_in_place(scores: Floats, sharpness: float) -> None:
 
 
 def mix_uniform(probabilities: Any, epsilon: float, share: Any) -> Any:
-    """(1 - ε) p + ε share, of one probability or of arrays; share: 1/K where each of K actions has as much of it.
+    """Return (1 - ε) p + ε share, for one probability or for arrays. share: 1/K for uniform exploration.
 
-    Rounding may carry a sure action a hair above 1: never more than 1. In kernels, of one probability at a time.
+    The result is at most 1 despite rounding. Kernels call it for one probability at a time.
     """
     return np.minimum((1 - epsilon) * probabilities + epsilon * share, 1.0)
 
@@ -192,7 +192,7 @@ def _mix_in_kernels(probabilities: Any, epsilon: Any, share: Any) -> Any:
 
 @compiled_in_order
 def acting_row(scores: Floats, acting: Floats, out: Floats) -> None:
-    """The acting policy of one row, to `out` [K]. scores [M, K], which are written over; acting: `acting_numbers`"""
+    """Write the acting policy of one row to `out` [K]. scores [M, K] are overwritten. acting: `acting_numbers`"""
     M, K = scores.shape
     if M == 1:
         for k in range(K):
@@ -219,7 +219,7 @@ def acting_row(scores: Floats, acting: Floats, out: Floats) -> None:
 
 @compiled_in_order
 def acting_rows(scores: Floats, offsets: Ints, acting: Floats, out: Floats) -> None:
-    """`acting_row` of each set offsets[s] : offsets[s + 1]. scores [M, total], out [total]"""
+    """Apply `acting_row` to each set offsets[s] : offsets[s + 1]. scores [M, total], out [total]"""
     for s in range(len(offsets) - 1):
         own = slice(offsets[s], offsets[s + 1])
         acting_row(scores[:, own].copy(), acting, out[own])
@@ -227,12 +227,12 @@ def acting_rows(scores: Floats, offsets: Ints, acting: Floats, out: Floats) -> N
 
 @compiled_in_order
 def draw_one(probabilities: Floats, uniform: float) -> int:
-    """One action, by inversion. [K]"""
+    """Draw one action by inversion. [K]"""
     below = 0.0
     chosen = 0
     for k in range(len(probabilities)):
         if probabilities[k] > 0:
-            chosen = k  # rounding may leave the sum a hair below 1: the last possible action takes the rest
+            chosen = k  # rounding may leave the sum slightly below 1: the last possible action gets the rest
             below += probabilities[k]
             if uniform < below:
                 break
@@ -241,7 +241,7 @@ def draw_one(probabilities: Floats, uniform: float) -> int:
 
 @compiled_in_order
 def draw(probabilities: Floats, offsets: Ints, uniforms: Floats) -> tuple[Ints, Floats]:
-    """From each set `probabilities[offsets[s]:offsets[s + 1]]` one action and its probability."""
+    """Draw one action per set `probabilities[offsets[s]:offsets[s + 1]]`. Returns actions and probabilities."""
     n = len(uniforms)
     actions, propensities = np.empty(n, np.int64), np.empty(n)
     for s in range(n):
@@ -251,23 +251,23 @@ def draw(probabilities: Floats, offsets: Ints, uniforms: Floats) -> tuple[Ints, 
 
 
 def equal_sets(n: int, k: int) -> Ints:
-    """The offsets of n sets of k."""
+    """Return the offsets of n sets of size k."""
     return np.arange(0, n * k + 1, k)
 
 
 def draw_rows(probabilities: Floats, uniforms: Floats) -> tuple[Ints, Floats]:
-    """`draw` for a matrix [n, K]."""
+    """Apply `draw` to a matrix [n, K]."""
     return draw(np.ascontiguousarray(probabilities).reshape(-1), equal_sets(*probabilities.shape), uniforms)
 
 
 def sharpen(probabilities: Floats, sharpness: float) -> Floats:
-    """π^s, normalised: the policy whose scores are s times those of π. [n, K]"""
-    with np.errstate(divide="ignore"):  # log 0 = -∞ is an action that is never taken
+    """Return π^s, normalised: the policy with s times the scores of π. [n, K]"""
+    with np.errstate(divide="ignore"):  # log 0 = -∞: the action is never taken
         return np.exp(log_softmax(sharpness * np.log(probabilities)))
 
 
 def log_softmax(scores: Floats, offsets: Ints | None = None) -> Floats:
-    """Log-probabilities in double precision: of each row [n, K], or of each set of flat scores [total]."""
+    """Return log probabilities in double precision: of each row [n, K], or of each set of flat scores [total]."""
     values = scores.astype(np.float64)
     if offsets is None:
         values -= values.max(axis=1, keepdims=True)
@@ -278,7 +278,7 @@ def log_softmax(scores: Floats, offsets: Ints | None = None) -> Floats:
 
 
 def pull_to_scores(log_pi: Floats, cotangent: Floats, offsets: Ints | None = None) -> Floats:
-    """The pullback of `log_softmax`: log π = scores - log Σ exp scores, so c becomes c - π Σ_a c_a."""
+    """Apply the pullback of `log_softmax`: log π = scores - log Σ exp scores, so c becomes c - π Σ_a c_a."""
     if offsets is None:
         return np.asarray(cotangent - np.exp(log_pi) * cotangent.sum(axis=1, keepdims=True))
     totals = np.repeat(np.add.reduceat(cotangent, offsets[:-1]), np.diff(offsets))

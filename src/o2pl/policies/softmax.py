@@ -14,7 +14,7 @@ from o2pl.storage import storable
 @storable
 @dataclass(frozen=True)
 class Softmax:
-    """Parameters: W [K, d], flattened."""
+    """Linear softmax policy. Parameters: W [K, d], flattened."""
 
     n_actions: int
     continuous = False

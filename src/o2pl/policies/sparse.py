@@ -1,4 +1,4 @@
-"""Linear softmax on sparse rows: π(a|x) ∝ exp(Σ_j x_j w_ja), the sum over the features that the row has."""
+"""Linear softmax on sparse rows: π(a|x) ∝ exp(Σ_j x_j w_ja), summed over the row's features."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from o2pl.storage import storable
 @storable
 @dataclass(frozen=True)
 class SparseSoftmax:
-    """Parameters: W [d, K], flattened: all weights of a feature side by side, so features can be added at the end."""
+    """Linear softmax on sparse rows. Parameters: W [d, K], flattened, so that features can be appended."""
 
     n_actions: int
     continuous = False
@@ -37,14 +37,14 @@ class SparseSoftmax:
 
 
 def sparse_scores(rows: SparseRows, W: Floats) -> Floats:
-    """Rows · W; entries at features that W does not have count nothing. W [d, K] -> [n, K]"""
+    """Return rows · W; features beyond W are ignored. W [d, K] -> [n, K]"""
     out = np.zeros((len(rows), W.shape[1]))
     _scores(rows.indices, rows.values, rows.offsets, W, out)
     return out
 
 
 def sparse_sums(rows: SparseRows, cotangent: Floats, width: int) -> Floats:
-    """Rowsᵀ · cotangent: the pullback of `sparse_scores`. cotangent [n, K] -> [width, K]"""
+    """Return rowsᵀ · cotangent, the pullback of `sparse_scores`. cotangent [n, K] -> [width, K]"""
     out = np.zeros((width, cotangent.shape[1]))
     _sums(rows.indices, rows.values, rows.offsets, np.ascontiguousarray(cotangent), out)
     return out

@@ -1,12 +1,12 @@
-"""A normal policy within bounds, of a price, or whose width depends on the context.
+"""A normal policy that is truncated to bounds, log-normal, or heteroscedastic.
 
     u = a, or log a with `log`,     u ~ N(μ, s²), cut to [low, high] and scaled up to integrate to 1
     μ = centre + θ·φ(x),            log s = log scale + ω, or + ω·φ(x) with `heteroscedastic`
     log π(a|x) = -z²/2 - log s - ½ log 2π - log(Φ(β) - Φ(α)) (- log a)
     z = (u - μ)/s,   α = (low - μ)/s,   β = (high - μ)/s
 
-Cut, not clipped: what lies beyond the bounds is not played at all. Clipped actions would pile up at the ends, where
-they have probabilities and no density, and importance weights would have to tell the two apart.
+Truncated, not clipped: actions outside the bounds are never played. Clipped actions would pile up at the bounds, where
+they have probabilities instead of densities, and importance weights would have to distinguish the two.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from o2pl.policies.gaussian import LOG_SQRT_2PI
 from o2pl.protocols import Array, Floats, Pullback
 from o2pl.storage import storable
 
-NARROWEST, WIDEST = -1.0, 1.0  # of log(s / scale): narrower, it would settle before it has seen enough
+NARROWEST, WIDEST = -1.0, 1.0  # limits of log(s / scale): a narrower policy would stop exploring too early
 
 
 @storable
 @dataclass(frozen=True)
 class Truncated:
-    """Parameters: θ [d]; then ω: one number with `learn_scale`, [d] with `heteroscedastic`. centre, scale: of u."""
+    """A truncated normal. Parameters: θ [d]; then ω: one number with `learn_scale`, [d] with `heteroscedastic`."""
 
     centre: float = 0.0
     scale: float = 1.0
@@ -50,7 +50,7 @@ class Truncated:
         return np.zeros(self.n_params(n_features))
 
     def scores(self, params: Floats, features: Floats) -> Floats:
-        """μ less the centre, and log(s / scale), of each row. [n, 2]"""
+        """Return μ minus the centre, and log(s / scale), of each row. [n, 2]"""
         theta, omega = self._split(params, features.shape[1])
         of_scale = omega if self.heteroscedastic else np.zeros_like(theta)
         out = project(features.astype(np.float64), np.stack([theta, of_scale]), np.zeros(2))
@@ -78,7 +78,7 @@ class Truncated:
         return log_density, pullback
 
     def by_scores(self, scores: Floats, actions: Array) -> tuple[Floats, Floats, Floats]:
-        """Log π(a_s|x_s), and its derivatives by both scores of the row. scores [n, 2]"""
+        """Return log π(a_s|x_s) and its derivatives by both scores of the row. scores [n, 2]"""
         normal, raw = self._normal(scores), scores[:, 1]
         z = (self._u(actions) - normal.mean) / normal.scale
         at_low, at_high = normal.ends
@@ -88,14 +88,14 @@ class Truncated:
         return normal.log_density(z) - (np.log(actions) if self.log else 0.0), of_mean, of_scale * free
 
     def imitate(self, features: Floats, actions: Floats) -> Floats:
-        """Parameters likely to have drawn these actions, by least squares: near them, weights are near 1."""
+        """Return parameters that fit these actions by least squares: weights are then near 1."""
         X, params = features.astype(np.float64), self.init(features.shape[1])
         u, width = self._u(actions), features.shape[1]
         theta = np.linalg.solve(X.T @ X + 1e-3 * np.eye(width), X.T @ (u - self.centre))
         params[:width] = theta
         spread = float(np.std(u - self.centre - X @ theta))
         if len(params) > width and spread > 0:
-            params[width] = min(max(math.log(spread / self.scale), NARROWEST), WIDEST)  # the constant comes first
+            params[width] = min(max(math.log(spread / self.scale), NARROWEST), WIDEST)  # the constant is first
         return params
 
     def _u(self, actions: Floats) -> Floats:
@@ -108,13 +108,13 @@ class Truncated:
         return _Normal(self.centre + mean, scale, bounds)
 
     def moments(self, scores: Floats, params: Floats) -> tuple[Floats, Floats]:
-        """Mean and deviation of the action, [n] each."""
+        """Return mean and standard deviation of the action, [n] each."""
         normal = self._normal(scores)
         first, second = (normal.mean_of_exp(k) for k in (1, 2)) if self.log else normal.moments()
         return first, np.sqrt(np.maximum(second - first**2, 0.0))
 
     def density(self, scores: Floats, params: Floats, actions: Floats) -> Floats:
-        """0 beyond the bounds."""
+        """Return the densities of actions; 0 outside the bounds."""
         normal, inside = self._normal(scores), np.ones(len(actions), bool)
         if self.bounds is not None:
             inside = (self.bounds[0] <= actions) & (actions <= self.bounds[1])
@@ -125,7 +125,7 @@ class Truncated:
         return np.where(inside, np.exp(normal.log_density(z)) / (within if self.log else 1.0), 0.0)
 
     def sample(self, scores: Floats, params: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
-        """One action for each row of scores from one uniform number each, and its density."""
+        """Draw one action per row of scores from one uniform number each. Returns actions and densities."""
         normal = self._normal(scores)
         u = normal.quantiles(np.clip(uniforms, 1e-16, 1 - 1e-16))
         actions = np.exp(u) if self.log else u
@@ -136,15 +136,15 @@ class Truncated:
 
 
 class _Normal:
-    """N(mean, scale²) cut to `bounds`, row by row. Tails are kept as logarithms: a mean may lie far beyond a bound."""
+    """N(mean, scale²) truncated to `bounds`, row by row. Tails are logarithms: a mean may be far outside the bounds."""
 
     def __init__(self, mean: Floats, scale: Floats, bounds: Any) -> None:
-        from scipy.special import log_ndtr, ndtri_exp  # here: scipy would double the time `import o2pl` takes
+        from scipy.special import log_ndtr, ndtri_exp  # imported here: scipy would double the time of `import o2pl`
 
         self.mean, self.scale, self.bounds, self._quantile = mean, scale, bounds, ndtri_exp
         self.low = np.full(len(mean), -np.inf) if bounds is None else (bounds[0] - mean) / scale
         self.high = np.full(len(mean), np.inf) if bounds is None else (bounds[1] - mean) / scale
-        self.flip = self.low > 0  # then the mirror image has the smaller numbers
+        self.flip = self.low > 0  # then the mirror image is numerically better
         left, right = np.where(self.flip, -self.high, self.low), np.where(self.flip, -self.low, self.high)
         self.log_left, log_right = log_ndtr(left), log_ndtr(right)
         with np.errstate(divide="ignore"):
@@ -155,7 +155,7 @@ class _Normal:
 
     @property
     def ends(self) -> tuple[Floats, Floats]:
-        """φ(α) and φ(β) over the mass between them."""
+        """Return φ(α) and φ(β) divided by the mass between the bounds."""
         if self.bounds is None:
             return np.zeros(len(self.mean)), np.zeros(len(self.mean))
         low, high = (np.exp(-0.5 * end**2 - LOG_SQRT_2PI - self.log_mass) for end in (self.low, self.high))
@@ -167,7 +167,7 @@ class _Normal:
         return np.asarray(self.mean + self.scale * np.where(self.flip, -z, z))
 
     def moments(self) -> tuple[Floats, Floats]:
-        """E[u] and E[u²]."""
+        """Return E[u] and E[u²]."""
         at_low, at_high = self.ends
         first = at_low - at_high  # E[z]
         second = np.ones(len(first))
@@ -179,6 +179,6 @@ class _Normal:
         )
 
     def mean_of_exp(self, power: int) -> Floats:
-        """E[e^(power u)]: that of a normal whose mean is moved by power s², over the mass between the bounds."""
+        """Return E[e^(power u)]: that of a normal with mean shifted by power s², over the mass between the bounds."""
         moved = _Normal(self.mean + power * self.scale**2, self.scale, self.bounds)
         return np.asarray(np.exp(power * self.mean + (power * self.scale) ** 2 / 2 + moved.log_mass - self.log_mass))
