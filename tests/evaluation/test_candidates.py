@@ -109,7 +109,7 @@ def test_what_counts_as_several() -> None:
     assert as_candidates(policy) is None
     with pytest.raises(InvalidInput, match="found 1 candidates"):
         evaluate(log_of(50), {"a": policy})
-    with pytest.raises(InvalidInput, match="reward_range: found none"):
+    with pytest.raises(InvalidInput, match="reward_range: found None"):
         evaluate(log_of(50, reward_range=None), [policy, "uniform"])
     with pytest.raises(InvalidInput, match="segments: found with one policy"):
         evaluate(log_of(50), policy, segments=np.zeros(50))

@@ -98,7 +98,7 @@ def test_items_actions_and_the_picture(folder: Path) -> None:
         ("named", [], "expected either --context or --row, found both or neither"),
         ("named", ["--context", "{", "--row", "1"], "found both or neither"),
         ("named", ["--context", "{}", "--log", "log.csv"], "without --row"),
-        ("named", ["--context", '{"age": }'], "context: found no JSON"),
+        ("named", ["--context", '{"age": }'], "context: found invalid JSON"),
         ("named", ["--context", "nowhere.json"], "found no file 'nowhere.json'"),
         ("named", ["--context", "1,Rome"], "found 2 values, expected 4: age, city, new, at"),
         ("named", ["--context", "old,Rome,true,"], "context, age: found 'old', expected a number"),

@@ -287,7 +287,7 @@ def test_one_process_trains_and_the_next_takes_over_when_it_dies(store: Store) -
     _wait(lambda: learned(store) == (60, 60))
     stop.set()
     thread.join(20)
-    assert said[1] == "this process trains"
+    assert said[1] == "this process is training"
 
 
 @pytest.mark.parametrize("store", ["postgresql"], indirect=True)
@@ -328,4 +328,4 @@ def test_a_trainer_that_lost_its_lock_begins_anew(store: Store) -> None:
     finally:
         stop.set()
         thread.join(20)
-    assert said == ["this process trains"] * 2
+    assert said == ["this process is training"] * 2

@@ -158,7 +158,7 @@ def _quotient(mantissa: Any, power: int) -> float:
 
 @compiled_apart
 def number(data: Array, p: int, end: int) -> tuple[int, float]:
-    """Scan a JSON number. Returns the position after it (-1: malformed or slow path) and the number, correctly rounded."""
+    """Scan a JSON number. Returns the position after it (-1: malformed or slow path) and the rounded number."""
     negative = data[p] == 45
     if negative:
         p += 1

@@ -204,7 +204,7 @@ def test_names_are_suggested_and_other_learners_are_refused() -> None:
         o2pl.Bandit(3).explain([1.0])
     prices = o2pl.GaussianO2PL(random_state=0)
     prices.update([1.0], 0.5, 1.0, 0.3)
-    with pytest.raises(o2pl.InvalidInput, match="real numbers"):
+    with pytest.raises(o2pl.InvalidInput, match="real-valued actions"):
         prices.snapshot().explain([1.0])
     with pytest.raises(o2pl.InvalidInput, match=r"use coefficients\(\)"):
         prices.explain([1.0])
