@@ -484,8 +484,7 @@ class Engine:
         return {"parts": self.parts, "reader": self.reader, "log": self.log.empty(), "saved": self.state()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # type: ignore[misc]  # made anew
-        self.__init__(state["parts"], state["reader"], state["log"], UniformStream(None))
+        self.__init__(state["parts"], state["reader"], state["log"], UniformStream(None))  # type: ignore[misc]
         self.restore(*state["saved"])
 
 
