@@ -1,4 +1,4 @@
-"""`.venv-peers/bin/python -m benchmarks.offline_obp FOLDER`: OBP's learners and estimators on the logs in FOLDER.
+"""`.venv-peers/bin/python -m benchmarks.offline_obp FOLDER LEARNER ...`: OBP on the logs in FOLDER.
 
 Runs in the peers' environment. Each `NAME.npz` is one log: contexts, actions, rewards, propensities and n_actions; the
 contexts `fresh` on which a policy is valued; and `target_*`, the probabilities of a policy in the rows of the log. For
@@ -43,11 +43,12 @@ def learners(n_actions: int) -> dict[str, Any]:
     }
 
 
-def choices(log: dict[str, Any]) -> dict[str, list[int]]:
+def choices(log: dict[str, Any], names: list[str]) -> dict[str, list[int]]:
     """Learner -> its action at each of the fresh contexts."""
     given = {"context": log["contexts"], "action": log["actions"], "reward": log["rewards"]}
     found = {}
-    for name, learner in learners(int(log["n_actions"])).items():
+    made = learners(int(log["n_actions"]))
+    for name, learner in ((each, made[each]) for each in names):
         learner.fit(**given, pscore=log["propensities"])
         found[name] = [int(each) for each in learner.predict(log["fresh"])[:, :, 0].argmax(axis=1)]
     return found
@@ -74,16 +75,16 @@ def estimates(log: dict[str, Any]) -> dict[str, dict[str, float]]:
     return found
 
 
-def answered(log: dict[str, Any]) -> dict[str, Any]:
+def answered(log: dict[str, Any], names: list[str]) -> dict[str, Any]:
     mean, deviation = log["contexts"].mean(axis=0), log["contexts"].std(axis=0)
     scale = np.where(deviation > 0, deviation, 1.0)
     log = log | {name: (log[name] - mean) / scale for name in ("contexts", "fresh")}
-    return {"choices": choices(log), "estimates": estimates(log)}
+    return {"choices": choices(log, names), "estimates": estimates(log)}
 
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     for path in sorted(Path(sys.argv[1]).glob("*.npz")):
         with np.load(path) as stored:
-            said = answered({name: stored[name] for name in stored.files})
+            said = answered({name: stored[name] for name in stored.files}, sys.argv[2:])
         path.with_suffix(".json").write_text(json.dumps(said))

@@ -23,7 +23,7 @@ from o2pl.evaluation.evaluate import evaluate
 from o2pl.experiments import offline
 from o2pl.experiments.experiment import Options
 from o2pl.experiments.offline_multiclass import OFFLINE_MULTICLASS
-from o2pl.experiments.offline_obp import ESTIMATORS, FILE, TARGETS
+from o2pl.experiments.offline_obp import ESTIMATORS, FILE, LABELS, TARGETS
 from o2pl.experiments.offline_synthetic import OFFLINE_SYNTHETIC
 from o2pl.experiments.overlap import OVERLAP
 from o2pl.experiments.study import Study
@@ -35,6 +35,7 @@ SETTINGS = {
     "offline-multiclass": offline.MULTICLASS,
 }
 STUDIES = {study.experiment.name: study for study in (OFFLINE_SYNTHETIC, OFFLINE_MULTICLASS, OVERLAP)}
+FORESTS = ("offline-synthetic", "offline-multiclass")  # studies in which OBP's forests take part: they take longest
 _ANOTHER = 5000  # added to the seed: the log that the policy to be evaluated is learned from
 
 
@@ -70,7 +71,9 @@ def rows_of(study: Study, name: str, seeds: int) -> dict[str, Any]:
                 target_uniform=uniform,
                 target_learned=greedy,
             )
-        command = [interpreter("obp"), "-m", "benchmarks.offline_obp", folder]
+        forests = study.experiment.name in FORESTS
+        names = [each for each in LABELS if forests or not each.endswith("forest")]
+        command = [interpreter("obp"), "-m", "benchmarks.offline_obp", folder, *names]
         subprocess.run(command, check=True, cwd=Path(__file__).parents[1])
         said = [json.loads((Path(folder) / f"{seed:04d}.json").read_text()) for seed in range(seeds)]
     identity = np.eye(task.n_actions)

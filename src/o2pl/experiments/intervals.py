@@ -135,7 +135,7 @@ def greatest(
 ) -> Estimate:
     """The greatest of several figures, as `least`."""
     turned = least(lambda *means: -function(*means), *samples, over=over, limits=(-limits[1], -limits[0]))
-    return replace(turned, value=-turned.value, low=-turned.high, high=-turned.low)
+    return replace(turned, value=0.0 - turned.value, low=0.0 - turned.high, high=0.0 - turned.low)  # 0, not -0
 
 
 def greatest_size(function: Function, *samples: Any, over: str = "seeds") -> Estimate:

@@ -103,4 +103,5 @@ def more_useful(
 
 def figure(rows: Table, settings: Settings, title: str) -> Figure:
     found = values(rows)
-    return figure_of_arms([(arms, found) for arms in arms_of(settings)], "exact value (mean reward)", title)
+    panels = [(arms, found) for arms in arms_of(settings)]
+    return figure_of_arms(panels, "value gained over λ = 0 without a clip", title, measure=VALUE)

@@ -84,7 +84,7 @@ def claims(rows: Table) -> Sequence[Claim]:
 
 def figures(rows: Table) -> Mapping[str, Figure]:
     title = "Policies learned from a log, classification sets (filled: greedy deployment, hollow: sampled)"
-    pessimism = "Pessimism alone: value of greedy deployment, mean over the four sets (± 2 standard errors over seeds)"
+    pessimism = "Pessimism alone: value gained by penalty and clip, mean over the four sets (95 % intervals)"
     return {
         "offline-multiclass": offline.dots(rows, title, offline_obp.values("offline-multiclass", rows)),
         "offline-multiclass-pessimism": offline_arms.figure(rows, offline.MULTICLASS, pessimism),

@@ -93,14 +93,14 @@ def claims(rows: Table) -> Sequence[Claim]:
         ),
         ahead(
             f"{name}/dm-arms",
-            "It is above a DM with one model per arm on every task.",
+            "On every task O2PL is worth more than a DM with one model per arm (smallest lead).",
             smallest_lead(arms),
             "own",
             CONDITIONS,
         ),
         ahead(
             f"{name}/dm-arms-misspecified",
-            "On the misspecified task it is above a DM with one model per arm.",
+            "On the misspecified task O2PL is worth more than a DM with one model per arm.",
             smallest_lead(arms, ["misspecified"]),
             "own",
             CONDITIONS,
@@ -110,7 +110,7 @@ def claims(rows: Table) -> Sequence[Claim]:
 
 def figures(rows: Table) -> Mapping[str, Figure]:
     title = "Policies learned from a log, synthetic tasks (filled: greedy deployment, hollow: sampled)"
-    pessimism = "Pessimism alone: value of greedy deployment, mean over the four tasks (± 2 standard errors over seeds)"
+    pessimism = "Pessimism alone: value gained by penalty and clip, mean over the four tasks (95 % intervals)"
     return {
         "offline-synthetic": offline.dots(rows, title, offline_obp.values("offline-synthetic", rows)),
         "offline-synthetic-pessimism": offline_arms.figure(rows, offline.SYNTHETIC, pessimism),

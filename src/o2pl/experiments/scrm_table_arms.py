@@ -71,11 +71,11 @@ def figure(rows: Table, scales: Scales) -> Figure | None:
     panels = []
     for group, (where, _) in GROUPS.items():
         found = values(rows, group, scales)
-        neither = found.get(ARMS.name(0.0, False))
-        if neither is not None:
-            label = where.removeprefix("on ").replace(" with", ",\n")
-            panels.append((replace(ARMS, label=label), {name: neither - each for name, each in found.items()}))
+        if ARMS.name(0.0, False) in found:
+            panels.append((replace(ARMS, label=where.removeprefix("on ").replace(" with ", ",\n")), found))
     if not panels:
         return None
-    title = "Pessimism alone: loss spared, against λ = 0 without a clip (mean ± 2 standard errors over seeds)"
-    return figure_of_arms(panels, "loss spared (continuous: share of the paper's)", title)
+    title = (
+        "Pessimism alone: loss spared by penalty and clip (95 % intervals; left: shares of the paper's loss of SCRM)"
+    )
+    return figure_of_arms(panels, "loss spared against λ = 0, no clip", title, measure=_spared("loss"))
