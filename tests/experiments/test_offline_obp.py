@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 from offline_rows import rows_of
 
+from o2pl.environments import LOGGED_TASKS
 from o2pl.experiments import offline_obp
+from o2pl.experiments.offline_multiclass import SETS
 from o2pl.experiments.offline_synthetic import OFFLINE_SYNTHETIC, TASKS
+from o2pl.experiments.overlap import FLOORS, world
 
 STUDY = "offline-synthetic"
 
@@ -84,3 +87,29 @@ def test_estimates_that_are_off_are_told(monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.parametrize(("seeds", "rounds"), [(6, 40)])
 def test_logs_of_another_length_are_not_compared(seeds: int, rounds: int):
     assert claims({}, seeds, rounds) == {}
+
+
+def test_what_is_stored_is_the_full_size_of_every_study():
+    found = offline_obp._stored()
+    assert found["obp"] == "0.5.7"
+    worlds = {
+        "offline-synthetic": set(TASKS),
+        "offline-multiclass": set(SETS),
+        "overlap": {world(floor) for floor in FLOORS},
+    }
+    assert {study: set(kept["worlds"]) for study, kept in found["studies"].items()} == worlds
+    for kept in found["studies"].values():
+        assert kept["rounds"] == 2000
+        for each in kept["worlds"].values():
+            assert {"obp-ipw", "obp-q"} <= set(each["values"]) <= set(offline_obp.LABELS)
+            assert {len(values) for values in each["values"].values()} == {20}
+
+
+def test_what_is_stored_is_of_the_logs_that_the_study_draws():
+    seed = 3
+    chance, _ = np.random.SeedSequence(seed).spawn(2)
+    logged = LOGGED_TASKS["iris"].log(2000, np.random.default_rng(chance))
+    kept = offline_obp._stored()["studies"]["offline-multiclass"]["worlds"]["iris"]["estimates"]["uniform"]
+    _, _, rewards, propensities = logged.interactions
+    assert kept["obp"]["ips"][seed] == pytest.approx(float(np.mean(rewards / 3 / propensities)), abs=1e-6)
+    assert kept["truth"][seed] == pytest.approx(logged.value(np.full(logged.means.shape, 1 / 3)), abs=1e-6)
