@@ -1,6 +1,7 @@
 """The reproduction as pages of the site: one page per study and a first page that fits one screen.
 
 `docs/reproduction/claims.md`, which `o2pl report` writes, is cut at its headings; links into it lead to the new pages.
+`python docs/site_reproduction.py` writes the tables of studies that other pages show (`with_tables`).
 Pages of results fold what comes after their first sections, and wide tables have a hint (docs/assets/site.js).
 """
 
@@ -17,6 +18,7 @@ from mkdocs.structure.files import File, Files
 
 from o2pl.experiments import STUDIES
 from o2pl.experiments.readme import _anchor as anchor
+from o2pl.experiments.report_markdown import table as markdown_table
 
 STORED = Path(__file__).parent / "reproduction"
 CLAIMS = "reproduction/claims.md"
@@ -34,6 +36,16 @@ _SHORT = {
     "our own question: no": "no",
     "our own question: undecided": "undecided",
 }
+
+
+def with_tables(text: str) -> str:
+    """A page of docs/ with the tables of studies that it shows, between two comments, as the summary has them."""
+    tables = json.loads((STORED / "summary.json").read_text())["tables"]
+
+    def made(found: re.Match[str]) -> str:
+        return "\n".join([found[1], *markdown_table(tables[found[2]]), found[3]])
+
+    return re.sub(r"(<!-- table of (\S+) -->)\n.*?(<!-- end of table -->)", made, text, flags=re.DOTALL)
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -174,3 +186,11 @@ def folded(html: str) -> str:
         name = f' id="{identity[1]}"' if identity else ""
         made.append(f'<details class="section"{name}><summary>{title}</summary>{body}</details>')
     return "".join(made)
+
+
+if __name__ == "__main__":
+    for path in sorted(Path(__file__).parent.rglob("*.md")):
+        text = path.read_text()
+        if with_tables(text) != text:
+            path.write_text(with_tables(text))
+            print(path)

@@ -8,10 +8,22 @@ import subprocess
 from functools import lru_cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import o2pl
 from o2pl.cli import app
+from o2pl.contexts.schema import COMMON, SHARED
+from o2pl.fitting.choosing import FEW
+from o2pl.fitting.ray_passes import STRIPE
+from o2pl.fitting.streaming import SAMPLE
+from o2pl.learners.changes import Change
+from o2pl.learners.pending import PENDING
+from o2pl.serving.guard import _EPOCH
+from o2pl.serving.learning import _EXPLORATION, HISTORY
+from o2pl.serving.personalizer import MOST_ACTIONS, MOST_SLOTS
+from o2pl.serving.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -54,6 +66,35 @@ def test_the_readme_example_is_short_and_learns(capsys: pytest.CaptureFixture[st
     first, last = (float(x) for x in re.findall(r"rounds (0\.\d+|1\.0+)", capsys.readouterr().out))
     assert last > first + 0.05
     assert last >= 0.85
+
+
+def test_numbers_are_those_of_the_code() -> None:
+    change, explored = Change(), Settings().exploration_percentage
+    assert explored is None
+    contexts = np.zeros((100, 20))
+    log = o2pl.O2PL(2, policy="linear").fit(contexts, [0, 1] * 50, [0.0, 1.0] * 50, [0.5] * 100).log_
+    columns = (log.contexts, log.actions, log.rewards, log.propensities, log.ids)
+    a_row = sum(column.nbytes for column in columns if column is not None) // 100
+    said = {
+        "how-to/delayed-rewards.md": [f"the last {PENDING:,} decisions"],
+        "how-to/drift.md": [f"half-life {change.memory}", f"a factor of e^{change.threshold:g}", f"{change.kept} rows"],
+        "bandit.md": [f"half-life {change.memory}", f"{change.kept} rows", f"the power {o2pl.Bandit().sharpness:g}"],
+        "how-to/choose-a-learner.md": [f"{a_row} bytes per row with 20 features"],
+        "how-to/prune-a-log.md": [f"{a_row} bytes per row with 20 features", f"newest {HISTORY:,} outcomes"],
+        "how-to/prices.md": [f"{o2pl.ContinuousBandit().cells} steps"],
+        "how-to/words.md": [f"2^{o2pl.Hashed().bits} features"],
+        "how-to/data-frames.md": [f"the {COMMON} most common words", f"or {SHARED} if"],
+        "how-to/explore.md": [f"It is {_EXPLORATION:.0%} unless".replace("%", " %")],
+        "service.md": [f"newest {HISTORY:,} outcomes", f"epochs of {_EPOCH:,}"],
+        "from-personalizer.md": [f"{MOST_ACTIONS} actions and {MOST_SLOTS} slots"],
+        "logs.md": [f"{FEW:,} rows or more"],
+        "scale.md": [f"a sample of {SAMPLE:,} rows", f"stripes of {STRIPE:,} rows"],
+        "concepts.md": [f"1 in the paper, {o2pl.O2PL().penalty:g} by default"],
+    }
+    for page, phrases in said.items():
+        text = " ".join((ROOT / "docs" / page).read_text().split())
+        for phrase in phrases:
+            assert phrase in text, (page, phrase)
 
 
 def test_links_lead_somewhere() -> None:

@@ -70,6 +70,17 @@ def test_the_reproduction_has_a_page_for_each_study(site: Path) -> None:
     assert 'href="reproduction/index.html"' in (site / "index.html").read_text()
 
 
+def test_tables_of_studies_are_those_of_the_summary() -> None:
+    shown = 0
+    for path in (ROOT / "docs").rglob("*.md"):
+        text = path.read_text()
+        assert REPRODUCTION.with_tables(text) == text, f"{path.name}: run python docs/site_reproduction.py"
+        shown += text.count("<!-- table of ")
+    assert shown >= 3
+    stale = "<!-- table of schedules -->\n| old |\n<!-- end of table -->"
+    assert REPRODUCTION.with_tables(stale).count("| logistic |") == 1
+
+
 def test_a_long_study_shows_its_first_figure_and_claims_and_folds_the_rest() -> None:
     claims = "".join(f"| claim {k} |\n" for k in range(REPRODUCTION.SHOWN + 2))
     body = f"Text.\n\n| claim |\n|---|\n{claims}\n![a](figures/a.png)\n![b](figures/b.png)\n\nEnd.\n"
