@@ -110,7 +110,7 @@ def test_kinds_of_single_values() -> None:
     assert column_of([{"a": 1}, None, [2]], "x").kind == "nested"
     for values, said in (
         ([1, "a"], "column 'x', row 1: found 'a' of type str, expected numbers as in row 0"),
-        ([None, "a", 2.5], "column 'x', row 2: found 2.5 of type float, expected words as in row 1"),
+        ([None, "a", 2.5], "column 'x', row 2: found 2.5 of type float, expected strings as in row 1"),
         ([object()], "column 'x', row 0: found <object"),
     ):
         with pytest.raises(InvalidInput, match=said):

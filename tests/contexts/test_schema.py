@@ -107,8 +107,8 @@ def test_words_that_the_first_batch_did_not_have() -> None:
     [
         ({"age": None}, "column 'age': found none, expected numbers as in the first batch"),
         ({"extra": [1]}, "column 'extra': found, expected only those of the first batch: age, city, member, seen"),
-        ({"city": [1.0]}, "column 'city': found numbers, expected words as in the first batch"),
-        ({"age": ["x"]}, "column 'age': found words, expected numbers as in the first batch"),
+        ({"city": [1.0]}, "column 'city': found numbers, expected strings as in the first batch"),
+        ({"age": ["x"]}, "column 'age': found strings, expected numbers as in the first batch"),
         ({"seen": [3]}, "column 'seen': found numbers, expected dates or times"),
         ({"age": [float("inf")]}, "column 'age', row 0: found inf, expected a finite number"),
         ({"age": [1e39]}, "below 3e38"),

@@ -60,9 +60,9 @@ def test_parquet_columns_become_contexts(folder: Path) -> None:
     np.testing.assert_array_equal(data.labels, [1, 0, 1, 2, 0])
     assert data.classes == ("a", "b", "c")
     said = " | ".join(data.notes)
-    for part in ("1 rows without target", "2 nominal columns one-hot: colour, shape", "median put in: size"):
+    for part in ("1 rows without target", "2 nominal columns one-hot: colour, shape", "replaced by the median: size"):
         assert part in said
-    for part in ("category of their own: colour", "left out: empty", "rows 5, manifest 6"):
+    for part in ("separate category: colour", "dropped: empty", "rows 5, manifest 6"):
         assert part in said
     assert ParquetSet(7, str(folder)).load().notes == ()
 
@@ -91,7 +91,7 @@ def test_a_missing_folder_or_file_is_named(folder: Path, monkeypatch: pytest.Mon
     monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
     with pytest.raises(InvalidInput, match=FOLDER_VARIABLE):
         ParquetSet(7).load()
-    with pytest.raises(InvalidInput, match="no folder"):
+    with pytest.raises(InvalidInput, match="not a folder"):
         ParquetSet(7, str(folder / "nowhere")).load()
     with pytest.raises(InvalidInput, match=r"found 0 files 8_\*"):
         ParquetSet(8, str(folder)).load()
@@ -208,7 +208,7 @@ def test_openml_is_fetched_once_and_then_cached(openml: list[str], tmp_path: Pat
     np.testing.assert_array_equal(data.labels, [0, 1, 0, 1])
     assert data.name == "4242_pets"
     said = " | ".join(data.notes)
-    for part in ("tags were made up", "median put in: weight", "category of their own: kind"):
+    for part in ("tags were made up", "replaced by the median: weight", "separate category: kind"):
         assert part in said
     assert len(openml) == 4
     _openml.cache_clear()

@@ -59,7 +59,7 @@ def test_frames_rows_and_files(make: str, policy: str, tmp_path: Any) -> None:
     assert again.act(rows[1]) == learner.act(rows[1])
     assert served.act(rows[1]).propensity > 0
     for changed, said in (
-        (columns | {"city": [1.0] * N}, "column 'city': found numbers, expected words"),
+        (columns | {"city": [1.0] * N}, "column 'city': found numbers, expected strings"),
         (columns | {"more": [1.0] * N}, "column 'more': found, expected only"),
         ({"age": columns["age"], "city": columns["city"]}, "column 'member': found none"),
     ):

@@ -1,8 +1,8 @@
-"""Worlds to act in, each with its exact expected rewards: regret and value are computed, not estimated.
+"""Simulated worlds with exact expected rewards: regret and value are computed, not estimated.
 
-`WORLDS` names every world with its usual settings; `dataclasses.replace` changes them. A new world is one file and
-one row, and inherits the checks of `tests/environments/test_contract.py`. `LOGGED_TASKS` are logs to learn from
-offline, and `SELECTION_TASKS` data to select an arm from.
+`WORLDS` has every world by name with its default settings; `dataclasses.replace` changes them. A new world is one file
+and one row; the tests of `tests/environments/test_contract.py` then cover it. `LOGGED_TASKS` are logs for offline
+learning, and `SELECTION_TASKS` are data for selecting an arm.
 """
 
 from o2pl.environments.advertising import Advertising

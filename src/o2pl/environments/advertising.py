@@ -1,4 +1,4 @@
-"""Advertising: two groups of users (the two moons), each user with a responsiveness p; a bid is best at p itself."""
+"""Advertising: two groups of users (the two moons); each user has a responsiveness p, which is the best bid."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from o2pl.extras import extra
 from o2pl.protocols import Array, Floats
 from o2pl.storage import storable
 
-_REACH = 9.0  # deviations of p beyond its mean where quadratures end
-_CHUNK = 1024  # of a quadrature at a time: bounds the memory
+_REACH = 9.0  # range of quadratures, in standard deviations of p
+_CHUNK = 1024  # rows per quadrature block: bounds the memory
 
 
 @storable
@@ -26,9 +26,9 @@ class Advertising(ContinuousWorld):
 
         r(p, a) = max(-.1, a/p) for a < p,  max(-.1, 1 + (p - a)/2) for a ≥ p.
 
-    Logging policy N(logging_mean, logging_scale²). Rewards lie in [-.1, 1] as they are: nothing is cut. The formula
-    is used for negative bids too, since Gaussian policies make them. Expected rewards are given the group, which the
-    context all but determines; the index of a round is its group, its noise is p.
+    Logging policy N(logging_mean, logging_scale²). Rewards are in [-.1, 1] without clipping. The formula also holds for
+    negative bids, which Gaussian policies make. Expected rewards are given the group, which the context nearly
+    determines; the index of a round is its group, its noise is p.
     """
 
     responsiveness: tuple[float, float] = (3.0, 1.0)
@@ -78,14 +78,14 @@ class Advertising(ContinuousWorld):
 
 
 def _folded_density(p: Floats, centre: float, deviation: float) -> Floats:
-    """The density of |N(centre, deviation²)| at p ≥ 0."""
+    """Return the density of |N(centre, deviation²)| at p ≥ 0."""
     return np.asarray((normal_density((p - centre) / deviation) + normal_density((p + centre) / deviation)) / deviation)
 
 
 def _folded_parts(upper: Floats, centre: float, deviation: float) -> tuple[Floats, Floats]:
-    """P(p < upper) and E[p; p < upper]."""
+    """Return P(p < upper) and E[p; p < upper]."""
     probability, first = np.zeros_like(upper), np.zeros_like(upper)
-    for mean in (centre, -centre):  # |N(m, s²)| has the densities of N(m, s²) and N(-m, s²), added up, on p > 0
+    for mean in (centre, -centre):  # on p > 0, |N(m, s²)| has the sum of the densities of N(m, s²) and N(-m, s²)
         z0, z1 = -mean / deviation, (upper - mean) / deviation
         inside = normal_probability(z1) - normal_probability(z0)
         probability += inside
@@ -94,7 +94,7 @@ def _folded_parts(upper: Floats, centre: float, deviation: float) -> tuple[Float
 
 
 def _mean_of_bids(bids: Floats, centre: float, deviation: float, low: float) -> Floats:
-    """E_p r(p, a) for fixed bids: closed forms except for E[a/p; p > start], a quadrature in log p. [m]"""
+    """Return E_p r(p, a) for fixed bids: closed forms except for E[a/p; p > start], a quadrature in log p. [m]"""
     positive = bids > 0
     floor_until = np.where(positive, np.maximum(bids - 2 * (1 - low), 0), bids / low)  # r = low for p below this
     start = np.where(positive, bids, floor_until)  # r = a/p for p above this
@@ -111,11 +111,11 @@ def _mean_of_bids(bids: Floats, centre: float, deviation: float, low: float) -> 
 
 
 def _mean_of_policies(means: Floats, scale: float, centre: float, deviation: float, low: float) -> Floats:
-    """E_p E_a r(p, a) for a ~ N(means, scale²). [m]
+    """Return E_p E_a r(p, a) for a ~ N(means, scale²). [m]
 
     For fixed p the reward is piecewise linear in a, with knots at low·p, p and p + 2(1 - low):
-    r = low + (a - low·p)₊/p - (1/p + 1/2)(a - p)₊ + (a - p - 2(1 - low))₊/2. Its mean over a is closed; the one over p
-    is a quadrature on panels no wider than the integrand's own scale.
+    r = low + (a - low·p)₊/p - (1/p + 1/2)(a - p)₊ + (a - p - 2(1 - low))₊/2. Its mean over a has a closed form; the
+    mean over p is a quadrature on panels no wider than the integrand's scale.
     """
     reach = abs(centre) + _REACH * deviation
     nodes, weights = _legendre(16)

@@ -1,4 +1,4 @@
-"""Classification as a bandit: the classes are the actions, and only the right one pays."""
+"""Classification as a bandit: the classes are the actions, and only the right one has a reward."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from o2pl.storage import storable
 
 
 class OfDataset:
-    """What worlds that play the rows of a data set have in common: `source`, the data set or where it is."""
+    """Base class of worlds that play the rows of a data set. `source`: the data set, or its location."""
 
     source: Source
     reward_range = (0.0, 1.0)
@@ -32,7 +32,7 @@ class OfDataset:
         return len(self.dataset.classes)
 
     def order(self, rounds: int, generator: np.random.Generator) -> Ints:
-        """Which rows are played: as many as asked for, or all, in random order."""
+        """Return the rows to play in random order, at most `rounds`."""
         return generator.permutation(len(self.dataset))[: check_rounds(rounds)]
 
 
@@ -41,8 +41,8 @@ class OfDataset:
 class Classification(OfDataset):
     """The rows of a data set in random order; reward 1 (loss -1) for the right class, 0 for any other.
 
-    There are as many rounds as asked for or as there are rows, whichever is less. With `flip` > 0 every reward is
-    flipped with that probability, for noisy logs. `source` is a source of `o2pl.environments.datasets`.
+    The number of rounds is at most the number of rows. With `flip` > 0, every reward is flipped with that probability,
+    for noisy logs. `source` is a source of `o2pl.environments.datasets`.
     """
 
     source: Source
@@ -54,7 +54,7 @@ class Classification(OfDataset):
 
     @classmethod
     def of(cls, X: Any, y: Any, flip: float = 0.0) -> Classification:
-        """From arrays; such a world cannot be stored, for want of a name to find its data by."""
+        """Build a world from arrays. It cannot be saved, since its data has no name."""
         return cls(make_dataset(X, y), flip)
 
     def sample(self, rounds: int, generator: np.random.Generator) -> TableRounds:
@@ -64,7 +64,7 @@ class Classification(OfDataset):
 
 
 def class_rewards(labels: Ints, n_actions: int, flip: float) -> Floats:
-    """The expected reward of every class, 1 - flip for the right one and flip for the others. [n, K]"""
+    """Return the expected reward of every class: 1 - flip for the right one, flip for the others. [n, K]"""
     means = np.full((len(labels), n_actions), flip)
     means[np.arange(len(labels)), labels] = 1 - flip
     return means

@@ -1,8 +1,8 @@
-"""Worlds with one real-valued action: the Gaussian example, Toy and Pricing. (Advertising has a file of its own.)
+"""Worlds with one real-valued action: the Gaussian example, Toy and Pricing. (Advertising is in a separate file.)
 
-Each has a *natural* loss, in which the paper reports, and the reward, minus that loss cut to `reward_range`. Every
-mean, natural or cut, of an action or of a Gaussian policy, is exact: closed forms, or a quadrature good to 1e-9 for
-policies of deviation up to 2 (at 4 it is good to 1e-4).
+Each has a *natural* loss, in which the paper reports, and a reward: the negative loss, clipped to `reward_range`. All
+means, natural or clipped, of actions or of Gaussian policies, are exact: closed forms, or a quadrature accurate to 1e-9
+for policies with standard deviation up to 2 (at 4, to 1e-4).
 """
 
 from __future__ import annotations
@@ -24,43 +24,43 @@ Limits = tuple[float, float]
 
 
 class ContinuousWorld(ABC):
-    """What the worlds share. A round's `index` is the one number that its expected rewards depend on."""
+    """Base class of the worlds. A round's `index` is the number that its expected rewards depend on."""
 
     n_actions = None
     reward_range: Limits
-    natural_range: Limits  # what minus the natural loss can be
+    natural_range: Limits  # range of the negative natural loss
     logging_scale: float  # the logging policy is N(logging_means(x), logging_scale²)
 
     @abstractmethod
     def draw(self, rounds: int, generator: np.random.Generator) -> tuple[Floats, Array, Floats]:
-        """Contexts [n, d], index [n] and noise [n]."""
+        """Draw contexts [n, d], index [n] and noise [n]."""
 
     @abstractmethod
     def natural_rewards(self, index: Array, noise: Floats, actions: Floats) -> Floats:
-        """Minus the natural loss, [n]."""
+        """Return the negative natural loss, [n]."""
 
     @abstractmethod
     def mean_rewards(self, index: Array, means: Floats, scale: float, limits: Limits) -> Floats:
-        """The exact mean of natural rewards cut to `limits`, for actions N(means, scale²); scale 0 fixes them. [n]"""
+        """Return the exact mean of natural rewards clipped to `limits`, for actions N(means, scale²). [n]"""
 
     @abstractmethod
     def best_actions(self, index: Array) -> Floats:
-        """The action with the largest expected reward, [n]."""
+        """Return the action with the largest expected reward, [n]."""
 
     @abstractmethod
     def logging_means(self, contexts: Floats) -> Floats:
-        """The mean of the logging policy, [n]."""
+        """Return the mean of the logging policy, [n]."""
 
     def sample(self, rounds: int, generator: np.random.Generator) -> ContinuousRounds:
         return ContinuousRounds(self, *self.draw(check_rounds(rounds), generator))
 
     def logging_density(self, contexts: Floats, actions: Floats) -> Floats:
-        """The exact density of the logging policy, [n]."""
+        """Return the exact density of the logging policy, [n]."""
         z = (actions - self.logging_means(contexts)) / self.logging_scale
         return np.asarray(normal_density(z) / self.logging_scale)
 
     def log(self, rounds: ContinuousRounds, generator: np.random.Generator) -> Interactions:
-        """What the logging policy does in these rounds; `rounds.losses` has the natural losses of its actions."""
+        """Return the log of the logging policy in these rounds; `rounds.losses` gives natural losses of its actions."""
         noise = generator.standard_normal(len(rounds))
         actions = self.logging_means(rounds.contexts) + self.logging_scale * noise
         rewards = rounds.rewards(np.arange(len(rounds)), actions)
@@ -70,7 +70,7 @@ class ContinuousWorld(ABC):
 
 @dataclass(frozen=True, eq=False)
 class ContinuousRounds:
-    """Rounds of a world whose action is a real number."""
+    """Rounds of a world with a real-valued action."""
 
     world: ContinuousWorld
     contexts: Floats  # [n, d], float32
@@ -81,12 +81,12 @@ class ContinuousRounds:
         return len(self.contexts)
 
     def rewards(self, rows: Ints, actions: Floats) -> Floats:
-        """Minus the natural losses, cut to the world's `reward_range`. [m]"""
+        """Return the negative natural losses, clipped to the world's `reward_range`. [m]"""
         natural = self.world.natural_rewards(self.index[rows], self.noise[rows], np.asarray(actions, np.float64))
         return np.clip(natural, *self.world.reward_range)
 
     def losses(self, rows: Ints, actions: Floats) -> Floats:
-        """The natural losses, [m]."""
+        """Return the natural losses, [m]."""
         natural = self.world.natural_rewards(self.index[rows], self.noise[rows], np.asarray(actions, np.float64))
         return -np.clip(natural, *self.world.natural_range)
 
@@ -94,26 +94,26 @@ class ContinuousRounds:
         return self.policy_rewards(rows, actions, 0.0)
 
     def expected_losses(self, rows: Ints, actions: Floats) -> Floats:
-        """The exact mean of the natural losses, [m]."""
+        """Return the exact mean of the natural losses, [m]."""
         return self.policy_losses(rows, actions, 0.0)
 
     def policy_rewards(self, rows: Ints, means: Floats, scale: float) -> Floats:
-        """The exact mean reward of a Gaussian policy in each of these rounds, [m]."""
+        """Return the exact mean reward of a Gaussian policy in each of these rounds, [m]."""
         return self._means(rows, means, scale, self.world.reward_range)
 
     def policy_losses(self, rows: Ints, means: Floats, scale: float) -> Floats:
-        """The exact mean natural loss of a Gaussian policy in each of these rounds, [m]."""
+        """Return the exact mean natural loss of a Gaussian policy in each of these rounds, [m]."""
         return -self._means(rows, means, scale, self.world.natural_range)
 
     @property
     def best(self) -> Floats:
-        """The expected reward of the best action of each round, [n]."""
+        """Return the expected reward of the best action of each round, [n]."""
         return self.expected(np.arange(len(self)), self.world.best_actions(self.index))
 
     def _means(self, rows: Ints, means: Floats, scale: float, limits: Limits) -> Floats:
         require(scale >= 0, "scale", scale, "a deviation ≥ 0")
         values = self.world.mean_rewards(self.index[rows], np.asarray(means, np.float64), scale, limits)
-        return np.clip(values, *limits)  # rounding only: a mean of cut rewards lies where they do
+        return np.clip(values, *limits)  # rounding errors only
 
 
 @storable
@@ -121,8 +121,8 @@ class ContinuousRounds:
 class GaussianExample(ContinuousWorld):
     """Loss (a - y)² - 1, y ~ N(target, noise²), one context; logging policy N(start, logging_scale²).
 
-    The reward is 1 - (a - y)², cut below at -15.5: at the start, where it is worst, that takes a deviation of six. The
-    paper leaves target, noise and start open; 1, .3 and 2.5 are those of the method it compares with.
+    The reward is 1 - (a - y)², clipped below at -15.5: at the start, where it is worst, that takes six standard
+    deviations. The paper does not give target, noise and start; 1, .3 and 2.5 are those of the method it compares with.
     """
 
     target: float = 1.0
@@ -163,8 +163,8 @@ class GaussianExample(ContinuousWorld):
 class Toy(ContinuousWorld):
     """x ~ N(0, I_d); loss min(-((x·w) a - a² + ε), 0), ε ~ N(0, 1); logging policy N(x·w/2, logging_scale²).
 
-    The paper leaves w open. Contexts are rotation invariant, so only its norm matters: w = norm/√d · (1, ..., 1). The
-    reward is cut above at 10, which at norm 1 happens less than once in 10⁷ rounds.
+    The paper does not give w. Contexts are rotation invariant, so only its norm matters: w = norm/√d · (1, ..., 1). The
+    reward is clipped above at 10, which at norm 1 happens less than once in 10⁷ rounds.
     """
 
     features: int = 10
@@ -178,7 +178,7 @@ class Toy(ContinuousWorld):
         require(self.features >= 1, "features", self.features, "an integer from 1")
 
     def _index(self, contexts: Floats) -> Floats:
-        """x·w"""
+        """Return x·w."""
         return np.asarray(contexts.sum(axis=1, dtype=np.float64) * (self.norm / math.sqrt(self.features)))
 
     def draw(self, rounds: int, generator: np.random.Generator) -> tuple[Floats, Array, Floats]:
@@ -207,8 +207,8 @@ class Pricing(ContinuousWorld):
     """x uniform on [1, 2]^d, z the mean of its first `relevant` features; price a, demand 2z² - .6 z a.
 
     Loss min(-(a (2z² - .6 z a) + ε), 0), ε ~ N(0, 1); logging policy N(z, logging_scale²). d = 10 and three relevant
-    features are not in the paper. The reward is cut above at 20, which the best price (5z/3, worth z³/.6 ≤ 13.4)
-    reaches only with a noise of 6.6 deviations.
+    features are not in the paper. The reward is clipped above at 20, which the best price (5z/3, value z³/.6 ≤ 13.4)
+    reaches only with a noise of 6.6 standard deviations.
     """
 
     features: int = 10

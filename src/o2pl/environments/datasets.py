@@ -1,7 +1,7 @@
 """Classification data: from scikit-learn, from a folder of Parquet files, from OpenML.
 
-A *source* says where a data set is (a storable value); `load` brings the `Dataset`. Nominal columns become one-hot,
-missing numbers the column's median, missing categories a category of their own; `notes` say what was done.
+A *source* is the location of a data set (a storable value); `load` returns the `Dataset`. Nominal columns become
+one-hot, missing numbers the column's median, missing categories a separate category; `notes` list what was done.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from o2pl.protocols import Array, Floats, Ints
 from o2pl.storage import storable
 from o2pl.validation import check_contexts
 
-FOLDER_VARIABLE = "O2PL_DATA"  # names the folder of Parquet files where none is given
-_KEPT = 8  # data sets kept in memory per kind of source
+FOLDER_VARIABLE = "O2PL_DATA"  # default folder of Parquet files
+_KEPT = 8  # data sets cached in memory per kind of source
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Rows to classify. It is a source too: its own."""
+    """A classification data set. It is also its own source."""
 
     name: str
     contexts: Floats  # [n, d], float32
@@ -50,7 +50,7 @@ class Source(Protocol):
 
 
 def make_dataset(X: Any, y: Any, name: str = "data", notes: Iterable[str] = ()) -> Dataset:
-    """Any (X, y): numbers without gaps, and labels of any kind; classes are numbered in sorted order."""
+    """Build a data set from (X, y): numbers without missing values, and any labels; classes are sorted."""
     contexts, target = check_contexts(X), np.asarray(y)
     if target.shape != (len(contexts),):
         raise InvalidInput(f"{name}: found labels of shape {target.shape}, expected ({len(contexts)},)")
@@ -60,7 +60,7 @@ def make_dataset(X: Any, y: Any, name: str = "data", notes: Iterable[str] = ()) 
     contexts = contexts.copy() if np.shares_memory(contexts, X) else contexts
     labels = labels.astype(np.int64)
     for shared in (contexts, labels):
-        shared.flags.writeable = False  # data sets are kept and handed out again
+        shared.flags.writeable = False  # data sets are cached and shared
     return Dataset(name, contexts, labels, tuple(str(c) for c in classes), tuple(notes))
 
 
@@ -70,7 +70,7 @@ def make_dataset(X: Any, y: Any, name: str = "data", notes: Iterable[str] = ()) 
 @storable
 @dataclass(frozen=True)
 class Embedded:
-    """A data set that scikit-learn brings along."""
+    """A data set included in scikit-learn."""
 
     name: str
 
@@ -87,7 +87,7 @@ class Embedded:
 class Synthetic:
     """scikit-learn's `make_classification` with every feature informative; Syn-5 and Syn-20 have 5 and 20 features.
 
-    (The paper names a `make_multiclass`, which does not exist, and leaves the other settings open.)
+    (The paper names a `make_multiclass`, which does not exist, and does not give the other settings.)
     """
 
     features: int = 5
@@ -104,7 +104,7 @@ class Synthetic:
 @storable
 @dataclass(frozen=True)
 class ParquetSet:
-    """The file `<id>_<name>.parquet` of a folder (None: that of the environment variable O2PL_DATA)."""
+    """The file `<id>_<name>.parquet` of a folder (None: the environment variable O2PL_DATA)."""
 
     id: int
     folder: str | None = None
@@ -133,16 +133,16 @@ def data_folder(folder: str | os.PathLike[str] | None = None) -> Path:
     given = folder or os.environ.get(FOLDER_VARIABLE)
     if not given:
         raise InvalidInput(
-            f"data folder: found none, expected one by argument or environment variable {FOLDER_VARIABLE}"
+            f"data folder: found none, expected an argument or the environment variable {FOLDER_VARIABLE}"
         )
     path = Path(given)
     if not path.is_dir():
-        raise InvalidInput(f"data folder: found {str(given)!r}, which is no folder")
+        raise InvalidInput(f"data folder: found {str(given)!r}, which is not a folder")
     return path
 
 
 def read_manifest(folder: Path) -> dict[int, dict[str, str]]:
-    """MANIFEST.csv by id, in its order; empty where there is none."""
+    """Return MANIFEST.csv by id, in order; empty if there is none."""
     path = folder / "MANIFEST.csv"
     if not path.exists():
         return {}
@@ -151,7 +151,7 @@ def read_manifest(folder: Path) -> dict[int, dict[str, str]]:
 
 
 def catalogue(folder: str | os.PathLike[str] | None = None) -> dict[str, ParquetSet]:
-    """The data sets of a folder by file name (such as "61_iris"), in the manifest's order, then by id."""
+    """Return the data sets of a folder by file name (such as "61_iris"), in the manifest's order, then by id."""
     path = data_folder(folder)
     order = {number: place for place, number in enumerate(read_manifest(path))}
     numbered = [(file.stem.split("_", 1)[0], file) for file in path.glob("*_*.parquet")]
@@ -206,7 +206,7 @@ def _parquet(path: Path) -> Dataset:
 
 
 def _compared(dataset: Dataset, row: dict[str, str] | None) -> Dataset:
-    """The data set with a note where the manifest says otherwise."""
+    """Return the data set with a note if it differs from the manifest."""
     found = {"rows": len(dataset), "n_classes": len(dataset.classes)}
     differ = [f"{key} {found[key]}, manifest {row[key]}" for key in found if row and row.get(key) != str(found[key])]
     return Dataset(dataset.name, dataset.contexts, dataset.labels, dataset.classes, (*dataset.notes, *differ))
@@ -233,12 +233,12 @@ def _openml(number: int, cache: str | None) -> Dataset:
     with extra("experiments", "a data set of OpenML"):
         from sklearn.datasets import fetch_openml
 
-    with warnings.catch_warnings(record=True) as caught:  # what OpenML has to say about the set goes into the notes
+    with warnings.catch_warnings(record=True) as caught:  # OpenML's warnings go into the notes
         warnings.simplefilter("always")
-        try:  # liac-arff: the parser that needs no pandas
+        try:  # liac-arff: does not need pandas
             bunch = fetch_openml(data_id=number, data_home=cache, as_frame=False, parser="liac-arff")
         except (URLError, OSError, ValueError) as error:
-            raise InvalidInput(f"OpenML set {number}: could not be had ({error})") from error
+            raise InvalidInput(f"OpenML set {number}: could not be downloaded ({error})") from error
     X = bunch.data.toarray() if hasattr(bunch.data, "toarray") else np.asarray(bunch.data)
     columns = [Column(n, X[:, i].astype(np.float64), n in bunch.categories) for i, n in enumerate(bunch.feature_names)]
     if bunch.target is None or np.ndim(bunch.target) != 1:
@@ -253,7 +253,7 @@ def _openml(number: int, cache: str | None) -> Dataset:
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """Numbers or, of a nominal column, the positions of its categories; NaN is missing."""
+    """Numbers or, for a nominal column, the indices of its categories; NaN is missing."""
 
     name: str
     values: Floats  # [n]
@@ -261,10 +261,10 @@ class Column:
 
 
 def assemble(name: str, columns: Sequence[Column], target: Array, kept: Array, notes: Iterable[str] = ()) -> Dataset:
-    """One-hot, imputation and the notes. `kept` marks the rows that have a target."""
+    """Build a data set: one-hot encoding, imputation and notes. `kept` marks the rows with a target."""
     said = list(notes)
     if not kept.all():
-        said.append(f"{int((~kept).sum())} rows without target left out")
+        said.append(f"{int((~kept).sum())} rows without target dropped")
     blocks: list[Floats] = []
     empty, filled, own, nominal = [], [], [], []
     for column in columns:
@@ -281,9 +281,9 @@ def assemble(name: str, columns: Sequence[Column], target: Array, kept: Array, n
             blocks.append(np.where(missing, np.median(values[~missing]), values)[:, None])
     for names, text in (
         (nominal, "nominal columns one-hot"),
-        (filled, "numeric columns with missing values, median put in"),
-        (own, "nominal columns with missing values, a category of their own"),
-        (empty, "numeric columns without any value left out"),
+        (filled, "numeric columns with missing values, replaced by the median"),
+        (own, "nominal columns with missing values, as a separate category"),
+        (empty, "numeric columns without any value dropped"),
     ):
         if names:
             said.append(f"{len(names)} {text}: {', '.join(names[:5])}{', ...' if len(names) > 5 else ''}")
@@ -293,6 +293,6 @@ def assemble(name: str, columns: Sequence[Column], target: Array, kept: Array, n
 
 
 def _one_hot(positions: Floats, missing: Array) -> Floats:
-    """One column per category that occurs, in the categories' order; the missing last. [n, c]"""
+    """Return one column per occurring category, in order; missing last. [n, c]"""
     _, codes = np.unique(np.where(missing, np.inf, positions), return_inverse=True)
     return np.eye(int(codes.max()) + 1)[codes]

@@ -1,4 +1,4 @@
-"""Logs of a policy in production: a classification set, an incumbent of a stated quality, and rewards with noise."""
+"""Logs of an incumbent policy of a given quality on a classification data set, with noisy rewards."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from o2pl.policies.sampling import mix_uniform, sharpen
 from o2pl.protocols import Floats, Ints
 from o2pl.storage import storable
 
-_TEST_ROWS = 3000  # a policy is valued on no more than this
+_TEST_ROWS = 3000  # largest number of rows used to evaluate a policy
 _TEST_SHARE, _OWN_SHARE = 0.25, 0.15
 
 
 @storable
 @dataclass(frozen=True)
 class IncumbentLog:
-    """The incumbent is a logistic regression on rows of its own, sharpened and mixed with the uniform policy.
+    """The incumbent is a logistic regression on separate rows, sharpened and mixed with the uniform policy.
 
-    The generator shuffles the rows and deals them out: a quarter values policies exactly (3,000 rows at most),
-    `logger_rows` (.15 of all at most) are the incumbent's own, the rest is the log's. `hidden` is the share of the
-    features that the incumbent does not see; `swapped` the share of the classes that it was taught wrongly, each as
-    another of them. Rewards are flipped with probability `flip`.
+    The generator shuffles and splits the rows: a quarter evaluates policies exactly (at most 3,000 rows), `logger_rows`
+    (at most .15 of all) train the incumbent, the rest is for the log. `hidden` is the fraction of features that the
+    incumbent does not see; `swapped` the fraction of classes with permuted training labels. Rewards are flipped with
+    probability `flip`.
     """
 
     source: Source
@@ -41,8 +41,8 @@ class IncumbentLog:
 
     def __post_init__(self) -> None:
         require(self.logger_rows >= 2, "logger_rows", self.logger_rows, "an integer from 2")
-        require(0 <= self.hidden < 1, "hidden", self.hidden, "a share in [0, 1)")
-        require(0 <= self.swapped <= 1, "swapped", self.swapped, "a share in [0, 1]")
+        require(0 <= self.hidden < 1, "hidden", self.hidden, "a fraction in [0, 1)")
+        require(0 <= self.swapped <= 1, "swapped", self.swapped, "a fraction in [0, 1]")
         require(self.sharpness > 0, "sharpness", self.sharpness, "a number > 0")
         require(0 <= self.epsilon <= 1, "epsilon", self.epsilon, "a probability in [0, 1]")
         require(0 <= self.flip < 0.5, "flip", self.flip, "a probability in [0, 1/2)")
@@ -53,12 +53,12 @@ class IncumbentLog:
 
     @property
     def log_rows(self) -> int:
-        """How many rows are there for a log."""
+        """Return the number of rows available for a log."""
         n = len(self.source.load())
         return n - _test_rows(n) - _own_rows(n)
 
     def log(self, rows: int, generator: np.random.Generator) -> Logged:
-        """At most `rows` rows: as many as the set has."""
+        """Return a log of at most `rows` rows: as many as the data set has."""
         data: Dataset = self.source.load()
         n, k = len(data), self.n_actions
         ends = np.cumsum([_test_rows(n), _own_rows(n)])
@@ -79,7 +79,7 @@ class IncumbentLog:
         return Logged(log, logging, data.contexts[test], means, incumbent(test))
 
     def _view(self, data: Dataset, generator: np.random.Generator) -> Dataset:
-        """The set as the incumbent knows it."""
+        """Return the data set as seen by the incumbent."""
         d, k = data.contexts.shape[1], len(data.classes)
         seen = np.ones(d, np.bool_)
         seen[generator.permutation(d)[: math.floor(self.hidden * d)]] = False
@@ -100,6 +100,6 @@ def _own_rows(n: int) -> int:
 
 
 def _with_two_classes(own: Ints, labels: Ints, rows: int) -> Ints:
-    """The first `rows`, or as many more as it takes to see two classes."""
+    """Return the first `rows` rows, or more until there are two classes."""
     others = np.flatnonzero(labels[own] != labels[own[0]])
     return own[: max(rows, others[0] + 1 if len(others) else rows)]

@@ -1,4 +1,4 @@
-"""Logged tasks for offline learning: a world, a logger with exact propensities, and the exact value of any policy."""
+"""Logged tasks for offline learning: a world, a logger with exact propensities, and exact values of policies."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from o2pl.policies.sampling import draw_rows, mix_uniform, sharpen
 from o2pl.protocols import Floats, Ints
 from o2pl.storage import storable
 
-# -- what a task hands out
+# -- results of a task
 
 
 class Overlap(NamedTuple):
-    """How concentrated a logger is; all three are means over contexts."""
+    """Concentration of a logging policy; all three are means over contexts."""
 
-    minimum: float  # of the probability of the least likely action
-    maximum: float  # of the likeliest
+    minimum: float  # smallest action probability
+    maximum: float  # largest action probability
     entropy: float
 
 
 def overlap(probabilities: Floats) -> Overlap:
-    """Of a logger's probabilities [n, K]."""
+    """Return the overlap of a logger's probabilities [n, K]."""
     logs = np.log(np.where(probabilities > 0, probabilities, 1.0))
     entropy = -(probabilities * logs).sum(axis=1)
     return Overlap(
@@ -41,16 +41,16 @@ def overlap(probabilities: Floats) -> Overlap:
 
 @dataclass(frozen=True, eq=False)
 class Logged:
-    """A log, and contexts with known expected rewards on which a policy is worth exactly `value`."""
+    """A log, and contexts with known expected rewards, for the exact `value` of policies."""
 
     interactions: Interactions  # n rows, rewards in [0, 1]
     logging: Floats  # the logger's probabilities of all actions in these rows, [n, K]
-    contexts: Floats  # [m, d], none of them in the log
+    contexts: Floats  # [m, d], not in the log
     means: Floats  # the expected rewards of all actions there, [m, K]
     logging_there: Floats  # the logger's probabilities there, [m, K]
 
     def value(self, probabilities: Floats) -> float:
-        """The exact mean reward of a policy with these probabilities [m, K] at `contexts`."""
+        """Return the exact mean reward of a policy with these probabilities [m, K] at `contexts`."""
         if np.shape(probabilities) != self.means.shape:
             raise InvalidInput(f"probabilities: found shape {np.shape(probabilities)}, expected {self.means.shape}")
         return float((probabilities * self.means).sum(axis=1).mean())
@@ -69,7 +69,7 @@ class Logged:
 
 
 def write_log(rounds: TableRounds, probabilities: Floats, generator: np.random.Generator) -> Interactions:
-    """What a logger with these probabilities [n, K] does in these rounds, whose rewards lie in [0, 1]."""
+    """Return the log of a logger with these probabilities [n, K] in rounds with rewards in [0, 1]."""
     actions, propensities = draw_rows(probabilities, generator.random(len(probabilities)))
     rewards = rounds.rewards(np.arange(len(actions)), actions)
     return Interactions.trusted(rounds.contexts, actions, rewards, propensities, (0.0, 1.0), probabilities.shape[1])
@@ -88,7 +88,7 @@ class BernoulliTask:
     """Bernoulli rewards whose means depend on x in one of three ways; θ_a and η_a are drawn once, from `seed`.
 
     "logistic": x ~ N(0, I), mean σ(s x·θ_a), the θ_a about unit length and s = `signal`.
-    "linear": x uniform on [-1, 1]^d, mean 1/2 + x·θ_a/2 with |θ_a|₁ = 1, which stays in [0, 1] without being cut.
+    "linear": x uniform on [-1, 1]^d, mean 1/2 + x·θ_a/2 with |θ_a|₁ = 1, which is in [0, 1] without clipping.
     "misspecified": x ~ N(0, I), mean σ(s (x·θ_a/2 + |x·η_a| - E|x·η_a|)); the even part is invisible to linear models.
     """
 
@@ -112,7 +112,7 @@ class BernoulliTask:
 
     @property
     def weights(self) -> Floats:
-        """θ, [K, d]"""
+        """Return θ, [K, d]."""
         theta, _ = self._weights()
         return theta / np.abs(theta).sum(axis=1, keepdims=True) if self.reward == "linear" else theta
 
@@ -122,11 +122,11 @@ class BernoulliTask:
         return x.astype(np.float32)
 
     def means(self, contexts: Floats) -> Floats:
-        """The exact expected rewards of all actions, [n, K]."""
+        """Return the exact expected rewards of all actions, [n, K]."""
         x = contexts.astype(np.float64)
         linear = x @ self.weights.T
         if self.reward == "linear":
-            return np.clip(0.5 + 0.5 * linear, 0, 1)  # clip: rounding only
+            return np.clip(0.5 + 0.5 * linear, 0, 1)  # clip: rounding errors only
         if self.reward == "logistic":
             return _logistic(self.signal * linear)
         _, eta = self._weights()
@@ -143,8 +143,8 @@ class BernoulliTask:
 class SoftmaxLogger:
     """π(a|x) = (1 - ε) softmax_a(sharpness · x·v_a) + ε/K: no action is ever less likely than ε/K.
 
-    v = quality · θ/|θ| + √(1 - quality²) · noise of the same size: 1 knows which way the rewards lie, 0 knows
-    nothing, -1 has it backwards. The noise is drawn once, from `seed`.
+    v = quality · θ/|θ| + √(1 - quality²) · noise of the same size: quality 1 knows the direction of the rewards, 0
+    knows nothing, -1 has it reversed. The noise is drawn once, from `seed`.
     """
 
     sharpness: float = 1.0
@@ -158,7 +158,7 @@ class SoftmaxLogger:
         require(-1 <= self.quality <= 1, "quality", self.quality, "a number in [-1, 1]")
 
     def probabilities(self, contexts: Floats, theta: Floats) -> Floats:
-        """[n, K]"""
+        """Return the probabilities of all actions, [n, K]."""
         noise = np.random.default_rng(self.seed).standard_normal(theta.shape)
         v = self.quality * _unit(theta) + math.sqrt(1 - self.quality**2) * _unit(noise)
         logits = self.sharpness * (contexts.astype(np.float64) @ v.T)
@@ -174,7 +174,7 @@ def _unit(rows: Floats) -> Floats:
 @storable
 @dataclass(frozen=True)
 class SyntheticLog:
-    """Logs of a synthetic task; policies are valued on `evaluation_rows` contexts drawn from the task's own seed."""
+    """Logs of a synthetic task; policies are evaluated on `evaluation_rows` contexts drawn from the task's seed."""
 
     task: BernoulliTask = BernoulliTask()
     logger: SoftmaxLogger = SoftmaxLogger()
@@ -204,12 +204,12 @@ class SyntheticLog:
 @storable
 @dataclass(frozen=True)
 class MulticlassLog:
-    """Logs of a classification set: logistic regression, fitted on a share of the rows, chooses classes on others.
+    """Logs of a classification data set: a logistic regression, fitted to some of the rows, chooses classes on others.
 
-    The rows are shuffled and split by the generator into three: the logger's own (`logger_share`), those on which
-    policies are valued (`test_share`, means known exactly), and the log's. The logger's probabilities are sharpened
-    (logits times `sharpness`) and mixed with the uniform policy to a floor of ε/K; a class that it has not seen gets
-    the floor. Rewards are flipped with probability `flip`.
+    The generator shuffles and splits the rows into three: the logger's (`logger_share`), those for evaluating policies
+    (`test_share`, means known exactly), and the log's. The logger's probabilities are sharpened (logits times
+    `sharpness`) and mixed with the uniform policy to a floor of ε/K; a class that it has not seen gets the floor.
+    Rewards are flipped with probability `flip`.
     """
 
     source: Source
@@ -222,7 +222,7 @@ class MulticlassLog:
     def __post_init__(self) -> None:
         shares = (self.logger_share, self.test_share)
         fine = min(shares) > 0 and sum(shares) < 1
-        require(fine, "(logger_share, test_share)", shares, "shares > 0 that sum to less than 1")
+        require(fine, "(logger_share, test_share)", shares, "fractions > 0 that sum to less than 1")
         require(self.sharpness > 0, "sharpness", self.sharpness, "a number > 0")
         require(0 <= self.epsilon <= 1, "epsilon", self.epsilon, "a probability in [0, 1]")
         require(0 <= self.flip < 0.5, "flip", self.flip, "a probability in [0, 1/2)")
@@ -232,7 +232,7 @@ class MulticlassLog:
         return len(self.source.load().classes)
 
     def log(self, rows: int, generator: np.random.Generator) -> Logged:
-        """At most `rows` rows: as many as the set has left."""
+        """Return a log of at most `rows` rows: as many as remain."""
         data: Dataset = self.source.load()
         k = len(data.classes)
         order = generator.permutation(len(data))
@@ -252,7 +252,7 @@ class MulticlassLog:
 
 
 def logistic_logger(data: Dataset, rows: Ints) -> Callable[[Floats], Floats]:
-    """contexts -> probabilities [n, K] of a logistic regression (L2, C = 1) on these rows, standardised by them."""
+    """Return contexts -> probabilities [n, K] of a logistic regression (L2, C = 1) on these rows, standardised."""
     with extra("experiments", "a logger that is a logistic regression"):
         from sklearn.linear_model import LogisticRegression
 

@@ -1,4 +1,4 @@
-"""A world whose margin, and with it the regret's exponent, is a setting."""
+"""A world with a configurable margin, and so a configurable regret exponent."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Margin:
         return bernoulli_rounds(contexts, np.hstack([0.5 - half, 0.5 + half]), generator)
 
     def threshold_values(self, policies: ThresholdClass) -> Floats:
-        """The exact mean reward of every member of a floored threshold class, [J].
+        """Return the exact mean reward of every member of a floored threshold class, [J].
 
         With floor c and threshold θ it is 1/2 + gap/2 · (1 - 2c) · E[x sign(x - θ)], and the last factor is
         E|x| - 2 E[|x|; x between 0 and θ] = ν/(ν + 1) · (1 - |θ|^(ν+1)) for |θ| ≤ 1, and 0 beyond.
@@ -52,5 +52,5 @@ class Margin:
         return 0.5 + 0.5 * self.gap * (1 - 2 * policies.floor) * self.beta * (1 - reach ** (self.nu + 1))
 
     def best_in_class(self, policies: ThresholdClass) -> float:
-        """The exact value of the class's best member; with a threshold at 0 it is 1/2 + gap/2 · (1 - 2c) · β."""
+        """Return the exact value of the class's best member; with a threshold at 0 it is 1/2 + gap/2 · (1 - 2c) · β."""
         return float(self.threshold_values(policies).max())

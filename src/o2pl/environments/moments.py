@@ -10,7 +10,7 @@ import numpy as np
 
 from o2pl.protocols import Array, Floats
 
-_CHUNK = 4096  # rows of a quadrature at a time: bounds the memory
+_CHUNK = 4096  # rows per quadrature block: bounds the memory
 
 
 def normal_density(z: Any) -> Any:
@@ -18,13 +18,13 @@ def normal_density(z: Any) -> Any:
 
 
 def normal_probability(z: Any) -> Any:
-    from scipy.special import ndtr  # here: scipy is slow to import
+    from scipy.special import ndtr  # imported here: scipy is slow
 
     return ndtr(z)
 
 
 def mean_excess(mean: Any, scale: float, over: Any) -> Any:
-    """E (Z - over)₊ for Z ~ N(mean, scale²); scale 0 is a fixed Z."""
+    """Return E (Z - over)₊ for Z ~ N(mean, scale²); scale 0 is a fixed Z."""
     if scale == 0:
         return np.maximum(mean - over, 0.0)
     z = (mean - over) / scale
@@ -32,13 +32,13 @@ def mean_excess(mean: Any, scale: float, over: Any) -> Any:
 
 
 def mean_clipped(mean: Any, scale: float, low: float, high: float) -> Any:
-    """E min(max(Z, low), high) = low + E (Z - low)₊ - E (Z - high)₊ for Z ~ N(mean, scale²); high may be infinite."""
+    """Return E clip(Z, low, high) = low + E (Z - low)₊ - E (Z - high)₊ for Z ~ N(mean, scale²); high may be ∞."""
     above = 0.0 if math.isinf(high) else mean_excess(mean, scale, high)
     return low + mean_excess(mean, scale, low) - above
 
 
 def mean_capped_square(mean: Any, scale: float, cap: float) -> Any:
-    """E min(Z², cap) for Z ~ N(mean, scale²); the cap may be infinite, the scale positive."""
+    """Return E min(Z², cap) for Z ~ N(mean, scale²); the cap may be infinite, the scale positive."""
     if math.isinf(cap):
         return np.square(mean) + scale**2
     c = math.sqrt(cap)
@@ -54,9 +54,9 @@ def mean_capped_square(mean: Any, scale: float, cap: float) -> Any:
 
 
 def gaussian_average(function: Callable[[Array, Floats], Floats], index: Array, means: Floats, scale: float) -> Floats:
-    """E function(index, A) for A ~ N(means, scale²), row by row, [n]; the function takes [m, 1] and [m, nodes].
+    """Return E function(index, A) for A ~ N(means, scale²), row by row, [n]; the function takes [m, 1] and [m, nodes].
 
-    The trapezoid rule on ±8.5 deviations: for a smooth function its error falls faster than any power of the spacing.
+    Trapezoid rule on ±8.5 standard deviations: for smooth functions the error decreases faster than any power.
     """
     if scale == 0:
         return function(index, means)

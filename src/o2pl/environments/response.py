@@ -1,12 +1,12 @@
-"""Worlds whose action is a number between bounds, each with a response of its own kind: prices, doses, settings.
+"""Worlds with a real-valued action between bounds and different response curves: prices, doses, settings.
 
     demand      price a, sold with probability σ((v(x) - a) / 1.2): the reward is the price, or nothing
     convex      reward 1 - ((a - t(x)) / 5)² and noise of .1
-    two-peaks   reward 1 or 0, likely near a = 2 or near a = 8, as the context says
-    skewed      price a, what customers would pay is log-normal, its median e^2.2 times e^(.6 x₁ - .4 x₂)
-    dose        benefit that levels off, harm that grows, both as the context says, and noise of .3
+    two-peaks   reward 1 or 0, likely near a = 2 or near a = 8, depending on the context
+    skewed      price a, customers' valuations are log-normal with median e^2.2 times e^(.6 x₁ - .4 x₂)
+    dose        benefit that levels off, harm that grows, both depending on the context, and noise of .3
 
-The expected reward of an action is exact. The best action of a round is searched for, to 1e-4 of the bounds.
+The expected reward of an action is exact. The best action of a round is found by search, to 1e-4 of the bounds.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from o2pl.protocols import Floats, Ints
 from o2pl.storage import storable
 
 Limits = tuple[float, float]
-_ZOOM, _PLACES = 4, 65  # times that the search for the best action narrows down, and actions tried each time
+_ZOOM, _PLACES = 4, 65  # refinements of the search for the best action, and actions per refinement
 
 
 class Kind(NamedTuple):
-    """level(index, a): the probability of a sale or of a success, or the mean before noise. Index [n] or [n, m]"""
+    """A response. level(index, a): probability of a sale or success, or the mean without noise. Index [n] or [n, m]"""
 
     bounds: Limits
     reward_range: Limits
     features: int
     indexed: Callable[[Floats], Floats]
     level: Callable[[Floats, Floats], Floats]
-    pays: str | float  # "price" (or nothing), "one" (or nothing), or the deviation of normal noise
+    pays: str | float  # "price" (or nothing), "one" (or nothing), or the standard deviation of normal noise
     even: bool = False  # contexts uniform on [-1, 1] instead of normal
 
 
@@ -76,7 +76,7 @@ KINDS: dict[str, Kind] = {
 @storable
 @dataclass(frozen=True)
 class Response:
-    """One of `KINDS`, by name."""
+    """A world with one of `KINDS`, by name."""
 
     kind: str = "demand"
     n_actions = None
@@ -120,7 +120,7 @@ class ResponseRounds:
         return np.clip(level + pays * self.chance[rows], *self.kind.reward_range)
 
     def expected(self, rows: Ints, actions: Floats) -> Floats:
-        """The exact mean of that, [m]."""
+        """Return the exact mean rewards, [m]."""
         a, pays = np.asarray(actions, np.float64), self.kind.pays
         level = self.kind.level(self.index[rows], a)
         if isinstance(pays, str):
@@ -129,7 +129,7 @@ class ResponseRounds:
 
     @property
     def best(self) -> Floats:
-        """The expected reward of the best action of each round, [n]."""
+        """Return the expected reward of the best action of each round, [n]."""
         rows = np.arange(len(self))
         low, high = (np.full(len(self), end) for end in self.kind.bounds)
         for _ in range(_ZOOM):
@@ -141,7 +141,7 @@ class ResponseRounds:
 
     @property
     def best_constant(self) -> float:
-        """The mean expected reward of the best single action for all rounds."""
+        """Return the mean expected reward of the best constant action."""
         rows = np.arange(len(self))
         return max(
             float(self.expected(rows, np.full(len(self), a)).mean()) for a in np.linspace(*self.kind.bounds, 201)

@@ -1,4 +1,4 @@
-"""Rounds with all their chance settled in advance, and the checks that worlds share."""
+"""Rounds with all randomness drawn in advance, and checks shared by worlds."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from o2pl.protocols import Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class TableRounds:
-    """Rounds of a world with K actions, as tables. Contexts are float32: what learners read is what the world used."""
+    """Rounds of a world with K actions, as tables. Contexts are float32, the same numbers for learners and world."""
 
     contexts: Floats  # [n, d]
-    table: Floats  # [n, K], what each action brings
-    expected_table: Floats  # [n, K], the exact mean of that given the context
+    table: Floats  # [n, K], reward of each action
+    expected_table: Floats  # [n, K], exact mean reward given the context
 
     def __len__(self) -> int:
         return len(self.table)
@@ -30,12 +30,12 @@ class TableRounds:
 
     @property
     def best(self) -> Floats:
-        """The expected reward of the best action of each round, [n]."""
+        """Return the expected reward of the best action of each round, [n]."""
         return np.asarray(self.expected_table.max(axis=1))
 
 
 def bernoulli_rounds(contexts: Floats, means: Floats, generator: np.random.Generator) -> TableRounds:
-    """Rewards 0 or 1 with these means [n, K], drawn for every action of every round."""
+    """Draw rewards 0 or 1 with these means [n, K] for every action of every round."""
     table = (generator.random(means.shape) < means).astype(np.float64)
     return TableRounds(contexts, table, means)
 
@@ -47,6 +47,6 @@ def check_rounds(rounds: Any) -> int:
 
 
 def require(fine: bool, name: str, found: Any, expected: str) -> None:
-    """For the settings of a world."""
+    """Check a setting of a world."""
     if not fine:
         raise InvalidInput(f"{name}: found {found!r}, expected {expected}")

@@ -15,8 +15,8 @@ from o2pl.storage import storable
 class SingleContext:
     """Bernoulli losses in {-1, 0} of means μ0 and μ1 < μ0; the gap is Δ = μ0 - μ1. The context is always 0.
 
-    The policies of the example play action 1 with probability θ ∈ [c, 1 - c]. The best of them is θ = 1 - c, while
-    the best of all policies, θ = 1, is none of them.
+    The policies of the example play action 1 with probability θ ∈ [c, 1 - c]. The best of them is θ = 1 - c; the best
+    policy overall, θ = 1, is not in the class.
     """
 
     mu0: float = -0.4
@@ -39,13 +39,13 @@ class SingleContext:
         return bernoulli_rounds(np.zeros((n, 1), np.float32), means, generator)
 
     def value(self, theta: float) -> float:
-        """The exact mean reward of the policy that plays action 1 with probability θ."""
+        """Return the exact mean reward of the policy that plays action 1 with probability θ."""
         return -self.mu0 + theta * self.gap
 
     def best_in_class(self, floor: float) -> float:
-        """That of the best policy with floor c: excess risk elsewhere is (1 - c - θ) Δ."""
+        """Return the value of the best policy with floor c; the excess risk of others is (1 - c - θ) Δ."""
         return self.value(1 - floor)
 
     def weight_variance(self, theta: float, floor: float) -> float:
-        """Var(π*/π_θ) under π_θ, (1 - c - θ)² / (θ (1 - θ)): quadratic in the excess risk, hence β = 1."""
+        """Return Var(π*/π_θ) under π_θ, (1 - c - θ)² / (θ (1 - θ)): quadratic in the excess risk, hence β = 1."""
         return (1 - floor - theta) ** 2 / (theta * (1 - theta))

@@ -1,7 +1,7 @@
-"""Classification sets whose classes pay in other ways than 1 for the right one, and sets whose classes change.
+"""Classification data sets with other reward structures than 1 for the right class, and with changing classes.
 
-A *structure* says what each action is worth when the class is c: a table m(c, a) of expected rewards, [K, K], fixed for
-a data set, and how rewards are drawn around it.
+A *structure* defines the value of each action for class c: a table m(c, a) of expected rewards, [K, K], fixed for a
+data set, and how rewards are drawn around it.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ Seeded = np.random.Generator
 
 @dataclass(frozen=True)
 class Structure:
-    """m(c, a) of K classes, with a generator that the set seeds; and rewards with these means."""
+    """A reward structure: m(c, a) of K classes, from a generator seeded by the data set; and drawn rewards."""
 
     means: Callable[[int, Seeded], Floats]  # [K, K]
     draw: Callable[[Floats, Floats, Seeded], TableRounds]  # contexts [n, d], means [n, K]
 
 
-# -- what actions are worth
+# -- expected rewards
 
 
 def right_and_wrong(right: float, wrong: float, n_actions: int, _: Seeded) -> Floats:
-    """m(c, a) = right for a = c, wrong for all others."""
+    """Return m(c, a) = right for a = c, wrong for all others."""
     return np.asarray(wrong + (right - wrong) * np.eye(n_actions))
 
 
 def several_good(n_actions: int, generator: Seeded) -> Floats:
-    """m(c, a) = 1 for a = c and for the max(1, ⌊K/4⌋) actions after c in a cyclic order drawn once; 0 for the rest.
+    """Return m(c, a) = 1 for a = c and for the max(1, ⌊K/4⌋) actions after c in a random cyclic order; 0 for the rest.
 
-    So every action is good for as many classes as any other.
+    So every action is good for the same number of classes.
     """
     order, means = generator.permutation(n_actions), np.zeros((n_actions, n_actions))
     for step in range(1 + max(1, n_actions // 4)):
@@ -51,29 +51,29 @@ def several_good(n_actions: int, generator: Seeded) -> Floats:
 
 
 def graded(n_actions: int, _: Seeded) -> Floats:
-    """m(c, a) = .5 · .6^δ, δ the distance of a and c on the circle of classes: .5, .3, .18, ..."""
+    """Return m(c, a) = .5 · .6^δ, δ the distance of a and c on the circle of classes: .5, .3, .18, ..."""
     places = np.arange(n_actions)
     apart = np.abs(places[:, None] - places)
     return np.asarray(0.5 * 0.6 ** np.minimum(apart, n_actions - apart))
 
 
 def skewed_costs(n_actions: int, generator: Seeded) -> Floats:
-    """m(c, a) = 1 - cost(c, a) / the largest cost; cost(c, c) = 0, the others log-normal, exp of N(0, 1)."""
+    """Return m(c, a) = 1 - cost(c, a) / the largest cost; cost(c, c) = 0, the others log-normal, exp of N(0, 1)."""
     costs = np.exp(generator.standard_normal((n_actions, n_actions)))
     np.fill_diagonal(costs, 0.0)
     return np.asarray(1 - costs / costs.max())
 
 
-# -- what is paid
+# -- drawn rewards
 
 
 def _exactly(contexts: Floats, means: Floats, _: Seeded) -> TableRounds:
-    """The mean itself."""
+    """Pay the mean itself."""
     return TableRounds(contexts, means, means)
 
 
 def _uniformly(contexts: Floats, means: Floats, generator: Seeded) -> TableRounds:
-    """Uniform on [0, 2m]."""
+    """Draw rewards uniformly on [0, 2m]."""
     return TableRounds(contexts, 2 * means * generator.random(means.shape), means)
 
 
@@ -92,18 +92,18 @@ STRUCTURES: Mapping[str, Structure] = MappingProxyType(
 @storable
 @dataclass(frozen=True)
 class Structured(OfDataset):
-    """The rows of a data set in random order, with rewards of one of six structures. m(c, a) is the expected reward.
+    """The rows of a data set in random order, with one of six reward structures. m(c, a) is the expected reward.
 
     "one-hot": 1 for the class, else 0.
     "noisy": 1 with probability .5 for the class, with probability .1 for any other action, else 0.
     "rare": 1 with probability .1 for the class, with probability .01 for any other action, else 0.
-    "several": 1 for the class and for the max(1, ⌊K/4⌋) actions after it in a cyclic order that the set fixes; else 0.
-    "graded": uniform on [0, 2m], m = .5 · .6^δ, δ the distance of action and class on the circle 0, ..., K - 1.
+    "several": 1 for the class and for the max(1, ⌊K/4⌋) actions after it in a cyclic order fixed by the data set; else
+    0. "graded": uniform on [0, 2m], m = .5 · .6^δ, δ the distance of action and class on the circle 0, ..., K - 1.
     "costs": 1 - cost/(largest cost); no cost for the class, and for each pair of class and other action a log-normal
-    one, exp of N(0, 1), which the set fixes.
+    one, exp of N(0, 1), fixed by the data set.
 
-    What the set fixes is drawn from a seed made of its name. There are as many rounds as asked for or as there are
-    rows, whichever is less.
+    What is fixed by the data set is drawn from a seed made of its name. The number of rounds is at most the number of
+    rows.
     """
 
     source: Source
@@ -115,7 +115,7 @@ class Structured(OfDataset):
 
     @property
     def means(self) -> Floats:
-        """m(c, a), [K, K]"""
+        """Return m(c, a), [K, K]."""
         seed = zlib.crc32(self.dataset.name.encode())
         return STRUCTURES[self.structure].means(self.n_actions, np.random.default_rng(seed))
 
@@ -133,12 +133,13 @@ CHANGES = ("none", "reversal", "gradual")
 @storable
 @dataclass(frozen=True)
 class Drifting(OfDataset):
-    """The rows of a data set in random order, reward 1 for the right class and 0 for others; classes get other names.
+    """The rows of a data set in random order, reward 1 for the right class, else 0; classes are renamed over time.
 
-    The new name of class k is (k + ⌊K/2⌋) mod K, so that none keeps its own (of two classes, they are swapped). In
+    The new name of class k is (k + ⌊K/2⌋) mod K, so that all change (two classes are swapped). In
     round t of T a row has its new name with probability s(t), independently of the other rounds:
     "none": 0. "reversal": 1 from T/2 on. "gradual": 0 up to T/4, 1 from 3T/4 on, a straight line in between.
-    The expected reward of an action is its mean over the two names. T is the number of rounds asked for, or of rows.
+    The expected reward of an action is its mean over the two names. T is the number of rounds, at most the number of
+    rows.
     """
 
     source: Source
@@ -160,12 +161,12 @@ class Drifting(OfDataset):
 
 
 def renamed(labels: Ints, n_classes: int) -> Ints:
-    """(k + ⌊K/2⌋) mod K: no class keeps its name. [n]"""
+    """Return the new names (k + ⌊K/2⌋) mod K: no class keeps its name. [n]"""
     return np.asarray((labels + n_classes // 2) % n_classes)
 
 
 def new_share(change: str, rounds: int) -> Floats:
-    """s(t), the probability of the new name in each round, [rounds]"""
+    """Return s(t), the probability of the new name in each round, [rounds]."""
     time = np.arange(rounds) / rounds
     if change == "none":
         return np.zeros(rounds)

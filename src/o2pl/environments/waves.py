@@ -1,4 +1,4 @@
-"""A world whose best action is no quadratic of the context: it changes with the angle, several times around."""
+"""A world whose best action is not a quadratic function of the context: it changes several times with the angle."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from o2pl.storage import storable
 @storable
 @dataclass(frozen=True)
 class Waves:
-    """Of normal contexts, the first two numbers have an angle φ; P(reward | a) = 1/2 + gap/2 · cos(waves φ + 2π a/K).
+    """Contexts are normal; the first two numbers have the angle φ; P(reward | a) = 1/2 + gap/2 · cos(waves φ + 2π a/K).
 
-    The other `spare` numbers say nothing.
+    The other `spare` numbers are irrelevant.
     """
 
     waves: int = 3

@@ -10,7 +10,7 @@ from o2pl.environments.rounds import TableRounds, check_rounds, require
 from o2pl.protocols import Floats
 from o2pl.storage import storable
 
-DEVIATIONS = 6  # of the noise, from the outermost means to the ends of the reward range
+DEVIATIONS = 6  # standard deviations of the noise from the outermost means to the ends of the reward range
 
 
 @storable
@@ -21,8 +21,8 @@ class Wheel:
     means = (μ1, μ2, μ3). Action 0 has mean μ1 everywhere. Actions 1 to 4 have mean μ2 < μ1, except that outside
     |x| ≤ δ the one of x's quadrant has μ3 > μ1: action 1 for (+, +), 2 for (+, -), 3 for (-, +), 4 for (-, -).
 
-    Rewards are cut to `reward_range`, six deviations beyond the outermost means. That moves a mean by less than
-    2e-10 deviations, which `expected` leaves out: it gives μ1, μ2 and μ3 themselves.
+    Rewards are clipped to `reward_range`, six standard deviations beyond the outermost means. That changes a mean by
+    less than 2e-10 standard deviations, which `expected` ignores: it gives μ1, μ2 and μ3.
     """
 
     delta: float = 0.95
@@ -43,7 +43,7 @@ class Wheel:
 
     @property
     def best_value(self) -> float:
-        """The mean reward of the best policy: the rim has probability 1 - δ²."""
+        """Return the mean reward of the best policy: the rim has probability 1 - δ²."""
         safe, _, rim = self.means
         return self.delta**2 * safe + (1 - self.delta**2) * rim
 
@@ -57,7 +57,7 @@ class Wheel:
         return TableRounds(contexts, np.clip(rewards, *self.reward_range), expected)
 
     def _means_at(self, x: Floats) -> Floats:
-        """[n, 5]"""
+        """Return the means of all actions, [n, 5]."""
         safe, inner, rim = self.means
         means = np.full((len(x), self.n_actions), inner)
         means[:, 0] = safe

@@ -1,4 +1,4 @@
-"""Contexts to features: maps that compose, each with what it has seen as a value of its own."""
+"""Feature maps: composable, each with its state as a separate value."""
 
 from o2pl.features.basic import Chain, Intercept
 from o2pl.features.fourier import Fourier

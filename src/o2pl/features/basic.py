@@ -15,7 +15,7 @@ from o2pl.storage import storable
 @storable
 @dataclass(frozen=True)
 class Chain:
-    """One map after another; `Chain(())` hands contexts through unchanged."""
+    """Applies feature maps in sequence; `Chain(())` returns contexts unchanged."""
 
     maps: tuple[FeatureMap, ...] = ()
 
@@ -32,13 +32,13 @@ class Chain:
         return state
 
     def observe(self, state: State, rows: Floats) -> State:
-        """Each map sees what the maps before it, having seen these rows themselves, make of the rows."""
+        """Update each map with the rows as transformed by the updated maps before it."""
         seen: dict[str, Array] = {}
         parts = self.parts(state)
         for k, (each, before) in enumerate(zip(self.maps, parts, strict=True)):
             own = each.observe(before, rows)
             seen |= {f"{k}.{name}": array for name, array in own.items()}
-            if any(parts[k + 1 :]):  # some later map keeps something
+            if any(parts[k + 1 :]):  # a later map has a state
                 rows = each.transform(own, rows)
         return seen
 
@@ -48,7 +48,7 @@ class Chain:
         return rows
 
     def parts(self, state: State) -> list[dict[str, Array]]:
-        """The state of each map."""
+        """Return the state of each map."""
         parts: list[dict[str, Array]] = [{} for _ in self.maps]
         for (place, own), array in zip(_places(tuple(state)), state.values(), strict=True):
             parts[place][own] = array
@@ -57,7 +57,7 @@ class Chain:
 
 @lru_cache
 def _places(names: tuple[str, ...]) -> list[tuple[int, str]]:
-    """What stands before the first dot of a name is the map's place; the rest is the map's own name for it."""
+    """Split names at the first dot: the index of the map, and the name within the map."""
     split = (name.partition(".") for name in names)
     return [(int(place), own) for place, _, own in split]
 
@@ -65,7 +65,7 @@ def _places(names: tuple[str, ...]) -> list[tuple[int, str]]:
 @storable
 @dataclass(frozen=True)
 class Intercept:
-    """A constant 1 before the other features."""
+    """Adds a constant 1 before the other features."""
 
     def width(self, n_inputs: int, state: State | None = None) -> int:
         return n_inputs + 1
@@ -85,7 +85,7 @@ class Intercept:
 
 @compiled_in_order
 def project(rows: Floats, directions: Floats, offset: Floats) -> Floats:
-    """Rows @ directionsᵀ + offset, row by row: a row's result does not depend on the rows beside it, as BLAS's may."""
+    """Return rows @ directionsᵀ + offset, row by row: unlike BLAS, a row's result does not depend on other rows."""
     n, d = rows.shape
     m = len(directions)
     out = np.empty((n, m), rows.dtype)

@@ -1,7 +1,7 @@
-"""Hashed features: sparse rows of 2^bits features, of which those that occurred have weights.
+"""Feature hashing: sparse rows of 2^bits features; only features that occurred have weights.
 
-A feature that occurred has a *slot*, numbered in the order of appearance after slot 0, the constant. Parameters belong
-to slots, so a solve costs O(nonzeros), whatever the number of bits.
+A feature that occurred has a *slot*, numbered in order of appearance after slot 0, the constant. Parameters belong to
+slots, so a solve costs O(nonzeros) for any number of bits.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from o2pl.protocols import Array, Floats, Ints, State
 from o2pl.rows import SparseRows
 from o2pl.storage import storable
 
-CLIP = np.float32(Standardise().clip)  # of standardised numbers
+CLIP = np.float32(Standardise().clip)  # limit of standardised numbers
 _MOST_BITS = 26
-_SLOT: dict[str, Array] = {  # what is known of a slot at first
-    "feature": np.zeros(1, np.int32),  # the constant's is not used
+_SLOT: dict[str, Array] = {  # initial state of slots
+    "feature": np.zeros(1, np.int32),  # not used for the constant
     "count": np.zeros(1),
     "mean": np.zeros(1),
     "squares": np.zeros(1),
-    "plain": np.ones(1, np.bool_),  # has held nothing but 0, 1 and -1: an indicator, left as it is
+    "plain": np.ones(1, np.bool_),  # only 0, 1 and -1 so far: an indicator, not scaled
     "scale": np.array([[0, 1]], np.float32),  # x becomes (x - scale[0]) scale[1]
 }
 
@@ -35,19 +35,19 @@ _SLOT: dict[str, Array] = {  # what is known of a slot at first
 class Hashed:
     """Features of dictionaries, hashed to 2^bits indices. `DictionaryReader` reads them.
 
-    A word (string) is a feature of its own with value 1, `True` and `False` are words; a number is the value of the
-    feature that its key names; a list is its words and its numbers, the latter by place; a dictionary is nested, in a
-    list under the name of the list; None is left out. Numbers are standardised by the learner over the rows that have
-    them; a number that names a category should be a string.
+    A string is a separate feature with value 1; `True` and `False` are treated as strings. A number is the value of the
+    feature named by its key. A list contributes its strings and its numbers, the latter by position. A dictionary is
+    nested; within a list it has the name of the list. None is dropped. Numbers are standardised over the rows that have
+    them. A number that identifies a category should be a string.
 
     Parameters
     ----------
     bits
-        2^bits weights for each action may be used, and only those that are take memory.
+        At most 2^bits weights per action; only used ones take memory.
     signed
-        Half of the features, by their hash, count negatively, so that those that collide cancel on average.
+        Half of the features, by hash, have a negative sign, so that collisions cancel on average.
     interactions
-        Pairs of top-level keys, such as `(("user", "hour"),)`: the products of all features of one and of the other.
+        Pairs of top-level keys, such as `(("user", "hour"),)`: adds the products of all features of both.
     """
 
     bits: int = 18
@@ -74,9 +74,9 @@ class Hashed:
         return {**_SLOT, "_slot_of": np.zeros(1 << self.bits, np.int32)}
 
     def observe(self, state: State, rows: SparseRows) -> State:
-        """Features that are new get slots, and slots their running scale.
+        """Assign slots to new features, and update the running scale of slots.
 
-        `_slot_of` is shared with the old state, which does not mind: slots that are beyond its own are unknown to it.
+        `_slot_of` is shared with the old state: later slots are unknown there, which does no harm.
         """
         slot_of, known = self.slot_of(state), len(state["feature"])
         slots = number_features(rows.indices, slot_of, known)
@@ -88,7 +88,7 @@ class Hashed:
         return new
 
     def transform(self, state: State, rows: SparseRows) -> SparseRows:
-        """Slots and scaled values; each row begins with the constant. Features without a slot are left out."""
+        """Return slots and scaled values; each row starts with the constant. Features without a slot are dropped."""
         entries = len(rows.indices) + len(rows)
         indices, values = np.empty(entries, np.int32), np.empty(entries, np.float32)
         offsets, slots = np.zeros(len(rows) + 1, np.int64), len(state["feature"])
@@ -106,17 +106,17 @@ class Hashed:
         return SparseRows(indices[:size], values[:size], offsets, slots)
 
     def slot_of(self, state: State) -> Ints:
-        """The slot of each index, 0 where it has none. [2^bits]"""
+        """Return the slot of each index, 0 if it has none. [2^bits]"""
         if "_slot_of" in state:
             return state["_slot_of"]
-        slot_of = np.zeros(1 << self.bits, np.int32)  # as a file leaves it out
+        slot_of = np.zeros(1 << self.bits, np.int32)  # files omit it
         slot_of[state["feature"][1:]] = np.arange(1, len(state["feature"]))
         return slot_of
 
 
 @compiled
 def number_features(indices: Ints, slot_of: Ints, slots: int) -> int:
-    """Give slots to the features that have none; the number of slots then."""
+    """Assign slots to new features. Returns the number of slots."""
     for j in range(len(indices)):
         if slot_of[indices[j]] == 0:
             slot_of[indices[j]] = slots
@@ -129,7 +129,7 @@ def scale_features(
     indices: Ints, values: Floats, slot_of: Ints, feature: Ints, count: Floats, mean: Floats, squares: Floats,
     plain: Array, scale: Floats,
 ) -> None:  # fmt: skip
-    """Running moments of each slot, over the rows that have it, and its scale."""
+    """Update the running moments of each slot, over the rows that have it, and its scale."""
     for j in range(len(indices)):
         i = slot_of[indices[j]]
         feature[i] = indices[j]

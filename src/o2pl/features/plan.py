@@ -1,6 +1,6 @@
-"""The shipped maps as one compiled pass: a row's features made where they are used, without a matrix of the log's size.
+"""The built-in feature maps as one compiled pass, without a feature matrix of the log's size.
 
-Sums are taken in the order they are written, so a row's features are the same alone and in a batch.
+Sums keep their order, so a row's features are the same alone and in a batch.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from o2pl.protocols import FeatureMap, Floats, State
 
 
 class FeaturePlan(NamedTuple):
-    """(x - shift) scale cut to [-clip, clip], the products of these or of directions of them, a constant 1 in front."""
+    """A constant 1, (x - shift) scale clipped to [-clip, clip], and products of these or of directions of them."""
 
     shift: Floats  # [d]
     scale: Floats  # [d]
     clip: Any
-    directions: Floats  # [d, m] of what is multiplied; [d, 0] if it is the d features themselves
+    directions: Floats  # [d, m] factors of the products; [d, 0]: the d features themselves
     product_shift: Floats  # [p]; p = 0: no products
     product_scale: Floats  # [p]
-    intercept: int  # 1: a constant 1 before the others
+    intercept: int  # 1: with a constant
 
     @property
     def width(self) -> int:
@@ -35,7 +35,7 @@ class FeaturePlan(NamedTuple):
 
 
 def feature_plan(features: FeatureMap, seen: State, n_inputs: int) -> FeaturePlan | None:
-    """Of a feature map that has seen what it has seen; None where it is not of the shipped kinds."""
+    """Return the plan of a feature map in this state; None for custom maps."""
     if isinstance(features, Settled):
         return feature_plan(features.features, features.inner(seen), n_inputs)
     maps = features.maps if isinstance(features, Chain) else (features,)
@@ -66,7 +66,7 @@ _KNOWN = {
 
 
 def planned_features(plan: FeaturePlan, contexts: Floats) -> Floats:
-    """The features of these rows. [n, width], single precision"""
+    """Return the features of these rows, [n, width], single precision."""
     out = np.empty((len(contexts), plan.width), np.float32)
     _feature_rows(contexts, *plan, out)
     return out

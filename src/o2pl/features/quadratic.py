@@ -19,9 +19,9 @@ _PRODUCTS = Standardise(clip=math.inf, keep_binary=False)
 @storable
 @dataclass(frozen=True)
 class Quadratic:
-    """x and the products x_i x_j, i ≤ j, standardised and scaled so that they weigh no more than x together.
+    """x and the products x_i x_j, i ≤ j, standardised and scaled so that together they have at most the norm of x.
 
-    With more than `most` inputs the products are those of `projected` random directions of x.
+    With more than `most` inputs, products of `projected` random directions of x are used.
     """
 
     most: int = 25
@@ -62,7 +62,7 @@ class Quadratic:
 
 
 def product_scale(state: State, n_inputs: int) -> Floats:
-    """By which a product is multiplied once its mean is taken off: together they weigh no more than the inputs."""
+    """Return the scale of centred products: together they have at most the norm of the inputs."""
     products = len(state["scale"])
     return np.asarray(state["scale"] * np.float32(min(1.0, math.sqrt(n_inputs / products))))
 
@@ -74,7 +74,7 @@ def _factors_of(state: State, rows: Floats) -> Floats:
 
 @compiled
 def _pairwise(factors: Floats, shift: Floats, scale: Floats, out: Floats) -> None:
-    """out = (x_i x_j - shift) scale, i ≤ j. factors [n, m], out [n, m (m + 1) / 2]"""
+    """Compute out = (x_i x_j - shift) scale, i ≤ j. factors [n, m], out [n, m (m + 1) / 2]"""
     n, m = factors.shape
     for r in range(n):
         at = 0

@@ -1,4 +1,4 @@
-"""Features that stand still for a while."""
+"""Features whose state is updated only occasionally."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _ROWS = "settled"
 @storable
 @dataclass(frozen=True)
 class Settled:
-    """A map that is shown rows only when they have grown by the factor `growth` since it last was.
+    """A feature map that is updated only when the rows have grown by the factor `growth` since the last update.
 
-    What was learned from rows one after another stays true as long as the features of the earlier ones are the same.
+    What was learned incrementally stays valid as long as the features of earlier rows do not change.
     """
 
     features: FeatureMap
     growth: float = 2.0
 
     def due(self, state: State, rows: int) -> bool:
-        """Whether it is to be shown the log's rows, now that there are so many."""
+        """Return whether an update is due with this number of rows."""
         return bool(rows >= self.growth * state[_ROWS][0])
 
     def width(self, n_inputs: int, state: State | None = None) -> int:
@@ -41,5 +41,5 @@ class Settled:
         return self.features.transform(self.inner(state), rows)
 
     def inner(self, state: State) -> State:
-        """Of the map inside."""
+        """Return the state of the inner map."""
         return {name: array for name, array in state.items() if name != _ROWS}

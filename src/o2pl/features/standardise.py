@@ -1,4 +1,4 @@
-"""Running standardisation: mean 0 and deviation 1 over the rows seen so far."""
+"""Running standardisation: mean 0 and standard deviation 1 over the rows so far."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from o2pl.compiled import compiled
 from o2pl.protocols import Array, Floats, State
 from o2pl.storage import storable
 
-_ROUNDING = 1e-6  # deviations below this share of the mean are rounding of float32, not variation
+_ROUNDING = 1e-6  # smaller standard deviations, relative to the mean, are rounding errors of float32
 
 
 @storable
 @dataclass(frozen=True)
 class Standardise:
-    """(x - mean) / deviation, cut to [-clip, clip]. Columns that have only held 0 and 1 (one-hots) stay as they are."""
+    """(x - mean) / deviation, clipped to [-clip, clip]. Columns with only 0 and 1 (one-hot) are unchanged."""
 
     clip: float = 5.0
     keep_binary: bool = True
@@ -50,7 +50,7 @@ class Standardise:
 
 @compiled
 def absorb(rows: Floats, count: Floats, mean: Floats, squares: Floats, binary: Array) -> None:
-    """Welford's update, row by row and in place: the result does not depend on how rows were batched. [n, d]"""
+    """Apply Welford's update row by row, in place: the result does not depend on batching. [n, d]"""
     n, d = rows.shape
     for r in range(n):
         count[0] += 1
@@ -63,7 +63,7 @@ def absorb(rows: Floats, count: Floats, mean: Floats, squares: Floats, binary: A
 
 @compiled
 def set_scale(count: Floats, mean: Floats, squares: Floats, binary: Array, shift: Floats, scale: Floats) -> None:
-    """In place: shift and scale of the rows absorbed so far. A column that has not varied says nothing: scale 0."""
+    """Set shift and scale in place from the rows so far. A constant column gets scale 0."""
     for i in range(len(mean)):
         shift[i], scale[i] = 0.0, 1.0
         if not binary[i] and count[0] > 0:
@@ -72,7 +72,7 @@ def set_scale(count: Floats, mean: Floats, squares: Floats, binary: Array, shift
 
 @compiled
 def welford(x: float, share: float, mean: float, squares: float) -> tuple[float, float]:
-    """Mean and Σ (x - mean)² with one more value, whose share of all values is `share`."""
+    """Return mean and Σ (x - mean)² with one more value, whose fraction of all values is `share`."""
     off = x - mean
     mean += off * share
     return mean, squares + off * (x - mean)
@@ -80,20 +80,20 @@ def welford(x: float, share: float, mean: float, squares: float) -> tuple[float,
 
 @compiled
 def inverse_deviation(count: float, mean: float, squares: float) -> float:
-    """1 / deviation; 0 where values have not varied."""
+    """Return 1 / deviation; 0 for constant values."""
     deviation = math.sqrt(squares / count)
     return 1 / deviation if deviation > _ROUNDING * abs(mean) else 0.0
 
 
 @compiled
 def standardise(rows: Floats, shift: Floats, scale: Floats, clip: Any, out: Floats) -> None:
-    """out = clip((rows - shift) * scale). [n, d]"""
+    """Compute out = clip((rows - shift) * scale). [n, d]"""
     for r in range(len(rows)):
         standardise_row(rows[r], shift, scale, clip, out[r])
 
 
 @compiled
 def standardise_row(row: Floats, shift: Floats, scale: Floats, clip: Any, out: Floats) -> None:
-    """One row of it. [d]"""
+    """Standardise one row. [d]"""
     for i in range(len(row)):
         out[i] = min(max((np.float32(row[i]) - shift[i]) * scale[i], -clip), clip)

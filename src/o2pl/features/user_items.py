@@ -1,10 +1,10 @@
-"""Users and items: a constant, levels of the places in a list, the user, the item, and the products user × item.
+"""Users and items: a constant, list slot indicators, the user, the item, and the products user × item.
 
-    φ(s, u, x) = (1, 1{s = 1}, …, 1{s ≥ LAST}, ũ, x̃, ũ ⊗ x̃)        ũ, x̃: standardised as seen so far
+    φ(s, u, x) = (1, 1{s = 1}, …, 1{s ≥ LAST}, ũ, x̃, ũ ⊗ x̃)        ũ, x̃: standardised
 
-What is the same for all items of a round cannot tell them apart. It can explain why a round paid; which item suits whom
-is in the products alone. With weights (…, β, θ, Θ) the score of an item is linear in x̃ once the user is known,
-f = level + β·ũ + (θ + Θᵀũ)·x̃: a decision costs O(d_user d_item + K d_item).
+Features that are equal for all items of a round cannot distinguish them. They can explain why a round paid; which item
+suits which user is in the products only. With weights (…, β, θ, Θ), the score of an item is linear in x̃ for a given
+user, f = level + β·ũ + (θ + Θᵀũ)·x̃: a decision costs O(d_user d_item + K d_item).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from o2pl.features.standardise import Standardise
 from o2pl.protocols import Floats, State
 from o2pl.storage import storable
 
-LAST = 7  # the last place in a list with a level of its own, from 0; later ones have the same
-HEAD = 1 + LAST  # the constant and the levels
+LAST = 7  # last list slot with its own intercept, from 0; later slots share it
+HEAD = 1 + LAST  # the constant and the slot indicators
 _SCALE = Standardise()
 _DIRECTIONS = ("users", "items")
 
@@ -29,9 +29,9 @@ _DIRECTIONS = ("users", "items")
 @storable
 @dataclass(frozen=True)
 class UserItems:
-    """Of rows (place in the list, user, item), of which `shared` numbers are the user's.
+    """Features of rows (list slot, user, item); `shared`: number of user features.
 
-    With more than `most` products they are those of random directions of the user, of the item or of both.
+    With more than `most` products, random directions of the user, of the item or of both are multiplied.
     """
 
     shared: int = 0
@@ -45,7 +45,7 @@ class UserItems:
             raise InvalidInput(f"most: found {self.most!r}, expected an integer from 1")
 
     def factors(self, n_inputs: int) -> tuple[int, int]:
-        """How many directions of users and of items are multiplied."""
+        """Return how many directions of users and of items are multiplied."""
         users, items = self.shared, n_inputs - 1 - self.shared
         if users * items <= self.most:
             return users, items
@@ -88,7 +88,7 @@ class UserItems:
         return out
 
     def weights(self, state: State, params: Floats) -> tuple[Floats, Floats]:
-        """Of a score: the head and (β, θ), [HEAD + d_user + d_item]; and Θ, of the inputs, [d_user, d_item]."""
+        """Return a score's weights: head and (β, θ), [HEAD + d_user + d_item]; and Θ, [d_user, d_item]."""
         users, items = state["users"].astype(np.float64), state["items"].astype(np.float64)
         own = HEAD + users.shape[1] + items.shape[1]
         cross = params[own : own + len(users) * len(items)].reshape(len(users), len(items))
@@ -97,7 +97,7 @@ class UserItems:
 
 @compiled
 def levels(places: Floats, out: Floats) -> None:
-    """The constant, and the indicator of the place in the list. out [n, ≥ HEAD], of zeros"""
+    """Write the constant and the slot indicator. out [n, ≥ HEAD], initially zeros"""
     for r in range(len(out)):
         out[r, 0] = 1
         place = min(int(places[r]), LAST)
@@ -107,7 +107,7 @@ def levels(places: Floats, out: Floats) -> None:
 
 @compiled
 def products(users: Floats, items: Floats, out: Floats) -> None:
-    """users [n, a], items [n, b] -> out [n, a b]"""
+    """Compute the products. users [n, a], items [n, b] -> out [n, a b]"""
     n, a = users.shape
     b = items.shape[1]
     for r in range(n):

@@ -1,4 +1,4 @@
 """Fused versions of combinations of parts: accelerations, never a second engine.
 
-`registry` says which there are; `values` registers them. Each equals the plain composition of the parts, by test.
+`registry` lists them; `values` registers them. Tests check that each equals the plain composition of the parts.
 """

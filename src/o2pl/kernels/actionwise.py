@@ -1,4 +1,4 @@
-"""The action-wise softmax's part of `LinearValue`: rows are action sets, with one feature row per action."""
+"""The action-wise softmax in `LinearValue`: rows are action sets, with one feature row per action."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from o2pl.protocols import Floats, Ints
 
 
 def actionwise_value(log: PessimisticLog, features: Features, offsets: Ints, width: int) -> LinearValue:
-    """`PolicyValue` of `ActionWise` on dense features, without a control variate. features: of the actions of sets"""
+    """Return `PolicyValue` of `ActionWise` on dense features, without a control variate. features: of all actions."""
     inverse, residuals = inverse_propensities(log, np.float64), log.residuals
     held = HeldFeatures(features, np.float64)
 
@@ -30,7 +30,7 @@ def actionwise_value(log: PessimisticLog, features: Features, offsets: Ints, wid
 
 
 def blocks_of_sets(offsets: Ints, most: int) -> list[int]:
-    """The ends of blocks of whole sets, together at most `most` rows, or one set alone."""
+    """Return the ends of blocks of complete sets with at most `most` rows, or of single sets."""
     ends, n = [0], len(offsets) - 1
     while ends[-1] < n:
         reach = int(np.searchsorted(offsets, offsets[ends[-1]] + most, "right")) - 1
@@ -43,7 +43,7 @@ def actionwise_partial(
     scores: Floats, offsets: Ints, actions: Ints, residuals: Floats, inverse: Floats, alpha: float, D: Floats,
     sums: Floats,
 ) -> None:  # fmt: skip
-    """Scores of all sets' actions, which are written over, to cotangents D [2, total]."""
+    """Compute cotangents D [2, total] from the scores of all sets' actions, which are overwritten."""
     n, begin = len(actions), offsets[0]
     weights, of_risk, of_variance = np.empty(n), np.empty(n), np.empty(n)
     for s in range(n):

@@ -1,6 +1,6 @@
-"""An objective over blocks of rows, one after another: of a log that lies on a disk, or of a shard of one.
+"""An objective evaluated block by block: on a log on disk, or on a shard of one.
 
-The blocks are the panels of `LinearValue`, so the sums are those of a log in memory, term by term.
+The blocks are the panels of `LinearValue`, so the sums equal those of a log in memory, term by term.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from o2pl.objectives.pessimistic import PolicyValue
 from o2pl.objectives.terms import Totals
 from o2pl.protocols import Floats
 
-_SETS = 2**14  # rows of a block of action sets
-_AT_ONCE = 64  # blocks whose sums are kept until they are added, in order
+_SETS = 2**14  # rows per block of action sets
+_AT_ONCE = 64  # blocks whose sums are kept until they are added in order
 
-Sums = tuple[Floats, list[Floats]]  # over rows, and the parts of the gradient
+Sums = tuple[Floats, list[Floats]]  # sums over rows, and the parts of the gradient
 
 
 class BlockwiseValue:
-    """θ -> V(π_θ) and its gradient. `totals`: of the whole log, of which the problem's rows may be a part."""
+    """The function θ -> V(π_θ) and its gradient. `totals`: of the whole log; the problem's rows may be a part of it."""
 
     incremental = False
 
@@ -58,7 +58,7 @@ class BlockwiseValue:
         return [slice(start, min(start + self._step, n)) for start in range(0, n, self._step)]
 
     def block(self, rows: slice) -> LinearValue | PolicyValue:
-        """The objective's part of these rows, by a kernel where there is one."""
+        """Return the objective on these rows, by a kernel if there is one."""
         some, control = self.problem.rows[rows], None if self.control is None else self.control.part(rows)
         log = self.problem.objective.prepare(some, control, totals=self.totals)
         problem = self.problem._replace(rows=some, log=log, shared={"held": 0}, previous=None)
@@ -69,7 +69,7 @@ class BlockwiseValue:
 
 
 def added(parts: list[Sums]) -> Sums:
-    """In order, so that the result is the same whoever made the parts."""
+    """Add the parts in order, so that the result does not depend on which worker computed them."""
     sums, gradients = parts[0][0].copy(), [each.copy() for each in parts[0][1]]
     for more, others in parts[1:]:
         sums += more

@@ -1,7 +1,7 @@
-"""Objectives on a GPU: the log lies on the card, and each evaluation is one pass over it there.
+"""Objectives on a GPU: the log is on the GPU, and each evaluation is one pass over it.
 
-`device="gpu"` takes the fused tiles where there are some for the log, and plain XLA where not; `device="xla"` takes
-plain XLA on whatever JAX calls its device. Only parameters, sums and gradients travel.
+`device="gpu"` uses the fused tiles if they support the log, and plain XLA otherwise; `device="xla"` uses plain XLA on
+JAX's default device. Only parameters, sums and gradients are transferred.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from o2pl.policies.differentiable import in_double, jax_module
 from o2pl.protocols import Floats
 
 DEVICES = ("cpu", "gpu", "xla")
-_MOST = 2**30  # numbers of one array: places in it are counted in 32 bits
-_STRETCH = 2**18  # rows whose features are made at a time
+_MOST = 2**30  # largest number of elements of an array: indices have 32 bits
+_STRETCH = 2**18  # rows per block of features
 _LARGEST = float(np.finfo(np.float32).max)
-_LONG = 2**22  # numbers of a log from which on the fused tiles' rounding is lost in the sum, and their speed is felt
+_LONG = 2**22  # elements of a log from which the fused tiles' rounding is negligible and their speed matters
 
 
 class Piece(NamedTuple):
-    """Rows of the log that lie on the card as one array."""
+    """Rows of the log that are one array on the GPU."""
 
     n: int
-    X: tuple[Any, ...]  # the features, [m, d]; or two halves
-    scale: Floats  # that the features were divided by, [d]
+    X: tuple[Any, ...]  # features, [m, d]; or two halves
+    scale: Floats  # divisors of the features, [d]
     rows: Any  # `card_parts.Rows`, [m] each
 
 
 def find_device(name: str) -> Any:
-    """JAX's device of this name."""
+    """Return JAX's device of this name."""
     jax = jax_module(f"device={name!r}")
     if name != "gpu":
         return jax.devices("cpu" if name == "cpu" else None)[0]
@@ -56,12 +56,12 @@ def check_device(name: Any) -> str:
 
 
 def bytes_needed(n: int, width: int, n_actions: int, controlled: bool) -> int:
-    """On the card, while the log is loaded: features twice for a moment, and the columns."""
+    """Return the GPU memory needed while the log is loaded: features twice for a moment, and the columns."""
     return n * (8 * width + 16 + 4 * n_actions * controlled)
 
 
 def check_room(device: Any, n: int, width: int, n_actions: int, controlled: bool) -> None:
-    """Refuses a log that the card has no room for, before anything is copied."""
+    """Reject a log that does not fit into GPU memory, before anything is copied."""
     stats = device.memory_stats() if hasattr(device, "memory_stats") else None
     if not stats or "bytes_limit" not in stats:
         return
@@ -134,7 +134,7 @@ class CardValue:
             yield Piece(rows, X, scale, columns)
 
     def _features(self, features: Features, own: slice, room: int) -> tuple[tuple[Any, ...], Floats]:
-        """On the card, as the program wants them, and what they were divided by."""
+        """Return the features on the GPU in the program's form, and their divisors."""
         from o2pl.kernels.card_tiles import halves
 
         X = np.zeros((room, self._shape[1]), self._dtype)
@@ -147,7 +147,7 @@ class CardValue:
             if not self.tiled:
                 return (put,), scale
             largest = np.maximum(np.abs(X).max(axis=0, initial=0), 1e-30)
-            scale = np.exp2(np.ceil(np.log2(largest))).astype(np.float32)  # powers of two: nothing is rounded
+            scale = np.exp2(np.ceil(np.log2(largest))).astype(np.float32)  # powers of two: no rounding
             return halves(put, scale), scale
 
     def _columns(self, own: slice, room: int) -> Iterator[Any]:
@@ -192,7 +192,7 @@ class CardValue:
 
 
 def _largest_cotangent(log: Any) -> float:
-    """Bounds what a row adds to a cotangent of the scores."""
+    """Return a bound of a row's contribution to a cotangent of the scores."""
     most = 1.0 if log.weights is None else float(np.max(log.weights, initial=1.0))
     if isinstance(log, OutcomeLog):
         return most
@@ -201,7 +201,7 @@ def _largest_cotangent(log: Any) -> float:
 
 
 def _rounded(rows: int, aligned: int) -> int:
-    """Up to an eighth of a power of two, so that few programs are compiled as a log grows."""
+    """Round up to an eighth of a power of two, so that few programs are compiled as a log grows."""
     eighth = max(1, (1 << max(rows - 1, 1).bit_length()) // 8)
     room = -(-rows // eighth) * eighth
     return -(-room // aligned) * aligned

@@ -1,4 +1,4 @@
-"""Sums and gradient by plain XLA, block of rows after block: on any device, in any precision."""
+"""Sums and gradient by plain XLA, block by block: on any device, in any precision."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BLOCK = 2**15  # rows
 
 @lru_cache
 def blocks(kind: Kind, n_actions: int) -> Any:
-    """A program (W [K, d], number, n, X [m, d], Rows) -> sums of each block, gradients [parts, K, d]; m: of BLOCKs."""
+    """Return a program (W [K, d], number, n, X [m, d], Rows) -> sums per block, gradients [parts, K, d]."""
 
     def one(W: Any, number: Any, n: Any, gradients: Any, each: Any) -> Any:
         first, X, rows = each

@@ -1,10 +1,10 @@
-"""What lies between scores and their cotangents, as JAX traces it: one text for XLA's blocks and for the fused tiles.
+"""From scores to their cotangents, for JAX to trace: one definition for XLA's blocks and for the fused tiles.
 
-Scores are Z [rows, columns], whose first K columns are actions. Of each row there are sums, such as its loss, and
-cotangents D [rows, columns], one for each part of the gradient. Rows that are not `inside` the log add nothing. It is
-the same as `PessimisticLog.partial` and `OutcomeLog.partial`.
+Scores are Z [rows, columns], whose first K columns are actions. Each row has sums, such as its loss, and cotangents
+D [rows, columns], one per part of the gradient. Rows that are not `inside` the log contribute 0. The result equals
+`PessimisticLog.partial` and `OutcomeLog.partial`.
 
-This file and its neighbours `card_tiles` and `card_blocks` import JAX alone.
+This file, `card_tiles` and `card_blocks` import only JAX.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-LOW = -1e30  # the score of an action that is not there
+LOW = -1e30  # score of a missing action
 
 
 class Kind(NamedTuple):
-    """Of an objective, as programs are compiled for it."""
+    """The kind of an objective that programs are compiled for."""
 
     outcome: bool = False
-    competing: bool = True  # of an outcome objective
+    competing: bool = True  # for an outcome objective
     weighed: bool = False  # rows have weights
     controlled: bool = False  # there is a control variate
 
     @property
     def parts(self) -> int:
-        """Of the gradient: that of the variance waits for Φ'."""
+        """Number of parts of the gradient: the part of the variance is multiplied by Φ' later."""
         return 1 if self.outcome else 2
 
     @property
@@ -36,7 +36,7 @@ class Kind(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Columns of a log, one number for each row; None where the kind has none."""
+    """Columns of a log, one number per row; None if the kind does not need them."""
 
     actions: Any
     first: Any  # residuals, or rewards of an outcome objective
@@ -46,7 +46,7 @@ class Rows(NamedTuple):
 
 
 def parts(kind: Kind, Z: Any, K: int, rows: Rows, inside: Any, numbers: Any) -> tuple[list[Any], list[Any]]:
-    """Sums of each row, [rows] each, and cotangents, [rows, columns] each. numbers: α, or τ"""
+    """Return the sums of each row, [rows] each, and cotangents, [rows, columns] each. numbers: α, or τ"""
     columns = jax.lax.broadcasted_iota(jnp.int32, Z.shape, 1)
     Z = jnp.where(columns < K, Z, LOW)
     hit = columns == rows.actions[:, None]

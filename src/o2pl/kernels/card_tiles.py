@@ -1,13 +1,13 @@
 """One pass over the rows of a log on a GPU: a fused kernel of tiles, by Pallas and Triton.
 
-A program takes tile after tile of rows: scores Z = X Wᵀ, cotangents D, and adds Xᵀ D to the gradient that it keeps in
-registers; X is read once. Numbers of single precision are kept as two of half precision, X = H + L, which take the same
-room, feed the matrix units without being converted, and may be read both ways, as rows and as columns:
+A program processes tiles of rows: scores Z = X Wᵀ, cotangents D, and adds Xᵀ D to the gradient in its registers; X is
+read once. Single-precision numbers are stored as two half-precision ones, X = H + L. They take the same memory, feed
+the matrix units without conversion, and can be read as rows and as columns:
 
     Z = H Wh + H Wl + L Wh    (W = Wh + Wl: 22 bits of each)         Xᵀ D ≈ Hᵀ D    (11 bits, rounded to nearest)
 
-Rounding of single rows is random and does not add up: the gradient is right to about 3e-4 of what chance alone makes of
-it. Half precision has a narrow range: columns of X and W are scaled by powers of two, and D must stay below 6e4.
+Rounding errors of rows are random and average out: the gradient's error is about 3e-4 of its sampling noise. Half
+precision has a narrow range: columns of X and W are scaled by powers of two, and D must stay below 6e4.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ except ImportError:  # JAX 0.11 says that later versions will not have it: plain
     triton = None  # type: ignore[assignment]
 
 HALF = jnp.float16
-LARGEST = 6e4  # a number of half precision, with some room
-WIDEST, MOST = 256, 32  # columns of X and of W whose gradient fits into registers
+LARGEST = 6e4  # largest half-precision number, with a margin
+WIDEST, MOST = 256, 32  # columns of X and of W for which the gradient fits into registers
 
 
 class Tiles(NamedTuple):
-    """How the work is cut: rows of a tile, warps of a program, stages of its pipeline, programs."""
+    """Tile settings: rows per tile, warps per program, pipeline stages, number of programs."""
 
     rows: int
     warps: int
@@ -41,7 +41,7 @@ class Tiles(NamedTuple):
 
 
 def tiles_for(width: int, outcome: bool) -> Tiles:
-    """The fastest of those that were tried on an H200."""
+    """Return the fastest of the settings tried on an H200."""
     if _power(width, 16) <= 32:
         return Tiles(64, 2, 3, 1056)
     if _power(width, 16) <= 128:
@@ -60,21 +60,21 @@ def _power(n: int, least: int) -> int:
 
 @jax.jit
 def halves(X: Any, scale: Any) -> tuple[Any, Any]:
-    """X / scale as H + L."""
+    """Return X / scale as H + L."""
     scaled = X / scale
-    # not `astype` there and back, which XLA takes the liberty to leave out
+    # not `astype` and back, which XLA may optimise away
     high = jax.lax.reduce_precision(scaled, exponent_bits=5, mantissa_bits=10)
     return high.astype(HALF), (scaled - high).astype(HALF)
 
 
 @lru_cache
 def tiled(kind: Kind, n_actions: int, width: int, tiles: Tiles, interpret: bool = False) -> Any:
-    """A program (W [K, d], number, n, H [m, d], L [m, d], Rows) -> sums of each program, gradients [parts, K, d]."""
+    """Return a program (W [K, d], number, n, H [m, d], L [m, d], Rows) -> sums per program, gradients [parts, K, d]."""
     K, columns, wide = n_actions, _power(n_actions, 16), _power(width, 16)
     dot = triton.dot
 
     def block(ref: Any, first: Any, across: int, real: int) -> Any:
-        """Rows of a matrix, filled up with columns of 0."""
+        """Return rows of a matrix, padded with zero columns."""
         part = ref.at[pl.ds(first, tiles.rows), pl.ds(0, across)]
         if across == real:
             return triton.load(part)
@@ -105,7 +105,7 @@ def tiled(kind: Kind, n_actions: int, width: int, tiles: Tiles, interpret: bool 
             gradients = [
                 g + dot(high, D.astype(HALF), trans_a=True) for g, D in zip(gradients, cotangents, strict=True)
             ]
-            # Kahan's sums: what rounding took away is added the next time
+            # Kahan summation
             kept = []
             for total, error, new in zip(sums, lost, added, strict=True):
                 corrected = new - error

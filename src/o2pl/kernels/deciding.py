@@ -1,7 +1,7 @@
 """Decisions in one compiled call: contexts to features to scores to the acting policy to an action.
 
-All that a decision needs of the members is packed into two arrays, since a call pays for every array it is handed. Sums
-are taken in the order they are written, in double precision: a decision is the same alone and in a batch, to the bit.
+The members are packed into two arrays, since each array argument has a cost. Sums keep their order, in double
+precision: a decision is bitwise the same alone and in a batch.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from o2pl.policies.cells import draw_number
 from o2pl.policies.sampling import acting_row, draw_one
 from o2pl.protocols import Floats, Ints
 
-LANES = 8  # weights of so many scores are read at a time, so rows of weights are padded to a multiple of it
-_INPUTS, _MEMBERS, _ACTIONS, _WIDEST, _GROUPS = range(5)  # places in the layout; then the members, group after group;
+LANES = 8  # scores computed at a time; rows of weights are padded to a multiple of it
+_INPUTS, _MEMBERS, _ACTIONS, _WIDEST, _GROUPS = range(5)  # positions in the layout; then the members, group by group;
 _AT, _FACTORS, _PROJECTED, _PRODUCTS, _INTERCEPT, _OWN = range(6)  # then those of each group, of `_OWN` members
 _HEAD, _EACH = 5, 6
-UNUSABLE = -1  # in place of an action: the context has another length, or an entry that is not finite
+UNUSABLE = -1  # instead of an action: the context has a wrong length or a non-finite entry
 
 
 class Packed:
-    """Members whose scores are linear in planned features. Weights [K width]; K = 1 for sets and real actions.
+    """Members with scores linear in planned features. Weights [K width]; K = 1 for sets and real-valued actions.
 
-    Members with the same plan are a group: their features are made once, their weights stand side by side.
+    Members with the same plan form a group: their features are computed once.
     """
 
     def __init__(self, plans: Sequence[FeaturePlan], weights: Sequence[Floats], before: Packed | None = None) -> None:
-        """before: of these members at an earlier time; what has not changed since is copied."""
+        """before: an earlier pack of the same members; unchanged parts are copied."""
         self._made_of = list(plans), list(weights)
         groups: dict[int, list[int]] = {}
         for member, plan in enumerate(plans):
@@ -71,20 +71,20 @@ class Packed:
             columns[:, k * K : (k + 1) * K] = W[: K * plan.width].reshape(K, plan.width).T
 
     def scores(self, contexts: Floats) -> Floats:
-        """[M, n, K]"""
+        """Return the scores of all members, [M, n, K]."""
         out = np.empty((self.layout[_MEMBERS], len(contexts), self.layout[_ACTIONS]))
         scores_of_rows(contexts, self.layout, self.numbers, out)
         return out
 
 
 def _padded(columns: int) -> int:
-    """Up to a multiple of LANES."""
+    """Round up to a multiple of LANES."""
     return -(-columns // LANES) * LANES
 
 
 @compiled_within
 def _single(context: Floats) -> Floats:
-    """In single precision, as a log keeps it: so one form of what follows is compiled."""
+    """Convert to single precision, as stored in a log: only one version of the kernels is compiled."""
     out = np.empty(len(context), np.float32)
     for i in range(len(context)):
         out[i] = context[i]
@@ -93,7 +93,7 @@ def _single(context: Floats) -> Floats:
 
 @compiled_within
 def _products(row: Floats, M: Floats, out: Floats) -> None:
-    """out = row · M. row [m], M [m, groups, LANES], out [groups, LANES]"""
+    """Compute out = row · M. row [m], M [m, groups, LANES], out [groups, LANES]"""
     for g in range(M.shape[1]):
         s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
         for i in range(len(row)):
@@ -112,7 +112,7 @@ def _products(row: Floats, M: Floats, out: Floats) -> None:
 
 @compiled_within
 def _scores_of_row(context: Floats, layout: Ints, numbers: Floats, row: Floats, room: Floats, out: Floats) -> None:
-    """Scores of all members, out [M, K]. row [widest], room [≥ padded] are to work in."""
+    """Compute the scores of all members, out [M, K]. row [widest] and room [≥ padded] are work arrays."""
     d, K, done, first_group = layout[_INPUTS], layout[_ACTIONS], 0, _HEAD + layout[_MEMBERS]
     for group in range(layout[_GROUPS]):
         own = first_group + _EACH * group
@@ -120,7 +120,7 @@ def _scores_of_row(context: Floats, layout: Ints, numbers: Floats, row: Floats, 
         first = layout[own + _INTERCEPT]
         clip, shift, scale = numbers[at], numbers[at + 1 : at + 1 + d], numbers[at + 1 + d : at + 1 + 2 * d]
         at += 1 + 2 * d
-        row[0] = 1.0  # where there is no intercept, the loop writes over it
+        row[0] = 1.0  # overwritten by the loop if there is no intercept
         for i in range(d):
             x = (np.float64(context[i]) - shift[i]) * scale[i]
             row[first + i] = min(max(x, -clip), clip)
@@ -163,7 +163,7 @@ def _room(layout: Ints) -> int:
 
 @compiled_in_order
 def scores_of_rows(contexts: Floats, layout: Ints, numbers: Floats, out: Floats) -> None:
-    """contexts [n, d], out [M, n, K]"""
+    """Compute the scores of rows. contexts [n, d], out [M, n, K]"""
     M, n, K = out.shape
     row, room, scores = np.empty(layout[_WIDEST]), np.empty(_room(layout)), np.empty((M, K))
     for r in range(n):
@@ -175,7 +175,7 @@ def scores_of_rows(contexts: Floats, layout: Ints, numbers: Floats, out: Floats)
 
 @compiled_in_order
 def decide_row(context: Floats, layout: Ints, numbers: Floats, acting: Floats, uniform: float) -> tuple[int, float]:
-    """An action for a row [d] and its probability; UNUSABLE as the action if the context cannot be used."""
+    """Return an action for a row [d] and its probability; UNUSABLE as the action if the context is invalid."""
     if len(context) != layout[_INPUTS] or not all_finite(context):
         return UNUSABLE, 0.0
     row, room = np.empty(layout[_WIDEST]), np.empty(_room(layout))
@@ -190,7 +190,7 @@ def decide_row(context: Floats, layout: Ints, numbers: Floats, acting: Floats, u
 def decide_number(
     context: Floats, layout: Ints, numbers: Floats, acting: Floats, uniform: float, within: Floats
 ) -> tuple[float, float]:
-    """An action within bounds, in one of K cells, and its density, or 0. within: the numbers of `Cells`"""
+    """Return an action within bounds, in one of K cells, and its density, or 0. within: numbers of `Cells`"""
     if len(context) != layout[_INPUTS] or not all_finite(context):
         return 0.0, 0.0
     row, room = np.empty(layout[_WIDEST]), np.empty(_room(layout))
@@ -202,7 +202,7 @@ def decide_number(
 
 @compiled_in_order
 def decide_set(context: Floats, layout: Ints, numbers: Floats, acting: Floats, uniform: float) -> tuple[int, float]:
-    """The same for an action set [K, d]."""
+    """Like `decide_row`, for an action set [K, d]."""
     M, K = layout[_MEMBERS], len(context)
     if K == 0 or context.shape[1] != layout[_INPUTS] or not all_finite(context.reshape(-1)):
         return UNUSABLE, 0.0
@@ -219,7 +219,7 @@ def decide_set(context: Floats, layout: Ints, numbers: Floats, acting: Floats, u
 
 @compiled_in_order
 def score_row(context: Floats, layout: Ints, numbers: Floats) -> float:
-    """The score of a row [d] where there is one member and K = 1; NaN if the context cannot be used."""
+    """Return the score of a row [d] for one member with K = 1; NaN if the context is invalid."""
     if len(context) != layout[_INPUTS] or not all_finite(context):
         return np.nan
     out = np.empty((1, 1))

@@ -1,4 +1,4 @@
-"""The pessimistic objective of every member of a finite class, kept as rows arrive: O(J) a row and not O(n J)."""
+"""The pessimistic objective of all members of a finite class, updated as rows arrive: O(J) per row."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from o2pl.policies.finite import FinitePolicies
 from o2pl.policies.sampling import acting_row, draw_one
 from o2pl.protocols import Floats, Ints
 
-_STRETCH = 2**12  # rows whose likelihoods are made at a time
+_STRETCH = 2**12  # rows per block of likelihoods
 
 
 class ClassSums:
-    """Sums from which the objective of all J members follows exactly, after every row.
+    """Sums that give the exact objective of all J members after every row.
 
     Σ over rows of (min(w, α) - 1)(y - b) and of (min(w, α) - 1)² are kept for weights below α; a weight above it adds
-    to a count and a sum of losses instead, and waits in a heap. α may only rise: each weight leaves the heap at most
-    once.
+    to a count and a sum of losses instead, and is kept in a heap. α may only increase: each weight leaves the heap at
+    most once.
     """
 
     def __init__(self, size: int) -> None:
         # per member: Σ(w-1)y, Σ(w-1), Σ(w-1)² over free rows; number and Σy of the clipped ones
         self.sums = np.zeros((5, size))
-        self.heap = np.empty((16, 3))  # (weight, member, loss) of clipped pairs, the smallest weight on top
+        self.heap = np.empty((16, 3))  # (weight, member, loss) of clipped pairs, smallest weight on top
         self.counts = np.zeros(2, np.int64)  # rows, heap size
         self.total = 0.0  # Σ losses
 
     def add(self, likelihoods: Floats, losses: Floats, propensities: Floats, numbers: Floats) -> None:
-        """Rows: π_j(a_s|x_s) of every member [n, J], losses and propensities [n]; numbers: `Pessimistic.numbers`."""
+        """Add rows: π_j(a_s|x_s) of all members [n, J], losses and propensities [n]. numbers: `Pessimistic.numbers`."""
         self.reserve(likelihoods.size)
         self.total = add_rows(self.sums, self.heap, self.counts, likelihoods, losses, propensities, numbers, self.total)
 
     def reserve(self, pairs: int) -> None:
-        """Room in the heap for so many more clipped pairs."""
+        """Reserve room in the heap for `pairs` more clipped pairs."""
         size = int(self.counts[1])
         if size + pairs > len(self.heap):
             grown = np.empty((2 * len(self.heap) + pairs, 3))
@@ -56,7 +56,7 @@ def add_rows(
     sums: Floats, heap: Floats, counts: Ints, likelihoods: Floats, losses: Floats, propensities: Floats,
     numbers: Floats, total: float,
 ) -> float:  # fmt: skip
-    """Row by row, with the clipping level of each: the same however rows are batched. Σ losses then."""
+    """Add rows one by one with their clipping levels: independent of batching. Returns Σ losses."""
     for s in range(len(losses)):
         alpha = clip_at(numbers, float(counts[0] + 1))
         add_row(sums, heap, counts, likelihoods[s], losses[s], propensities[s], alpha)
@@ -69,7 +69,7 @@ def add_row(
     sums: Floats, heap: Floats, counts: Ints, likelihoods: Floats, loss: float, propensity: float, alpha: float
 ) -> None:
     counts[0] += 1
-    while counts[1] > 0 and heap[0, 0] <= alpha:  # these are clipped no longer
+    while counts[1] > 0 and heap[0, 0] <= alpha:  # no longer clipped
         weight, member, y = heap[0, 0], int(heap[0, 1]), heap[0, 2]
         _pop(heap, counts)
         sums[3, member] -= 1
@@ -139,7 +139,7 @@ def class_values(sums: Floats, n: float, baseline: float, penalty: Phi) -> Float
 
 
 class FiniteValue:
-    """`PolicyValue.values` of a finite class, brought up to date as rows arrive."""
+    """`PolicyValue.values` of a finite class, updated as rows arrive."""
 
     incremental = True
 
@@ -148,13 +148,13 @@ class FiniteValue:
         self._values: Floats = np.empty(0)
 
     def sums_of(self, size: int) -> ClassSums:
-        """Those of a class of so many members, so far."""
+        """Return the sums so far, for a class of `size` members."""
         if self._sums is None:
             self._sums = ClassSums(size)
         return self._sums
 
     def upto(self, problem: Problem) -> FiniteValue:
-        """With the rows of the problem that are new."""
+        """Return the value updated with the problem's new rows."""
         policy, log = problem.policy, problem.log
         assert isinstance(policy, FinitePolicies)
         sums = self.sums_of(policy.size)
@@ -172,7 +172,7 @@ class FiniteValue:
         return self._values
 
     def __call__(self, params: Floats) -> tuple[float, Floats]:
-        raise TypeError("a finite class is searched, not descended: use Exhaustive")
+        raise TypeError("a finite class has no gradient: use the oracle Exhaustive")
 
 
 @compiled_in_order
@@ -180,10 +180,10 @@ def finite_rounds(
     L: Floats, losses: Floats, uniforms: Floats, params: Floats, acting: Floats, warm_start: int,
     sums: Floats, heap: Floats, counts: Ints, total: float, numbers: Floats, actions: Ints, propensities: Floats,
 ) -> float:  # fmt: skip
-    """Rounds that are learned from one by one: decide, add the row, take the best member. Σ losses then.
+    """Simulate rounds: decide, add the row, take the best member. Returns Σ losses.
 
-    L [m, K, J]: every action under every member; losses [m, K] of all actions; params [J], which are written over: the
-    logarithms of the members' weights, 0 and -∞.
+    L [m, K, J]: every action under every member; losses [m, K] of all actions; params [J] are overwritten: the log
+    weights of the members, 0 and -∞.
     """
     m, K, J = L.shape
     scores, pi = np.empty((1, K)), np.empty(K)
@@ -204,7 +204,7 @@ def finite_rounds(
 
 @compiled_within
 def acting_scores(L: Floats, params: Floats, out: Floats) -> None:
-    """log Σ_j ω_j L_j of all actions; a member alone, or as they are at first, all alike. L [K, J]"""
+    """Compute log Σ_j ω_j L_j of all actions; for a single member, or for equal weights at the start. L [K, J]"""
     K, J = L.shape
     alone, likely = 0, 0
     for j in range(J):

@@ -1,8 +1,8 @@
 """An objective and its gradient in one pass over the rows, for policies linear in their features.
 
-Rows come in blocks: BLAS makes the scores of a block and pulls their cotangents back, a kernel does what lies between.
-Some objectives want the gradient in parts: Φ' is known only when all rows have been seen, see `PessimisticLog.partial`.
-The sums of a panel of blocks are one term: the result is the same however many threads the panels are shared between.
+Rows are processed in blocks: BLAS computes the scores of a block and pulls their cotangents back; a kernel does the
+rest. Some objectives need the gradient in parts: Φ' is known only after all rows, see `PessimisticLog.partial`. The
+sums of a panel of blocks are one term, so the result does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from o2pl.objectives.penalty import Phi, phi
 from o2pl.objectives.pessimistic import MODELLED, RISK, VARIANCE, PessimisticLog
 from o2pl.protocols import Floats, Ints
 
-BLOCK = 2**18  # features of a block: 1 MiB in single precision
+BLOCK = 2**18  # elements of a block: 1 MiB in single precision
 PANEL = 8  # blocks whose sums are one term
-HELD = 32 * 2**20  # bytes of features that are kept from one evaluation to the next
-LARGEST = {np.dtype(kind): np.finfo(kind).max for kind in (np.float32, np.float64)}  # for ∞, which times 0 is no number
+HELD = 32 * 2**20  # bytes of features that are cached between evaluations
+LARGEST = {np.dtype(kind): np.finfo(kind).max for kind in (np.float32, np.float64)}  # replaces ∞: ∞ times 0 is NaN
 
-Features = Callable[[slice | Ints], Floats]  # of the log's rows, [m, width]
+Features = Callable[[slice | Ints], Floats]  # returns features of the log's rows, [m, width]
 # (scores [K, m], rows of the log, parameters, cotangents [parts K, m], sums): writes cotangents, adds to the sums
 Partial = Callable[[Floats, slice, Floats, Floats, Floats], None]
 # (parameters, sums [panels, ·], gradients [panels, ≥ parts K width]) -> value and gradient
@@ -32,7 +32,7 @@ Combine = Callable[[Floats, Floats, Floats], tuple[float, Floats]]
 
 
 class HeldFeatures:
-    """Features of a log's rows. Those of a slice are kept, up to `most` bytes, for whoever asks for them again."""
+    """Features of a log's rows. Those of slices are cached, up to `most` bytes."""
 
     def __init__(self, make: Features, dtype: Any, most: int = HELD) -> None:
         self._make, self._dtype = make, dtype
@@ -52,7 +52,7 @@ class HeldFeatures:
 
 
 class LinearValue:
-    """θ -> V(π_θ) and its gradient. θ is a matrix [K, width], flattened, then what `partial` and `combine` know."""
+    """The function θ -> V(π_θ) with its gradient. θ: a flat matrix [K, width], then parameters of the objective."""
 
     incremental = False
 
@@ -68,20 +68,20 @@ class LinearValue:
         self._W: Floats = np.zeros((_in_fours(K), width), dtype)
         self._sums = np.zeros((panels, sums))
         self._gradients: Floats = np.zeros((panels, _in_fours(parts * K), width))
-        self._room: tuple[Floats, Floats] | None = None  # cotangents and gradients of a log of one block
+        self._room: tuple[Floats, Floats] | None = None  # work arrays for a log of one block: cotangents and gradients
 
     def __call__(self, params: Floats) -> tuple[float, Floats]:
         panels = self._pass(params)
         return self._combine(params, self._sums, self._gradients.reshape(panels, -1))
 
     def sums(self, params: Floats) -> tuple[Floats, list[Floats]]:
-        """Over all rows, and the parts of the gradient, as `PolicyValue.sums`."""
+        """Return the sums over all rows and the parts of the gradient, like `PolicyValue.sums`."""
         self._pass(params)
         gradients, K = self._gradients.sum(axis=0), self._shape[0]
         return self._sums.sum(axis=0), [gradients[k : k + K].reshape(-1) for k in range(0, self._used, K)]
 
     def _pass(self, params: Floats) -> int:
-        """Over the rows: the sums and gradients of each panel; how many panels there are."""
+        """Compute sums and gradients of each panel. Returns the number of panels."""
         (K, width), panels = self._shape, len(self._sums)
         self._W[:K] = params[: K * width].reshape(K, width)
         self._sums[:] = 0
@@ -108,18 +108,18 @@ class LinearValue:
     def _block(
         self, X: Floats, rows: slice, params: Floats, cotangents: Floats, sums: Floats, gradients: Floats
     ) -> None:
-        """Adds to the sums, writes the gradients. X [m, width], cotangents [≥ parts K, m]"""
+        """Process a block: add to the sums, write the gradients. X [m, width], cotangents [≥ parts K, m]"""
         self._partial(np.dot(self._W, X.T)[: self._shape[0]], rows, params, cotangents[: self._used], sums)
         np.dot(cotangents, X, out=gradients)
 
 
 def _in_fours(rows: int) -> int:
-    """BLAS takes rows of the smaller matrix four at a time: 5 cost as much as 8, or more."""
+    """Round up to a multiple of four: BLAS processes rows of the smaller matrix in fours."""
     return -(-rows // 4) * 4 if rows > 1 else rows
 
 
 def block_bounds(n: int, width: int) -> list[int]:
-    """Of the rows of n that are one block each."""
+    """Return the bounds of the blocks of n rows."""
     return [*range(0, n, _block_rows(width)), n]
 
 
@@ -128,7 +128,7 @@ def _block_rows(width: int) -> int:
 
 
 def panel_rows(width: int) -> int:
-    """Rows whose sums are one term."""
+    """Return the number of rows of a panel."""
     return PANEL * _block_rows(width)
 
 
@@ -138,7 +138,7 @@ def inverse_propensities(log: PessimisticLog, dtype: Any) -> Floats:
 
 
 def pessimistic_combine(log: PessimisticLog, size: int) -> Combine:
-    """`PessimisticLog.combine`, compiled; `size`: of the matrix of weights. Other parameters have sums of their own."""
+    """Return `PessimisticLog.combine`, compiled. size: of the weight matrix. Other parameters have separate sums."""
     penalty = Phi(*map(float, log.penalty))  # type: ignore[call-overload]  # a Phi in every fused objective
 
     def put_together(params: Floats, sums: Floats, gradients: Floats) -> tuple[float, Floats]:
@@ -152,7 +152,7 @@ def pessimistic_combine(log: PessimisticLog, size: int) -> Combine:
 def combine(
     params: Floats, sums: Floats, gradients: Floats, own: int, size: float, penalty: Phi, l2: float, gradient: Floats
 ) -> float:
-    """V and its gradient from the sums of all panels. sums [panels, 3 + 2 extra], gradients [panels, ≥ 2 own]"""
+    """Return V and its gradient from the sums of all panels. sums [panels, 3 + 2 extra], gradients [panels, ≥ 2 own]"""
     extra, total = len(params) - own, np.zeros(sums.shape[1])
     for panel in range(len(sums)):
         for i in range(len(total)):

@@ -1,7 +1,7 @@
-"""Minibatch steps of neural policies, many in one call: JAX differentiates the loss and runs Adam.
+"""Minibatch steps of neural policies, many per call: JAX differentiates the loss and runs Adam.
 
-A batch's rows are gathered here, so the compiled program does not depend on how long the log is. The loss of a batch is
-what `partial` and `combine` of the objective make of it, Φ being a tangent:
+The rows of a batch are gathered here, so the compiled program does not depend on the length of the log. The loss of a
+batch is that of the objective's `partial` and `combine`, with Φ replaced by its tangent:
 
     pessimistic  mean [(min(w, α) - 1) e + slope (min(w, α) - 1)² + Σ_a π (m - b)] + l2 |θ|²/2n
     outcome      mean [log(1 + exp z) - r z] + l2 |θ|²/2n (+ level_l2 τ²/2n)
@@ -25,27 +25,27 @@ from o2pl.policies.differentiable import jax_module, padded
 from o2pl.protocols import Floats, Ints
 from o2pl.rows import ActionSets
 
-_AT_A_TIME = 64  # steps of one call
-_FEW = 4  # actions of a set, at least: fewer programs are compiled
-_LOW = -1e30  # the score of an action that is not there
+_AT_A_TIME = 64  # steps per call
+_FEW = 4  # minimum padded set size: fewer programs are compiled
+_LOW = -1e30  # score of a missing action
 
 
 def network_value(problem: Problem) -> NetworkValue:
-    """Of a policy with `apply` that chooses among actions."""
+    """Return the value of a policy with `apply` over discrete actions."""
     extra = problem.objective.extra
     return NetworkValue(problem.policy, problem.featurise(), problem.log, extra, device=problem.device)
 
 
 @dataclass(frozen=True, eq=False)
 class NetworkValue(PolicyValue):
-    """`PolicyValue`, with many steps of Adam in one call."""
+    """`PolicyValue` with many Adam steps per call."""
 
     device: str = "cpu"
 
     def adam(
         self, params: Floats, first: Floats, second: Floats, batches: Ints, sizes: Floats, done: int
     ) -> tuple[Floats, Floats, Floats, float]:
-        """As many steps as there are batches, on the rows they name. All in single precision."""
+        """Take one Adam step per batch of row numbers, in single precision."""
         static = self._static()
         fixed = self._fixed()
         state: Any = (params, first, second)
@@ -53,7 +53,7 @@ class NetworkValue(PolicyValue):
         for start in range(0, len(batches), _AT_A_TIME):
             rows = batches[start : start + _AT_A_TIME]
             own, real = sizes[start : start + _AT_A_TIME].astype(np.float32), len(rows)
-            if real < _AT_A_TIME:  # steps of size 0, which are not counted
+            if real < _AT_A_TIME:  # padding: steps of size 0, not counted
                 rows = np.concatenate([rows, np.broadcast_to(rows[:1], (_AT_A_TIME - real, rows.shape[1]))])
                 own = np.concatenate([own, np.full(_AT_A_TIME - real, -1, np.float32)])
             with jax_module().default_device(find_device(self.device)):
@@ -74,19 +74,19 @@ class NetworkValue(PolicyValue):
         )  # fmt: skip
 
     def _fixed(self) -> Floats:
-        """Of the loss: n / Σ weights, l2 / size; then level_l2 / size, or α, b, slope and level of the tangent."""
+        """Return the constants of the loss: n / Σ weights, l2 / size; then level_l2 / size, or α, b and the tangent."""
         log = self.log
         head = [len(log.actions) / log.size, log.l2 / log.size]
         if isinstance(log, OutcomeLog):
             return np.array([*head, log.level_l2 / log.size], np.float32)
-        assert isinstance(log.penalty, Tangent)  # `Minibatch` steps on the majorant
+        assert isinstance(log.penalty, Tangent)  # `Minibatch` minimises the majorant
         at, value, slope = log.penalty
         baseline = log.baseline if log.control is not None else 0.0
         alpha = min(log.alpha, np.finfo(np.float32).max)
         return np.array([*head, alpha, baseline, slope, value - slope * at], np.float32)
 
     def _columns(self, rows: Ints, static: Static) -> dict[str, Any]:
-        """What the loss needs of these rows, [steps, batch, …]."""
+        """Return the columns of these rows that the loss needs, [steps, batch, …]."""
         log = self.log
         columns: dict[str, Any] = {"actions": log.actions[rows].astype(np.int32)}
         if isinstance(self.features, ActionSets):
@@ -107,7 +107,7 @@ class NetworkValue(PolicyValue):
 
 
 def _sets(sets: ActionSets, rows: Ints, actions: Ints, static: Static) -> dict[str, Any]:
-    """Rows of features of each action, sets filled up to the widest; of independent actions the one played."""
+    """Return the feature rows of all actions, padded to the largest set; for independent actions, the played one."""
     first, sizes = sets.offsets[rows], sets.sizes[rows]
     if static.outcome and not static.competing:
         values = sets.values[first + actions][..., None, :]
@@ -118,12 +118,12 @@ def _sets(sets: ActionSets, rows: Ints, actions: Ints, static: Static) -> dict[s
 
 @dataclass(frozen=True)
 class Static:
-    """What a program is compiled for, beside the shapes."""
+    """What a program is compiled for, in addition to shapes."""
 
     policy: Any
     outcome: bool
     competing: bool
-    widest: int  # actions of a set; 0: their number is fixed
+    widest: int  # largest number of actions of a set; 0: fixed number
     controlled: bool
     weighed: bool
 
@@ -134,7 +134,7 @@ def program_of(static: Static) -> Any:
     jnp = jax.numpy
 
     def scores(params: Any, batch: Any) -> Any:
-        """[batch, K], and which of them are there."""
+        """Return the scores, [batch, K], and which of them exist."""
         x = batch["x"]
         if not static.widest:
             return static.policy.apply(params, x), True
@@ -143,7 +143,7 @@ def program_of(static: Static) -> Any:
         return jnp.where(there, flat, _LOW), there
 
     def outcome(params: Any, batch: Any) -> Any:
-        """Losses of the rows. [batch]"""
+        """Return the losses of the rows, [batch]."""
         theta, tau = params[:-1], params[-1]
         f, there = scores(theta, batch)
         hit = jnp.arange(f.shape[1]) == batch["actions"][:, None]
@@ -152,7 +152,7 @@ def program_of(static: Static) -> Any:
             z = own + jax.lax.stop_gradient(tau)
         else:
             rivals = jnp.where(hit | jnp.logical_not(there), _LOW, f)
-            alone = rivals.max(axis=1) <= _LOW  # no rivals: their sum is that of one with score 0
+            alone = rivals.max(axis=1) <= _LOW  # no other actions: their sum is that of one with score 0
             z = own - jnp.where(alone, 0, jax.nn.logsumexp(rivals, axis=1)) - tau
         return jax.nn.softplus(z) - batch["rewards"] * z
 

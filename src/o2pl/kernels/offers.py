@@ -1,7 +1,7 @@
-"""Scores of items for a user in one compiled call: the user's weights first, then a product with each item.
+"""Scores of items for a user in one compiled call: first the user's weights, then a product with each item.
 
-All that a member needs is one row of numbers: clip, shift and scale of the inputs, then `UserItems.weights`. Sums are
-taken in the order they are written, in double precision: a decision is the same alone and in a batch, to the bit.
+A member is one row of numbers: clip, shift and scale of the inputs, then `UserItems.weights`. Sums keep their order, in
+double precision: a decision is bitwise the same alone and in a batch.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class PackedOffers:
         self.numbers: Floats = np.array(rows, np.float64)  # [M, ·]
 
     def scores(self, sets: Any) -> Floats:
-        """Of `ActionSets` with shared features: [M, total]"""
+        """Return the scores of `ActionSets` with shared features, [M, total]."""
         out = np.empty((len(self.numbers), len(sets.values)))
         slots = np.zeros(len(sets), np.int64) if sets.slots is None else sets.slots
         scores_of_offers(slots, sets.shared, sets.values, sets.offsets, self.numbers, out)
@@ -38,7 +38,7 @@ class PackedOffers:
 
 @compiled_within
 def _scores_of_offer(slot: int, user: Floats, items: Floats, numbers: Floats, weights: Floats, out: Floats) -> None:
-    """out [M, K]. user [d_user], items [K, d_item]; weights [d_item] are to work in"""
+    """Compute out [M, K]. user [d_user], items [K, d_item]; weights [d_item] is a work array."""
     a, b = len(user), items.shape[1]
     d = a + b
     for m in range(len(numbers)):
@@ -68,7 +68,7 @@ def _scores_of_offer(slot: int, user: Floats, items: Floats, numbers: Floats, we
 def scores_of_offers(
     slots: Ints, users: Floats, items: Floats, offsets: Ints, numbers: Floats, out: Floats
 ) -> None:  # fmt: skip
-    """users [n, d_user], items [total, d_item], out [M, total]"""
+    """Compute the scores of offers. users [n, d_user], items [total, d_item], out [M, total]"""
     weights = np.empty(items.shape[1])
     for s in range(len(slots)):
         own = slice(offsets[s], offsets[s + 1])
@@ -79,7 +79,7 @@ def scores_of_offers(
 def decide_item(
     slot: int, user: Floats, items: Floats, numbers: Floats, acting: Floats, uniform: float
 ) -> tuple[int, float]:
-    """One of the items for this user and place in a list, and its probability. user [1, d_user], items [K, d_item]"""
+    """Return an item for this user and list slot, and its probability. user [1, d_user], items [K, d_item]"""
     scores, pi = np.empty((len(numbers), len(items))), np.empty(len(items))
     _scores_of_offer(slot, user[0], items, numbers, np.empty(items.shape[1]), scores)
     acting_row(scores, acting, pi)

@@ -1,7 +1,7 @@
-"""The outcome likelihood's part of `LinearValue`, for a linear softmax.
+"""The outcome likelihood in `LinearValue`, for a linear softmax.
 
 With u = exp(-z) the loss of a reward is log(1 + u) - (1 - r) log u, m = 1/(1 + u): rewards of 0 and 1 need a product of
-1 + u or of 1 + 1/u, whose logarithm is taken once in a while. What is left vectorises.
+1 + u or of 1 + 1/u, whose logarithm is taken only occasionally. The rest vectorises.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from o2pl.kernels.linear import Features, LinearValue, block_bounds
 from o2pl.objectives.outcome import OutcomeLog
 from o2pl.protocols import Floats, Ints
 
-_STEEP = np.float32(60)  # e^60 K² is a number in single precision; beyond, the loss is |z|
-_LARGE = 1e200  # a product of factors up to e^60 K² does not overflow before it is looked at
+_STEEP = np.float32(60)  # e^60 K² is finite in single precision; beyond it, the loss is |z|
+_LARGE = 1e200  # a product of factors up to e^60 K² does not overflow before this check
 
 
 def outcome_value(log: OutcomeLog, features: Features, width: int, n_actions: int) -> LinearValue:
-    """`PolicyValue` of `Softmax`."""
+    """Return `PolicyValue` of `Softmax` with the outcome objective."""
     actions, rewards = log.actions.astype(np.int32), log.rewards.astype(np.float32)
     weights = np.empty(0, np.float32) if log.weights is None else np.asarray(log.weights, np.float32)
     level_l2 = log.level_l2 if log.competing else -1.0
@@ -41,7 +41,7 @@ def outcome_value(log: OutcomeLog, features: Features, width: int, n_actions: in
 
 
 class IndependentValue(LinearValue):
-    """A row is one of the model of its action alone: the scores of the others are not needed."""
+    """Independent actions: a row belongs to its action's model only; other scores are not needed."""
 
     def _block(
         self, X: Floats, rows: slice, params: Floats, cotangents: Floats, sums: Floats, gradients: Floats
@@ -53,13 +53,13 @@ class IndependentValue(LinearValue):
 
 @compiled_within
 def _power(exponent: float) -> float:
-    """e^exponent, up to `_STEEP`."""
+    """Return e^exponent, with the exponent limited to `_STEEP`."""
     return exp(min(max(exponent, -_STEEP), _STEEP))  # type: ignore[no-any-return]  # an overload: mypy sees its Python form
 
 
 @compiled_within
 def _losses(exponents: Floats, u: Floats, rewards: Floats, weights: Floats) -> float:
-    """Σ weight [log(1 + u) - (1 - r) log u]. u [n], which knows exponents [n] up to `_STEEP`"""
+    """Return Σ weight [log(1 + u) - (1 - r) log u]. u [n] is limited by `_STEEP`, exponents [n] are not."""
     loss, product = 0.0, 1.0
     for r in range(len(u)):
         once = len(weights) == 0 and abs(exponents[r]) < _STEEP
@@ -83,9 +83,9 @@ def _losses(exponents: Floats, u: Floats, rewards: Floats, weights: Floats) -> f
 def competing_partial(
     P: Floats, actions: Ints, rewards: Floats, weights: Floats, tau: float, D: Floats, sums: Floats
 ) -> None:
-    """Scores P [K, n], which are written over, to cotangents D [K, n]; loops run along the rows.
+    """Compute cotangents D [K, n] from scores P [K, n], which are overwritten; loops run over the rows.
 
-    weights [n], or empty: all rows alike.
+    weights [n], or empty: equal weights.
     """
     K, n = P.shape
     own, top, total = np.zeros(n, P.dtype), np.full(n, np.float32(-1e30)), np.zeros(n, P.dtype)
@@ -98,7 +98,7 @@ def competing_partial(
             power = exp(min(P[k, r] - top[r], np.float32(0)))
             P[k, r] = power if actions[r] != k else np.float32(0)
             total[r] += P[k, r]
-    if K == 1:  # no rivals: their sum is that of one with score 0
+    if K == 1:  # no other actions: their sum is that of one with score 0
         for r in range(n):
             top[r], total[r] = 0, 1
     exponents, u, level = np.empty(n, P.dtype), np.empty(n, P.dtype), np.float32(tau)
@@ -124,7 +124,7 @@ def competing_partial(
 def independent_rows(
     X: Floats, actions: Ints, rewards: Floats, weights: Floats, tau: float, W: Floats, sums: Floats, G: Floats
 ) -> None:
-    """Sums and gradient G [≥ K, width] of rows X [n, width]; weights as above."""
+    """Compute sums and gradient G [≥ K, width] of rows X [n, width]; weights as above."""
     n, width = X.shape
     exponents, u = np.empty(n, X.dtype), np.empty(n, X.dtype)
     level, pulled = np.float32(tau), 0.0
@@ -151,7 +151,7 @@ def independent_rows(
 def outcome_combine(
     params: Floats, sums: Floats, gradients: Floats, size: float, l2: float, level_l2: float, gradient: Floats
 ) -> float:
-    """`OutcomeLog.combine` of the sums of all panels; level_l2 < 0: τ is not learned. gradients [panels, ≥ K width]"""
+    """Apply `OutcomeLog.combine` to the sums of all panels; level_l2 < 0: τ is fixed. gradients [panels, ≥ K width]"""
     shrink, squares, last = l2 / size, 0.0, len(params) - 1
     for i in range(last):
         total = 0.0

@@ -1,7 +1,7 @@
-"""Which combinations of parts have a faster version. The engine asks here; where there is none, parts are composed.
+"""Registry of fused kernels for combinations of parts. Without a kernel, the engine composes the parts.
 
 A fused value is found by (policy, objective, kind of rows, device). It must equal `PolicyValue` of the same parts:
-`tests/test_kernel_contracts.py` runs every one that is registered against it.
+`tests/test_kernel_contracts.py` tests all registered ones.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from o2pl.rows import ActionSets, SparseRows
 
 
 class Problem(NamedTuple):
-    """What a member learns from, and with which parts."""
+    """The data and the parts of a member's solve."""
 
     policy: Policy
     objective: Any  # an Objective
     features: FeatureMap
     seen: State
     rows: Interactions
-    start: int  # of the rows, in the whole log
-    log: Any  # the rows as the objective prepared them
-    previous: Any  # the function of the last solve, for values that are kept up to date as rows arrive
-    shared: dict[Any, Any]  # what members that learn at the same time have in common; "held": bytes of features kept
-    device: str = "cpu"  # or "gpu", or "xla": JAX's own
+    start: int  # first row, in the whole log
+    log: Any  # rows prepared by the objective
+    previous: Any  # function of the last solve, for values that are updated as rows arrive
+    shared: dict[Any, Any]  # results shared by members that learn together; "held": bytes of cached features
+    device: str = "cpu"  # or "gpu", or "xla": JAX's default device
 
     def featurise(self, rows: slice = slice(None)) -> Any:
         return featurise(self.features, self.seen, self.rows.contexts[rows])
@@ -36,18 +36,18 @@ class Problem(NamedTuple):
         return self.features.width(n_inputs(self.rows.contexts), self.seen)
 
 
-Make = Callable[[Problem], Function | None]  # None: not for this one
+Make = Callable[[Problem], Function | None]  # returns None for unsupported problems
 Key = tuple[type, type, str, str]
 VALUES: dict[Key, Make] = {}
-WEIGHED: set[Key] = set()  # of values that know weights of rows
+WEIGHED: set[Key] = set()  # keys of values that support row weights
 
 
 def fused_value(
     policy: type, objective: type, kind: str, *, weighed: bool = False, device: str = "cpu"
 ) -> Callable[[Make], Make]:
-    """Decorator: this makes the value of a policy and an objective on rows of a kind, which may have weights or not.
+    """Decorator: register the fused value of a policy and an objective on one kind of rows, with or without weights.
 
-    device: "cpu", or "card": where JAX computes.
+    device: "cpu", or "card": JAX's device.
     """
 
     def register(make: Make) -> Make:
@@ -65,7 +65,7 @@ def find_value(problem: Problem) -> Function | None:
 
 
 def has_card(policy: type, objective: type, kind: str) -> bool:
-    """Whether there is a fused value where JAX computes."""
+    """Return whether there is a fused value for JAX's device."""
     return (policy, objective, kind, "card") in VALUES
 
 
@@ -75,22 +75,22 @@ def _found(problem: Problem, key: Key) -> Function | None:
 
 
 def kind_of(contexts: Any) -> str:
-    """Of rows: "dense", "sparse", "sets" or "sparse sets"."""
+    """Return the kind of rows: "dense", "sparse", "sets" or "sparse sets"."""
     if isinstance(contexts, ActionSets):
         return "sparse sets" if isinstance(contexts.values, SparseRows) else "sets"
     return "sparse" if isinstance(contexts, SparseRows) else "dense"
 
 
 def n_inputs(contexts: Any) -> int:
-    """Numbers of a row."""
+    """Return the number of inputs of a row."""
     rows = contexts.values if isinstance(contexts, ActionSets) else contexts
     if isinstance(contexts, ActionSets) and contexts.shared is not None:
-        return int(1 + contexts.shared.shape[1] + rows.shape[1])  # as `ActionSets.inputs` has them
+        return int(1 + contexts.shared.shape[1] + rows.shape[1])  # as in `ActionSets.inputs`
     return int(rows.width if isinstance(rows, SparseRows) else rows.shape[1])
 
 
 def featurise(features: FeatureMap, seen: State, contexts: Any) -> Any:
-    """Features of rows, or of each action of a set."""
+    """Return the features of rows, or of each action of a set."""
     if isinstance(contexts, ActionSets):
         return contexts.with_values(features.transform(seen, contexts.inputs))
     return features.transform(seen, contexts)

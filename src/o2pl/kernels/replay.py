@@ -1,4 +1,4 @@
-"""Adam's steps on a window of rows of a linear softmax, in one call: what the paper's replay does every few rounds."""
+"""Adam steps of a linear softmax on a window of rows, in one call: the paper's replay."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def adam_on_a_window(
     policy: Policy, objective: Pessimistic, plan: FeaturePlan | None, oracle: Adam, rows: Interactions, params: Floats,
     kept: State,
 ) -> tuple[Floats, State] | None:  # fmt: skip
-    """New parameters and moments, as `oracle.step` on the value of these parts; None where parts are not these."""
+    """Return new parameters and moments, like `oracle.step`; None if the parts are not supported."""
     if type(policy) is not Softmax or plan is None:
         return None
     new: dict[str, Array] = {name: array.copy() for name, array in kept.items()}
@@ -38,7 +38,7 @@ def adam_steps(
     X: Floats, actions: Ints, losses: Floats, propensities: Floats, K: int, numbers: Floats,
     params: Floats, first: Floats, second: Floats, count: Ints, steps: int, step_size: float,
 ) -> None:  # fmt: skip
-    """In place: params and both moments [K d]. X [n, d]"""
+    """Update params and both moments [K d] in place. X [n, d]"""
     n, d = X.shape
     total = 0.0
     for r in range(n):

@@ -1,6 +1,6 @@
-"""Action sets in JSON straight to the acting policy: the text is scanned, hashed and scored in one compiled call.
+"""Acting policy on action sets in JSON: the text is scanned, hashed and scored in one compiled call.
 
-What `json_sets` makes rows of, this adds up: no row is written down.
+Unlike `json_sets`, it adds up scores without storing rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SLOW, WEIGHED, LARGE = 0, 1, 2
 def _add(
     h: Any, value: Any, mask: Any, signed: bool, slot_of: Ints, scale: Floats, W: Floats, scores: Floats, k: int
 ) -> None:
-    """One feature of action k, to the scores of all members."""
+    """Add one feature of action k to the scores of all members."""
     slot = slot_of[h & mask]
     if 0 < slot < len(W):
         own = -value if signed and h >> np.uint32(31) else value
@@ -37,10 +37,10 @@ def weigh_set(
     text: Array, mask: Any, signed: bool, slot_of: Ints, scale: Floats, W: Floats, acting: Floats, most: int,
     out: Floats,
 ) -> int:  # fmt: skip
-    """The acting policy on one action set, to `out` [K]; `WEIGHED`. W [slots, M]; acting: `acting_numbers`.
+    """Write the acting policy of an action set to `out` [K]. Returns `WEIGHED`. W [slots, M]; acting: `acting_numbers`.
 
-    `SLOW`, and nothing written: the text is for the slow path, or has not K actions. `LARGE`: it has more than `most`
-    features, products included.
+    Returns `SLOW`, and writes nothing, if the text needs the slow path or does not have K actions; `LARGE` if it has
+    more than `most` features, products included.
     """
     K, M, room = len(out), W.shape[1], len(text) + 2
     hashes, values = np.empty(room, np.uint32), np.empty(room, np.float32)

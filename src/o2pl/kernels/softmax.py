@@ -1,4 +1,4 @@
-"""The linear softmax's part of `LinearValue`."""
+"""The linear softmax in `LinearValue`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _NO_CONTROL = np.empty((0, 0), np.float32)
 
 
 def softmax_value(log: PessimisticLog, features: Features, width: int, n_actions: int) -> LinearValue:
-    """`PolicyValue` of `Softmax`."""
+    """Return `PolicyValue` of `Softmax`."""
     bounds, shape = block_bounds(len(log.actions), width), (n_actions, width)
     combine = pessimistic_combine(log, n_actions * width)
     return LinearValue(bounds, features, softmax_rows(log), shape, combine, parts=2, sums=3)
 
 
 def softmax_rows(log: PessimisticLog) -> Any:
-    """The kernel for this log, as `LinearValue` calls it."""
+    """Return the kernel for this log, in the form that `LinearValue` calls."""
     actions, residuals = log.actions.astype(np.int32), log.residuals.astype(np.float32)
     inverse, alpha = inverse_propensities(log, np.float32), np.float32(log.alpha)
     control = _NO_CONTROL if log.control is None else log.control.by_action
@@ -52,10 +52,10 @@ def softmax_partial(
     P: Floats, actions: Ints, residuals: Floats, inverse: Floats, alpha: Any, control: Floats, start: int,
     baseline: Any, D: Floats, sums: Floats,
 ) -> None:  # fmt: skip
-    """Scores P [K, n], which are written over, to cotangents D [2K, n]; loops run along the rows.
+    """Compute cotangents D [2K, n] from scores P [K, n], which are overwritten; loops run over the rows.
 
     ∂/∂scores of c_s log π(a_s|x_s) is c_s (1{a = a_s} - π); of the control's part Σ_a π (m - b) it is
-    π (m - b - Σ_a π (m - b)). control [K, ≥ n], of which these rows begin at `start`, or
+    π (m - b - Σ_a π (m - b)). control [K, ≥ n], with these rows from `start` on, or
     empty. A comparison with the action vectorises, an indexed load does not.
     """
     K, n = P.shape
@@ -66,7 +66,7 @@ def softmax_partial(
     sums[RISK] += risk
     sums[VARIANCE] += variance
     split_cotangent(weights, residuals, alpha, 1, of_risk, of_variance)
-    if control.size:  # mean: of the control, under the policy
+    if control.size:  # mean of the control under the policy
         for k in range(K):
             for r in range(n):
                 mean[r] += P[k, r] * (control[k, start + r] - baseline)
@@ -87,7 +87,7 @@ def softmax_partial(
 
 @compiled_for_threads
 def softmax_weights(P: Floats, actions: Ints, inverse: Any, weights: Floats) -> None:
-    """Scores P [K, n] become probabilities; weights = π(a_s|x_s) / q_s. Loops run along the rows."""
+    """Replace scores P [K, n] by probabilities; weights = π(a_s|x_s) / q_s. Loops run over the rows."""
     K, n = P.shape
     top, scale = np.empty(n, P.dtype), np.zeros(n, P.dtype)
     for r in range(n):

@@ -42,14 +42,14 @@ class SparseValue:
 class SparseOutcome:
     """`PolicyValue` of `SparseSoftmax` and the outcome objective. Parameters [d, K], flattened, then τ.
 
-    Of independent actions only the one played has a part in the likelihood: one that competes with none.
+    For independent actions, only the played one enters the likelihood.
     """
 
     incremental = False
 
     def __init__(self, log: OutcomeLog, rows: SparseRows, n_actions: int) -> None:
         self._log, self._columns, self._K = log, (rows.indices, rows.values, rows.offsets), n_actions
-        actions = log.actions if log.competing else np.zeros_like(log.actions)  # among the scores that there are
+        actions = log.actions if log.competing else np.zeros_like(log.actions)  # index among the computed scores
         weights = np.empty(0, np.float32) if log.weights is None else log.weights.astype(np.float32)
         self._came = actions.astype(np.int32), log.rewards.astype(np.float32), weights
         self._scores: Floats = np.empty((n_actions if log.competing else 1, len(rows)), np.float32)
@@ -75,7 +75,7 @@ class SparseOutcome:
 
 @compiled
 def shrunk(params: Floats, size: float, shrink: float, gradient: Floats) -> float:
-    """Sums of gradients become means and gain shrink · params; |params|²."""
+    """Turn sums of gradients into means, and add shrink · params. Returns |params|²."""
     squares = 0.0
     for i in range(len(params)):
         gradient[i] = gradient[i] / size + shrink * params[i]
@@ -85,10 +85,9 @@ def shrunk(params: Floats, size: float, shrink: float, gradient: Floats) -> floa
 
 @compiled_within
 def row_scores(indices: Ints, values: Floats, first: int, last: int, W: Floats, out: Floats) -> None:
-    """out [K] = Σ_j values_j W[indices_j], over the entries from first to last.
+    """Compute out [K] = Σ_j values_j W[indices_j] over the entries from first to last.
 
-    Four actions at a time are held in registers: a loop over K, which is not known when it is compiled, takes twice as
-    long.
+    Four actions at a time are kept in registers: a loop over K, unknown at compile time, takes twice as long.
     """
     K, k = W.shape[1], 0
     while k + 4 <= K:
@@ -111,7 +110,7 @@ def row_scores(indices: Ints, values: Floats, first: int, last: int, W: Floats, 
 
 @compiled_within
 def pull_row(indices: Ints, values: Floats, first: int, last: int, cotangent: Floats, G: Floats) -> None:
-    """G[indices_j] += values_j cotangent, the pullback of `row_scores`. cotangent [K]"""
+    """Compute G[indices_j] += values_j cotangent, the pullback of `row_scores`. cotangent [K]"""
     K, k = G.shape[1], 0
     while k + 4 <= K:
         a, b, c, d = cotangent[k], cotangent[k + 1], cotangent[k + 2], cotangent[k + 3]
@@ -131,7 +130,7 @@ def pull_row(indices: Ints, values: Floats, first: int, last: int, cotangent: Fl
 
 @compiled
 def sparse_scores(indices: Ints, values: Floats, offsets: Ints, W: Floats, out: Floats) -> None:
-    """out [K, n] = (rows · W)ᵀ. W [d, K]"""
+    """Compute out [K, n] = (rows · W)ᵀ. W [d, K]"""
     K = W.shape[1]
     row = np.empty(K)
     for r in range(len(offsets) - 1):
@@ -142,9 +141,9 @@ def sparse_scores(indices: Ints, values: Floats, offsets: Ints, W: Floats, out: 
 
 @compiled
 def sparse_pull(indices: Ints, values: Floats, offsets: Ints, cotangents: Floats, G: Floats) -> None:
-    """Rowsᵀ · cotangents, added to G [d, K]. cotangents [K, n]
+    """Add rowsᵀ · cotangents to G [d, K]. cotangents [K, n]
 
-    A row whose cotangents are 0, as of clipped ones, costs nothing.
+    Rows with zero cotangents, such as clipped ones, are skipped.
     """
     K = G.shape[1]
     own = np.empty(K)
@@ -159,7 +158,7 @@ def sparse_pull(indices: Ints, values: Floats, offsets: Ints, cotangents: Floats
 
 @compiled
 def played_scores(indices: Ints, values: Floats, offsets: Ints, actions: Ints, W: Floats, out: Floats) -> None:
-    """`sparse_scores` of the actions played alone. out [n]"""
+    """Compute `sparse_scores` of the played actions only. out [n]"""
     for r in range(len(offsets) - 1):
         k, total = np.uint32(actions[r]), 0.0
         for j in range(offsets[r], offsets[r + 1]):
@@ -169,7 +168,7 @@ def played_scores(indices: Ints, values: Floats, offsets: Ints, actions: Ints, W
 
 @compiled
 def played_pull(indices: Ints, values: Floats, offsets: Ints, actions: Ints, cotangents: Floats, G: Floats) -> None:
-    """The pullback of `played_scores`. Not in one loop with it: loads would wait for stores, for twice as long."""
+    """Apply the pullback of `played_scores`. A separate loop: in one loop, loads would wait for stores."""
     for r in range(len(offsets) - 1):
         k, c = np.uint32(actions[r]), np.float64(cotangents[r])
         for j in range(offsets[r], offsets[r + 1]):
@@ -181,7 +180,7 @@ def decide_dictionary(
     hashes: Array, values: Floats, n: int, segments: Ints, pairs: Ints, mask: Any, signed: bool,
     slot_of: Ints, scale: Floats, W: Floats, members: int, acting: Floats, uniform: float,
 ) -> tuple[int, float]:  # fmt: skip
-    """An action for a context as `DictionaryReader.entry` left it, and its probability. W [slots, members · K]"""
+    """Return an action for a context from `DictionaryReader.entry`, and its probability. W [slots, members · K]"""
     size, (slots, columns) = expanded_size(n, segments, pairs), W.shape
     indices, numbers = np.empty(size, np.int32), np.empty(size, np.float32)
     expand(hashes, values, n, segments, pairs, mask, signed, 0, indices, numbers)

@@ -1,4 +1,4 @@
-"""The fused values, registered."""
+"""Registration of the fused values."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from o2pl.rows import SparseRows
 
 
 def rows_of_features(problem: Problem, dtype: Any = np.float32) -> Features:
-    """Features of some rows, made when they are asked for; in one pass where the maps are of the shipped kinds.
+    """Return a function that computes features of rows on demand; in one pass for the built-in feature maps.
 
-    Members that see the same rows through the same map have them in common.
+    Members with the same rows and map share them.
     """
     key = (id(problem.seen), problem.start, np.dtype(dtype))
     known: Features | None = problem.shared.get(key)
@@ -52,7 +52,7 @@ def rows_of_features(problem: Problem, dtype: Any = np.float32) -> Features:
 
 
 def sparse_rows(problem: Problem) -> SparseRows:
-    """All sparse rows of features; members that see the same ones have them in common."""
+    """Return all sparse feature rows; members with the same ones share them."""
     key = (id(problem.seen), problem.start, "sparse")
     known: SparseRows | None = problem.shared.get(key)
     if known is None:
@@ -112,7 +112,7 @@ def _sparse_outcome(problem: Problem) -> Any:
 @fused_value(ActionWise, Outcome, "sets", weighed=True)
 @fused_value(ActionWise, Outcome, "sparse sets", weighed=True)
 def _played(problem: Problem) -> Any:
-    """Of independent actions only the one played has a part in the likelihood: rows with a single action each."""
+    """For independent actions, only the played one enters the likelihood: rows with a single action each."""
     log, sets = problem.log, problem.rows.contexts
     assert isinstance(log, OutcomeLog)
     if log.competing:

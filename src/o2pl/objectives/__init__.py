@@ -1,4 +1,4 @@
-"""How good a policy looks from the log: clipped weights, the penalty for what the log does not support, the sum."""
+"""Objectives: clipped importance weights, the pessimistic penalty, and their sum; and reward likelihoods."""
 
 from o2pl.objectives.control import Control, ridge_control
 from o2pl.objectives.improvement import improvement_values

@@ -1,7 +1,7 @@
-"""A control variate m(x, a): a rough model of the losses that takes out variance and is never used to act.
+"""Control variates m(x, a): rough models of the losses that reduce variance and are never used to act.
 
-min(w, α)(y - m(x, a)) + Σ_a' π(a'|x) m(x, a') has, before clipping, the same mean for every m that does not depend on
-the row's own loss; that is why the played action's prediction leaves its row out.
+Before clipping, min(w, α)(y - m(x, a)) + Σ_a' π(a'|x) m(x, a') has the same mean for every m that does not depend on
+the row's own loss. This is why the prediction of the played action leaves its row out.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ import numpy as np
 
 from o2pl.protocols import Floats, Ints
 
-Rows = Callable[[Ints | slice], Floats]  # the features of the rows at these places, [m, d], single precision
-_STRETCH = 2**12  # rows whose features are made at a time
-_SHORT, _SMALL = 1000, 2**17  # rows, and numbers of all actions' rows, that are taken at once
+Rows = Callable[[Ints | slice], Floats]  # returns features of these rows, [m, d], single precision
+_STRETCH = 2**12  # rows per block of features
+_SHORT, _SMALL = 1000, 2**17  # limits of rows, and of elements for all actions, for the short version
 
 
 class Control(NamedTuple):
-    """Predicted losses, cut to [-1, 0]."""
+    """Predicted losses, clipped to [-1, 0]."""
 
     by_action: Floats  # m(x_s, a), [K, n], single precision
     played: Floats  # m(x_s, a_s) from a fit without row s, [n]
 
     def of_rows(self, rows: slice | Ints) -> Floats:
-        """[n, K]"""
+        """Return the predictions of rows, [n, K]."""
         return self.by_action[:, rows].T
 
     def part(self, rows: slice) -> Control:
-        """Of these rows alone."""
+        """Return the control variate of these rows."""
         return Control(np.ascontiguousarray(self.by_action[:, rows]), self.played[rows])
 
 
 def ridge_control(
     features: Floats | Rows, actions: Ints, losses: Floats, n_actions: int, baseline: float, ridge: float
 ) -> Control:
-    """One ridge regression per action on its own rows, of y - b on the features; an action never played predicts b."""
+    """Fit one ridge regression per action on its rows, of y - b on the features; unplayed actions predict b."""
     rows = features if callable(features) else features.__getitem__
     n = len(actions)
     if n <= _SHORT:
@@ -60,9 +60,9 @@ def ridge_control(
 
 
 def _short_control(X: Floats, actions: Ints, targets: Floats, n_actions: int, baseline: float, ridge: float) -> Control:
-    """The same for a short log, all actions at once: what an action costs alone would be most of the work."""
+    """Like `ridge_control`, for a short log: all actions together, to avoid the overhead per action."""
     X = X.astype(np.float64)
-    own = (actions[:, None] == np.arange(n_actions)).T[:, :, None] * X  # [K, n, d]: its rows of each action
+    own = (actions[:, None] == np.arange(n_actions)).T[:, :, None] * X  # [K, n, d]: rows of each action
     inverses = np.linalg.inv(own.transpose(0, 2, 1) @ X + ridge * np.eye(X.shape[1]))  # [K, d, d]
     coefficients = np.einsum("kij,knj,n->ki", inverses, own, targets)
     leverage = np.einsum("si,sij,sj->s", X, inverses[actions], X)
@@ -73,7 +73,7 @@ def _short_control(X: Floats, actions: Ints, targets: Floats, n_actions: int, ba
 
 
 class RidgeSums:
-    """`ridge_control` of rows that come a stretch at a time: sums first, then what they say of each row."""
+    """`ridge_control` in blocks: first sums over rows, then predictions for each row."""
 
     def __init__(self, n_actions: int, ridge: float) -> None:
         self._ridge, self._n_actions = ridge, n_actions
@@ -81,7 +81,7 @@ class RidgeSums:
         self._moments: Any = 0.0  # Σ x y, [K, d]
 
     def add(self, X: Floats, actions: Ints, targets: Floats) -> None:
-        """targets: y - b. X [n, d]"""
+        """Add rows. targets: y - b. X [n, d]"""
         own = [np.flatnonzero(actions == k) for k in range(self._n_actions)]
         self._products = self._products + np.stack([X[rows].T @ X[rows] for rows in own]).astype(np.float64)
         self._moments = self._moments + np.stack([targets[rows] @ X[rows] for rows in own])
@@ -96,7 +96,7 @@ class RidgeModel(NamedTuple):
     inverses: Floats  # of XᵀX + ridge, [K, d, d]
 
     def control(self, X: Floats, actions: Ints, targets: Floats, baseline: float) -> Control:
-        """Of these rows, each left out of its own prediction; see `_ridge`."""
+        """Return the predictions of these rows, each without itself; see `_ridge`."""
         fitted = self.coefficients.astype(np.float32) @ X.T  # [K, n]
         played = np.empty(len(X))
         for k, inverse in enumerate(self.inverses.astype(np.float32)):
@@ -109,11 +109,10 @@ class RidgeModel(NamedTuple):
 
 
 def ridge_baseline(features: Floats | Rows, losses: Floats, baseline: float, ridge: float) -> Floats:
-    """m(x): one ridge regression of y - b on the features of all rows, each predicted without itself. [n]
+    """Return m(x): one ridge regression of y - b on the features of all rows, each predicted without itself. [n]
 
-    With real-valued actions it takes the place of b. A single baseline would reward a policy for turning its back on
-    contexts that pay less than others: in a finite log it can step past the actions that were tried there, where all
-    weights are 0.
+    With real-valued actions it replaces b. A single baseline would reward a policy for avoiding contexts that pay less
+    than others: in a finite log it can move away from the actions tried there, where all weights are 0.
     """
     rows = features if callable(features) else features.__getitem__
     _, left_out = _ridge(rows, np.arange(len(losses)), losses - baseline, ridge)
@@ -121,10 +120,10 @@ def ridge_baseline(features: Floats | Rows, losses: Floats, baseline: float, rid
 
 
 def _ridge(rows: Rows, places: Ints, targets: Floats, ridge: float) -> tuple[Floats, Floats]:
-    """Coefficients [d], and each row's prediction from a fit without it, [m].
+    """Return coefficients [d], and each row's leave-one-out prediction, [m].
 
-    With G = XᵀX + ridge and leverage h_s = x_s G⁻¹ x_sᵀ a row is left out by (ŷ_s - h_s y_s) / (1 - h_s). With fewer
-    rows than features the smaller system M = XXᵀ + ridge tells the same: c = XᵀM⁻¹y, and 1 - h_s = ridge · M⁻¹_ss.
+    With G = XᵀX + ridge and leverage h_s = x_s G⁻¹ x_sᵀ, it is (ŷ_s - h_s y_s) / (1 - h_s). With fewer rows than
+    features, the smaller system M = XXᵀ + ridge gives the same: c = XᵀM⁻¹y, and 1 - h_s = ridge · M⁻¹_ss.
     """
     m = len(places)
     if m == 0:

@@ -1,9 +1,10 @@
-"""The second kind of objective: fit the policy through a likelihood of the rewards that were seen.
+"""The outcome objective: fit the policy by a likelihood of the observed rewards.
 
-Importance weights starve a policy of what it hardly plays: where π(a|x) is near 0 a softmax has no gradient. Here the
-scores f explain the reward r ∈ [0, 1] of the action played, and the gradient is bounded and does not vanish:
+With importance weights, a policy learns little about actions it hardly plays: a softmax has no gradient where π(a|x) is
+near 0. Here the scores f predict the reward r ∈ [0, 1] of the played action; the gradient is bounded and does not
+vanish:
 
-    m(x, a) = σ(z),  z = f_a - log Σ_{b≠a} exp f_b - τ  competing actions: logit π(a|x), less a level τ that is learned
+    m(x, a) = σ(z),  z = f_a - log Σ_{b≠a} exp f_b - τ  competing actions: logit π(a|x), minus a learned level τ
                      z = f_a + τ                        independent actions: logistic models, τ the log-odds of b
     V = mean [-r log m - (1 - r) log(1 - m)] + l2 |θ|²/2n (+ level_l2 τ²/2n, competing),  b = (Σ r + 3)/(n + 3)
 
@@ -29,11 +30,11 @@ from o2pl.rows import ActionSets, own_offsets
 from o2pl.storage import storable
 from o2pl.validation import check_number
 
-_SURE = 1e-4  # predictions are held this far from 0 and 1 when members are weighed
+_SURE = 1e-4  # distance of predictions from 0 and 1 when members are weighted
 FAR = math.log(1 / _SURE - 1)  # their log-odds
-_ENDS = 0.01  # and b from both ends
-_NEGLIGIBLE = 0.03  # a log-likelihood of the whole log that does not tell two policies apart
-_MANY = 8  # actions; with more, each has fewer rows, and l2 falls as 1/K
+_ENDS = 0.01  # distance of b from 0 and 1
+_NEGLIGIBLE = 0.03  # difference in the total log-likelihood that does not distinguish policies
+_MANY = 8  # with more actions, each has fewer rows, and l2 decreases as 1/K
 
 
 @storable
@@ -54,15 +55,15 @@ class Outcome:
         check_number("level_l2", self.level_l2, 0)
 
     def rate(self, n: int) -> float:
-        """Of the exponential weights of a union: tempered, so that no kind of member is given up too early."""
+        """Return the rate of a union's exponential weights: tempered, so that no member is dropped too early."""
         return min(1.0, 3 / math.sqrt(n + 1))
 
     def prepare(
         self, rows: Interactions, control: Any = None, weights: Floats | None = None, totals: Totals | None = None
     ) -> OutcomeLog:
-        """`totals`: of the whole log, where these rows are a part of it; without weights."""
+        """Prepare rows. totals: of the whole log, if these rows are a part of it; without weights."""
         sets = isinstance(rows.contexts, ActionSets)
-        n_actions = 2.0 if sets else float(rows.n_actions or 2)  # the actions of sets have their weights in common
+        n_actions = 2.0 if sets else float(rows.n_actions or 2)  # the actions of sets share their weights
         return OutcomeLog(
             rows.actions, -rows.losses, self.competing, self.l2 * min(1.0, _MANY / n_actions), self.level_l2,
             rows.contexts.offsets if sets else None, weights, totals,
@@ -71,16 +72,16 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class OutcomeLog:
-    """A log, and all of the objective that stays fixed while the policy changes."""
+    """A log prepared for the objective: everything that is constant while the policy changes."""
 
     actions: Array
-    rewards: Floats  # shares of their range, in [0, 1]
+    rewards: Floats  # fractions of their range, in [0, 1]
     competing: bool
     l2: float
     level_l2: float
     offsets: Ints | None = None  # of action sets
-    weights: Floats | None = None  # of the rows; None: all alike
-    totals: Totals | None = None  # of the whole log, where this is a part of it
+    weights: Floats | None = None  # of the rows; None: equal
+    totals: Totals | None = None  # of the whole log, if this is a part of it
 
     @cached_property
     def size(self) -> float:
@@ -90,7 +91,7 @@ class OutcomeLog:
 
     @property
     def negligible(self) -> float:
-        """What a solve may leave of the value, a mean over the rows."""
+        """Tolerance of a solve, in units of the value, a mean over rows."""
         return _NEGLIGIBLE / self.size
 
     @cached_property
@@ -103,7 +104,7 @@ class OutcomeLog:
         return math.log(b / (1 - b))
 
     def started(self, params: Floats) -> Floats:
-        """Parameters to solve from: τ of independent actions is the log-odds of b."""
+        """Return initial parameters: τ of independent actions is the log-odds of b."""
         if self.competing:
             return params
         params = params.copy()
@@ -111,7 +112,7 @@ class OutcomeLog:
         return params
 
     def partial(self, scores: Floats, rows: slice | Ints, extra: Floats) -> tuple[Floats, list[Floats]]:
-        """Σ losses and Σ c, and c pulled to the scores. extra: τ"""
+        """Return Σ losses and Σ c, and the cotangents of the scores. extra: τ"""
         weigh: Any = 1.0 if self.weights is None else self.weights[rows]
         actions, rewards = self.actions[rows], self.rewards[rows]
         offsets = None
@@ -129,14 +130,14 @@ class OutcomeLog:
         return np.array([np.sum(weigh * losses), c.sum()]), [pulled]
 
     def combine(self, params: Floats, sums: Floats, gradients: Sequence[Floats]) -> tuple[float, Floats]:
-        """params: weights, then τ."""
+        """Return the objective and its gradient. params: weights, then τ."""
         theta, shrink = params[:-1], self.l2 / self.size
         of_level, gradient_of_level = self.of_level(float(params[-1]), float(sums[1]))
         value = float(sums[0]) / self.size + 0.5 * shrink * float(theta @ theta) + of_level
         return value, np.append(gradients[0] / self.size + shrink * theta, gradient_of_level)
 
     def of_level(self, tau: float, pulled: float) -> tuple[float, float]:
-        """What τ adds to the value, and ∂V/∂τ. pulled: Σ c"""
+        """Return the contribution of τ to the value, and ∂V/∂τ. pulled: Σ c"""
         if not self.competing:
             return 0.0, 0.0
         return 0.5 * self.level_l2 * tau**2 / self.size, (-pulled + self.level_l2 * tau) / self.size
@@ -144,7 +145,7 @@ class OutcomeLog:
 
 @compiled_in_order
 def played_log_odds(scores: Floats, offsets: Ints, actions: Ints, competing: Array, tau: Floats, out: Floats) -> None:
-    """z of the played actions, as each of M members foretold them. scores [M, total], out [M, n]"""
+    """Compute z of the played actions, as predicted by M members. scores [M, total], out [M, n]"""
     for m in range(len(scores)):
         for s in range(len(actions)):
             own = scores[m, offsets[s] : offsets[s + 1]]
@@ -163,7 +164,7 @@ def played_log_odds(scores: Floats, offsets: Ints, actions: Ints, competing: Arr
 
 @compiled_in_order
 def foretold_sums(z: Floats, rewards: Floats, level: Floats, slope: Floats, out: Floats) -> None:
-    """Of M members, heard as m = σ(level + slope z): Σ log-likelihood of rewards, and its derivatives.
+    """Compute Σ log-likelihood of rewards and its derivatives for M members, calibrated as m = σ(level + slope z).
 
     z [M, n]. out [6, M]: the sums of log-likelihoods, of (r - m) and (r - m) z, of m (1 - m) times 1, z and z².
     """
@@ -189,9 +190,9 @@ def foretold_sums(z: Floats, rewards: Floats, level: Floats, slope: Floats, out:
 
 
 def logits(scores: Floats, actions: Ints, offsets: Ints | None, competing: bool, tau: float) -> tuple[Floats, Floats]:
-    """z of the played actions, [n], and π_b/(1 - π_a) of their rivals (0 for the played one, and without competition).
+    """Return z of the played actions, [n], and π_b/(1 - π_a) of the others (0 for the played and independent ones).
 
-    Sums are over the rivals alone: 1 - π would lose what is left of a nearly sure action.
+    Sums are over the other actions only: 1 - π would lose precision for nearly certain actions.
     """
     f = scores.astype(np.float64)
     if offsets is None:
@@ -210,7 +211,7 @@ def logits(scores: Floats, actions: Ints, offsets: Ints | None, competing: bool,
     if not competing:
         return own + tau, np.zeros_like(f)
     others = f.copy()
-    others[played] = -1e300  # a set of one has no rivals: their sum is that of one with score 0
+    others[played] = -1e300  # a set of one has no other actions: their sum is that of one with score 0
     top = np.where(sizes > 1, np.maximum.reduceat(others, offsets[:-1]), 0.0)
     powers = np.exp(others - np.repeat(top, sizes))
     total = np.add.reduceat(powers, offsets[:-1])

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 from o2pl.compiled import compiled
 
-_TINY = 1e-9  # σ below this is 0: the penalty has a kink there, and its slope is only ever multiplied by w - 1 = 0
+_TINY = 1e-9  # smaller σ counts as 0: the penalty has a kink there, and its slope is multiplied by w - 1 = 0
 
 
 class Phi(NamedTuple):
-    """λ Φ_p at round t. λ = `scale` is 1 in the paper; α = ∞ (no clipping) leaves out the terms that α enters.
+    """λ Φ_p at round t. λ = `scale` is 1 in the paper. With α = ∞ (no clipping) the terms with α are dropped.
 
-    Kernels take it as it is.
+    Kernels accept it directly.
     """
 
     alpha: float
@@ -28,12 +28,12 @@ class Phi(NamedTuple):
 
 @compiled
 def phi(variance: float, penalty: Any) -> tuple[float, float]:
-    """scale * Φ_p(σ, α, t, δ) and its slope in v = σ². penalty: a `Phi` of floats
+    """Return scale * Φ_p(σ, α, t, δ) and its derivative by v = σ². penalty: a `Phi` of floats
 
     Φ_p = (α/t)^{2/(2+p)} + σ^{1-p/2}/√t + σ √(log(1/δ)/t) + α log(1/δ)/t.
 
-    For p = 0 the paper reads σ^{1-p/2} as σ polylog(e/σ) and its complexity bound has σ √log(e/σ), which is not defined
-    for σ > e. We take σ √log(e + e/σ): smooth, never below that bound, and equal to it as σ -> 0.
+    For p = 0 the paper reads σ^{1-p/2} as σ polylog(e/σ), and its complexity bound has σ √log(e/σ), which is undefined
+    for σ > e. We use σ √log(e + e/σ): smooth, never below that bound, and equal to it as σ -> 0.
     """
     t, p = penalty.t, penalty.p
     alpha = penalty.alpha if penalty.alpha < math.inf else 0.0
@@ -52,7 +52,7 @@ def phi(variance: float, penalty: Any) -> tuple[float, float]:
 
 
 class Tangent(NamedTuple):
-    """The line that touches a penalty at one variance. Φ_p is concave in v, so the line lies above it everywhere."""
+    """The tangent of a penalty at one variance. Φ_p is concave in v, so the tangent is an upper bound."""
 
     at: float
     value: float

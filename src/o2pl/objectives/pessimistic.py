@@ -1,8 +1,8 @@
-"""The objective O2PL minimises: clipped centred risk, plus the penalty for what the log does not support.
+"""The objective O2PL minimises: clipped centred risk plus the pessimistic penalty.
 
     R̂ = mean (min(w, α) - 1)(y - b),  σ̂² = mean (min(w, α) - 1)²,  V = R̂ + Φ(σ̂²) + l2 |θ|²/2n,   w = π(a|x)/q
 
-With a control variate m(x, a) in place of the constant b, V gains mean Σ_a π(a|x) (m(x, a) - b).
+With a control variate m(x, a) instead of the constant b, V gains mean Σ_a π(a|x) (m(x, a) - b).
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from o2pl.rows import ActionSets, own_offsets
 from o2pl.storage import storable
 from o2pl.validation import check_number
 
-RISK, VARIANCE, MODELLED = range(3)  # places of the sums over rows
-_NONE = 1e-9  # a variance that is rounding
+RISK, VARIANCE, MODELLED = range(3)  # positions of the sums over rows
+_NONE = 1e-9  # smaller variances are rounding errors
 
 
 @storable
 @dataclass(frozen=True)
 class Pessimistic:
-    """The settings, as the constructor of `O2PL` explains them."""
+    """The pessimistic objective. For its settings, see `O2PL`."""
 
     penalty: float = 1.0
     clip: Any = "theory"
@@ -58,39 +58,39 @@ class Pessimistic:
 
     @cached_property
     def numbers(self) -> Floats:
-        """The settings as kernels read them; `terms` names the places."""
+        """The settings for kernels; `terms` defines the positions."""
         clip = math.nan if self.clip == "theory" else math.inf if self.clip is None else float(self.clip)
         baseline = math.nan if self.baseline == "mean" else float(self.baseline or 0.0)
         return np.array([clip, self.beta, self.p, self.delta, self.penalty, baseline, self.l2])
 
     def alpha(self, t: float) -> float:
-        """The clipping level for a log of t rows."""
+        """Return the clipping level for a log of t rows."""
         return clip_at(self.numbers, float(t))
 
     def phi(self, t: float) -> Phi:
         return Phi(*penalty_at(self.numbers, float(t)))
 
     def level(self, losses: Floats, weights: Floats | None = None) -> float:
-        """The baseline b of rows with these losses."""
+        """Return the baseline b of rows with these losses."""
         if weights is None:
             return baseline_at(self.numbers, float(losses.sum()), float(len(losses)))
         return baseline_at(self.numbers, float(weights @ losses), float(weights.sum()))
 
     def level_of(self, totals: Totals) -> float:
-        """The baseline b of a log with these totals."""
+        """Return the baseline b of a log with these totals."""
         return baseline_at(self.numbers, totals.losses, float(totals.rows))
 
     def rate(self, n: int) -> float:
-        """Of the exponential weights of a union."""
+        """Return the learning rate of a union's exponential weights."""
         return 0.5
 
     def prepare(
         self, rows: Interactions, control: Control | Floats | None = None, weights: Floats | None = None,
         totals: Totals | None = None,
     ) -> PessimisticLog:  # fmt: skip
-        """Of these rows. `control`: a control variate, or a baseline for each row, [n]. `weights`: of the rows, [n].
+        """Prepare rows. `control`: a control variate, or a baseline per row, [n]. `weights`: of the rows, [n].
 
-        `totals`: of the whole log, where these rows are a part of it; without weights.
+        `totals`: of the whole log, if these rows are a part of it; without weights.
         """
         losses, n = rows.losses, float(len(rows) if weights is None else weights.sum())
         baseline: Any = self.level(losses, weights)
@@ -107,9 +107,9 @@ class Pessimistic:
 
 @dataclass(frozen=True, eq=False)
 class PessimisticLog:
-    """A log, and all of the objective that stays fixed while the policy changes.
+    """A log prepared for the objective: everything that is constant while the policy changes.
 
-    `baseline` is b, 0 in the paper; it may differ from row to row, [n], as long as it depends neither on the row's
+    `baseline` is b, 0 in the paper; it may differ by row, [n], as long as it depends neither on the row's
     action nor on its loss, since E[w - 1 | x] = 0.
     """
 
@@ -122,13 +122,13 @@ class PessimisticLog:
     control: Control | None = None
     l2: float = 0.0
     offsets: Ints | None = None  # of action sets
-    weights: Floats | None = None  # of the rows; None: all alike
-    totals: Totals | None = None  # of the whole log, where this is a part of it
+    weights: Floats | None = None  # of the rows; None: equal
+    totals: Totals | None = None  # of the whole log, if this is a part of it
     negligible = 0.0
 
     @cached_property
     def size(self) -> float:
-        """What sums over rows are divided by to be means."""
+        """The divisor that turns sums over rows into means."""
         if self.totals is not None:
             return self.totals.rows
         return float(len(self.actions) if self.weights is None else self.weights.sum())
@@ -143,9 +143,9 @@ class PessimisticLog:
     def partial(
         self, scores: Floats, rows: slice | Ints = slice(None), extra: Floats | None = None
     ) -> tuple[Floats, list[Floats]]:
-        """Sums of risk, variance and the control's part, and ∂/∂scores: of risk and control, and of variance.
+        """Return sums of risk, variance and the control's part, and ∂/∂scores of risk and control, and of variance.
 
-        ∂V/∂log π_s = 1{w < α} w [(y - b) + 2 Φ'(σ̂²)(w - 1)] / n: Φ' is known when all rows have been seen.
+        ∂V/∂log π_s = 1{w < α} w [(y - b) + 2 Φ'(σ̂²)(w - 1)] / n: Φ' is known only after all rows.
         """
         weigh: Any = 1.0 if self.weights is None else self.weights[rows]
         log_pi, played, own = self._likelihoods(scores, rows)
@@ -161,7 +161,7 @@ class PessimisticLog:
         of_risk, of_variance = (weigh * each for each in cotangents)
         if log_pi is None:
             return sums, [of_risk, of_variance]
-        pulled = np.zeros((2, *log_pi.shape))  # cotangents of all log-probabilities
+        pulled = np.zeros((2, *log_pi.shape))  # cotangents of all log probabilities
         if self.control is not None:
             pulled[0] = np.exp(log_pi) * (self.control.of_rows(rows) - self.baseline)
             pulled[0] *= weigh if self.weights is None else weigh[:, None]
@@ -172,7 +172,7 @@ class PessimisticLog:
         return sums, [pull_to_scores(log_pi, each, offsets) for each in pulled]
 
     def _likelihoods(self, scores: Floats, rows: slice | Ints) -> tuple[Floats | None, Any, Floats]:
-        """All log-probabilities (None where actions are real numbers), where the logged actions' are, and those."""
+        """Return all log probabilities (None for real-valued actions), the logged actions' positions, and theirs."""
         actions = self.actions[rows]
         if np.issubdtype(actions.dtype, np.floating):
             return None, None, scores.astype(np.float64)
@@ -193,14 +193,14 @@ class PessimisticLog:
         return value, (gradients[0] + slope * gradients[1]) / self.size + shrink * params
 
     def value(self, sums: Floats) -> float:
-        """The objective alone, without weight decay."""
+        """Return the objective without weight decay."""
         return float(sums[RISK] + sums[MODELLED]) / self.size + self.penalty(float(sums[VARIANCE]) / self.size)[0]
 
     def touching(self, sums: Floats) -> PessimisticLog:
-        """With the penalty's tangent at the variance of these sums in place of the penalty.
+        """Return the objective with the penalty replaced by its tangent at the variance of these sums.
 
-        At variance 0, of the logger's own policy, the tangent is vertical and would let nothing leave it. The one at
-        the variance that a single row makes is an upper bound too.
+        At variance 0 (the logging policy) the tangent is vertical and nothing could move. The tangent at the variance
+        that a single row makes is an upper bound too.
         """
         total = float(sums[VARIANCE])
         variance = (total if total > _NONE else 1.0) / self.size
@@ -209,15 +209,15 @@ class PessimisticLog:
 
 @dataclass(frozen=True, eq=False)
 class PolicyValue:
-    """θ -> V(π_θ) and its gradient: the plain composition of a policy and an objective, for an oracle.
+    """The function θ -> V(π_θ) with its gradient: the plain composition of a policy and an objective, for an oracle.
 
-    `features` are those of the log's rows; they are gone through in stretches of `stretch` rows.
+    `features` are those of the log's rows; they are processed in blocks of `stretch` rows.
     """
 
     policy: Policy
     features: Any
     log: Any  # a PreparedLog
-    extra: int = 0  # parameters that are the objective's own; they come last
+    extra: int = 0  # number of parameters of the objective; they come last
     stretch: int = 2**14
     incremental = False
 
@@ -227,7 +227,7 @@ class PolicyValue:
         return value, gradient
 
     def sums(self, params: Floats, with_gradients: bool = True) -> tuple[Floats, list[Floats]]:
-        """Over all rows, and the parts of the gradient: what `combine` puts together."""
+        """Return the sums over all rows and the parts of the gradient, for `combine`."""
         own, extra = params[: len(params) - self.extra], params[len(params) - self.extra :]
         sums: Any = 0.0
         gradients: list[Floats] = []
@@ -242,7 +242,7 @@ class PolicyValue:
         return sums, gradients
 
     def batch(self, params: Floats, rows: Ints) -> tuple[float, Floats]:
-        """The objective and its gradient as these rows estimate them: each stands for as many as there are."""
+        """Estimate the objective and its gradient from these rows."""
         own, extra = params[: len(params) - self.extra], params[len(params) - self.extra :]
         scores, pullback = self.policy.forward(own, self.features[rows], self.log.actions[rows])
         sums, cotangents = self.log.partial(scores, rows, extra)
@@ -251,15 +251,15 @@ class PolicyValue:
         return value, gradient
 
     def values(self) -> Floats:
-        """The objective of every member of a finite class, [J]."""
+        """Return the objective of every member of a finite class, [J]."""
         assert isinstance(self.policy, FinitePolicies)
         vertices = [self.policy.vertex(j) for j in range(self.policy.size)]
         return np.array([self.log.value(self.sums(vertex, with_gradients=False)[0]) for vertex in vertices])
 
     def majorant(self, params: Floats) -> PolicyValue:
-        """An upper bound that touches the objective at these parameters: Φ is concave in the variance.
+        """Return an upper bound that touches the objective at these parameters: Φ is concave in the variance.
 
-        An objective that is a sum over rows is its own.
+        An objective that is a sum over rows is its own majorant.
         """
         if not hasattr(self.log, "touching"):
             return self

@@ -1,4 +1,4 @@
-"""A control variate for sparse rows: one linear model per action, learned as rows arrive, in O(nonzeros) a row."""
+"""A control variate for sparse rows: one linear model per action, updated as rows arrive, in O(nonzeros) per row."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from o2pl.rows import SparseRows
 
 
 class RunningControl(NamedTuple):
-    """Recursive least squares that keeps variances and no covariances; each row is predicted by the rows before it."""
+    """Recursive least squares with variances but no covariances; each row is predicted from earlier rows."""
 
     ridge: float
     n_actions: int
@@ -23,13 +23,13 @@ class RunningControl(NamedTuple):
         K = self.n_actions
         return {
             "model": np.zeros((0, K), np.float32),  # weights [slots, K]
-            "spread": np.zeros((0, K), np.float32),  # their variances; 0 stands for the prior's
+            "spread": np.zeros((0, K), np.float32),  # their variances; 0 means the prior's
             "predicted": np.zeros((0, K), np.float32),  # y - b of every row and action, [n, K]
             "total": np.zeros(1),  # Σ losses
         }
 
     def observe(self, state: State, rows: SparseRows, actions: Ints, losses: Floats, numbers: Floats) -> State:
-        """With more rows of features; numbers: `Pessimistic.numbers`"""
+        """Return the state updated with more feature rows. numbers: `Pessimistic.numbers`"""
         known, more = len(state["predicted"]), len(rows)
         new: dict[str, Array] = {name: _longer(state[name], rows.width) for name in ("model", "spread")}
         new |= {"predicted": _longer(state["predicted"], known + more), "total": state["total"].copy()}
@@ -55,7 +55,7 @@ def predict_losses(
     indices: Ints, values: Floats, offsets: Ints, actions: Ints, losses: Floats, start: int, numbers: Floats,
     prior: float, model: Floats, spread: Floats, predicted: Floats, total: Floats,
 ) -> None:  # fmt: skip
-    """With error e = y - b - w x and variance v_j of weight j: g = v x / (1 + Σ v x²), w += g e, v -= g v x."""
+    """Update with error e = y - b - w x and variance v_j of weight j: g = v x / (1 + Σ v x²), w += g e, v -= g v x."""
     K = model.shape[1]
     for s in range(len(offsets) - 1):
         a, of_row = actions[s], predicted[start + s]

@@ -1,9 +1,9 @@
-"""The third kind of objective: least squares, for rewards that are a smooth function of a real-valued action.
+"""The least squares objective, for rewards that are a smooth function of a real-valued action.
 
-    V = mean ½ (r - f(x, a))² + l2 |θ|² / 2n,   r ∈ [0, 1] the reward's share of its range
+    V = mean ½ (r - f(x, a))² + l2 |θ|² / 2n,   r ∈ [0, 1] the reward as a fraction of its range
 
-Propensities do not enter. It is the likelihood of normal noise; `oracles.recursive` has its minimum in closed form, and
-how far the log leaves that uncertain.
+Propensities do not enter. It is the likelihood of normal noise. `oracles.recursive` computes its minimum in closed
+form, and its uncertainty.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from o2pl.validation import check_number
 @storable
 @dataclass(frozen=True)
 class LeastSquares:
-    """For policies whose `forward` gives the expected reward of the action played, such as `Curve`."""
+    """Least squares, for policies whose `forward` is the expected reward of the played action, such as `Curve`."""
 
     l2: float = 1.0
     extra = 0
@@ -41,12 +41,12 @@ class LeastSquares:
 
 @dataclass(frozen=True, eq=False)
 class SquaresLog:
-    """A log, and all of the objective that stays fixed while the policy changes."""
+    """A log prepared for the objective: everything that is constant while the policy changes."""
 
     actions: Array
-    rewards: Floats  # shares of their range, in [0, 1]
+    rewards: Floats  # fractions of their range, in [0, 1]
     l2: float
-    weights: Floats | None = None  # of the rows; None: all alike
+    weights: Floats | None = None  # of the rows; None: equal
     negligible = 0.0
 
     @cached_property

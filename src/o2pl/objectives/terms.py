@@ -1,4 +1,4 @@
-"""What the pessimistic objective is made of: α, Φ and b of so many rows. Defined here for Python and kernels alike."""
+"""Terms of the pessimistic objective: α, Φ and b as functions of the number of rows, for Python and kernels."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from o2pl.objectives.penalty import Phi
 from o2pl.protocols import Floats
 from o2pl.theory.schedules import clip_level, log_inverse_confidence
 
-# An optimistic start of the baseline: as if this many best rewards had been seen. It makes a learner that has met only
-# failures move off the action that failed.
+# Optimistic start of the baseline: as if this many best rewards had been observed. It makes a learner that has seen
+# only failures move away from the action that failed.
 PRIOR_ROWS = 3.0
 
 
 class Totals(NamedTuple):
-    """Of all rows of a log, for an objective that is prepared for some of them."""
+    """Totals of all rows of a log, for an objective that is prepared for some of them."""
 
-    rows: float  # how many there are
+    rows: float  # number of rows
     losses: float  # Σ y
 
     @classmethod
@@ -27,7 +27,7 @@ class Totals(NamedTuple):
         return cls(len(rows), rows.total_loss)
 
 
-# Places in `Pessimistic.numbers`. NaN: by the theory's schedule (CLIP), the mean of the losses (BASELINE).
+# Positions in `Pessimistic.numbers`. NaN: the theory's schedule (CLIP), the mean of the losses (BASELINE).
 CLIP, BETA, P, DELTA, PENALTY, BASELINE, L2 = range(7)
 
 

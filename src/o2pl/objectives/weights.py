@@ -1,6 +1,6 @@
-"""Importance weights w = π(a|x) / q and what clipping at α makes of them. Defined here and nowhere else.
+"""Importance weights w = π(a|x) / q and their clipping at α. This is the only definition.
 
-Only the logged propensity q enters, never the policy that logged: a log of many loggers is one log.
+Only the logged propensity q enters, never the logging policy: a log of many loggers is one log.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from numba.extending import overload
 from o2pl.compiled import compiled
 from o2pl.protocols import Floats
 
-_AT_A_TIME = 2**13  # weights; their squares stay in the cache
+_AT_A_TIME = 2**13  # weights per block; their squares stay in the cache
 
 
 def weight_of(likelihood: Any, propensity: Any) -> Any:
-    """w = π(a|x) / q, of one row or of arrays."""
+    """Return w = π(a|x) / q, for one row or for arrays."""
     return likelihood / propensity
 
 
 def clip_weights(weights: Any, alpha: float) -> Any:
-    """min(w, α), of one weight or of an array; in kernels, of one weight at a time."""
+    """Return min(w, α), for one weight or an array; in kernels, for one weight at a time."""
     return np.minimum(weights, alpha)
 
 
@@ -42,27 +42,27 @@ def _clip_in_kernels(weights: Any, alpha: Any) -> Any:
 
 
 def importance_weights(log_prob: Floats, propensities: Floats) -> Floats:
-    """exp(log π - log q); a weight too large for a number is ∞, which clipping handles."""
+    """Return exp(log π - log q); an overflowed weight is ∞, which clipping handles."""
     with np.errstate(over="ignore"):
         return np.asarray(np.exp(log_prob - np.log(propensities)))
 
 
 def policy_weights(likelihoods: Floats, propensities: Floats) -> Floats:
-    """The importance weights of a policy that gives the logged actions these probabilities (densities). [n]"""
+    """Return the importance weights of a policy with these probabilities (densities) of the logged actions. [n]"""
     with np.errstate(divide="ignore"):  # log 0 = -∞: a weight of 0
         return importance_weights(np.log(likelihoods), propensities)
 
 
 @compiled
 def clipped_moments(weights: Floats, residuals: Floats, alpha: float) -> tuple[float, float]:
-    """R̂ = mean (min(w, α) - 1) e and σ̂² = mean (min(w, α) - 1)², in one pass. e = y - b, [n]"""
+    """Return R̂ = mean (min(w, α) - 1) e and σ̂² = mean (min(w, α) - 1)², in one pass. e = y - b, [n]"""
     risk, variance = clipped_sums(weights, residuals, alpha)
     return risk / len(weights), variance / len(weights)
 
 
 @compiled
 def clipped_sums(weights: Floats, residuals: Floats, alpha: Any) -> tuple[float, float]:
-    """n R̂ and n σ̂²."""
+    """Return n R̂ and n σ̂²."""
     risk, variance = 0.0, 0.0
     for s in range(len(weights)):
         centred = clip_weights(weights[s], alpha) - 1.0
@@ -73,9 +73,9 @@ def clipped_sums(weights: Floats, residuals: Floats, alpha: Any) -> tuple[float,
 
 @compiled
 def weight_cotangent(weights: Floats, residuals: Floats, alpha: Any, slope: float, n: int) -> None:
-    """In place, w becomes ∂(R̂ + Φ)/∂ log π_s = 1{w < α} w (e + 2 Φ'(σ̂²) (w - 1)) / n: no gradient where clipped.
+    """Replace w in place by ∂(R̂ + Φ)/∂ log π_s = 1{w < α} w (e + 2 Φ'(σ̂²) (w - 1)) / n: no gradient where clipped.
 
-    n is the length of the log, of which these rows may be a part.
+    n is the length of the log; these rows may be a part of it.
     """
     one, share, steepness = weights.dtype.type(1), weights.dtype.type(1 / n), weights.dtype.type(slope)
     for s in range(len(weights)):
@@ -87,7 +87,7 @@ def weight_cotangent(weights: Floats, residuals: Floats, alpha: Any, slope: floa
 def split_cotangent(
     weights: Floats, residuals: Floats, alpha: float, n: int, of_losses: Floats, of_weights: Floats
 ) -> None:
-    """The same while Φ'(σ̂²) is yet to be known: the cotangent is of_losses + Φ' of_weights."""
+    """Like `weight_cotangent`, before Φ'(σ̂²) is known: the cotangent is of_losses + Φ' of_weights."""
     one, share = weights.dtype.type(1), weights.dtype.type(1 / n)
     for s in range(len(weights)):
         of_loss, of_weight = _parts(weights[s], residuals[s], alpha, one)
@@ -96,21 +96,21 @@ def split_cotangent(
 
 @compiled
 def _parts(w: Any, residual: Any, alpha: Any, one: Any) -> tuple[Any, Any]:
-    """1{w < α} w e and 2 · 1{w < α} w (w - 1), in the precision of what is given; w may be ∞."""
+    """Return 1{w < α} w e and 2 · 1{w < α} w (w - 1), in the precision of the arguments; w may be ∞."""
     live = w if w < alpha else one - one
     away = live * (w - one) if w < alpha else one - one
     return live * residual, away + away
 
 
 def effective_sample_size(weights: Floats) -> float:
-    """(Σ w)² / Σ w²: how many rows of equal weight would be as good. 0 where no row has weight."""
+    """Return the effective sample size (Σ w)² / Σ w²; 0 if all weights are 0."""
     top = float(weights.max()) if len(weights) else 0.0
     if top == 0:
         return 0.0
     if math.isinf(top):
-        return 1.0  # one row outweighs all others
+        return 1.0  # one infinite weight dominates
     total, squares = 0.0, 0.0
     for start in range(0, len(weights), _AT_A_TIME):
-        scaled = weights[start : start + _AT_A_TIME] / top  # w² would overflow before w
+        scaled = weights[start : start + _AT_A_TIME] / top  # w² would overflow
         total, squares = total + float(scaled.sum()), squares + float(scaled @ scaled)
     return total**2 / squares

@@ -1,4 +1,4 @@
-"""Minimisers. Each has `init` and `step`, which keeps what it learned in a state; called, it solves once."""
+"""Oracles: minimisers with `init` and `step`, whose state is kept between steps; calling one solves once."""
 
 from o2pl.oracles.adam import Adam
 from o2pl.oracles.exhaustive import Exhaustive

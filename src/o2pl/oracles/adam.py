@@ -15,8 +15,8 @@ FIRST, SECOND, FLOOR = 0.9, 0.999, 1e-8  # the usual decay of both moments, and 
 
 @compiled
 def adam_step(params: Floats, gradient: Floats, first: Floats, second: Floats, step: int, step_size: float) -> None:
-    """One step, in place; `step` counts from 1. All arrays are flat and of one length."""
-    # in the parameters' own precision: float32 is twice as fast
+    """Take one step in place; `step` counts from 1. All arrays are flat and of equal length."""
+    # in the parameters' precision: float32 is twice as fast
     rate = params.dtype.type(step_size / (1 - FIRST**step))
     correction = params.dtype.type(1 / (1 - SECOND**step))
     decay1, decay2 = params.dtype.type(FIRST), params.dtype.type(SECOND)
@@ -44,7 +44,7 @@ class Adam:
     def step(
         self, function: ValueAndGradient, params: Floats, state: State, negligible: float = 0.0
     ) -> tuple[Solution, State]:
-        """`steps` steps, with the moments that earlier ones have left."""
+        """Take `steps` steps, starting with the stored moments."""
         params, kept = np.array(params, np.float64), {name: array.copy() for name, array in state.items()}
         grown = len(params) - len(kept["first"])
         if grown:
@@ -58,7 +58,7 @@ class Adam:
         return Solution(params, value, converged, self.steps), kept
 
     def __call__(self, function: ValueAndGradient, start: Floats) -> Solution:
-        """From `start` with fresh moments."""
+        """Solve from `start` with zero moments."""
         found, _ = self.step(function, start, self.init(len(start)))
         value, gradient = function(found.params)
         converged = bool(np.abs(gradient).max(initial=0.0) <= self.tolerance)

@@ -1,4 +1,4 @@
-"""Exact minimisation over a finite class, by asking every member."""
+"""Exact minimisation over a finite class by evaluating every member."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from o2pl.storage import storable
 
 
 class Enumerable(Protocol):
-    """A function of which all candidates can be asked."""
+    """A function whose values at all candidates are available."""
 
     def values(self) -> Floats: ...  # [J]
 
@@ -20,7 +20,7 @@ class Enumerable(Protocol):
 @storable
 @dataclass(frozen=True)
 class Exhaustive:
-    """The member with the lowest objective. Parameters are the logarithms of the members' weights: 0 and -∞."""
+    """Selects the member with the lowest objective. Parameters are the log weights of the members: 0 and -∞."""
 
     plain = False
 

@@ -1,8 +1,8 @@
-"""L-BFGS. A solve that goes on from another keeps what is known of the curvature; one that stands alone is SciPy's.
+"""L-BFGS. Repeated solves keep the curvature of the previous one; single solves use SciPy.
 
-A learner that solves again after every few rounds has most of the work done already: with the curvature kept, a few
-iterations are enough. SciPy's forgets between calls and costs about 40 µs for each evaluation, more than the objective
-of a short log.
+A learner that solves again every few rounds has done most of the work already: with stored curvature, a few iterations
+are enough. SciPy keeps nothing between calls and costs about 40 µs per evaluation, more than the objective of a short
+log.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ class LBFGS:
     def step(
         self, function: ValueAndGradient, params: Floats, state: State, negligible: float = 0.0
     ) -> tuple[Solution, State]:
-        """From params, with the curvature that earlier steps have left."""
+        """Minimise from params, with the stored curvature."""
         pairs = no_pairs(self.memory, len(params))
-        if state and len(state["inner"]) == self.memory:  # of parameters that are new nothing is known
+        if state and len(state["inner"]) == self.memory:  # no curvature is known for new parameters
             known = state["steps"].shape[1]
             pairs["steps"][:, :known], pairs["changes"][:, :known] = state["steps"], state["changes"]
             pairs["inner"][:], pairs["at"][:] = state["inner"], state["at"]
         return descend(function, params, pairs, self.iterations, self.tolerance, negligible), pairs
 
     def __call__(self, function: ValueAndGradient, start: Floats, negligible: float = 0.0) -> Solution:
-        """From scratch; stops too when a step brings no more than `negligible`."""
-        from scipy.optimize import minimize  # here: scipy would double the time `import o2pl` takes
+        """Solve from scratch; also stops when a step gains at most `negligible`."""
+        from scipy.optimize import minimize  # imported here: scipy would double the time of `import o2pl`
 
         options = {"maxiter": self.iterations, "gtol": self.tolerance, "ftol": negligible, "maxcor": self.memory}
         found = minimize(function, start, jac=True, method="L-BFGS-B", options=options)
-        # SciPy calls a line search that finds no lower point a failure; on a kink that is where the minimum lies.
+        # SciPy reports a failure if a line search finds no lower point; at a kink, that is the minimum.
         converged = bool(found.success) or bool(np.abs(found.jac).max(initial=0.0) <= self.tolerance)
         return Solution(np.asarray(found.x), float(found.fun), converged, int(found.nfev))
 
@@ -54,7 +54,7 @@ class LBFGS:
 @storable
 @dataclass(frozen=True)
 class Alone:
-    """Solves that keep nothing. SciPy's line search is the more careful one where weights may vanish far from a log."""
+    """Solves without stored curvature, by SciPy: its line search is more careful where weights may vanish."""
 
     oracle: LBFGS
     plain = False

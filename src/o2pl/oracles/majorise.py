@@ -1,8 +1,7 @@
-"""Majorise-minimise for the variance-penalised objective, the direction the paper's conclusion names.
+"""Majorise-minimise for the variance-penalised objective, as suggested in the paper's conclusion.
 
-Φ is concave in the variance v = σ̂², so at the current policy its tangent lies above it: R̂ + Φ(v_k) + Φ'(v_k)(v - v_k)
-is an upper bound of the objective that touches it there. Each round minimises that smooth bound: the objective never
-rises.
+Φ is concave in the variance v = σ̂², so its tangent at the current policy is an upper bound: R̂ + Φ(v_k) + Φ'(v_k)(v -
+v_k) touches the objective there. Each round minimises that smooth bound, so the objective never increases.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ class MajoriseMinimise:
     rounds: int = 20
     tolerance: float = 1e-8
     inner: LBFGS = field(default_factory=LBFGS)
-    plain = True  # it asks the function for its majorant
+    plain = True  # it needs the function's majorant
 
     def init(self, n_params: int) -> State:
         return {}

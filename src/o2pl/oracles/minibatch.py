@@ -1,4 +1,4 @@
-"""Adam on minibatches: for policies of many parameters, on logs of many rows."""
+"""Adam on minibatches, for policies with many parameters and logs with many rows."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from o2pl.validation import check_count, check_number
 @storable
 @dataclass(frozen=True)
 class Minibatch:
-    """Each step looks at `batch` rows, drawn so that every row comes as often as any other.
+    """Adam on batches of `batch` rows, drawn so that all rows are used equally often.
 
-    Every row is seen `passes` times, with at least `least` and at most `most` steps. The step size falls to 0 along the
-    way, and starts anew the next time; the moments are kept. A penalty that is no sum over rows is replaced by its
-    tangent, which touches it anew `tangents` times: an upper bound, since it is concave.
+    Every row is used `passes` times, with at least `least` and at most `most` steps. The step size decays to 0 and
+    restarts with the next solve; the moments are kept. A penalty that is not a sum over rows is replaced by its
+    tangent, renewed `tangents` times: an upper bound, since the penalty is concave.
     """
 
     passes: float = 10.0
@@ -43,11 +43,11 @@ class Minibatch:
         return {**moments, "steps": np.zeros(1, np.int64)}
 
     def offline(self) -> Minibatch:
-        """To solve once, on a whole log."""
+        """Return the settings for one solve on a whole log."""
         return replace(self, passes=4 * self.passes, least=8 * self.least, most=16 * self.most)
 
     def step(self, function: Any, params: Floats, state: State, negligible: float = 0.0) -> tuple[Solution, State]:
-        """`function` has `batch(params, rows)` and `majorant(params)`; one with `adam` takes many steps at once."""
+        """Take the steps of one solve. function: has `batch(params, rows)`, `majorant(params)`, and possibly `adam`."""
         rows = len(function.log.actions)
         steps = int(min(max(np.ceil(self.passes * rows / self.batch), self.least), self.most))
         done = int(state["steps"][0])
@@ -66,7 +66,7 @@ class Minibatch:
         return Solution(theta.astype(np.float64), value, True, steps), kept
 
     def _batches(self, rows: int, steps: int, done: int) -> Ints:
-        """Places of the rows of each step, [steps, batch]: one random order of all rows after another."""
+        """Return the rows of each step, [steps, batch]: consecutive random permutations of all rows."""
         generator = np.random.default_rng([self.seed, done, rows])
         needed, orders = steps * self.batch, []
         while needed > 0:
@@ -78,7 +78,7 @@ class Minibatch:
 def _one_by_one(
     function: Any, params: Floats, first: Floats, second: Floats, batches: Ints, sizes: Floats, done: int
 ) -> float:
-    """In place; the value that the last batch saw."""
+    """Take the steps in place. Returns the value of the last batch."""
     value = np.nan
     for k, (rows, size) in enumerate(zip(batches, sizes, strict=True)):
         value, gradient = function.batch(params.astype(np.float64), rows)

@@ -1,4 +1,4 @@
-"""Descent along L-BFGS directions, with pairs (step, change of gradient) that are kept from one solve to the next."""
+"""Descent along L-BFGS directions, with pairs (step, change of gradient) stored between solves."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import numpy as np
 from o2pl.compiled import compiled
 from o2pl.protocols import Array, Floats, Ints, Solution, ValueAndGradient
 
-SUFFICIENT = 1e-4  # Armijo: a step must bring this share of what the slope promises,
-ROUNDING = 1e-7  # up to what single precision cannot tell
-PATIENCE = 7  # trials along a direction that should need one; then its pairs are misleading
-TRIALS = 20  # of one step in all
-STANDSTILL = 3  # steps in a row that bring no more than rounding
-TINY = 1e-6  # (|step| / |parameters|)² of a step that may be a kink's or rounding's,
-KINK = 10.0  # if its curvature is so many times the largest known
-REACH = 10.0  # a step is at most so many times as long as the parameters, or as 1
+SUFFICIENT = 1e-4  # Armijo: a step must gain this fraction of the slope's prediction,
+ROUNDING = 1e-7  # up to rounding of single precision
+PATIENCE = 7  # trials along a direction before its pairs are considered misleading
+TRIALS = 20  # trials per step in all
+STANDSTILL = 3  # consecutive steps without gain beyond rounding
+TINY = 1e-6  # (|step| / |parameters|)² below which a step may be due to a kink or rounding,
+KINK = 10.0  # if its curvature exceeds the largest known one by this factor
+REACH = 10.0  # largest step, relative to the norm of the parameters, or to 1
 
 
 def no_pairs(memory: int, n_params: int) -> dict[str, Array]:
-    """None yet, in a ring of `memory`."""
+    """Return an empty ring buffer of `memory` pairs."""
     return {
         "steps": np.zeros((memory, n_params), np.float32),
         "changes": np.zeros((memory, n_params), np.float32),
         "inner": np.zeros(memory),  # step · change
-        "at": np.zeros(2, np.int64),  # where the next pair goes, how many there are
+        "at": np.zeros(2, np.int64),  # position of the next pair, number of pairs
     }
 
 
@@ -33,16 +33,16 @@ def descend(
     function: ValueAndGradient, params: Floats, pairs: dict[str, Array], iterations: int, tolerance: float,
     negligible: float = 0.0,
 ) -> Solution:  # fmt: skip
-    """Minimise from params; the pairs are used and renewed.
+    """Minimise from params; the pairs are used and updated.
 
-    Stops when no entry of the gradient is above tolerance, or when a step brings or promises no more than `negligible`.
+    Stops when all entries of the gradient are below tolerance, or when a step gains or predicts at most `negligible`.
     """
     value, gradient = function(params)
     evaluations, steps, idle = 1, 0, 0
     direction, kept = np.empty(len(params)), (pairs["steps"], pairs["changes"], pairs["inner"], pairs["at"])
     while True:
         largest, slope, length = search(params, gradient, *kept, direction)
-        promise = 0.5 * length * abs(slope) if pairs["at"][1] else math.inf  # of a first step nothing is known
+        promise = 0.5 * length * abs(slope) if pairs["at"][1] else math.inf  # unknown for the first step
         converged = largest <= tolerance or promise <= negligible
         if converged or steps == iterations or idle == STANDSTILL:
             return Solution(params, value, converged, evaluations)
@@ -53,7 +53,7 @@ def descend(
             promised = length * slope
             if found <= value + SUFFICIENT * promised + ROUNDING * abs(value):
                 break
-            # to the minimum of the parabola through value, slope and what was found, within reason
+            # minimum of the parabola through value, slope and trial, within limits
             shrinkage = -0.5 * promised / (found - value - promised) if math.isfinite(found) else 0.1
             length *= min(max(shrinkage, 0.1), 0.5)
             if trial == PATIENCE and pairs["at"][1]:
@@ -74,9 +74,9 @@ def descend(
 def search(
     params: Floats, gradient: Floats, steps: Floats, changes: Floats, inner: Floats, at: Ints, out: Floats
 ) -> tuple[float, float, float]:
-    """The largest entry of the gradient, the slope along a direction, which is written to `out`, how far to try.
+    """Return the largest gradient entry, the slope along a direction (written to `out`), and the first step length.
 
-    Straight down where the pairs lead up; they are then forgotten: of an objective that moved on they may lead nowhere.
+    If the pairs lead uphill, use steepest descent and drop the pairs: the objective may have changed since.
     """
     slope, length, largest, size, far, long = 0.0, 1.0, 0.0, 0.0, 0.0, 0.0
     if at[1]:
@@ -100,10 +100,10 @@ def search(
 def remember(
     start: Floats, step: Floats, change: Floats, steps: Floats, changes: Floats, inner: Floats, at: Ints
 ) -> None:
-    """Keep (step, change of gradient) if it tells of a curvature.
+    """Store (step, change of gradient) if it is informative about the curvature.
 
-    Across a kink, where a row begins to be clipped, a tiny step changes the gradient by much; so does rounding. Were
-    such a pair kept, the next steps would be tiny too. A tiny step is believed if its curvature is one that is known.
+    Across a kink, where a row starts to be clipped, a tiny step changes the gradient by much; so does rounding. Storing
+    such a pair would make the next steps tiny too. A tiny step is stored only if its curvature is plausible.
     """
     product, size, far = 0.0, 0.0, 0.0
     for i in range(len(step)):
@@ -130,7 +130,7 @@ def remember(
 
 @compiled
 def lbfgs_direction(gradient: Floats, steps: Floats, changes: Floats, inner: Floats, at: Ints, out: Floats) -> float:
-    """out = -H gradient by the two-loop recursion, H scaled by the newest pair; its slope. All [D]."""
+    """Compute out = -H gradient by the two-loop recursion, H scaled by the newest pair. Returns the slope. All [D]."""
     memory, D = steps.shape
     count = at[1]
     along = np.empty(memory)

@@ -1,11 +1,11 @@
-"""Least squares row by row: the minimum, and draws from what the rows leave possible.
+"""Recursive least squares: the minimum, and posterior draws.
 
-With z a row of the design, P = (l2 I + Σ z zᵀ)⁻¹ and g = P z / (1 + zᵀ P z), one more row is
+With z a row of the design, P = (l2 I + Σ z zᵀ)⁻¹ and g = P z / (1 + zᵀ P z), an additional row gives
 
     θ ← θ + g (r - zᵀθ),      P ← P - g zᵀP,      d_s ← d_s + g (ξ_s - zᵀd_s),  ξ_s = ±1
 
-The d_s solve the same problem for rewards that are noise alone: they are draws from N(0, P), so θ + √noise d_s
-is one from the posterior of θ. Each row costs O(D²); nothing is solved, and no row is looked at twice.
+The d_s solve the same problem for pure noise rewards: they are draws from N(0, P), so θ + √noise d_s is a draw from the
+posterior of θ. Each row costs O(D²); no row is processed twice.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from o2pl.policies.curve import Curve
 from o2pl.protocols import Floats, Solution, State
 from o2pl.storage import storable
 
-_PRIOR_ROWS, _PRIOR_NOISE = 5.0, 0.05  # the noise's variance before anything is known, and what it counts
-_STRETCH = 2**12  # rows whose design is made at a time
+_PRIOR_ROWS, _PRIOR_NOISE = 5.0, 0.05  # weight (in rows) and value of the prior noise variance
+_STRETCH = 2**12  # rows per block of the design matrix
 _MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))  # of splitmix64
 
 
 @storable
 @dataclass(frozen=True)
 class Recursive:
-    """For `Curve` and `LeastSquares`. Goes on from the rows it knows; begins anew where they have changed."""
+    """Oracle for `Curve` and `LeastSquares`. Continues from the rows it knows; restarts if they have changed."""
 
     plain = True
 
@@ -44,7 +44,7 @@ class Recursive:
         assert isinstance(policy, Curve)
         n, first_row = len(log.actions), np.append(features[0], (log.actions[0], log.rewards[0]))
         known = state and np.array_equal(state["first_row"], first_row) and state["rows"][0] <= n
-        if not known or log.weights is not None:  # weights are new with every row
+        if not known or log.weights is not None:  # weights change with every row
             state = _begun(policy, features.shape[1], log.l2, first_row)
         kept = {name: array.copy() for name, array in state.items()}
         begin = int(kept["rows"][0])
@@ -61,14 +61,14 @@ class Recursive:
 
 
 def _begun(policy: Curve, n_features: int, l2: float, first_row: Floats) -> State:
-    """Before any row; `first_row` tells whether rows are those that were learned from."""
+    """Return the state before any row; `first_row` identifies the rows that were learned from."""
     terms = len(policy.terms(n_features)[0])
     deviations = np.empty((policy.draws, terms))
     prior_draws(deviations)
     return {
         "first_row": first_row,
         "rows": np.zeros(1),
-        "covariance": np.eye(terms) / l2,  # below the diagonal: P is symmetric
+        "covariance": np.eye(terms) / l2,  # lower triangle: P is symmetric
         "centre": np.zeros(terms),
         "deviations": deviations / np.sqrt(l2),
         "noise": np.array([_PRIOR_ROWS * _PRIOR_NOISE, _PRIOR_ROWS]),
@@ -77,7 +77,7 @@ def _begun(policy: Curve, n_features: int, l2: float, first_row: Floats) -> Stat
 
 @compiled
 def sign(row: int, draw: int) -> float:
-    """±1, as good as chance, of a row and a draw: the same whenever a row is learned from."""
+    """Return a pseudo-random sign ±1 of a row and a draw; always the same for the same row."""
     x = (np.uint64(row) * np.uint64(4096) + np.uint64(draw) + np.uint64(1)) * _MIX[0]
     x = (x ^ (x >> np.uint64(30))) * _MIX[1]
     x = (x ^ (x >> np.uint64(27))) * _MIX[2]
@@ -86,7 +86,7 @@ def sign(row: int, draw: int) -> float:
 
 @compiled
 def prior_draws(out: Floats) -> None:
-    """[S, D]"""
+    """Fill the prior draws, [S, D]."""
     for s in range(out.shape[0]):
         for i in range(out.shape[1]):
             out[s, i] = sign(2**40 + i, s)
@@ -96,7 +96,7 @@ def prior_draws(out: Floats) -> None:
 def learn_rows(
     Z: Floats, targets: Floats, weights: Floats, first: int, P: Floats, theta: Floats, deviations: Floats, noise: Floats
 ) -> None:
-    """In place. Z [m, D]; weights [m], or empty; first: the number of the first row; noise: Σ squares, rows"""
+    """Update in place. Z [m, D]; weights [m], or empty; first: number of the first row; noise: Σ squares, rows"""
     D, S = len(theta), len(deviations)
     v = np.empty(D)
     for r in range(len(Z)):
@@ -104,7 +104,7 @@ def learn_rows(
         z, root = Z[r], np.sqrt(weigh)
         for i in range(D):
             v[i] = 0.0
-        for i in range(D):  # P is symmetric: what is above the diagonal is not kept up
+        for i in range(D):  # P is symmetric: only the lower triangle is updated
             total, own, x = 0.0, P[i], z[i]
             for j in range(i):
                 total += own[j] * z[j]

@@ -1,4 +1,4 @@
-"""Pure functions of numbers: schedules and rates of the paper's Theorem 1, its inequality, radius and error bound."""
+"""The paper's theory as functions: schedules and rates of Theorem 1, inequalities, critical radius, error bound."""
 
 from o2pl.theory.critical import (
     balance_radius,

@@ -1,18 +1,18 @@
-"""A gambler who cannot win: a lower confidence sequence for the mean of values that are never negative.
+"""Betting: a lower confidence sequence for the mean of non-negative values.
 
-For values y ≥ 0 of conditional mean m and any κ ≥ 0, E (1 + κy)/(1 + κm) = 1. (It is the bet 1 + λ(y - m) with
-λ = κ/(1 + κm), so nobody goes broke.) The capital of the bets κ_k, with shares π_k of the stake,
+For values y ≥ 0 with conditional mean m and any κ ≥ 0, E (1 + κy)/(1 + κm) = 1. (It is the bet 1 + λ(y - m) with
+λ = κ/(1 + κm), so the capital stays positive.) The capital of the bets κ_k, with fractions π_k of the stake,
 
     W_t(m) = Σ_k π_k exp(A_k - t log(1 + κ_k m)),    A_k = Σ_{s≤t} log(1 + κ_k y_s),
 
 is a martingale under the true m, so W_t(m) < 1/δ at all t with probability ≥ 1 - δ (Ville), and every m with
-W_t(m) ≥ 1/δ is refuted. The sums A_k know nothing of m: one pass serves all m, and log W is convex and falling in m,
-so Newton's iterates approach its root from the left, on the safe side. Nothing asks y for an upper bound.
+W_t(m) ≥ 1/δ is rejected. The sums A_k do not depend on m: one pass serves all m. log W is convex and decreasing in m,
+so Newton's iterates approach its root from the left, the conservative side. No upper bound of y is needed.
 
-Where the conditional means m_s differ, Σ log(1 + κ m_s) ≤ t log(1 + κ m̄_t) (Jensen): what is refuted is then their
-running average m̄_t. Where they are below m, the bound for m holds all the more.
+If the conditional means m_s differ, Σ log(1 + κ m_s) ≤ t log(1 + κ m̄_t) (Jensen): the bound is then for their running
+average m̄_t. If they are below m, the bound for m still holds.
 
-The sums A_k of two parts of a log add up to those of the whole: `bet_sums` keeps 29 numbers where rows are too many.
+The sums A_k of two parts of a log add up: `bet_sums` keeps 29 numbers instead of many rows.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ _SHARES = (1 + np.abs(_EXPONENTS - 1)) ** np.where(_EXPONENTS > 1, -2.0, -1.5)
 BETS = 2.0**_EXPONENTS
 LOG_SHARES = np.log(_SHARES / _SHARES.sum())
 
-LARGEST = 1e15  # a value above this counts as this: it lowers the bound, and no product of 16 factors overflows
+LARGEST = 1e15  # larger values are clipped: this lowers the bound, and no product of 16 factors overflows
 _BLOCK = 16
-_EVERY_ROW = 512  # rows; later the capital is looked at whenever another 512th of them has come
+_EVERY_ROW = 512  # rows; later the capital is checked whenever the rows have grown by 1/512
 
 
 def betting_lower(values: Floats, delta: float, common: bool = True) -> Floats:
-    """Running lower bounds for the mean of values ≥ 0, [n]; valid at all times at once with probability ≥ 1 - δ."""
+    """Return lower bounds after each row for the mean of values ≥ 0, [n]; anytime-valid with probability ≥ 1 - δ."""
     return np.asarray(_mixture_lower(values, math.log(1 / delta), common, BETS, LOG_SHARES))
 
 
 def bet_sums(values: Floats) -> Floats:
-    """A_k = Σ log(1 + κ_k y) of values y ≥ 0, [29]: all that `lower_from_sums` must know of them."""
+    """Return A_k = Σ log(1 + κ_k y) of values y ≥ 0, [29], for `lower_from_sums`."""
     return np.asarray(_sums(values, BETS))
 
 
 def lower_from_sums(sums: Floats, rows: float, delta: float) -> float:
-    """The last bound of `betting_lower(values, delta, common=False)` from their sums; valid at all times at once."""
+    """Return the last bound of `betting_lower(values, delta, common=False)` from the sums; anytime-valid."""
     if rows <= 0:
         return 0.0
     return float(_root(LOG_SHARES + sums, rows, 0.0, math.log(1 / delta), False, BETS, np.empty(len(BETS))))
@@ -71,7 +71,7 @@ def _sums(values: Floats, bets: Floats) -> Any:
 
 @compiled
 def _root(logs: Floats, t: float, m: float, threshold: float, common: bool, bets: Floats, exponents: Floats) -> float:
-    """Where log W_t = threshold, by Newton's steps from m. Of a common mean it is not below m, the bound so far."""
+    """Return the root of log W_t = threshold, by Newton's method from m. For a common mean it is at least m."""
     K = len(bets)
     for _ in range(60):
         largest = -np.inf
@@ -92,7 +92,7 @@ def _root(logs: Floats, t: float, m: float, threshold: float, common: bool, bets
 
 @compiled
 def _mixture_lower(values: Floats, threshold: float, common: bool, bets: Floats, log_shares: Floats) -> Any:
-    """The root of log W_t(m) = threshold after each row; of a common mean the largest so far."""
+    """Return the root of log W_t(m) = threshold after each row; for a common mean, the largest so far."""
     n, K = len(values), len(bets)
     logs, product, exponents = log_shares.copy(), np.ones(K), np.empty(K)  # log π_k + A_k, in two parts
     bounds = np.empty(n)

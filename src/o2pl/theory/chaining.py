@@ -1,6 +1,6 @@
 """The maximal inequality for infinite classes with its constants, its entropy, and the margin lemma's constant.
 
-The paper's theorems hold up to a universal constant. Their proofs give numbers, which are here. B bounds |X_i|, and
+The paper's theorems hold up to a universal constant. This module has the constants of their proofs. B bounds |X_i|, and
 log N(ε) is the entropy of log Π in the sup norm.
 
 Entropy transfer. A δ-cover of log Π makes brackets of the clipped losses of width ≤ (e^{2δ} - 1)(1 + σ) where
@@ -30,13 +30,13 @@ Entropy = Callable[[float], float]  # ε -> log N(ε, log Π, sup norm)
 
 
 def bracket_radius(eps: float, sigma: float) -> float:
-    """The δ of a cover of log Π that makes ε-brackets of the clipped losses with ρ̂ ≤ σ."""
+    """Return the δ of a cover of log Π that gives ε-brackets of the clipped losses with ρ̂ ≤ σ."""
     return 0.5 * math.log1p(eps / (1 + sigma))
 
 
 def entropy_integral(entropy: Entropy, sigma: float) -> float:
-    """J = ∫_0^σ √log N_[](u, L(σ)) du, through the transfer."""
-    from scipy.integrate import quad  # here: slow to import
+    """Return J = ∫_0^σ √log N_[](u, L(σ)) du, by the entropy transfer."""
+    from scipy.integrate import quad  # imported here: slow
 
     def inner(v: float) -> float:  # u = σ v⁴ tames entropies up to ε^{-3/2} at 0
         return 4 * sigma * v**3 * math.sqrt(entropy(bracket_radius(sigma * v**4, sigma)))
@@ -45,7 +45,7 @@ def entropy_integral(entropy: Entropy, sigma: float) -> float:
 
 
 def chained_deviation(sigma: float, bound: float, n: float, delta: float, entropy: Entropy) -> float:
-    """M_n ≤ this for all members with ρ̂ ≤ σ at once, with probability ≥ 1 - δ, at one n."""
+    """Return a bound of M_n for all members with ρ̂ ≤ σ, with probability ≥ 1 - δ, at one n."""
     if not (sigma > 0 and bound > 0 and n >= 1 and 0 < delta <= 1):
         found = (sigma, bound, n, delta)
         raise InvalidInput(f"(sigma, bound, n, delta): found {found}, expected > 0, > 0, ≥ 1 and in (0, 1]")
@@ -56,7 +56,7 @@ def chained_deviation(sigma: float, bound: float, n: float, delta: float, entrop
 
 
 def peeled_radii(bound: float, smallest: float) -> list[float]:
-    """B, B/2, … down to the first that is at most `smallest`: the shells of ρ̂, which is at most B."""
+    """Return B, B/2, … down to the first that is at most `smallest`: the shells of ρ̂ ≤ B."""
     shells = max(0, math.ceil(math.log2(bound / smallest)))
     return [bound * 2.0**-k for k in range(shells + 1)]
 
@@ -64,7 +64,7 @@ def peeled_radii(bound: float, smallest: float) -> list[float]:
 def peeled_class_deviation(
     rho: float, bound: float, n: float, delta: float, entropy: Entropy, smallest: float
 ) -> float:
-    """M_n ≤ this for every member by its own ρ̂ = `rho`, with probability ≥ 1 - δ: δ/((k + 1)(k + 2)) for shell k."""
+    """Return a bound of M_n for a member with ρ̂ = `rho`, with probability ≥ 1 - δ: δ/((k + 1)(k + 2)) for shell k."""
     radii = peeled_radii(bound, smallest)
     if rho > bound:
         raise InvalidInput(f"rho: found {rho}, expected at most bound, {bound}")
@@ -73,7 +73,7 @@ def peeled_class_deviation(
 
 
 def lipschitz_entropy(eps: float, slope: float, height: float) -> float:
-    """Log N(ε) of functions on [0, 1] that rise by at most `slope` and stay within ±height, in the sup norm. p = 1.
+    """Return log N(ε) of functions on [0, 1] with slope at most `slope` and values within ±height, sup norm. p = 1.
 
     Values at points ε'/slope apart, rounded down to multiples of ε' = 2ε/3, differ by at most one step from one point
     to the next; half a step above them is within ε of the function. Logarithms of logistic policies are no farther
@@ -84,7 +84,7 @@ def lipschitz_entropy(eps: float, slope: float, height: float) -> float:
 
 
 def margin_constant(kappa: float, margin: float, overlap: float) -> float:
-    """C of the lemma "Realizability and Tsybakov margin imply HEB": Var(π*/π) ≤ C (R(π) - R(π*))^{κ/(κ+1)}.
+    """Return C of the lemma "Realizability and Tsybakov margin imply HEB": Var(π*/π) ≤ C (R(π) - R(π*))^{κ/(κ+1)}.
 
     P(Δ ≤ u) ≤ margin · u^κ, π(a*|x) ≥ overlap.
     """

@@ -1,4 +1,4 @@
-"""The complexity H_t(r, α) of the clipped losses, the critical radius it has, and the regret that follows from it."""
+"""The complexity H_t(r, α) of the clipped losses, its critical radius, and the resulting regret."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from o2pl.theory.schedules import clip_level
 
 
 def complexity(radius: float, alpha: float, t: float, p: float) -> float:
-    """H_t(r, α) = (α/t) r^{-p} + r^{1-p/2}/√t; for p = 0, (α/t) ℓ + r √ℓ/√t with ℓ = log(e/r).
+    """Return H_t(r, α) = (α/t) r^{-p} + r^{1-p/2}/√t; for p = 0, (α/t) ℓ + r √ℓ/√t with ℓ = log(e/r).
 
-    Where r is large we read ℓ as log(e + e/r), as the penalty does: never below log(e/r), and equal to it as r -> 0.
+    For large r we use ℓ = log(e + e/r), as in the penalty: never below log(e/r), and equal to it as r -> 0.
     """
     _check(alpha, t, p)
     if p == 0:
@@ -25,7 +25,7 @@ def complexity(radius: float, alpha: float, t: float, p: float) -> float:
 
 
 def critical_radius(alpha: float, t: float, p: float) -> float:
-    """The smallest r with H_t(r, α) ≤ r². H_t/r² falls in r, so there is one root, found by bisection in log r."""
+    """Return the smallest r with H_t(r, α) ≤ r². H_t/r² decreases in r, so there is one root, found by bisection."""
     low, high = math.log(radius_scale(alpha, t, p)) - 1, math.log(radius_scale(alpha, t, p)) + 1
     while complexity(math.exp(low), alpha, t, p) <= math.exp(2 * low):
         low -= 1
@@ -41,17 +41,17 @@ def critical_radius(alpha: float, t: float, p: float) -> float:
 
 
 def radius_scale(alpha: float, t: float, p: float) -> float:
-    """(α/t)^{1/(2+p)}. For p > 0 the critical radius is this times a factor that depends on α and p, not on t.
+    """Return (α/t)^{1/(2+p)}. For p > 0 the critical radius is this times a factor that depends on α and p, not on t.
 
     (With r = s (α/t)^{1/(2+p)} the equation reads s^{-p} + s^{1-p/2}/√α = s².) So r² goes like (α/t)^{2/(2+p)};
-    the (α/t)^{4/(4+p)} in one of the paper's appendices is a slip.
+    the (α/t)^{4/(4+p)} in one of the paper's appendices is an error.
     """
     _check(alpha, t, p)
     return float((alpha / t) ** (1 / (2 + p)))
 
 
 def closed_form_radius(alpha: float, t: float, p: float) -> float:
-    """The critical radius by formula. With z = (1/√α + √(1/α + 4))/2, the root of z² = 1 + z/√α:
+    """Return the critical radius in closed form. With z = (1/√α + √(1/α + 4))/2, the root of z² = 1 + z/√α:
 
     p > 0: r = z^{2/(2+p)} (α/t)^{1/(2+p)}, exactly. p = 0: r² = z² (α/t) log(e/r), so r² = (c/2) W(2e²/c) with
     c = z² α/t and Lambert's W; that is the paper's logarithm, so it agrees with `critical_radius` as r -> 0.
@@ -67,28 +67,28 @@ def closed_form_radius(alpha: float, t: float, p: float) -> float:
 
 
 def balance_radius(alpha: float, t: float, p: float) -> float:
-    """r* = (α/√t)^{2/(2+p)}, where the two terms of H_t are equal (p > 0): below it α/t r^{-p} is the larger."""
+    """Return r* = (α/√t)^{2/(2+p)}, where the two terms of H_t are equal (p > 0): below it, α/t r^{-p} is larger."""
     _check(alpha, t, p)
     return float((alpha / math.sqrt(t)) ** (2 / (2 + p)))
 
 
 class RegretCurve(NamedTuple):
-    """Regret against rounds."""
+    """Regret as a function of rounds."""
 
     t: Floats
     regret: Floats
 
     def exponent(self, decades: float = 2.0) -> float:
-        """The slope of log regret against log t over the last decades."""
+        """Return the slope of log regret against log t over the last decades."""
         late = self.t >= self.t[-1] / 10**decades
         return float(np.polyfit(np.log(self.t[late]), np.log(self.regret[late]), 1)[0])
 
 
 def recursion_regret(beta: float, p: float, horizon: float, growth: float = 1.02) -> RegretCurve:
-    """The regret that the conditions of the master theorem allow, with all constants 1 and Theorem 1's α_t.
+    """Return the regret allowed by the conditions of the master theorem, with all constants 1 and Theorem 1's α_t.
 
-    Δ_{t+1} = σ̄^{1-p/2}/√t + (α_t/t)^{2/(2+p)} + σ̄²/α_t, at most 1, with σ̄² the mean of Δ_s^β over s ≤ t. Time goes in
-    steps of a factor: between them Δ stays as it is.
+    Δ_{t+1} = σ̄^{1-p/2}/√t + (α_t/t)^{2/(2+p)} + σ̄²/α_t, at most 1, with σ̄² the mean of Δ_s^β over s ≤ t. Time
+    advances by a factor per step; Δ is constant in between.
     """
     _check(1.0, horizon, p)
     times = np.unique(np.ceil(growth ** np.arange(math.log(horizon) / math.log(growth) + 1)))

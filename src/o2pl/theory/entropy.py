@@ -1,9 +1,9 @@
-"""How large the shipped policy classes are: log N(ε, log Π, sup norm) and its exponent p.
+"""Entropy of the built-in policy classes: log N(ε, log Π, sup norm) and its exponent p.
 
-p = 0 means growth like log(e/ε), p > 0 like ε^{-p}. All classes that are shipped have finitely many parameters, so
-p = 0 on bounded features and parameters; a floor under the probabilities changes nothing. Where a probability may be
-0, log π is unbounded and nothing can be said. Thresholds that range over all real numbers have no finite cover at all
-(two of them differ by log((1 - floor)/floor) somewhere): the class that is shipped is a finite list of them.
+p = 0 means growth like log(e/ε), p > 0 like ε^{-p}. All built-in classes have finitely many parameters, so p = 0 on
+bounded features and parameters; a floor of the probabilities does not change it. If a probability may be 0, log π is
+unbounded and there is no bound. Thresholds over all real numbers have no finite cover (two of them differ by
+log((1 - floor)/floor) somewhere): the built-in class is a finite list of them.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ ENTROPY_EXPONENTS: dict[str, float] = {
     "ActionWise": 0.0,
     "Gaussian": 0.0,
     "Truncated": 0.0,
-    "Neural": 0.0,  # networks whose size is fixed are Lipschitz in bounded weights
+    "Neural": 0.0,  # networks of fixed size are Lipschitz in bounded weights
     "NeuralSets": 0.0,
     "NeuralGaussian": 0.0,
-    "JaxPolicy": 0.0,  # where its function is
+    "JaxPolicy": 0.0,  # if its function is Lipschitz
 }
 
 
 def finite_entropy(members: int) -> float:
-    """Log N(ε) ≤ log J at every ε."""
+    """Return log J, an upper bound of log N(ε) at every ε."""
     return math.log(_positive("members", members))
 
 
 def softmax_entropy(eps: float, n_params: int, features: float, params: float) -> float:
-    """An upper bound for linear softmax policies with |φ(x)| ≤ features and each action's |θ_a| ≤ params.
+    """Return an upper bound for linear softmax policies with |φ(x)| ≤ features and each action's |θ_a| ≤ params.
 
     |log π_θ - log π_θ'| ≤ 2 max_a |φ · (θ_a - θ'_a)|, and a ball of radius S in d dimensions has a cover of
     (1 + 2S/ε)^d balls of radius ε: log N(ε) ≤ n_params log(1 + 4 features params / ε). With weights that the actions
@@ -47,7 +47,7 @@ def softmax_entropy(eps: float, n_params: int, features: float, params: float) -
 def gaussian_entropy(
     eps: float, n_params: int, features: float, params: float, actions: float, scale: float = 1.0
 ) -> float:
-    """An upper bound for Gaussian policies of one scale, on actions within `actions` of the centre.
+    """Return an upper bound for Gaussian policies with a fixed scale, on actions within `actions` of the centre.
 
     |log π_θ - log π_θ'| = |μ - μ'| |2a - μ - μ'| / (2 scale²) ≤ F (A + F S)/scale² |θ - θ'|. On unbounded actions there
     is no finite cover.
@@ -57,7 +57,7 @@ def gaussian_entropy(
 
 
 def smooth_entropy_exponent(dimensions: int, smoothness: float) -> float:
-    """p = d/s of logits in a ball of C^s([0, 1]^d); the theory asks for p < 2."""
+    """Return p = d/s of logits in a ball of C^s([0, 1]^d); the theory requires p < 2."""
     p = _positive("dimensions", dimensions) / _positive("smoothness", smoothness)
     if p >= 2:
         raise InvalidInput(f"d/s: found {p:g}, expected an entropy exponent below 2")
@@ -65,7 +65,7 @@ def smooth_entropy_exponent(dimensions: int, smoothness: float) -> float:
 
 
 def _ball_entropy(eps: float, n_params: int, lipschitz: float, radius: float) -> float:
-    """d log(1 + 2 L S / ε): a ball of radius S, mapped with Lipschitz constant L."""
+    """Return d log(1 + 2 L S / ε): a ball of radius S, mapped with Lipschitz constant L."""
     return n_params * math.log1p(2 * lipschitz * _positive("params", radius) / _positive("eps", eps))
 
 

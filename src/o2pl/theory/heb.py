@@ -1,8 +1,8 @@
 """The exponent β of the Hölderian error bound, Var(π*/π) ≲ (R(π) - R(π*))^β, estimated from policies near the best.
 
-On logarithmic axes the bound is a line of slope β above all policies. We take the upper edge of the cloud (in each
-of a few bins of the excess risk the largest variance) and fit its slope. β lies in (0, 1]: where the variance falls
-faster than the excess risk, a slope above 1, the bound holds with β = 1.
+On log-log axes the bound is a line of slope β above all policies. We take the upper edge of the cloud (the largest
+variance in each of a few bins of the excess risk) and fit its slope. β is in (0, 1]: if the variance decreases faster
+than the excess risk (a slope above 1), the bound holds with β = 1.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from o2pl.protocols import Floats
 
 @dataclass(frozen=True)
 class ErrorBound:
-    """The slope with its standard error and an interval."""
+    """The slope with its standard error and confidence interval."""
 
     slope: float
     error: float
     low: float
     high: float
-    points: int  # of the upper edge
+    points: int  # number of points of the upper edge
 
     @property
     def beta(self) -> float:
@@ -34,11 +34,11 @@ class ErrorBound:
 
 
 def error_bound(excess: ArrayLike, variance: ArrayLike, *, bins: int = 12, level: float = 0.95) -> ErrorBound:
-    """From exact pairs (excess risk, importance-weight variance) of policies, [J] each; zeros are left out.
+    """Estimate β from exact pairs (excess risk, importance-weight variance) of policies, [J] each; zeros are dropped.
 
-    The error is the regression's: it tells how straight the edge is, and knows nothing of noise in the pairs.
+    The error is that of the regression: it measures how straight the edge is, and ignores noise in the pairs.
     """
-    from scipy.stats import t as student  # here: scipy.stats is slow to import
+    from scipy.stats import t as student  # imported here: scipy.stats is slow
 
     excess, variance = np.asarray(excess, np.float64), np.asarray(variance, np.float64)
     if excess.shape != variance.shape or excess.ndim != 1:
@@ -58,9 +58,9 @@ def error_bound_of_sample(
     level: float = 0.95,
     resamples: int = 200,
 ) -> ErrorBound:
-    """From the parts that n sampled contexts contribute to excess risk and variance of J policies, [n, J] each.
+    """Estimate β from the contributions of n sampled contexts to excess risk and variance of J policies, [n, J] each.
 
-    The error and the interval are those of a bootstrap over contexts (the interval normal, about the estimate).
+    Error and interval are from a bootstrap over contexts (a normal interval around the estimate).
     """
     from scipy.stats import norm
 
@@ -80,7 +80,7 @@ def error_bound_of_sample(
 
 
 def _upper_edge(excess: Floats, variance: Floats, bins: int) -> tuple[Floats, Floats]:
-    """Logarithms of the pairs with the largest variance, one per bin of log excess."""
+    """Return the logs of the pairs with the largest variance, one per bin of log excess."""
     seen = (excess > 0) & (variance > 0)
     x, y = np.log(excess[seen]), np.log(variance[seen])
     if len(np.unique(x)) < 3:
@@ -88,12 +88,12 @@ def _upper_edge(excess: Floats, variance: Floats, bins: int) -> tuple[Floats, Fl
     width = (x.max() - x.min()) / bins
     place = np.minimum(((x - x.min()) / width).astype(np.int64), bins - 1)
     order = np.lexsort((y, place))
-    last = np.append(place[order][1:] != place[order][:-1], True)  # the largest y of each bin
+    last = np.append(place[order][1:] != place[order][:-1], True)  # largest y of each bin
     return x[order][last], y[order][last]
 
 
 def _slope(x: Floats, y: Floats) -> tuple[float, float]:
-    """Least squares, with the slope's standard error."""
+    """Return the least squares slope and its standard error."""
     if len(x) < 3:
         raise InvalidInput(
             f"excess: found an upper edge of {len(x)} policies, expected at least 3: more policies, or bins"

@@ -1,4 +1,4 @@
-"""Prop. B.1, a Bernstein inequality whose variance is the one that was seen, and the bias of clipped weights.
+"""Prop. B.1, a Bernstein inequality with the observed variance, and the bias of clipped weights.
 
 X_1, X_2, … with |X_s| ≤ B; M_j = Σ_{s≤j} (X_s - E[X_s | past]), S_j = Σ_{s≤j} X_s². For all u, v > 0
 
@@ -21,20 +21,20 @@ from o2pl.protocols import Floats
 
 
 def crossing_bound(u: ArrayLike, v: ArrayLike, bound: float) -> Floats:
-    """Prop. B.1 as it is stated: exp(-u² / (4 (v + B u)))."""
+    """Return the bound of Prop. B.1: exp(-u² / (4 (v + B u)))."""
     u, v = _checked(u, v, bound)
     return np.asarray(np.exp(-(u**2) / (4 * (v + bound * u))))
 
 
 def sharper_crossing_bound(u: ArrayLike, v: ArrayLike, bound: float) -> Floats:
-    """What its proof gives before the last step: the minimum of exp(-λu + λ²v) over 0 < λ ≤ 1/(2B)."""
+    """Return the sharper bound of its proof: the minimum of exp(-λu + λ²v) over 0 < λ ≤ 1/(2B)."""
     u, v = _checked(u, v, bound)
     slope = np.minimum(u / (2 * v), 1 / (2 * bound))
     return np.asarray(np.exp(-slope * u + slope**2 * v))
 
 
 def deviation(v: ArrayLike, bound: float, delta: float) -> Floats:
-    """The u at which Prop. B.1's bound is δ: u² = 4 L (v + B u), L = log(1/δ)."""
+    """Return the u at which Prop. B.1's bound is δ: u² = 4 L (v + B u), L = log(1/δ)."""
     if not 0 < delta < 1:
         raise InvalidInput(f"delta: found {delta}, expected a probability in (0, 1)")
     _, v = _checked(1.0, v, bound)
@@ -44,7 +44,7 @@ def deviation(v: ArrayLike, bound: float, delta: float) -> Floats:
 
 @compiled
 def peeled_deviation(v: float, bound: float, delta: float) -> float:
-    """A u(v) that M_j stays below at all times and all variations at once: P(there is a j: M_j ≥ u(S_j)) ≤ δ.
+    """Return a u(v) that bounds M_j at all times and for all variations: P(there is a j: M_j ≥ u(S_j)) ≤ δ.
 
     One λ for each shell of the variation, λ_k = 2^{-k/2}/(2B), with δ_k = δ/((k + 1)(k + 2)), which sum to δ. The proof
     of Prop. B.1 gives P(there is a j: λM_j - λ²S_j ≥ log(1/δ_k)) ≤ δ_k for each, so that
@@ -55,7 +55,7 @@ def peeled_deviation(v: float, bound: float, delta: float) -> float:
     for k in range(1, 200):
         slope *= math.sqrt(0.5)
         line = math.log((k + 1.0) * (k + 2.0) / delta) / slope + slope * v
-        if line >= lowest:  # first it falls in k, then it rises
+        if line >= lowest:  # it decreases in k, then increases
             break
         lowest = line
     return lowest
@@ -69,7 +69,7 @@ def _checked(u: ArrayLike, v: ArrayLike, bound: float) -> tuple[Floats, Floats]:
 
 
 def clipping_bias_bound(variance: ArrayLike, alpha: ArrayLike) -> Floats:
-    """The paper's clipping lemma: E (w - α)₊ ≤ σ²/(α - 1) for E w = 1, σ² = E (w - 1)², α > 1.
+    """Return the bound of the paper's clipping lemma: E (w - α)₊ ≤ σ²/(α - 1) for E w = 1, σ² = E (w - 1)², α > 1.
 
     With losses y in [-1, 0] it bounds E[(min(w, α) - 1) y] - E[(w - 1) y] from above; the difference is never negative.
     For losses of either sign neither holds.
@@ -81,10 +81,10 @@ def clipping_bias_bound(variance: ArrayLike, alpha: ArrayLike) -> Floats:
 
 
 def sharp_clipping_bias_bound(variance: ArrayLike, alpha: ArrayLike) -> Floats:
-    """σ²/(4 (α - 1)), since (w - α)₊ ≤ (w - 1)²/(4 (α - 1)) for every w, with equality at w = 2α - 1.
+    """Return σ²/(4 (α - 1)), since (w - α)₊ ≤ (w - 1)²/(4 (α - 1)) for every w, with equality at w = 2α - 1.
 
-    (It is ((w - 1) - 2 (α - 1))² ≥ 0.) No smaller constant will do: a weight of 2α - 1 with a small probability, and
-    otherwise one just below 1, comes as close to it as one likes.
+    (It is ((w - 1) - 2 (α - 1))² ≥ 0.) No smaller constant is possible: a weight of 2α - 1 with a small probability,
+    and otherwise one just below 1, comes arbitrarily close to it.
     """
     return np.asarray(clipping_bias_bound(variance, alpha) / 4)
 
@@ -95,7 +95,7 @@ Step = Callable[[Floats, np.random.Generator], tuple[Floats, Floats]]  # M [n] -
 def crossing_frequency(
     step: Step, u: Floats, v: Floats, paths: int, steps: int, generator: np.random.Generator
 ) -> Floats:
-    """The share of simulated paths with M_j ≥ u and S_j ≤ v at some j ≤ steps, for each pair (u, v). [G]"""
+    """Return the fraction of simulated paths with M_j ≥ u and S_j ≤ v at some j ≤ steps, for each pair (u, v). [G]"""
     crossed = np.zeros((len(u), paths), bool)
     M, S = np.zeros(paths), np.zeros(paths)
     for _ in range(steps):
@@ -106,7 +106,7 @@ def crossing_frequency(
 
 
 def refutes(hits: int, trials: int, bound: float, level: float) -> bool:
-    """Whether so many hits say that their probability is above the bound: a one-sided binomial test."""
-    from scipy.stats import binom  # here: scipy.stats is slow to import
+    """Return whether the hits refute that their probability is at most the bound (one-sided binomial test)."""
+    from scipy.stats import binom  # imported here: scipy.stats is slow
 
     return bool(binom.sf(hits - 1, trials, bound) < level)

@@ -6,20 +6,20 @@ import math
 
 
 def regret_exponent(beta: float, p: float = 0.0) -> float:
-    """ρ of Theorem 1, without overlap. At β = 1, p = 0 it is 0 (polylogarithmic: log² T).
+    """Return ρ of Theorem 1, without overlap. At β = 1, p = 0 it is 0 (polylogarithmic: log² T).
 
-    β is the exponent of the Hölderian error bound, p that of the entropy of the logarithm of the policy class.
+    β is the exponent of the Hölderian error bound, p the entropy exponent of the log policy class.
     """
     return (2 * (1 - beta) + p) / (2 * (2 - beta) + p)
 
 
 def overlap_regret_exponent(beta: float, p: float = 0.0) -> float:
-    """ρ when every policy keeps π(a|x) ≥ η > 0, the classical full-information fast rate."""
+    """Return ρ if every policy has π(a|x) ≥ η > 0, the classical full-information fast rate."""
     return (2 * (1 - beta) + beta * p) / (2 * (2 - beta) + beta * p)
 
 
 def regret_rate(rounds: float, beta: float, p: float = 0.0, *, overlap: bool = False) -> float:
-    """Theorem 1's bound on the regret after so many rounds, up to a universal constant and, but at β = 1, p = 0, logs.
+    """Return Theorem 1's regret bound after `rounds` rounds, up to a universal constant and (unless β = 1, p = 0) logs.
 
     T^ρ; log² T at β = 1, p = 0. With overlap the exponent is the smaller one, equal at p = 0 and at β = 1.
     """

@@ -1,8 +1,8 @@
-"""Deviations of R̂_t(π) from its target over a whole policy class, in terms of the variance σ̂ that was seen.
+"""Deviations of R̂_t(π) from its target over a policy class, in terms of the observed variance σ̂.
 
-Where the paper has constants they are here (`finite_family_maximum`), or follow from Prop. B.1 (`finite_class_bound`).
-Its theorems for infinite classes hold *up to a universal constant* C that it leaves unnamed: `constant`, 1 unless
-given. With C = 1 they are shapes to compare, not guarantees.
+Where the paper has constants, they are here (`finite_family_maximum`) or follow from Prop. B.1 (`finite_class_bound`).
+Its theorems for infinite classes hold *up to a universal constant* C that is not given: `constant`, default 1. With C =
+1 they are shapes to compare, not guarantees.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from o2pl.theory.inequality import peeled_deviation
 
 
 def finite_class_bound(sigma: float, alpha: float, t: float, delta: float, members: int) -> float:
-    """|R̂_t(π) - R_{t,α}(π)| ≤ this at all t and for all of J policies at once, with probability ≥ 1 - δ. Explicit.
+    """Return a bound of |R̂_t(π) - R_{t,α}(π)| at all t and for all J policies, with probability ≥ 1 - δ. Explicit.
 
     Prop. B.1, peeled over t σ̂² (which is at least Σ ℓ_s²), two-sided, a union over J; for α ≥ 2 fixed over t.
     """
@@ -36,7 +36,7 @@ def finite_family_maximum(v: float, bound: float, members: int, probability: flo
 
 
 def maximal_deviation(sigma: float, alpha: float, t: float, delta: float, p: float, constant: float = 1.0) -> float:
-    """The maximal inequality for policies with σ̂ ≤ σ: C (H_t(σ, α) + σ √(log(e/δ)/t) + α log(e/δ)/t).
+    """Return the maximal inequality for policies with σ̂ ≤ σ: C (H_t(σ, α) + σ √(log(e/δ)/t) + α log(e/δ)/t).
 
     Up to a universal constant.
     """
@@ -46,7 +46,7 @@ def maximal_deviation(sigma: float, alpha: float, t: float, delta: float, p: flo
 
 
 def self_normalised_bound(sigma: float, alpha: float, t: float, delta: float, p: float, constant: float = 1.0) -> float:
-    """The theorem "Self-normalized confidence bound", for every policy by its own σ̂; up to a universal constant.
+    """Return the theorem "Self-normalized confidence bound" for a policy with σ̂; up to a universal constant.
 
     C (r² + σ̂^{1-p/2}/√t + σ̂ √(log(et/δ)/t) + α log(et/δ)/t), r the critical radius. For p = 0 its second term is
     σ̂ √log(e + e/σ̂) /√t, as in H_t. (The appendix has log(α/r*) + log(1/δ) for log(et/δ); the penalty has log(1/δ).)
