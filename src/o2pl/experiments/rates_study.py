@@ -394,5 +394,4 @@ RATES = Study(
     claims=claims,
     figures=figures,
     table=table,
-    headline="rates/no-overlap-at-most-paper",
 )
