@@ -22,6 +22,7 @@ GROUPS: dict[tuple[str, str], dict[str, str]] = {
     ("#7a4fa3", "shared tools"): {
         "errors": "what users can mend",
         "version": "the version",
+        "lazily": "names imported when they are first used",
         "cluster": "Ray, and how many cores there are",
         "compiled": "Numba: one decorator, one cache",
         "extras": "what the core does without",

@@ -14,41 +14,46 @@ keeps the best. `evaluate` estimates the value of a policy on a log (off-policy 
 anytime-valid confidence intervals. `SafeImprovement` tests whether a log supports a better policy.
 """
 
-from o2pl.ahead import warm_up
-from o2pl.contexts import Offer
-from o2pl.decisions import Decision, ListDecision
-from o2pl.errors import InvalidInput, MissingExtra
-from o2pl.evaluation.candidates import Candidates
-from o2pl.evaluation.evaluate import evaluate
-from o2pl.evaluation.lists import ListEvaluation, evaluate_lists
-from o2pl.evaluation.propensities import estimate_propensities
-from o2pl.evaluation.results import Evaluation
-from o2pl.evaluation.sequences import ConfidenceSequence, confidence_sequence
-from o2pl.features import Hashed
-from o2pl.fitting import Fit, fit
-from o2pl.formats import describe, read_log
-from o2pl.interactions import Interactions
-from o2pl.learners import (
-    O2PL,
-    Bandit,
-    Change,
-    ContinuousBandit,
-    Decider,
-    Exact,
-    Explanation,
-    GaussianO2PL,
-    Geometric,
-    Member,
-    Replay,
-    Run,
-    SafeImprovement,
-    load,
-)
-from o2pl.learners.gate import DeployVerdict
-from o2pl.log import Log
-from o2pl.policies.sampling import CountBonus, UniformExploration
-from o2pl.rows import ActionSets, SparseRows
+from typing import TYPE_CHECKING
+
+from o2pl.lazily import attributes_of
 from o2pl.version import __version__
+
+if TYPE_CHECKING:
+    from o2pl.ahead import warm_up
+    from o2pl.contexts import Offer
+    from o2pl.decisions import Decision, ListDecision
+    from o2pl.errors import InvalidInput, MissingExtra
+    from o2pl.evaluation.candidates import Candidates
+    from o2pl.evaluation.evaluate import evaluate
+    from o2pl.evaluation.lists import ListEvaluation, evaluate_lists
+    from o2pl.evaluation.propensities import estimate_propensities
+    from o2pl.evaluation.results import Evaluation
+    from o2pl.evaluation.sequences import ConfidenceSequence, confidence_sequence
+    from o2pl.features import Hashed
+    from o2pl.fitting import Fit, fit
+    from o2pl.formats import describe, read_log
+    from o2pl.interactions import Interactions
+    from o2pl.learners import (
+        O2PL,
+        Bandit,
+        Change,
+        ContinuousBandit,
+        Decider,
+        Exact,
+        Explanation,
+        GaussianO2PL,
+        Geometric,
+        Member,
+        Replay,
+        Run,
+        SafeImprovement,
+        load,
+    )
+    from o2pl.learners.gate import DeployVerdict
+    from o2pl.log import Log
+    from o2pl.policies.sampling import CountBonus, UniformExploration
+    from o2pl.rows import ActionSets, SparseRows
 
 __all__ = [
     "O2PL",
@@ -93,3 +98,32 @@ __all__ = [
     "read_log",
     "warm_up",
 ]
+
+# A name is imported when it is first used: half of `import o2pl` would be for names that a program does not use.
+__getattr__, __dir__ = attributes_of(
+    __name__,
+    {
+        "o2pl.ahead": "warm_up",
+        "o2pl.contexts": "Offer",
+        "o2pl.decisions": "Decision ListDecision",
+        "o2pl.errors": "InvalidInput MissingExtra",
+        "o2pl.evaluation.candidates": "Candidates",
+        "o2pl.evaluation.evaluate": "evaluate",
+        "o2pl.evaluation.lists": "ListEvaluation evaluate_lists",
+        "o2pl.evaluation.propensities": "estimate_propensities",
+        "o2pl.evaluation.results": "Evaluation",
+        "o2pl.evaluation.sequences": "ConfidenceSequence confidence_sequence",
+        "o2pl.features": "Hashed",
+        "o2pl.fitting": "Fit fit",
+        "o2pl.formats": "describe read_log",
+        "o2pl.interactions": "Interactions",
+        "o2pl.learners": (
+            "O2PL Bandit Change ContinuousBandit Decider Exact Explanation GaussianO2PL Geometric Member Replay Run"
+            " SafeImprovement load"
+        ),
+        "o2pl.learners.gate": "DeployVerdict",
+        "o2pl.log": "Log",
+        "o2pl.policies.sampling": "CountBonus UniformExploration",
+        "o2pl.rows": "ActionSets SparseRows",
+    },
+)

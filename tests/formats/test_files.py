@@ -13,6 +13,7 @@ import pytest
 from pyarrow import parquet
 from tests.formats.vw_logs import events, write_events
 
+import o2pl
 from o2pl import InvalidInput
 from o2pl.formats.bad import BadRows
 from o2pl.formats.files import (
@@ -119,3 +120,9 @@ def test_a_large_file_is_never_in_memory_as_a_whole(tmp_path: Path) -> None:
         most = max(most, pa.total_allocated_bytes() - before)
     assert rows == 800_000
     assert most < (tmp_path / "log.parquet").stat().st_size / 2
+
+
+def test_event_ids_of_csv_are_texts(tmp_path: Path) -> None:
+    """These two would be the same number: infinity."""
+    (tmp_path / "log.csv").write_text("event_id,x,action,reward,propensity\n1e999,1,0,1,0.5\n2e999,2,1,0,0.5\n")
+    assert len(o2pl.read_log(tmp_path / "log.csv")) == 2

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from o2pl.errors import InvalidInput, nearest
-from o2pl.evaluation import candidates_report
-from o2pl.evaluation.candidates import Candidates
-from o2pl.evaluation.evaluate import evaluate
-from o2pl.evaluation.figures import save_evaluation
-from o2pl.evaluation.render import as_table, summary_lines
-from o2pl.evaluation.results import Evaluation
 from o2pl.extras import install_command, missing, require_extra
-from o2pl.interactions import Interactions
-from o2pl.learners.base import load
+
+if TYPE_CHECKING:
+    from o2pl.evaluation.candidates import Candidates
+    from o2pl.evaluation.results import Evaluation
+    from o2pl.interactions import Interactions
 
 
 def named_policy(text: str, what: str = "policy") -> Any:
     """Return `uniform`, `logged`, or the learner loaded from a file."""
+    from o2pl.learners.base import load
+
     if text in ("uniform", "logged"):
         return text
     if not Path(text).is_file():
@@ -53,6 +52,8 @@ def evaluate_files(
     rows_per_day: float | None = None,
 ) -> Evaluation | Candidates:
     """Evaluate, print and draw to `figure`. The default, `evaluation.png`, is skipped if plotting is not available."""
+    from o2pl.evaluation.evaluate import evaluate
+
     if figure is not None:
         require_extra("plots", "drawing figures")
     against = None if baseline is None else named_policy(baseline, "baseline")
@@ -67,6 +68,11 @@ def evaluate_files(
 
 def show(found: Evaluation | Candidates, figure: Path | None, console: Any) -> None:
     """Print the result and draw the figure."""
+    from o2pl.evaluation import candidates_report
+    from o2pl.evaluation.candidates import Candidates
+    from o2pl.evaluation.figures import save_evaluation
+    from o2pl.evaluation.render import as_table, summary_lines
+
     console.print(candidates_report.as_table(found.overall) if isinstance(found, Candidates) else as_table(found))
     lines = candidates_report.summary_lines(found) if isinstance(found, Candidates) else summary_lines(found)
     for line in ("", *lines):

@@ -5,28 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
-from o2pl.compiled import say_if_first
-from o2pl.drawing import write_figure
 from o2pl.errors import InvalidInput
-from o2pl.evaluation.command import reward_range
-from o2pl.evaluation.propensities import estimate_propensities
 from o2pl.extras import require_extra
-from o2pl.fitting.candidates import candidates_for, guessed_range, some
-from o2pl.fitting.checkpoints import Checkpoints, fingerprint
-from o2pl.fitting.choosing import Fit, fit
-from o2pl.fitting.progress import shown
-from o2pl.fitting.render import as_table, improvement_table, summary_lines
 from o2pl.fitting.streamed import Address, EngineName, Memory, OutOfCore, Streamed, Workers, fit_streamed, is_streamed
 from o2pl.formats.command import Log, SkipBad, read_and_say
-from o2pl.interactions import Interactions
-from o2pl.learners import O2PL, load
-from o2pl.learners.incumbent import SafeImprovement
-from o2pl.protocols import Array, Floats
+
+if TYPE_CHECKING:
+    from o2pl.fitting.checkpoints import Checkpoints
+    from o2pl.fitting.choosing import Fit
+    from o2pl.interactions import Interactions
+    from o2pl.protocols import Array, Floats
 
 _INTERRUPTED = 130  # exit code that shells expect after Ctrl-C
 _WIDE = 100  # characters; the table of candidates is wrapped in narrower terminals
@@ -77,6 +70,11 @@ def fit_log(
     Parquet logs larger than memory are read in small blocks: candidates are compared on a sample of 100,000 rows, and
     the best one learns from all rows. The model is then a policy without its log: it can decide and be evaluated.
     """
+    from o2pl.compiled import say_if_first
+    from o2pl.evaluation.command import reward_range
+    from o2pl.fitting.candidates import guessed_range
+    from o2pl.fitting.checkpoints import Checkpoints, fingerprint
+
     if figure is not None:
         require_extra("plots", "drawing figures")
     if not out.parent.is_dir():
@@ -122,6 +120,10 @@ def _say_next(out: Path, low: float, high: float) -> None:
 def _choose(
     log: Interactions, work: Checkpoints, only: str | None, confidence: float, figure: Path | None, seed: int
 ) -> Any:
+    from o2pl.fitting.candidates import candidates_for, some
+    from o2pl.fitting.choosing import fit
+    from o2pl.fitting.progress import shown
+
     ends: Any = log.reward_range
     every = candidates_for(log, ends, seed)
     chosen = every if only is None else some(every, _names(only))
@@ -134,6 +136,8 @@ def _choose(
 def _show(found: Fit, figure: Path | None) -> None:
     from rich.console import Console
 
+    from o2pl.fitting.render import as_table, summary_lines
+
     Console(width=max(Console().width, _WIDE)).print(as_table(found))
     _say(["", *summary_lines(found)])
     if figure is not None:
@@ -145,6 +149,8 @@ def _names(only: str) -> list[str]:
 
 
 def _stream(asked: Streamed, figure: Path | None) -> None:
+    from o2pl.compiled import say_if_first
+
     say_if_first()
     try:
         found = fit_streamed(asked)
@@ -156,6 +162,8 @@ def _stream(asked: Streamed, figure: Path | None) -> None:
 
 
 def _draw(found: Fit, path: Path) -> None:
+    from o2pl.drawing import write_figure
+
     target = path if path.suffix else path.with_suffix(".png")
     write_figure(found.figure(), target)
     typer.echo(f"figure: {target}")
@@ -166,6 +174,12 @@ def _draw(found: Fit, path: Path) -> None:
 
 def _improve(log: Interactions, work: Checkpoints, incumbent: str, confidence: float, seed: int) -> Any:
     from rich.console import Console
+
+    from o2pl.evaluation.propensities import estimate_propensities
+    from o2pl.fitting.progress import shown
+    from o2pl.fitting.render import improvement_table
+    from o2pl.learners import O2PL
+    from o2pl.learners.incumbent import SafeImprovement
 
     ends: Any = log.reward_range
     if log.continuous:
@@ -203,6 +217,8 @@ def _improve(log: Interactions, work: Checkpoints, incumbent: str, confidence: f
 
 def _probabilities(path: str, log: Interactions) -> Floats:
     """Return the probabilities of all actions under the saved learner that made the log."""
+    from o2pl.learners import load
+
     if not Path(path).is_file():
         raise InvalidInput(
             f"incumbent: found no file {path!r}, expected `logged` or the saved learner that made the log"

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from o2pl.cluster import connected
 from o2pl.errors import InvalidInput, nearest
-from o2pl.evaluation.command import named_policy
-from o2pl.evaluation.results import Evaluation
 from o2pl.extras import require_extra
-from o2pl.fitting.checkpoints import Checkpoints, fingerprint
-from o2pl.fitting.choosing import Fit
-from o2pl.fitting.evaluating import evaluate_out_of_core, on_ray
-from o2pl.fitting.out_of_core import MakePasses, bytes_in, fit_out_of_core, free_memory, larger_than
-from o2pl.fitting.passes import BlockPasses, Passed
-from o2pl.fitting.progress import shown
-from o2pl.formats.columns import bad_rows_of
 from o2pl.formats.command import say_bad
-from o2pl.formats.files import kind_of_file
-from o2pl.log import Log
-from o2pl.validation import RewardRange
+
+if TYPE_CHECKING:
+    from o2pl.evaluation.results import Evaluation
+    from o2pl.fitting.checkpoints import Checkpoints
+    from o2pl.fitting.choosing import Fit
+    from o2pl.fitting.out_of_core import MakePasses
+    from o2pl.fitting.passes import BlockPasses, Passed
+    from o2pl.log import Log
+    from o2pl.validation import RewardRange
 
 ENGINES = ("local", "ray")
 
@@ -49,6 +45,9 @@ def is_streamed(
     log: Path, out_of_core: bool | None, memory: str | None, engine: str, workers: int | None, address: str | None
 ) -> bool:
     """Return whether the log is processed out of core: it is larger than memory, or the options require it."""
+    from o2pl.fitting.out_of_core import bytes_in, free_memory, larger_than
+    from o2pl.formats.files import kind_of_file
+
     if engine not in ENGINES:
         raise InvalidInput(f"engine: found {engine!r}, {nearest(engine, ENGINES)}")
     if engine == "ray":
@@ -82,6 +81,11 @@ class Streamed(NamedTuple):
 
 def fit_streamed(asked: Streamed) -> Fit:
     """Fit, and save the policy."""
+    from o2pl.fitting.checkpoints import Checkpoints, fingerprint
+    from o2pl.fitting.out_of_core import fit_out_of_core
+    from o2pl.fitting.progress import shown
+    from o2pl.formats.columns import bad_rows_of
+
     settings = asked._replace(log=Path(), out=Path(), address=None)  # the settings that the result depends on
     work = Checkpoints(asked.out.with_name(f"{asked.out.name}.fitting"), fingerprint(_stamps(asked.log), settings))
     if work.other:
@@ -105,6 +109,8 @@ def fit_streamed(asked: Streamed) -> Fit:
 
 
 def _on_ray(asked: Streamed, stack: ExitStack) -> MakePasses:
+    from o2pl.cluster import connected
+
     cluster = stack.enter_context(connected(asked.address, asked.workers))
 
     def made(log: Log, folder: Path, kept: Checkpoints, passed: Passed | None) -> BlockPasses:
@@ -120,6 +126,12 @@ def evaluate_streamed(
     engine: str, workers: int | None, address: str | None,
 ) -> Evaluation:  # fmt: skip
     """Evaluate one policy out of core, with the options of `o2pl evaluate`."""
+    from o2pl.cluster import connected
+    from o2pl.evaluation.command import named_policy
+    from o2pl.fitting.evaluating import evaluate_out_of_core, on_ray
+    from o2pl.fitting.progress import shown
+    from o2pl.formats.columns import bad_rows_of
+
     if len(policies) > 1:
         raise InvalidInput(f"policy: found {len(policies)} for a log larger than memory, expected one; or --in-memory")
     against = None if baseline is None else named_policy(baseline, "baseline")

@@ -1,7 +1,21 @@
 """Reading logs from files and data frames of several formats, and writing them."""
 
-from o2pl.formats.columns import read_log
-from o2pl.formats.describe import describe
-from o2pl.formats.obp import from_obp, to_obp
+from typing import TYPE_CHECKING
+
+from o2pl.lazily import attributes_of
+
+if TYPE_CHECKING:
+    from o2pl.formats.columns import read_log
+    from o2pl.formats.describe import describe
+    from o2pl.formats.obp import from_obp, to_obp
 
 __all__ = ["describe", "from_obp", "read_log", "to_obp"]
+
+__getattr__, __dir__ = attributes_of(
+    __name__,
+    {
+        "o2pl.formats.columns": "read_log",
+        "o2pl.formats.describe": "describe",
+        "o2pl.formats.obp": "from_obp to_obp",
+    },
+)

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from o2pl.evaluation.command import reward_range
-from o2pl.formats.bad import BadRows
-from o2pl.formats.columns import bad_rows_of, read_log
-from o2pl.formats.describe import describe
-from o2pl.formats.files import kind_of_file, kind_of_suffix, read_tables, write_tables
-from o2pl.formats.nested import numbers_table, pairs_of, renamed
-from o2pl.interactions import Interactions
-from o2pl.validation import RewardRange
+if TYPE_CHECKING:
+    from o2pl.formats.bad import BadRows
+    from o2pl.interactions import Interactions
+    from o2pl.validation import RewardRange
 
 LOG_HELP = (
     "Parquet (a file or a folder), Arrow or CSV with columns `action`, `reward`, `propensity` and the context;"
@@ -39,6 +35,10 @@ def convert(
     OUT appears only when it is complete. VW reads the converted file as it reads the original dsjson or text, also
     after a conversion to Parquet and back.
     """
+    from o2pl.formats.columns import bad_rows_of, read_log
+    from o2pl.formats.files import kind_of_file, kind_of_suffix, read_tables, write_tables
+    from o2pl.formats.nested import numbers_table, pairs_of, renamed
+
     kind_of_suffix(out)  # before anything is read
     kind = kind_of_file(log)
     bad = bad_rows_of(log, kind, skip_bad)
@@ -56,6 +56,9 @@ def describe_log(
     skip_bad: SkipBad = 0,
 ) -> None:
     """Describe a log: its columns, whether its propensities are calibrated, drift, and what to do next."""
+    from o2pl.evaluation.command import reward_range
+    from o2pl.formats.describe import describe
+
     ends = None if rewards is None else reward_range(rewards)
     found = read_and_say(log, ends, skip_bad, need_propensities=False)
     typer.echo(str(describe(found, str(log))))
@@ -63,6 +66,9 @@ def describe_log(
 
 def read_and_say(log: Path, ends: RewardRange | None, skip_bad: int, *, need_propensities: bool = True) -> Interactions:
     """Read the log, and print the rows that were skipped."""
+    from o2pl.formats.columns import bad_rows_of, read_log
+    from o2pl.formats.files import kind_of_file
+
     bad = bad_rows_of(log, kind_of_file(log), skip_bad)
     found = read_log(log, reward_range=ends, skip_bad=bad, need_propensities=need_propensities)
     say_bad(bad)

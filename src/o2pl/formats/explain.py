@@ -6,20 +6,19 @@ import csv
 import json
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
-from o2pl.contexts import Offer
-from o2pl.contexts.schema import Field, Schema
-from o2pl.drawing import write_figure
 from o2pl.errors import InvalidInput
 from o2pl.extras import require_extra
 from o2pl.formats.command import LOG_HELP, read_and_say
-from o2pl.learners.base import load
-from o2pl.learners.decider import Decider
-from o2pl.learners.explaining import Explanation
+
+if TYPE_CHECKING:
+    from o2pl.contexts.schema import Field
+    from o2pl.learners.decider import Decider
+    from o2pl.learners.explaining import Explanation
 
 _EXPECTED = (
     "expected JSON, such as '{\"age\": 31}' or '[0.5, 2]', the path of a JSON file,"
@@ -59,6 +58,10 @@ def explain_policy(
     figure: Path | None = None,
 ) -> None:
     """Explain a decision: how much each feature adds to an action compared with another, and the support in the log."""
+    from o2pl.contexts import Offer
+    from o2pl.learners.base import load
+    from o2pl.learners.decider import Decider
+
     if figure is not None:
         require_extra("plots", "drawing figures")
     if (context is None) == (row is None):
@@ -79,6 +82,8 @@ def explain_policy(
 
 
 def draw(found: Explanation, figure: Path | None) -> None:
+    from o2pl.drawing import write_figure
+
     if figure is not None:
         target = figure if figure.suffix else figure.with_suffix(".png")
         write_figure(found.figure(), target)
@@ -95,6 +100,8 @@ def _as_action(text: str, known: Any) -> Any:
 
 def row_of_log(learner: Any, decider: Decider, log: Path | None, row: int | None) -> Any:
     """Return the context of a row for the policy, and print the action that was played."""
+    from o2pl.learners.decider import Decider
+
     if log is not None:
         found = read_and_say(log, None, 0, need_propensities=False)
     elif isinstance(learner, Decider):
@@ -125,6 +132,8 @@ def typed_context(text: str, decider: Decider) -> Any:
 
 
 def _from_json(text: str, where: str) -> Any:
+    from o2pl.contexts import Offer
+
     try:
         given = json.loads(text)
     except json.JSONDecodeError as error:
@@ -146,6 +155,8 @@ def _numbers(given: Any) -> Any:
 
 
 def _from_values(values: list[str], decider: Decider) -> Any:
+    from o2pl.contexts.schema import Schema
+
     schema = decider.reader.schema
     if not isinstance(schema, Schema):
         try:

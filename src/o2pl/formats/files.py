@@ -168,8 +168,10 @@ def _read_csv(path: Path, bad: BadRows) -> Any:
 
     with opened(path) as file:
         names = [name.strip().strip('"') for name in file.readline().decode("utf-8", "replace").split(",")]
-    kept = ("context", "actions", "ranking", "probabilities", "event_id", "time", "rest", "slot_rest")
-    texts = dict.fromkeys(kept, pa.string()) if "context" in names else {}  # a converted log: keep the text
+    kept = ["event_id"]  # an id such as 1e999 is not a number
+    if "context" in names:  # a converted log: keep the text
+        kept += ["context", "actions", "ranking", "probabilities", "time", "rest", "slot_rest"]
+    texts = dict.fromkeys(kept, pa.string())
     wrong = []
 
     def unlike(row: Any) -> str:

@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from o2pl.interactions import Interactions
 from o2pl.learners.member import STRETCH, MemberState
@@ -78,6 +77,7 @@ def _foretold(rows: Interactions, member: MemberState) -> Floats:
 
 def item_effects(items: Ints, rewards: Floats, z: Floats, n_items: int) -> Floats:
     """Return the effect e of each item. [n_items]"""
+    from scipy.special import expit  # here: scipy would double the time `import o2pl` takes
 
     def sums(effects: Any) -> tuple[Floats, Floats]:
         m = expit(z + effects)

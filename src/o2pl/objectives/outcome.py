@@ -20,7 +20,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from o2pl.compiled import compiled_in_order
 from o2pl.interactions import Interactions
@@ -113,6 +112,8 @@ class OutcomeLog:
 
     def partial(self, scores: Floats, rows: slice | Ints, extra: Floats) -> tuple[Floats, list[Floats]]:
         """Return Σ losses and Σ c, and the cotangents of the scores. extra: τ"""
+        from scipy.special import expit  # here: scipy would double the time `import o2pl` takes
+
         weigh: Any = 1.0 if self.weights is None else self.weights[rows]
         actions, rewards = self.actions[rows], self.rewards[rows]
         offsets = None
