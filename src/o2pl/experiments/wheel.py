@@ -221,7 +221,7 @@ def figures(rows: Table) -> Mapping[str, Figure]:
     if any(name in regrets for arms in ARMS.values() for name in arms.settings()):
         title = "Wheel, δ = 0.95: penalty and clip, all else equal, against neither; 95 % intervals over seeds"
         panels = [(arms, regrets) for arms in ARMS.values()]
-        made["pessimism"] = figure_of_arms(panels, "times less regret", title, measure=REGRET)
+        made["pessimism"] = figure_of_arms(panels, "times less regret", title, log=True, measure=REGRET)
     return made
 
 
