@@ -50,7 +50,6 @@ def test_verdicts_follow_the_rows():
     started = verdicts(rows_of({**wins, "linucb-head-start": 200.0}))
     assert not started["head-start-linear"]
     assert started["same-linear"]
-    assert started["head-start-quadratic"]
     assert not started["bandit-tuned"]
     helped = verdicts(rows_of({**wins, "o2pl-default-penalty-0-clip": 600.0}))
     assert helped["o2pl-default-penalty-0.1"]

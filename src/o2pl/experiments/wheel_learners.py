@@ -91,8 +91,7 @@ TUNED: dict[str, dict[str, tuple[float, ...]]] = {
 }
 # (level, warm start, width) of the rivals with O2PL's head start, the ridge as above: chosen by `tuning` too.
 HEAD_STARTS: dict[str, dict[str, tuple[float, ...]]] = {
-    "linear": {"linucb": (0.3, 60, 20.0), "lints": (0.3, 60, 4.5)},
-    "quadratic": {"linucb": (0.3, 60, 3.0), "lints": (0.3, 60, 4.5)},
+    "linear": {"linucb": (0.3, 15, 20.0), "lints": (0.1, 30, 1.35)},
 }
 PRINTED, BOOK = "paper-replay-printed", "paper-book"
 BEST = "quadratic"  # O2PL's lowest mean when tuning
