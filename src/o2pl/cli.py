@@ -45,7 +45,7 @@ app = typer.Typer(
 
 
 @contextlib.contextmanager
-def _said_plainly() -> Iterator[None]:
+def _one_line_errors() -> Iterator[None]:
     """Report an error that the user can fix as one line instead of a traceback."""
     try:
         yield
@@ -106,7 +106,7 @@ def list_experiments(
     from o2pl.experiments.experiment import Options
 
     console = Console()
-    with _said_plainly():
+    with _one_line_errors():
         folder = _data_folder(data)
     for experiment in EXPERIMENTS.values():
         cells = experiment.cells(folder)
@@ -166,7 +166,7 @@ def run(
     """
     from o2pl.experiments.experiment import Options
 
-    with _said_plainly():
+    with _one_line_errors():
         experiment, number = _find(name)
         chosen = Options(
             "quick" if quick else "full",
@@ -201,7 +201,7 @@ def reproduce(
     from o2pl.experiments.experiment import Options
     from o2pl.extras import require_extra
 
-    with _said_plainly():
+    with _one_line_errors():
         require_extra("experiments", "running experiments")
         chosen = Options("quick" if quick else "full", data=_data_folder(data))
         for study in studies.STUDIES:
@@ -243,7 +243,7 @@ def report(
     from o2pl.experiments import report as reports
     from o2pl.experiments import studies
 
-    with _said_plainly():
+    with _one_line_errors():
         if not folder.is_dir():
             raise InvalidInput(f"folder: found no {str(folder)!r}, expected the results folder of `o2pl reproduce`")
         sections = reports.publish(folder, to, studies.STUDIES) if to else reports.build(folder, studies.STUDIES)
@@ -310,7 +310,7 @@ def evaluate_policy(
 
     from o2pl.evaluation import command
 
-    with _said_plainly():
+    with _one_line_errors():
         ends = None if rewards is None else command.reward_range(rewards)
         if streamed.is_streamed(log, out_of_core, memory, engine, workers, address):
             if at_any_time or segments is not None or rows_per_day is not None or propensities != "auto":
@@ -329,54 +329,54 @@ def evaluate_policy(
 
 
 app.command("demo", epilog="`o2pl demo`, then open the page. `o2pl reproduce` runs the paper's experiments.")(
-    _said_plainly()(demo)
+    _one_line_errors()(demo)
 )
 app.command(
     "convert",
     epilog="`o2pl convert vw.dsjson log.parquet`; `o2pl convert log.parquet vw2.dsjson` (VW learns the same from"
     " both).",
-)(_said_plainly()(log_commands.convert))
+)(_one_line_errors()(log_commands.convert))
 app.command("describe", epilog="`o2pl describe log.parquet` also suggests the next command.")(
-    _said_plainly()(log_commands.describe_log)
+    _one_line_errors()(log_commands.describe_log)
 )
 app.command(
     "fit",
     epilog="`o2pl fit log.parquet --out model.o2pl --rewards 0,1`; `o2pl evaluate newer.parquet --policy model.o2pl`.",
-)(_said_plainly()(fit_log))
+)(_one_line_errors()(fit_log))
 app.command(
     "explain",
     epilog="""`o2pl explain model.o2pl --context '{"age": 31, "city": "Rome"}' --figure why.png`;
 `o2pl explain model.o2pl --row 17 --log log.parquet`; `o2pl explain EVENT --database o2pl.sqlite` (service).""",
-)(_said_plainly()(explain))
+)(_one_line_errors()(explain))
 app.command(
     "simulate", epilog="`o2pl serve` in one terminal, `o2pl simulate http://127.0.0.1:8000 --key KEY` in another."
-)(_said_plainly()(simulate))
+)(_one_line_errors()(simulate))
 app.command("train", epilog="`o2pl train --follow --database postgresql://me@host/o2pl --guard`.")(
-    _said_plainly()(train)
+    _one_line_errors()(train)
 )
 
 app.command(
     "serve", epilog="`o2pl serve` needs no configuration; `o2pl serve --database postgresql://…` for several servers."
-)(_said_plainly()(serve))
+)(_one_line_errors()(serve))
 
 
 applications = typer.Typer(no_args_is_help=True, help="Manage the applications of the decision service and their keys.")
 applications.command("add", epilog="`o2pl app add shop`; `o2pl app add banner --kind fixed --actions red,blue`.")(
-    _said_plainly()(store_commands.add)
+    _one_line_errors()(store_commands.add)
 )
-applications.command("list")(_said_plainly()(store_commands.list_applications))
-applications.command("key", epilog="`o2pl app key shop --role read`.")(_said_plainly()(store_commands.new_key))
+applications.command("list")(_one_line_errors()(store_commands.list_applications))
+applications.command("key", epilog="`o2pl app key shop --role read`.")(_one_line_errors()(store_commands.new_key))
 app.add_typer(applications, name="app")
 versions = typer.Typer(no_args_is_help=True, help="Manage the model versions of the decision service.")
 for name, command in models_commands.COMMANDS.items():
-    versions.command(name)(_said_plainly()(command))
+    versions.command(name)(_one_line_errors()(command))
 app.add_typer(versions, name="models")
-app.command("backup", epilog="`o2pl backup backup.sqlite`.")(_said_plainly()(store_commands.back_up))
+app.command("backup", epilog="`o2pl backup backup.sqlite`.")(_one_line_errors()(store_commands.back_up))
 app.command("export", epilog="`o2pl export log.parquet`, then `o2pl describe log.parquet`.")(
-    _said_plainly()(store_commands.export_log)
+    _one_line_errors()(store_commands.export_log)
 )
-app.command("forget", epilog="`o2pl forget --where user.id=17`.")(_said_plainly()(store_commands.forget_person))
-app.command("retain", epilog="`o2pl retain --days 90 --archive old`.")(_said_plainly()(store_commands.retain))
+app.command("forget", epilog="`o2pl forget --where user.id=17`.")(_one_line_errors()(store_commands.forget_person))
+app.command("retain", epilog="`o2pl retain --days 90 --archive old`.")(_one_line_errors()(store_commands.retain))
 
 
 @app.command("warm-up")

@@ -61,12 +61,12 @@ def test_few_rows_leave_it_open_and_say_how_many_more() -> None:
     assert "may each be the best" in found.verdict
     assert "days at 100 rows per day" in found.verdict
     ratios = []
-    for seed in range(9):  # what was foretold after 200 rows, against the row at which it was decided
+    for seed in range(9):  # what was predicted after 200 rows, against the row at which it was decided
         log, two = log_of(4000, seed), {"second": always(1), "third": always(2)}
-        foretold = 200 + evaluate(log[:200], two).overall.rows_needed
+        predicted = 200 + evaluate(log[:200], two).overall.rows_needed
         decided = evaluate(log, two).overall.candidates[1].out_at
         assert decided is not None
-        ratios.append(foretold / decided)
+        ratios.append(predicted / decided)
     assert 1 / 3 < np.median(ratios) < 3
     assert more_rows(0.1, 0.2, 100) == pytest.approx(100 * (1.1 * 4 - 1))
     assert more_rows(0.0, 0.2, 100) == np.inf

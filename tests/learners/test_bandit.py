@@ -12,7 +12,7 @@ import o2pl
 from o2pl import Bandit, Member
 from o2pl.features import Hashed
 from o2pl.learners.member import LINEAR, QUADRATIC
-from o2pl.learners.union import foretold
+from o2pl.learners.union import predicted_log_odds
 from o2pl.objectives import Outcome, Pessimistic
 from o2pl.policies import Softmax, ThresholdClass
 from o2pl.policies.sampling import CountBonus, UniformExploration
@@ -101,7 +101,7 @@ def test_exploration(policy: str, given: Any, rule: Any) -> None:
 # -- members
 
 
-def test_members_begin_at_their_priors_and_gain_by_what_they_foretold() -> None:
+def test_members_begin_at_their_priors_and_gain_by_what_they_predicted() -> None:
     """Before it has learned, a member says .5 of independent actions and 1/K of competing ones."""
     x, rewards = rare(1, 200)
     learner = Bandit(3, random_state=0)  # learns after one row
@@ -156,7 +156,7 @@ def test_pessimistic_members_stand_beside_those_that_model_rewards() -> None:
     engine, rewards = learner._engine, learner.log_.rewards
     (level, slope), member = engine.members[1].heard, engine.members[1]
     member.heard = (0.0, 1.0)
-    z = np.clip(foretold(engine.present, engine.decider, learner.log_)[1], -9.21, 9.21)
+    z = np.clip(predicted_log_odds(engine.present, engine.decider, learner.log_)[1], -9.21, 9.21)
 
     def loss(c: float, s: float) -> float:
         return float(np.sum(np.logaddexp(0, c + s * z) - rewards * (c + s * z)) + (s - 1) ** 2 / 2)

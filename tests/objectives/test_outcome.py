@@ -10,7 +10,7 @@ import pytest
 import o2pl
 from o2pl.interactions import Interactions
 from o2pl.objectives import PolicyValue
-from o2pl.objectives.outcome import Outcome, OutcomeLog, foretold_sums, played_log_odds
+from o2pl.objectives.outcome import Outcome, OutcomeLog, played_log_odds, prediction_sums
 from o2pl.oracles import LBFGS
 from o2pl.policies import ActionWise, Softmax
 from o2pl.policies.likelihood import probabilities
@@ -151,7 +151,7 @@ def test_evidence_is_the_log_likelihood_of_predictions_held_from_the_ends(compet
         m = min(max(m, 1e-4), 1 - 1e-4)
         expected[0] += rewards[s] * math.log(m) + (1 - rewards[s]) * math.log(1 - m)
     sums = np.empty((6, 1))
-    foretold_sums(z[None], rewards, np.array([level]), np.array([slope]), sums)
+    prediction_sums(z[None], rewards, np.array([level]), np.array([slope]), sums)
     np.testing.assert_allclose(sums[:, 0], expected)
 
 

@@ -169,7 +169,7 @@ def _outside(log: Interactions, estimates: tuple[Valued, ...]) -> list[str]:
     names = [one.name for one in estimates if not low <= one.value <= high and one.name != "pessimistic"]
     if not names:
         return []
-    verb = "lies" if len(names) == 1 else "lie"
+    verb = "is" if len(names) == 1 else "are"
     return [
         f"{', '.join(names)} {verb} outside the reward range, {low:g} to {high:g}: too few rows have too much weight."
         " Do not report it."

@@ -29,7 +29,7 @@ import numpy as np
 from o2pl.features import Hashed, Standardise, UserItems
 from o2pl.learners.member import LINEAR, Member
 from o2pl.learners.schedules import Recent
-from o2pl.objectives.outcome import Outcome, foretold_sums
+from o2pl.objectives.outcome import Outcome, prediction_sums
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.policies.actionwise import ActionWise
 from o2pl.protocols import Floats
@@ -97,7 +97,7 @@ class Change:
     def observe(self, state: Floats, z: Floats, rewards: Floats) -> Floats:
         """Return the state after a block of rows. state [6, M], initially `_NOTHING`; z: predicted log-odds, [M, n]"""
         rows, sums = len(rewards), np.empty(state.shape)
-        foretold_sums(z, rewards, state[1], 1 + state[2], sums)
+        prediction_sums(z, rewards, state[1], 1 + state[2], sums)
         by_level, by_slope = sums[1].copy(), sums[2].copy()
         sums[1:3] = 0
         state = np.exp(-rows * np.array([[1 / self.memory], [0], [0], *3 * [[1 / self.block]]])) * state + sums

@@ -33,7 +33,14 @@ from o2pl.learners.pending import Pending, append_row, check_as_drawn, is_read
 from o2pl.learners.schedules import Schedule
 from o2pl.learners.shared_columns import SharedColumns
 from o2pl.learners.stream import UniformStream
-from o2pl.learners.union import calibrated, evidence, foretold, progressive_evidence, progressive_gains, shares
+from o2pl.learners.union import (
+    calibrated,
+    evidence,
+    predicted_log_odds,
+    progressive_evidence,
+    progressive_gains,
+    shares,
+)
 from o2pl.log import Log
 from o2pl.objectives.control import Control, ridge_baseline, ridge_control
 from o2pl.objectives.outcome import Outcome
@@ -343,7 +350,7 @@ class Engine:
         if not members:
             return
         rows = self.log[max(self.base, self.learned - _CALIBRATION_ROWS) : self.learned]
-        for member, z in zip(self.present, foretold(self.present, self.decider, rows), strict=True):
+        for member, z in zip(self.present, predicted_log_odds(self.present, self.decider, rows), strict=True):
             if any(member is each for each in members):
                 member.heard = calibrated(z, -rows.losses)
 
@@ -367,7 +374,7 @@ class Engine:
     def _weigh_and_watch(self, rows: Interactions, watch: Watch) -> bool:
         for start in range(self.learned, len(rows), STRETCH):
             new = rows[start : start + STRETCH]
-            z, rewards = foretold(self.present, self.decider, new), -new.losses
+            z, rewards = predicted_log_odds(self.present, self.decider, new), -new.losses
             self.gains = self.gains + evidence(z, rewards)
             if watch.observe_blocks(z, rewards, start):
                 return True

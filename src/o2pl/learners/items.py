@@ -60,11 +60,11 @@ def remembered(rows: Interactions, member: MemberState, mean_reward: float) -> I
     plays = np.bincount(items, minlength=len(found))
     if not isinstance(member.objective, Outcome) or member.objective.competing or not len(found):
         return ItemMemory(found, plays, np.zeros(len(found)), mean_reward)
-    z = _foretold(rows, member)
+    z = _predicted_log_odds(rows, member)
     return ItemMemory(found, plays, item_effects(items, -rows.losses[own], z[own], len(found)), mean_reward)
 
 
-def _foretold(rows: Interactions, member: MemberState) -> Floats:
+def _predicted_log_odds(rows: Interactions, member: MemberState) -> Floats:
     """Return the predicted log-odds of the rewards of the played items. [n]"""
     z = np.empty(len(rows))
     for start in range(0, len(rows), STRETCH):

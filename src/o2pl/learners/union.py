@@ -9,7 +9,7 @@ import numpy as np
 from o2pl.interactions import Interactions
 from o2pl.learners.decider import Decider
 from o2pl.learners.member import STRETCH, MemberState
-from o2pl.objectives.outcome import FAR, foretold_sums, played_log_odds
+from o2pl.objectives.outcome import FAR, played_log_odds, prediction_sums
 from o2pl.objectives.weights import clipped_sums, policy_weights
 from o2pl.policies.sampling import equal_sets
 from o2pl.protocols import Floats
@@ -31,11 +31,11 @@ def progressive_evidence(members: Sequence[MemberState], decider: Decider, rows:
     total = np.zeros(len(members))
     for start in range(0, len(rows), STRETCH):
         some = rows[start : start + STRETCH]
-        total += evidence(foretold(members, decider, some), -some.losses)
+        total += evidence(predicted_log_odds(members, decider, some), -some.losses)
     return total
 
 
-def foretold(members: Sequence[MemberState], decider: Decider, rows: Interactions) -> Floats:
+def predicted_log_odds(members: Sequence[MemberState], decider: Decider, rows: Interactions) -> Floats:
     """Return each member's predicted log-odds of these rows' rewards. [M, n]"""
     scores, out = decider.scores(rows.contexts), np.empty((len(members), len(rows)))
     sets = isinstance(rows.contexts, ActionSets)
@@ -58,7 +58,7 @@ def calibrated(z: Floats, rewards: Floats) -> tuple[float, float]:
     """
     c, s, sums = 0.0, 1.0, np.empty((6, 1))
     for _ in range(_NEWTON_STEPS):
-        foretold_sums(z[None], rewards, np.array([c]), np.array([s]), sums)
+        prediction_sums(z[None], rewards, np.array([c]), np.array([s]), sums)
         _, by_level, by_slope, h, hz, hzz = sums[:, 0]
         h, hzz, by_slope = h + _RIDGE, hzz + 1, by_slope + 1 - s
         determinant = h * hzz - hz * hz
@@ -70,7 +70,7 @@ def calibrated(z: Floats, rewards: Floats) -> tuple[float, float]:
 def evidence(z: Floats, rewards: Floats) -> Floats:
     """Return the log-likelihood of rewards under the members' predicted log-odds. z [M, n]"""
     sums = np.empty((6, len(z)))
-    foretold_sums(z, rewards, np.zeros(len(z)), np.ones(len(z)), sums)
+    prediction_sums(z, rewards, np.zeros(len(z)), np.ones(len(z)), sums)
     return np.asarray(sums[0])
 
 

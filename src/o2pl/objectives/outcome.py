@@ -164,7 +164,7 @@ def played_log_odds(scores: Floats, offsets: Ints, actions: Ints, competing: Arr
 
 
 @compiled_in_order
-def foretold_sums(z: Floats, rewards: Floats, level: Floats, slope: Floats, out: Floats) -> None:
+def prediction_sums(z: Floats, rewards: Floats, level: Floats, slope: Floats, out: Floats) -> None:
     """Compute Σ log-likelihood of rewards and its derivatives for M members, calibrated as m = σ(level + slope z).
 
     z [M, n]. out [6, M]: the sums of log-likelihoods, of (r - m) and (r - m) z, of m (1 - m) times 1, z and z².

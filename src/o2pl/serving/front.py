@@ -139,13 +139,13 @@ class Front:
         seconds = time.perf_counter() - began
         self._service.metrics.answered(name, status, seconds)
         if self._log_calls or status == 500 or seconds > _SLOW:
-            whose = None if caller is None else caller.served.application.name
+            application = None if caller is None else caller.served.application.name
             said_of = {
                 "method": method,
                 "path": path,
                 "status": status,
                 "seconds": round(seconds, 6),
-                "application": whose,
+                "application": application,
             }
             _LOGGER.log(logging.WARNING if status == 500 else logging.INFO, "call", extra=said_of)
 
