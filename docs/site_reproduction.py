@@ -24,7 +24,7 @@ STORED = Path(__file__).parent / "reproduction"
 CLAIMS = "reproduction/claims.md"
 FIRST = "reproduction/index.md"
 FOLDED = ("benchmarks.md",)
-SHOWN = 8  # claims of a study before the others fold
+SHOWN = 6  # claims of a study before the others fold
 _SHORT = {
     "holds as stated": "holds",
     "holds in direction, weaker": "weaker",
@@ -82,10 +82,13 @@ def pages() -> dict[str, str]:
 
 
 def short(body: str) -> str:
-    """A study with its first figure above the claims, and with claims and figures beyond the first ones folded."""
+    """A study with its first figure above its first claims; the others, and how it was run, are folded."""
     figures = re.findall(r"^!\[.*\n", body, flags=re.MULTILINE)
     for figure in figures:
         body = body.replace(figure, "", 1)
+    made = re.search(r"^\*(size: .*)\*\n", body, flags=re.MULTILINE)
+    if made is not None:
+        body = body.replace(made[0], "", 1)
     table = re.search(r"(?:^\|.*\n)+", body, flags=re.MULTILINE)
     if table is None:
         return body
@@ -95,6 +98,8 @@ def short(body: str) -> str:
         shown.append(_folded(f"{len(claims) - SHOWN} more claims", [*head, *claims[SHOWN:]]))
     if figures[1:]:
         shown.append(_folded(f"{len(figures) - 1} more figures", [f"{figure}\n" for figure in figures[1:]]))
+    if made is not None:
+        shown.append(_folded("Size, date, machine and seeds", [f"{made[1]}\n"]))
     return body[: table.start()] + "".join(shown) + body[table.end() :]
 
 

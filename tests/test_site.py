@@ -21,6 +21,7 @@ import yaml
 import o2pl
 
 ROOT = Path(__file__).parents[1]
+CHROMIUM = Path("/usr/bin/chromium")
 
 
 def module_at(path: str) -> ModuleType:
@@ -83,14 +84,37 @@ def test_tables_of_studies_are_those_of_the_summary() -> None:
 
 def test_a_long_study_shows_its_first_figure_and_claims_and_folds_the_rest() -> None:
     claims = "".join(f"| claim {k} |\n" for k in range(REPRODUCTION.SHOWN + 2))
-    body = f"Text.\n\n| claim |\n|---|\n{claims}\n![a](figures/a.png)\n![b](figures/b.png)\n\nEnd.\n"
-    made = REPRODUCTION.short(body)
-    shown, more, figures = made.split("<details>")
+    head, figures = "Text.\n\n*size: full; seeds: 3*\n\n", "![a](figures/a.png)\n![b](figures/b.png)\n"
+    made = REPRODUCTION.short(f"{head}| claim |\n|---|\n{claims}\n{figures}\nEnd.\n")
+    shown, more, figures, run = made.split("<details>")
     assert shown.index("figures/a.png") < shown.index("| claim 0 |")
     assert f"| claim {REPRODUCTION.SHOWN} |" not in shown
     assert "<summary>2 more claims</summary>\n\n| claim |\n|---|\n" in more
     assert "figures/b.png" in figures
+    assert "\nsize: full; seeds: 3\n" in run
     assert made.count("| claim ") == REPRODUCTION.SHOWN + 2 + 2
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_pages_fit_the_screen_and_results_are_short(site: Path, width: int) -> None:
+    """In a real browser: nothing makes the page itself wider than the screen, and results fold within five screens."""
+    if not CHROMIUM.exists():
+        pytest.skip("there is no Chromium")
+    playwright = pytest.importorskip("playwright.sync_api")
+    results = ["benchmarks", "capacity", *(f"reproduction/{path.stem}" for path in site.glob("reproduction/*.html"))]
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page(viewport={"width": width, "height": 844})
+        for name in [*results, "index", "guide", "service", "reference/settings", "tutorials/price", "concepts"]:
+            page.goto(f"file://{site / name}.html")
+            size = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.scrollHeight]")
+            assert size[0] <= width, name
+            assert name not in results or size[1] <= 5 * 844, (name, size[1] / 844)
+        page.goto(f"file://{site / 'benchmarks.html'}#gpu")
+        page.wait_for_function("document.getElementById('gpu').open")  # an address opens its folded section
+        if width < 1000:
+            page.wait_for_function("document.querySelectorAll('.hint').length > 0")
+        browser.close()
 
 
 def test_sections_after_the_first_are_folded_and_keep_their_addresses() -> None:
