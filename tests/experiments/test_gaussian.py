@@ -114,6 +114,19 @@ def test_verdicts_follow_the_rows(rows: pa.Table):
     assert found["gaussian/better-surrogate"].measured.value == pytest.approx(gap)
 
 
+def test_the_letter_is_held_to_what_it_learns_and_not_to_its_steadiness(rows: pa.Table):
+    """At λ = 1 it does not leave its start, which is as steady as can be."""
+    path, losses = path_of("o2pl-paper", 3, 3)
+    assert path == pytest.approx([2.5] * 4, abs=1e-3)
+    assert losses[-1] > OPTIMUM + 1
+    as_paper = pa.array(
+        np.where(np.asarray(rows["learner"]) == "o2pl-penalised", "o2pl-paper", rows["learner"].to_pylist())
+    )
+    renamed = rows.set_column(rows.schema.get_field_index("learner"), "learner", as_paper)
+    keys = {claim.id.partition("/")[2] for claim in GAUSSIAN.claims(renamed) if claim.id.endswith("-paper")}
+    assert keys == {"better-paper", "final-paper"}
+
+
 def test_the_report_has_a_figure_of_three_methods_and_a_row_for_each_learner(rows: pa.Table):
     (figure,) = GAUSSIAN.figures(rows).values()
     assert [axes.get_title(loc="left")[:3] for axes in figure.axes[:3]] == ["(a)", "(b)", "(c)"]

@@ -48,6 +48,7 @@ def test_claims_say_what_penalty_and_clip_are_worth():
     assert found["o2pl-penalty-1"].verdict == "our own question: no"
     assert found["o2pl-clip-alone"].measured.value == pytest.approx(-0.01)
     assert found["o2pl-pessimism"].measured.value == pytest.approx(0.01)
+    assert found["o2pl-penalty-alone"].measured.value == pytest.approx(0.5 - 0.61)  # λ = 0.3 without a clip is worth .5
     assert found["o2pl-negligible"].verdict == "our own question: no"  # more than .005
     assert found["o2pl-paper-pessimism"].measured.value == pytest.approx(0.0)
     assert found["o2pl-paper-negligible"].verdict == "our own question: yes"

@@ -56,7 +56,7 @@ def test_intervals_and_gaps_are_over_sets():
 
 def test_verdicts_follow_the_rows():
     good = verdicts(rows_of({"safe": 0.6}))
-    assert all(met for key, met in good.items() if not key.startswith(("good-", "poor-", "paper-", "pessimism-p")))
+    assert all(met for key, met in good.items() if not key.startswith(("good-", "poor-", "paper-")))
     assert good["pessimism-safe"]
     assert not good["good-clip-alone"]  # no better than neither
     harmful = verdicts(rows_of({"safe": 0.6, "safe@good": 0.49}))
@@ -102,6 +102,7 @@ def test_pessimism_alone_is_told_by_value_and_by_harm():
     assert found["good-penalty-0.1"].measured.value == pytest.approx(0.02)
     assert found["good-pessimism"].verdict == "our own question: yes"
     assert found["good-clip-alone"].measured.value == pytest.approx(0.0)
+    assert found["good-penalty-alone"].measured.value == pytest.approx(0.02)
     assert found["poor-penalty-1"].measured.value == pytest.approx(0.02)
     assert found["good-harm-penalty-1"].measured.value == pytest.approx(1.0)  # all runs without it are harmed
     assert found["poor-harm-pessimism"].measured.value == pytest.approx(0.0)

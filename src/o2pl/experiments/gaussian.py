@@ -146,7 +146,7 @@ def claims(rows: Table) -> Sequence[Claim]:
     for name, conditions in (
         ("o2pl-surrogate", _CONDITIONS),
         ("o2pl-penalised", _CONDITIONS + _PENALISED),
-        ("o2pl-paper", f"{_CONDITIONS}; λ = 1 and nothing tuned"),
+        ("o2pl-paper", f"{_CONDITIONS}; λ = 1 and nothing tuned; its steadiness is no claim: who stays put is steady"),
     ):
         if name not in thetas:
             continue
@@ -166,6 +166,7 @@ def claims(rows: Table) -> Sequence[Claim]:
                 ("better", f"{label}: its final expected loss is below that of SCRM at λ̂ (difference)", gap, below(0.0),
                  at_most(0.01), "“improves learning”, in a figure"),
             )
+            if name != "o2pl-paper" or key == "better"
         ]  # fmt: skip
         said = f"{label}: the final expected loss is within .01 of the optimum of the class"
         above = mean(excess(losses[name]))

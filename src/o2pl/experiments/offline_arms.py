@@ -12,7 +12,7 @@ import numpy as np
 
 from o2pl.experiments import offline
 from o2pl.experiments.intervals import Estimate
-from o2pl.experiments.pessimism import Arms, Values, by_seed, figure_of_arms, gain
+from o2pl.experiments.pessimism import Arms, Values, by_seed, figure_of_arms, gain, penalty_alone
 from o2pl.experiments.study import Claim, above
 from o2pl.learners import O2PL
 from o2pl.learners.rivals import MakeLearner, seeded
@@ -55,10 +55,13 @@ def values(rows: Table, worlds: Iterable[str] | None = None) -> Values:
 
 def claims(study: str, rows: Table, settings: Settings, where: str) -> list[Claim]:
     """What penalty and clip are worth on the average of all worlds; `where` ends the statements."""
-    found = values(rows)
     return [
-        claim for arms in arms_of(settings) for claim in arms.claims(f"{study}/{arms.learner}", found, VALUE, where)
+        claim for arms in arms_of(settings) for claim in _claims(arms, f"{study}/{arms.learner}", values(rows), where)
     ]
+
+
+def _claims(arms: Arms, prefix: str, found: Values, where: str) -> list[Claim]:
+    return [*arms.claims(prefix, found, VALUE, where), *penalty_alone(arms, prefix, found, VALUE, where)]
 
 
 def claims_of_part(
@@ -68,8 +71,9 @@ def claims_of_part(
     made, found = [], values(rows, worlds)
     for arms in arms_of(settings):
         prefix = f"{study}/{arms.learner}-{key}"
-        chosen = {f"{prefix}-penalty-{arms.penalty:g}", f"{prefix}-clip-alone", f"{prefix}-pessimism"}
-        made += [each for each in arms.claims(prefix, found, VALUE, where) if each.id in chosen]
+        keys = (f"penalty-{arms.penalty:g}", "penalty-alone", "clip-alone", "pessimism")
+        chosen = {f"{prefix}-{key}" for key in keys}
+        made += [each for each in _claims(arms, prefix, found, where) if each.id in chosen]
     return made
 
 

@@ -77,7 +77,7 @@ def claims(rows: Table) -> Sequence[Claim]:
             "paper",
             paper="compared in a figure, without a claim in the text",
         ),
-        *offline_obp.claims(name, rows, "average", CONDITIONS),
+        *offline_obp.claims(name, rows, "On the average of the sets", CONDITIONS),
         *offline_arms.claims(name, rows, offline.MULTICLASS, " on the average of the sets"),
     ]
 
@@ -88,6 +88,7 @@ def figures(rows: Table) -> Mapping[str, Figure]:
     return {
         "offline-multiclass": offline.dots(rows, title, offline_obp.values("offline-multiclass", rows)),
         "offline-multiclass-pessimism": offline_arms.figure(rows, offline.MULTICLASS, pessimism),
+        **offline_obp.figures("offline-multiclass", rows),
     }
 
 

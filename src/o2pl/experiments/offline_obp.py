@@ -8,13 +8,14 @@ another length, is not compared.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from o2pl.drawing import new_figure, tidy
+from o2pl.experiments.figures import STYLES
 from o2pl.experiments.intervals import Estimate, greatest_size, not_run, of_means
 from o2pl.experiments.offline import LABELS as OURS
 from o2pl.experiments.offline import ahead, lead_on_average, smallest_lead
@@ -23,6 +24,7 @@ from o2pl.experiments.study import Claim, at_most
 from o2pl.protocols import Floats
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from pyarrow import Table
 
 FILE = Path(__file__).with_name("offline_obp.json")
@@ -41,7 +43,6 @@ SETTINGS = (
     "and DR is logistic, three folds. Its NNPolicyLearner, which has a DR objective, is left out: it takes a minute "
     "for one such log. "
 )
-Whole = Literal["every", "average"]
 
 
 @cache
@@ -86,16 +87,16 @@ def leads(study: str, rows: Table, learner: str, rival: str) -> dict[str, Floats
     return found
 
 
-def claims(study: str, rows: Table, whole: Whole, conditions: str = "") -> list[Claim]:
-    """`whole`: whether ours is to be ahead on every task, or on the average of the tasks."""
-    where = "On every task" if whole == "every" else "On the average of the sets"
-    smallest = " (smallest lead)" if whole == "every" else ""
+def claims(study: str, rows: Table, where: str, conditions: str = "") -> list[Claim]:
+    """`where` begins the statements: "On every task", or "On the average of the sets"; by it leads are summed up."""
+    average = "average" in where
+    smallest = "" if average else " (smallest lead)"
 
     def lead(learner: str, rival: str) -> Estimate:
         found = leads(study, rows, learner, rival)
         if not found:
             return not_run()
-        return smallest_lead(found) if whole == "every" else lead_on_average(found)
+        return lead_on_average(found) if average else smallest_lead(found)
 
     made: list[Claim] = []
     there = values(study, rows)
@@ -131,46 +132,49 @@ def claims(study: str, rows: Table, whole: Whole, conditions: str = "") -> list[
 # -- estimators
 
 
-def _estimates(study: str, rows: Table, target: str) -> Iterator[Mapping[str, Any]]:
+def _squares(study: str, rows: Table, target: str, estimator: str) -> list[Floats]:
+    """For each world the squared errors of ours and of OBP's estimate, by seed, [seeds, 2]."""
+    seeds, found = _seeds(rows), []
     for kept in _worlds(study, rows).values():
-        yield kept["estimates"][target]
+        each = kept["estimates"][target]
+        chosen = [seed for seed in seeds if seed < len(each["truth"])]
+        truth, ours, theirs = (
+            np.array(numbers)[chosen] for numbers in (each["truth"], each["o2pl"][estimator], each["obp"][estimator])
+        )
+        found.append(np.column_stack([ours - truth, theirs - truth]) ** 2)
+    return found
+
+
+def _gaps(study: str, rows: Table, target: str) -> list[Floats]:
+    """For each world our IPS and SNIPS less OBP's, by seed, [seeds, 2]."""
+    seeds, found = _seeds(rows), []
+    for kept in _worlds(study, rows).values():
+        ours, theirs = kept["estimates"][target]["o2pl"], kept["estimates"][target]["obp"]
+        chosen = [seed for seed in seeds if seed < len(ours["ips"])]
+        found.append(np.column_stack([np.subtract(ours[name], theirs[name])[chosen] for name in ("ips", "snips")]))
+    return found
 
 
 def _of_estimators(study: str, rows: Table) -> list[Claim]:
-    seeds = _seeds(rows)
-
-    def column(numbers: Sequence[float]) -> Floats:
-        return np.array([numbers[seed] for seed in seeds if seed < len(numbers)])
-
     made = []
     for target, said in TARGETS.items():
-        kept = list(_estimates(study, rows, target))
-        gaps = [
-            np.column_stack([column(each["o2pl"][name]) - column(each["obp"][name]) for name in ("ips", "snips")])
-            for each in kept
-        ]
         made.append(
             Claim(
                 f"{study}/obp-same-ips-{target}",
-                f"IPS and SNIPS of {said} are OBP's to five digits (greatest mean difference over tasks).",
-                greatest_size(lambda *means: np.concatenate(means, axis=1), *gaps),
+                f"IPS and SNIPS of {said} are OBP's to five digits (greatest mean difference).",
+                greatest_size(lambda *means: np.concatenate(means, axis=1), *_gaps(study, rows, target)),
                 at_most(1e-5),
                 "own",
             )
         )
         for name in ("dm", "dr"):
-            squares = [
-                np.column_stack(
-                    [(column(each[library][name]) - column(each["truth"])) ** 2 for library in ("o2pl", "obp")]
-                )
-                for each in kept
-            ]
+            label = name.upper()
             made.append(
                 Claim(
                     f"{study}/obp-{name}-{target}",
-                    f"{name.upper()} of {said}, with the reward model of `evaluate`, has at most 1.05 times the root "
-                    f"mean squared error of OBP's {name.upper()}, with its own (over all tasks).",
-                    of_means(_root_ratio, *squares),
+                    f"{label} of {said}, with the reward model of `evaluate`, has at most 1.05 times the root mean "
+                    f"squared error of OBP's {label}, with its own model (ratio over all logs).",
+                    of_means(_root_ratio, *_squares(study, rows, target, name)),
                     at_most(1.05),
                     "own",
                 )
@@ -179,6 +183,34 @@ def _of_estimators(study: str, rows: Table) -> list[Claim]:
 
 
 def _root_ratio(*means: Floats) -> Floats:
-    """Mean squared errors of each task, [B, 2], to the ratio of the roots of their sums, [B]."""
+    """Mean squared errors of each world, [B, 2], to the ratio of the roots of their sums, [B]."""
     total = np.sum(means, axis=0)
     return np.asarray(np.sqrt(total[:, 0] / total[:, 1]))
+
+
+def figures(study: str, rows: Table) -> dict[str, Figure]:
+    """Root mean squared errors of estimates, ours and OBP's, with 95 % intervals; none where nothing is stored."""
+    if not values(study, rows):
+        return {}
+    figure = new_figure(8.0, 3.4)
+    panels = figure.subplots(1, len(TARGETS), sharey=True)
+    for axes, (target, said) in zip(panels, TARGETS.items(), strict=True):
+        for library, (label, (colour, _)) in enumerate(
+            zip(("o2pl evaluate", "OBP"), (STYLES[0], STYLES[2]), strict=True)
+        ):
+            for place, name in enumerate(ESTIMATORS):
+                squares = [each[:, library] for each in _squares(study, rows, target, name)]
+                found = of_means(lambda *means: np.sqrt(np.mean(means, axis=0)), *squares)
+                ends = [found.value - found.low, found.high - found.value] if found.is_bounded else [0.0, 0.0]
+                shown = {"color": colour, "marker": "os"[library], "capsize": 3, "label": label if place == 0 else None}
+                axes.errorbar(place - 0.1 + 0.2 * library, found.value, [[max(end, 0.0)] for end in ends], **shown)
+        axes.set_xticks(range(len(ESTIMATORS)), [name.upper() for name in ESTIMATORS])
+        axes.set_title(said, loc="left", fontsize=11)
+        tidy(axes)
+    panels[0].set_ylim(bottom=0)  # of both
+    panels[0].set_ylabel("root mean squared error")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
+    title = "Off-policy estimates against exact values, all logs (95 % intervals)"
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    return {f"{study}-estimates": figure}

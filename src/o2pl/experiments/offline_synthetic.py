@@ -64,7 +64,7 @@ def claims(rows: Table) -> Sequence[Claim]:
         useful = "“especially strong under weak overlap and misspecification, where pessimistic policy learning is most"
         useful += " useful”"
         made += offline_arms.more_useful(name, rows, offline.SYNTHETIC, task, EASY, useful)
-    made += offline_obp.claims(name, rows, "every", CONDITIONS)
+    made += offline_obp.claims(name, rows, "On every task", CONDITIONS)
     arms = leads(rows, "o2pl", ["dm-arms"])
     return [
         *made,
@@ -114,6 +114,7 @@ def figures(rows: Table) -> Mapping[str, Figure]:
     return {
         "offline-synthetic": offline.dots(rows, title, offline_obp.values("offline-synthetic", rows)),
         "offline-synthetic-pessimism": offline_arms.figure(rows, offline.SYNTHETIC, pessimism),
+        **offline_obp.figures("offline-synthetic", rows),
     }
 
 

@@ -139,7 +139,7 @@ def claims(rows: Table) -> Sequence[Claim]:
             "own",
             CONDITIONS,
         ),
-        *offline_obp.claims(name, rows, "every", CONDITIONS),
+        *offline_obp.claims(name, rows, "At every floor", CONDITIONS),
         *offline_arms.claims(name, rows, offline.SYNTHETIC, " on the average of the floors"),
         *offline_arms.claims_of_part(
             name, rows, offline.SYNTHETIC, "low-floors", f" at floors up to {LOW:g} (mean)", low
@@ -153,7 +153,8 @@ def figures(rows: Table) -> Mapping[str, Figure]:
     _values(left, rows)
     _diagnostics(right, rows)
     title = "Pessimism alone: value gained by penalty and clip, mean over the floors (95 % intervals)"
-    return {"overlap": figure, "overlap-pessimism": offline_arms.figure(rows, offline.SYNTHETIC, title)}
+    pessimism = offline_arms.figure(rows, offline.SYNTHETIC, title)
+    return {"overlap": figure, "overlap-pessimism": pessimism, **offline_obp.figures("overlap", rows)}
 
 
 def table(rows: Table) -> Sequence[Mapping[str, str]]:

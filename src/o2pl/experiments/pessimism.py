@@ -145,6 +145,15 @@ class Arms:
 CONDITIONS = "all arms play the same rounds; nothing differs but the penalty's weight λ and the clip"
 
 
+def penalty_alone(arms: Arms, prefix: str, values: Values, measure: Measure, where: str = "") -> list[Claim]:
+    """What the learner's own penalty is worth where nothing is clipped. None where no arm was played."""
+    if not any(name in values for name in arms.settings()):
+        return []
+    text = f"The penalty alone helps {arms.label}{where}: {measure.says}, λ = {arms.penalty:g} against λ = 0, no clip."
+    found = arms.effect(values, measure, (arms.penalty, False), (0.0, False))
+    return [Claim(f"{prefix}-penalty-alone", text, found, above(measure.none), "own", conditions=CONDITIONS)]
+
+
 def by_seed(rows: Table, column: str) -> dict[tuple[str, str], Floats]:
     """(world, learner) -> the last value of `column`, by seed; NaN where it has not played a seed that others have."""
     seeds = {int(seed): place for place, seed in enumerate(np.unique(np.asarray(rows["seed"])))}

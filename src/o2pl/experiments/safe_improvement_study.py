@@ -16,7 +16,7 @@ from o2pl.drawing import new_figure, tidy
 from o2pl.errors import InvalidInput
 from o2pl.experiments.figures import STYLES
 from o2pl.experiments.intervals import Estimate, binomial, mean, wider
-from o2pl.experiments.pessimism import Measure, Values, figure_of_arms, gain
+from o2pl.experiments.pessimism import Measure, Values, figure_of_arms, gain, penalty_alone
 from o2pl.experiments.safe_improvement import ARMS, EXPERIMENT, LABELS, LOG_SIZES, LOGGERS, NAMED_ARMS
 from o2pl.experiments.study import Bar, Claim, Study, above, at_least, at_most
 from o2pl.experiments.summary import percentile_interval
@@ -118,24 +118,15 @@ def claims(rows: Table) -> Sequence[Claim]:
     def gap(key: str, text: str, rival: str, loggers: Sequence[str], bar: Bar, at: Sequence[int] = sizes) -> Claim:
         return claim(key, f"{text} (mean difference).", mean(table.by_set("safe", loggers, at, rival), "sets"), bar)
 
-    def pessimism(learner: str, text: str) -> Claim:
-        differences = table.by_set(learner, ["good"], sizes, "neither")
-        said = (
-            f"With a good incumbent, {text} beats the same objective without penalty and clip (mean difference; "
-            f"Wilcoxon's p over sets {p_value(differences):.2g})."
-        )
-        return claim(f"pessimism-{learner}", said, mean(differences, "sets"), above(0.0))
-
     def of_arms(loggers: Sequence[str], where: str, key: str) -> list[Claim]:
         gained, harmed = arm_values(table, loggers)
-        spared = [
-            each for each in ARMS.claims(f"{name}/{key}-harm", harmed, SPARED, where) if "negligible" not in each.id
-        ]
-        return [*ARMS.claims(f"{name}/{key}", gained, VALUE, where), *spared]
+        said = [(f"{name}/{key}", gained, VALUE, where), (f"{name}/{key}-harm", harmed, SPARED, where)]
+        made = [claim for each in said for claim in (*ARMS.claims(*each), *penalty_alone(ARMS, *each))]
+        return [each for each in made if not each.id.endswith("harm-negligible")]
 
     safe = table.chosen("safe", everywhere, sizes)
     too_high = safe["deployed"] & (safe["lower"] > safe["learned"] - safe["incumbent"])
-    level = at_least(-HARM)
+    level, unpessimistic = at_least(-HARM), table.by_set("safe", ["good"], sizes, "neither")
     return [
         claim(
             "harm-good",
@@ -156,8 +147,13 @@ def claims(rows: Table) -> Sequence[Claim]:
             share(too_high, safe["set"]),
             at_most(0.1),
         ),
-        pessimism("safe", "safe improvement"),
-        pessimism("penalty", "penalty alone"),
+        claim(
+            "pessimism-safe",
+            "With a good incumbent safe improvement beats the same objective without penalty or clip (mean difference, "
+            f"Wilcoxon's p over sets {p_value(unpessimistic):.2g}).",
+            mean(unpessimistic, "sets"),
+            above(0.0),
+        ),
         *of_arms(["good"], " with a good incumbent", "good"),
         *of_arms(POOR, " with a mediocre, blind or swapped incumbent", "poor"),
         *_of_letter(table),

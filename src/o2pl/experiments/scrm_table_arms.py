@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from o2pl.experiments.intervals import mean
-from o2pl.experiments.pessimism import Measure, Values, by_seed, figure_of_arms
+from o2pl.experiments.pessimism import Measure, Values, by_seed, figure_of_arms, penalty_alone
 from o2pl.experiments.scrm_table import ARMS, CONTINUOUS, DISCRETE, SCHEMES
 from o2pl.experiments.study import Claim
 from o2pl.protocols import Floats
@@ -62,7 +62,8 @@ def values(rows: Table, group: str, scales: Scales) -> Values:
 def claims(rows: Table, scales: Scales) -> list[Claim]:
     made = []
     for group, (where, unit) in GROUPS.items():
-        made += ARMS.claims(f"scrm-table/{group}", values(rows, group, scales), _spared(unit), f" {where}")
+        said = (f"scrm-table/{group}", values(rows, group, scales), _spared(unit), f" {where}")
+        made += [*ARMS.claims(*said), *penalty_alone(ARMS, *said)]
     return made
 
 
