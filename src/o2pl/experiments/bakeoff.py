@@ -4,8 +4,8 @@ Sets are counted from 0 in the order of the folder's catalogue (the manifest's):
 positions the confirmation half. `bakeoff-tuning` plays candidate settings on the tuning half, on seeds from 1000;
 `bakeoff` plays the frozen settings on the confirmation half, and on both halves what nothing is tuned for (VW off the
 shelf, the paper's replay, Algorithm 1 by the book), on seeds from 10. Without a folder both play the sets
-embedded in scikit-learn, which shows how it works and decides nothing. One row per run; all that a row depends on is in
-its unit's settings, but for `cpu_seconds`, which no two runs agree on.
+embedded in scikit-learn, as a small example without verdicts. One row per run; a row depends only on its unit's
+settings, except `cpu_seconds`, which is not reproducible.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ COLUMNS = {
     "n": "int64",  # rows of the set
     "d": "int64",  # features, nominal ones one-hot
     "K": "int64",  # classes
-    "played": "int64",  # rounds: `rounds`, or n where that is less
+    "played": "int64",  # rounds: `rounds`, or n if that is less
     "mean_reward": "double",
     "cpu_seconds": "double",  # of deciding and learning alone, a call of each every round; NaN where not asked for
 }
 
 
 def sets(data: str | None, first_seed: int) -> list[Description]:
-    """The embedded sets, then those of the folder with their half, as settings of worlds."""
+    """Return the embedded data sets, then those of the folder with their half, as settings of worlds."""
     worlds = [(name, WORLDS[name], "embedded") for name in EMBEDDED]
     for position, (name, source) in enumerate(catalogue(data).items() if data is not None else ()):
         worlds.append((name, Classification(ParquetSet(source.id)), HALVES[position % 2]))
@@ -53,7 +53,7 @@ def sets(data: str | None, first_seed: int) -> list[Description]:
             "world": encode(world),
             "half": half,
             "position": place - own if place >= own else place,
-            "first_seed": first_seed,  # the unit's seed is counted from here
+            "first_seed": first_seed,  # offset of the unit's seed
         }
         for place, (name, world, half) in enumerate(worlds)
     ]
@@ -64,7 +64,7 @@ def _crossed(worlds: Sequence[Description], learners: Sequence[Participant]) -> 
 
 
 def cells(data: str | None) -> Sequence[Cell]:
-    """Everyone on the confirmation half; on the tuning half those for whom nothing was tuned."""
+    """Return all learners on the confirmation half, and the untuned ones on the tuning half too."""
     worlds, learners = sets(data, FIRST_SEED["bakeoff"]), frozen_learners()
     untuned = [each for each in learners if each.description["name"] in NOT_TUNED]
     return [cell for each in worlds for cell in _crossed([each], untuned if each["half"] == "tuning" else learners)]
@@ -86,7 +86,7 @@ def run_unit(unit: Unit) -> Columns:
     if timed:
         _compile(json.dumps(unit.learner, sort_keys=True))
     started = time.process_time()
-    done = play(learner, rounds, every_round=timed)  # called alike where seconds are to be compared
+    done = play(learner, rounds, every_round=timed)  # called in the same way if seconds are compared
     seconds = time.process_time() - started
     row = {
         "position": unit.world["position"],
@@ -104,14 +104,14 @@ def run_unit(unit: Unit) -> Columns:
 
 @cache
 def _compile(learner: str) -> None:
-    """Once in a process, so that no run's seconds hold the compilation of a kernel, or reading it from disk."""
+    """Compile once per process, so that no run's seconds include compiling or loading kernels."""
     iris: Any = WORLDS["iris"]
     made = built(json.loads(learner), n_actions=iris.n_actions, random_state=0)
     play(made, iris.sample(150, np.random.default_rng(0)), every_round=True)
 
 
 def played_on(*halves: str) -> Callable[[str | None], Sequence[str]]:
-    """Sets of these halves of the folder; without one the embedded ones. Others are played where asked for by name."""
+    """Return the data sets of these halves of the folder, or the embedded ones. Others run by name only."""
 
     def names(data: str | None) -> Sequence[str]:
         wanted = ("embedded",) if data is None else halves

@@ -1,4 +1,4 @@
-"""The bake-off's pictures."""
+"""Figures of the bake-off."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from o2pl.protocols import Floats, Ints
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-WIN, LOSS, TIE = "#CC3311", "#0077BB", "#000000"  # people with any colour vision can tell these apart
+WIN, LOSS, TIE = "#CC3311", "#0077BB", "#000000"  # colour-blind-safe
 OUTCOME_STYLES = {1: (WIN, "^", "O2PL wins"), -1: (LOSS, "v", "O2PL loses"), 0: (TIE, ".", "no significant difference")}
 PER_ROW = 4
 
@@ -24,7 +24,7 @@ PER_ROW = 4
 def scatter_figure(
     rewards: Mapping[str, Floats], n_actions: Ints, played: Ints, rivals: Mapping[str, str], protocol: str
 ) -> Figure:
-    """Normalised performance, one panel per rival, one mark per set; above the diagonal O2PL is better."""
+    """Draw normalised performance, one panel per rival, one mark per data set; above the diagonal O2PL is better."""
     height, width = math.ceil(len(rivals) / PER_ROW), min(PER_ROW, len(rivals))
     figure = new_figure(max(2.6 * width, 7.2), 2.9 * height + 0.8)
     panels = figure.subplots(height, width, squeeze=False).flatten()
@@ -57,7 +57,7 @@ def scatter_figure(
 
 
 def gaps_figure(ours: Floats, theirs: Floats, names: Sequence[str], rival: str) -> Figure:
-    """O2PL's gap on each set, sorted: the mean over seeds, and a line from the lowest to the highest seed."""
+    """Draw O2PL's gap on each data set, sorted: the mean over seeds, and a line from the lowest to the highest seed."""
     gaps, verdicts = ours - theirs, by_sign_test(ours, theirs)
     means = gaps.mean(axis=1)
     order = np.argsort(means, kind="stable")
@@ -79,7 +79,7 @@ def gaps_figure(ours: Floats, theirs: Floats, names: Sequence[str], rival: str) 
 
 
 def means_figure(rewards: Mapping[str, Floats], labels: Mapping[str, str]) -> Figure:
-    """Mean reward over sets with its bootstrap interval, best first."""
+    """Draw the mean reward over data sets with its bootstrap interval, best first."""
     means = {name: each.mean(axis=1) for name, each in rewards.items()}
     order = sorted(means, key=lambda name: float(means[name].mean()))
     figure = new_figure(7.2, 1.2 + 0.26 * len(order))

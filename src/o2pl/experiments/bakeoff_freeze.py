@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def freeze(
     rows: Table, date: str, entrants: Mapping[str, Entrant] = ENTRANTS, measure: str = "mean_reward"
 ) -> dict[str, Any]:
-    """Learner -> the candidate of the highest mean measure over the tuning sets (ties: the first), and all it beat."""
+    """Return the candidate of each learner with the highest mean measure over the tuning sets (ties: the first)."""
     units = [json.loads(text) for text in rows["settings"].to_pylist()]
     if opened := sorted({unit["world"]["name"] for unit in units if unit["world"]["half"] == "confirmation"}):
         raise InvalidInput(f"rows: found sets of the confirmation half ({', '.join(opened)}), expected none to tune on")
@@ -76,7 +76,7 @@ def write_frozen(
     entrants: Mapping[str, Entrant] = ENTRANTS,
     measure: str = "mean_reward",
 ) -> dict[str, Any]:
-    """Freeze what the rows under `out` say; learners that were not tuned there keep what they have."""
+    """Freeze the best settings from the rows under `out`; learners that were not tuned there keep their settings."""
     date = dt.datetime.now(dt.UTC).strftime("%Y-%m-%d")
     before = read_frozen(path) if path.exists() else {}
     entries = before | freeze(results(out, experiment), date, entrants, measure)

@@ -1,4 +1,4 @@
-"""Who takes part in the bake-off: learners as data, the settings each is tuned over, and the settings that were frozen.
+"""The learners of the bake-off as data: candidate settings, and the frozen settings.
 
 Every learner that is tuned has `TRIED` candidate settings, and four more where the best of those lay at the edge of its
 grid; VW's learners have up to eight more, with the other cost estimates (`--cb_type`) that VW lets them have. What the
@@ -36,13 +36,13 @@ Given = Mapping[str, Any]  # arguments of a learner's constructor
 
 @dataclass(frozen=True)
 class Entrant:
-    """A learner of the bake-off: how it is made, by which protocol it plays, and what it is tuned over."""
+    """A learner of the bake-off: its factory, its protocol, and its candidate settings."""
 
     make: Callable[..., Any]
     protocol: Literal["fair", "published", "both"]
     fixed: Given = field(default_factory=dict)
-    candidates: Sequence[Given] = ()  # none: nothing to tune
-    timed: bool = True  # else its CPU time is not asked for, and it may play as fast as it can
+    candidates: Sequence[Given] = ()  # empty: not tuned
+    timed: bool = True  # False: CPU time is not measured, and it may use its fast path
 
     def maker(self, chosen: Given) -> MakeLearner[Learner]:
         def make(n_actions: int, seed: int | None, reward_range: Range = UNIT) -> Learner:
@@ -79,7 +79,7 @@ BOOK_ARMS = Arms("o2pl-book", "O2PL by the book", penalty=1.0)
 
 
 def _other_costs(rates: Sequence[float] = FEW_RATES, options: str = "") -> tuple[Given, ...]:
-    """VW's estimates of costs beside its default, mtr. RegCB has no other than that."""
+    """Return settings with VW's cost estimates other than the default, mtr. RegCB has no others."""
     return grid(learning_rate=rates, options=[f"{options} --cb_type {kind}".strip() for kind in ("ips", "dr")])
 
 
@@ -106,7 +106,7 @@ VW_PRODUCT_CANDIDATES: dict[str, tuple[Given, ...]] = {
 
 
 def _vw(algorithm: str) -> Entrant:
-    """By the fair protocol: running standardisation, VW's constant, costs {0, 1}."""
+    """Return a VW learner in the fair protocol: running standardisation, VW's constant, costs {0, 1}."""
     return Entrant(VowpalWabbit, "fair", {"algorithm": algorithm}, VW_CANDIDATES[algorithm])
 
 
@@ -169,7 +169,7 @@ NOT_TUNED = frozenset(
 
 @dataclass(frozen=True)
 class Participant:
-    """A learner of the table, described, and the extra it needs."""
+    """A described learner of the table, and the extra it needs."""
 
     description: Description
     needs: str | None
@@ -183,7 +183,7 @@ def participant(name: str, make: MakeLearner[Any], **more: Any) -> Participant:
 def participants_of(
     entrants: Mapping[str, Entrant], chosen: Mapping[str, Given] = MappingProxyType({})
 ) -> list[Participant]:
-    """All of them, with the settings chosen for each; what is not chosen is as the entrant has it."""
+    """Return all learners with their chosen settings; others keep the entrant's defaults."""
     return [
         participant(
             name,
@@ -196,7 +196,7 @@ def participants_of(
 
 
 def candidates_of(entrants: Mapping[str, Entrant]) -> list[Participant]:
-    """Every candidate setting of every learner that is tuned, as `vw-greedy:0`, `vw-greedy:1`, ..."""
+    """Return all candidate settings of all tuned learners, as `vw-greedy:0`, `vw-greedy:1`, ..."""
     return [
         participant(
             f"{family}:{number}",
@@ -212,9 +212,9 @@ def candidates_of(entrants: Mapping[str, Entrant]) -> list[Participant]:
 
 
 def frozen_learners(path: Path = FROZEN, entrants: Mapping[str, Entrant] = ENTRANTS) -> list[Participant]:
-    """All that take part, with the settings frozen in the file; O2PL as its constructor makes it.
+    """Return all learners with the settings frozen in the file; O2PL with its defaults.
 
-    Who is to be tuned and is not yet in the file takes no part: untuned, it would look weaker than it is.
+    A learner that should be tuned but is not in the file is skipped: untuned, it would look weaker than it is.
     """
     chosen = {name: entry["settings"] for name, entry in read_frozen(path).items() if name != "o2pl"}
     ready = {name: each for name, each in entrants.items() if name == "o2pl" or name in chosen or not each.candidates}
@@ -226,6 +226,6 @@ def candidate_learners() -> list[Participant]:
 
 
 def read_frozen(path: Path = FROZEN) -> dict[str, Any]:
-    """Learner -> its frozen settings, how many were tried and what each came to."""
+    """Return the frozen settings of each learner, with the number of candidates and their scores."""
     entries: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return entries

@@ -47,7 +47,7 @@ LABELS = {
 
 @dataclass(frozen=True)
 class Scores:
-    """The rows as arrays: S sets, every learner on every set. Who has played fewer seeds has NaN for the others."""
+    """The rows as arrays: every learner on each of S data sets; NaN for seeds that were not played."""
 
     names: tuple[str, ...]
     n: Ints  # [S], as d, K and played
@@ -58,34 +58,34 @@ class Scores:
     seconds: Mapping[str, Floats]  # learner -> [S, seeds]
 
     def pair(self, ours: str, theirs: str, which: Any = slice(None)) -> Pair:
-        """Over all sets, or some of them; on the seeds that both have played."""
+        """Compare two learners over all (or some) data sets, on common seeds."""
         rewards = self.paired(ours, theirs)
         return compare_pair(rewards[ours][which], rewards[theirs][which], self.played[which], (self.d * self.K)[which])
 
     def gaps(self, ours: str, theirs: str) -> Floats:
-        """Of mean rewards over seeds, [S]"""
+        """Return the gaps of mean rewards over seeds, [S]."""
         rewards = self.paired(ours, theirs)
         return np.asarray((rewards[ours] - rewards[theirs]).mean(axis=1))
 
     def paired(self, *learners: str) -> dict[str, Floats]:
-        """Their rewards on the seeds that all of them have played, [S, seeds] each; those who did not play left out."""
+        """Return the learners' rewards on common seeds, [S, seeds] each; learners without rows are dropped."""
         there = {name: self.rewards[name] for name in learners if name in self.rewards}
         common = ~np.any([np.isnan(each).any(axis=0) for each in there.values()], axis=0)
         return {name: each[:, common] for name, each in there.items()}
 
     def on_own_seeds(self) -> dict[str, Floats]:
-        """Everyone's rewards on the seeds it has played."""
+        """Return each learner's rewards on the seeds it has played."""
         return {name: self.paired(name)[name] for name in self.rewards}
 
     def cpu(self, learner: str, which: Any = slice(None)) -> float:
-        """CPU seconds of one run on each of these sets, all together; NaN where they were not asked for."""
+        """Return the total CPU seconds of one run on each of these data sets; NaN if they were not measured."""
         spent = self.seconds[learner][which]
         timed = np.isfinite(spent).all(axis=0)
         return float(spent[:, timed].mean(axis=1).sum()) if timed.any() else float("nan")
 
 
 def scores(rows: Table) -> Scores:
-    """Of the confirmation half; where no set of it was played, of the embedded sets, or else of the tuning half."""
+    """Return the scores on the confirmation half, or else on the embedded data sets, or else on the tuning half."""
     half = np.asarray(rows["half"])
     found = _scores(rows.filter(half == _half(half)))
     if "o2pl" not in found.rewards:
@@ -94,7 +94,7 @@ def scores(rows: Table) -> Scores:
 
 
 def published_scores(rows: Table) -> Scores:
-    """Of those for whom nothing is tuned: on both halves of the folder."""
+    """Return the scores of the untuned learners on both halves of the folder."""
     half, learner = np.asarray(rows["half"]), np.asarray(rows["learner"])
     halves = [_half(half)] if _half(half) == "embedded" else ["confirmation", "tuning"]
     return _scores(rows.filter(np.isin(half, halves) & np.isin(learner, sorted(NOT_TUNED))))

@@ -1,4 +1,4 @@
-"""The bake-off's arithmetic, on arrays: who wins on a set, and over sets.
+"""Statistics of the bake-off on arrays: wins on a data set, and over data sets.
 
 Rewards are mean rewards of runs, [sets, seeds]; a gap is ours minus theirs, on the same rounds.
 """
@@ -12,12 +12,12 @@ import numpy as np
 from o2pl.experiments.summary import percentile_interval
 from o2pl.protocols import Floats, Ints
 
-LEVEL = 0.05  # of the tests on one set; the paper does not say its own
-SMALLEST_GAP = 0.02  # the paper's: a smaller mean gap is no win
+LEVEL = 0.05  # level of the tests on one data set; the paper does not give its own
+SMALLEST_GAP = 0.02  # from the paper: a smaller mean gap is not a win
 
 
 def sign_test(gaps: Floats) -> Floats:
-    """Two-sided p of each set: that so many seeds agree in sign if either sign is as likely; ties are left out. [sets]
+    """Return the two-sided p-value of the sign test over seeds for each data set; ties are dropped. [sets]
 
     p = min(1, 2 P(B ≤ min(wins, losses))), B ~ Binomial(wins + losses, 1/2).
     """
@@ -28,7 +28,7 @@ def sign_test(gaps: Floats) -> Floats:
 
 
 def by_sign_test(ours: Floats, theirs: Floats) -> Ints:
-    """The paper's table: 1 (win) or -1 (loss) where seeds agree at `LEVEL` and the mean gap is .02 or more. [sets]"""
+    """Return 1 (win) or -1 (loss) by the paper's rule: seeds agree at `LEVEL`, mean gap of at least .02. [sets]"""
     gaps = ours - theirs
     mean = gaps.mean(axis=1)
     agreed = (sign_test(gaps) <= LEVEL) & (np.abs(mean) >= SMALLEST_GAP - 1e-12)
@@ -36,7 +36,7 @@ def by_sign_test(ours: Floats, theirs: Floats) -> Ints:
 
 
 def z_scores(ours: Floats, theirs: Floats, played: Ints) -> Floats:
-    """(p - q) / √(p(1-p)/T + q(1-q)/T) of each set, p and q the mean rewards over seeds. [sets]
+    """Return (p - q) / √(p(1-p)/T + q(1-q)/T) of each data set, p and q the mean rewards over seeds. [sets]
 
     T is the length of one run: seeds reorder the same rows, so ten of them are not ten times as much data.
     """
@@ -47,7 +47,7 @@ def z_scores(ours: Floats, theirs: Floats, played: Ints) -> Floats:
 
 
 def by_z_test(ours: Floats, theirs: Floats, played: Ints) -> Ints:
-    """The paper's figure: one-sided Z-tests at `LEVEL`, for a win and for a loss. [sets]"""
+    """Apply the rule of the paper's figure: one-sided Z-tests at `LEVEL`, for a win and for a loss. [sets]"""
     from scipy.special import ndtr
 
     z = z_scores(ours, theirs, played)
@@ -55,7 +55,7 @@ def by_z_test(ours: Floats, theirs: Floats, played: Ints) -> Ints:
 
 
 def wilcoxon_p(gaps: Floats) -> float:
-    """Two-sided signed-rank test that mean gaps of sets are symmetric around 0; 1 where there is no gap at all."""
+    """Return the two-sided p-value of Wilcoxon's signed-rank test of the mean gaps; 1 if all gaps are 0."""
     from scipy.stats import wilcoxon
 
     gaps = gaps[gaps != 0]
@@ -64,7 +64,7 @@ def wilcoxon_p(gaps: Floats) -> float:
 
 @dataclass(frozen=True)
 class Record:
-    """Significant wins and losses, and how complex (dK) the sets are on which they fall; NaN where there is none."""
+    """Significant wins and losses, and the mean complexity (dK) of their data sets; NaN if there are none."""
 
     wins: int
     losses: int
@@ -74,7 +74,7 @@ class Record:
 
     @property
     def margin(self) -> float:
-        """The share of sets won minus the share lost."""
+        """The fraction of data sets won minus the fraction lost."""
         return (self.wins - self.losses) / self.sets
 
     @property
@@ -84,7 +84,7 @@ class Record:
 
     @property
     def complexity_ratio(self) -> float:
-        """Mean dK of wins over mean dK of losses; infinite where there are wins only, NaN without wins."""
+        """Mean dK of wins over mean dK of losses; infinite without losses, NaN without wins."""
         if self.wins and not self.losses:
             return np.inf
         return self.complexity_of_wins / self.complexity_of_losses
@@ -101,15 +101,15 @@ def record(verdicts: Ints, complexity: Ints) -> Record:
 
 @dataclass(frozen=True)
 class Pair:
-    """One learner against another, over sets."""
+    """One learner compared with another, over data sets."""
 
     gap: float  # mean over sets of the mean over seeds
     interval: tuple[float, float]
     by_sign: Record
     by_z: Record
     wilcoxon: float
-    worst: float  # the mean gap of the set where it is smallest
-    worst_set: int  # its place
+    worst: float  # smallest mean gap of a data set
+    worst_set: int  # its index
 
 
 def compare_pair(ours: Floats, theirs: Floats, played: Ints, complexity: Ints) -> Pair:
@@ -126,6 +126,6 @@ def compare_pair(ours: Floats, theirs: Floats, played: Ints, complexity: Ints) -
 
 
 def above_chance(rewards: Floats, n_actions: Ints) -> Floats:
-    """Normalised performance: mean reward over seeds, 0 at chance (1/K) and 1 where every round is right. [sets]"""
+    """Return normalised performance: mean reward over seeds, 0 for random (1/K) and 1 for always right. [sets]"""
     chance = 1 / n_actions
     return np.asarray((rewards.mean(axis=1) - chance) / (1 - chance))

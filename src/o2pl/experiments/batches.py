@@ -1,6 +1,6 @@
-"""Rollouts: a policy collects a batch, the learner learns, and the policy as it then stands collects the next one.
+"""Rollouts: a policy collects a batch, the learner learns, and the new policy collects the next batch.
 
-O2PL learns from all batches so far with the exact densities they were logged with, SCRM from the last batch alone.
+O2PL learns from all batches so far with their exact logged densities, SCRM from the last batch only.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from o2pl.environments.moments import normal_density
 from o2pl.policies.sampling import draw_rows
 from o2pl.protocols import Array, Floats, Rounds
 
-Draw = Callable[[Floats], tuple[Array, Floats]]  # contexts -> actions and the densities they were drawn with
+Draw = Callable[[Floats], tuple[Array, Floats]]  # contexts -> actions and their densities
 LearnBatch = Callable[[Floats, Array, Floats, Floats], object]  # contexts, actions, rewards, propensities
 
 
 def rollouts(batches: Iterable[Rounds], logging: Draw, policy: Draw, learn: LearnBatch) -> Iterator[int]:
-    """The first batch is collected by `logging`, the others by `policy`; after each, `learn`, and yield its number."""
+    """Collect the first batch by `logging`, the others by `policy`; after each, `learn`, and yield its number."""
     for number, rounds in enumerate(batches, 1):
         actions, propensities = (logging if number == 1 else policy)(rounds.contexts)
         learn(rounds.contexts, actions, rounds.rewards(np.arange(len(actions)), actions), propensities)
@@ -56,7 +56,7 @@ def batch_sizes(scheme: str, first: int, count: int, most: int) -> list[int]:
 
 
 def best_scrm(losses: Mapping[str, Floats]) -> str:
-    """SCRM with λ̂: the λ whose mean final loss over seeds turned out lowest; nobody can choose it so well before.
+    """Return SCRM with λ̂: the λ with the lowest mean final loss over seeds, chosen in hindsight.
 
     `losses`: learner -> its final loss by seed, [seeds].
     """
@@ -65,5 +65,5 @@ def best_scrm(losses: Mapping[str, Floats]) -> str:
 
 
 def mean_and_deviation(values: Floats) -> tuple[float, float]:
-    """Over seeds; the deviation (of a seed, not of the mean) is NaN for a single one."""
+    """Return mean and standard deviation over seeds; the deviation is NaN for a single seed."""
     return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else math.nan

@@ -85,7 +85,7 @@ def cells() -> list[tuple[str, dict[str, Any]]]:
 
 
 def lipschitz_members(members: int, settings: Description, generator: np.random.Generator) -> Floats:
-    """Values at evenly spaced knots of random piecewise linear functions on [0, 1]. [members, knots]"""
+    """Return values at evenly spaced knots of random piecewise linear functions on [0, 1]. [members, knots]"""
     knots, height = settings["knots"], settings["height"]
     steps = generator.choice([-1.0, 0.0, 1.0], (members, knots - 1)) * settings["slope"] / (knots - 1)
     paths = np.cumsum(np.column_stack([generator.uniform(-height, height, members), steps]), axis=1)
@@ -93,7 +93,7 @@ def lipschitz_members(members: int, settings: Description, generator: np.random.
 
 
 def values_at(members: Floats, x: Floats) -> Floats:
-    """[members, n]"""
+    """Return the functions' values at x, [members, n]."""
     knots = members.shape[1]
     place = np.minimum((x * (knots - 1)).astype(np.int64), knots - 2)
     part = x * (knots - 1) - place
@@ -108,7 +108,7 @@ def rounded(members: Floats, radius: float, slope: float) -> tuple[Floats, Float
 
 
 def transfer(settings: Description, amount: int, generator: np.random.Generator) -> list[ResultRow]:
-    """A tenth of `amount` members; the logging propensities are anything, since the proposition holds for every log."""
+    """Check a tenth of `amount` members; logging propensities are arbitrary: the proposition holds for every log."""
     n, slope, clip = settings["rows"], settings["slope"], settings["clip"]
     members = lipschitz_members(max(amount // 10, 10), settings, generator)
     x = np.asarray(generator.random(n))
@@ -150,7 +150,7 @@ def group_entropy(p: float, fine: int, rare: int) -> Entropy:
 
 
 def chaining(settings: Description, amount: int, generator: np.random.Generator) -> list[ResultRow]:
-    """A 400th of `amount` paths of Algorithm 1; at each n, what the worst of all 2^G policies does."""
+    """Simulate a 400th of `amount` paths of Algorithm 1; at each n, report the worst of all 2^G policies."""
     p, beta, delta = settings["p"], settings["beta"], settings["delta"]
     entropy = group_entropy(p, settings["fine"], settings["rare"])
     schedule, times = Schedule(beta, p), [int(n) for n in settings["n"]]
@@ -208,7 +208,7 @@ def _envelope(schedule: Schedule, n: int) -> float:
 
 
 def least_constant(off: Floats, variances: Floats, penalty: Any) -> float:
-    """The least C with |R̂ - R_α| ≤ C Φ(σ̂) for all 2^G policies, to a thousandth of it; by bisection."""
+    """Return the least C with |R̂ - R_α| ≤ C Φ(σ̂) for all 2^G policies, to a thousandth, by bisection."""
     low, high = 0.0, 8.0
     while high - low > 1e-3 * max(low, 0.1):
         middle = (low + high) / 2
@@ -221,7 +221,7 @@ def least_constant(off: Floats, variances: Floats, penalty: Any) -> float:
 
 
 def useful_from(entropy: Entropy, delta: float, sigma: float = 1.0) -> float:
-    """The least n at which the maximal inequality's bound, for B = 1, is below 1: before it says nothing."""
+    """Return the least n at which the maximal inequality's bound, for B = 1, is below 1: before, it is vacuous."""
     low, high = 0.0, 60.0
     for _ in range(50):
         middle = (low + high) / 2
@@ -236,7 +236,7 @@ def useful_from(entropy: Entropy, delta: float, sigma: float = 1.0) -> float:
 
 
 def margin_ratios(settings: Description, amount: int, generator: np.random.Generator) -> list[ResultRow]:
-    """Policies that err where the gap is small, as often as they may, and others at random."""
+    """Check policies that err where the gap is small, as often as allowed, and random others."""
     world: Margin = decode(settings["world"])
     gaps = world.gap * np.abs(world.sample(amount, generator).contexts[:, 0].astype(np.float64))
     rows: list[ResultRow] = []

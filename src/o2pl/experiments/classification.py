@@ -1,4 +1,4 @@
-"""Classification sets as bandits: the learner names a class and is told only whether it was right."""
+"""Classification data sets as bandits: the learner picks a class and learns only whether it was right."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from o2pl.learners import O2PL
 from o2pl.learners.rivals import RIVALS
 
 EMBEDDED = ("iris", "wine", "breast-cancer", "digits")
-HALVES = ("tuning", "confirmation")  # of a folder's sets: those of even and of odd positions in its catalogue
+HALVES = ("tuning", "confirmation")  # data sets at even and at odd positions of a folder's catalogue
 _RIVALS = ("uniform", "linucb", "greedy-ridge", "vw-greedy", "vw-cover", "vw-bag", "vw-regcb")
 LEARNERS = {
     "o2pl": o2pl(),
@@ -22,7 +22,7 @@ LEARNERS = {
 
 
 def cells(data: str | None) -> Sequence[Cell]:
-    """The embedded sets, then those of the data folder (another folder is another table)."""
+    """Return the embedded data sets, then those of the data folder (another folder gives another table)."""
     own = {} if data is None else {name: Classification(ParquetSet(set_.id)) for name, set_ in catalogue(data).items()}
     return crossed({name: WORLDS[name] for name in EMBEDDED} | own, LEARNERS)
 

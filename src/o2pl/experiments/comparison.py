@@ -1,6 +1,6 @@
-"""Learners against each other in worlds: what the experiments of this kind share.
+"""Shared code of experiments that compare learners in worlds.
 
-All learners of a seed meet the same rounds.
+All learners of a seed play the same rounds.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ POINTS = 100  # of a curve
 
 
 def o2pl(make: Callable[..., O2PL] = O2PL, **settings: Any) -> MakeLearner[O2PL]:
-    """Makes `O2PL`, or one of its named settings, as `RIVALS` make others."""
+    """Return a factory of `O2PL` or one of its named settings, like those in `RIVALS`."""
     return seeded(make, **settings)
 
 
 def crossed(worlds: Mapping[str, Environment], learners: Mapping[str, MakeLearner[Any]]) -> list[Cell]:
-    """Every world with every learner."""
+    """Return every world with every learner."""
     return [
         Cell({"name": name, "world": encode(world)}, described(own, learner, OF_THE_RUN), needed_extra(learner))
         for name, world in worlds.items()
@@ -40,7 +40,7 @@ def crossed(worlds: Mapping[str, Environment], learners: Mapping[str, MakeLearne
 
 
 def world_of(unit: Unit) -> Any:
-    """The unit's world. The settings say which data set it is made of; where that lies is no setting."""
+    """Return the unit's world. Its data set is a setting; the location of the data set is not."""
     world: Any = decode(unit.world["world"])
     if isinstance(getattr(world, "source", None), ParquetSet):
         return replace(world, source=replace(world.source, folder=unit.data))
@@ -48,7 +48,7 @@ def world_of(unit: Unit) -> Any:
 
 
 def compare(world: Environment, learners: Mapping[str, MakeLearner[Any]], unit: Unit) -> Columns:
-    """The unit's learner in this world."""
+    """Run the unit's learner in this world."""
     make = learners[unit.learner["name"]]
     unit.check_learner(described(unit.learner["name"], make(2, None, world.reward_range), OF_THE_RUN))
     chance, choice = np.random.SeedSequence(unit.seed).spawn(2)  # the world's, the same for all learners; the learner's
@@ -59,12 +59,12 @@ def compare(world: Environment, learners: Mapping[str, MakeLearner[Any]], unit: 
 
 
 def curve(run: Run, rounds: Rounds) -> Columns:
-    """Mean reward and regret so far, at `POINTS` rounds or fewer."""
+    """Return mean reward and regret so far, at no more than `POINTS` rounds."""
     at = checkpoints(len(run.rewards))
     mean = np.cumsum(run.rewards)[at - 1] / at
     return {"round": at, "mean_reward": mean, "regret": regret(run, rounds)[at - 1]}
 
 
 def checkpoints(n: int) -> Ints:
-    """At most `POINTS` rounds, evenly spaced, the last among them; counted from 1."""
+    """Return at most `POINTS` evenly spaced rounds, including the last; counted from 1."""
     return np.unique(np.ceil(np.linspace(n / POINTS, n, POINTS)).astype(np.int64))

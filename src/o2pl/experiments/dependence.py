@@ -45,12 +45,12 @@ _NO_SPREAD = 0.25  # the largest variance of values in [0, 1], for the case that
 
 
 def stuck_arms(values: Floats) -> Any:
-    """Arms that took one value only, [K]."""
+    """Return which arms took only one value, [K]."""
     return values.max(axis=0) == values.min(axis=0)
 
 
 def moments(values: Floats) -> tuple[Floats, Floats, Floats]:
-    """Mean, (1/n) Σ (x - μ̂)² and lag-one autocorrelation of every arm, [K] each; 0 and 0 for a stuck one."""
+    """Return mean, (1/n) Σ (x - μ̂)² and lag-one autocorrelation of every arm, [K] each; 0 and 0 for a stuck arm."""
     mean = values.mean(axis=0)
     centred = np.where(stuck_arms(values), 0.0, values - mean)  # exactly 0, whatever the mean was rounded to
     squares = np.einsum("nk,nk->k", centred, centred)
@@ -66,7 +66,7 @@ def variance_of_mean(chi: Floats, n: int) -> Floats:
 
 
 def corrected_correlation(chi: Floats, n: int) -> Floats:
-    """χ̃: the sample autocorrelation with its bias of order 1/n taken out; none is taken for negative."""
+    """Return χ̃: the sample autocorrelation corrected for its bias of order 1/n, at least 0."""
     return np.asarray(np.clip((chi + 1 / n) / (1 - 2 / n), 0.0, 1 - 1 / n))
 
 
@@ -75,14 +75,14 @@ def erm(values: Floats, penalty: float) -> Floats:
 
 
 def svp(values: Floats, penalty: float) -> Floats:
-    """The paper's score, with the unbiased sample variance; a stuck arm has no penalty."""
+    """Return the paper's score, with the unbiased sample variance; a stuck arm has no penalty."""
     n = len(values)
     mean, variance, chi = moments(values)
     return mean + penalty * np.sqrt(variance * n / (n - 1) * (1 + chi) / (n * (1 - chi)))
 
 
 def svp_corrected(values: Floats, penalty: float) -> Floats:
-    """The score derived above."""
+    """Return the corrected score derived above."""
     n = len(values)
     mean, variance, chi = moments(values)
     kappa = variance_of_mean(corrected_correlation(chi, n), n)
@@ -105,7 +105,7 @@ def cells(data: str | None) -> Sequence[Cell]:
 
 
 def run_unit(unit: Unit) -> Columns:
-    """`rounds` trials; all rules of a seed see the same data."""
+    """Run `rounds` trials; all rules of a seed see the same data."""
     world: DependentArms = decode(unit.world["arms"])
     n, rule, penalty = unit.world["n"], RULES[unit.learner["name"]], unit.learner["penalty"]
     generator = np.random.default_rng([unit.seed, n])
@@ -129,7 +129,7 @@ EXPERIMENT = Experiment(
 
 
 def _trials(rows: Table, column: str = "excess_risk") -> dict[str, dict[int, Floats]]:
-    """rule -> n -> the values of all trials, in the order of seed and trial, the same for all rules."""
+    """Return rule -> n -> the values of all trials, in the same order for all rules."""
     rules, sizes = np.asarray(rows["learner"]), np.asarray(rows["n"])
     order = np.lexsort((np.asarray(rows["trial"]), np.asarray(rows["seed"])))
     rules, sizes, values = rules[order], sizes[order], np.asarray(rows[column], np.float64)[order]
@@ -137,12 +137,12 @@ def _trials(rows: Table, column: str = "excess_risk") -> dict[str, dict[int, Flo
 
 
 def _ratios(trials: Mapping[str, Mapping[int, Floats]], rule: str) -> dict[int, float]:
-    """Mean excess risk of ERM over that of a rule, by n."""
+    """Return the mean excess risk of ERM over that of a rule, by n."""
     return {n: float(trials["erm"][n].mean() / values.mean()) for n, values in trials[rule].items()}
 
 
 def _risks(rows: Table) -> dict[int, Floats]:
-    """n -> mean excess risk over the trials of each seed, [seeds, rules], the rules in the order of `RULES`."""
+    """Return n -> mean excess risk over the trials of each seed, [seeds, rules], in the order of `RULES`."""
     seeds = len(rows["seed"].unique())
     trials = _trials(rows)
     return {
@@ -151,7 +151,7 @@ def _risks(rows: Table) -> dict[int, Floats]:
 
 
 def _ratio(of: str, to: str) -> Callable[..., Floats]:
-    """Risks of rules over each other, one column for each n."""
+    """Return a function for the ratio of two rules' risks, one column per n."""
     above_, below_ = list(RULES).index(of), list(RULES).index(to)
     return lambda *means: np.stack([each[:, above_] / each[:, below_] for each in means], axis=1)
 
@@ -227,7 +227,7 @@ _CORRECTION = (
 
 
 def figures(rows: Table) -> Mapping[str, Figure]:
-    """Mean excess risk by n, with two standard errors; and how often the chosen arm had never moved."""
+    """Draw the mean excess risk by n ± 2 standard errors, and how often the chosen arm had never moved."""
     figure = new_figure(9.6, 4.2)
     left, right = figure.subplots(1, 2, width_ratios=(1.5, 1))
     for axes, column in ((left, "excess_risk"), (right, "stuck")):

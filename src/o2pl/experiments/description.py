@@ -1,6 +1,6 @@
-"""Learners and worlds as data: plain JSON values, from which a unit can be run again.
+"""Learners and worlds as plain JSON values, from which a unit can be run again.
 
-A description holds every parameter there is, so that a default that changes is a setting that changes.
+A description includes every parameter, so that a changed default is a changed setting.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from o2pl.learners.rivals.trees import BoostedTrees
 from o2pl.learners.rivals.vw import VowpalWabbit
 from o2pl.storage import decode, encode
 
-Description = Mapping[str, Any]  # plain JSON values; "name" is what the command line and the results call it
-OF_THE_RUN = ("n_actions", "reward_range", "random_state")  # parameters that the world and the seed decide
+Description = Mapping[str, Any]  # plain JSON values; "name" is used on the command line and in results
+OF_THE_RUN = ("n_actions", "reward_range", "random_state")  # parameters set by the world and the seed
 _CLASSES: dict[str, type[Parameters]] = {
     each.__name__: each
     for each in (
@@ -45,13 +45,13 @@ _CLASSES: dict[str, type[Parameters]] = {
 
 
 def described(name: str, learner: Parameters, left_out: Collection[str] = ("random_state",)) -> Description:
-    """A learner with every parameter it has, but for those `left_out`: they are given when it is built."""
+    """Describe a learner with all its parameters except `left_out`, which are given when it is built."""
     params = {key: encode(value) for key, value in learner.get_params().items() if key not in left_out}
     return {"name": name, "class": type(learner).__name__, "params": params}
 
 
 def built(description: Description, **of_the_run: Any) -> Any:
-    """The learner that is described, with those parameters that only the run knows and that it has."""
+    """Build the described learner, with the parameters of the run that it accepts."""
     kind = _CLASSES[description["class"]]
     known = {name: value for name, value in of_the_run.items() if name in inspect.signature(kind).parameters}
     return kind(**decoded(description["params"]), **known)
@@ -62,7 +62,7 @@ def decoded(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def needed_extra(learner: object) -> str | None:
-    """The extra that the learner needs."""
+    """Return the extra that the learner needs."""
     if isinstance(learner, VowpalWabbit | CATS):
         return "vw"
     return "experiments" if isinstance(learner, BoostedTrees) else None

@@ -1,8 +1,8 @@
-"""Where units are computed: `Local` (a pool of processes on this machine) or `Ray` (a cluster).
+"""Engines that compute units: `Local` (a pool of processes on this machine) or `Ray` (a cluster).
 
-An engine is given a function and units, and hands each unit back with its outcome as soon as there is one, whichever
-comes first. A unit's rows depend on its settings alone: every worker computes with one thread, since sums
-split over threads round differently, and nothing is passed from one unit to the next.
+An engine gets a function and units, and yields each unit with its outcome as soon as it is finished. A unit's rows
+depend only on its settings: every worker uses one thread, since sums split over threads round differently, and nothing
+is passed from one unit to the next.
 """
 
 from __future__ import annotations
@@ -52,22 +52,22 @@ UnitOutcomes = Generator[tuple[Unit, Outcome], None, None]
 
 class Engine(Protocol):
     def compute(self, run: Compute, units: Sequence[Unit]) -> UnitOutcomes:
-        """Closing the generator stops what is still being computed."""
+        """Yield finished units. Closing the generator stops running units."""
 
 
 def attempt(run: Compute, unit: Unit) -> Outcome:
-    """What a worker does with a unit."""
+    """Compute a unit in a worker; exceptions become failures."""
     started = time.perf_counter()
     try:
         columns = dict(run(unit))
-    except Exception as error:  # whatever it is, it is this unit's own failure: the others go on
+    except Exception as error:  # any error fails this unit only
         return Failed.of(error)
     return Finished(columns, time.perf_counter() - started)
 
 
 @dataclass(frozen=True)
 class Local:
-    """Processes on this machine, one per core unless told otherwise."""
+    """Processes on this machine, by default one per core."""
 
     workers: int | None = None
 
@@ -86,7 +86,7 @@ class Local:
                     worker = busy[connection]  # type: ignore[index]  # `wait` is given connections only
                     unit, outcome = worker.answer()
                     if outcome is None:
-                        continue  # it has only said that it is there
+                        continue  # the worker has only reported that it is ready
                     del busy[worker.connection]
                     if worker.alive:
                         idle.append(worker)
@@ -97,29 +97,29 @@ class Local:
 
 
 class _Worker:
-    """A process, the unit it is at, and the pipe to it."""
+    """A worker process, its current unit, and the pipe to it."""
 
     def __init__(self, run: Compute) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(theirs, run), daemon=True)
-        with environment(ONE_THREAD), _interrupts_held():  # both pass on to the process
+        with environment(ONE_THREAD), _interrupts_held():  # both are inherited by the process
             self.process.start()
-        theirs.close()  # so that the pipe ends when the process does
+        theirs.close()  # so that the pipe closes when the process ends
         self.ready = False
         self.alive = True
         self.unit: Unit
 
     def give(self, unit: Unit) -> None:
         self.unit = unit
-        with contextlib.suppress(BrokenPipeError):  # it has died: `answer` will say so
+        with contextlib.suppress(BrokenPipeError):  # the process died: `answer` reports it
             self.connection.send(unit)
 
     def answer(self) -> tuple[Unit, Outcome | None]:
         try:
             outcome: Outcome | None = self.connection.recv()
         except (EOFError, ConnectionResetError):
-            self.process.join(5)  # its exit status comes a moment after the end of its pipe
+            self.process.join(5)  # the exit status is available shortly after the pipe closes
             self.stop()
             self.alive = False
             if not self.ready:
@@ -139,8 +139,8 @@ class _Worker:
 
 
 def _serve(connection: Connection, run: Compute) -> None:
-    """The life of a worker process: it ends when the pipe does, or at once when its parent is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a library may have lifted the mask it was started with
+    """Main loop of a worker process. It ends when the pipe closes or its parent is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a library may have reset the signal mask
     threading.Thread(target=_end_with_parent, daemon=True).start()
     connection.send(None)
     with contextlib.suppress(EOFError):
@@ -149,7 +149,7 @@ def _serve(connection: Connection, run: Compute) -> None:
             try:
                 connection.send(outcome)
             except (EOFError, OSError):
-                return  # nobody listens any more
+                return  # the parent is gone
             except Exception as error:  # rows that cannot be sent
                 connection.send(Failed.of(error))
 
@@ -170,11 +170,11 @@ def _cause(exitcode: int | None) -> str:
 
 @contextlib.contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """A process started now never sees Ctrl-C: the terminal sends it to all, and the parent alone must answer it."""
+    """Start processes that ignore Ctrl-C: the terminal sends it to all, but only the parent must handle it."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    resource_tracker.ensure_running()  # starting it inside would let Ctrl-C through again
+    resource_tracker.ensure_running()  # starting it inside would enable Ctrl-C again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -184,7 +184,7 @@ def _interrupts_held() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Ray:
-    """A Ray cluster at `address`, on whose machines o2pl is installed; without an address a local one, for this run."""
+    """A Ray cluster at `address` with o2pl installed; without an address, a local one for this run."""
 
     address: str | None = None
     workers: int | None = None
@@ -196,7 +196,7 @@ class Ray:
         with connected(self.address, self.workers) as (ray, variables):
             remote = ray.remote(attempt).options(num_cpus=1, max_retries=0, runtime_env={"env_vars": variables})
             waiting = deque(units)
-            limit = 1000 if self.workers is None else self.workers  # tasks handed over; Ray runs one on each core
+            limit = 1000 if self.workers is None else self.workers  # submitted tasks; Ray runs one per core
             running: dict[Any, Unit] = {}
             try:
                 while waiting or running:

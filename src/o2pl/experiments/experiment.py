@@ -1,11 +1,11 @@
-"""An experiment is data: a table of units, a function that computes one unit, and the columns that come of it.
+"""An experiment: a table of units, a function that computes one unit, and its result columns.
 
 A *cell* is a world with a learner. A *unit* is a cell with a horizon and a seed. Units are numbered seed by seed,
 
     number = seed · (number of cells) + cell,
 
-so that choosing seeds, learners or data sets leaves numbers out and never changes one, and `wheel/17` is always the
-same world, learner and seed.
+so that selecting seeds, learners or data sets skips numbers but never changes them: `wheel/17` is always the same
+world, learner and seed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Unit:
-    """One run: everything it depends on, and where it stands in the experiment's table."""
+    """One run: everything it depends on, and its number in the experiment's table."""
 
     experiment: str
     number: int
@@ -51,7 +51,7 @@ class Unit:
     learner: Description
     rounds: int
     seed: int
-    data: str | None = None  # the folder where data sets lie: says where to read, not what is read
+    data: str | None = None  # folder of the data sets; not a setting
     needs: str | None = None
 
     @property
@@ -60,18 +60,18 @@ class Unit:
 
     @property
     def settings(self) -> str:
-        """All that the rows depend on, as JSON."""
+        """Everything that the rows depend on, as JSON."""
         parts = {"world": self.world, "learner": self.learner, "rounds": self.rounds, "seed": self.seed}
         return json.dumps(parts, sort_keys=True, ensure_ascii=False)
 
     @property
     def digest(self) -> str:
-        """Names the results of this unit: other settings, or another version of o2pl, are other results."""
+        """Hash that identifies the results of this unit; it depends on the settings and the version of o2pl."""
         content = f"{self.experiment} {o2pl.__version__} {self.settings}"
         return hashlib.sha256(content.encode()).hexdigest()[:20]
 
     def check_learner(self, here: Description) -> None:
-        """A unit made elsewhere, or earlier, must not be run with a learner that has other settings here."""
+        """Reject a unit whose learner has other settings in this version."""
         if here != self.learner:
             raise InvalidInput(
                 f"{self.id}: found other settings here, expected {self.learner}: another version of o2pl?"
@@ -93,7 +93,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Options:
-    """What a user asks for; None leaves the choice to the size."""
+    """The user's selection; None: set by the size."""
 
     size: str = "quick"
     rounds: int | None = None
@@ -105,7 +105,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Experiment:
-    """`cells` is given the data folder (or None); `run` must be a module's top-level function (workers import it)."""
+    """An experiment. `cells` gets the data folder (or None); `run` must be a top-level function (workers import it)."""
 
     name: str
     summary: str
@@ -113,7 +113,7 @@ class Experiment:
     cells: Callable[[str | None], Sequence[Cell]]
     run: Callable[[Unit], Columns]
     columns: Mapping[str, str]  # name -> Arrow type, such as "int64" or "double"
-    headline: str  # the column whose last value sums a unit up
+    headline: str  # column whose last value summarises a unit
 
     def size(self, options: Options) -> Size:
         if options.size not in self.sizes:
@@ -121,7 +121,7 @@ class Experiment:
         return self.sizes[options.size]
 
     def units(self, options: Options) -> list[Unit]:
-        """The chosen part of the table, by number. A learner whose extra is missing is left out unless asked for."""
+        """Return the selected units, by number. Learners whose extra is missing are skipped unless named."""
         size, cells = self.size(options), self.cells(options.data)
         learners = self._chosen("learners", options.learners, size.learners, [c.learner["name"] for c in cells])
         by_size = size.datasets(options.data) if callable(size.datasets) else size.datasets
@@ -137,7 +137,7 @@ class Experiment:
         return [self._unit(number, cells, options) for number in numbers]
 
     def unit(self, number: int, options: Options) -> Unit:
-        """One unit of the table, whatever else is chosen."""
+        """Return one unit of the table, independently of the selection."""
         cells = self.cells(options.data)
         seeds = options.seeds if options.seeds is not None else range(max(size.seeds for size in self.sizes.values()))
         last = (max(seeds, default=0) + 1) * len(cells) - 1
@@ -149,7 +149,7 @@ class Experiment:
         return self._unit(number, cells, options)
 
     def left_out(self, options: Options) -> dict[str, str]:
-        """Learners that the size includes but whose extra is missing, with that extra."""
+        """Return the learners that are skipped because their extra is missing, with that extra."""
         if options.learners is not None:
             return {}
         wanted = self.size(options).learners

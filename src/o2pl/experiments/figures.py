@@ -1,4 +1,4 @@
-"""Pictures, made of stored rows only."""
+"""Figures made from stored rows only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pyarrow import Table
 
-# Okabe and Ito's palette, which people with any colour vision can tell apart; and a line style each, for print.
+# The colour-blind-safe palette of Okabe and Ito, and a line style each, for print.
 STYLES = (
     ("#0072B2", "-"),
     ("#D55E00", (0, (6, 2))),
@@ -29,9 +29,9 @@ STYLES = (
 
 
 def curves(rows: Table, column: str, labels: Mapping[str, str], *, title: str, ylabel: str, top: float) -> Figure:
-    """`column` by round for each learner of one world: mean over seeds, and a band from the lowest to the highest.
+    """Draw `column` by round for each learner of one world: mean over seeds, and a band from the lowest to the highest.
 
-    `labels` says which learners, in which order, and what to call them; the axis goes from 0 to `top`.
+    `labels`: the learners in order, with their names; the axis goes from 0 to `top`.
     """
     figure = new_figure(7.2, 4.2)
     axes = figure.add_subplot()
@@ -57,7 +57,7 @@ def curves(rows: Table, column: str, labels: Mapping[str, str], *, title: str, y
 
 
 def spread_labels(axes: Axes, ends: Mapping[str, tuple[float, str]], gap: float) -> None:
-    """Label -> (height, colour): right of the axes at these heights, at least `gap` apart."""
+    """Draw labels right of the axes at these heights, at least `gap` apart. ends: label -> (height, colour)"""
     heights = _apart([value for value, _ in ends.values()], gap)
     for (label, (_, colour)), height in zip(ends.items(), heights, strict=True):
         place: dict[str, Any] = {
@@ -69,7 +69,7 @@ def spread_labels(axes: Axes, ends: Mapping[str, tuple[float, str]], gap: float)
 
 
 def _apart(heights: list[float], gap: float) -> list[float]:
-    """The heights, moved up where two labels would overlap."""
+    """Return the heights, shifted up to avoid overlaps."""
     order = np.argsort(heights)
     placed = np.array(heights, np.float64)
     for below, above in itertools.pairwise(order):
@@ -78,7 +78,7 @@ def _apart(heights: list[float], gap: float) -> list[float]:
 
 
 def label_axes(axes: Axes, title: str, xlabel: str, ylabel: str, scale: str) -> None:
-    """Titles, legend and grid; the x axis is logarithmic, the y axis too if `scale` is "loglog"."""
+    """Set titles, legend and grid; the x axis is logarithmic, and the y axis if `scale` is "loglog"."""
     axes.set_xscale("log")
     axes.set_yscale("log" if scale == "loglog" else "linear")
     axes.set_title(title, loc="left", fontsize=11)
@@ -89,7 +89,7 @@ def label_axes(axes: Axes, title: str, xlabel: str, ylabel: str, scale: str) -> 
 
 
 def save_figure(figure: Figure, stem: Path) -> list[Path]:
-    """As `stem`.png and `stem`.svg; the same figure makes the same bytes."""
+    """Save as `stem`.png and `stem`.svg. Equal figures give equal bytes."""
     paths = [stem.with_suffix(kind) for kind in (".png", ".svg")]
     for path in paths:
         write_figure(figure, path)

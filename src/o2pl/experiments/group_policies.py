@@ -1,8 +1,8 @@
 """Policies that act in one of two ways in each of G groups of contexts: 2^G of them, searched exactly.
 
-R̂ and σ̂² are sums over groups and Φ is concave in σ̂², so the least R̂ + Φ(σ̂²) is at a corner of the convex hull of all
-2^G pairs (σ̂², R̂). The corners are the minimisers of R̂ + s σ̂²; as s falls from ∞ to 0, groups turn one after another
-from the way of the smaller variance to the way of the smaller risk. Sorting G numbers finds them all.
+R̂ and σ̂² are sums over groups and Φ is concave in σ̂², so the least R̂ + Φ(σ̂²) is at a corner of the convex hull of
+all 2^G pairs (σ̂², R̂). The corners are the minimisers of R̂ + s σ̂²; as s falls from ∞ to 0, groups turn one after
+another from the way of the smaller variance to the way of the smaller risk. Sorting G numbers finds them all.
 
 Two kinds of groups make the worlds of the study `rates`. In both, way 1 is the best and way 0 the one a learner starts
 with.
@@ -37,7 +37,7 @@ FINE_FLOOR = 1 / 3  # the least probability of fine groups: a weight is at most 
 
 
 class Groups(NamedTuple):
-    """What the groups are. Contexts of no group (masses may sum to less than 1) are alike to all policies."""
+    """The groups. Contexts of no group (masses may sum to less than 1) are the same for all policies."""
 
     masses: Floats  # [G]
     chances: Floats  # [2 ways, 2 actions, G]
@@ -45,13 +45,13 @@ class Groups(NamedTuple):
 
     @property
     def excess(self) -> Floats:
-        """What way 0 costs in each group, of the policy's mean reward. [G]"""
+        """The cost of way 0 in each group, in the policy's mean reward. [G]"""
         lost = self.chances[1, 1] - self.chances[0, 1]
         return np.asarray(self.masses * lost * (self.means[1] - self.means[0]))
 
     @property
     def variance(self) -> Floats:
-        """What way 0 adds to Var(π*/π). [G]"""
+        """The contribution of way 0 to Var(π*/π). [G]"""
         return np.asarray(self.masses * ((self.chances[1] ** 2 / self.chances[0]).sum(axis=0) - 1))
 
     @property
@@ -67,7 +67,7 @@ def _groups(masses: Floats, good: Floats, gap: Floats) -> Groups:
 
 
 def fine_groups(p: float, beta: float, size: int, mass: float = 1.0) -> Groups:
-    """Groups whose two ways are ever closer, with gaps that shrink with them."""
+    """Return groups whose two ways become closer and closer, with decreasing gaps."""
     k = np.arange(1.0, size + 1)
     scale = k ** (-1 / p)
     good = 1 / (1 + np.exp(np.outer([1.0, -1.0], np.log(2) * scale)))
@@ -75,7 +75,7 @@ def fine_groups(p: float, beta: float, size: int, mass: float = 1.0) -> Groups:
 
 
 def rare_groups(beta: float, size: int, offset: float = 0.0, mass: float = 1.0) -> Groups:
-    """Groups that are ever rarer, and ever less explored. Their share of the contexts is mass · 2^-offset."""
+    """Return groups that become rarer and less explored. Their fraction of the contexts is mass · 2^-offset."""
     q = 2.0 ** -(np.arange(1.0, size + 1) + offset)
     good = np.stack([q ** (1 - beta) / 4, 1 - np.sqrt(q) / 4])
     return _groups(mass * q, good, np.full(size, 0.5))
@@ -86,7 +86,7 @@ def joined(*parts: Groups) -> Groups:
 
 
 class Evidence:
-    """What a log of T rows says of all 2^G policies: sums by (way that logged, action, group)."""
+    """Sufficient sums of a log of T rows for all 2^G policies, by (logging way, action, group)."""
 
     def __init__(self, groups: Groups) -> None:
         self.groups, self.rounds = groups, 0
@@ -96,7 +96,7 @@ class Evidence:
         self.logged = np.zeros_like(groups.chances[:, 0])  # rounds in which a way would have acted, [2, G]
 
     def add(self, ways: Bools, rounds: int, generator: np.random.Generator) -> None:
-        """So many rounds, in which the policy of these ways [G] acts."""
+        """Add `rounds` rounds in which the policy with these ways [G] acts."""
         groups, own = self.groups, (ways.astype(np.int64), np.arange(len(ways)))
         rest = max(0.0, 1 - groups.masses.sum())
         visits = generator.multinomial(rounds, np.append(groups.masses, rest))[:-1]
@@ -112,7 +112,7 @@ class Evidence:
         return np.asarray(clip_weights(self.weights, alpha) - 1)
 
     def moments(self, alpha: float) -> tuple[Floats, Floats]:
-        """The parts of R̂ and of σ̂², [2 ways, G] each."""
+        """Return the parts of R̂ and of σ̂², [2 ways, G] each."""
         weights = self.clipped(alpha)
         risks, variances = (weights * self.losses).sum(axis=(1, 2)), (weights**2 * self.counts).sum(axis=(1, 2))
         return risks / self.rounds, variances / self.rounds
@@ -168,7 +168,7 @@ def penalties(variances: Floats, penalty: Phi) -> Floats:
 
 
 def least(risk: Floats, variance: Floats, penalty: Phi) -> tuple[float, Bools]:
-    """The least R̂ + Φ(σ̂²) of all 2^G policies, and the ways of that policy."""
+    """Return the least R̂ + Φ(σ̂²) of all 2^G policies, and the ways of that policy."""
     found = corners(risk, variance)
     values = found.risk + penalties(found.variance, Phi(*map(float, penalty)))
     best = int(np.argmin(values))
@@ -187,7 +187,7 @@ def highest_within(gain: Floats, square: Floats, radius: float) -> float:
 
 
 class Schedule(NamedTuple):
-    """Algorithm 1's α_t, δ_t and Φ. `clip`: a fixed level in place of Theorem 1's α_t; ∞ does not clip."""
+    """Algorithm 1's α_t, δ_t and Φ. `clip`: a fixed level instead of Theorem 1's α_t; ∞: no clipping."""
 
     beta: float
     p: float
@@ -200,7 +200,7 @@ class Schedule(NamedTuple):
 
 
 def solving_rounds(rounds: int, growth: float) -> Ints:
-    """Whenever the log is longer by a share: every round up to 1/(growth - 1). The last round is one of them."""
+    """Return the rounds of solves: whenever the log has grown by the factor `growth`, and the last round."""
     first = np.arange(1, min(math.ceil(1 / (growth - 1)), rounds) + 1)
     steps = max(0.0, np.log(rounds / first[-1])) / np.log(growth)
     late = first[-1] * growth ** np.arange(1, np.floor(steps) + 1)

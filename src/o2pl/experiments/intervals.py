@@ -1,8 +1,8 @@
-"""Figures with 95 % intervals: made from units that may be drawn anew (seeds, sets), from counts, or exact.
+"""Figures with 95 % confidence intervals: by bootstrap over units (seeds, data sets), from counts, or exact.
 
-A sample is an array whose rows are units; what stands in one row is paired. Samples are resampled independently of each
-other. A bootstrap of few units is too narrow, so its interval is stretched by t_{n-1} √(n/(n-1)) / 1.96, and of fewer
-than `FEWEST` units none is made: it is unbounded, and whatever is held against it stays undecided.
+A sample is an array whose rows are units; values in one row are paired. Samples are resampled independently. A
+bootstrap of few units is too narrow, so its interval is widened by t_{n-1} √(n/(n-1)) / 1.96. With fewer than `FEWEST`
+units the interval is unbounded, and every claim stays undecided.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Function = Callable[..., Floats]  # of arrays of means, [B, ...] each, to figure
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure, its interval, and how that was made."""
+    """A figure, its confidence interval, and the method."""
 
     value: float
     low: float
@@ -40,22 +40,22 @@ class Estimate:
 
 
 def exact(value: float) -> Estimate:
-    """Of what no chance has a part in."""
+    """Return an exact figure, without randomness."""
     return Estimate(float(value), float(value), float(value), EXACT)
 
 
 def not_stored(value: float) -> Estimate:
-    """A figure of rows that are gone."""
+    """Return a figure whose rows are no longer available."""
     return Estimate(float(value), -math.inf, math.inf, NOT_STORED)
 
 
 def not_run() -> Estimate:
-    """What was not among the rows."""
+    """Return the estimate of something that was not run."""
     return Estimate(math.nan, -math.inf, math.inf, "not run")
 
 
 def binomial(hits: int, trials: int, over: str = "runs") -> Estimate:
-    """A share, with the interval of Clopper and Pearson."""
+    """Return a fraction with its Clopper-Pearson interval."""
     low, high = _clopper_pearson(np.array([hits]), np.array([trials]), 1 - LEVEL)
     return Estimate(
         hits / trials if trials else math.nan, float(low[0]), float(high[0]), f"exact binomial, {trials} {over}"
@@ -63,14 +63,14 @@ def binomial(hits: int, trials: int, over: str = "runs") -> Estimate:
 
 
 def record(wins: int, losses: int, trials: int, over: str) -> Estimate:
-    """The share won minus the share lost; the exact intervals of both shares hold at once."""
+    """Return the fraction won minus the fraction lost; the exact intervals of both hold jointly."""
     low, high = _clopper_pearson(np.array([wins, losses]), np.array([trials, trials]), (1 - LEVEL) / 2)
     method = f"exact binomial, wins and losses of {trials} {over} at once"
     return Estimate((wins - losses) / trials, float(low[0] - high[1]), float(high[0] - low[1]), method)
 
 
 def greatest_share(hits: Any, trials: Any, scale: Any, over: str) -> Estimate:
-    """The greatest of shares / scale; the intervals of all shares hold at once (Bonferroni)."""
+    """Return the greatest of fractions / scale; the intervals of all fractions hold jointly (Bonferroni)."""
     hits, trials, scale = (np.asarray(each) for each in (hits, trials, scale))
     low, high = _clopper_pearson(hits, trials, (1 - LEVEL) / len(hits))
     ends = [float((each / scale).max()) for each in (hits / trials, low, high)]
@@ -88,7 +88,7 @@ def _clopper_pearson(hits: Any, trials: Any, error: float) -> tuple[Floats, Floa
 def of_means(
     function: Function, *samples: Any, over: str = "seeds", limits: tuple[float, float] = (-np.inf, np.inf)
 ) -> Estimate:
-    """function(mean of every sample), vectorised over a first axis; percentile bootstrap. NaN are left out of means."""
+    """Return function(mean of every sample), vectorised over a first axis; percentile bootstrap. Means ignore NaN."""
     units, value, drawn = _bootstrap(function, samples)
     if units < FEWEST:
         return _too_few(float(value), units, over)
@@ -103,17 +103,17 @@ def mean(values: Any, over: str = "seeds") -> Estimate:
 
 
 def ratio(above: Any, below: Any, over: str = "seeds") -> Estimate:
-    """Mean over mean of runs that are paired."""
+    """Return the ratio of means of paired runs."""
     return of_means(lambda means: means[:, 0] / means[:, 1], np.column_stack([above, below]), over=over)
 
 
 def least(
     function: Function, *samples: Any, over: str = "seeds", limits: tuple[float, float] = (-np.inf, np.inf)
 ) -> Estimate:
-    """The least of the m figures that `function` gives. Whichever was picked, its interval has paid for the picking:
+    """Return the least of the m figures of `function`. Its interval accounts for the selection:
 
-    bands value_j ± c sd_j hold all m figures at once (c the 95 % quantile of max_j |draw_j - value_j| / sd_j), and the
-    least figure lies between the least lower and the least upper end.
+    bands value_j ± c sd_j cover all m figures jointly (c the 95 % quantile of max_j |draw_j - value_j| / sd_j), and the
+    least figure is between the least lower and the least upper end.
     """
     units, value, low, high = _bands(function, samples)
     at_once = f", {len(value)} at once" if len(value) > 1 else ""
@@ -124,7 +124,7 @@ def least(
 
 
 def least_ratio(function: Function, *samples: Any, over: str = "seeds") -> Estimate:
-    """The least of several ratios, as `least`, with bands that are even on the scale of logarithms."""
+    """Return the least of several ratios, like `least`, with symmetric bands on the log scale."""
     found = least(lambda *means: np.log(function(*means)), *samples, over=over)
     value, low, high = (float(np.exp(each)) for each in (found.value, found.low, found.high))
     return replace(found, value=value, low=low if found.is_bounded else -math.inf, high=high)
@@ -133,13 +133,13 @@ def least_ratio(function: Function, *samples: Any, over: str = "seeds") -> Estim
 def greatest(
     function: Function, *samples: Any, over: str = "seeds", limits: tuple[float, float] = (-np.inf, np.inf)
 ) -> Estimate:
-    """The greatest of several figures, as `least`."""
+    """Return the greatest of several figures, like `least`."""
     turned = least(lambda *means: -function(*means), *samples, over=over, limits=(-limits[1], -limits[0]))
     return replace(turned, value=0.0 - turned.value, low=0.0 - turned.high, high=0.0 - turned.low)  # 0, not -0
 
 
 def greatest_size(function: Function, *samples: Any, over: str = "seeds") -> Estimate:
-    """The greatest absolute value of several figures, as `least`."""
+    """Return the greatest absolute value of several figures, like `least`."""
 
     def both_signs(*means: Floats) -> Floats:
         figures = function(*means)
@@ -149,7 +149,7 @@ def greatest_size(function: Function, *samples: Any, over: str = "seeds") -> Est
 
 
 def median_ratio(above: Any, below: Any, over: str = "seeds") -> Estimate:
-    """Median over median of runs that are paired."""
+    """Return the ratio of medians of paired runs."""
     both = np.column_stack([above, below])
     value = float(np.median(both[:, 0]) / np.median(both[:, 1]))
     if len(both) < FEWEST:
@@ -163,13 +163,13 @@ def median_ratio(above: Any, below: Any, over: str = "seeds") -> Estimate:
 
 
 def wider(first: Estimate, second: Estimate) -> Estimate:
-    """The first, with an interval that holds both intervals."""
+    """Return the first, with an interval that contains both intervals."""
     method = f"{first.method}, and {second.method}: the wider ends"
     return replace(first, low=min(first.low, second.low), high=max(first.high, second.high), method=method)
 
 
 def permutation_p(figure: Callable[[Floats], float], labels: Floats, resamples: int = RESAMPLES) -> float:
-    """One-sided: how often labels in another order make the figure as large."""
+    """Return the one-sided p-value of a permutation test."""
     generator, here = np.random.default_rng(0), figure(labels)
     reached = sum(figure(generator.permutation(labels)) >= here for _ in range(resamples))
     return (reached + 1) / (resamples + 1)
@@ -179,7 +179,7 @@ def permutation_p(figure: Callable[[Floats], float], labels: Floats, resamples: 
 
 
 def _bootstrap(function: Function, samples: Sequence[Any]) -> tuple[int, Any, Floats]:
-    """The fewest units of a mean, the figures, and the figures of resamples."""
+    """Return the smallest number of units of a mean, the figures, and the figures of resamples."""
     generator = np.random.default_rng(0)
     arrays = [np.asarray(each, np.float64) for each in samples]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -202,7 +202,7 @@ def _resampled_means(values: Floats, generator: np.random.Generator) -> Floats:
 
 
 def _weighted(counts: Floats, values: Floats) -> Floats:
-    """Means of values [n, ...] with these counts [B, n], over what is not NaN. [B, ...]"""
+    """Return the means of values [n, ...] with these counts [B, n], ignoring NaN. [B, ...]"""
     flat = values.reshape(len(values), -1)
     there = ~np.isnan(flat)
     weights = counts @ there

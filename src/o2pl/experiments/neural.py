@@ -1,4 +1,4 @@
-"""Where neural policies help: beside the default learner, and against boosted trees as a model of the rewards.
+"""Neural policies compared with the default learner and with boosted trees as a reward model.
 
 The sets are large ones of the confirmation half, on which nothing was tuned, and a synthetic world whose best action is
 no quadratic of the context. The networks' settings were chosen on sets of the tuning half.
@@ -43,7 +43,7 @@ def run_unit(unit: Unit) -> Columns:
 
 
 def table(rows: Table) -> list[str]:
-    """Markdown: mean reward of each learner in each world, and its lead over the default on the same seeds, ± 95 %."""
+    """Return a Markdown table: mean reward of each learner in each world, and its lead over the default, ± 95 %."""
     from scipy.stats import t
 
     values = final_values(rows, "mean_reward")

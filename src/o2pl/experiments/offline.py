@@ -1,7 +1,7 @@
-"""Policies from a log: what the studies of offline learning share.
+"""Shared code of the studies of offline learning.
 
-A unit draws a log, fits one learner on it and values the learned policy exactly, deployed as it is ("sampled") and by
-its likeliest action ("greedy"; the rivals know no other way). All learners of a seed are given the same log.
+A unit draws a log, fits one learner to it and evaluates the learned policy exactly, deployed as it is ("sampled") and
+by its most likely action ("greedy"; the only way for the rivals). All learners of a seed get the same log.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ UNTUNED = tuple(f"{name}-untuned" for name in PAPER_RIVALS)
 
 
 def tuned_learners(settings: Mapping[str, tuple[Any, ...]]) -> dict[str, MakeLearner[Any]]:
-    """The learners with these settings, the paper's letter, and the paper's rivals as they come."""
+    """Return the learners with these settings, the paper's exact version, and the paper's rivals untuned."""
     as_they_come = {f"{name}-untuned": OFFLINE_RIVALS[name] for name in PAPER_RIVALS}
     return (
         {name: METHODS[name](*values) for name, values in settings.items()} | {"o2pl-paper": PAPER_O2PL} | as_they_come
@@ -118,7 +118,7 @@ def tuned_learners(settings: Mapping[str, tuple[Any, ...]]) -> dict[str, MakeLea
 
 
 def settings_text(settings: Mapping[str, tuple[Any, ...]], search: str) -> str:
-    """For the report: the settings, and how they were chosen."""
+    """Return the settings and how they were chosen, for the report."""
     penalty, control, l2 = settings["o2pl"]
     of_policy, clip, of_models = settings["dr"]
     (additive, level), additive_l2 = settings["dm-additive"]
@@ -145,7 +145,7 @@ def _level(level: float | str) -> str:
 
 
 def crossed_tasks(worlds: Mapping[str, Any], learners: Mapping[str, MakeLearner[Any]]) -> list[Cell]:
-    """Every task with every learner."""
+    """Return every task with every learner."""
     return [
         Cell({"name": name, "world": encode(world)}, described(learner, make(2, None), OF_THE_RUN))
         for name, world in worlds.items()
@@ -176,7 +176,7 @@ def run_unit(unit: Unit, learners: Mapping[str, MakeLearner[Any]]) -> Columns:
     }
 
 
-# -- what is read off the rows
+# -- results from the rows
 
 
 def worlds_of(rows: Table) -> list[str]:
@@ -184,7 +184,7 @@ def worlds_of(rows: Table) -> list[str]:
 
 
 def leads(rows: Table, learner: str, rivals: Sequence[str], column: str = "value") -> dict[str, Floats]:
-    """World -> the learner's `column` less the value of each rival, seed by seed, [seeds, rivals]."""
+    """Return world -> the learner's `column` minus the value of each rival, by seed, [seeds, rivals]."""
     own, theirs = final_values(rows, column), final_values(rows, "value")
     found: dict[str, Floats] = {}
     for world in worlds_of(rows):
@@ -196,18 +196,18 @@ def leads(rows: Table, learner: str, rivals: Sequence[str], column: str = "value
 
 
 def smallest_lead(differences: Mapping[str, Floats], worlds: Iterable[str] | None = None) -> Estimate:
-    """The smallest mean lead over worlds and rivals: above 0, it is the best everywhere."""
+    """Return the smallest mean lead over worlds and rivals: above 0, it is the best everywhere."""
     chosen = [differences[world] for world in (differences if worlds is None else worlds)]
     return least(lambda *means: np.concatenate(means, axis=1), *chosen)
 
 
 def lead_on_average(differences: Mapping[str, Floats]) -> Estimate:
-    """The mean over worlds of the lead over the best rival of each."""
+    """Return the mean over worlds of the lead over the best rival of each."""
     return of_means(lambda *means: np.mean([each.min(axis=1) for each in means], axis=0), *differences.values())
 
 
 def extra_lead(differences: Mapping[str, Floats], world: str, elsewhere: Sequence[str]) -> Estimate:
-    """By how much the lead over the best rival is larger in one world than on average in others."""
+    """Return how much larger the lead over the best rival is in one world than on average in others."""
 
     def figure(here: Floats, *others: Floats) -> Floats:
         return np.asarray(here.min(axis=1) - np.mean([each.min(axis=1) for each in others], axis=0))
@@ -226,16 +226,16 @@ def ahead(
     literal: Estimate | None = None,
     than: float = 0.0,
 ) -> Claim:
-    """A claim that wants a difference above `than`."""
+    """Return a claim that requires a difference above `than`."""
     return Claim(key, claim, measured, above(than), whose, paper, literal=literal, conditions=conditions)
 
 
 def table(
     rows: Table, arms: Mapping[str, str] | None = None, beside: Beside | None = None
 ) -> Sequence[Mapping[str, str]]:
-    """Mean value ± standard error by learner and world; O2PL sampled as well as greedy; logger and oracle below.
+    """Return the mean value ± standard error by learner and world; O2PL sampled and greedy; logger and oracle below.
 
-    `arms`: further learners with their labels, greedy alone.
+    `arms`: additional learners with their labels, greedy only.
     """
     shown: list[Mapping[str, str]] = []
     present = set(rows["learner"].to_pylist())
@@ -267,7 +267,7 @@ def text(values: Floats, digits: int = 3) -> str:
 
 
 def dots(rows: Table, title: str, beside: Beside | None = None) -> Figure:
-    """A panel per world: each learner's value, ± two standard errors; the oracle dashed, the logger dotted."""
+    """Draw a panel per world: each learner's value ± 2 standard errors; the oracle dashed, the logger dotted."""
     worlds, names = worlds_of(rows), [name for name in LABELS if name in set(rows["learner"].to_pylist())]
     found = {column: final_values(rows, column) for column in ("value", "sampled", "logger", "oracle")}
     beside = beside or {}

@@ -1,4 +1,4 @@
-"""What a log costs that can evaluate other policies: reward lost by `Bandit`, against the error of what its log says.
+"""The price of overlap: reward lost by `Bandit` against the error of estimates from its log.
 
 A learner that is sure of its actions leaves a log with little to say about other policies. Two dials might help: less
 sharpness, and a floor ε/K under every action. Two policies are evaluated from each log by SNIPS and compared with their
@@ -63,7 +63,7 @@ def cells(data: str | None) -> Sequence[Cell]:
 
 
 def played(data: str | None) -> Sequence[str]:
-    """The sets of the folder, of both halves: nothing is tuned; or the embedded ones."""
+    """Return the data sets of both halves of the folder (nothing is tuned), or the embedded ones."""
     found = [each for each in sets(data) if structured(each)]
     return [each.name for each in found if (each.half == "embedded") == (data is None)]
 
@@ -90,7 +90,7 @@ def run_unit(unit: Unit) -> Columns:
     return {name: [float(found[name])] for name in COLUMNS}
 
 
-# -- what is read off the rows
+# -- results from the rows
 
 
 def by_set(rows: Table, value: Any) -> dict[str, Floats]:
@@ -104,13 +104,13 @@ def by_set(rows: Table, value: Any) -> dict[str, Floats]:
 
 
 def lost(rows: Table) -> dict[str, Floats]:
-    """Reward that a setting costs, against `Bandit` as it comes, [sets]"""
+    """Return the reward lost by a setting compared with `Bandit`'s defaults, [sets]."""
     earned = by_set(rows, lambda columns: columns["reward"])
     return {name: earned["as it comes"] - own for name, own in earned.items()}
 
 
 def error(rows: Table, policy: str) -> dict[str, Floats]:
-    """|SNIPS - the policy's value|, [sets]"""
+    """Return |SNIPS - the policy's value|, [sets]."""
     return by_set(rows, lambda columns: np.abs(columns[f"{policy}_snips"] - columns[policy]))
 
 

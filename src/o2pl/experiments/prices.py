@@ -95,7 +95,7 @@ def run_unit(unit: Unit) -> Columns:
 
 
 def play_timed(learner: Any, rounds: Any, n: int) -> tuple[Floats, float]:
-    """Actions, and the CPU seconds of `act` and `update`."""
+    """Return the actions, and the CPU seconds of `act` and `update`."""
     actions, seconds, clock = np.empty(n), 0.0, time.process_time
     for t, context in enumerate(rounds.contexts[:n]):
         start = clock()
@@ -109,13 +109,13 @@ def play_timed(learner: Any, rounds: Any, n: int) -> tuple[Floats, float]:
     return actions, seconds
 
 
-# -- what the rows say
+# -- results from the rows
 
 _NAMES = {"continuous": "ContinuousBandit, as it comes", "cats": "VW CATS, tuned", "cats-default": "VW CATS, 16 leaves"}
 
 
 def finals(rows: Table, column: str) -> dict[tuple[str, str], Floats]:
-    """(world, learner) -> the last value of each seed."""
+    """Return (world, learner) -> the last value of each seed."""
     found: dict[tuple[str, str], list[float]] = {}
     world, learner, unit, values = (np.asarray(rows[name]) for name in ("world", "learner", "unit", column))
     for each in np.unique(unit):
@@ -156,7 +156,7 @@ def table(rows: Table) -> Sequence[Mapping[str, str]]:
 
 
 def figures(rows: Table) -> Mapping[str, Figure]:
-    """Mean reward so far by round: mean over the seeds, and from the worst of them to the best."""
+    """Draw the mean reward so far by round: mean over seeds, and a band from the worst to the best."""
     columns = {name: np.asarray(rows[name]) for name in ("world", "learner", "round", "reward", "best", "constant")}
     played = [world for world in RESPONSES if (columns["world"] == world).any()]
     figure = new_figure(11.0, 3.4)

@@ -1,4 +1,4 @@
-"""How far a run is: a bar on a terminal, a line now and then elsewhere."""
+"""Progress of a run: a bar on a terminal, occasional lines elsewhere."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from o2pl.experiments.experiment import Unit
 
 
 class Progress(Protocol):
-    """Told of every unit as it ends. A context, so that a bar is taken down whatever happens."""
+    """Progress callbacks for finished units. A context manager, so that a bar is always removed."""
 
     def begin(self, name: str, missing: int, finished: int) -> None: ...
     def ended(self, unit: Unit, outcome: Outcome) -> None: ...
@@ -35,7 +35,7 @@ class Silent:
 
 
 class Pace:
-    """How fast units end, and how long the rest may take: unknown until enough of them have ended to tell.
+    """Rate of finished units and time left: unknown until enough units have finished.
 
     Time counts from the end of the first unit, which waits for workers to start and kernels to compile. Units differ,
     so a tenth of them must have ended, and five or half of few.
@@ -54,13 +54,13 @@ class Pace:
 
     @property
     def rate(self) -> float | None:
-        """Units per second."""
+        """Units per second; None if unknown."""
         seconds = self._last - self._first
         return (self.done - 1) / seconds if self.done >= self._enough and seconds > 0 else None
 
     @property
     def text(self) -> str:
-        """Empty while nothing can be known; no time left once all have ended."""
+        """Rate and time left as text; empty while unknown; no time left once all units have finished."""
         if self.rate is None:
             return ""
         left = self.missing - self.done
@@ -68,7 +68,7 @@ class Pace:
 
 
 class Plain(Silent):
-    """Lines, at most one every `every` seconds but for failures."""
+    """Prints lines, at most one per `every` seconds, and all failures."""
 
     def __init__(self, write: Callable[[str], Any], every: float = 10.0) -> None:
         self.write, self.every = write, every
@@ -90,7 +90,7 @@ class Plain(Silent):
 
 
 class Bar(Silent):
-    """A Rich bar: units done, time so far, and rate and time left once they can be known."""
+    """A Rich progress bar: units done, time so far, and rate and time left once they are known."""
 
     def __init__(self, console: Any) -> None:
         from rich import progress
@@ -134,7 +134,7 @@ def failure(unit: Unit, outcome: Failed) -> str:
 
 
 def speed(rate: float) -> str:
-    """Units per second, or per minute where that is easier to read."""
+    """Format units per second, or per minute if that is easier to read."""
     return f"{rate:.1f} units/s" if rate >= 1 else f"{60 * rate:.1f} units/min"
 
 

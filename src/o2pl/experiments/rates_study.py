@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from pyarrow import Table
 
 BETAS = (0.5, 0.75, 1.0)
-FINE = {0.0: 0, 0.5: 200, 1.0: 2000}  # p -> fine groups: so many that those left out hardly matter
+FINE = {0.0: 0, 0.5: 200, 1.0: 2000}  # p -> number of fine groups: enough that omitted ones hardly matter
 SEEDS = {0.0: 40, 0.5: 40, 1.0: 24}  # p -> at full size: large classes take long
 RARE = 40
 GROWTH = 1.05
@@ -84,7 +84,7 @@ def cells(data: str | None) -> Sequence[Cell]:
 
 
 def groups_of(settings: Description, generator: np.random.Generator) -> Groups:
-    """Half of the mass to each kind where there are both. The masses of rare ones are moved by up to a factor of 2."""
+    """Return the groups, half of the mass per kind if there are both. Rare masses vary by up to a factor of 2."""
     beta, p, fine, rare = settings["beta"], settings["p"], settings["fine"], settings["rare"]
     mass, offset = 0.5 if fine and rare else 1.0, generator.random()
     parts = [rare_groups(beta, rare, offset, mass)] if rare else []
@@ -92,7 +92,7 @@ def groups_of(settings: Description, generator: np.random.Generator) -> Groups:
 
 
 class Played(NamedTuple):
-    """After each of the rounds at which the policy was solved for; `bias` after the last."""
+    """Results after each solve; `bias` after the last."""
 
     regret: Floats
     excess: Floats  # of the policy that acted last
@@ -148,7 +148,7 @@ EXPERIMENT = Experiment(
 )
 
 
-# -- what the rows say
+# -- results from the rows
 
 Curves = dict[tuple[bool, float, float], tuple[Ints, Floats]]  # (overlap, β, p) -> rounds, regret [seeds, points]
 
@@ -184,7 +184,7 @@ def _slopes(at: Sequence[Ints], x: Any) -> Any:
 
 
 def _powers(curves: Curves) -> Curves:
-    """Without β = 1, p = 0, where no power of T is predicted."""
+    """Return the curves without β = 1, p = 0, where no power of T is predicted."""
     return {key: curve for key, curve in curves.items() if key[1:] != (1.0, 0.0)}
 
 
@@ -212,7 +212,7 @@ def _price(curves: Curves) -> tuple[Estimate, float]:
 
 
 def _ratio(above: Curves, below_: Curves) -> Estimate:
-    """Final regret over final regret, geometric mean over the worlds that both have."""
+    """Return the ratio of final regrets, geometric mean over common worlds."""
     keys = [key for key in above if key in below_]
 
     def geometric(*means: Floats) -> Floats:
@@ -306,7 +306,7 @@ def claims(rows: Table) -> Sequence[Claim]:
 
 
 def figures(rows: Table) -> Mapping[str, Figure]:
-    """Regret without overlap, and measured against predicted exponents."""
+    """Draw the regret without overlap, and measured against predicted exponents."""
     figure = new_figure(10.4, 4.4)
     left, right = figure.subplots(1, 2, width_ratios=(1.15, 1))
     paper = _curves(rows, "paper")

@@ -1,4 +1,4 @@
-"""The lines of README that say what holds: made from `summary.json`, between two markers, never typed."""
+"""Generated lines of README: the verdicts from `summary.json`, between two markers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OWN = "our own question: "
 
 
 def update(readme: Path, folder: Path, studies: Sequence[Study]) -> None:
-    """Make the lines between the markers again, from `folder/summary.json`."""
+    """Update the lines between the markers from `folder/summary.json`."""
     text = readme.read_text()
     if text.count(START) != 1 or text.count(END) != 1 or text.index(START) > text.index(END):
         raise InvalidInput(f"{readme}: found no lines between {START!r} and {END!r}, expected both once, in this order")
@@ -31,7 +31,7 @@ def update(readme: Path, folder: Path, studies: Sequence[Study]) -> None:
 
 
 def verdict_lines(summary: Mapping[str, Any], studies: Sequence[Study], link: str) -> str:
-    """How many claims have which verdict, and a line for one claim of each study that names one.
+    """Return the number of claims by verdict, and a line for the headline claim of each study.
 
     Lines are in the order of `VERDICTS`; what does not hold has the same place and the same letters as what does.
     """
@@ -58,7 +58,7 @@ def _said(counts: Mapping[str, int]) -> str:
 
 
 def _place(claim: Claim | None) -> tuple[bool, int]:
-    """Decided ones first, in the order of `VERDICTS`; what was not measured last."""
+    """Return the sort key: decided claims first, in the order of `VERDICTS`; unmeasured ones last."""
     if claim is None:
         return True, len(VERDICTS)
     return claim.verdict.endswith("undecided"), VERDICTS.index(claim.verdict)
@@ -76,6 +76,6 @@ def _line(study: Study, claim: Claim | None, link: str) -> str:
 
 
 def _anchor(title: str) -> str:
-    """As the repository's pages make it of a heading."""
+    """Return the anchor of a heading, as the repository's pages generate it."""
     kept = "".join(letter for letter in title.lower() if letter.isalnum() or letter in " -_")
     return kept.replace(" ", "-")

@@ -26,7 +26,7 @@ from o2pl.extras import require_extra
 
 @dataclass(frozen=True)
 class Section:
-    """A study as its rows have it; or, without rows, as an earlier summary had it."""
+    """The results of a study from its rows; or, without rows, from an earlier summary."""
 
     study: Study
     claims: Sequence[Claim]
@@ -41,7 +41,7 @@ class Section:
 
 
 def build(out: str | os.PathLike[str], studies: Sequence[Study]) -> list[Section]:
-    """Figures, `index.html`, `summary.json` and `claims.md` under `out`, of those studies whose rows are there."""
+    """Write figures, `index.html`, `summary.json` and `claims.md` under `out` for the studies with rows."""
     require_extra("experiments", "making the report")
     folder = Path(out)
     (folder / "figures").mkdir(parents=True, exist_ok=True)
@@ -65,7 +65,7 @@ def build(out: str | os.PathLike[str], studies: Sequence[Study]) -> list[Section
 
 
 def publish(out: str | os.PathLike[str], folder: str | os.PathLike[str], studies: Sequence[Study]) -> list[Section]:
-    """Copy the rows of `out` to `folder`, compactly, and make the report there; other studies stay as they are."""
+    """Copy the rows of `out` to `folder`, compressed, and build the report there; other studies are unchanged."""
     source, target = Path(out), Path(folder)
     here = [study.experiment.name for study in studies if (source / f"{study.experiment.name}.parquet").exists()]
     if not here:
@@ -104,7 +104,7 @@ def _kept(study: Study, folder: Path, before: Mapping[str, Any], longer: tuple[s
 
 
 def read_made(folder: Path) -> dict[str, dict[str, Any]]:
-    """Study -> when, at which size and on what its rows were made."""
+    """Return study -> when, at which size and on what machine its rows were made."""
     path = folder / "made.json"
     made: dict[str, dict[str, Any]] = json.loads(path.read_text()) if path.exists() else {}
     return made
@@ -122,7 +122,7 @@ def _write_text(path: Path, text: str) -> None:
 
 
 def summary_json(sections: Sequence[Section]) -> dict[str, Any]:
-    """The claims with numbers as numbers; what is not finite is null."""
+    """Return the claims as JSON values; non-finite numbers are null."""
     claims = [claim for section in sections for claim in section.claims]
     counts = Counter(claim.verdict for claim in claims)
     return {
@@ -155,7 +155,7 @@ def claim_json(claim: Claim) -> dict[str, Any]:
 
 
 def claim_of(stored: Mapping[str, Any]) -> Claim:
-    """The claim that was stored; its verdict is computed again."""
+    """Return a stored claim; its verdict is recomputed."""
     literal = stored["literal"]
     return Claim(
         stored["id"],

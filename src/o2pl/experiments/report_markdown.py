@@ -1,4 +1,4 @@
-"""The report as text: `claims.md`, which a reader of the repository sees first."""
+"""The report as Markdown: `claims.md`."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def page(sections: Sequence[Section]) -> str:
 
 
 def _tiles(claims: Sequence[Claim]) -> str:
-    """How many claims have which verdict: the paper's, and our own questions."""
+    """Return the number of claims by verdict: the paper's claims, and our own questions."""
     counts = Counter(claim.verdict for claim in claims)
     own = [verdict for verdict in VERDICTS if verdict.startswith("our own")]
     shown = ""
@@ -130,7 +130,7 @@ def _tiles(claims: Sequence[Claim]) -> str:
 
 
 def _headlines(sections: Sequence[Section]) -> str:
-    """A claim of each study, where the study names one."""
+    """Return the headline claim of each study that has one."""
     body = ""
     for section in sections:
         claim = next((each for each in section.claims if each.id == section.study.headline), None)
@@ -151,7 +151,7 @@ def _headlines(sections: Sequence[Section]) -> str:
 
 
 def _chip(verdict: Verdict, note: str = "") -> str:
-    """Whose question it is stands beside it."""
+    """Return the verdict as a label; the note says whose question it is."""
     kind, said = _CLASS[verdict], verdict.rpartition(": ")[2]
     return f'<span class="verdict {kind}">{_SIGN[kind]} {_text(said)}{note}</span>'
 
@@ -178,7 +178,7 @@ def _section(section: Section) -> str:
 
 
 def _claims(claims: Sequence[Claim]) -> str:
-    """The claims, and below them, numbered, the conditions that their verdicts refer to."""
+    """Return the claims, and below them the numbered conditions of their verdicts."""
     conditions = list(dict.fromkeys(claim.conditions for claim in claims if claim.conditions))
     body, none = [], ' class="none"'
     for claim in claims:

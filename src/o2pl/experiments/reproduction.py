@@ -1,4 +1,4 @@
-"""The paper, whole: every study, run and reported."""
+"""Reproduction of the paper: run and report every study."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def reproduce(
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> tuple[list[Section], list[tuple[Unit, str]]]:
-    """Run what is missing of every study, then make the report; also what failed, with reasons.
+    """Run the missing units of every study, then build the report. Returns its sections, and failures with reasons.
 
-    `data` is a folder of classification sets for the bake-off; without it, it plays the embedded ones.
+    `data`: a folder of classification data sets for the bake-off; None: the embedded ones.
     """
     folder, studies = Path(out), STUDIES if studies is None else studies
     folder.mkdir(parents=True, exist_ok=True)
@@ -44,12 +44,12 @@ def reproduce(
 
 
 def remember(folder: Path, name: str, size: str) -> None:
-    """Note when and on what the rows of an experiment were made; the report says so."""
+    """Store when and on what machine the rows of an experiment were made, for the report."""
     report.write_made(folder, report.read_made(folder) | {name: about(size)})
 
 
 def about(size: str) -> dict[str, str]:
-    """When and on what the rows were made."""
+    """Return when and on what machine the rows were made."""
     return {
         "size": size,
         "date": dt.datetime.now(dt.UTC).strftime("%Y-%m-%d"),

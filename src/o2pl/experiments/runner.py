@@ -1,4 +1,4 @@
-"""Runs an experiment: what is missing is computed, kept as it comes, and put together at the end."""
+"""Runs an experiment: computes missing units, stores each as it finishes, and assembles the table."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from o2pl.extras import require_extra
 
 @dataclass(frozen=True)
 class Report:
-    """What a run did."""
+    """The result of a run."""
 
-    units: int  # chosen
-    computed: int  # of these, computed now
-    failures: tuple[tuple[Unit, str], ...]  # with the reason
-    table: Path | None  # None: not a single unit is finished
+    units: int  # number of selected units
+    computed: int  # of these, computed in this run
+    failures: tuple[tuple[Unit, str], ...]  # units with reasons
+    table: Path | None  # None: no unit is finished
 
 
 def run(
@@ -34,9 +34,9 @@ def run(
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> Report:
-    """Compute the chosen units (or unit `number` alone) that `out` does not have yet, and write their table.
+    """Compute the selected units (or only unit `number`) that `out` does not have yet, and write their table.
 
-    It may be stopped at any moment, by any means; the same call then goes on from where it was.
+    It may be stopped at any time; the same call resumes it.
     """
     options, engine, progress = options or Options(), engine or Local(), progress or Silent()
     chosen = experiment.units(options) if number is None else [experiment.unit(number, options)]
@@ -68,6 +68,6 @@ def _keep(store: Store, unit: Unit, outcome: Outcome) -> Outcome:
     if isinstance(outcome, Finished):
         try:
             store.keep(unit, outcome.columns, outcome.seconds)
-        except (ValueError, TypeError) as error:  # the rows are not what the experiment says they are
+        except (ValueError, TypeError) as error:  # the rows do not match the experiment's columns
             return Failed.of(error)
     return outcome

@@ -1,8 +1,8 @@
-"""Safe improvement: a better policy than the incumbent, from the incumbent's own noisy log.
+"""Safe improvement: learn a better policy than the incumbent from the incumbent's noisy log.
 
-Worlds are classification sets with an incumbent of one of four kinds. A unit fits one learner on logs of several
-lengths and values what would be deployed, exactly, on rows of the set that no log holds. A learner that refuses to
-deploy leaves the incumbent where it is, and is worth what the incumbent is worth.
+Worlds are classification data sets with one of four kinds of incumbents. A unit fits one learner to logs of several
+lengths and evaluates the deployed policy exactly on held-out rows. A learner that does not deploy keeps the incumbent,
+and has the incumbent's value.
 
 Sets are counted from 0 in the order of the folder's catalogue (the manifest's): settings were chosen on even
 positions and seeds from 1000; odd positions and seeds from 0 are the confirmation.
@@ -49,7 +49,7 @@ COLUMNS = {
     "lower": "double",  # the bound on its gain over the incumbent, of those who have one
 }
 LOG_SIZES = (300, 1000, 4000)
-FILLED = 0.6  # a set takes part in a size if it has so large a share of its rows
+FILLED = 0.6  # a data set is used for a log length if it has this fraction of the rows
 LEAST_ROWS = 900  # of a set of the folder
 LOGGERS: dict[str, dict[str, Any]] = {
     "good": {},
@@ -65,9 +65,9 @@ EMBEDDED_SETS = {"breast-cancer": Embedded("breast_cancer"), "digits": Embedded(
 
 @dataclass(eq=False, repr=False)
 class FromClone(LinearScores):
-    """O2PL's objective with fixed settings, searched for from a clone of the logger; deploys its likeliest action.
+    """O2PL's objective with fixed settings, started at a clone of the logger; deploys its most likely action.
 
-    With a `control` variate and no penalty it is DR, with models that leave the row out.
+    With a `control` variate and no penalty it is DR, with leave-one-out models.
     """
 
     _: KW_ONLY
@@ -91,14 +91,14 @@ class FromClone(LinearScores):
 
 
 class Clone(LinearScores):
-    """The likeliest action of a clone of the logger: nothing is learned from rewards."""
+    """The most likely action of a clone of the logger: nothing is learned from rewards."""
 
     def _solve(self, features: Floats, actions: Ints, rewards: Floats, propensities: Floats) -> None:
         self._weights = clone(Softmax(self.n_actions), features, actions).reshape(self.n_actions, -1)
 
 
 ARMS = Arms("clip-penalty", "O2PL from a clone", 1.0)  # λ × clip, all else equal
-# Arms that have a name of their own, and the name that `ARMS` would give them.
+# Arms with other names than those given by `ARMS`.
 NAMED_ARMS = {"clip": ARMS.name(0.0, True), "penalty": ARMS.name(1.0, False), "neither": ARMS.name(0.0, False)}
 NEW_ARMS = {name: given for name, given in ARMS.settings().items() if name not in NAMED_ARMS.values()}
 # All settings were chosen on the tuning half, seeds from 1000, for the mean over loggers and sizes; then left alone.
@@ -155,7 +155,7 @@ def _describe(name: str) -> Description:
 
 
 def cells(data: str | None) -> Sequence[Cell]:
-    """The embedded sets, or those of the folder that are large enough; every kind of incumbent; every learner."""
+    """Return the embedded data sets, or the folder's large ones, with every kind of incumbent and every learner."""
     return [
         Cell({"name": f"{logger}/{name}", "half": half, "world": encode(IncumbentLog(source, **kind))}, learner)
         for name, (half, source) in _sets(data).items()
@@ -166,11 +166,11 @@ def cells(data: str | None) -> Sequence[Cell]:
 
 @cache
 def _sets(data: str | None) -> dict[str, tuple[str, Any]]:
-    """Name -> half and source."""
+    """Return name -> (half, source)."""
     if data is None:
         return {name: ("embedded", source) for name, source in EMBEDDED_SETS.items()}
     return {
-        name: (HALVES[position % 2], ParquetSet(source.id))  # where it lies is no setting
+        name: (HALVES[position % 2], ParquetSet(source.id))  # its location is not a setting
         for position, (name, source) in enumerate(catalogue(data).items())
         if len(source.load()) >= LEAST_ROWS
     }

@@ -1,8 +1,8 @@
-"""Algorithm 1 without its cost: solving now and then, against solving on the whole history after every round.
+"""Algorithm 1 at lower cost: occasional solves compared with solving on the whole history after every round.
 
 Two experiments. `schedules` plays every schedule on the same rounds and compares regret with that of solving every
-round; `schedule-costs` runs those that can be run for long to a hundred times the length, and counts. Lengths are
-multiples of a size's `rounds`: a world of length 0.25 is played for a quarter of them.
+round; `schedule-costs` runs the fast ones for a hundred times as long and measures their cost. Lengths are multiples of
+a size's `rounds`: a world of length 0.25 is played for a quarter of them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ LOGISTIC = BernoulliTask(features=20)
 REFERENCE = "exact"
 LABELS = {"near-exact": "near-exact", "geometric": "geometric (default)", "replay": "replay", "exact": "every round"}
 LEARNERS = {name: o2pl(policy="linear", schedule=as_schedule(name)) for name in LABELS}  # with their numbers
-# Solving every round costs O(T²): worlds are played for as long as that can be waited for. Digits has 1,797 rows.
+# Solving every round costs O(T²), which limits the length of the runs. Digits has 1,797 rows.
 COMPARED: dict[str, tuple[Environment, float]] = {
     "logistic": (LOGISTIC, 0.25),
     "margin": (WORLDS["margin"], 1.0),
@@ -55,7 +55,7 @@ def _rounds(unit: Unit) -> int:
 
 
 def _world(unit: Unit) -> Any:
-    """A seed's logistic world has coefficients of its own, so that the comparison is over worlds too."""
+    """Return the unit's world; a logistic world has new coefficients for each seed, to compare over worlds too."""
     world = world_of(unit)
     return replace(world, seed=unit.seed) if isinstance(world, BernoulliTask) else world
 
@@ -87,7 +87,7 @@ SCHEDULES = Experiment(
 
 
 def gaps(rows: Table) -> dict[tuple[str, str], Floats]:
-    """(world, schedule) -> by how much its mean expected reward is below that of solving every round, by seed."""
+    """Return (world, schedule) -> how much its mean expected reward is below that of solving every round, by seed."""
     regrets, rounds = final_values(rows, "regret"), final_values(rows, "round")
     return {
         (world, name): (regrets[world, name] - regrets[world, REFERENCE]) / rounds[world, REFERENCE]
@@ -126,7 +126,7 @@ def table(rows: Table) -> Sequence[Mapping[str, str]]:
 
 
 def _curves(rows: Table, world: str) -> dict[str, tuple[Floats, Floats]]:
-    """Schedule -> rounds [m], and regret by seed and round, [seeds, m]."""
+    """Return schedule -> rounds [m], and regret by seed and round, [seeds, m]."""
     here = rows.filter(np.asarray(rows["world"]) == world)
     learners, seeds, at = (np.asarray(here[name]) for name in ("learner", "seed", "round"))
     regret, found = np.asarray(here["regret"]), {}
@@ -137,7 +137,7 @@ def _curves(rows: Table, world: str) -> dict[str, tuple[Floats, Floats]]:
 
 
 def figures(rows: Table) -> Mapping[str, Figure]:
-    """What each schedule loses to solving every round, so far; in each world."""
+    """Draw what each schedule loses compared with solving every round, in each world."""
     figure = new_figure(10.8, 3.9)
     for axes, world in zip(figure.subplots(1, len(COMPARED)), COMPARED, strict=True):
         curves = _curves(rows, world)
@@ -221,7 +221,7 @@ COSTS = Experiment(
 
 
 def costs(rows: Table, column: str) -> dict[str, tuple[Floats, Floats]]:
-    """Schedule -> T [lengths], and `column` by length and seed, [lengths, seeds]."""
+    """Return schedule -> T [lengths], and `column` by length and seed, [lengths, seeds]."""
     values, rounds = final_values(rows, column), final_values(rows, "round")
     return {
         name: (
@@ -233,7 +233,7 @@ def costs(rows: Table, column: str) -> dict[str, tuple[Floats, Floats]]:
 
 
 def growth(rounds: Floats, spent: Floats) -> Estimate:
-    """The slope of log mean cost against log T."""
+    """Return the slope of log mean cost against log T."""
     x = np.log(rounds) - np.log(rounds).mean()
 
     def slope(*means: Floats) -> Floats:
@@ -274,7 +274,7 @@ def cost_table(rows: Table) -> Sequence[Mapping[str, str]]:
 
 
 def cost_figures(rows: Table) -> Mapping[str, Figure]:
-    """CPU time and solves against T, a dot a seed; dotted: in proportion to T."""
+    """Draw CPU time and solves against T, one dot per seed; dotted: proportional to T."""
     figure = new_figure(9.6, 4.0)
     panels = {"cpu_seconds": "CPU seconds", "solves": "solves"}
     for axes, (column, title) in zip(figure.subplots(1, 2), panels.items(), strict=True):

@@ -1,4 +1,4 @@
-"""SCRM against O2PL in batches: three worlds with a real-valued action, two classification sets with three actions."""
+"""SCRM compared with O2PL in batches: three worlds with a real-valued action, two classification sets."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from o2pl.validation import to_loss
 if TYPE_CHECKING:
     pass
 
-# The world and the deviation of its policies. The paper has neither the deviations nor the length of Toy's weights: the
-# report's text says how they were set.
+# The world and the standard deviation of its policies. The paper gives neither these nor the norm of Toy's weights; the
+# report says how they were set.
 CONTINUOUS: dict[str, tuple[Any, float]] = {
     "pricing": (Pricing(), 0.5),
     "advertising": (Advertising(), 0.3),
@@ -61,7 +61,7 @@ def cells(data: str | None) -> Sequence[Cell]:
 
 
 def _continuous_learners(world: ContinuousWorld, scale: float) -> Iterator[Description]:
-    """Uncentred: b at the natural loss 0, so that losses enter as they are, as SCRM's do."""
+    """Yield learners; uncentred: b at the natural loss 0, so that losses are unchanged, as in SCRM."""
     own: dict[str, Any] = {"scale": scale, "reward_range": world.reward_range, "schedule": Exact()}
     zero = float(to_loss(0.0, world.reward_range))
     yield described("o2pl", GaussianO2PL(**own))
@@ -90,7 +90,7 @@ def _discrete_learners(losses: tuple[float, float]) -> Iterator[Description]:
 
 
 def run_unit(unit: Unit) -> Columns:
-    """The exact natural loss after each batch, by the learner's policy as it then stands."""
+    """Return the exact natural loss of the learner's policy after each batch."""
     sizes = batch_sizes(unit.world["scheme"], unit.world["first"], unit.world["count"], unit.rounds)
     after = _continuous(unit, sizes) if "scale" in unit.world else _discrete(unit, sizes)
     return {"batch": np.arange(1, len(sizes) + 1), "seen": np.cumsum(sizes), "loss": list(after)}
@@ -103,7 +103,7 @@ def _continuous(unit: Unit, sizes: Sequence[int]) -> Iterator[float]:
     learner = built(unit.learner)
 
     def learn(contexts: Floats, actions: Floats, rewards: Floats, propensities: Floats) -> None:
-        if isinstance(learner, SCRM) and learner.start is None:  # at the logger, where O2PL starts of itself
+        if isinstance(learner, SCRM) and learner.start is None:  # at the logger, where O2PL starts by default
             seen = LINEAR.observe(LINEAR.init(contexts.shape[1]), contexts)
             learner.start = learner.policy.imitate(LINEAR.transform(seen, contexts), actions)
         learner.partial_fit(contexts, actions, rewards, propensities)
@@ -118,10 +118,10 @@ def _continuous(unit: Unit, sizes: Sequence[int]) -> Iterator[float]:
 def valuation(
     world: ContinuousWorld, rows: int = 4000, reference_rows: int = 1_000_000
 ) -> Callable[[Callable[[Floats], Floats], float], float]:
-    """(means, scale) -> the exact mean natural loss of N(means(x), scale²), over a fixed sample of contexts.
+    """Return (means, scale) -> the exact mean natural loss of N(means(x), scale²), over a fixed sample of contexts.
 
-    Contexts differ far more than policies do, so the loss of the best actions is a control variate: its mean over many
-    more contexts, plus what the policy loses beyond it on `rows` of them.
+    Contexts vary much more than policies, so the loss of the best actions is a control variate: its mean over many more
+    contexts, plus the policy's excess loss on `rows` of them.
     """
     many = world.sample(reference_rows, np.random.default_rng(1))
     some = world.sample(rows, np.random.default_rng(2))
@@ -136,7 +136,7 @@ def valuation(
 
 
 def _discrete(unit: Unit, sizes: Sequence[int]) -> Iterator[float]:
-    """The 0-1 loss of the likeliest class on the test rows; a data set of its own for each seed."""
+    """Yield the 0-1 loss of the most likely class on the test rows; each seed has its own data set."""
     with extra("experiments", "a logger that is a logistic regression"):
         from sklearn.linear_model import LogisticRegression
 

@@ -39,7 +39,7 @@ Finals = Mapping[tuple[str, str], Floats]
 
 
 def final_losses(finals: Finals, world: str) -> dict[str, Floats]:
-    """learner -> its final loss in one world, [seeds]."""
+    """Return learner -> its final loss in one world, [seeds]."""
     return {learner: losses for (name, learner), losses in finals.items() if name == world}
 
 
@@ -107,12 +107,12 @@ def claims(rows: Table) -> Sequence[Claim]:
 
 
 def _scales() -> dict[str, float]:
-    """World -> the size of the paper's loss of SCRM, where losses have scales of their own."""
+    """Return world -> the size of the paper's loss of SCRM, for worlds with different loss scales."""
     return {f"{name}-{scheme}": abs(PAPER_RESULTS[name, scheme][0][0]) for name in CONTINUOUS for scheme in SCHEMES}
 
 
 def _advantage(finals: Finals, key: str, learners: Sequence[str], who: str, settings: str) -> Iterator[Claim]:
-    """All rows together: which part of the paper's advantages is there? Of several learners, the best in each row."""
+    """Yield the claim about all rows: the reproduced fraction of the paper's advantage; the best learner per row."""
     gaps, samples = [], []
     for world in _worlds(finals):
         name, encoding, scheme = _parts(world)
@@ -153,18 +153,18 @@ def _advantage(finals: Finals, key: str, learners: Sequence[str], who: str, sett
 
 
 def _beside_scrm(finals: Finals, world: str, learners: Sequence[str]) -> Floats:
-    """The final losses of the learners and of every SCRM, [seeds, learners + λs]"""
+    """Return the final losses of the learners and of every SCRM, [seeds, learners + λs]."""
     rivals = [losses for name, losses in final_losses(finals, world).items() if name.startswith("scrm-")]
     return np.column_stack([*(finals[world, each] for each in learners), *rivals])
 
 
 def _gap(means: Floats, own: int = 1) -> Floats:
-    """The loss of the best of the first `own` learners less that of the best SCRM."""
+    """Return the loss of the best of the first `own` learners minus that of the best SCRM."""
     return np.asarray(means[:, :own].min(axis=1) - means[:, own:].min(axis=1))
 
 
 def gap_to_scrm(finals: Finals, world: str, learner: str) -> Estimate:
-    """The final loss less that of SCRM at λ̂, which every resample picks anew."""
+    """Return the final loss minus that of SCRM at λ̂, which is chosen again in every resample."""
     if (world, learner) not in finals:
         return not_run()
     return of_means(_gap, _beside_scrm(finals, world, [learner]))
@@ -255,7 +255,7 @@ def _shown(values: Floats | None) -> str:
 
 
 def figures(rows: Table) -> Mapping[str, Figure]:
-    """Final losses: continuous worlds, and classification sets by encoding; and the continuous losses by batch."""
+    """Draw final losses of continuous worlds, of classification sets by encoding, and continuous losses by batch."""
     finals = final_values(rows, "loss")
     stems = list(dict.fromkeys(world.rpartition("-")[0] for world in _worlds(finals)))
     groups = {
@@ -270,7 +270,7 @@ def figures(rows: Table) -> Mapping[str, Figure]:
 
 
 def _methods(finals: Finals, world: str) -> dict[str, tuple[str, str]]:
-    """label -> (learner, colour)"""
+    """Return label -> (learner, colour)."""
     best = best_scrm(final_losses(finals, world))
     return {
         "SCRM, λ = 1": (FIXED, STYLES[6][0]),
@@ -281,7 +281,7 @@ def _methods(finals: Finals, world: str) -> dict[str, tuple[str, str]]:
 
 
 def _dots(finals: Finals, stems: Sequence[str]) -> Figure:
-    """A panel for each environment: a dot for each seed, mean and deviation; hollow diamonds are the paper's means."""
+    """Draw a panel per environment: a dot per seed, mean and deviation; hollow diamonds are the paper's means."""
     columns = 3 if stems[0] in CONTINUOUS else 2
     lines = -(-len(stems) // columns)
     figure = new_figure(10.2, 0.8 + 3.0 * lines)
@@ -323,7 +323,7 @@ def _dots(finals: Finals, stems: Sequence[str]) -> Figure:
 
 
 def _curves(rows: Table, finals: Finals, stems: Sequence[str]) -> Figure:
-    """Loss after each batch: mean over seeds, band from the lowest to the highest."""
+    """Draw the loss after each batch: mean over seeds, band from the lowest to the highest."""
     worlds, learners, batch, loss = (np.asarray(rows[name]) for name in ("world", "learner", "batch", "loss"))
     figure = new_figure(3.4 * len(stems), 5.8)
     panels = figure.subplots(len(SCHEMES), len(stems), squeeze=False)

@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from pyarrow import Table
 
 BOUND = 10.0  # of every parameter
-RANDOM = 8  # starts that are drawn
-FIRST, GROWTH = 20, 1.25  # rows before the first solve, and from one solve to the next
+RANDOM = 8  # number of random starts
+FIRST, GROWTH = 20, 1.25  # rows before the first solve, and growth between solves
 ITERATIONS = 200
-FRESH = 4000  # contexts on which policies are valued, by their exact mean rewards
-SAME = 1e-4  # objectives nearer than this are one minimum
+FRESH = 4000  # contexts for evaluating policies by their exact mean rewards
+SAME = 1e-4  # objectives closer than this count as one minimum
 SMALL = 1e-3  # of the objective, and of a value
 WORLDS = {"margin": Margin(1.0), "logistic": BernoulliTask(features=5, n_actions=3)}
-LEARNERS = {"several-starts": RANDOM, "one-start": 0}  # random starts; without any, the last solution alone
+LEARNERS = {"several-starts": RANDOM, "one-start": 0}  # number of random starts; 0: only the last solution
 PENALTIES = {"": 1.0, "-penalty-0.1": 0.1}  # λ; 1 is the paper's
 COLUMNS = {
     "round": "int64",  # of a solve
@@ -66,7 +66,7 @@ def cells(data: str | None) -> Sequence[Cell]:
 
 
 def solve(value: PolicyValue, start: Floats, bound: float) -> tuple[float, Floats]:
-    """A minimum within the bounds, by L-BFGS-B."""
+    """Return a minimum within the bounds, by L-BFGS-B."""
     from scipy.optimize import minimize
 
     limits = [(-bound, bound)] * len(start)
@@ -75,7 +75,7 @@ def solve(value: PolicyValue, start: Floats, bound: float) -> tuple[float, Float
 
 
 def solve_times(rounds: int, first: int, growth: float) -> list[int]:
-    """Rows after which the history is solved, the last round among them."""
+    """Return the rounds after which the history is solved, including the last."""
     times = [min(first, rounds)]
     while times[-1] < rounds:
         times.append(min(rounds, max(times[-1] + 1, round(growth * times[-1]))))
@@ -118,7 +118,7 @@ def _with_constant(contexts: Floats) -> Floats:
 
 
 def _compared(found: Sequence[tuple[float, Floats]], policy: Softmax, fresh: Any) -> dict[str, float]:
-    """Where the starts ended: the last solution, θ = 0, and those that were drawn."""
+    """Compare where the starts ended: the last solution, θ = 0, and random ones."""
     objectives = np.array([objective for objective, _ in found])
     gaps = objectives - objectives.min()
     drawn = gaps[2:]
@@ -149,11 +149,11 @@ STARTS = Experiment(
 )
 
 
-# -- what is read off the rows
+# -- results from the rows
 
 
 def claims(rows: Table) -> Sequence[Claim]:
-    """At the last solve, on the whole history."""
+    """Return the claims at the last solve, on the whole history."""
     last = {name: final_values(rows, name) for name in COLUMNS}
 
     def own(key: str, text: str, measured: Any, bar: Any) -> Claim:
@@ -208,7 +208,7 @@ CONDITIONS = (
 
 
 def table(rows: Table) -> Sequence[Mapping[str, str]]:
-    """A line for each world and learner, at the last solve."""
+    """Return a line per world and learner, at the last solve."""
     last = {name: final_values(rows, name) for name in COLUMNS}
     shown = {
         "gap from the last solution": "gap_previous",
@@ -234,7 +234,7 @@ def _figure(values: Floats) -> str:
 
 
 def figures(rows: Table) -> Mapping[str, Figure]:
-    """The gap of the objective between starts, by the length of the history."""
+    """Draw the gap of the objective between starts, by the length of the history."""
     figure = new_figure(4.6 * len(WORLDS), 3.9)
     learner, world = np.asarray(rows["learner"]), np.asarray(rows["world"])
     names = {"gap_random": "random starts", "gap_zero": "θ = 0", "gap_previous": "the last solution"}

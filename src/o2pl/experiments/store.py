@@ -1,12 +1,12 @@
-"""Results on disk: one small Parquet file per finished unit, and the table that is put together from them.
+"""Results on disk: one small Parquet file per finished unit, and the table assembled from them.
 
     out/wheel/4b1f….parquet     rows of one unit, named by the digest of its settings
     out/wheel/failed-17.txt     the traceback of a unit that failed
-    out/wheel.parquet           all chosen units in the order of their numbers: the same bytes however it was computed
-    out/wheel.seconds.parquet   how long each took, which no two runs agree on
+    out/wheel.parquet           all selected units by number: the same bytes on any engine
+    out/wheel.seconds.parquet   seconds of each unit, not reproducible
 
-A file appears under its name only when it is complete (written beside, flushed to disk, renamed), and only the process
-that holds the folder's lock writes. So whenever the power goes, what is there is right, and the rest is missing.
+A file appears under its name only when it is complete (written to a temporary file, flushed, renamed), and only the
+process that holds the folder's lock writes. So after a crash, existing files are valid, and the rest is missing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _DIGEST, _SECONDS, _SETTINGS = b"o2pl.digest", b"o2pl.seconds", b"o2pl.settings"
 
 
 class Busy(InvalidInput):
-    """Another run is writing to the same folder."""
+    """Raised if another run is writing to the same folder."""
 
 
 class Store:
@@ -49,7 +49,7 @@ class Store:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Held by the one process that writes; the system lets go of it when that process ends, however it ends."""
+        """Hold the writer's lock; the system releases it when the process ends."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with open(self.folder / "lock", "a") as file:
             if not _lock(file):
@@ -57,7 +57,7 @@ class Store:
             yield
 
     def is_finished(self, unit: Unit) -> bool:
-        """Whether this unit's rows are there, unharmed."""
+        """Return whether this unit's rows exist and are valid."""
         if not self.part(unit).exists():
             return False
         try:
@@ -67,7 +67,7 @@ class Store:
             return False
 
     def keep(self, unit: Unit, columns: Columns, seconds: float) -> None:
-        """The rows of a finished unit."""
+        """Store the rows of a finished unit."""
         import pyarrow as pa
 
         expected = self.experiment.columns
@@ -82,7 +82,7 @@ class Store:
         write_whole(self.failure(unit), lambda file: file.write(f"{unit.id} {unit.settings}\n\n{traceback}".encode()))
 
     def assemble(self, units: Sequence[Unit], name: str) -> Path:
-        """Put `out/name.parquet` together from the parts of `units` that are finished."""
+        """Assemble `out/name.parquet` from the finished ones of `units`."""
         import pyarrow as pa
 
         tables, seconds = [], []
@@ -112,10 +112,10 @@ class Store:
 
 
 def results(out: str | os.PathLike[str], name: str) -> Table:
-    """The rows of an experiment (`wheel`) or of one unit (`wheel/17`) as a pyarrow Table.
+    """Return the rows of an experiment (`wheel`) or of one unit (`wheel/17`) as a pyarrow Table.
 
-    Every row names its unit (number, world, learner, seed, rounds and all settings as JSON) beside the experiment's own
-    columns. Nothing here depends on when, where or on how many workers it was computed.
+    Every row has its unit (number, world, learner, seed, rounds and all settings as JSON) and the experiment's columns.
+    The rows do not depend on when, where or on how many workers they were computed.
     """
     with extra("experiments", "reading results"):
         import pyarrow.parquet as pq
@@ -127,7 +127,7 @@ def results(out: str | os.PathLike[str], name: str) -> Table:
 
 
 def copy_compactly(source: Path, target: Path) -> None:
-    """The same rows in as few bytes as may be."""
+    """Copy the rows with strong compression."""
     with extra("experiments", "reading results"):
         import pyarrow.parquet as pq
 
@@ -136,7 +136,7 @@ def copy_compactly(source: Path, target: Path) -> None:
 
 
 def seconds(out: str | os.PathLike[str], name: str) -> Table:
-    """How long each unit took where it was computed (compilation and a busy machine included): not reproducible."""
+    """Return the seconds of each unit, including compilation and other load: not reproducible."""
     with extra("experiments", "reading results"):
         import pyarrow.parquet as pq
 
@@ -144,7 +144,7 @@ def seconds(out: str | os.PathLike[str], name: str) -> Table:
 
 
 def table_name(name: str) -> str:
-    """`wheel` -> `wheel`, `wheel/17` -> `wheel-17`."""
+    """Return the table's file stem: `wheel` -> `wheel`, `wheel/17` -> `wheel-17`."""
     return name.replace("/", "-")
 
 
@@ -170,7 +170,7 @@ def _write_table(table: Table, path: Path) -> None:
 
 
 def write_whole(path: Path, content: Callable[[IO[bytes]], object]) -> None:
-    """All of the file or none of it, whatever happens."""
+    """Write a file atomically."""
     beside = path.with_name(f"{path.name}.partial")
     try:
         with open(beside, "wb") as file:
@@ -182,7 +182,7 @@ def write_whole(path: Path, content: Callable[[IO[bytes]], object]) -> None:
         with contextlib.suppress(OSError):
             beside.unlink(missing_ok=True)
         raise
-    with contextlib.suppress(OSError):  # some systems cannot flush a folder; then the name may be lost, never the rest
+    with contextlib.suppress(OSError):  # some systems cannot flush a folder; then only the name may be lost
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -193,7 +193,7 @@ def write_whole(path: Path, content: Callable[[IO[bytes]], object]) -> None:
 def _lock(file: IO[str]) -> bool:
     try:
         import fcntl
-    except ImportError:  # no such locks on this system: then it is up to the user not to start two runs at once
+    except ImportError:  # no file locks on this system: users must not start two runs at once
         return True
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,9 +1,9 @@
 """`Bandit` and its rivals under six reward structures, under change, on synthetic worlds and on the wheel.
 
 `structures-tuning` plays candidate settings of the rivals on the tuning half, on seeds from 5000; `structures` plays
-the frozen settings on the confirmation half, on seeds from 8000. Every learner is called every round. A row is a
-stretch of a run: the whole of it, or under change a fortieth. All that a row depends on is in its unit's settings, but
-for `cpu_seconds`, which no two runs agree on. Mean rewards are expected ones, given the actions: less noisy than draws.
+the frozen settings on the confirmation half, on seeds from 8000. Every learner is called every round. A row is a part
+of a run: all of it, or under change a fortieth. A row depends only on its unit's settings, except `cpu_seconds`, which
+is not reproducible. Mean rewards are expected ones, given the actions: less noisy than draws.
 """
 
 from __future__ import annotations
@@ -114,20 +114,20 @@ def run_unit(unit: Unit) -> Columns:
 
 
 def stretch_ends(n: int, stretches: int) -> Any:
-    """The last rounds, from 1, of that many stretches of nearly the same length; of n where there are fewer rounds."""
+    """Return the last rounds, from 1, of `stretches` parts of nearly equal length; at most n parts."""
     parts = min(n, stretches)
     return np.arange(1, parts + 1) * n // parts
 
 
 def means_of_stretches(values: Any, ends: Any) -> Any:
-    """The mean of the values [n] in each stretch."""
+    """Return the mean of the values [n] in each part."""
     sums = np.append(0.0, np.cumsum(values))[np.append(0, ends)]
     return np.diff(sums) / np.diff(ends, prepend=0)
 
 
 @cache
 def _compile(learner: str) -> None:
-    """Once in a process, so that no run's seconds hold the compilation of a kernel, or reading it from disk."""
+    """Compile once per process, so that no run's seconds include compiling or loading kernels."""
     iris: Any = WORLDS["iris"]
     fresh = built(json.loads(learner), n_actions=3, reward_range=(0.0, 1.0), random_state=0)
     play(fresh, iris.sample(150, np.random.default_rng(0)), every_round=True)

@@ -15,7 +15,7 @@ from o2pl.errors import InvalidInput, MissingExtra
 from o2pl.experiments.bakeoff_freeze import write_frozen
 from o2pl.experiments.structures_learners import ENTRANTS, FROZEN
 
-MEASURE = "share"  # of the possible gain; its mean over sets and structures decides
+MEASURE = "share"  # fraction of the possible gain; its mean over data sets and structures decides
 
 
 def main(arguments: Sequence[str]) -> None:

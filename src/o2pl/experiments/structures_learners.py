@@ -1,4 +1,4 @@
-"""Who takes part in `structures`: `Bandit` as it comes, and rivals with settings chosen over all six structures.
+"""The learners of `structures`: `Bandit` with its defaults, and rivals with settings chosen over all six structures.
 
 Every rival that is tuned has four candidate settings, and one more where the best of those lay at the edge of its grid.
 `structures_freeze` puts the best of them, by the mean share of the possible gain on the tuning half, into
@@ -34,8 +34,8 @@ from o2pl.learners.rivals.vw import VowpalWabbit
 
 FROZEN = Path(__file__).with_name("structures_settings.json")
 TRIED = 4
-# What switches off `Bandit`'s own detection of changes, for the learner "bandit-fixed". Where `Bandit` has none, there
-# is nothing to switch off, and "bandit-fixed" takes no part.
+# Settings that switch off `Bandit`'s change detection, for the learner "bandit-fixed". If `Bandit` has none,
+# "bandit-fixed" is skipped.
 WITHOUT_CHANGES: Given = {"changes": None} if "changes" in inspect.signature(Bandit).parameters else {}
 VW_CANDIDATES: dict[str, tuple[Given, ...]] = {
     "greedy": grid(learning_rate=(0.2, 0.5, 1.0, 2.0)),
@@ -109,7 +109,7 @@ SLOWEST = "boosted-trees"  # plays under six structures only, on every other set
 
 
 def bandits() -> list[Participant]:
-    """`Bandit` as it comes, and without its detection of changes where it has one."""
+    """Return `Bandit` with its defaults, and without change detection if it has one."""
     made = {"bandit": Entrant(Bandit, "fair")}
     if WITHOUT_CHANGES:
         made["bandit-fixed"] = Entrant(Bandit, "fair", WITHOUT_CHANGES)
@@ -117,7 +117,7 @@ def bandits() -> list[Participant]:
 
 
 def structure_learners(path: Path = FROZEN) -> list[Participant]:
-    """All that play under six structures, with the settings frozen in the file."""
+    """Return all learners under six structures, with the settings frozen in the file."""
     return frozen_learners(path, ENTRANTS)
 
 
@@ -126,7 +126,7 @@ def bakeoff_learners(names: tuple[str, ...]) -> list[Participant]:
 
 
 def wheel_learners() -> list[Participant]:
-    """`Bandit`, and LinUCB on inputs and products as its rich members, tuned for the wheel as in the study `wheel`."""
+    """Return `Bandit`, and LinUCB on inputs and products, tuned for the wheel as in the study `wheel`."""
     alpha, ridge = TUNED["quadratic"]["linucb"]
     features = FEATURES["quadratic"]
     linucb = Entrant(LinUCB, "fair", {"alpha": alpha, "ridge": ridge, "features": features})

@@ -42,7 +42,7 @@ Runs = dict[Key, dict[int, Played]]  # by seed
 
 
 def read_runs(rows: Table) -> Runs:
-    """Of the confirmation half, the sets that drift and the synthetic worlds; else of the embedded sets and these."""
+    """Return the runs of the confirmation half (else embedded sets), of drifting sets and synthetic worlds."""
     table = rows.to_pydict()
     halves = set(table["half"])
     wanted = {next((each for each in ("confirmation", "embedded", "tuning") if each in halves), ""), "synthetic"}
@@ -94,7 +94,7 @@ def sets_of(runs: Runs, part: str) -> list[str]:
 
 
 def by_set(runs: Runs, part: str, structure: str, learner: str, measure: str) -> dict[str, Floats]:
-    """Set -> the measure of each seed, in the order of seeds."""
+    """Return data set -> the measure of each seed, in order."""
     return {
         key[2]: np.array([getattr(played[seed], measure) for seed in sorted(played)])
         for key, played in runs.items()
@@ -103,7 +103,7 @@ def by_set(runs: Runs, part: str, structure: str, learner: str, measure: str) ->
 
 
 def set_means(runs: Runs, part: str, structures: Iterable[str], learner: str, measure: str) -> Floats:
-    """The mean over structures and seeds on each set, [sets]"""
+    """Return the mean over structures and seeds on each data set, [sets]."""
     found: dict[str, list[float]] = {}
     for structure in structures:
         for name, values in by_set(runs, part, structure, learner, measure).items():
@@ -112,7 +112,7 @@ def set_means(runs: Runs, part: str, structures: Iterable[str], learner: str, me
 
 
 def gaps(runs: Runs, part: str, structures: Sequence[str], ours: str, theirs: str, measure: str) -> Floats:
-    """Ours minus theirs on each set: the mean over structures of that over the seeds that both have. [sets]"""
+    """Return ours minus theirs on each data set: mean over structures and common seeds. [sets]"""
     return np.array(list(gaps_by_set(runs, part, structures, ours, theirs, measure).values()))
 
 
@@ -132,7 +132,7 @@ def gaps_by_set(
 
 
 def one_hot_pair(runs: Runs, theirs: str) -> Pair:
-    """`Bandit` against a rival on the one-hot sets of the bake-off."""
+    """Compare `Bandit` with a rival on the one-hot data sets of the bake-off."""
     ours, other = (by_set(runs, "one-hot", "one-hot", learner, "reward") for learner in ("bandit", theirs))
     if {name: len(each) for name, each in ours.items()} != {name: len(each) for name, each in other.items()}:
         raise InvalidInput(f"rows: found other sets or seeds of {theirs} than of bandit, expected the same")

@@ -1,7 +1,7 @@
 """The worlds of `structures`: classification sets under six reward structures, under change, and synthetic worlds.
 
 Sets of a folder are counted as in the bake-off: even positions of its catalogue are the tuning half, odd positions the
-confirmation half. Without a folder the embedded sets take their place, which shows how it works and decides nothing.
+confirmation half. Without a folder, the embedded data sets are used as a small example without verdicts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FEWEST_CLASSES, FEWEST_ROWS = 3, 300  # of the sets that play under six structur
 
 @dataclass(frozen=True)
 class Part:
-    """Rounds at most (a set has no more than its rows), and seeds at full size."""
+    """Largest number of rounds (at most the rows of a data set), and seeds at full size."""
 
     rounds: int
     seeds: int
@@ -61,7 +61,7 @@ DRIFT_SETS = (
     "182_satimage",
     "375_JapaneseVowels",
 )
-EMBEDDED_SIZES = {  # rows and classes: a list of units needs no data set to be read
+EMBEDDED_SIZES = {  # rows and classes, so that listing units needs no data
     "iris": (150, 3),
     "wine": (178, 3),
     "breast-cancer": (569, 2),
@@ -89,7 +89,7 @@ class NamedSet:
 
 
 def sets(data: str | None) -> list[NamedSet]:
-    """The embedded sets, then those of the folder with their half."""
+    """Return the embedded data sets, then those of the folder with their half."""
     found = [NamedSet(name, _embedded(name), "embedded", *EMBEDDED_SIZES[name]) for name in EMBEDDED]
     manifest: Mapping[int, Mapping[str, str]] = {} if data is None else read_manifest(Path(data))
     for position, (name, source) in enumerate(catalogue(data).items() if data is not None else ()):
@@ -109,7 +109,7 @@ def _embedded(name: str) -> Source:
 
 
 def structured(each: NamedSet) -> bool:
-    """Whether the set plays under six structures."""
+    """Return whether the data set is used under six structures."""
     return each.n_classes >= FEWEST_CLASSES and (each.n >= FEWEST_ROWS or each.half == "embedded")
 
 
@@ -121,7 +121,7 @@ def every_other(data: str | None) -> set[str]:
 
 
 def worlds(data: str | None, experiment: str) -> list[Description]:
-    """All worlds there are, of every half."""
+    """Return all worlds of both halves."""
     return [*_of_sets(sets(data), experiment), *_synthetic(experiment)]
 
 
@@ -144,7 +144,7 @@ def _synthetic(experiment: str) -> Iterator[Description]:
 
 
 def _world(part: str, structure: str, name: str, world: Any, half: str, experiment: str) -> Description:
-    """`structure` is what the part's worlds differ in beside the set."""
+    """Describe a world. `structure`: what distinguishes the part's worlds besides the data set."""
     return {
         "name": name
         if half == "synthetic"
@@ -161,11 +161,11 @@ def _world(part: str, structure: str, name: str, world: Any, half: str, experime
     }
 
 
-# -- which of them a size plays
+# -- selection by size
 
 
 def confirmation(data: str | None) -> Sequence[str]:
-    """The odd half, the eight sets that drift (of both halves) and the synthetic worlds; or the embedded sets."""
+    """Return the odd half, the eight drifting data sets (of both halves) and synthetic worlds; or embedded sets."""
     half = "embedded" if data is None else "confirmation"
     return [
         each["name"]
@@ -186,7 +186,7 @@ def tuning(data: str | None) -> Sequence[str]:
 
 
 def tuning_worlds(data: str | None) -> list[Description]:
-    """Those under six structures, without the confirmation half."""
+    """Return the worlds under six structures, without the confirmation half."""
     found = worlds(data, "structures-tuning")
     return [each for each in found if each["part"] == "structures" and each["half"] != "confirmation"]
 

@@ -1,4 +1,4 @@
-"""The studies of the paper, in the order of its pages, and then our own."""
+"""The studies: those of the paper in its order, then our own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an experiment of the paper says: its claims with verdicts computed from the rows, its figures and its table."""
+"""A study: an experiment with claims and verdicts computed from its rows, figures and a table."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ WHOSE: dict[Whose, str] = {
 
 @dataclass(frozen=True)
 class Bar:
-    """What a figure is held against. It is met where the whole interval clears it, missed where none of it does."""
+    """The bar of a figure. It is met if the whole interval clears it, missed if none of it does."""
 
     sense: Sense
     numbers: tuple[float, ...]  # one, or the two ends of "in"
@@ -95,7 +95,7 @@ class Effect:
     none: float = 0.0
 
     def half(self) -> Bar:
-        """Half of the effect or more."""
+        """Return the bar of at least half of the effect."""
         middle = (self.value + self.none) / 2
         return at_least(middle) if self.value > self.none else at_most(middle)
 
@@ -133,7 +133,7 @@ class Claim:
 
     @property
     def outcome(self) -> Outcome:
-        """Of our figure and the bar alone."""
+        """The outcome of our figure and the bar alone."""
         return self.bar.outcome(self.measured)
 
     @property
@@ -142,7 +142,7 @@ class Claim:
 
     @property
     def reason(self) -> str:
-        """Why the verdict is what it is, where the figure and the bar alone do not say it."""
+        """The reason of the verdict, if the figure and the bar alone do not explain it."""
         return self._decided()[1]
 
     def _decided(self) -> tuple[Verdict, str]:
@@ -175,7 +175,7 @@ class Claim:
 
 
 def number_text(value: float) -> str:
-    """Four digits; as few as say it."""
+    """Format a number with at most four digits."""
     if math.isnan(value):
         return "–"
     return f"{value:.4g}" if abs(value) >= 1e-4 or value == 0 else f"{value:.1e}"
@@ -195,7 +195,7 @@ def figure_text(found: Estimate) -> str:
 
 @dataclass(frozen=True)
 class Study:
-    """An experiment with what is to be read off its rows. Everything is made from the rows alone."""
+    """An experiment with its claims, figures and table, all made from the rows."""
 
     experiment: Experiment
     title: str

@@ -1,4 +1,4 @@
-"""What each learner came to in each world, over seeds: means, their errors and intervals, a table for the screen."""
+"""Results of each learner in each world over seeds: means, errors, intervals, and a table for the terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def final_values(rows: pa.Table, column: str) -> dict[tuple[str, str], Floats]:
-    """(world, learner) -> the last value of `column` of each seed's unit."""
+    """Return (world, learner) -> the last value of `column` of each seed's unit."""
     units = np.asarray(rows["unit"])
     last = np.flatnonzero(np.append(units[1:] != units[:-1], True))  # units are contiguous
     found: dict[tuple[str, str], list[float]] = {}
@@ -24,7 +24,7 @@ def final_values(rows: pa.Table, column: str) -> dict[tuple[str, str], Floats]:
 
 
 def mean_and_error(values: Floats) -> tuple[float, float]:
-    """The mean over seeds and its standard error; NaN for a single seed."""
+    """Return the mean over seeds and its standard error; NaN for a single seed."""
     error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
     return float(values.mean()), float(error)
 
@@ -32,14 +32,14 @@ def mean_and_error(values: Floats) -> tuple[float, float]:
 def percentile_interval(
     values: Floats, level: float = 0.95, seed: int = 0, resamples: int = 10_000
 ) -> tuple[float, float]:
-    """Of the mean: percentiles of the means of resampled values. The same values make the same interval."""
+    """Return a percentile bootstrap interval of the mean. Deterministic for the same values."""
     chosen = np.random.default_rng(seed).integers(len(values), size=(resamples, len(values)))
     low, high = np.quantile(values[chosen].mean(axis=1), [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
 
 def screen_table(rows: pa.Table, column: str) -> Any:
-    """A Rich table of means over seeds ± standard errors; the longer of worlds and learners goes down."""
+    """Return a Rich table of means over seeds ± standard errors; the longer of worlds and learners is in rows."""
     from rich.table import Table
 
     finals = final_values(rows, column)

@@ -1,4 +1,4 @@
-"""What the study `theory` simulates or computes: rows of what was measured and what the theory has for it.
+"""The checks of the study `theory`: rows of measured values with the theory's reference.
 
 A row is (kind, x, z, measured, reference, error, trials); what x and z are each check defines:
 
@@ -49,7 +49,7 @@ def bernoulli_step(M: Floats, generator: np.random.Generator) -> tuple[Floats, F
 
 
 def signs_step(M: Floats, generator: np.random.Generator) -> tuple[Floats, Floats]:
-    """X = ±1: S_j = j, so all of the variation is spent at the full bound."""
+    """Return X = ±1: S_j = j, all variation at the full bound."""
     return np.where(generator.random(len(M)) < 0.5, 1.0, -1.0), np.zeros(len(M))
 
 
@@ -77,7 +77,7 @@ def crossing(settings: Description, paths: int, generator: np.random.Generator) 
 
 
 def extremal(alpha: float, n: int, generator: np.random.Generator) -> tuple[Floats, Floats]:
-    """2α - 1 now and then, otherwise just below 1; y = -1: as bad as it can be."""
+    """Return weights of 2α - 1 occasionally, otherwise just below 1; y = -1: the worst case."""
     rare = 0.02 / alpha
     low = (1 - rare * (2 * alpha - 1)) / (1 - rare)
     return np.where(generator.random(n) < rare, 2 * alpha - 1, low), np.full(n, -1.0)
@@ -142,7 +142,7 @@ def heb_margin(settings: Description, amount: int, generator: np.random.Generato
 
 
 def heb_single(settings: Description, amount: int, generator: np.random.Generator) -> list[ResultRow]:
-    """The paper's example with one context, exactly: no sampling."""
+    """Check the paper's example with one context, exactly."""
     world: SingleContext = decode(settings["world"])
     theta = 1 - FLOOR - np.geomspace(1e-4, 1e-2, 30)
     excess = world.best_in_class(FLOOR) - np.array([world.value(each) for each in theta])
@@ -159,7 +159,7 @@ CHECKS = {"crossing": crossing, "clipping": clipping, "radius": radius, "rates":
 CHECKS |= {"heb-margin": heb_margin, "heb-single": heb_single}
 
 
-# -- rows, read again
+# -- reading rows
 
 
 def pick(rows: Table, *kinds: str) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The paper's inequalities and rates put to the test, each against what it promises.
+"""Tests of the paper's inequalities and rates against their statements.
 
 One experiment with several checks (`theory_checks`, `chaining_checks`). A row is a number that was measured
 (`measured`) with what the theory has for it (`reference`), at a place (`x`, `z`) that each check defines.
@@ -60,7 +60,7 @@ def cells(data: str | None) -> Sequence[Cell]:
 
 
 def run_unit(unit: Unit) -> Columns:
-    """`rounds` says how much is simulated: paths, twentieths of weights, contexts."""
+    """Run a check. `rounds`: amount of simulation: paths, twentieths of weights, contexts."""
     rows = (CHECKS | chaining_checks.CHECKS)[unit.learner["name"]](
         unit.world, unit.rounds, np.random.default_rng(unit.seed)
     )
@@ -82,7 +82,7 @@ EXPERIMENT = Experiment(
 
 
 def violations(rows: Table) -> int:
-    """How many (path, u, v) crossed more often than the bound allows: binomial tests at 1e-4 in all."""
+    """Return how many (path, u, v) crossed more often than the bound allows: binomial tests at 1e-4 jointly."""
     found = pooled(rows, "crossing")
     return sum(inequality.refutes(round(share * n), n, bound, TEST_LEVEL / len(found)) for *_, bound, share, n in found)
 
@@ -205,7 +205,7 @@ def claims(rows: Table) -> Sequence[Claim]:
 
 
 def figures(rows: Table) -> Mapping[str, Figure]:
-    """Each check in a panel."""
+    """Draw each check in a panel."""
     figure = new_figure(10.4, 8.4)
     (crossings, clips), (radii, slopes) = figure.subplots(2, 2)
     found = pooled(rows, "crossing")
@@ -248,7 +248,7 @@ def figures(rows: Table) -> Mapping[str, Figure]:
 
 
 def table(rows: Table) -> Sequence[Mapping[str, str]]:
-    """Theorem 1's rate table beside the recursion's, then the exponents of the error bound."""
+    """Return Theorem 1's rates with the recursion's, then the exponents of the error bound."""
     rate = {(r["x"], r["z"]): (r["measured"], r["reference"]) for r in pick(rows, "rate")}
     out = [
         {"what": f"regret exponent, β = {b:g}, p = {p:g}", "measured": f"{m:.3f}", "theory": f"{t:.3f}"}

@@ -1,4 +1,4 @@
-"""How the settings of the wheel and of the offline studies were chosen: every method by one search, as long for each.
+"""Tuning of the wheel and of the offline studies: the same search, with the same budget, for every method.
 
     python -m o2pl.experiments.tuning [NAME ...]   # prints each choice, the next best and what lies at an edge
 
@@ -77,7 +77,7 @@ class Choice:
 
 
 def choose(tuning: Tuning) -> dict[str, Choice]:
-    """Method -> its setting."""
+    """Return method -> its chosen setting."""
     tried: dict[str, dict[Setting, SeedScores]] = {name: {} for name in tuning.methods}
 
     def play(name: str, settings: Iterable[Setting], seeds: Sequence[int]) -> None:
@@ -113,7 +113,7 @@ def nearby(dials: Sequence[Dial], tried: Mapping[Setting, SeedScores]) -> list[S
 
 
 def ranked(tried: Mapping[Setting, SeedScores]) -> list[Setting]:
-    """By the mean score, the best first; those with the most seeds before all others."""
+    """Return settings by mean score, best first; those with the most seeds come first."""
     return sorted(tried, key=lambda setting: (-len(tried[setting]), -mean(tried[setting])))
 
 
@@ -135,7 +135,7 @@ def edges(dials: Sequence[Dial], tried: Mapping[Setting, SeedScores]) -> tuple[s
     return tuple(found)
 
 
-# -- what is tuned
+# -- tuned methods
 
 
 def _steps(factor: float, reach: int) -> tuple[float, ...]:
@@ -178,7 +178,7 @@ def wheel_score(make: Any, seed: int, rounds: int = 10_000) -> float:
 
 
 def offline_score(tasks: Mapping[str, Any], make: Any, seed: int, rounds: int = 2000) -> float:
-    """The mean over the tasks of the exact value, deployed greedily."""
+    """Return the mean over tasks of the exact value of greedy deployment."""
     learners = {"candidate": make}
     units = [
         Unit("offline", 0, cell.world, cell.learner, rounds, seed) for cell in offline.crossed_tasks(tasks, learners)
@@ -224,7 +224,7 @@ TUNINGS: dict[str, Tuning] = {
 
 
 def lines(name: str, method: TunedMethod, choice: Choice) -> list[str]:
-    """What was chosen, of how many, what is at an edge, and the finalists with mean ± standard error."""
+    """Return report lines: the choice, the number tried, edges, and the finalists with mean ± standard error."""
     edge = f", at an edge: {', '.join(choice.edges)}" if choice.edges else ""
     dials = ", ".join(dial.name for dial in method.dials)
     shown = [f"{name} ({dials}): {choice.setting}, of {len(choice.tried)}{edge}"]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyarrow import Table
 
 WHEELS = {f"delta-{delta:g}": Wheel(delta=delta) for delta in (0.5, 0.7, 0.9, 0.95, 0.99)}
-PAPER_WHEEL = "delta-0.95"  # the paper's; the others are there for whoever asks for them
+PAPER_WHEEL = "delta-0.95"  # the paper's; the others are optional
 
 
 REGRET = times_less("regret", "seeds", negligible=0.1)
@@ -45,11 +45,11 @@ def run_unit(unit: Unit) -> Columns:
     return compare(world_of(unit), LEARNERS, unit)
 
 
-# -- what is read off the rows
+# -- results from the rows
 
 
 def finals(rows: Table) -> dict[str, Floats]:
-    """Learner -> regret at the end, by seed, in the paper's world."""
+    """Return learner -> final regret by seed, in the paper's world."""
     found = {
         learner: values for (world, learner), values in final_values(rows, "regret").items() if world == PAPER_WHEEL
     }
@@ -60,7 +60,7 @@ def finals(rows: Table) -> dict[str, Floats]:
 
 
 def times_lower(regrets: Mapping[str, Floats], learner: str, rivals: Sequence[str]) -> Estimate:
-    """The best rival's mean regret over the learner's."""
+    """Return the best rival's mean regret over the learner's."""
     both = np.column_stack([regrets[learner], *(regrets[rival] for rival in rivals)])
     return least_ratio(lambda means: means[:, 1:] / means[:, :1], both)
 
@@ -166,7 +166,7 @@ def claims(rows: Table) -> Sequence[Claim]:
 
 
 def table(rows: Table) -> Sequence[Mapping[str, str]]:
-    """Regret at the end by features and method; what was not tuned below."""
+    """Return the final regret by features and method; untuned learners below."""
     regrets = finals(rows)
 
     def cell(name: str) -> str:
@@ -226,7 +226,7 @@ def figures(rows: Table) -> Mapping[str, Figure]:
 
 
 def _by_features(regrets: Mapping[str, Floats]) -> Figure:
-    """Regret at the end on each set of features: one dot a seed, a bar for the mean."""
+    """Draw the final regret for each feature set: one dot per seed, a bar for the mean."""
     figure = new_figure(7.2, 4.2)
     axes = figure.add_subplot()
     for place, (method, label) in enumerate((("o2pl", "O2PL"), ("linucb", "LinUCB"), ("lints", "LinTS"))):

@@ -1,4 +1,4 @@
-"""Who plays the wheel: O2PL, LinUCB and LinTS on the same features, tuned alike, and learners that are not tuned."""
+"""Learners of the wheel: O2PL, LinUCB and LinTS on the same features, tuned equally, and untuned learners."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from o2pl.storage import storable
 @storable
 @dataclass(frozen=True)
 class Radial:
-    """(x₁, x₂) -> x₁, x₂, x₁x₂, |x|, |x|²: enough to tell the rim from the rest, and its quadrants."""
+    """(x₁, x₂) -> x₁, x₂, x₁x₂, |x|, |x|²: enough to separate the rim from the rest, and its quadrants."""
 
     def width(self, n_inputs: int, state: State | None = None) -> int:
         if n_inputs != 2:
@@ -81,7 +81,7 @@ def _with_head_start(
 
 
 METHODS: dict[str, Callable[..., MakeLearner[Learner]]] = {"o2pl": _o2pl, "linucb": _linucb, "lints": _lints}
-# (level, warm start, sharpness), (α, ridge), (v, ridge): chosen by `tuning`, which says among which.
+# (level, warm start, sharpness), (α, ridge), (v, ridge): chosen by `tuning`, which lists the candidates.
 TUNED: dict[str, dict[str, tuple[float, ...]]] = {
     "no-intercept": {"o2pl": (0.529, 30, 54.0), "linucb": (36.7, 0.3), "lints": (6.67, 1.11)},
     "linear": {"o2pl": (0.9, 60, 54.0), "linucb": (20.0, 3.33), "lints": (4.5, 0.0333)},
@@ -108,7 +108,7 @@ def name_of(method: str, features: str) -> str:
 
 
 def head_start(method: str, features: str) -> Callable[..., MakeLearner[Learner]]:
-    """(level, warm start, width) -> the rival, with O2PL's head start and the ridge it was given without."""
+    """Return (level, warm start, width) -> the rival with O2PL's head start and its ridge."""
     return partial(_with_head_start, method, TUNED[features][method][1], FEATURES[features])
 
 

@@ -20,14 +20,14 @@ from o2pl.validation import check_number, check_reward_range
 
 @dataclass(eq=False, repr=False)
 class HeadStart(Parameters):
-    """`method` after `warm_start` uniform rounds. An action it knows nothing of is worth `level` to it.
+    """`method` after `warm_start` uniform rounds; untried actions are predicted at `level`.
 
-    The level is a share of the reward range, as O2PL's baseline is: ridge regression shrinks to it, not to 0.
+    The level is a fraction of the reward range, like O2PL's baseline: ridge regression shrinks to it, not to 0.
 
     Parameters
     ----------
     n_actions
-        K.
+        Number of actions K.
     method
         "linucb" or "lints".
     width
@@ -37,7 +37,7 @@ class HeadStart(Parameters):
     warm_start
         Rounds in which all actions are equally likely.
     level
-        From 0, the lowest reward there can be, to 1, the highest.
+        From 0, the lowest possible reward, to 1, the highest.
     random_state
         Seed or None.
     """

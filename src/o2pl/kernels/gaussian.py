@@ -1,6 +1,6 @@
-"""The Gaussian policy's part of `LinearValue`.
+"""The Gaussian policy in `LinearValue`.
 
-In double precision: with a small scale, what single precision loses of a mean is much of a log-density.
+In double precision: with a small scale, rounding a mean to single precision changes the log density a lot.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from o2pl.protocols import Floats
 
 
 def gaussian_value(log: PessimisticLog, features: Features, width: int, policy: Gaussian) -> LinearValue:
-    """`PolicyValue` of `Gaussian`."""
+    """Return `PolicyValue` of `Gaussian`."""
     centred, log_propensities, residuals = log.actions - policy.centre, np.log(log.propensities), log.residuals
 
     def partial(scores: Floats, rows: slice, params: Floats, cotangents: Floats, sums: Floats) -> None:
@@ -38,7 +38,7 @@ def gaussian_partial(
     means: Floats, centred: Floats, residuals: Floats, log_propensities: Floats, alpha: float, scale: float, D: Floats,
     sums: Floats,
 ) -> None:  # fmt: skip
-    """Means, less the centre, which are written over, to cotangents D [2, n]. Two more sums if the scale is learned."""
+    """Compute cotangents D [2, n] from means minus centre, which are overwritten. Learned scale: two more sums."""
     n, constant = len(means), math.log(scale) + LOG_SQRT_2PI
     z, weights = means, np.empty(n)
     for r in range(n):

@@ -16,7 +16,7 @@ from o2pl.storage import storable
 @storable
 @dataclass(frozen=True)
 class ActionWise:
-    """Parameters: θ [d]. Features are `ActionSets` of dense or sparse rows; scores are flat, [total]."""
+    """Softmax over action sets. Parameters: θ [d]. Features: `ActionSets` of dense or sparse rows; flat scores."""
 
     continuous = False
     sets = True
