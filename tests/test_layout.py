@@ -29,7 +29,10 @@ ELSEWHERE = {  # module: where it is tested, or why it is not
     "experiments/bakeoff_figures.py": "drawn in test_bakeoff_study",
     "demo/pictures.py": "drawn on the page of demo/test_page",
     "experiments/structures_figures.py": "drawn in test_structures_study",
+    "experiments/commands.py": "list and run in test_cli, reproduce and report in experiments/test_report",
+    "experiments/registry.py": "a list",
     "experiments/studies.py": "a list",
+    "fitting/evaluate_command.py": "in evaluation/test_command, of a large log in fitting/test_evaluating",
 }
 ACROSS = {  # tests of more than one module
     "test_benchmarks.py": "the bench, outside the package",
