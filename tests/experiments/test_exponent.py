@@ -128,6 +128,14 @@ def test_penalty_and_clip_are_judged_on_their_own(rows: Any) -> None:
     assert found["penalty-1"].measured.value == pytest.approx(np.prod(ratios) ** (1 / len(module.NUS)))
 
 
+def test_some_of_the_penalties_are_enough_for_a_report(rows: Any) -> None:
+    some = rows.filter(np.isin(np.asarray(rows["learner"]), ["literal", module.WITHOUT]))
+    assert set(EXPONENT.figures(some)) == {"exponent", "pessimism"}
+    assert len(EXPONENT.table(some)) == len(module.NUS)
+    found = {claim.id: claim.verdict for claim in EXPONENT.claims(some)}
+    assert found["exponent/algorithm-clip"] == "our own question: undecided"  # not run
+
+
 def test_slopes_of_resamples_are_those_that_are_fitted(rows: Any) -> None:
     curves = module._curves(rows)[module.MAIN]
     slopes = module.slopes_of(curves)(*(regret.mean(axis=0)[None] for _, regret in curves.values()))
