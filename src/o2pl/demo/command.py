@@ -50,7 +50,7 @@ class Steps:
     def _end(self) -> None:
         if self._what:
             seconds = time.monotonic() - self._began
-            self._console.print(f"{self._what} ({seconds:.1f} s)", highlight=False, markup=False)
+            self._console.print(f"{self._what} ({seconds:.1f} s)", highlight=False, markup=False, soft_wrap=True)
             self._what = ""
 
     def __enter__(self) -> Self:

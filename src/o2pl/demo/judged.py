@@ -55,7 +55,7 @@ def judge(rounds: int, say: Callable[[str], None], seed: int = 0) -> Judgement:
     for name, rows in _LABELLED.items():
         classify = logistic_logger(data, labelled[:rows])
         others[name] = lambda contexts, classify=classify: classify(contexts).argmax(axis=1)  # type: ignore[misc]
-    say("evaluate asks the log about policies that did not make it")
+    say("evaluate judges other policies by it")
     found = evaluate(learner.log_, {**others, "uniform": "uniform"})
     contexts = data.contexts[met]
     truth = {name: float(means[np.arange(len(met)), policy(contexts)].mean()) for name, policy in others.items()}

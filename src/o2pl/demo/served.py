@@ -61,7 +61,7 @@ def service() -> Iterator[Running]:
         with open(Path(folder) / "service.log", "w") as log:
             process = subprocess.Popen(
                 command, stdout=subprocess.PIPE, stderr=log, text=True, creationflags=own_group,
-                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                env={**os.environ, "PYTHONUNBUFFERED": "1", "OPENBLAS_NUM_THREADS": "1"},
             )  # fmt: skip
             lines: queue.Queue[str] = queue.Queue()
             reader = threading.Thread(target=_read, args=(process, lines), daemon=True)
@@ -110,7 +110,7 @@ def serve_readers(running: Running, calls: int, say: Callable[[str], None], seed
     began = time.monotonic()
     played = list(visits(address, key, calls, rate=_RATE, seed=seed))
     seconds = time.monotonic() - began
-    say("one reader after another, for the time that a call takes")
+    say("calls are timed")
     taken = []
     with closing(Service(address, key)) as client:
         generator, world = np.random.default_rng(seed), News()

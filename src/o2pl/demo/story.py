@@ -8,6 +8,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from threadpoolctl import threadpool_limits
+
 from o2pl.demo.improved import improve
 from o2pl.demo.judged import judge
 from o2pl.demo.online import learn_online
@@ -32,6 +34,7 @@ def tell(out: Path, say: Callable[[str], None], size: Size | None = None) -> Pat
     began = time.monotonic()
     out.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
+        stack.enter_context(threadpool_limits(1))  # small problems: threads of BLAS would wait for each other
         running: Running | None = None
         if not missing("serve"):
             running = stack.enter_context(service())  # it starts while the other steps go on
