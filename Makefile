@@ -48,11 +48,12 @@ bench: $(STAMP) $(PEERS)
 
 $(STAMP): EXTRAS := dev
 $(DEMO): EXTRAS := experiments,serve,vw
+$(DEMO): FASTER := --no-compile  # Python compiles what is imported, and only that
 $(STAMP) $(DEMO): %/.made: pyproject.toml constraints.txt
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'o2pl needs Python 3.11 or newer, this is ' + sys.version)"
 	@echo "$*: installing packages, once"
 	$(PYTHON) -m venv --clear $*
-	$*/$(SCRIPTS)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[$(EXTRAS)]"
+	$*/$(SCRIPTS)/python -m pip install $(FASTER) --quiet --disable-pip-version-check -c constraints.txt -e ".[$(EXTRAS)]"
 	touch $@
 
 # The libraries that the bench runs beside ours; one that does not install is named, and left out.

@@ -25,7 +25,7 @@ class Size:
     rounds: int = 1797  # all digits
     seeds: int = 3
     logs: tuple[int, ...] = (100, 100, 100, 300, 300, 300)  # rows of each log of the incumbent
-    calls: int = 4000  # of the service
+    calls: int = 3000  # of the service
 
 
 def tell(out: Path, say: Callable[[str], None], size: Size | None = None) -> Path:
