@@ -47,7 +47,7 @@ def test_wrong_propensities_are_replaced_by_estimates_unless_asked_for() -> None
     assert kept.doubt == "the logged propensities do not match the actions"
     assert not kept.safe_to_deploy(tolerance=1)
     asked = evaluate(log_of(), policy, propensities="estimated")
-    assert asked.why_estimated == "as asked"
+    assert asked.why_estimated == "as requested"
     assert evaluate(log_of(), policy).sensitivity is None
     with pytest.raises(InvalidInput, match="expected 'auto', 'logged' or 'estimated'"):
         evaluate(log_of(), policy, propensities="guessed")  # type: ignore[arg-type]

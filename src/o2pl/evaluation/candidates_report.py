@@ -21,7 +21,7 @@ def as_table(contest: Contest) -> Any:
 
     table = Table(box=None, pad_edge=False, title_justify="left")
     table.add_column("policy", overflow="fold")
-    for heading in ("value", "from", "to", "behind", "at least", "effective rows"):
+    for heading in ("value", "from", "to", "behind", "at least", "effective size"):
         table.add_column(heading, justify="right")
     table.add_column("")
     for one in contest.candidates[:_MOST]:

@@ -193,7 +193,7 @@ def _propensities(log: Interactions, choice: PropensityChoice, seed: Seed) -> _S
         if choice == "auto":
             why = findings.fault(log, tested)
         elif choice == "estimated":
-            why = "as asked"
+            why = "as requested"
         if not why:
             return _Source(log, tested, "")
     log = log.changed(propensities=estimated(log, seed=seed), by_logger=None)
