@@ -32,8 +32,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_show_locals=False,  # local variables may contain API keys
     help="Contextual bandits: learn from logs, evaluate policies, serve decisions, run the paper's experiments.",
-    epilog="If you have a log: `o2pl describe LOG`. To serve decisions: `o2pl serve`. To see it work: `o2pl"
-    " demo`.",
+    epilog="If you have a log: `o2pl describe LOG`. To serve decisions: `o2pl serve`. To see it work: `o2pl demo`.",
 )
 
 

@@ -1,4 +1,4 @@
-"""Experiments: what is run, and the pictures made of it.
+"""Experiments of the paper and our own: runs, results, figures and reports.
 
 `EXPERIMENTS` holds them by name; those of the paper are `STUDIES`, with claims, figures and verdicts. A new one is a
 file with an `Experiment` (or a `Study`) in it and a row in `registry.py` (or in `studies.py`):

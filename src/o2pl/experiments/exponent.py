@@ -1,9 +1,9 @@
-"""How fast regret grows, against how fast the theory lets it: worlds whose margin sets the exponent.
+"""Growth of regret compared with the theory, in worlds whose margin sets the exponent.
 
 In `Margin(ν)` the Hölderian exponent is β = ν/(ν + 1), and Theorem 1 (p = 0) gives regret of order T^ρ with
 ρ = 2(1 - β)/(2(2 - β)) = 1/(ν + 2). The policy class is 1,000 floored thresholds, over which Algorithm 1 is solved
 exactly at every round; regret is Σ_t [value of the best member - value of the member that acts], both exact, so that
-the only chance left in it is the learner's path.
+the only randomness is the learner's path.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ WITHOUT = ARMS.name(0.0, True)  # no penalty
 SCALES = {**PENALTY_SCALES, WITHOUT: 0.0, ARMS.name(0.1, True): 0.1}
 ARM_SEEDS, UNCLIPPED_SEEDS = 20, 5  # of the size's 40, as these take long
 POINTS = 60  # of a curve
-_CHUNK = 1000  # rows at a time, of the likelihoods of all members
+_CHUNK = 1000  # rows per block of all members' likelihoods
 DECADES = 2.0  # the slope is fitted over the last ones: [1e3, 1e5] at full size
 
 
@@ -70,12 +70,12 @@ def cells(data: str | None) -> Sequence[Cell]:
 
 
 def thresholds(members: int, offset: float) -> tuple[float, ...]:
-    """Evenly spaced over (-1, 1), moved by a share of the spacing: 0, the best threshold of all, is not among them."""
+    """Return evenly spaced thresholds over (-1, 1), shifted by a fraction of the spacing: the best, 0, is excluded."""
     return tuple(float(place) for place in -1 + 2 / members * (np.arange(members) + offset))
 
 
 def log_checkpoints(rounds: int) -> Ints:
-    """About `POINTS` rounds, evenly spaced in log t, from 10 to the last."""
+    """Return about `POINTS` rounds, evenly spaced in log t, from 10 to the last."""
     return np.unique(np.round(np.geomspace(min(10, rounds), rounds, POINTS)).astype(np.int64))
 
 
@@ -84,7 +84,7 @@ def members_after(
     L: Floats, losses: Floats, propensities: Floats, sums: Floats, heap: Floats, counts: Ints, total: float,
     numbers: Floats, members: Ints,
 ) -> float:  # fmt: skip
-    """Who is best after each row, and Σ losses then. L [m, J]: the taken action under every member"""
+    """Compute the best member after each row. Returns Σ losses. L [m, J]: the played action under every member"""
     for row in range(len(losses)):
         own = slice(row, row + 1)
         total = add_rows(sums, heap, counts, L[own], losses[own], propensities[own], numbers, total)
@@ -95,9 +95,9 @@ def members_after(
 
 
 def acting_values(learner: O2PL, values: Floats) -> Floats:
-    """The exact value of the policy that acted in each round, [T], from the learner's log and its members' values.
+    """Return the exact value of the acting policy in each round, [T], from the learner's log and its members' values.
 
-    A run does not say who acted; we go through its log once more. Before the first row the even mixture of all acts.
+    A run does not store who acted, so its log is replayed. Before the first row, the uniform mixture of all acts.
     """
     log, policies = learner.log_, learner.policy
     objective = Pessimistic(
@@ -164,13 +164,13 @@ def _curves(rows: Table) -> dict[str, dict[float, tuple[Ints, Floats]]]:
 
 
 def fitted(at: Ints, regret: Floats) -> float:
-    """The slope of log(mean regret over seeds) against log t, over the last decades."""
+    """Return the slope of log(mean regret over seeds) against log t, over the last decades."""
     late = at >= at[-1] / 10**DECADES
     return float(np.polyfit(np.log(at[late]), np.log(regret[:, late].mean(axis=0)), 1)[0])
 
 
 def fitted_error(at: Ints, regret: Floats) -> float:
-    """Its standard error, by leaving out one seed at a time (jackknife)."""
+    """Return its standard error by the jackknife over seeds."""
     seeds = len(regret)
     if seeds < 2:
         return float("nan")
@@ -205,7 +205,7 @@ def slopes_of(curves: Mapping[float, tuple[Ints, Floats]]) -> Any:
 
 
 def _figures_of(curves: Mapping[float, tuple[Ints, Floats]]) -> dict[str, Estimate]:
-    """What the claims of one λ are about, with intervals over seeds."""
+    """Return the figures of the claims for one λ, with intervals over seeds."""
     slopes, samples = slopes_of(curves), [regret for _, regret in curves.values()]
     expected = np.array([theory(nu) for nu in curves])
     centred = expected - expected.mean()
@@ -251,7 +251,7 @@ _SAYS: dict[str, tuple[str, Bar, str]] = {
 
 
 def claims(rows: Table) -> Sequence[Claim]:
-    """The paper's λ = 1 is its own claim; another λ is our recipe, and stands beside λ = 1."""
+    """Return the claims: λ = 1 is the paper's; another λ is our recipe, compared with λ = 1."""
     figures = {name: _figures_of(curves) for name, curves in _curves(rows).items()}
     literal = figures.get(LITERAL, {})
     out = []
@@ -281,7 +281,7 @@ def claims(rows: Table) -> Sequence[Claim]:
 
 
 def final_regrets(rows: Table) -> dict[str, Floats]:
-    """Learner -> regret at the end, [seeds, ν]; NaN where a seed was not played."""
+    """Return learner -> final regret, [seeds, ν]; NaN for seeds that were not played."""
     found = by_seed(rows, "regret")
     worlds = sorted({world for world, _ in found})
     learners = {learner for _, learner in found}
@@ -293,7 +293,7 @@ def final_regrets(rows: Table) -> dict[str, Floats]:
 
 
 def _times_less(own: Floats, other: Floats) -> Estimate:
-    """The other's mean regret over our own, as geometric mean over the worlds."""
+    """Return the other's mean regret over ours, as a geometric mean over worlds."""
 
     def relative(means: Floats) -> Floats:
         ours, theirs = np.split(means, 2, axis=1)
@@ -316,7 +316,7 @@ def _main(found: Mapping[str, object]) -> str:
 
 
 def figures(rows: Table) -> Mapping[str, Figure]:
-    """Regret curves on logarithmic axes, and the measured exponents against the theory's."""
+    """Draw regret curves on log-log axes, and the measured exponents against the theory's."""
     curves = _curves(rows)
     main = _main(curves)
     figure = new_figure(10.4, 4.4)
@@ -362,7 +362,7 @@ def figures(rows: Table) -> Mapping[str, Figure]:
 
 
 def _pessimism_figure(rows: Table) -> dict[str, Figure]:
-    """Regret at the end in three of the worlds, by λ, with and without the clip."""
+    """Draw the final regret in three of the worlds, by λ, with and without the clip."""
     found = by_seed(rows, "regret")
     if not any(learner in ARMS.settings() for _, learner in found):
         return {}
@@ -378,7 +378,7 @@ def _pessimism_figure(rows: Table) -> dict[str, Figure]:
 
 
 def _apart_on_log_axis(ends: Sequence[tuple[float, str, str]], factor: float) -> list[tuple[float, str, str]]:
-    """Labels of a logarithmic axis, moved up where two would overlap."""
+    """Return the labels of a log axis, shifted up to avoid overlaps."""
     placed: list[tuple[float, str, str]] = []
     for height, text, colour in sorted(ends):
         lowest = placed[-1][0] * factor if placed else 0.0

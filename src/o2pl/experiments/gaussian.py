@@ -44,7 +44,7 @@ _O2PL = {
 
 
 def learners() -> dict[str, Description]:
-    """The settings of every learner by name.
+    """Return the settings of every learner by name.
 
     O2PL scales losses by the reward range; b = the natural loss 0 on that scale leaves them as they are, which is what
     SCRM gets. b = 0 ("shifted") instead moves all of them below 0.
@@ -75,7 +75,7 @@ def cells(data: str | None) -> Sequence[Cell]:
 
 
 def run_unit(unit: Unit) -> Columns:
-    """θ and the exact expected loss (θ - θ*)² + σ² + noise² - 1 before the first rollout and after each."""
+    """Return θ and the exact expected loss (θ - θ*)² + σ² + noise² - 1 before the first rollout and after each."""
     world: GaussianExample = decode(unit.world["world"])
     chance, choice = (np.random.default_rng(seed) for seed in np.random.SeedSequence(unit.seed).spawn(2))
     learner = built(unit.learner)
@@ -90,11 +90,11 @@ def run_unit(unit: Unit) -> Columns:
     return {"rollout": np.arange(len(path)), "theta": path, "loss": losses}
 
 
-# -- what the rows say
+# -- results from the rows
 
 
 def paths(rows: Table, column: str) -> dict[str, Floats]:
-    """learner -> its column, [seeds, rollouts + 1]."""
+    """Return learner -> its column, [seeds, rollouts + 1]."""
     names, units, values = (np.asarray(rows[name]) for name in ("learner", "unit", column))
     return {
         str(name): np.stack([values[units == unit] for unit in np.unique(units[names == name])])
@@ -103,17 +103,17 @@ def paths(rows: Table, column: str) -> dict[str, Floats]:
 
 
 def variation(thetas: Floats, last: int = LAST) -> Floats:
-    """Σ |θ_m - θ_{m-1}| over the last rollouts of each path, [seeds]."""
+    """Return Σ |θ_m - θ_{m-1}| over the last rollouts of each path, [seeds]."""
     return np.asarray(np.abs(np.diff(thetas[:, -last - 1 :], axis=1)).sum(axis=1))
 
 
 def excess(losses: Floats) -> Floats:
-    """The final loss above the optimum of the class, [seeds]."""
+    """Return the final loss above the optimum of the class, [seeds]."""
     return losses[:, -1] - OPTIMUM
 
 
 def final(losses: Mapping[str, Floats]) -> dict[str, Floats]:
-    """learner -> the loss after its last rollout, [seeds]."""
+    """Return learner -> the loss after its last rollout, [seeds]."""
     return {name: each[:, -1] for name, each in losses.items()}
 
 
@@ -125,7 +125,7 @@ _PENALISED = "; λ = .01 of the reward range of 16.5"
 
 
 def _steadiness(own: Floats, thetas: Mapping[str, Floats], losses: Mapping[str, Floats]) -> Estimate:
-    """Mean variation over that of SCRM at λ̂, which every resample picks anew."""
+    """Return the mean variation over that of SCRM at λ̂, which is chosen again in every resample."""
     rivals = [name for name in thetas if name.startswith("scrm-")]
     ends = np.column_stack([losses[name][:, -1] for name in rivals])
     theirs = np.column_stack([variation(thetas[name]) for name in rivals])
@@ -192,7 +192,7 @@ def table(rows: Table) -> Sequence[Mapping[str, str]]:
 
 
 def figures(rows: Table) -> Mapping[str, Figure]:
-    """Above the loss by rollout (median and the middle 80 % of seeds), below paths θ_m and their median."""
+    """Draw the loss by rollout (top: median and middle 80 % of seeds), and the paths θ_m (bottom) with their median."""
     thetas, losses = paths(rows, "theta"), paths(rows, "loss")
     best = best_scrm(final(losses))
     shown = {best: f"(a) SCRM, last batch, λ̂ = {best.removeprefix('scrm-')}"}

@@ -27,12 +27,12 @@ Settings = Mapping[str, tuple[Any, ...]]  # `offline.SYNTHETIC` or `offline.MULT
 
 
 def arms_of(settings: Settings) -> tuple[Arms, Arms]:
-    """Those of O2PL with these settings, and those of the paper's objective."""
+    """Return the arms of O2PL with these settings, and those of the paper's objective."""
     return Arms("o2pl", "O2PL", settings["o2pl"][0]), LETTER
 
 
 def learners(settings: Settings) -> dict[str, MakeLearner[Any]]:
-    """The arms that are no learners of the study yet."""
+    """Return the arms that are not yet learners of the study."""
     _, control, l2 = settings["o2pl"]
     tuned, letter = arms_of(settings)
     made = {
@@ -46,7 +46,7 @@ def labels(settings: Settings) -> dict[str, str]:
 
 
 def values(rows: Table, worlds: Iterable[str] | None = None) -> Values:
-    """Learner -> its value, a mean over these worlds (or all), by seed."""
+    """Return learner -> its value by seed, a mean over these worlds (or all)."""
     found = by_seed(rows, "value")
     chosen = offline.worlds_of(rows) if worlds is None else list(worlds)
     played = {learner for _, learner in found if all((world, learner) in found for world in chosen)}
@@ -54,7 +54,7 @@ def values(rows: Table, worlds: Iterable[str] | None = None) -> Values:
 
 
 def claims(study: str, rows: Table, settings: Settings, where: str) -> list[Claim]:
-    """What penalty and clip are worth on the average of all worlds; `where` ends the statements."""
+    """Return claims about penalty and clip on the average of all worlds; `where` ends the statements."""
     return [
         claim for arms in arms_of(settings) for claim in _claims(arms, f"{study}/{arms.learner}", values(rows), where)
     ]
@@ -67,7 +67,7 @@ def _claims(arms: Arms, prefix: str, found: Values, where: str) -> list[Claim]:
 def claims_of_part(
     study: str, rows: Table, settings: Settings, key: str, where: str, worlds: Sequence[str]
 ) -> list[Claim]:
-    """The same for the mean over some worlds, of the learner's own λ alone."""
+    """Return the same claims for the mean over some worlds, with the learner's own λ only."""
     made, found = [], values(rows, worlds)
     for arms in arms_of(settings):
         prefix = f"{study}/{arms.learner}-{key}"

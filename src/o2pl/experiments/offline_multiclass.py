@@ -32,7 +32,7 @@ def run_unit(unit: Unit) -> Columns:
 
 
 def claims(rows: Table) -> Sequence[Claim]:
-    """Leads on the average of the sets; where it says "on no set", the smallest."""
+    """Return the claims: leads on the average of the data sets, or the smallest lead ("on no set")."""
     name = "offline-multiclass"
     made = [
         ahead(

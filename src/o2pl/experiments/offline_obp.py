@@ -1,4 +1,4 @@
-"""OBP beside ours in the offline studies: its learners and estimators on the same logs, stored rows.
+"""OBP's learners and estimators on the same logs as the offline studies, from stored rows.
 
 `benchmarks/offline_obp_rows.py` makes them, in the environment of the peers: OBP's pins and ours conflict, so its rows
 cannot be made by a run of the study. They hold seeds 0 to 19 of the full size; a run with other seeds, or with logs of
@@ -52,7 +52,7 @@ def _stored() -> dict[str, Any]:
 
 
 def _worlds(study: str, rows: Table) -> dict[str, Any]:
-    """World -> what is stored of it, if these rows are of logs as long."""
+    """Return world -> its stored values, if the rows are of logs of the same length."""
     kept = _stored().get("studies", {}).get(study)
     if kept is None or set(rows["rounds"].to_pylist()) != {kept["rounds"]}:
         return {}
@@ -76,7 +76,7 @@ def values(study: str, rows: Table) -> dict[str, dict[str, Floats]]:
 
 
 def leads(study: str, rows: Table, learner: str, rival: str) -> dict[str, Floats]:
-    """World -> how much more ours is worth than OBP's, by seed, [seeds, 1]."""
+    """Return world -> our value minus OBP's, by seed, [seeds, 1]."""
     own, seeds = by_seed(rows, "value"), _seeds(rows)
     found = {}
     for world, kept in _worlds(study, rows).items():

@@ -33,7 +33,7 @@ def run_unit(unit: Unit) -> Columns:
 
 
 def claims(rows: Table) -> Sequence[Claim]:
-    """Each lead is the smallest over the tasks, with an interval that holds for all of them at once."""
+    """Return the claims. Each lead is the smallest over the tasks, with a joint interval."""
     name, letter = "offline-synthetic", "o2pl-paper"
     made = [
         ahead(

@@ -1,4 +1,4 @@
-"""Sensitivity to overlap: what a learned policy is worth as the logger's guaranteed floor falls."""
+"""Sensitivity to overlap: the value of a learned policy as the logger's guaranteed floor decreases."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def run_unit(unit: Unit) -> Columns:
 
 
 def floors_of(rows: Table) -> dict[str, float]:
-    """World -> its floor, of the worlds in these rows, from the highest floor down."""
+    """Return world -> its floor, for the worlds in these rows, by decreasing floor."""
     present = set(rows["world"].to_pylist())
     return {world(floor): floor for floor in FLOORS if world(floor) in present}
 
@@ -70,7 +70,7 @@ def spared(rows: Table, learner: str, rivals: Sequence[str]) -> Estimate:
 
 
 def claims(rows: Table) -> Sequence[Claim]:
-    """Leads are the smallest over the floors, with an interval that holds for all of them at once."""
+    """Return the claims. Leads are the smallest over the floors, with joint intervals."""
     name, low = "overlap", [each for each, floor in floors_of(rows).items() if floor <= LOW]
     strongest = "“the strongest method across the sweep”"
     graceful = "“degrades more gracefully than the standard IPW, direct-method, and doubly robust baselines”"
@@ -162,7 +162,7 @@ def table(rows: Table) -> Sequence[Mapping[str, str]]:
 
 
 def _values(axes: Axes, rows: Table) -> None:
-    """Value by floor: mean over seeds, band of two standard errors, labels at the lowest floor."""
+    """Draw the value by floor: mean over seeds, band of two standard errors, labels at the lowest floor."""
     floors, values = floors_of(rows), final_values(rows, "value")
     x = list(floors.values())
     ends = {}
@@ -205,7 +205,7 @@ def _floor_axis(axes: Axes) -> None:
 
 
 def _end_labels(axes: Axes, ends: Mapping[str, tuple[float, str]], gap: float) -> None:
-    """Names beside the lines' right ends, `gap` apart where they would overlap."""
+    """Draw names at the right ends of the lines, at least `gap` apart."""
     height = -np.inf
     for label, (value, colour) in sorted(ends.items(), key=lambda end: end[1][0]):
         height = max(value, height + gap)

@@ -29,22 +29,22 @@ Values = Mapping[str, Floats]  # learner -> a figure (or several) of each unit, 
 
 @dataclass(frozen=True)
 class Measure:
-    """How one arm is compared with another, by units that both have played."""
+    """Comparison of one arm with another, on common units."""
 
     name: str  # such as "mean reward"
     says: str  # such as "mean reward with it minus mean reward without it"
     compare: Callable[[Floats, Floats], Estimate]  # (with, without), paired by unit
-    none: float  # what `compare` finds where there is no effect: 0, or 1 for a ratio
-    negligible: float  # an effect that is smaller than this, either way, does not matter
+    none: float  # value of `compare` without an effect: 0, or 1 for a ratio
+    negligible: float  # smaller effects do not matter
 
 
 def gain(name: str, over: str, negligible: float) -> Measure:
-    """Of what should be high, such as a reward."""
+    """Return a measure for quantities that should be high, such as rewards."""
     return Measure(name, f"{name} with minus without", lambda own, other: mean(own - other, over), 0.0, negligible)
 
 
 def times_less(name: str, over: str, negligible: float) -> Measure:
-    """Of what should be low, such as regret."""
+    """Return a measure for quantities that should be low, such as regret."""
     return Measure(
         name, f"{name} without over {name} with", lambda own, other: ratio(other, own, over), 1.0, negligible
     )
@@ -55,8 +55,8 @@ class Arms:
     """The arms of one learner."""
 
     learner: str  # its name among the rows: the arm that has the learner's own penalty and clip
-    label: str  # what it is called in claims and figures
-    penalty: float  # its own λ, which is tried beside `PENALTIES`
+    label: str  # name in claims and figures
+    penalty: float  # its own λ, tried in addition to `PENALTIES`
     clip: float | str = "theory"  # the level where the clip is on
     is_clipped: bool = True  # whether it is on for the learner as it is
 
@@ -71,13 +71,13 @@ class Arms:
 
     @property
     def names(self) -> dict[str, tuple[float, bool]]:
-        """Arm -> its λ, and whether it is clipped; the learner itself among them."""
+        """Return arm -> its λ, and whether it is clipped; includes the learner itself."""
         return {
             self.name(penalty, clip): (penalty, clip) for clip in (True, False) for penalty in self.penalties
         }  # fmt: skip
 
     def settings(self) -> dict[str, Given]:
-        """Arm -> what it is given in place of the learner's own; the learner itself is not among them."""
+        """Return arm -> its changed settings, without the learner itself."""
         return {
             name: {"penalty": penalty, "clip": self.clip if clip else None}
             for name, (penalty, clip) in self.names.items()
@@ -85,7 +85,7 @@ class Arms:
         }
 
     def labels(self) -> dict[str, str]:
-        """Arm -> its label; the learner itself is not among them."""
+        """Return arm -> its label, without the learner itself."""
         return {
             name: f"{self.label}, λ = {penalty:g}, {'clip' if clip else 'no clip'}"
             for name, (penalty, clip) in self.names.items()
@@ -93,7 +93,7 @@ class Arms:
         }
 
     def effect(self, values: Values, measure: Measure, own: tuple[float, bool], other: tuple[float, bool]) -> Estimate:
-        """What the one arm (λ, clip) gains over the other."""
+        """Return the gain of one arm (λ, clip) over the other."""
         both = [values.get(self.name(*each)) for each in (own, other)]
         if both[0] is None or both[1] is None:
             return not_run()
@@ -167,7 +167,7 @@ def by_seed(rows: Table, column: str) -> dict[tuple[str, str], Floats]:
 def figure_of_arms(
     panels: Sequence[tuple[Arms, Values]], ylabel: str, title: str, log: bool = False, measure: Measure | None = None
 ) -> Figure:
-    """Each learner's arms, λ from left to right, with and without the clip.
+    """Draw each learner's arms, λ from left to right, with and without the clip.
 
     With a measure: what each arm gains over neither penalty nor clip, with its interval. Without: the mean over units
     ± 2 standard errors, in which lies also what units have in common.
@@ -177,7 +177,7 @@ def figure_of_arms(
     for axes, (arms, values) in zip(drawn, panels, strict=True):
         for (clip, label), (colour, line) in zip(((True, "clip"), (False, "no clip")), STYLES, strict=False):
             shown = [(x, arm) for x, arm in enumerate(_row(arms, clip)) if arms.name(*arm) in values]
-            x = np.array([place for place, _ in shown]) + (-0.06 if clip else 0.06)  # so that bars stay apart
+            x = np.array([place for place, _ in shown]) + (-0.06 if clip else 0.06)  # so that bars do not overlap
             ends = np.array([_ends(arms, values, arm, measure) for _, arm in shown]).reshape(-1, 3)
             errors = [ends[:, 0] - ends[:, 1], ends[:, 2] - ends[:, 0]]
             axes.errorbar(
@@ -202,7 +202,7 @@ def _row(arms: Arms, clip: bool) -> list[tuple[float, bool]]:
 
 
 def _ends(arms: Arms, values: Values, arm: tuple[float, bool], measure: Measure | None) -> tuple[float, float, float]:
-    """Height, lower and upper end."""
+    """Return height, lower and upper end."""
     own = values[arms.name(*arm)]
     if measure is None:
         height, error = float(np.nanmean(own)), _error(own)

@@ -1,7 +1,7 @@
-"""Where pessimism earns its keep: what the rows of `safe-improvement` say, with verdicts by rule.
+"""Claims, figures and table of `safe-improvement`: where pessimism pays off.
 
 Differences are paired (same set, incumbent, length and seed), averaged within a set, and given with bootstrap
-intervals over sets. Harm is the share of runs that end more than .005 below the incumbent.
+intervals over sets. Harm is the fraction of runs that end more than .005 below the incumbent.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ class MeanInterval(NamedTuple):
 
 
 def mean_interval(values: Floats, draws: int = 4000) -> MeanInterval:
-    """The mean and its 95 % bootstrap interval."""
+    """Return the mean and its 95 % bootstrap interval."""
     return MeanInterval(float(values.mean()), *percentile_interval(values, resamples=draws))
 
 
 class ResultRows:
-    """The rows as arrays, chosen by learner, incumbent and length."""
+    """The rows as arrays, selected by learner, incumbent and length."""
 
     def __init__(self, rows: Table) -> None:
         self.columns = {name: np.asarray(rows[name]) for name in rows.column_names}
@@ -70,7 +70,7 @@ class ResultRows:
         return {name: column[mask][order] for name, column in c.items()}
 
     def by_set(self, learner: str, loggers: Sequence[str], sizes: Sequence[int], less: str | None = None) -> Floats:
-        """The mean value of each set, less another learner's (or, as "incumbent_greedy", a column's)."""
+        """Return the mean value of each data set, minus another learner's (or a column's: "incumbent_greedy")."""
         own = self.chosen(learner, loggers, sizes)
         values = own["value"]
         if less is not None:
@@ -81,7 +81,7 @@ class ResultRows:
         return float(np.mean(self.harmed(learner, loggers, sizes)[0]))
 
     def harmed(self, learner: str, loggers: Sequence[str], sizes: Sequence[int]) -> tuple[Any, Any]:
-        """Whether each run ended below the incumbent, and its set."""
+        """Return whether each run ended below the incumbent, and its data set."""
         own = self.chosen(learner, loggers, sizes)
         return own["value"] < own["incumbent"] - HARM, own["set"]
 
@@ -91,7 +91,7 @@ class ResultRows:
 
 
 def p_value(differences: Floats) -> float:
-    """Of Wilcoxon's signed-rank test over sets that the differences are not above 0."""
+    """Return the p-value of Wilcoxon's signed-rank test over data sets that the differences are not above 0."""
     from scipy.stats import wilcoxon
 
     moved = differences[differences != 0]
@@ -102,7 +102,7 @@ def p_value(differences: Floats) -> float:
 
 
 def share(hits: Any, sets: Any) -> Estimate:
-    """Of runs: exact binomial; runs of one set are alike, so the interval also holds the bootstrap over sets."""
+    """Return a fraction of runs: exact binomial, widened by the bootstrap over data sets, whose runs are correlated."""
     by_set = np.array([hits[sets == name].mean() for name in np.unique(sets)])
     return wider(binomial(int(hits.sum()), len(hits)), mean(by_set, "sets"))
 
@@ -214,7 +214,7 @@ def claims(rows: Table) -> Sequence[Claim]:
 
 
 def arm_values(table: ResultRows, loggers: Sequence[str]) -> tuple[Values, Values]:
-    """Arm -> its value over the incumbent, and the share of its runs that end below the incumbent, by set."""
+    """Return arm -> its value over the incumbent, and the fraction of its runs that end below it, by data set."""
     present, own_names = set(table.columns["learner"]), {arm: name for name, arm in NAMED_ARMS.items()}
     learners = {arm: own_names.get(arm, arm) for arm in ARMS.names}
     played = {arm: learner for arm, learner in learners.items() if learner in present}
@@ -223,7 +223,7 @@ def arm_values(table: ResultRows, loggers: Sequence[str]) -> tuple[Values, Value
 
 
 def _of_letter(table: ResultRows) -> list[Claim]:
-    """The paper's objective as it is printed, from a clone of the incumbent."""
+    """Return the claims of the paper's objective as printed, started at a clone of the incumbent."""
     if "paper" not in table.learners():
         return []
     name, sizes, everywhere = "safe-improvement", table.sizes, tuple(LOGGERS)
@@ -257,7 +257,7 @@ def figures(rows: Table) -> Mapping[str, Figure]:
 
 
 def _curves(table: ResultRows) -> Figure:
-    """Gain over the incumbent (above) and harm (below) against n, one column per kind of incumbent."""
+    """Draw the gain over the incumbent (top) and harm (bottom) against n, one column per kind of incumbent."""
     figure = new_figure(11, 5.8)
     panels = figure.subplots(2, len(LOGGERS), sharex=True)
     x = np.arange(len(table.sizes))
@@ -292,7 +292,7 @@ def _curves(table: ResultRows) -> Figure:
 
 
 def _square(table: ResultRows) -> Figure:
-    """Clip by penalty: value over the incumbent and harm, all lengths, one square per kind of incumbent."""
+    """Draw clip × penalty: value over the incumbent and harm, all lengths, one square per kind of incumbent."""
     figure = new_figure(11, 2.9)
     panels = figure.subplots(1, len(LOGGERS))
     for panel, logger in zip(panels, LOGGERS, strict=True):
@@ -315,7 +315,7 @@ def _square(table: ResultRows) -> Figure:
 
 
 def table(rows: Table) -> Sequence[Mapping[str, str]]:
-    """Mean value [95 % interval over sets] and harm, by incumbent and length."""
+    """Return the mean value [95 % interval over data sets] and harm, by incumbent and length."""
     found = ResultRows(rows)
     shown = [
         _reference("the incumbent", found, "incumbent"),

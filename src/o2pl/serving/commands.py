@@ -42,7 +42,7 @@ def opened(database: str | None, new: bool = False) -> Iterator[Store]:
 
 
 def chosen(store: Store, name: str | None) -> Application:
-    """The application of this name, or the only one."""
+    """Return the application of this name, or the only one."""
     if name is not None:
         return store.application(name)
     found = store.applications()
