@@ -16,9 +16,9 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-from o2pl.experiments import STUDIES
 from o2pl.experiments.readme import _anchor as anchor
 from o2pl.experiments.report_markdown import table as markdown_table
+from o2pl.experiments.studies import STUDIES
 
 STORED = Path(__file__).parent / "reproduction"
 CLAIMS = "reproduction/claims.md"

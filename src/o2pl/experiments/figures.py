@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyarrow import Table
 
 # The colour-blind-safe palette of Okabe and Ito, and a line style each, for print.
-STYLES = (
+STYLES: tuple[tuple[str, Any], ...] = (
     ("#0072B2", "-"),
     ("#D55E00", (0, (6, 2))),
     ("#009E73", (0, (3, 1, 1, 1))),
