@@ -21,7 +21,7 @@ def test_it_prints_the_path_of_the_page_and_what_is_left_out(tmp_path: Path, mon
     done = CliRunner().invoke(app, ["demo", "--out", str(tmp_path)])
     assert done.exit_code == 0, done.output
     assert done.stdout == f"page: {tmp_path / 'index.html'}\n"
-    assert "the decision service is left out; to have it: pip install 'o2pl[serve]'" in done.stderr
+    assert "the decision service is skipped; to include it: pip install 'o2pl[serve]'" in done.stderr
     assert "1/4 learn (0.0 s)" in done.stderr
 
 

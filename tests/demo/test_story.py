@@ -15,4 +15,4 @@ def test_the_whole_story_at_a_small_size(tmp_path: Path) -> None:
     steps = [what[:3] for what in said]
     assert sorted(steps[:-1]) == steps[:-1]
     assert set(steps[:-1]) == {"1/4", "2/4", "3/4", "4/4"}
-    assert said[-1] == "the page is drawn"
+    assert said[-1] == "writing the page"

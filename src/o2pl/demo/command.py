@@ -13,10 +13,10 @@ from o2pl.extras import install_command, missing, require_extra
 
 
 def demo(out: Annotated[Path, typer.Option(help="Folder for the page.")] = Path("out/demo")) -> None:
-    """Show what o2pl does, in about a minute, and write a page with pictures.
+    """Show what o2pl does, in about a minute, and write a page with figures.
 
-    Four steps on data that need no download: `Bandit` learns beside its rivals; its log is asked about other policies;
-    a policy in production is improved safely; the decision service answers over HTTP. Prints the page's path.
+    Four steps on built-in data: compare `Bandit` with its rivals online; evaluate other policies from its log; improve
+    a policy in production safely; serve decisions over HTTP. Prints the page's path.
     """
     require_extra("experiments", "the demo")
     from rich.console import Console
@@ -26,7 +26,7 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for the page.")] = Path(
 
     for name, what in (("vw", "Vowpal Wabbit"), ("serve", "the decision service")):
         if missing(name):
-            typer.echo(f"{what} is left out; to have it: {install_command(name)}", err=True)
+            typer.echo(f"{what} is skipped; to include it: {install_command(name)}", err=True)
     say_if_first()
     with Steps(Console(stderr=True)) as steps:
         path = tell(out, steps)
@@ -34,7 +34,7 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for the page.")] = Path(
 
 
 class Steps:
-    """What goes on now: a line that is replaced on a terminal, a line each elsewhere. Both say how long it took."""
+    """Progress lines with times: one updated line on a terminal, one line per step elsewhere."""
 
     def __init__(self, console: Any) -> None:
         self._console = console

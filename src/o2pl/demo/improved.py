@@ -13,27 +13,27 @@ from o2pl.learners import O2PL
 from o2pl.learners.rivals import OFFLINE_RIVALS
 
 INCUMBENT = IncumbentLog(DIGITS, logger_rows=60)  # a rough classifier that explores a little; noisy rewards
-NAIVE = "ipw-csc"  # learning by importance weights alone
+NAIVE = "ipw-csc"  # learning by importance weights only
 
 
 @dataclass(frozen=True)
 class Improvement:
-    """From one log. Gains are over the incumbent: exact, on rows that nobody has seen, in reward per decision."""
+    """The result from one log. Gains over the incumbent are exact, on held-out rows, in reward per decision."""
 
     rows: int
-    deploy: bool  # what o2pl says
-    promised: float  # with 90 % confidence, the new policy gains at least this
-    gain: float  # 0 where the incumbent stays
-    naive: float  # of what is learned without pessimism, and deployed unasked
+    deploy: bool  # o2pl's verdict
+    promised: float  # lower bound of the gain, with 90 % confidence
+    gain: float  # 0 if the incumbent stays
+    naive: float  # gain of learning without pessimism, always deployed
 
     @property
     def kept(self) -> bool:
-        """Whether there was as much to gain as was promised."""
+        """Whether the true gain is at least the promised one."""
         return not self.deploy or self.gain >= self.promised
 
 
 def improve(sizes: Sequence[int], say: Callable[[str], None]) -> tuple[Improvement, ...]:
-    """From a log of each size, in rows; each has a seed of its own."""
+    """Learn from a log of each size, in rows; each has its own seed."""
     found = []
     for seed, rows in enumerate(sizes):
         say(f"O2PL.from_incumbent learns from {rows} rows")

@@ -1,4 +1,4 @@
-"""Step 2: what would other policies have earned? Answered from a learner's log alone, and held against the truth."""
+"""Step 2: off-policy evaluation of other policies from a learner's log, compared with the truth."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from o2pl.evaluation.evaluate import evaluate
 from o2pl.learners import Bandit
 from o2pl.protocols import Floats, Ints
 
-EXPLORATION = 0.05  # of the decisions are drawn uniformly, so that the log can judge quite other policies
-_LABELLED = {"classifier A": 60, "classifier B": 15}  # rows that each was trained on; none of them is in the log
+EXPLORATION = 0.05  # fraction of uniform decisions, so that the log can evaluate very different policies
+_LABELLED = {"classifier A": 60, "classifier B": 15}  # training rows of each; not in the log
 
 
 @dataclass(frozen=True)
 class Judged:
-    """One policy: the estimate, its interval, and what it would really have earned on the same rows."""
+    """One policy: the estimate, its interval, and its true mean reward on the same rows."""
 
     name: str
     value: float
@@ -37,9 +37,9 @@ class Judged:
 @dataclass(frozen=True, eq=False)
 class Judgement:
     rows: int
-    earned: float  # by the learner that made the log, exploration included
+    earned: float  # mean reward of the learner that made the log, exploration included
     policies: tuple[Judged, ...]
-    verdict: str  # in words, as `evaluate` prints it
+    verdict: str  # the verdict of `evaluate`
 
 
 def judge(rounds: int, say: Callable[[str], None], seed: int = 0) -> Judgement:
@@ -55,7 +55,7 @@ def judge(rounds: int, say: Callable[[str], None], seed: int = 0) -> Judgement:
     for name, rows in _LABELLED.items():
         classify = logistic_logger(data, labelled[:rows])
         others[name] = lambda contexts, classify=classify: classify(contexts).argmax(axis=1)  # type: ignore[misc]
-    say("evaluate judges other policies by it")
+    say("evaluate estimates other policies from it")
     found = evaluate(learner.log_, {**others, "uniform": "uniform"})
     contexts = data.contexts[met]
     truth = {name: float(means[np.arange(len(met)), policy(contexts)].mean()) for name, policy in others.items()}

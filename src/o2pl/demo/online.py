@@ -1,4 +1,4 @@
-"""Step 1: learners side by side on handwritten digits. Each names a digit and is told only whether it was right."""
+"""Step 1: compare learners on handwritten digits. Each picks a digit and learns only whether it was right."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ LEARNERS = {
 
 @dataclass(frozen=True, eq=False)
 class Online:
-    """What each learner earned in every round."""
+    """The rewards of each learner in every round."""
 
-    rewards: Mapping[str, Floats]  # [seeds, rounds]; all learners of a seed meet the same rounds
+    rewards: Mapping[str, Floats]  # [seeds, rounds]; all learners of a seed play the same rounds
 
     def mean(self, learner: str) -> float:
         return float(self.rewards[learner].mean())
 
     def so_far(self, learner: str) -> Floats:
-        """Mean reward up to each round, [seeds, rounds]."""
+        """Return the mean reward up to each round, [seeds, rounds]."""
         earned = self.rewards[learner]
         return np.asarray(np.cumsum(earned, axis=1) / np.arange(1, earned.shape[1] + 1))
 

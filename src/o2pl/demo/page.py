@@ -1,4 +1,4 @@
-"""The demo's page: one file that needs no network; pictures first, then what to do next."""
+"""The demo's page: one file that works offline; figures first, then what to do next."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _online(found: Online) -> str:
         f"{BANDIT} earned {means[BANDIT]:.2f} per round; the best rival, {rival}, {means[rival]:.2f}",
         pictures.both(partial(pictures.draw_online, found)),
         "Mean reward so far by round, for each learner",
-        f"<p>{rounds:,} handwritten digits come one by one. A learner names each and hears only right or wrong."
+        f"<p>{rounds:,} handwritten digits come one by one. A learner picks a label and learns only right or wrong."
         f" No setting was chosen for <code>{BANDIT}</code>. Mean of {seeds} orders of the digits; bands show the lowest"
         f" and the highest.{without}</p>",
         "learner = o2pl.Bandit(n_actions=10)\n"

@@ -1,4 +1,4 @@
-"""The demo's pictures: each in ink for a light page and for a dark one."""
+"""The demo's figures, each for a light page and for a dark one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LINES = ("-", (0, (6, 2)), (0, (3, 1, 1, 1)), (0, (1, 1.2)))
 
 
 def both(draw: Callable[[Theme], Figure]) -> tuple[bytes, bytes]:
-    """SVG for light and for dark pages."""
+    """Return SVG for light and for dark pages."""
     return _svg(draw, LIGHT), _svg(draw, DARK)
 
 
@@ -51,14 +51,14 @@ def _svg(draw: Callable[[Theme], Figure], theme: Theme) -> bytes:
 
 
 def draw_online(found: Online, theme: Theme) -> Figure:
-    """Mean reward so far, by round: the mean over seeds, and a band from the lowest to the highest."""
+    """Draw the mean reward so far by round: mean over seeds, and a band from the lowest to the highest."""
     figure = new_figure(*_SIZE)
     axes = figure.add_subplot()
     rivals = dict(zip([name for name in found.rewards if name != BANDIT], theme.rivals, strict=False))
     ends = {}
     for name in found.rewards:
         lines = found.so_far(name)
-        at = np.unique(np.linspace(10, lines.shape[1], 200).astype(int))  # the first few rounds are chance
+        at = np.unique(np.linspace(10, lines.shape[1], 200).astype(int))  # the first few rounds are noise
         colour, width = (theme.ours, 2.6) if name == BANDIT else (rivals[name], 1.6)
         style = "-" if name == BANDIT else _LINES[list(rivals).index(name)]
         low, middle, high = (take(lines[:, at - 1], axis=0) for take in (np.min, np.mean, np.max))
@@ -72,7 +72,7 @@ def draw_online(found: Online, theme: Theme) -> Figure:
 
 
 def draw_judged(found: Judgement, theme: Theme) -> Figure:
-    """Intervals from the log, and the truth beside each."""
+    """Draw the intervals from the log, and the true values."""
     figure = new_figure(_SIZE[0], 2.6)
     axes = figure.add_subplot()
     for place, one in enumerate(reversed(found.policies)):
@@ -86,7 +86,7 @@ def draw_judged(found: Judgement, theme: Theme) -> Figure:
 
 
 def draw_improved(found: Sequence[Improvement], theme: Theme) -> Figure:
-    """For each log: the gain over the incumbent that was promised, the true one, and that without pessimism."""
+    """Draw for each log the promised gain over the incumbent, the true gain, and the gain without pessimism."""
     figure = new_figure(_SIZE[0], 3.0)
     axes = figure.add_subplot()
     axes.axvline(0, color=theme.ink, linewidth=1.4)
@@ -104,7 +104,7 @@ def draw_improved(found: Sequence[Improvement], theme: Theme) -> Figure:
 
 
 def draw_served(found: Served, theme: Theme) -> Figure:
-    """Expected clicks per reader as the calls go by."""
+    """Draw the expected clicks per reader over the calls."""
     parts = max(2, min(20, len(found.calls) // 100))
     at = (np.arange(parts) + 0.5) * len(found.calls) / parts
     figure = new_figure(*_SIZE)

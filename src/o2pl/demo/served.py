@@ -1,4 +1,4 @@
-"""Step 4: `o2pl serve` as a process of its own, and readers of a news page that call it over HTTP."""
+"""Step 4: `o2pl serve` as a separate process, and simulated readers that call it over HTTP."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from o2pl.errors import InvalidInput
 from o2pl.protocols import Floats
 from o2pl.serving.simulate import News, Played, Service, rank, visits
 
-_PATIENCE = 120.0  # seconds until it is ready: where nothing is compiled yet, kernels come first
+_PATIENCE = 120.0  # seconds until it is ready, including compilation of kernels
 _RATE = 250.0  # readers per second
 
 
 @dataclass(frozen=True)
 class Running:
-    """A service that is being started."""
+    """A starting service."""
 
     process: subprocess.Popen[str]
     lines: queue.Queue[str]
 
     def wait(self) -> tuple[str, str]:
-        """Its address and its write key, once it answers."""
+        """Wait until the service answers. Returns its address and its write key."""
         key, until = "", time.monotonic() + _PATIENCE
         while time.monotonic() < until:
             try:
@@ -53,11 +53,11 @@ class Running:
 
 @contextmanager
 def service() -> Iterator[Running]:
-    """A store of its own in a temporary folder, and any free port; stopped at the end."""
+    """Start a service with a temporary database on a free port; stop it at the end."""
     with tempfile.TemporaryDirectory(prefix="o2pl-demo-", ignore_cleanup_errors=True) as folder:
         command = [sys.executable, "-m", "o2pl.cli", "serve", "--port", "0"]
         command += ["--database", str(Path(folder) / "demo.sqlite")]
-        own_group = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # on Windows, so that it can be told to stop
+        own_group = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # on Windows, so that it can be stopped
         with open(Path(folder) / "service.log", "w") as log:
             process = subprocess.Popen(
                 command, stdout=subprocess.PIPE, stderr=log, text=True, creationflags=own_group,
@@ -89,16 +89,16 @@ def _read(process: subprocess.Popen[str], lines: queue.Queue[str]) -> None:
 class Served:
     calls: list[Played]
     seconds: float
-    milliseconds: float  # a rank call takes, at the median, one after another
-    asked: dict[str, Any]  # one call, and its answer
+    milliseconds: float  # median time of sequential rank calls
+    asked: dict[str, Any]  # one call and its answer
     answered: dict[str, Any]
 
     def clicks(self, who: str, first: int, last: int) -> float:
-        """Expected clicks per call of the service ("chosen"), "best", "editor" or "uniform"."""
+        """Return the expected clicks per call of the service ("chosen"), "best", "editor" or "uniform"."""
         return float(np.mean([getattr(call, who) for call in self.calls[first:last]]))
 
     def course(self, who: str, parts: int) -> Floats:
-        """The same in each of so many parts of the calls, [parts]."""
+        """Return the expected clicks in each of `parts` parts of the calls, [parts]."""
         every = np.array([getattr(call, who) for call in self.calls])
         return np.array([part.mean() for part in np.array_split(every, parts)])
 

@@ -20,7 +20,7 @@ from o2pl.extras import missing
 
 @dataclass(frozen=True)
 class Size:
-    """How much of each step."""
+    """The size of each step."""
 
     rounds: int = 1797  # all digits
     seeds: int = 3
@@ -29,22 +29,22 @@ class Size:
 
 
 def tell(out: Path, say: Callable[[str], None], size: Size | None = None) -> Path:
-    """Run the steps and write the page; its path. `say` hears what begins."""
+    """Run the steps and write the page. Returns its path. say: progress callback."""
     size = size or Size()
     began = time.monotonic()
     out.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
-        stack.enter_context(threadpool_limits(1))  # small problems: threads of BLAS would wait for each other
+        stack.enter_context(threadpool_limits(1))  # small problems: BLAS threads would slow each other down
         running: Running | None = None
         if not missing("serve"):
-            running = stack.enter_context(service())  # it starts while the other steps go on
+            running = stack.enter_context(service())  # it starts in parallel with the other steps
         online = learn_online(size.rounds, size.seeds, lambda what: say(f"1/4 learn online: {what}"))
         judged = judge(size.rounds, lambda what: say(f"2/4 evaluate from a log: {what}"))
         improved = improve(size.logs, lambda what: say(f"3/4 improve an incumbent: {what}"))
         served = None
         if running is not None:
             served = serve_readers(running, size.calls, lambda what: say(f"4/4 decide over HTTP: {what}"))
-    say("the page is drawn")
+    say("writing the page")
     path = out / "index.html"
     path.write_text(page(online, judged, improved, served, time.monotonic() - began), encoding="utf-8")
     return path
