@@ -18,7 +18,8 @@ import o2pl
 from o2pl import environments
 from o2pl.cli import app
 from o2pl.environments.logged import logistic_logger
-from o2pl.experiments import EXPERIMENTS, STUDIES, Ray, report, results, run
+from o2pl.experiments import EXPERIMENTS, Ray, report, results, run
+from o2pl.experiments.studies import STUDIES
 from o2pl.learners.rivals import BoostedTrees, VowpalWabbit
 from o2pl.policies import Neural
 
