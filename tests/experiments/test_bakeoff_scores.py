@@ -6,8 +6,8 @@ import pytest
 from bakeoff_rows import SEEDS, SETS, rows_of
 
 from o2pl.errors import InvalidInput
-from o2pl.experiments.bakeoff_learners import ENTRANTS
-from o2pl.experiments.bakeoff_scores import LABELS, scores
+from o2pl.experiments.bakeoff_learners import BOOK_ARMS, ENTRANTS
+from o2pl.experiments.bakeoff_scores import LABELS, book_scores, published_scores, scores
 
 
 def test_everyone_has_a_label():
@@ -37,3 +37,15 @@ def test_who_played_fewer_seeds_is_compared_on_those():
     assert found.on_own_seeds()["o2pl"].shape == (SETS, SEEDS)
     assert list(found.paired("o2pl", "lints")) == ["o2pl"]
     assert found.cpu("uniform") == pytest.approx(0.9 * SETS)
+
+
+def test_published_sets_and_seeds_of_arms_are_those_that_all_have_played():
+    """The book and its arms played seeds 0 and 1 of the tuning half, the published VW none of it."""
+    book = sorted(BOOK_ARMS.names)
+    tuning = rows_of({}, book, "tuning")
+    place = tuning.schema.get_field_index("world")
+    tuning = tuning.set_column(place, "world", pa.array([f"other_{name}" for name in tuning["world"].to_pylist()]))
+    rows = pa.concat_tables([rows_of({}), tuning.filter(np.asarray(tuning["seed"]) < 2)])
+    assert len(published_scores(rows).names) == SETS
+    assert published_scores(rows).rewards["o2pl-book"].shape == (SETS, SEEDS)
+    assert book_scores(rows).rewards["o2pl-book"].shape == (2 * SETS, 2)

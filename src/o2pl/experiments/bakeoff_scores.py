@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -94,10 +94,27 @@ def scores(rows: Table) -> Scores:
 
 
 def published_scores(rows: Table) -> Scores:
-    """Return the scores of the untuned learners on both halves of the folder."""
+    """Of those for whom nothing is tuned: on both halves of the folder, as far as all of them have played there."""
+    return _scores(_shared(rows, NOT_TUNED - set(BOOK_ARMS.settings()), "world"))
+
+
+def book_scores(rows: Table) -> Scores:
+    """Algorithm 1 by the book and its arms, on both halves, on the seeds that all of them have played."""
+    return _scores(_shared(rows, set(BOOK_ARMS.names), "seed"))
+
+
+def _shared(rows: Table, learners: Collection[str], column: str) -> Table:
+    """Rows of these learners, of those worlds (or seeds) for which there are as many rows as for any."""
     half, learner = np.asarray(rows["half"]), np.asarray(rows["learner"])
     halves = [_half(half)] if _half(half) == "embedded" else ["confirmation", "tuning"]
-    return _scores(rows.filter(np.isin(half, halves) & np.isin(learner, sorted(NOT_TUNED))))
+    found = rows.filter(np.isin(half, halves) & np.isin(learner, sorted(learners)))
+    names = np.char.add(np.asarray(found["learner"]).astype(str), "/")
+    if column == "seed":
+        names = np.char.add(names, np.asarray(found["world"]).astype(str))
+    groups = np.asarray(found[column])
+    met = {group: len(np.unique(names[groups == group])) for group in np.unique(groups)}
+    most = max(met.values(), default=0)
+    return found.filter(np.isin(groups, [group for group, number in met.items() if number == most]))
 
 
 def _half(halves: Any) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from o2pl.experiments.bakeoff import BAKEOFF
 from o2pl.experiments.bakeoff_figures import gaps_figure, means_figure, scatter_figure
 from o2pl.experiments.bakeoff_learners import BOOK_ARMS, DEFAULT_ARMS
-from o2pl.experiments.bakeoff_scores import LABELS, Scores, published_scores, scores
+from o2pl.experiments.bakeoff_scores import LABELS, Scores, book_scores, published_scores, scores
 from o2pl.experiments.bakeoff_statistics import by_sign_test
 from o2pl.experiments.intervals import Estimate, binomial, least, mean, not_run, of_means, permutation_p, ratio, record
 from o2pl.experiments.pessimism import Arms, figure_of_arms, gain
@@ -78,7 +78,7 @@ def claims(rows: Table) -> Sequence[Claim]:
     for rival in (each for each in VW if f"{each}-published" in here.rewards):
         made += _published(here, everywhere, rival)
     made += DEFAULT_ARMS.claims("bakeoff/o2pl", _means(here, DEFAULT_ARMS), REWARD)
-    made += BOOK_ARMS.claims("bakeoff/o2pl-book", _means(everywhere, BOOK_ARMS), REWARD)
+    made += BOOK_ARMS.claims("bakeoff/o2pl-book", _means(book_scores(rows), BOOK_ARMS), REWARD)
     return made
 
 
@@ -267,7 +267,6 @@ def _figure(value: float) -> str:
 
 def figures(rows: Table) -> Mapping[str, Figure]:
     here = scores(rows)
-    everywhere = published_scores(rows)
     rivals = [name for name in here.rewards if not name.startswith("o2pl") and name != "uniform"]
     arms = {*DEFAULT_ARMS.settings(), *BOOK_ARMS.settings()}
     rewards = here.on_own_seeds()
@@ -275,7 +274,7 @@ def figures(rows: Table) -> Mapping[str, Figure]:
     fair = [name for name in rivals if name not in published]
     made = {"means": means_figure({name: each for name, each in rewards.items() if name not in arms}, LABELS)}
     if arms & set(here.rewards):
-        panels = [(DEFAULT_ARMS, _means(here, DEFAULT_ARMS)), (BOOK_ARMS, _means(everywhere, BOOK_ARMS))]
+        panels = [(DEFAULT_ARMS, _means(here, DEFAULT_ARMS)), (BOOK_ARMS, _means(book_scores(rows), BOOK_ARMS))]
         title = "Penalty and clip, all else equal: mean reward above neither, with 95 % intervals over sets"
         made["pessimism"] = figure_of_arms(panels, "gain in mean reward", title, measure=REWARD)
     for name, shown in (("fair", fair), ("published", published)):
