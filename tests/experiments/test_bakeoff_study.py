@@ -77,6 +77,9 @@ def test_the_bars_of_greedy():
     assert measured(near)["greedy-cpu"] == pytest.approx(1 / 0.9)
     slow = near.set_column(near.schema.get_field_index("cpu_seconds"), "cpu_seconds", pa.array(_doubled(near)))
     assert not verdicts(slow)["greedy-cpu"]
+    untimed = [None if name == "o2pl" else 0.9 for name in near["learner"].to_pylist()]
+    unknown = near.set_column(near.schema.get_field_index("cpu_seconds"), "cpu_seconds", pa.array(untimed))
+    assert np.isnan(measured(unknown)["greedy-cpu"])
     ahead = verdicts(rows_of({"ridge-greedy-quadratic": -0.1}))  # a small p is not enough: on the wrong side
     assert not ahead["ridge-greedy-ahead"]
 
