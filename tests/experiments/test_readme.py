@@ -81,3 +81,12 @@ def test_what_cannot_be_done_is_said(tmp_path: Path) -> None:
         readme.update(path, tmp_path, [STUDY])
     with pytest.raises(InvalidInput, match="found 11 studies with a headline, expected 10 or fewer"):
         readme.verdict_lines({"counts": {}, "claims": []}, [STUDY] * 11, "docs")
+
+
+def test_readme_says_whether_pessimism_helps() -> None:
+    summary = json.loads((ROOT / "docs" / "reproduction" / "summary.json").read_text())
+    (line,) = [line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("**Does pessimism")]
+    said = {claim["id"]: claim["verdict"].removeprefix("our own question: ") for claim in summary["claims"]}
+    for claim, what in readme._PESSIMISM.items():
+        assert f"{what}: **{said[claim]}**, " in line
+    assert line.count("[") == len(readme._PESSIMISM)  # an interval each

@@ -16,6 +16,14 @@ START = "<!-- verdicts: made by `o2pl report docs/reproduction --readme README.m
 END = "<!-- end of verdicts -->"
 MOST = 10  # lines
 _OWN = "our own question: "
+_PESSIMISM = {  # claim -> where and how it was asked, all else equal
+    "bakeoff/o2pl-penalty-0.1": "online on data sets, our penalty (λ = 0.1)",
+    "bakeoff/o2pl-penalty-1": "the paper's penalty (λ = 1) there",
+    "overlap/o2pl-pessimism": "on logs of weak overlap, penalty and clip",
+    "overlap/o2pl-clip-alone": "the clip alone there",
+    "overlap/o2pl-penalty-0.3": "the penalty on top of the clip there",
+    "overlap/o2pl-paper-pessimism": "penalty and clip as the paper prints them there",
+}
 
 
 def update(readme: Path, folder: Path, studies: Sequence[Study]) -> None:
@@ -49,8 +57,18 @@ def verdict_lines(summary: Mapping[str, Any], studies: Sequence[Study], link: st
             f"Of {sum(own.values())} questions of our own: {_said(own)}.",
             "",
             *(_line(study, claim, link) for study, claim in decided),
+            *_pessimism_lines(stored),
         ]
     )
+
+
+def _pessimism_lines(stored: Mapping[str, Claim]) -> list[str]:
+    """The paper's thesis in one sentence: where penalty and clip help, by how much reward."""
+    found = [(what, stored[claim]) for claim, what in _PESSIMISM.items() if claim in stored]
+    if not found:
+        return []
+    said = (f"{what}: **{claim.verdict.removeprefix(_OWN)}**, {figure_text(claim.measured)}" for what, claim in found)
+    return ["", f"**Does pessimism earn more reward?** All else equal; {'; '.join(said)}."]
 
 
 def _said(counts: Mapping[str, int]) -> str:
