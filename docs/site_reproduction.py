@@ -121,8 +121,8 @@ def first_page(claims: str, uris: list[str]) -> str:
         "",
         '<div class="compact" markdown="1">',
         "",
-        "| study | claims by verdict | main claim |",
-        "|---|---|---|",
+        "| study | the paper's claims | our own questions | main claim |",
+        "|---|---|---|---|",
         *(_line(study, summary, uris) for study in STUDIES),
         "",
         "</div>",
@@ -143,11 +143,17 @@ def _counts(title: str, counts: Mapping[str, int], own: bool) -> str:
 def _line(study: Any, summary: Mapping[str, Any], uris: list[str]) -> str:
     name = study.experiment.name
     own = [claim for claim in summary["claims"] if claim["experiment"] == name]
-    counts = Counter(_SHORT[claim["verdict"]] for claim in own)
+    counts = Counter(claim["verdict"] for claim in own)
+    found = [", ".join(_shares(counts, ours)) or "–" for ours in (False, True)]
     title = f"[{study.title}]({name}.md)" if f"reproduction/{name}.md" in uris else study.title
     main = next((claim for claim in own if claim["id"] == study.headline), None)
     verdict = _SHORT[main["verdict"]] if main else "–"
-    return f"| {title} | {', '.join(f'{n} {each}' for each, n in counts.items()) or 'not measured yet'} | {verdict} |"
+    return f"| {title} | {' | '.join(found) if own else 'not measured yet | –'} | {verdict} |"
+
+
+def _shares(counts: Mapping[str, int], own: bool) -> list[str]:
+    """Return how many claims have each verdict, in the order of `_SHORT`."""
+    return [f"{counts[key]} {_SHORT[key]}" for key in _SHORT if counts.get(key) and key.startswith("our own") == own]
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
