@@ -42,6 +42,7 @@ from o2pl.policies import Softmax as Softmax
 from o2pl.policies.gaussian import Gaussian
 from o2pl.protocols import Floats, Ints, ValueAndGradient
 from o2pl.rows import ActionSets, SparseRows
+from o2pl.storage import decode as decode
 
 SETTINGS = Pessimistic(penalty=0.1, baseline="mean", l2=0.1)
 REPLAY = Replay()

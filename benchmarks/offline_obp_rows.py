@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.internals import decode
 from benchmarks.peers import interpreter, versions
 from o2pl.evaluation.evaluate import evaluate
 from o2pl.experiments import offline
@@ -27,7 +28,6 @@ from o2pl.experiments.offline_obp import ESTIMATORS, FILE, LABELS, TARGETS
 from o2pl.experiments.offline_synthetic import OFFLINE_SYNTHETIC
 from o2pl.experiments.overlap import OVERLAP
 from o2pl.experiments.study import Study
-from o2pl.storage import decode
 
 SETTINGS = {
     "offline-synthetic": offline.SYNTHETIC,

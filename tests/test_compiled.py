@@ -143,7 +143,7 @@ def test_without_any_folder_kernels_work_and_it_says_so(folder: Path) -> None:
     (folder / "__pycache__").touch()  # a file where the folder should be
     out, said = run(folder, terminal=True, HOME="/dev/null", XDG_CACHE_HOME="/dev/null")
     assert out == b"7 10.0\n"
-    assert b"no cache folder can be written" in said
+    assert b"no cache folder is writable" in said
     assert not kept(folder)
 
 

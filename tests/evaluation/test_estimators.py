@@ -247,7 +247,7 @@ def test_weights_too_large_for_a_number(name: str) -> None:
 def test_an_infinite_weight_is_shrunk_to_nothing_and_only_then() -> None:
     columns = EstimatorInput(np.ones(2), np.array([np.inf, 1.0]), np.zeros(2), np.zeros(2))
     assert estimate("dr-shrinkage", columns, EstimatorSettings(shrinkage=3.0)).value == pytest.approx(3 / 8)
-    with pytest.raises(InvalidInput, match="too large"):
+    with pytest.raises(InvalidInput, match="overflowed"):
         estimate("dr-shrinkage", columns, EstimatorSettings())
 
 

@@ -56,7 +56,7 @@ def test_little_memory_makes_a_fit_that_needs_little(tmp_path: Path) -> None:
     )
     assert "policy is better than logged" in said
     said, _ = run("fit", log, "--out", out, "--candidates", "bandit linear competing")
-    assert "sample" not in said
+    assert "compared on a sample" not in said
     assert len(o2pl.load(out).log_) == 1500
 
 

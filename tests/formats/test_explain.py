@@ -121,4 +121,4 @@ def test_prices_are_refused(tmp_path: Path) -> None:
     prices = o2pl.GaussianO2PL(random_state=0)
     prices.update([1.0], 0.5, 1.0, 0.3)
     prices.save(tmp_path / "prices.o2pl")
-    assert "real numbers" in run(tmp_path / "prices.o2pl", "--context", "1", status=2)
+    assert "real-valued actions" in run(tmp_path / "prices.o2pl", "--context", "1", status=2)

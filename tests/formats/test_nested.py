@@ -31,7 +31,9 @@ def test_named_and_numbered_actions_become_items() -> None:
     found, actions = contexts(pa.table({**features, "action": [2, 0], **REST}))
     assert [item["action"]["name"] for item in found[0]["_multi"]] == ["0", "1", "2"]
     assert actions == [2, 0]
-    with pytest.raises(InvalidInput, match="action: found 'green', expected one of those of the first rows: blue, red"):
+    with pytest.raises(
+        InvalidInput, match="action: found 'green', expected one of the actions of the first rows: blue, red"
+    ):
         list(json_contexts([pa.table({"action": names, **REST}) for names in (["red", "blue"], ["red", "green"])]))
 
 

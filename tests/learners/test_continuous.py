@@ -52,7 +52,12 @@ def test_the_propensity_is_the_density_of_what_is_played(name: str) -> None:
 @each
 @pytest.mark.parametrize(
     ("action", "said"),
-    [(LOW, "clipped"), (HIGH, "clipped"), (HIGH + 0.1, "between 5 and 20"), (4.0, "between 5 and 20")],
+    [
+        (LOW, "clipped"),
+        (HIGH, "clipped"),
+        (HIGH + 0.1, "between the bounds 5 and 20"),
+        (4.0, "between the bounds 5 and 20"),
+    ],
 )
 def test_actions_at_the_ends_and_beyond_are_refused(name: str, action: float, said: str) -> None:
     learner = taught(name, 20)

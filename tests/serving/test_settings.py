@@ -37,8 +37,8 @@ def test_some_are_changed() -> None:
         ({"modelExportFrequency": "PT0S"}, "modelExportFrequency: found"),
         ({"logRetentionDays": -2}, "logRetentionDays: found -2"),
         ({"hashBits": 40}, "hashBits: found 40"),
-        ({"actions": ["a", "b"]}, "expected 'fixed'"),
-        ({"bounds": [0, 1]}, "expected 'continuous'"),
+        ({"actions": ["a", "b"]}, "expected only for kind 'fixed'"),
+        ({"bounds": [0, 1]}, "expected only for kind 'continuous'"),
     ],
 )
 def test_what_does_not_hold_together_is_named(values: dict[str, object], said: str) -> None:

@@ -36,9 +36,7 @@ def test_a_decision_is_told_with_all_its_probabilities(store: Store) -> None:
         [{"application_id": 1, "decision_id": number, "reward": 0.5, "by_default": False, "joined_at": 0.0}]
     )
     (told,) = tell_event(store, store.application(1), "e")
-    assert told["said"] == (
-        "Version 3 chose b with probability 60.0%. The baseline is a. It is learned with the reward 0.5."
-    )
+    assert told["said"] == ("Version 3 chose b with probability 60.0%. The baseline is a. Its reward is 0.5.")
     assert [(each["id"], each["probability"], each["played"]) for each in told["actions"]] == [
         ("b", 0.6, True), ("a", 0.25, False), ("c", 0.15, False)
     ]  # fmt: skip
@@ -106,7 +104,7 @@ def test_fixed_actions_are_explained_by_name(tmp_path: Path) -> None:
         own = {"actions": b'["red","blue"]', "context": b'{"user":{"age":"young"}}', "model_version": version}
         store.add([decision(made.id, "e", action=0, propensity=0.9, **own)])
         (told,) = tell_event(store, store.application("banner"), "e")
-    assert told["featuresTitle"] == "What spoke for red, against blue"
+    assert told["featuresTitle"] == "Features in favour of red, compared with blue"
     assert told["features"][0]["name"] == "user.age = young"
     assert told["features"][0]["adds"] > 0
 
