@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import pkgutil
 import subprocess
 import sys
 
 import pytest
 
 import o2pl
-from o2pl import fitting, formats
+from o2pl import experiments, fitting, formats
+from o2pl.lazily import attributes_of
 
 
 @pytest.mark.parametrize("package", [o2pl, formats, fitting])
@@ -35,3 +37,16 @@ def test_scipy_waits_for_the_first_learning() -> None:
     code = "import sys; from o2pl import O2PL, Bandit, load; print('scipy.special' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("package", [o2pl, formats, fitting, experiments])
+def test_no_name_is_also_a_module(package: object) -> None:
+    """Whoever imports the module would put it in the place of the name."""
+    (folder,) = package.__path__  # type: ignore[attr-defined]
+    modules = {each.name for each in pkgutil.iter_modules([folder])}
+    assert modules.isdisjoint(package.__all__)  # type: ignore[attr-defined]
+
+
+def test_a_name_that_is_also_a_module_is_refused() -> None:
+    with pytest.raises(ImportError, match="also modules of it: describing"):
+        attributes_of("o2pl.formats", {"o2pl.formats.describing": "describing"})

@@ -16,6 +16,9 @@ def attributes_of(package: str, modules: Mapping[str, str]) -> tuple[Callable[[s
     """
     where = {name: module for module, names in modules.items() for name in names.split()}
     known = vars(sys.modules[package])
+    hidden = [name for name in where if f"{package}.{name}" in modules]
+    if hidden:  # importing the module would put it in the place of the name
+        raise ImportError(f"{package}: found names that are also modules of it: {', '.join(hidden)}")
 
     def get(name: str) -> Any:
         if name in where:

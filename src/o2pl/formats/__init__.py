@@ -6,7 +6,7 @@ from o2pl.lazily import attributes_of
 
 if TYPE_CHECKING:
     from o2pl.formats.columns import read_log
-    from o2pl.formats.describe import describe
+    from o2pl.formats.describing import describe
     from o2pl.formats.obp import from_obp, to_obp
 
 __all__ = ["describe", "from_obp", "read_log", "to_obp"]
@@ -15,7 +15,7 @@ __getattr__, __dir__ = attributes_of(
     __name__,
     {
         "o2pl.formats.columns": "read_log",
-        "o2pl.formats.describe": "describe",
+        "o2pl.formats.describing": "describe",
         "o2pl.formats.obp": "from_obp to_obp",
     },
 )

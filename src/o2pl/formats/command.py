@@ -57,7 +57,7 @@ def describe_log(
 ) -> None:
     """Describe a log: its columns, whether its propensities are calibrated, drift, and what to do next."""
     from o2pl.evaluation.command import reward_range
-    from o2pl.formats.describe import describe
+    from o2pl.formats.describing import describe
 
     ends = None if rewards is None else reward_range(rewards)
     found = read_and_say(log, ends, skip_bad, need_propensities=False)
