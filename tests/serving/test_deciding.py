@@ -122,7 +122,19 @@ def test_fixed_actions_refuse_what_cannot_be_learned_from() -> None:
                 acting(Kind.FIXED, version).fixed(text, 0.5)
 
 
-def test_every_kind_is_tried_out() -> None:
+def test_every_kind_is_tried_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[tuple[Kind, int]] = []
+
+    def spied(kind: Kind, plain: Any) -> Any:
+        def spy(self: Acting, *given: Any) -> Any:
+            tried.append((kind, self.version))
+            return plain(self, *given)
+
+        return spy
+
+    for kind in Kind:
+        monkeypatch.setattr(Acting, kind.value, spied(kind, getattr(Acting, kind.value)))
     for kind in Kind:
         for version in (0, 1):
             acting(kind, version).try_out()
+    assert {(kind, 1) for kind in Kind} <= set(tried)  # each published model has decided once
