@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from o2pl.compiled import compiled
-from o2pl.compiled.exponential import exp, exp_any
+from o2pl.compiled.exponential import exp, exp_any, log_any, split_exponent
 
 
 @compiled
@@ -30,3 +30,13 @@ def test_exp_of_any_number() -> None:
     assert (np.abs(found / np.exp(x) - 1) <= 1e-15 + 3e-16 * np.abs(x)).all()
     assert [exp_any(each) for each in (-math.inf, -1e4, 0.0, 1e4, math.inf)] == [0.0, 0.0, 1.0, math.inf, math.inf]
     assert math.isnan(exp_any(math.nan))
+
+
+def test_logarithm_and_exponent_of_positive_numbers() -> None:
+    powers = np.random.default_rng(1).uniform(-700, 700, 2000)
+    for x in (*np.exp(powers), 1.0, np.nextafter(1.0, 0), np.nextafter(2.0, 0), math.sqrt(2), 2.0**-1022):
+        assert abs(log_any(x) - math.log(x)) <= 4e-16 * max(1.0, abs(math.log(x)))
+        exponent, rest = split_exponent(x)
+        assert 1 <= rest < 2
+        assert math.ldexp(rest, int(exponent) - 1023) == x
+    assert log_any(1.0) == 0

@@ -11,6 +11,10 @@ from tests.evaluation.cases import LOGGER, MEANS, log_of, policy
 import o2pl
 from o2pl import Candidates, InvalidInput, evaluate
 from o2pl.evaluation.candidates import as_candidates, more_rows
+from o2pl.evaluation.sequences import weighted_sequence
+from o2pl.objectives.improvement import improvement_values
+from o2pl.objectives.weights import effective_sample_size
+from o2pl.theory.betting import betting_lower
 from o2pl.theory.inequality import refutes
 
 
@@ -51,6 +55,30 @@ def test_all_statements_hold_together() -> None:
         ]
         missed += any(wrong)
     assert not refutes(missed, 60, 0.2, 1e-3)
+
+
+@pytest.mark.parametrize("ends", [(0.0, 1.0), (-3.0, 5.0)])
+def test_candidates_are_judged_as_one_by_one(ends: tuple[float, float]) -> None:
+    """Intervals, advantages and rows of elimination, against the whole sequences of single policies and pairs."""
+    log, count, (low, high) = log_of(9000, seed=2), 7, ends
+    rewards = low + (high - low) * log.rewards
+    log = log.changed(rewards=rewards, reward_range=ends)
+    g = np.random.default_rng(5)
+    tables = {f"policy {k}": g.dirichlet(np.ones(3), 9000) for k in range(count - 2)}
+    tables |= {"first": np.tile([1.0, 0, 0], (9000, 1)), "third": np.tile([0, 0, 1.0], (9000, 1))}
+    found = evaluate(log, tables, delta=0.1).overall
+    played = {name: table[np.arange(9000), log.actions] for name, table in tables.items()}
+    weights = {name: one / log.propensities for name, one in played.items()}
+    for one in found.candidates:
+        sequence = weighted_sequence(weights[one.name], rewards, 0.05, ends, candidates=count)
+        assert (one.low, one.high) == pytest.approx(sequence.last, abs=1e-9)
+        assert one.effective == pytest.approx(effective_sample_size(weights[one.name]))
+        if one is not found.leader:
+            gains = improvement_values(weights[found.leader.name], weights[one.name], rewards, low, high)
+            bounds = 2 * betting_lower((1 + gains) / 2, 0.05 / (count * (count - 1))) - 1
+            assert one.behind == pytest.approx(bounds[-1] * (high - low), abs=1e-9)
+            assert one.out_at == (int(np.argmax(bounds > 0)) if bounds[-1] > 0 else None)
+    assert any(one.eliminated for one in found.candidates)
 
 
 def test_few_rows_leave_it_open_and_say_how_many_more() -> None:

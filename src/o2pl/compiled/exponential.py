@@ -1,4 +1,4 @@
-"""Vectorisable exponential functions for softmax."""
+"""Vectorisable exponential functions for softmax, and the logarithm."""
 
 from __future__ import annotations
 
@@ -26,7 +26,15 @@ def _bitcast64(_context: Any, _bits: Any) -> Any:
     return types.float64(types.int64), codegen
 
 
+def _bitcast_to_bits(_context: Any, _number: Any) -> Any:
+    def codegen(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], context.get_value_type(types.uint64))
+
+    return types.uint64(types.float64), codegen
+
+
 _float_from_bits: Any = intrinsic(_bitcast)
+_bits_of_double: Any = intrinsic(_bitcast_to_bits)
 _double_from_bits: Any = intrinsic(_bitcast64)
 
 
@@ -81,3 +89,32 @@ def exp_any(x: float) -> float:
     if x < _LOWEST64:
         p = 0.0
     return float(p)
+
+
+EXPONENT_OF_ONE = 1023
+_FRACTION_BITS, _FRACTION = np.uint64(52), np.uint64((1 << 52) - 1)
+_ROOT_OF_TWO = math.sqrt(2)
+_ATANH = tuple(2 / (2 * j + 1) for j in range(11, -1, -1))  # log z = 2 atanh s, s = (z - 1)/(z + 1), |s| ≤ 0.172
+
+
+@compiled
+def split_exponent(x: float) -> tuple[Any, float]:
+    """Return (e, m) with x = m 2^(e - 1023) and 1 ≤ m < 2, for a normal x > 0; exact."""
+    bits = _bits_of_double(x)
+    return bits >> _FRACTION_BITS, _double_from_bits(
+        np.int64((bits & _FRACTION) | (np.uint64(EXPONENT_OF_ONE) << _FRACTION_BITS))
+    )
+
+
+@compiled
+def log_any(x: float) -> float:
+    """Return log x of a normal x > 0, branch-free and vectorisable (error 4e-16 max(1, |log x|))."""
+    exponent, z = split_exponent(x)
+    k = float(exponent) - EXPONENT_OF_ONE
+    if z > _ROOT_OF_TWO:
+        z, k = 0.5 * z, k + 1.0
+    s = (z - 1.0) / (z + 1.0)
+    p = _ATANH[0]
+    for j in range(1, 12):
+        p = p * (s * s) + _ATANH[j]
+    return float(k * _LN2 + p * s)

@@ -18,18 +18,19 @@ from o2pl.contexts import Frame
 from o2pl.errors import InvalidInput
 from o2pl.evaluation import findings
 from o2pl.evaluation.calibration import propensity_calibration
-from o2pl.evaluation.estimators import EstimatorInput, estimate
-from o2pl.evaluation.intervals import check_delta
+from o2pl.evaluation.estimators import EstimatorInput, value_of
+from o2pl.evaluation.intervals import bounded_column, check_delta
 from o2pl.evaluation.logs import as_log, with_numbers
 from o2pl.evaluation.reward_models import fit_rewards
-from o2pl.evaluation.sequences import confidence_sequence, weighted_sequence
+from o2pl.evaluation.sequences import confidence_sequence
 from o2pl.evaluation.values import columns_of
 from o2pl.interactions import Interactions
 from o2pl.learners.targets import as_target, with_names
 from o2pl.objectives.improvement import improvement_values
 from o2pl.objectives.weights import effective_sample_size
-from o2pl.protocols import Array, Seed
+from o2pl.protocols import Array, Floats, Seed
 from o2pl.theory.betting import betting_lower
+from o2pl.theory.betting_end import BettingEnds, End
 from o2pl.validation import RewardRange, check_number
 
 _FEWEST = 30  # segments with fewer rows are skipped
@@ -198,11 +199,12 @@ def evaluate_candidates(
     names, inputs = list(policies), [one.inputs for one in columns]
     tested = propensity_calibration(rows)
     fault = findings.fault(rows, tested)
+    overall = _contest("all", rows, names, inputs, share)
     return Candidates(
-        _contest("all", rows, names, inputs, share),
+        overall,
         tuple(_contest(name, rows, names, inputs, share, own) for name, own in parts if len(own) >= _FEWEST),
         delta,
-        _warnings(rows, names, inputs, parts, fault),
+        _warnings(overall, names, parts, fault),
         fault.partition(":")[0],
         rows_per_day,
     )
@@ -232,36 +234,53 @@ def _contest(
     low, high = log.reward_range
     inputs = inputs if own is None else [_some(one, own) for one in inputs]
     rewards, n, count = inputs[0].rewards, len(inputs[0].rewards), len(names)
+    shares = (bounded_column("rewards", rewards, low, high) - low) / (high - low)
     values = [_value(one) for one in inputs]
     moves = [
         bool((one.weights == 1).all()) for one in inputs
     ]  # the logger may have been learning: its value is a mean over time
     order = sorted(range(count), key=lambda j: (math.isnan(values[j]), -values[j]))
     leader = order[0]
-    found = []
+    found, sequences, none = [], BettingEnds(shares), np.zeros(n)
     for j in order:
+        weights = inputs[j].weights
         if moves[j]:
-            ends = confidence_sequence(rewards, delta / (2 * count), low, high, common=False).last
+            ends = confidence_sequence(shares, delta / (2 * count), common=False).last
         else:
-            ends = weighted_sequence(inputs[j].weights, rewards, delta / 2, log.reward_range, candidates=count).last
-        behind, out_at = 0.0, None
+            level = delta / (4 * count)
+            below, above = sequences.end(weights, none, 1.0, level), sequences.end(none, weights, 1.0, level)
+            ends = min(below.bound, 1.0), 1 - min(above.bound, 1.0)
+        ends = ends if ends[0] <= ends[1] else (0.0, 1.0)
+        ahead = End(0.0, None)
         if j != leader:
-            gains = improvement_values(inputs[leader].weights, inputs[j].weights, rewards, low, high)
-            level, common = delta / (2 * count * (count - 1)), not (moves[j] or moves[leader])
-            bounds = 2 * betting_lower((1 + gains) / 2, level, common) - 1
-            behind = float(bounds[-1]) * (high - low)
-            out_at = int(np.argmax(bounds > 0)) if bounds[-1] > 0 else None
-        ends = (max(ends[0], low), min(ends[1], high)) if ends[0] <= ends[1] else (low, high)
-        effective = effective_sample_size(inputs[j].weights)
-        found.append(CandidateValue(names[j], values[j], *ends, behind, values[leader] - values[j], effective, out_at))
+            level = delta / (2 * count * (count - 1))
+            ahead = _ahead(sequences, inputs[leader].weights, weights, level, moves[j] or moves[leader])
+        span, effective, gap = high - low, effective_sample_size(weights), values[leader] - values[j]
+        reach = (low + ends[0] * span, low + ends[1] * span)
+        found.append(CandidateValue(names[j], values[j], *reach, ahead.bound * span, gap, effective, ahead.passed))
     return Contest(label, n, tuple(found))
 
 
+def _ahead(ends: BettingEnds, weights: Floats, against: Floats, delta: float, moving: bool) -> End:
+    """Return the lower bound of the first policy's gain, and the row from which it is above 0. Rewards in [0, 1].
+
+    moving: one of the policies is a logger that may have learned; its value is the mean so far.
+    """
+    if moving:
+        gains = improvement_values(weights, against, ends.shares, 0.0, 1.0)
+        bounds = betting_lower((1 + gains) / 2, delta, common=False)
+        end = End(float(bounds[-1]), int(np.argmax(bounds > 0.5)) if bounds[-1] > 0.5 else None)
+    else:
+        end = ends.end(weights, against, 0.5, delta, level=0.5)
+    return End(2 * end.bound - 1, end.passed)
+
+
 def _value(inputs: EstimatorInput) -> float:
-    """Return DR; without a model Σ w r / Σ w; nan if all weights are 0."""
-    if not inputs.weights.any() or not np.isfinite(inputs.weights).all():
+    """Return DR; without a model Σ w r / Σ w; nan if all weights are 0 or one overflowed."""
+    if not inputs.weights.any():
         return math.nan
-    return estimate("snips" if inputs.expected is None else "dr", inputs).value
+    value = value_of("snips" if inputs.expected is None else "dr", inputs)
+    return value if math.isfinite(value) else math.nan
 
 
 def _some(inputs: EstimatorInput, own: Any) -> EstimatorInput:
@@ -269,12 +288,11 @@ def _some(inputs: EstimatorInput, own: Any) -> EstimatorInput:
     return EstimatorInput(**some)
 
 
-def _warnings(
-    log: Interactions, names: list[str], inputs: list[EstimatorInput], parts: list[tuple[str, Any]], fault: str
-) -> tuple[str, ...]:
+def _warnings(overall: Contest, names: list[str], parts: list[tuple[str, Any]], fault: str) -> tuple[str, ...]:
     said = f"{fault[:1].upper()}{fault[1:]}. Evaluate a single policy instead: that works with estimated propensities."
     found = [said] if fault else []
-    weak = [name for name, one in zip(names, inputs, strict=True) if effective_sample_size(one.weights) < 30]
+    effective = {one.name: one.effective for one in overall.candidates}
+    weak = [name for name in names if effective[name] < 30]
     if weak:
         found.append(
             f"The log has little information about {', '.join(weak[:5])}: the effective sample size is below 30."

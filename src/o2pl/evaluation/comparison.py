@@ -77,11 +77,12 @@ def _linear(log: Interactions, own: PolicyColumns) -> tuple[Floats, Floats]:
     inputs = own.inputs
     if (inputs.weights == 1).all():
         return log.rewards, np.zeros(len(log))
+    likelihoods = inputs.weights * log.propensities
     if inputs.expected is not None and inputs.played is not None:
-        return inputs.expected, own.likelihoods * (log.rewards - inputs.played)
+        return inputs.expected, likelihoods * (log.rewards - inputs.played)
     total = float(inputs.weights.sum())
     value = float(inputs.weights @ log.rewards) / total if total > 0 else float(log.rewards.mean())
-    return np.full(len(log), value), own.likelihoods * (log.rewards - value)
+    return np.full(len(log), value), likelihoods * (log.rewards - value)
 
 
 def _comparable(columns: EstimatorInput, settings: EstimatorSettings, noisy_model: bool) -> Floats:

@@ -285,6 +285,14 @@ def estimate(name: str, columns: EstimatorInput, settings: EstimatorSettings | N
     return Stream(name, settings or EstimatorSettings.theory(len(columns.rewards))).add(columns).estimate()
 
 
+def value_of(name: str, columns: EstimatorInput, settings: EstimatorSettings | None = None) -> float:
+    """Return the value of `estimate` without its error; not finite if a weight overflowed or all are 0."""
+    estimator, settings = find(name), settings or EstimatorSettings.theory(len(columns.rewards))
+    with np.errstate(invalid="ignore", over="ignore"):
+        means = [part.mean() for part in estimator.parts(columns, settings)]
+        return estimator.combine(np.array(means), settings)[0]
+
+
 def row_values(name: str, columns: EstimatorInput, settings: EstimatorSettings | None = None) -> Floats:
     """Return the contribution of each row, [n]: the mean is the estimate (its linearisation, for ratios)."""
     stream = Stream(name, settings or EstimatorSettings.theory(len(columns.rewards))).add(columns)

@@ -18,7 +18,7 @@ from o2pl.interactions import Interactions
 from o2pl.learners.base import BanditEstimator
 from o2pl.learners.targets import Target
 from o2pl.objectives.pessimistic import Pessimistic
-from o2pl.objectives.weights import policy_weights
+from o2pl.objectives.weights import weight_of
 from o2pl.protocols import Floats
 from o2pl.validation import RewardRange, to_reward
 
@@ -32,7 +32,6 @@ class PolicyColumns(NamedTuple):
     """The columns of one policy on a log."""
 
     inputs: EstimatorInput
-    likelihoods: Floats  # π(a_s|x_s), [n]
     mass: Floats | None  # mean π(a|x) of each action, [K] or more; None: unknown
 
 
@@ -40,7 +39,7 @@ def columns_of(log: Interactions, targets: Sequence[Target], model: RewardModel 
     """Return the columns of all policies in one pass; they share the model's predictions."""
     n = len(log)
     played = None if model is None else np.empty(n)
-    likelihoods = np.empty((len(targets), n))
+    ratios = [np.empty(n) for _ in targets]  # π(a_s|x_s), then the weights in their place: memory, for many targets
     expected: list[Floats | None] = [None if model is None else np.empty(n) for _ in targets]
     mass: list[Floats | None] = [None if log.n_actions is None else np.zeros(log.n_actions) for _ in targets]
     for rows in log.blocks():
@@ -49,7 +48,7 @@ def columns_of(log: Interactions, targets: Sequence[Target], model: RewardModel 
             played[rows], table = model.table(rows)
         for j, target in enumerate(targets):
             does = target.on(rows)
-            likelihoods[j, rows] = does.played
+            ratios[j][rows] = does.played
             column = expected[j]
             if model is not None and column is not None:
                 value = model.expected(does, rows, table)
@@ -59,13 +58,14 @@ def columns_of(log: Interactions, targets: Sequence[Target], model: RewardModel 
                     column[rows] = value
             mass[j] = _added_mass(mass[j], does.probabilities)
     found = []
-    for own, value, total in zip(likelihoods, expected, mass, strict=True):
+    for own, value, total in zip(ratios, expected, mass, strict=True):
         balanced = None
         if log.by_logger is not None and log.loggers is not None:
             balanced = balanced_weights(own, log.by_logger, log.loggers)
-        weights = policy_weights(own, log.propensities)
-        inputs = EstimatorInput(log.rewards, weights, None if value is None else played, value, balanced)
-        found.append(PolicyColumns(inputs, own, None if total is None else total / n))
+        with np.errstate(over="ignore"):  # an overflowed weight is ∞
+            own[:] = weight_of(own, log.propensities)
+        inputs = EstimatorInput(log.rewards, own, None if value is None else played, value, balanced)
+        found.append(PolicyColumns(inputs, None if total is None else total / n))
     return found
 
 

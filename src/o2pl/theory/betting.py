@@ -33,7 +33,7 @@ BETS = 2.0**_EXPONENTS
 LOG_SHARES = np.log(_SHARES / _SHARES.sum())
 
 LARGEST = 1e15  # larger values are clipped: this lowers the bound, and no product of 16 factors overflows
-_BLOCK = 16
+BLOCK = 16
 _EVERY_ROW = 512  # rows; later the capital is checked whenever the rows have grown by 1/512
 
 
@@ -51,7 +51,13 @@ def lower_from_sums(sums: Floats, rows: float, delta: float) -> float:
     """Return the last bound of `betting_lower(values, delta, common=False)` from the sums; anytime-valid."""
     if rows <= 0:
         return 0.0
-    return float(_root(LOG_SHARES + sums, rows, 0.0, math.log(1 / delta), False, BETS, np.empty(len(BETS))))
+    return float(lower_root(LOG_SHARES + sums, rows, 0.0, math.log(1 / delta), False, BETS, np.empty(len(BETS))))
+
+
+@compiled
+def look_every(t: int, stride: int) -> int:
+    """Return the rows between looks at the capital after t rows; `stride`: the rows between looks so far."""
+    return 2 * stride if t >= 2 * _EVERY_ROW * stride else stride
 
 
 @compiled
@@ -62,7 +68,7 @@ def _sums(values: Floats, bets: Floats) -> Any:
         y = min(values[s], LARGEST)
         for k in range(K):
             product[k] *= 1.0 + bets[k] * y
-        if (s + 1) % _BLOCK == 0 or s + 1 == len(values):
+        if (s + 1) % BLOCK == 0 or s + 1 == len(values):
             for k in range(K):
                 sums[k] += math.log(product[k])
                 product[k] = 1.0
@@ -70,7 +76,9 @@ def _sums(values: Floats, bets: Floats) -> Any:
 
 
 @compiled
-def _root(logs: Floats, t: float, m: float, threshold: float, common: bool, bets: Floats, exponents: Floats) -> float:
+def lower_root(
+    logs: Floats, t: float, m: float, threshold: float, common: bool, bets: Floats, exponents: Floats
+) -> float:
     """Return the root of log W_t = threshold, by Newton's method from m. For a common mean it is at least m."""
     K = len(bets)
     for _ in range(60):
@@ -103,14 +111,13 @@ def _mixture_lower(values: Floats, threshold: float, common: bool, bets: Floats,
         t = s + 1
         for k in range(K):
             product[k] *= 1.0 + bets[k] * y
-        if t >= 2 * _EVERY_ROW * stride:
-            stride *= 2
+        stride = look_every(t, stride)
         look = not common or t % stride == 0
-        if look or t % _BLOCK == 0:
+        if look or t % BLOCK == 0:
             for k in range(K):
                 logs[k] += math.log(product[k])
                 product[k] = 1.0
         if look:
-            m = _root(logs, float(t), m, threshold, common, bets, exponents)
+            m = lower_root(logs, float(t), m, threshold, common, bets, exponents)
         bounds[s] = m
     return bounds
