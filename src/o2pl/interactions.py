@@ -178,13 +178,13 @@ class Interactions:
             if np.ndim(rows) != 1:
                 raise InvalidInput(f"rows: found {rows!r}, expected a slice or an array of row numbers")
             rows = np.arange(len(self))[np.asarray(rows) if len(rows) else slice(0)]
-        some = (self.loggers, self.by_logger, self.ids)
-        loggers, by_logger, ids = (None if column is None else column[rows] for column in some)
-        known = (self.reward_range, self.n_actions, self.continuous)
-        columns = (column[rows] for column in self)
+        loggers, by_logger, ids = self.loggers, self.by_logger, self.ids
         return self._of(
-            *columns, *known, loggers, by_logger, self.logger_names, self.action_names, ids, self.context_names
-        )
+            self.contexts[rows], self.actions[rows], self.rewards[rows], self.propensities[rows],
+            self.reward_range, self.n_actions, self.continuous, None if loggers is None else loggers[rows],
+            None if by_logger is None else by_logger[rows], self.logger_names, self.action_names,
+            None if ids is None else ids[rows], self.context_names,
+        )  # fmt: skip
 
     @property
     def has_propensities(self) -> bool:
@@ -198,12 +198,12 @@ class Interactions:
     @property
     def losses(self) -> Floats:
         """The losses in [-1, 0], -1 for the best reward; the negative rewards if the range is unknown. [n]"""
-        return -self.rewards if self.reward_range is None else np.asarray(to_loss(self.rewards, self.reward_range))
+        return _losses(self.rewards, self.reward_range)
 
     @property
     def total_loss(self) -> float:
         """Return the sum of the losses, computed in blocks: a log may be larger than memory."""
-        return float(sum(self[rows].losses.sum() for rows in self.blocks()))
+        return total_loss(self.rewards, self.reward_range)
 
     @property
     def slots(self) -> Ints | None:
@@ -252,6 +252,16 @@ class Interactions:
 
 
 _FIELDS = tuple(field.name for field in fields(Interactions))
+
+
+def _losses(rewards: Floats, reward_range: RewardRange | None) -> Floats:
+    return -rewards if reward_range is None else np.asarray(to_loss(rewards, reward_range))
+
+
+def total_loss(rewards: Floats, reward_range: RewardRange | None) -> float:
+    """Return the sum of the losses of these rewards, computed in blocks."""
+    blocks = (rewards[start : start + BLOCK] for start in range(0, len(rewards), BLOCK))
+    return float(sum(_losses(block, reward_range).sum() for block in blocks))
 
 
 def _check_any_contexts(contexts: Any) -> Any:

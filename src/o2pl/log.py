@@ -13,7 +13,7 @@ import numpy as np
 from o2pl.action_names import Names
 from o2pl.contexts.dictionaries import Row, write_row
 from o2pl.decisions import next_number, numbers_for
-from o2pl.interactions import Interactions
+from o2pl.interactions import Interactions, total_loss
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.rows import ActionSets, Contexts, SparseRows
 from o2pl.validation import RewardRange
@@ -304,12 +304,19 @@ class Log:
         return self[: self.n]
 
     def __getitem__(self, rows: slice) -> Interactions:
-        n = self.n
-        whole = Interactions.trusted(
-            self.contexts.view(n), self._actions[:n], self._rewards[:n], self._propensities[:n],
-            self.reward_range, self.n_actions, self.continuous, self._ids[:n], self.action_names,
+        first, last, step = rows.indices(self.n)
+        if step != 1 or last < first:
+            return self.columns[rows]
+        contexts = self.contexts.view(last)
+        return Interactions.trusted(
+            contexts[first:] if first else contexts, self._actions[first:last], self._rewards[first:last],
+            self._propensities[first:last], self.reward_range, self.n_actions, self.continuous, self._ids[first:last],
+            self.action_names,
         )  # fmt: skip
-        return whole if rows == slice(None, n, None) else whole[rows]
+
+    def total_loss(self, first: int, last: int) -> float:
+        """Return the sum of the losses of these rows."""
+        return total_loss(self._rewards[first:last], self.reward_range)
 
     def state(self) -> dict[str, Array]:
         """Return the arrays from which `restore` rebuilds the log."""

@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
@@ -35,7 +35,7 @@ def _given() -> int:
     """Return the number of threads of this process: the number of BLAS threads."""
     if _here.given is not None:
         return _here.given
-    return max((int(each["num_threads"]) for each in _blas().info()), default=1)
+    return max((each.num_threads or 1 for each in _blas().lib_controllers), default=1)
 
 
 @contextmanager
@@ -46,7 +46,7 @@ def one_blas_thread(multiplications: float) -> Iterator[None]:
         return
     _here.given = _given()
     try:
-        with _blas().limit(limits=1):
+        with nullcontext() if _here.given == 1 else _blas().limit(limits=1):
             yield
     finally:
         _here.given = None

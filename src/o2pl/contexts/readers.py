@@ -60,8 +60,8 @@ class DenseReader:
         return self._known(check_context(context, self.width)[None])
 
     def entry(self, context: Any) -> Floats:
-        usable = self.numbered is None and plain(context, 1) and len(context) == self.width
-        if usable and all_finite(context):
+        usable = type(context) is np.ndarray and context.dtype.char in "fd" and context.shape == (self.width,)
+        if usable and self.numbered is None and context.flags.c_contiguous and all_finite(context):
             row: Floats = context
             return row
         return np.asarray(self.row(context)[0])

@@ -42,9 +42,8 @@ def feature_plan(features: FeatureMap, seen: State, n_inputs: int) -> FeaturePla
     if tuple(type(each) for each in maps) not in _KNOWN:
         return None
     parts = features.parts(seen) if isinstance(features, Chain) else [seen]
-    none = np.empty(0, np.float32)
-    shift, scale, clip = np.zeros(n_inputs, np.float32), np.ones(n_inputs, np.float32), math.inf
-    directions, of_products, intercept = np.empty((n_inputs, 0), np.float32), (none, none), 0
+    shift, scale, clip = None, None, math.inf
+    directions, of_products, intercept = np.empty((n_inputs, 0), np.float32), (_NONE, _NONE), 0
     for each, own in zip(maps, parts, strict=True):
         if isinstance(each, Standardise):
             shift, scale, clip = own["shift"], own["scale"], each.clip
@@ -54,9 +53,12 @@ def feature_plan(features: FeatureMap, seen: State, n_inputs: int) -> FeaturePla
                 directions = np.ascontiguousarray(own["directions"].T)
         else:
             intercept = 1
+    if shift is None or scale is None:
+        shift, scale = np.zeros(n_inputs, np.float32), np.ones(n_inputs, np.float32)
     return FeaturePlan(shift, scale, np.float32(clip), directions, *of_products, intercept)
 
 
+_NONE = np.empty(0, np.float32)
 _KNOWN = {
     (*first, *second, *third)
     for first in ((), (Standardise,))

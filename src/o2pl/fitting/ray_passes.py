@@ -94,7 +94,7 @@ class RayPasses(BlockPasses):
 
     def summed(self, value: BlockwiseValue) -> Callable[[Floats], Sums]:
         self._tasks += 1
-        problem = value.problem._replace(rows=value.problem.rows[:0], shared={}, previous=None)
+        problem = value.problem._replace(rows=value.problem.rows[:0], shared={}, previous=None, plan=None)
         rows = len(value.problem.rows)
         task = self._ray.put(Task(self._tasks, problem, value.totals, rows, value.control is not None))
 

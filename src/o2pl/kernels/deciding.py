@@ -30,33 +30,45 @@ class Packed:
     Members with the same plan form a group: their features are computed once.
     """
 
+    layout: Ints
+    numbers: Floats
+    _places: list[int]  # of the groups, among the numbers
+
     def __init__(self, plans: Sequence[FeaturePlan], weights: Sequence[Floats], before: Packed | None = None) -> None:
         """before: an earlier pack of the same members; unchanged parts are copied."""
         self._made_of = list(plans), list(weights)
         groups: dict[int, list[int]] = {}
         for member, plan in enumerate(plans):
             groups.setdefault(id(plan), []).append(member)
-        K, at, wide = len(weights[0]) // plans[0].width, 0, max(plan.width for plan in plans)
-        layout = [len(plans[0].shift), len(plans), K, wide, len(groups), *(m for own in groups.values() for m in own)]
-        places = list[int]()
-        for own in groups.values():
-            plan = plans[own[0]]
-            d, m = plan.directions.shape
-            layout += [at, m or d, int(m > 0), len(plan.product_shift), plan.intercept, len(own)]
-            places.append(at)
-            at += 1 + 2 * d + d * _padded(m) + 2 * len(plan.product_shift) + plan.width * _padded(K * len(own))
-        self.layout: Ints = np.array(layout)
-        known = before is not None and np.array_equal(before.layout, self.layout)
-        self.numbers: Floats = before.numbers.copy() if before is not None and known else np.zeros(at)
-        for place, own in zip(places, groups.values(), strict=True):
+        firsts = [plans[own[0]] for own in groups.values()]
+        self._shape = [*groups.values()], [_shape(plan) for plan in firsts], len(weights[0])
+        known = before is not None and before._shape == self._shape
+        if before is not None and known:
+            self.layout, self._places, self.numbers = before.layout, before._places, before.numbers.copy()
+        else:
+            self._lay_out(len(plans))
+        for place, own, plan in zip(self._places, groups.values(), firsts, strict=True):
             if before is None or not known or any(self._changed(m, before) for m in own):
-                self._write(place, plans[own[0]], K, [weights[m] for m in own])
+                self._write(place, plan, [weights[m] for m in own])
+
+    def _lay_out(self, members: int) -> None:
+        """Make the layout, and room for the numbers, from the shapes of the groups."""
+        groups, shapes, size = self._shape
+        widths = [intercept + d + products for d, _, products, intercept in shapes]
+        d, K, at = shapes[0][0], size // widths[0], 0
+        layout = [d, members, K, max(widths), len(groups), *(member for own in groups for member in own)]
+        self._places = []
+        for own, width, (d, m, products, intercept) in zip(groups, widths, shapes, strict=True):
+            layout += [at, m or d, int(m > 0), products, intercept, len(own)]
+            self._places.append(at)
+            at += 1 + 2 * d + d * _padded(m) + 2 * products + width * _padded(K * len(own))
+        self.layout, self.numbers = np.array(layout), np.zeros(at)
 
     def _changed(self, member: int, before: Packed) -> bool:
         (plans, weights), (known, of) = self._made_of, before._made_of
         return plans[member] is not known[member] or weights[member] is not of[member]
 
-    def _write(self, at: int, plan: FeaturePlan, K: int, weights: Sequence[Floats]) -> None:
+    def _write(self, at: int, plan: FeaturePlan, weights: Sequence[Floats]) -> None:
         (d, m), p, numbers = plan.directions.shape, len(plan.product_shift), self.numbers
         numbers[at], at = plan.clip, at + 1
         numbers[at : at + d], numbers[at + d : at + 2 * d] = plan.shift, plan.scale
@@ -66,15 +78,22 @@ class Packed:
             at += d * _padded(m)
             numbers[at : at + p], numbers[at + p : at + 2 * p] = plan.product_shift, plan.product_scale
             at += 2 * p
-        columns = numbers[at : at + plan.width * _padded(K * len(weights))].reshape(plan.width, -1)
+        width = plan.width
+        K = len(weights[0]) // width
+        columns = numbers[at : at + width * _padded(K * len(weights))].reshape(width, -1)
         for k, W in enumerate(weights):
-            columns[:, k * K : (k + 1) * K] = W[: K * plan.width].reshape(K, plan.width).T
+            columns[:, k * K : (k + 1) * K] = W[: K * width].reshape(K, width).T
 
     def scores(self, contexts: Floats) -> Floats:
         """Return the scores of all members, [M, n, K]."""
         out = np.empty((self.layout[_MEMBERS], len(contexts), self.layout[_ACTIONS]))
         scores_of_rows(contexts, self.layout, self.numbers, out)
         return out
+
+
+def _shape(plan: FeaturePlan) -> tuple[int, int, int, int]:
+    """Return the numbers of inputs, of directions and of products, and whether there is an intercept."""
+    return *plan.directions.shape, len(plan.product_shift), plan.intercept
 
 
 def _padded(columns: int) -> int:

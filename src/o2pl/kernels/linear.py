@@ -68,11 +68,12 @@ class LinearValue:
         self._W: Floats = np.zeros((_in_fours(K), width), dtype)
         self._sums = np.zeros((panels, sums))
         self._gradients: Floats = np.zeros((panels, _in_fours(parts * K), width))
-        self._room: tuple[Floats, Floats] | None = None  # work arrays for a log of one block: cotangents and gradients
+        self._flat = self._gradients.reshape(panels, -1)
+        self._only: tuple[Floats, Floats, Floats] | None = None  # of a log of one block: its features, and work arrays
 
     def __call__(self, params: Floats) -> tuple[float, Floats]:
-        panels = self._pass(params)
-        return self._combine(params, self._sums, self._gradients.reshape(panels, -1))
+        self._pass(params)
+        return self._combine(params, self._sums, self._flat)
 
     def sums(self, params: Floats) -> tuple[Floats, list[Floats]]:
         """Return the sums over all rows and the parts of the gradient, like `PolicyValue.sums`."""
@@ -80,30 +81,34 @@ class LinearValue:
         gradients, K = self._gradients.sum(axis=0), self._shape[0]
         return self._sums.sum(axis=0), [gradients[k : k + K].reshape(-1) for k in range(0, self._used, K)]
 
-    def _pass(self, params: Floats) -> int:
-        """Compute sums and gradients of each panel. Returns the number of panels."""
+    def _pass(self, params: Floats) -> None:
+        """Compute sums and gradients of each panel."""
         (K, width), panels = self._shape, len(self._sums)
         self._W[:K] = params[: K * width].reshape(K, width)
-        self._sums[:] = 0
-        if panels == 1:
+        self._sums.fill(0)
+        if len(self._blocks) == 1:
+            if self._only is None:
+                self._only = self._with_room(self._blocks[0])
+            X, cotangents, gradients = self._only
+            self._block(X, self._blocks[0], params, cotangents, self._sums[0], gradients)
+            np.add(gradients, 0, out=self._gradients[0])
+        elif panels == 1:
             self._panel(0, params)
         else:
             side_by_side(lambda panel: self._panel(panel, params), panels)
-        return panels
+
+    def _with_room(self, rows: slice) -> tuple[Floats, Floats, Floats]:
+        """Return the features of a block, and work arrays for its cotangents and gradients."""
+        X, (used, width) = self._features(rows), self._gradients.shape[1:]
+        return X, np.zeros((used, len(X)), self._dtype), np.empty((used, width), self._dtype)
 
     def _panel(self, panel: int, params: Floats) -> None:
-        sums, gradients = self._sums[panel], self._gradients[panel]
-        gradients[:] = 0
+        sums, total = self._sums[panel], self._gradients[panel]
+        total.fill(0)
         for rows in self._blocks[panel * PANEL : (panel + 1) * PANEL]:
-            X = self._features(rows)
-            room = self._room or (
-                np.zeros((len(gradients), len(X)), self._dtype),
-                np.empty(gradients.shape, self._dtype),
-            )
-            if len(self._blocks) == 1:
-                self._room = room
-            self._block(X, rows, params, room[0], sums, room[1])
-            gradients += room[1]
+            X, cotangents, gradients = self._with_room(rows)
+            self._block(X, rows, params, cotangents, sums, gradients)
+            total += gradients
 
     def _block(
         self, X: Floats, rows: slice, params: Floats, cotangents: Floats, sums: Floats, gradients: Floats

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from o2pl.features.plan import FeaturePlan, feature_plan
 from o2pl.interactions import Interactions
 from o2pl.protocols import FeatureMap, Function, Policy, State
 from o2pl.rows import ActionSets, SparseRows
@@ -27,6 +28,12 @@ class Problem(NamedTuple):
     previous: Any  # function of the last solve, for values that are updated as rows arrive
     shared: dict[Any, Any]  # results shared by members that learn together; "held": bytes of cached features
     device: str = "cpu"  # or "gpu", or "xla": JAX's default device
+    plan: Callable[[int], FeaturePlan | None] | None = None  # of the features for n_inputs, if it is known already
+
+    def feature_plan(self) -> FeaturePlan | None:
+        """Return the plan of the features; None for custom maps."""
+        n = n_inputs(self.rows.contexts)
+        return feature_plan(self.features, self.seen, n) if self.plan is None else self.plan(n)
 
     def featurise(self, rows: slice = slice(None)) -> Any:
         return featurise(self.features, self.seen, self.rows.contexts[rows])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.features.plan import feature_plan, planned_features
+from o2pl.features.plan import planned_features
 from o2pl.kernels.actionwise import actionwise_value
 from o2pl.kernels.card import CardValue
 from o2pl.kernels.finite import FiniteValue
@@ -40,7 +40,7 @@ def rows_of_features(problem: Problem, dtype: Any = np.float32) -> Features:
     if known is not None:
         return known
     contexts = problem.rows.contexts
-    plan = feature_plan(problem.features, problem.seen, contexts.shape[1])
+    plan = problem.feature_plan()
 
     def features(rows: Any) -> Floats:
         if plan is None:

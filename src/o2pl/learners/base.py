@@ -31,6 +31,7 @@ from o2pl.storage import UnreadableFile, decode, read
 from o2pl.validation import LEAST_PROPENSITY, check_least_propensity, check_reward_range
 
 _LISTS = (list, tuple)  # `list | tuple` would be rebuilt in every call
+_ARRAY = np.ndarray
 _BEGINNING = threading.Lock()  # threads that use a new learner concurrently must create one engine only
 
 
@@ -151,9 +152,10 @@ class BanditEstimator(Learned, ABC):
         """
         if last is not None:
             context, action, reward, propensity = (context, action), reward, propensity, last
-        several = isinstance(action, _LISTS) or (isinstance(action, np.ndarray) and action.ndim > 0)
-        if several or isinstance(context, ListDecision) or listed_ids(context):
-            return self._update_list(context, action, reward, propensity)
+        if type(context) is not _ARRAY or type(action) is not self._action_type:  # otherwise it is no list
+            several = isinstance(action, _LISTS) or (isinstance(action, _ARRAY) and action.ndim > 0)
+            if several or isinstance(context, ListDecision) or listed_ids(context):
+                return self._update_list(context, action, reward, propensity)
         number = None
         if propensity is None:
             context, action, reward, propensity, number = self._decided(context, action, reward)
@@ -183,8 +185,10 @@ class BanditEstimator(Learned, ABC):
                 " or update(context, action, reward, propensity)"
             )
         reward = action if reward is None else reward
-        if isinstance(given, Decision) and given.context is not None:  # from any learner, in any process
-            return given.context, given.played, reward, given.propensity, number_of(given.id)
+        if isinstance(given, Decision):
+            context = given.context
+            if context is not None:  # from any learner, in any process
+                return context, given.played, reward, given.propensity, given.number
         name = given.id if isinstance(given, Decision) else given
         number = number_of(name)
         kept = None if self._engine is None else self._engine.pending.get(number)

@@ -105,6 +105,7 @@ class Engine:
             self.watch = Watch(*parts.watch)
             self.members[self.watch.place].watches = True
         self.gains = np.array([member.prior for member in parts.members if not member.joins])  # of the joined members
+        self._shares: tuple[Any, float, Floats] = (None, 0.0, np.empty(0))  # gains, rate, and the weights they give
         self.learned = 0  # rows included in the members' gains
         self._forgotten: Any = 0  # plays of each action before the base
         self._mean_reward = MeanReward()  # of the rows since the base that were learned from
@@ -134,8 +135,11 @@ class Engine:
 
     @property
     def weights(self) -> Floats:
-        """The weights of the joined members."""
-        return shares(self.gains, self.parts.objective.rate(self.learned - self.base))
+        """The weights of the joined members; the same array until gains or rate change."""
+        rate = self.parts.objective.rate(self.learned - self.base)
+        if self._shares[0] is not self.gains or self._shares[1] != rate:
+            self._shares = self.gains, rate, shares(self.gains, rate)
+        return self._shares[2]
 
     @property
     def base(self) -> int:
@@ -227,20 +231,21 @@ class Engine:
 
     def append(self, context: Any, action: Any, reward: float, propensity: float, number: int | None = None) -> None:
         """Append one interaction; everything but the context is checked. number: of the decision, for duplicates."""
+        log, pending, decision = self.log, self.pending, None
         entry = context if is_read(context) else self.reader.entry(context)
-        if self.log.action_sets and action >= entry.offsets[1]:
+        if log.action_sets and action >= entry.offsets[1]:
             check_actions([action], entry.sizes)  # raises with the reason
         if number is None:
-            decision = self.pending.told(propensity)
+            decision = pending.told(propensity)
             if decision is not None:
-                if self.log.continuous:
+                if log.continuous:
                     check_as_drawn(action, decision)
                 number = decision.number
         with self.lock:
-            if number is not None and not self.pending.drop(number):
+            if number is not None and not pending.drop(number, decision):
                 self.check_new(number)
-            append_row(self.log, entry, action, reward, propensity, number)
-            if self.log.n >= self.checkpoint:
+            append_row(log, entry, action, reward, propensity, number)
+            if log.n >= self.checkpoint:
                 self.learn_if_due()
 
     def wait_for(self, others: Pending) -> None:
@@ -303,42 +308,44 @@ class Engine:
         upto: number of rows of the log; None: all.
         """
         with self.lock:
-            rows = self.log[: len(self.log) if upto is None else upto]
+            n = len(self.log) if upto is None else upto
+            rows = self.log[:n]
             if self.columns is not None and not self.columns.settled:
                 self.columns.observe(rows.contexts[self.learned :])
             if self._weigh(rows, oracle is None):
-                due = self._restart(len(rows))
-            joined = [member for member in self.members if member.joins <= len(rows) - self.base]
-            # A new member learns from the whole log: it starts with the gains of the best member.
-            priors = [member.prior for member in self.parts.members[len(self.gains) : len(joined)]]
-            self.gains = np.concatenate([self.gains, self.gains.max() + np.array(priors)])
+                due = self._restart(n)
+            joined = [member for member in self.members if member.joins <= n - self.base]
+            if len(joined) > len(self.gains):
+                # A new member learns from the whole log: it starts with the gains of the best member.
+                priors = [member.prior for member in self.parts.members[len(self.gains) : len(joined)]]
+                self.gains = np.concatenate([self.gains, self.gains.max() + np.array(priors)])
             due = joined if due is None else due
-            for seen in self.seen:
-                if any(member.seen is seen for member in due):
-                    seen.observe(rows)
-            first = {id(m): m.first(len(rows)) if oracle is None or m.watches else m.base for m in due}
-            starts = set(first.values())
-            many = self.watch is not None and len(rows) - self.learned > self.watch.change.memory
-            with one_blas_thread(max((len(m.params) for m in due), default=0) * (len(rows) - min(starts, default=0))):
+            for seen in {id(member.seen): member.seen for member in due}.values():
+                seen.observe(rows)
+            by_start: dict[int, list[MemberState]] = {}
+            for m in due:
+                by_start.setdefault(m.first(n) if oracle is None or m.watches else m.base, []).append(m)
+            many = self.watch is not None and n - self.learned > self.watch.change.memory
+            with one_blas_thread(max((len(m.params) for m in due), default=0) * (n - min(by_start, default=0))):
                 self._observe_control(rows)
                 shared: dict[Any, Any] = {}
-                for start in sorted(starts):
+                for start, own in sorted(by_start.items()):
                     window = rows[start:] if start else rows
-                    own = [m for m in due if first[id(m)] == start]
-                    weights = own[0].weights(len(rows)) if not oracle else None
-                    control = self._control(window, start, weights, shared)
+                    control = None
+                    if self.parts.control is not None:
+                        control = self._control(window, start, None if oracle else own[0].weights(n), shared)
                     for member in own:
                         with_oracle = OFFLINE if member.watches and many else oracle
                         member.learn(window, start, control, shared, with_oracle, self.passes)
-            self.settle(len(rows), due)
+            self.settle(n, due)
 
     def settle(self, n: int, due: Sequence[MemberState]) -> None:
         self.learned = n
-        acting = zip(self.present, self.weights, strict=True)
-        faint = {id(member) for member, weight in acting if weight < _FAINT}
+        weights = self.weights
+        faint = [m for m, weight in zip(self.members, weights.tolist(), strict=False) if weight < _FAINT]
         for member in due:
-            member.known, member.checkpoint = n, member.after(n, id(member) in faint)
-        self.checkpoint = min(member.checkpoint for member in self.present)
+            member.known, member.checkpoint = n, member.after(n, any(member is m for m in faint))
+        self.checkpoint = min([member.checkpoint for member in self.present])
         self.decider = self._decider(self.decider)
         if isinstance(self.parts.objective, Outcome):
             self._calibrate([member for member in due if not member.objective.extra])
@@ -418,7 +425,9 @@ class Engine:
         seen = self._seen(LINEAR, self.members[0].schedule)
         seen.observe(self.log.columns)
         policy, log = self.members[0].policy, objective.prepare(rows)
-        features = rows_of_features(Problem(policy, objective, LINEAR, seen.state, rows, start, log, None, shared))
+        features = rows_of_features(
+            Problem(policy, objective, LINEAR, seen.state, rows, start, log, None, shared, plan=seen.plan)
+        )
         if self.log.n_actions is None:
             return ridge_baseline(features, losses, baseline, ridge)
         return ridge_control(features, rows.actions, losses, self.log.n_actions, baseline, ridge)

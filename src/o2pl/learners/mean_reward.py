@@ -19,7 +19,7 @@ class MeanReward(NamedTuple):
         known = self if base == self.base and rows >= self.rows else MeanReward(base, base)
         if rows == known.rows:
             return known
-        return MeanReward(base, rows, known.total - log[known.rows : rows].total_loss)
+        return MeanReward(base, rows, known.total - log.total_loss(known.rows, rows))
 
     @property
     def value(self) -> float:

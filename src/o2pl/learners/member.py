@@ -275,7 +275,7 @@ class MemberState:
     def _problem(self, log: Any, rows: Interactions, start: int, shared: dict[Any, Any]) -> Problem:
         return Problem(
             self.policy, self.objective, self.seen.features, self.seen.state, rows, start, log, self.function, shared,
-            self.device,
+            self.device, self.seen.plan,
         )  # fmt: skip
 
     def arrays(self) -> dict[str, Array]:

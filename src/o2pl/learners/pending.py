@@ -46,8 +46,19 @@ class Pending:
         self._index()
         return self._by_number.get(number)
 
-    def drop(self, number: int) -> bool:
-        """Remove a decision. Returns whether it was there; True for exactly one of several threads."""
+    def drop(self, number: int, told: Decision | None = None) -> bool:
+        """Remove a decision. Returns whether it was there; True for exactly one of several threads.
+
+        told: the decision, from `told`. It is probably still the newest one, which is removed without a look-up.
+        """
+        if told is not None:
+            with self._lock:
+                last = self.newest.pop() if self.newest else None
+                if last is not None:
+                    self._last = last
+                    if last is told:
+                        return True
+                    self._by_number[last.number] = last
         self._index()
         return self._by_number.pop(number, None) is not None
 

@@ -33,6 +33,9 @@ class LBFGS:
         self, function: ValueAndGradient, params: Floats, state: State, negligible: float = 0.0
     ) -> tuple[Solution, State]:
         """Minimise from params, with the stored curvature."""
+        if state and state["steps"].shape == (self.memory, len(params)):
+            pairs = {name: array.copy() for name, array in state.items()}
+            return descend(function, params, pairs, self.iterations, self.tolerance, negligible), pairs
         pairs = no_pairs(self.memory, len(params))
         if state and len(state["inner"]) == self.memory:  # no curvature is known for new parameters
             known = state["steps"].shape[1]

@@ -120,7 +120,7 @@ def check_explored(explored: Explored, n_actions: int | None) -> Explored:
         if len(values) not in (0, n_actions):
             expected = "none, since the number of actions varies" if n_actions is None else f"none or {n_actions}"
             raise InvalidInput(f"{name} of the exploration rule: found {len(values)} numbers, expected {expected}")
-        if not np.isfinite(values).all():
+        if len(values) and not np.isfinite(values).all():
             raise InvalidInput(f"{name} of the exploration rule: found {values}, expected finite numbers")
     if len(explored.share) and not (min(explored.share) >= 0 and abs(sum(explored.share) - 1) < 1e-9):
         raise InvalidInput(
