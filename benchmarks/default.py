@@ -1,4 +1,4 @@
-"""The learner that users get: all rows of the bench that are said to be the default's are this class, as it comes."""
+"""The learner of the default rows: this class, with its default settings."""
 
 from __future__ import annotations
 

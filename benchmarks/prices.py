@@ -1,4 +1,4 @@
-"""A number between bounds, every round from Python: `ContinuousBandit` as it comes beside VW's CATS, tuned."""
+"""A number between bounds, `ContinuousBandit` with default settings beside VW's CATS, tuned."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ SCHEDULES = (("", "near-exact", "≤ 1.1", "gap ≤ .005"), ("_default", "geomet
 
 
 def _default() -> Rows:
-    """The learner as it comes."""
+    """The learner with default settings."""
     loop = partial(rounds.loop, learner, rounds=LONG)
     for d, k, bar in LOOPS:
         what = f"{NAME}: {ACT}, d = {d}, K = {k}, T = {LONG:,}"

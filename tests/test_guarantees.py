@@ -20,7 +20,7 @@ SINGLE_CONTEXT = FiniteClass(np.stack([1 - THETAS, THETAS], axis=1))  # π_θ(1)
 
 
 def test_regret_of_the_exact_learner_grows_no_faster_than_log_squared() -> None:
-    """Theorem 1 at β = 1, p = 0: Algorithm 1 to the letter on the paper's non-realisable example, T = 1e5, 20 seeds.
+    """Theorem 1 at β = 1, p = 0: Algorithm 1 as printed, on the paper's non-realisable example, T = 1e5, 20 seeds.
 
     Regret/log² T does not rise over the last two decades beyond its standard error.
     """

@@ -36,7 +36,7 @@ def test_all_bars_can_be_met():
 
 
 def test_penalty_and_clip_are_judged_on_their_own():
-    """The default's penalty is worth .1; by the book, the penalty costs .2 and the clip is worth nothing."""
+    """The default's penalty is worth .1; as printed, the penalty costs .2 and the clip is worth nothing."""
     book = {name: 0.3 - 0.2 * (penalty == 0) for name, (penalty, _) in BOOK_ARMS.names.items()}
     arms = {name: 0.1 * (penalty == 0) for name, (penalty, _) in DEFAULT_ARMS.names.items()}
     rows = rows_of(book | arms)

@@ -124,9 +124,9 @@ def test_rows_are_aligned_by_seed() -> None:
 
 
 def test_the_figure_has_a_panel_for_each_learner() -> None:
-    other = Arms("book", "By the book", penalty=1.0)
+    other = Arms("book", "As printed", penalty=1.0)
     figure = figure_of_arms([(ARMS, values({})), (other, values({}, other))], "mean reward", "Penalty and clip")
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["O2PL", "By the book"]
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["O2PL", "As printed"]
     assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["0", "0.1", "1"]
 
 

@@ -78,4 +78,4 @@ def test_the_report_has_them():
     assert claims["advantage-paper"].verdict == "does not hold"
     assert claims["advantage-best-penalty"].measured.value == pytest.approx(0.15 / 0.064)
     assert "scrm-table-pessimism" in SCRM_TABLE.figures(rows)
-    assert SCRM_TABLE.table(rows)[0]["O2PL, paper's letter"].startswith("0.20")
+    assert SCRM_TABLE.table(rows)[0]["O2PL, as printed"].startswith("0.20")

@@ -2,8 +2,8 @@
 
 Sets are counted from 0 in the order of the folder's catalogue (the manifest's): even positions are the tuning half, odd
 positions the confirmation half. `bakeoff-tuning` plays candidate settings on the tuning half, on seeds from 1000;
-`bakeoff` plays the frozen settings on the confirmation half, and on both halves what nothing is tuned for (VW off the
-shelf, the paper's replay, Algorithm 1 by the book), on seeds from 10. Without a folder both play the sets
+`bakeoff` plays the frozen settings on the confirmation half, and on both halves what nothing is tuned for (VW with
+default settings, the paper's replay, Algorithm 1 as printed), on seeds from 10. Without a folder both play the sets
 embedded in scikit-learn, as a small example without verdicts. One row per run; a row depends only on its unit's
 settings, except `cpu_seconds`, which is not reproducible.
 """
@@ -122,8 +122,8 @@ def played_on(*halves: str) -> Callable[[str | None], Sequence[str]]:
 
 BAKEOFF = Experiment(
     name="bakeoff",
-    summary="O2PL, Vowpal Wabbit and full-history learners on the confirmation half of the sets of --data; VW off the "
-    "shelf and the paper's own variants on all of them.",
+    summary="O2PL, Vowpal Wabbit and full-history learners on the confirmation half of the sets of --data; VW with "
+    "default settings and the paper's own variants on all of them.",
     sizes={
         "quick": Size(rounds=300, seeds=6, datasets=EMBEDDED),
         "full": Size(rounds=5000, seeds=10, datasets=played_on("confirmation", "tuning")),

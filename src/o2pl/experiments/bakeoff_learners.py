@@ -75,7 +75,7 @@ PUBLISHED: Given = {"features": RAW, "constant": False}  # raw features, `a,ax`,
 # Pessimism on its own: what takes part as "o2pl" and "o2pl-book", with other penalties, with and without the clip.
 BOOK = partial(O2PL.paper, schedule=Geometric())  # b = 0, λ = 1, the theory's schedules
 DEFAULT_ARMS = Arms("o2pl", "O2PL", penalty=0.1)
-BOOK_ARMS = Arms("o2pl-book", "O2PL by the book", penalty=1.0)
+BOOK_ARMS = Arms("o2pl-book", "O2PL as printed", penalty=1.0)
 
 
 def _other_costs(rates: Sequence[float] = FEW_RATES, options: str = "") -> tuple[Given, ...]:

@@ -20,7 +20,7 @@ LABELS = {
     "o2pl": "O2PL",
     "o2pl-replay": "O2PL, paper's replay",
     "o2pl-replay-tuned": "O2PL, replay tuned",
-    "o2pl-book": "O2PL by the book",
+    "o2pl-book": "O2PL as printed",
     "vw-greedy": "VW Greedy",
     "vw-cover": "VW Cover-nu",
     "vw-bag": "VW Bag-greedy",
@@ -99,7 +99,7 @@ def published_scores(rows: Table) -> Scores:
 
 
 def book_scores(rows: Table) -> Scores:
-    """Algorithm 1 by the book and its arms, on both halves, on the seeds that all of them have played."""
+    """Algorithm 1 as printed and its arms, on both halves, on the seeds that all of them have played."""
     return _scores(_shared(rows, set(BOOK_ARMS.names), "seed"))
 
 

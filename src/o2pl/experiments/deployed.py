@@ -229,7 +229,7 @@ def figures(rows: Table) -> Mapping[str, Figure]:
 DEPLOYED = Study(
     experiment=Experiment(
         name="deployed",
-        summary="Off-policy estimates against what the policies brought where they ran: Open Bandit Dataset, trials.",
+        summary="Off-policy estimates against what the policies earned when deployed: Open Bandit Dataset, trials.",
         sizes={"quick": Size(5000, 4, datasets=(SYNTHETIC,)), "full": Size(10_000, 40, datasets=there)},
         cells=cells,
         run=run_unit,
@@ -238,11 +238,18 @@ DEPLOYED = Study(
     ),
     title="Policies that ran",
     claim="Our own question, not the paper's: are estimates and their intervals right where the answer is known?",
-    settings="The small Open Bandit Dataset: each of two policies that ran in the same week, from the other's log, in "
-    "three campaigns; BTS is taken as its frequencies at each position. STAR: half of the pupils, thinned by a known "
-    "rule, against the other half. thornton_hiv: an incentive in dollars, propensities estimated, against the other "
-    "half. Rare clicks: 40 banners, .5 % clicks, made. Seeds from 7000: halves, and logs that are made; the Open "
-    "Bandit logs are there once. OBP's numbers are those of obp 0.5.7 with its logistic regression model.",
+    settings=(
+        (
+            "Open Bandit Dataset (small): two policies ran in the same week, in three campaigns. Each is estimated "
+            "from the other's log. BTS is represented by its action frequencies at each position. These logs exist "
+            "once, without seeds."
+        ),
+        "STAR: half of the pupils, thinned by a known rule, against the other half.",
+        "thornton_hiv: an incentive in dollars, with estimated propensities, against the other half.",
+        "Rare clicks: simulated, 40 banners, .5 % clicks.",
+        "Seeds (from 7000) choose the halves and the simulated logs.",
+        "OBP's numbers are those of obp 0.5.7 with its logistic regression model.",
+    ),
     claims=claims,
     figures=figures,
     table=table,

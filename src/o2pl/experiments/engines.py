@@ -165,7 +165,7 @@ def _cause(exitcode: int | None) -> str:
     if exitcode is None or exitcode >= 0:
         return f"exit status {exitcode}"
     name = signal.Signals(-exitcode).name
-    return f"{name}, perhaps for want of memory" if name == "SIGKILL" else name
+    return f"{name}, perhaps out of memory" if name == "SIGKILL" else name
 
 
 @contextlib.contextmanager

@@ -146,7 +146,10 @@ def claims(rows: Table) -> Sequence[Claim]:
     for name, conditions in (
         ("o2pl-surrogate", _CONDITIONS),
         ("o2pl-penalised", _CONDITIONS + _PENALISED),
-        ("o2pl-paper", f"{_CONDITIONS}; λ = 1 and nothing tuned; its steadiness is no claim: who stays put is steady"),
+        (
+            "o2pl-paper",
+            f"{_CONDITIONS}; λ = 1, nothing tuned; a path that hardly moves is steady, so steadiness is not a claim",
+        ),
     ):
         if name not in thetas:
             continue
@@ -235,11 +238,19 @@ GAUSSIAN = Study(
     title="Loss evolution and optimisation paths of a Gaussian policy",
     claim="Training on the data of all deployed policies (O2PL) stabilises the path and improves learning, compared "
     "with training on those of the last one (SCRM).",
-    settings="Policies N(θ, .3²), loss (a - y)² - 1 with y ~ N(1, .3²), from θ = 2.5, 15 rollouts of 100 rows. SCRM "
-    "solves locally from the current θ on the last batch, natural losses, floor τ = .001, λ̂ chosen in hindsight. "
-    "O2PL solves from the current θ on all batches with the densities they were logged with. Losses are scaled to "
-    "[-1, 0] by the range [-1, 15.5], and b at the natural loss 0 makes them enter as they are; with b = 0 "
-    "(losses moved below 0) O2PL stays near its data and is far from done after 15 rollouts.",
+    settings=(
+        "Policies N(θ, .3²), loss (a - y)² - 1 with y ~ N(1, .3²), from θ = 2.5, 15 rollouts of 100 rows.",
+        (
+            "SCRM solves locally from the current θ on the last batch: natural losses, floor τ = .001, λ̂ chosen in "
+            "hindsight."
+        ),
+        (
+            "O2PL solves from the current θ on all batches, with the densities of the policies that logged them. "
+            "Losses are scaled to [-1, 0] by the range [-1, 15.5]. b at the natural loss 0 leaves them unshifted. "
+            "With b = 0 (losses shifted below 0) O2PL stays near its data and is far from the optimum after 15 "
+            "rollouts."
+        ),
+    ),
     claims=claims,
     figures=figures,
     table=table,

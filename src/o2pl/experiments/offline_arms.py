@@ -1,6 +1,6 @@
 """Pessimism on its own in the offline studies: λ ∈ {0, .1, 1} (and the tuned λ), clip on or off, all else equal.
 
-Twice: O2PL with the settings of the study (baseline, control variate, l2), and the paper's objective to the letter.
+Twice: O2PL with the settings of the study (baseline, control variate, l2), and the paper's objective as printed.
 """
 
 from __future__ import annotations

@@ -37,11 +37,11 @@ LABELS = {
 TARGETS = {"uniform": "the uniform policy", "learned": "a policy learned from another log"}
 ESTIMATORS = ("ips", "snips", "dm", "dr")
 SETTINGS = (
-    "OBP is obp 0.5.7, as it comes, on the same logs (seeds 0 to 19) with standardised contexts, in an environment of "
-    "its own (`python -m benchmarks.offline_obp_rows` makes its rows again): IPWLearner and QLearner with logistic "
+    "OBP is obp 0.5.7 with default settings, on the same logs (seeds 0 to 19) with standardised contexts, in its own "
+    "environment (`python -m benchmarks.offline_obp_rows` makes its rows again): IPWLearner and QLearner with logistic "
     "regression (QLearner's model is additive in context and action) and, except in the overlap sweep, with random "
-    "forests of 100 trees and 10 rows in a leaf; its regression model for DM and DR is logistic, three folds. Its "
-    "NNPolicyLearner, which has a DR objective, is left out: it takes a minute for one such log. "
+    "forests of 100 trees and 10 rows per leaf. Its regression model for DM and DR is logistic, three folds. Its "
+    "NNPolicyLearner, which has a DR objective, is left out: it takes a minute for one such log.",
 )
 
 

@@ -51,7 +51,7 @@ def _study(section: Section) -> list[str]:
     conditions = dict.fromkeys(claim.conditions for claim in section.claims if claim.conditions)
     lines += [*(f"- Condition: {condition}" for condition in conditions), ""] if conditions else []
     lines += [f"![{name}](figures/{path.name})" for name, path in section.pictures.items()] + [""]
-    lines += _folded("What was run, and what the paper leaves open", [study.settings])
+    lines += _folded("What was run, and what the paper leaves open", [f"- {item}" for item in study.settings])
     return lines + (_folded("The numbers", table(section.table)) if section.table else [])
 
 

@@ -171,7 +171,7 @@ def _section(section: Section) -> str:
         f'<details><summary><span class="title">{_text(study.title)}</span>{minis}</summary>'
         f'<div class="at" id="{name}">'
         f"<p>{_text(study.claim)}</p>{made}{kept}{_claims(section.claims)}{pictures}{_table(section.table)}"
-        f"<p class='soft'>{_text(study.settings)}</p>"
+        f"<ul class='soft'>{''.join(f'<li>{_text(item)}</li>' for item in study.settings)}</ul>"
         f"<p class='soft'>Rebuild: <code>o2pl run {name} --{section.made.get('size', 'full')}</code></p>"
         "</div></details>"
     )

@@ -42,7 +42,7 @@ COLUMNS = {
     "log_rows": "int64",  # rows there were
     "value": "double",  # of what is deployed
     "incumbent": "double",
-    "incumbent_greedy": "double",  # the incumbent without its exploration: its likeliest action
+    "incumbent_greedy": "double",  # the incumbent without its exploration: its most likely action
     "oracle": "double",
     "deployed": "bool",
     "learned": "double",  # the value of what was learned, deployed or not (where "safe" refuses: of its clone)
@@ -122,7 +122,7 @@ LEARNERS: dict[str, MakeLearner[Any]] = {
     "lcb-wide": seedless(LowerBound, width=4.0),
     "lcb-guarded": seeded(GuardedLowerBound),
     **{name: seedless(FromClone, l2=0.1, **given) for name, given in NEW_ARMS.items()},
-    "paper": seedless(FromClone, baseline="zero", l2=1e-9),  # to the letter: λ = 1, b = 0, no l2 to speak of
+    "paper": seedless(FromClone, baseline="zero", l2=1e-9),  # as printed: λ = 1, b = 0, practically no l2
 }
 LABELS = {
     "safe": "O2PL, safe improvement",
@@ -134,7 +134,7 @@ LABELS = {
     "careful": "λ = 3, clip",
     "half-mean": "b half the mean, λ = 1, clip",
     "plain": "plain: b the mean, λ = 0, no clip",
-    "clone": "clone, its likeliest action",
+    "clone": "clone, its most likely action",
     "ipw": "IPW",
     "snips": "SNIPS",
     "dr": "DR, clipped",
@@ -143,7 +143,7 @@ LABELS = {
     "lcb-wide": "LCB, best for good incumbents",
     "lcb-guarded": "LCB, chosen and guarded",
     **{name: label.removeprefix(f"{ARMS.label}, ") for name, label in ARMS.labels().items() if name in NEW_ARMS},
-    "paper": "the paper's letter: b = 0, λ = 1, clip",
+    "paper": "as printed: b = 0, λ = 1, clip",
 }
 
 

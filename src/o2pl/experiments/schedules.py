@@ -168,11 +168,17 @@ SCHEDULES_STUDY = Study(
         " how that can be avoided. Solving on a geometric schedule, from where the last solve ended, loses little."
     ),
     settings=(
-        "Linear policy, our default objective; the same rounds for all schedules of a seed. Logistic: 20 features, 5"
-        " actions, coefficients drawn anew for every seed, T = 5,000; margin (ν = 1): T = 20,000; digits: all 1,797"
-        " rows; 20 seeds. Gaps are between mean expected rewards (less noisy than rewards). Every round: up to 100"
-        " iterations of L-BFGS to a gradient of 1e-5. Near-exact: growth 1.05, ease 1,000, up to 15 iterations; chosen"
-        " on seeds from 1000. Geometric: growth 1.15, ease 200, 5 iterations. Replay: the paper's."
+        "Linear policy, our default objective. All schedules of a seed meet the same rounds. 20 seeds.",
+        (
+            "Worlds: logistic (20 features, 5 actions, new coefficients for every seed, T = 5,000); margin (ν = 1, T "
+            "= 20,000); digits (all 1,797 rows)."
+        ),
+        "Gaps are between mean expected rewards, which are less noisy than rewards.",
+        (
+            "Every round: up to 100 iterations of L-BFGS, to a gradient of 1e-5. Near-exact: growth 1.05, ease 1,000, "
+            "up to 15 iterations, chosen on seeds from 1000. Geometric: growth 1.15, ease 200, 5 iterations. Replay: "
+            "the paper's schedule."
+        ),
     ),
     claims=claims,
     figures=figures,
@@ -302,9 +308,11 @@ COSTS_STUDY = Study(
     title="Schedules of solving: cost",
     claim="Full-history pessimistic learning for 1e6 rounds: its cost is about linear in T.",
     settings=(
-        "Linear policy, the logistic world of `schedules` (20 features, 5 actions), T = 1e4, 1e5 and 1e6, ten seeds."
-        " CPU time of the run alone, after everything is compiled; the log is kept whole (d + 4 numbers a row, 112 MB"
-        " at T = 1e6): nothing is compressed."
+        ("Linear policy, the logistic world of `schedules` (20 features, 5 actions), T = 1e4, 1e5 and 1e6, ten seeds."),
+        (
+            "CPU time is that of the run alone, after compilation. The whole log is kept uncompressed (d + 4 numbers "
+            "per row, 112 MB at T = 1e6)."
+        ),
     ),
     claims=cost_claims,
     figures=cost_figures,

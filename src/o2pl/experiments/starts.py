@@ -260,12 +260,22 @@ STARTS_STUDY = Study(
     title="Algorithm 1 with a softmax: the gap between starts",
     claim="Algorithm 1 asks for a minimiser of its objective. With a softmax the objective is not convex, and the "
     "paper does not say how the minimiser is found.",
-    settings=f"Softmax on an intercept and the features, every parameter within ±{BOUND:g}; b = 0, no L2, the "
-    "theory's clip, λ = 1 (the paper's) and 0.1. Margin: ν = 1, two actions; logistic: 5 features, 3 actions. "
-    f"T = 3,000, 10 seeds; the whole history is solved at {FIRST} rows and whenever it has grown by "
-    f"{GROWTH - 1:.0%}, from the last solution, from θ = 0 and from {RANDOM} points drawn evenly from the parameter "
-    "set; the lowest objective acts. “One start” knows the last solution only. A start reaches the lowest objective "
-    f"when it ends less than {SAME:g} above it. Values are exact mean rewards over {FRESH:,} fresh contexts.",
+    settings=(
+        (
+            f"Softmax on an intercept and the features, every parameter within ±{BOUND:g}. b = 0, no L2, the theory's "
+            "clip, λ = 1 (the paper's) and 0.1."
+        ),
+        "Worlds: margin (ν = 1, two actions) and logistic (5 features, 3 actions). T = 3,000, 10 seeds.",
+        (
+            f"The whole history is solved at {FIRST} rows and whenever it has grown by {GROWTH - 1:.0%}: from the last "
+            f"solution, from θ = 0 and from {RANDOM} points drawn uniformly from the parameter set. The solution with "
+            "the lowest objective acts. “One start” uses the last solution only."
+        ),
+        (
+            f"A start reaches the lowest objective if it ends less than {SAME:g} above it. Values are exact mean "
+            f"rewards over {FRESH:,} new contexts."
+        ),
+    ),
     claims=claims,
     figures=figures,
     table=table,

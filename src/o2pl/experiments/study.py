@@ -200,7 +200,7 @@ class Study:
     experiment: Experiment
     title: str
     claim: str  # what the paper claims, in a sentence or two
-    settings: str  # what was run, and what the paper leaves open, in a few sentences
+    settings: tuple[str, ...]  # what was run, and what the paper leaves open: one item of a list each
     claims: Callable[[Table], Sequence[Claim]]  # of the table of rows
     figures: Callable[[Table], Mapping[str, Figure]]  # by file stem
     table: Callable[[Table], Sequence[Mapping[str, str]]]  # rows of the report's table, column -> text

@@ -99,7 +99,7 @@ BEST = "quadratic"  # O2PL's lowest mean when tuning
 ARMS = {
     "o2pl": Arms("o2pl", "O2PL, linear, tuned", penalty=0.1),
     "o2pl-default": Arms("o2pl-default", "O2PL's default", penalty=0.1),
-    BOOK: Arms(BOOK, "Algorithm 1 by the book", penalty=1.0),
+    BOOK: Arms(BOOK, "Algorithm 1 as printed", penalty=1.0),
 }
 
 
