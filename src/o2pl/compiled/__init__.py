@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import logging
 import multiprocessing
@@ -44,22 +45,28 @@ def compiled_in_order(function: F) -> F:
 
 def compiled_within(function: F) -> F:
     """Like `compiled_in_order`, for kernels called only by kernels: compiles faster, not callable from Python."""
-    return _compiled(function, _IN_ORDER, nogil=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    return _compiled(function, _IN_ORDER, nogil=False, no_cpython_wrapper=True)
+
+
+def compiled_inlined(function: F) -> F:
+    """Put the source of `function` into each kernel that calls it, under that kernel's rules: never compiled itself.
+
+    Compiles fastest, for a function that is called in one place of a kernel.
+    """
+    return _compiled(function, _IN_ORDER, nogil=False, inline="always")
 
 
 def compiled_exactly(function: F) -> F:
     """Like `compiled_within`, with every operation rounded as written, for error-compensated arithmetic."""
-    return _compiled(function, set(), nogil=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    return _compiled(function, set(), nogil=False, no_cpython_wrapper=True)
 
 
 def compiled_apart(function: F) -> F:
     """Like `compiled_within`, but not inlined: compiles faster; for kernels without sums of floats."""
-    return _compiled(
-        function, _IN_ORDER, nogil=False, forceinline=False, no_cpython_wrapper=True, no_cfunc_wrapper=True
-    )
+    return _compiled(function, _IN_ORDER, nogil=False, forceinline=False, no_cpython_wrapper=True)
 
 
-def _compiled(function: F, fastmath: set[str], nogil: bool, **more: bool) -> F:
+def _compiled(function: F, fastmath: set[str], nogil: bool, **more: Any) -> F:
     # Kernels within kernels are inlined. Otherwise a process that compiles both might run another copy of the inner one
     # than a process that finds the outer one on disk, and round sums differently.
     options: dict[str, Any] = {
@@ -67,6 +74,7 @@ def _compiled(function: F, fastmath: set[str], nogil: bool, **more: bool) -> F:
         "error_model": "numpy",
         "nogil": nogil,
         "forceinline": True,
+        "no_cfunc_wrapper": True,  # for C callers, which there are none of
         **more,
     }
     try:
@@ -121,19 +129,31 @@ def _say_once(what: str) -> None:
         print(f"o2pl: {what} …", file=sys.stderr, flush=True)
 
 
-class _SaysThatItCompiles(event.Listener):
-    """Listener for compilations; kernels loaded from the cache are not announced."""
+class _WhileCompiling(event.Listener):
+    """Announces compilations (not kernels loaded from the cache), and pauses garbage collection meanwhile.
+
+    Numba makes millions of small objects that live as long as a compilation: looking for garbage among them takes a
+    tenth of the time. Numba compiles one kernel at a time, with those that it calls inside it.
+    """
+
+    depth, collecting = 0, False
 
     def on_start(self, event: Any) -> None:
         kernel = event.data["dispatcher"]
         if any(kernel is own for own in KERNELS):
             _say_once(_FIRST if kernel.stats.cache_path else _NOT_KEPT)
+        if self.depth == 0:
+            self.collecting = gc.isenabled()
+            gc.disable()
+        self.depth += 1
 
     def on_end(self, event: Any) -> None:
-        """Do nothing."""
+        self.depth -= 1
+        if self.depth == 0 and self.collecting:
+            gc.enable()
 
 
-event.register("numba:compile", _SaysThatItCompiles())  # type: ignore[no-untyped-call]  # Numba has few types
+event.register("numba:compile", _WhileCompiling())  # type: ignore[no-untyped-call]  # Numba has few types
 
 
 def say_if_first() -> None:

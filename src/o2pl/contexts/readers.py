@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from o2pl.compiled import compiled_in_order
+from o2pl.compiled import compiled_inlined
 from o2pl.contexts.dictionaries import DictionaryReader
 from o2pl.contexts.frames import as_frame, as_mapping, has_names, is_frame
 from o2pl.contexts.offers import NO_ID, Offer, as_offer
@@ -334,7 +334,7 @@ def plain(context: Any, dimensions: int) -> bool:
     return usable and context.flags.c_contiguous
 
 
-@compiled_in_order
+@compiled_inlined
 def all_finite(row: Floats) -> bool:
     total = np.float32(0)
     for i in range(len(row)):

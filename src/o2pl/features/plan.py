@@ -1,7 +1,4 @@
-"""The built-in feature maps as one compiled pass, without a feature matrix of the log's size.
-
-Sums keep their order, so a row's features are the same alone and in a batch.
-"""
+"""The built-in feature maps as one compiled pass, without a feature matrix of the log's size."""
 
 from __future__ import annotations
 
@@ -10,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from o2pl.compiled import compiled_in_order
 from o2pl.features.basic import Chain, Intercept
 from o2pl.features.quadratic import Quadratic, product_scale
+from o2pl.features.rowwise import feature_rows
 from o2pl.features.settled import Settled
 from o2pl.features.standardise import Standardise
 from o2pl.protocols import FeatureMap, Floats, State
@@ -70,35 +67,5 @@ _KNOWN = {
 def planned_features(plan: FeaturePlan, contexts: Floats) -> Floats:
     """Return the features of these rows, [n, width], single precision."""
     out = np.empty((len(contexts), plan.width), np.float32)
-    _feature_rows(contexts, *plan, out)
+    feature_rows(contexts, *plan, out)
     return out
-
-
-@compiled_in_order
-def _feature_rows(
-    contexts: Floats, shift: Floats, scale: Floats, clip: Any, directions: Floats, product_shift: Floats,
-    product_scale: Floats, intercept: int, out: Floats,
-) -> None:  # fmt: skip
-    d, m = directions.shape
-    projected = np.empty(max(m, 1), np.float32)
-    for r in range(len(contexts)):
-        row, x = out[r], contexts[r]
-        if intercept:
-            row[0] = 1
-        for i in range(d):
-            row[intercept + i] = min(max((x[i] - shift[i]) * scale[i], -clip), clip)
-        if len(product_shift) == 0:
-            continue
-        factors, at = row[intercept : intercept + d], intercept + d
-        if m:
-            for j in range(m):
-                projected[j] = 0
-            for i in range(d):
-                for j in range(m):
-                    projected[j] += factors[i] * directions[i, j]
-            factors = projected
-        place = 0
-        for i in range(len(factors)):
-            for j in range(i, len(factors)):
-                row[at + place] = (factors[i] * factors[j] - product_shift[place]) * product_scale[place]
-                place += 1

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from o2pl.compiled import compiled
 from o2pl.features.basic import project
+from o2pl.features.rowwise import with_products
 from o2pl.features.standardise import Standardise
 from o2pl.protocols import Floats, State
 from o2pl.storage import storable
@@ -49,16 +49,13 @@ class Quadratic:
 
     def transform(self, state: State, rows: Floats) -> Floats:
         d, factors = rows.shape[1], _factors_of(state, rows)
-        out = np.empty((len(rows), d + len(state["scale"])), rows.dtype)
-        out[:, :d] = rows
-        _pairwise(factors, state["shift"], product_scale(state, d), out[:, d:])
-        return out
+        made = with_products(factors, state["shift"], product_scale(state, d))
+        return made if factors is rows else np.hstack([rows, made[:, factors.shape[1] :]])
 
     def _products(self, state: State, rows: Floats) -> Floats:
-        m = len(state["scale"])
-        out = np.empty((len(rows), m), rows.dtype)
-        _pairwise(_factors_of(state, rows), np.zeros(m, np.float32), np.ones(m, np.float32), out)
-        return out
+        p, factors = len(state["scale"]), _factors_of(state, rows)
+        made = with_products(factors, np.zeros(p, np.float32), np.ones(p, np.float32))
+        return np.ascontiguousarray(made[:, factors.shape[1] :])
 
 
 def product_scale(state: State, n_inputs: int) -> Floats:
@@ -70,16 +67,3 @@ def product_scale(state: State, n_inputs: int) -> Floats:
 def _factors_of(state: State, rows: Floats) -> Floats:
     m, d = state["directions"].shape
     return rows if m == d else project(rows, state["directions"], np.zeros(m, np.float32))
-
-
-@compiled
-def _pairwise(factors: Floats, shift: Floats, scale: Floats, out: Floats) -> None:
-    """Compute out = (x_i x_j - shift) scale, i ≤ j. factors [n, m], out [n, m (m + 1) / 2]"""
-    n, m = factors.shape
-    for r in range(n):
-        at = 0
-        for i in range(m):
-            x = factors[r, i]
-            for j in range(i, m):
-                out[r, at] = (x * factors[r, j] - shift[at]) * scale[at]
-                at += 1

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from o2pl.compiled import compiled
+from o2pl.compiled import compiled, compiled_inlined
+from o2pl.features.rowwise import standardised
 from o2pl.protocols import Array, Floats, State
 from o2pl.storage import storable
 
@@ -38,19 +38,21 @@ class Standardise:
 
     def observe(self, state: State, rows: Floats) -> State:
         new = {name: array.copy() for name, array in state.items()}
-        absorb(rows, new["count"], new["mean"], new["squares"], new["binary"])
-        set_scale(new["count"], new["mean"], new["squares"], new["binary"], new["shift"], new["scale"])
+        absorb(rows, new["count"], new["mean"], new["squares"], new["binary"], new["shift"], new["scale"])
         return new
 
     def transform(self, state: State, rows: Floats) -> Floats:
-        out = np.empty_like(rows)
-        standardise(rows, state["shift"], state["scale"], np.float32(self.clip), out)
-        return out
+        return standardised(rows, state["shift"], state["scale"], self.clip)
 
 
 @compiled
-def absorb(rows: Floats, count: Floats, mean: Floats, squares: Floats, binary: Array) -> None:
-    """Apply Welford's update row by row, in place: the result does not depend on batching. [n, d]"""
+def absorb(
+    rows: Floats, count: Floats, mean: Floats, squares: Floats, binary: Array, shift: Floats, scale: Floats
+) -> None:
+    """Apply Welford's update row by row, in place: the result does not depend on batching. [n, d]
+
+    Then set shift and scale from the rows so far. A constant column gets scale 0.
+    """
     n, d = rows.shape
     for r in range(n):
         count[0] += 1
@@ -59,18 +61,13 @@ def absorb(rows: Floats, count: Floats, mean: Floats, squares: Floats, binary: A
             x = np.float64(rows[r, i])
             mean[i], squares[i] = welford(x, share, mean[i], squares[i])
             binary[i] = binary[i] and (x == 0.0 or x == 1.0)
-
-
-@compiled
-def set_scale(count: Floats, mean: Floats, squares: Floats, binary: Array, shift: Floats, scale: Floats) -> None:
-    """Set shift and scale in place from the rows so far. A constant column gets scale 0."""
     for i in range(len(mean)):
         shift[i], scale[i] = 0.0, 1.0
         if not binary[i] and count[0] > 0:
             shift[i], scale[i] = mean[i], inverse_deviation(count[0], mean[i], squares[i])
 
 
-@compiled
+@compiled_inlined
 def welford(x: float, share: float, mean: float, squares: float) -> tuple[float, float]:
     """Return mean and Σ (x - mean)² with one more value, whose fraction of all values is `share`."""
     off = x - mean
@@ -78,22 +75,8 @@ def welford(x: float, share: float, mean: float, squares: float) -> tuple[float,
     return mean, squares + off * (x - mean)
 
 
-@compiled
+@compiled_inlined
 def inverse_deviation(count: float, mean: float, squares: float) -> float:
     """Return 1 / deviation; 0 for constant values."""
     deviation = math.sqrt(squares / count)
     return 1 / deviation if deviation > _ROUNDING * abs(mean) else 0.0
-
-
-@compiled
-def standardise(rows: Floats, shift: Floats, scale: Floats, clip: Any, out: Floats) -> None:
-    """Compute out = clip((rows - shift) * scale). [n, d]"""
-    for r in range(len(rows)):
-        standardise_row(rows[r], shift, scale, clip, out[r])
-
-
-@compiled
-def standardise_row(row: Floats, shift: Floats, scale: Floats, clip: Any, out: Floats) -> None:
-    """Standardise one row. [d]"""
-    for i in range(len(row)):
-        out[i] = min(max((np.float32(row[i]) - shift[i]) * scale[i], -clip), clip)

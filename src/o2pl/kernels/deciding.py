@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from o2pl.compiled import compiled_in_order, compiled_within
+from o2pl.compiled import compiled_in_order, compiled_inlined, compiled_within
+from o2pl.compiled.comparing import larger, smaller
 from o2pl.contexts.readers import all_finite
 from o2pl.features.plan import FeaturePlan
 from o2pl.policies.cells import draw_number
@@ -18,10 +19,11 @@ from o2pl.policies.sampling import acting_row, draw_one
 from o2pl.protocols import Floats, Ints
 
 LANES = 8  # scores computed at a time; rows of weights are padded to a multiple of it
-_INPUTS, _MEMBERS, _ACTIONS, _WIDEST, _GROUPS = range(5)  # positions in the layout; then the members, group by group;
-_AT, _FACTORS, _PROJECTED, _PRODUCTS, _INTERCEPT, _OWN = range(6)  # then those of each group, of `_OWN` members
-_HEAD, _EACH = 5, 6
+_INPUTS, _MEMBERS, _ACTIONS, _SETS, _WIDEST, _ROOM, _GROUPS = range(7)  # positions in the layout; then the members,
+_AT, _FACTORS, _PROJECTED, _PRODUCTS, _INTERCEPT, _OWN = range(6)  # group by group; then those of each group, of `_OWN`
+_HEAD, _EACH = 7, 6  # members
 UNUSABLE = -1  # instead of an action: the context has a wrong length or a non-finite entry
+SCORES = -1.0  # instead of a uniform number: scores of any number of rows, no decision
 
 
 class Packed:
@@ -34,14 +36,16 @@ class Packed:
     numbers: Floats
     _places: list[int]  # of the groups, among the numbers
 
-    def __init__(self, plans: Sequence[FeaturePlan], weights: Sequence[Floats], before: Packed | None = None) -> None:
-        """before: an earlier pack of the same members; unchanged parts are copied."""
+    def __init__(
+        self, plans: Sequence[FeaturePlan], weights: Sequence[Floats], sets: bool, before: Packed | None = None
+    ) -> None:
+        """sets: a decision is among rows. before: an earlier pack of the same members; unchanged parts are copied."""
         self._made_of = list(plans), list(weights)
         groups: dict[int, list[int]] = {}
         for member, plan in enumerate(plans):
             groups.setdefault(id(plan), []).append(member)
         firsts = [plans[own[0]] for own in groups.values()]
-        self._shape = [*groups.values()], [_shape(plan) for plan in firsts], len(weights[0])
+        self._shape = [*groups.values()], [_shape(plan) for plan in firsts], len(weights[0]), sets
         known = before is not None and before._shape == self._shape
         if before is not None and known:
             self.layout, self._places, self.numbers = before.layout, before._places, before.numbers.copy()
@@ -53,10 +57,12 @@ class Packed:
 
     def _lay_out(self, members: int) -> None:
         """Make the layout, and room for the numbers, from the shapes of the groups."""
-        groups, shapes, size = self._shape
+        groups, shapes, size, sets = self._shape
         widths = [intercept + d + products for d, _, products, intercept in shapes]
         d, K, at = shapes[0][0], size // widths[0], 0
-        layout = [d, members, K, max(widths), len(groups), *(member for own in groups for member in own)]
+        room = max(K * members, *(m for _, m, _, _ in shapes)) + LANES
+        head = [d, members, K, int(sets), max(widths), room, len(groups)]
+        layout = [*head, *(member for own in groups for member in own)]
         self._places = []
         for own, width, (d, m, products, intercept) in zip(groups, widths, shapes, strict=True):
             layout += [at, m or d, int(m > 0), products, intercept, len(own)]
@@ -85,9 +91,10 @@ class Packed:
             columns[:, k * K : (k + 1) * K] = W[: K * width].reshape(K, width).T
 
     def scores(self, contexts: Floats) -> Floats:
-        """Return the scores of all members, [M, n, K]."""
+        """Return the scores of all members, [M, n, K]. contexts [n, d]"""
         out = np.empty((self.layout[_MEMBERS], len(contexts), self.layout[_ACTIONS]))
-        scores_of_rows(contexts, self.layout, self.numbers, out)
+        flat = contexts.astype(np.float64).reshape(-1)  # as contexts mostly come: one version of the kernel
+        decide(flat, self.layout, self.numbers, out.reshape(-1), SCORES)
         return out
 
 
@@ -102,21 +109,13 @@ def _padded(columns: int) -> int:
 
 
 @compiled_within
-def _single(context: Floats) -> Floats:
-    """Convert to single precision, as stored in a log: only one version of the kernels is compiled."""
-    out = np.empty(len(context), np.float32)
-    for i in range(len(context)):
-        out[i] = context[i]
-    return out
-
-
-@compiled_within
-def _products(row: Floats, M: Floats, out: Floats) -> None:
-    """Compute out = row · M. row [m], M [m, groups, LANES], out [groups, LANES]"""
-    for g in range(M.shape[1]):
+def _products(row: Floats, width: int, numbers: Floats, at: int, groups: int, out: Floats) -> None:
+    """Compute out = row · M. row [≥ width], numbers[at:]: M [width, groups, LANES], out [≥ groups LANES]"""
+    for g in range(groups):
         s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
-        for i in range(len(row)):
-            x, w = row[i], M[i, g]
+        for i in range(width):
+            x, first = row[i], at + (i * groups + g) * LANES
+            w = numbers[first : first + LANES]
             s0 += x * w[0]
             s1 += x * w[1]
             s2 += x * w[2]
@@ -125,36 +124,36 @@ def _products(row: Floats, M: Floats, out: Floats) -> None:
             s5 += x * w[5]
             s6 += x * w[6]
             s7 += x * w[7]
-        to = out[g]
+        to = out[g * LANES : (g + 1) * LANES]
         to[0], to[1], to[2], to[3], to[4], to[5], to[6], to[7] = s0, s1, s2, s3, s4, s5, s6, s7
 
 
-@compiled_within
-def _scores_of_row(context: Floats, layout: Ints, numbers: Floats, row: Floats, room: Floats, out: Floats) -> None:
-    """Compute the scores of all members, out [M, K]. row [widest] and room [≥ padded] are work arrays."""
+@compiled_inlined
+def _scores_of_row(
+    context: Floats, layout: Ints, numbers: Floats, row: Floats, room: Floats, out: Floats, to: int
+) -> None:
+    """Compute the scores of all members, out[:, to : to + K]. row [widest] and room [room] are work arrays."""
     d, K, done, first_group = layout[_INPUTS], layout[_ACTIONS], 0, _HEAD + layout[_MEMBERS]
     for group in range(layout[_GROUPS]):
         own = first_group + _EACH * group
         at, factors, products = layout[own + _AT], layout[own + _FACTORS], layout[own + _PRODUCTS]
         first = layout[own + _INTERCEPT]
-        clip, shift, scale = numbers[at], numbers[at + 1 : at + 1 + d], numbers[at + 1 + d : at + 1 + 2 * d]
-        at += 1 + 2 * d
+        clip = numbers[at]
         row[0] = 1.0  # overwritten by the loop if there is no intercept
-        for i in range(d):
-            x = (np.float64(context[i]) - shift[i]) * scale[i]
-            row[first + i] = min(max(x, -clip), clip)
+        for i in range(d):  # in single precision, as stored in a log
+            x = (np.float64(np.float32(context[i])) - numbers[at + 1 + i]) * numbers[at + 1 + d + i]
+            row[first + i] = smaller(larger(x, -clip), clip)
+        at += 1 + 2 * d
         width = first + d
         if products:
             multiplied = row[first:width]
             if layout[own + _PROJECTED]:
                 groups = (factors + LANES - 1) // LANES
-                size = d * groups * LANES
-                directions = numbers[at : at + size].reshape(d, groups, LANES)
-                _products(multiplied, directions, room[: groups * LANES].reshape(groups, LANES))
-                at += size
-                multiplied = room[:factors]
-            made, place = row[width : width + products], 0
-            less, times = numbers[at : at + products], numbers[at + products : at + 2 * products]
+                _products(multiplied, d, numbers, at, groups, room)
+                at += d * groups * LANES
+                multiplied = room
+            made, place = row[width:], 0
+            less, times = numbers[at:], numbers[at + products :]
             for i in range(factors):
                 x = multiplied[i]
                 for j in range(i, factors):
@@ -162,44 +161,39 @@ def _scores_of_row(context: Floats, layout: Ints, numbers: Floats, row: Floats, 
                     place += 1
             width += products
             at += 2 * products
-        groups = (K * layout[own + _OWN] + LANES - 1) // LANES
-        W = numbers[at : at + width * groups * LANES].reshape(width, groups, LANES)
-        _products(row[:width], W, room[: groups * LANES].reshape(groups, LANES))
+        _products(row, width, numbers, at, (K * layout[own + _OWN] + LANES - 1) // LANES, room)
         for m in range(layout[own + _OWN]):
-            to = out[layout[_HEAD + done]]
+            member = out[layout[_HEAD + done]]
             for k in range(K):
-                to[k] = room[m * K + k]
+                member[to + k] = room[m * K + k]
             done += 1
 
 
-@compiled_within
-def _room(layout: Ints) -> int:
-    most, first_group = layout[_ACTIONS] * layout[_MEMBERS], _HEAD + layout[_MEMBERS]
-    for group in range(layout[_GROUPS]):
-        most = max(most, layout[first_group + _EACH * group + _FACTORS])
-    return int(most) + LANES
-
-
 @compiled_in_order
-def scores_of_rows(contexts: Floats, layout: Ints, numbers: Floats, out: Floats) -> None:
-    """Compute the scores of rows. contexts [n, d], out [M, n, K]"""
-    M, n, K = out.shape
-    row, room, scores = np.empty(layout[_WIDEST]), np.empty(_room(layout)), np.empty((M, K))
-    for r in range(n):
-        _scores_of_row(contexts[r], layout, numbers, row, room, scores)
-        for m in range(M):
-            for k in range(K):
-                out[m, r, k] = scores[m, k]
+def decide(contexts: Floats, layout: Ints, numbers: Floats, acting: Floats, uniform: float) -> tuple[int, float]:
+    """Return an action and its probability; UNUSABLE as the action if the context is invalid.
 
-
-@compiled_in_order
-def decide_row(context: Floats, layout: Ints, numbers: Floats, acting: Floats, uniform: float) -> tuple[int, float]:
-    """Return an action for a row [d] and its probability; UNUSABLE as the action if the context is invalid."""
-    if len(context) != layout[_INPUTS] or not all_finite(context):
+    contexts: a row [d]; the rows of an action set, flat [K d]. With SCORES in place of a uniform number: any number of
+    rows, whose scores [M, n, K] are written to `acting`. One kernel for all three: it takes seconds to compile.
+    """
+    d, M, K = layout[_INPUTS], layout[_MEMBERS], layout[_ACTIONS]
+    n, deciding = 1, uniform >= 0
+    if not deciding:
+        n = len(acting) // (M * K)
+    elif layout[_SETS]:
+        n = len(contexts) // d
+    if deciding and (n == 0 or len(contexts) != n * d or not all_finite(contexts)):
         return UNUSABLE, 0.0
-    row, room = np.empty(layout[_WIDEST]), np.empty(_room(layout))
-    scores, pi = np.empty((layout[_MEMBERS], layout[_ACTIONS])), np.empty(layout[_ACTIONS])
-    _scores_of_row(_single(context), layout, numbers, row, room, scores)
+    row, room, scores = np.empty(layout[_WIDEST]), np.empty(layout[_ROOM]), np.empty((M, n * K if deciding else K))
+    for r in range(n):
+        _scores_of_row(contexts[r * d :], layout, numbers, row, room, scores, r * K if deciding else 0)
+        if not deciding:
+            for m in range(M):
+                for k in range(K):
+                    acting[(m * n + r) * K + k] = scores[m, k]
+    if not deciding:
+        return UNUSABLE, 0.0
+    pi = np.empty(n * K)
     acting_row(scores, acting, pi)
     action = draw_one(pi, uniform)
     return action, pi[action]
@@ -212,35 +206,8 @@ def decide_number(
     """Return an action within bounds, in one of K cells, and its density, or 0. within: numbers of `Cells`"""
     if len(context) != layout[_INPUTS] or not all_finite(context):
         return 0.0, 0.0
-    row, room = np.empty(layout[_WIDEST]), np.empty(_room(layout))
+    row, room = np.empty(layout[_WIDEST]), np.empty(layout[_ROOM])
     scores, pi = np.empty((layout[_MEMBERS], layout[_ACTIONS])), np.empty(layout[_ACTIONS])
-    _scores_of_row(_single(context), layout, numbers, row, room, scores)
+    _scores_of_row(context, layout, numbers, row, room, scores, 0)
     acting_row(scores, acting, pi)
     return draw_number(pi, uniform, within)
-
-
-@compiled_in_order
-def decide_set(context: Floats, layout: Ints, numbers: Floats, acting: Floats, uniform: float) -> tuple[int, float]:
-    """Like `decide_row`, for an action set [K, d]."""
-    M, K = layout[_MEMBERS], len(context)
-    if K == 0 or context.shape[1] != layout[_INPUTS] or not all_finite(context.reshape(-1)):
-        return UNUSABLE, 0.0
-    row, room = np.empty(layout[_WIDEST]), np.empty(_room(layout))
-    one, scores, pi = np.empty((M, 1)), np.empty((M, K)), np.empty(K)
-    for k in range(K):
-        _scores_of_row(_single(context[k]), layout, numbers, row, room, one)
-        for m in range(M):
-            scores[m, k] = one[m, 0]
-    acting_row(scores, acting, pi)
-    action = draw_one(pi, uniform)
-    return action, pi[action]
-
-
-@compiled_in_order
-def score_row(context: Floats, layout: Ints, numbers: Floats) -> float:
-    """Return the score of a row [d] for one member with K = 1; NaN if the context is invalid."""
-    if len(context) != layout[_INPUTS] or not all_finite(context):
-        return np.nan
-    out = np.empty((1, 1))
-    _scores_of_row(_single(context), layout, numbers, np.empty(layout[_WIDEST]), np.empty(_room(layout)), out)
-    return float(out[0, 0])

@@ -11,7 +11,8 @@ import math
 import numpy as np
 
 from o2pl.compiled import compiled, compiled_for_threads, compiled_within
-from o2pl.compiled.exponential import exp
+from o2pl.compiled.comparing import larger, smaller
+from o2pl.compiled.exponential import exp32
 from o2pl.kernels.linear import Features, LinearValue, block_bounds
 from o2pl.objectives.outcome import OutcomeLog
 from o2pl.protocols import Floats, Ints
@@ -54,7 +55,7 @@ class IndependentValue(LinearValue):
 @compiled_within
 def _power(exponent: float) -> float:
     """Return e^exponent, with the exponent limited to `_STEEP`."""
-    return exp(min(max(exponent, -_STEEP), _STEEP))  # type: ignore[no-any-return]  # an overload: mypy sees its Python form
+    return exp32(smaller(larger(exponent, -_STEEP), _STEEP))  # type: ignore[no-any-return]  # a single-precision number
 
 
 @compiled_within
@@ -68,8 +69,8 @@ def _losses(exponents: Floats, u: Floats, rewards: Floats, weights: Floats) -> f
         elif once and rewards[r] == 0:
             product *= 1.0 + 1.0 / u[r]
         else:
-            beyond = exponents[r] - min(max(exponents[r], -_STEEP), _STEEP)
-            own = math.log(1.0 + u[r]) + max(beyond, np.float32(0))
+            beyond = exponents[r] - smaller(larger(exponents[r], -_STEEP), _STEEP)
+            own = math.log(1.0 + u[r]) + larger(beyond, np.float32(0))
             if rewards[r] < 1:
                 own -= (1 - rewards[r]) * (math.log(u[r]) + beyond)
             loss += own * (weights[r] if len(weights) else 1.0)
@@ -88,20 +89,23 @@ def competing_partial(
     weights [n], or empty: equal weights.
     """
     K, n = P.shape
-    own, top, total = np.zeros(n, P.dtype), np.full(n, np.float32(-1e30)), np.zeros(n, P.dtype)
+    room = np.empty((5, n), np.float32)
+    own, top, total, exponents, u = room[0], room[1], room[2], room[3], room[4]
+    for r in range(n):
+        own[r], top[r], total[r] = 0, -1e30, 0
     for k in range(K):
         for r in range(n):
             own[r] += P[k, r] if actions[r] == k else np.float32(0)
-            top[r] = max(top[r], P[k, r] if actions[r] != k else np.float32(-1e30))
+            top[r] = larger(top[r], P[k, r] if actions[r] != k else np.float32(-1e30))
     for k in range(K):
         for r in range(n):
-            power = exp(min(P[k, r] - top[r], np.float32(0)))
+            power = exp32(smaller(P[k, r] - top[r], np.float32(0)))
             P[k, r] = power if actions[r] != k else np.float32(0)
             total[r] += P[k, r]
     if K == 1:  # no other actions: their sum is that of one with score 0
         for r in range(n):
             top[r], total[r] = 0, 1
-    exponents, u, level = np.empty(n, P.dtype), np.empty(n, P.dtype), np.float32(tau)
+    level = np.float32(tau)
     for r in range(n):
         exponents[r] = top[r] + level - own[r]
         u[r] = total[r] * _power(exponents[r])
@@ -126,8 +130,8 @@ def independent_rows(
 ) -> None:
     """Compute sums and gradient G [≥ K, width] of rows X [n, width]; weights as above."""
     n, width = X.shape
-    exponents, u = np.empty(n, X.dtype), np.empty(n, X.dtype)
-    level, pulled = np.float32(tau), 0.0
+    room = np.empty((2, n), np.float32)
+    exponents, u, level, pulled = room[0], room[1], np.float32(tau), 0.0
     for k in range(len(G)):
         for i in range(width):
             G[k, i] = 0

@@ -15,13 +15,13 @@ from o2pl.compiled import compiled_in_order
 from o2pl.contexts import ContextReader, DenseReader, DictionaryReader, OfferReader, SetsReader, make_reader
 from o2pl.contexts.dictionaries import Row
 from o2pl.contexts.offers import Offer, allowed_actions
-from o2pl.contexts.readers import plain
+from o2pl.contexts.readers import all_finite, plain
 from o2pl.contexts.sets import offer_of
 from o2pl.decisions import COUNT, Decision
 from o2pl.features.hashing import Hashed
 from o2pl.features.plan import FeaturePlan, feature_plan
 from o2pl.features.user_items import UserItems
-from o2pl.kernels.deciding import Packed, decide_number, decide_row, decide_set, score_row
+from o2pl.kernels.deciding import SCORES, Packed, decide, decide_number
 from o2pl.kernels.offers import PackedOffers, decide_item
 from o2pl.kernels.registry import featurise
 from o2pl.kernels.sparse import decide_dictionary
@@ -126,7 +126,7 @@ class Decider:
             return None
         if not context.flags.c_contiguous:
             return None
-        drawn = decide_row(context, *self._numbers, self.acting, uniform)
+        drawn = decide(context, *self._numbers, self.acting, uniform)
         if drawn[0] < 0:
             return None
         decision = _decision(Decision, (self.names[drawn[0]], drawn[1]) if self.names else drawn)
@@ -134,9 +134,9 @@ class Decider:
         return decision
 
     def _set(self, context: Any, uniform: float) -> Decision | None:
-        if not plain(context, 2):
+        if not plain(context, 2) or context.shape[1] != self.reader.width:
             return None
-        drawn = decide_set(context, *self._numbers, self.acting, uniform)
+        drawn = decide(context.reshape(-1), *self._numbers, self.acting, uniform)
         return _decision(Decision, drawn).keep(context) if drawn[0] >= 0 else None
 
     def _offer(self, context: Any, uniform: float) -> Decision:
@@ -185,13 +185,11 @@ class Decider:
         return Decision(self.names[action] if self.names else action, float(pi[place])).keep(context)
 
     def _number(self, context: Any, uniform: float) -> Decision | None:
-        if not plain(context, 1):
+        if not plain(context, 1) or len(context) != self.reader.width or not all_finite(context):
             return None
-        score = score_row(context, *self._numbers)
-        if score != score:
-            return None
-        member = self.members[0]
-        action, density = member.policy.sample(score, member.params, uniform)
+        score, member = np.empty(1), self.members[0]
+        decide(context, *self._numbers, score, SCORES)
+        action, density = member.policy.sample(score[0], member.params, uniform)
         return Decision(float(action), float(density)).keep(context)
 
     def _within(self, context: Any, uniform: float) -> Decision | None:
@@ -454,7 +452,7 @@ def _pack(members: Sequence[ActingMember], reader: ContextReader, before: Packed
     plans = [member.plan for member in members if member.plan is not None]
     if len(plans) < len(members):
         return None
-    return Packed(plans, [member.params for member in members], before)
+    return Packed(plans, [member.params for member in members], kinds == {ActionWise}, before)
 
 
 _ARRAY = np.ndarray

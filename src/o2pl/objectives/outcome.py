@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from o2pl.compiled import compiled_in_order
+from o2pl.compiled.comparing import larger, smaller
 from o2pl.interactions import Interactions
 from o2pl.objectives.terms import PRIOR_ROWS, Totals
 from o2pl.protocols import Array, Floats, Ints
@@ -155,7 +156,7 @@ def played_log_odds(scores: Floats, offsets: Ints, actions: Ints, competing: Arr
                 top, total = -math.inf, 0.0
                 for k in range(len(own)):
                     if k != actions[s]:
-                        top = max(top, own[k])
+                        top = larger(top, own[k])
                 for k in range(len(own)):
                     if k != actions[s]:
                         total += math.exp(own[k] - top)
@@ -172,7 +173,7 @@ def prediction_sums(z: Floats, rewards: Floats, level: Floats, slope: Floats, ou
     for k in range(len(z)):
         likelihood, by_level, by_slope, h, hz, hzz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         for s in range(len(rewards)):
-            x, r = min(max(z[k, s], -FAR), FAR), rewards[s]
+            x, r = smaller(larger(z[k, s], -FAR), FAR), rewards[s]
             m = 1 / (1 + math.exp(-(level[k] + slope[k] * x)))
             curvature = m * (1 - m)
             by_level += r - m
@@ -180,7 +181,7 @@ def prediction_sums(z: Floats, rewards: Floats, level: Floats, slope: Floats, ou
             h += curvature
             hz += curvature * x
             hzz += curvature * x * x
-            m = min(max(m, _SURE), 1 - _SURE)
+            m = smaller(larger(m, _SURE), 1 - _SURE)
             if r == 1:
                 likelihood += math.log(m)
             elif r == 0:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from o2pl.compiled import compiled
+from o2pl.compiled.comparing import larger, smaller
 from o2pl.protocols import Array, Floats, Ints, Solution, ValueAndGradient
 
 SUFFICIENT = 1e-4  # Armijo: a step must gain this fraction of the slope's prediction,
@@ -82,18 +83,18 @@ def search(
     if at[1]:
         slope = lbfgs_direction(gradient, steps, changes, inner, at, out)
     for i in range(len(gradient)):
-        largest = max(largest, abs(gradient[i]))
+        largest = larger(largest, abs(gradient[i]))
         size += gradient[i] * gradient[i]
         far += params[i] * params[i]
     if slope >= 0:
         at[1] = 0
         for i in range(len(gradient)):
             out[i] = -gradient[i]
-        slope, length = -size, 1.0 / math.sqrt(max(size, 1e-300))
+        slope, length = -size, 1.0 / math.sqrt(larger(size, 1e-300))
     for i in range(len(gradient)):
         long += out[i] * out[i]
     farthest = REACH * (1 + math.sqrt(far))
-    return largest, slope, length * min(1.0, farthest / max(length * math.sqrt(long), 1e-300))
+    return largest, slope, length * smaller(1.0, farthest / larger(length * math.sqrt(long), 1e-300))
 
 
 @compiled
@@ -118,14 +119,14 @@ def remember(
             squares = 0.0
             for i in range(len(step)):
                 squares += np.float64(steps[j, i]) * np.float64(steps[j, i])
-            known = max(known, inner[j] / squares)
+            known = larger(known, inner[j] / squares)
         if product > KINK * known * size:
             return
     k = at[0]
     for i in range(len(step)):
         steps[k, i], changes[k, i] = step[i], change[i]
     inner[k] = product
-    at[0], at[1] = (k + 1) % len(inner), min(at[1] + 1, len(inner))
+    at[0], at[1] = (k + 1) % len(inner), smaller(at[1] + 1, len(inner))
 
 
 @compiled

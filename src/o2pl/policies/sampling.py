@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import overload
 
-from o2pl.compiled import compiled_in_order
+from o2pl.compiled import compiled_in_order, compiled_inlined
+from o2pl.compiled.comparing import larger, smaller
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Explored, Floats, Ints
 from o2pl.storage import storable
@@ -164,7 +165,7 @@ def softmax_in_place(scores: Floats, sharpness: float) -> None:
     """Replace scores by the probabilities softmax(sharpness · scores). [K]"""
     top = -math.inf
     for k in range(len(scores)):
-        top = max(top, scores[k])
+        top = larger(top, scores[k])
     total = 0.0
     for k in range(len(scores)):
         scores[k] = math.exp(sharpness * (scores[k] - top))
@@ -182,7 +183,7 @@ def mix_uniform(probabilities: Any, epsilon: float, share: Any) -> Any:
 
 
 def _mix_one(probabilities: Any, epsilon: Any, share: Any) -> Any:
-    return min((1 - epsilon) * probabilities + epsilon * share, 1.0)
+    return smaller((1 - epsilon) * probabilities + epsilon * share, 1.0)
 
 
 @overload(mix_uniform, inline="always")
@@ -225,7 +226,7 @@ def acting_rows(scores: Floats, offsets: Ints, acting: Floats, out: Floats) -> N
         acting_row(scores[:, own].copy(), acting, out[own])
 
 
-@compiled_in_order
+@compiled_inlined
 def draw_one(probabilities: Floats, uniform: float) -> int:
     """Draw one action by inversion. [K]"""
     below = 0.0
