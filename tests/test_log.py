@@ -10,7 +10,7 @@ import pytest
 
 from o2pl.contexts import DenseReader, DictionaryReader, SetsReader
 from o2pl.interactions import Interactions
-from o2pl.log import Log
+from o2pl.log import Log, Tally
 
 BITS = 8
 
@@ -135,7 +135,7 @@ def test_appending_moves_each_row_a_bounded_number_of_times(folder: bool, tmp_pa
         if len(log._rewards) != capacity:
             moved, capacity = moved + capacity, len(log._rewards)
     assert moved < 2 * 2000
-    assert log.plays(len(log)).tolist() == [500] * 4
+    assert log.tally(len(log)).plays.tolist() == [500] * 4
     np.testing.assert_array_equal(log.columns.contexts[:, 1], np.arange(2000))
 
 
@@ -146,7 +146,7 @@ def test_rewards_are_kept_and_losses_are_of_the_range() -> None:
     np.testing.assert_allclose(log.columns.rewards, [-1.0, 3.0])
     np.testing.assert_allclose(log.columns.losses, [0.0, -0.8])
     assert log.columns.n_actions == 5
-    assert log.plays(len(log)).tolist() == [1, 1, 0, 0, 0]
+    assert log.tally(len(log)).plays.tolist() == [1, 1, 0, 0, 0]
 
 
 def test_real_valued_actions() -> None:
@@ -165,3 +165,20 @@ def test_an_empty_log_of_the_same_kind(kind: str) -> None:
     assert (twin.n_actions, twin.reward_range, twin.width) == (log.n_actions, log.reward_range, log.width)
     twin.extend(log.columns)
     assert_same_rows(twin.columns, log.columns)
+
+
+def test_a_tally_is_the_same_however_rows_are_divided() -> None:
+    generator = np.random.default_rng(0)
+    log = Log(1, n_actions=3, reward_range=(-1.0, 3.0))
+    actions, rewards = generator.integers(3, size=200), generator.uniform(-1, 3, 200)
+    log.extend_columns(np.zeros((200, 1)), actions, rewards, np.ones(200))
+    found = log.tally(200)
+    np.testing.assert_allclose(found.rewards, np.bincount(actions, (rewards + 1) / 4, 3))
+    assert found.plays.tolist() == np.bincount(actions).tolist()
+    parts = Tally.nothing(3)
+    for first in range(0, 200, 7):
+        parts = parts.with_rows(log[first : first + 7])
+    assert parts.rewards.tolist() == found.rewards.tolist()
+    early = log.tally(50)  # fewer rows than counted
+    np.testing.assert_array_equal(early.plays, np.bincount(actions[:50], minlength=3))
+    np.testing.assert_allclose(found.since(early).rewards, np.bincount(actions[50:], (rewards[50:] + 1) / 4, 3))

@@ -6,7 +6,7 @@ import math
 import os
 from copy import copy
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -192,6 +192,27 @@ def _extended(column: Ints | None, n: int, more: Ints | None, size: int, fill: i
     return grown
 
 
+class Tally(NamedTuple):
+    """Plays of each action, and the sum of their rewards as fractions of the reward range."""
+
+    plays: Ints  # [K]
+    rewards: Floats  # [K]
+
+    @classmethod
+    def nothing(cls, n_actions: int) -> Tally:
+        return cls(np.zeros(n_actions, np.int64), np.zeros(n_actions))
+
+    def with_rows(self, rows: Interactions) -> Tally:
+        """Return the tally including these rows. Sums are the same to the last bit however rows are divided."""
+        rewards = self.rewards.copy()
+        np.add.at(rewards, rows.actions, -rows.losses)
+        return Tally(self.plays + np.bincount(rows.actions, minlength=len(self.plays)), rewards)
+
+    def since(self, before: Tally | None) -> Tally:
+        """Return the tally without an earlier one of the same log."""
+        return self if before is None else Tally(self.plays - before.plays, self.rewards - before.rewards)
+
+
 class Log:
     """The interactions so far. Rows are appended and never changed; views of the columns copy nothing.
 
@@ -227,8 +248,8 @@ class Log:
         self._propensities = self._buffers.make("propensities", (_FIRST,), np.float64)
         self._ids = self._buffers.make("ids", (_FIRST,), np.int64)
         self.n = rows or 0
-        self._plays: Ints = np.zeros(n_actions or 0, np.int64)
-        self._counted = 0  # rows counted in `_plays`
+        self._tally = Tally.nothing(n_actions or 0)
+        self._counted = 0  # rows counted in `_tally`
 
     def __len__(self) -> int:
         return self.n
@@ -288,16 +309,15 @@ class Log:
         self._ids[n:end] = numbers_for(len(actions)) if ids is None else ids
         self.n = end
 
-    def plays(self, rows: int) -> Ints:
-        """Return how often each action was played in the first `rows` rows, [K]; empty without a fixed K."""
+    def tally(self, rows: int) -> Tally:
+        """Return plays and rewards of each action in the first `rows` rows; empty without a fixed K."""
         if self.n_actions is None:
-            return self._plays
+            return self._tally
         if rows < self._counted:
-            self._plays, self._counted = np.zeros(self.n_actions, np.int64), 0
-        new = self._actions[self._counted : rows]
-        if len(new):
-            self._plays, self._counted = self._plays + np.bincount(new, minlength=self.n_actions), rows
-        return self._plays
+            self._tally, self._counted = Tally.nothing(self.n_actions), 0
+        if rows > self._counted:
+            self._tally, self._counted = self._tally.with_rows(self[self._counted : rows]), rows
+        return self._tally
 
     @property
     def columns(self) -> Interactions:

@@ -130,10 +130,11 @@ class Schedule(Protocol):
 class Exploration(Protocol):
     """Sets what is added to the members' mixture when acting; evaluated at every checkpoint."""
 
-    def at(self, plays: Ints, mean_reward: float) -> Explored: ...
+    def at(self, plays: Ints, mean_reward: float, rewards: Floats | None = None) -> Explored: ...
 
     # plays: number of plays of each action so far, [K]; empty for action sets
     # mean_reward: mean reward so far, as a fraction of the reward range
+    # rewards: sum of the rewards of each action so far, as such fractions, [K]; None: not counted (items)
 
 
 class Explored(NamedTuple):

@@ -29,7 +29,7 @@ K = 3
 class Favour:
     """An exploration rule: a bonus for actions that were played seldom."""
 
-    def at(self, plays: Any, mean_reward: float) -> Explored:
+    def at(self, plays: Any, mean_reward: float, rewards: Any = None) -> Explored:
         return Explored(0.05, 0.3 * mean_reward / np.sqrt(1.0 + plays), np.empty(0))
 
 

@@ -133,6 +133,22 @@ def test_a_count_bonus_is_for_actions_that_were_hardly_played() -> None:
             CountBonus(**{setting: -1})
 
 
+def test_among_many_actions_plays_without_a_reward_count_less() -> None:
+    K, plays, rewards = 26, np.full(26, 13), np.arange(26.0)
+    found = CountBonus().at(plays, 0.2, rewards).bonus
+    counted = 13 * (rewards + 1) / (rewards + 1 + 8 * np.exp(-13 / 26))
+    np.testing.assert_allclose(found, 0.8 * K**0.75 * (1 - 2 / K) / np.sqrt(counted + 1))
+    assert found[0] > 1.4 * found[-1]
+    assert (np.diff(found) < 0).all()
+    # after many plays without a reward, the action is known to be a bad one
+    late = CountBonus().at(np.full(K, 300), 0.2, np.zeros(K)).bonus
+    np.testing.assert_allclose(late, 0.8 * CountBonus().at(np.full(K, 300), 0.2).bonus, rtol=1e-4)
+    # up to ten actions, and where rewards are not counted, all plays count
+    for k in (3, 10):
+        few = np.arange(k)
+        np.testing.assert_array_equal(CountBonus().at(few, 0.2, np.zeros(k)).bonus, CountBonus().at(few, 0.2).bonus)
+
+
 def test_acting_numbers_are_taken_apart_again() -> None:
     shares, bonus, share = np.array([0.25, 0.75]), np.array([0.1, 0.2, 0.3]), np.array([0.5, 0.5, 0.0])
     parts = acting_parts(acting_numbers(shares, 7.0, Explored(0.1, bonus, share)), 2, 3)

@@ -41,7 +41,7 @@ from o2pl.learners.union import (
     progressive_gains,
     shares,
 )
-from o2pl.log import Log
+from o2pl.log import Log, Tally
 from o2pl.objectives.control import Control, ridge_baseline, ridge_control
 from o2pl.objectives.outcome import Outcome
 from o2pl.objectives.running_control import RunningControl
@@ -107,7 +107,7 @@ class Engine:
         self.gains = np.array([member.prior for member in parts.members if not member.joins])  # of the joined members
         self._shares: tuple[Any, float, Floats] = (None, 0.0, np.empty(0))  # gains, rate, and the weights they give
         self.learned = 0  # rows included in the members' gains
-        self._forgotten: Any = 0  # plays of each action before the base
+        self._forgotten: Tally | None = None  # plays and rewards of each action before the base
         self._mean_reward = MeanReward()  # of the rows since the base that were learned from
         self.checkpoint = min(member.checkpoint for member in self.present)
         self._acting: tuple[Any, Any, Floats] = (
@@ -191,7 +191,8 @@ class Engine:
             acting += [ActingMember(m.seen.features, m.seen.state, policy, params, plan) for policy, params in own]
             counts.append(len(own))
         self._mean_reward = self._mean_reward.extended(log, self.base, self.learned)
-        explored = parts.exploration.at(log.plays(self.learned) - self._forgotten, self._mean_reward.value)
+        tally = log.tally(self.learned).since(self._forgotten)
+        explored = parts.exploration.at(tally.plays, self._mean_reward.value, tally.rewards)
         weights = self.weights
         if len(acting) > len(weights):
             weights = np.repeat(weights / counts, counts)
@@ -398,7 +399,7 @@ class Engine:
 
     def _count_forgotten(self) -> None:
         if self.base and self.log.n_actions is not None:
-            self._forgotten = np.bincount(self.log[: self.base].actions, minlength=self.log.n_actions)
+            self._forgotten = Tally.nothing(self.log.n_actions).with_rows(self.log[: self.base])
 
     # -- the control variate, shared by members that learn from the same rows
 

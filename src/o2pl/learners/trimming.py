@@ -37,7 +37,7 @@ def drop_rows(engine: Engine, count: int) -> None:
                 Changed(max(row - count, 0), max(base - count, 0), evidence)
                 for row, base, evidence in engine.watch.found
             ]
-        engine._forgotten = 0
+        engine._forgotten = None
         engine._count_forgotten()
         # keep the mean of all rewards so far, scaled to the remaining rows
         share = counted.total / max(counted.rows - counted.base, 1)

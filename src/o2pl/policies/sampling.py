@@ -23,6 +23,7 @@ from o2pl.storage import storable
 from o2pl.validation import check_number
 
 _NONE = np.empty(0)
+_FEW, _DOUBT = 10, 8  # up to so many actions plays count in full; the largest m
 
 
 @storable
@@ -45,7 +46,7 @@ class UniformExploration:
     def _explored(self) -> Explored:
         return Explored(self.epsilon, _NONE, _NONE)
 
-    def at(self, plays: Ints, mean_reward: float) -> Explored:
+    def at(self, plays: Ints, mean_reward: float, rewards: Floats | None = None) -> Explored:
         return self._explored
 
 
@@ -55,6 +56,13 @@ class CountBonus:
     """Explores rarely played actions: log π(a|x) gains K^¾ (1 - 2/K) strength u / √(plays of a + 1).
 
     u = min(1, 2 (1 - mean reward)): less where little is left to gain.
+
+    Among many actions, a few plays in contexts that another action fits prove little: at first an action that fits one
+    context of K is rewarded once in K plays. So with m = min(8, K - 10) > 0, plays without a reward count less:
+
+        plays of a · (s + 1) / (s + 1 + m e^(-plays of a / K)),  s = sum of the rewards of a
+
+    and the strength is (1 - m/40) of what it is among ten.
 
     Parameters
     ----------
@@ -71,11 +79,15 @@ class CountBonus:
         check_number("strength", self.strength, 0)
         check_number("epsilon", self.epsilon, 0, 1)
 
-    def at(self, plays: Ints, mean_reward: float) -> Explored:
-        K = len(plays)
+    def at(self, plays: Ints, mean_reward: float, rewards: Floats | None = None) -> Explored:
+        K, counted = len(plays), plays
         left = min(1.0, 2 * (1 - mean_reward))
         scale = self.strength * left * K**0.75 * (1 - 2 / K) if K > 2 else 0.0
-        return Explored(self.epsilon, scale / np.sqrt(plays + 1.0), _NONE)
+        doubt = 0 if rewards is None else min(_DOUBT, K - _FEW)  # m
+        if rewards is not None and doubt > 0:
+            scale, hits = scale * (1 - doubt / 40), rewards + 1
+            counted = plays * hits / (hits + doubt * np.exp(-plays / K))
+        return Explored(self.epsilon, scale / np.sqrt(counted + 1.0), _NONE)
 
 
 def acting_numbers(shares: Floats, sharpness: float, explored: Explored) -> Floats:
