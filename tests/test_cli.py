@@ -195,3 +195,8 @@ def test_near_misses_of_policies_and_units(small_log: Path) -> None:
     assert result.exit_code == 2
     assert "wheel: found unit 99999, expected a number from 0 to" in result.output
     assert "expected 'wheel'" in call("run", "whel/3").output
+
+
+def test_the_commands_are_listed_without_numpy_and_numba() -> None:
+    code = "import sys, o2pl.cli; print([name for name in ('numpy', 'numba', 'http.client') if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout == b"[]\n"

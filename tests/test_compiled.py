@@ -133,6 +133,7 @@ def test_every_kernels_source_is_in_the_fingerprint(monkeypatch: pytest.MonkeyPa
     read = []
     kept_read = Path.read_bytes
     monkeypatch.setattr(Path, "read_bytes", lambda path: read.append(path) or kept_read(path))
+    compiled.make_kernels()
     compiled._fingerprint.__wrapped__()
     ours = {Path(kernel.py_func.__code__.co_filename) for kernel in compiled.KERNELS}
     package = Path(compiled.__file__).parents[1]
@@ -150,8 +151,49 @@ def test_without_any_folder_kernels_work_and_it_says_so(folder: Path) -> None:
 def test_calls_go_straight_to_numba() -> None:
     from numba.core.registry import CPUDispatcher
 
+    compiled.make_kernels()
     assert compiled.KERNELS
     assert {type(kernel) for kernel in compiled.KERNELS} == {CPUDispatcher}
+
+
+def test_numba_is_imported_by_the_first_call_of_a_kernel(folder: Path) -> None:
+    code = """
+        import gc, sys
+        import o2pl.learners, small
+        from small import inner
+        learner = o2pl.Bandit(3)
+        print("numba" in sys.modules, small.inner is inner, small.inner.__name__)
+        waiting = type(inner)
+        print(inner(3), type(inner).__name__, type(small.outer).__name__)
+        print([each.__name__ for each in gc.get_objects() if type(each) is waiting])
+        exec("from o2pl.compiled import compiled\\n@compiled\\ndef later(x): return inner(x) + 2")
+        print(type(later).__name__)
+    """
+    out, _ = run(folder, textwrap.dedent(code))
+    assert out.decode().splitlines() == ["False True inner", "6 CPUDispatcher CPUDispatcher", "[]", "CPUDispatcher"]
+
+
+def test_garbage_collection_pauses_while_a_kernel_compiles(folder: Path) -> None:
+    code = """
+        import gc
+        from o2pl import compiled
+        compiled.make_kernels()
+        from numba.core import event
+
+        class Looks(event.Listener):
+            def on_start(self, event): print("start", gc.isenabled())
+            def on_end(self, event): print("end", gc.isenabled())
+
+        event.register("numba:compile", Looks())
+        import small
+        small.inner(3)
+        print(gc.isenabled())
+        gc.disable()
+        small.inner(3.5)
+        print(gc.isenabled())
+    """
+    out, _ = run(folder, textwrap.dedent(code))
+    assert out.decode().splitlines() == ["start False", "end True", "True", "start False", "end False", "False"]
 
 
 def test_warming_up_compiles_what_the_defaults_need() -> None:

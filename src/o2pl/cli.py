@@ -21,7 +21,7 @@ from o2pl.serving import commands as store_commands
 from o2pl.serving import models_commands
 from o2pl.serving.command import serve
 from o2pl.serving.explain_command import explain
-from o2pl.serving.simulate import simulate
+from o2pl.serving.simulate_command import simulate
 from o2pl.serving.train_command import train
 
 FAILED, MISUSED = 1, 2  # exit codes

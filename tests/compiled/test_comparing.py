@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 from numba import njit
 
+from o2pl.compiled import make_kernels
 from o2pl.compiled.comparing import larger, smaller
+
+make_kernels()
 
 NUMBERS = (-1.5, -0.0, 0.0, 2.0, np.inf, -np.inf, np.nan)
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from numba import types
-from numba.extending import intrinsic
+from o2pl.compiled import instruction
 
 
 def _first_unless(better: Any) -> Any:
@@ -20,6 +19,8 @@ def _first_unless(better: Any) -> Any:
         kind = context.unify_types(a, b)
 
         def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            from numba import types
+
             first, second = (
                 context.cast(builder, value, own, kind) for value, own in zip(values, signature.args, strict=True)
             )
@@ -31,5 +32,5 @@ def _first_unless(better: Any) -> Any:
     return typed
 
 
-smaller: Any = intrinsic(_first_unless(operator.lt))
-larger: Any = intrinsic(_first_unless(operator.gt))
+smaller: Any = instruction(_first_unless(operator.lt))
+larger: Any = instruction(_first_unless(operator.gt))

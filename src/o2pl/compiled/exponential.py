@@ -6,14 +6,14 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.extending import intrinsic, overload
 
-from o2pl.compiled import compiled, compiled_inlined
+from o2pl.compiled import compiled, compiled_inlined, instruction, within_kernels
 from o2pl.compiled.comparing import larger, smaller
 
 
 def _bitcast(_context: Any, _bits: Any) -> Any:
+    from numba import types
+
     def codegen(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         return builder.bitcast(args[0], context.get_value_type(types.float32))
 
@@ -21,6 +21,8 @@ def _bitcast(_context: Any, _bits: Any) -> Any:
 
 
 def _bitcast64(_context: Any, _bits: Any) -> Any:
+    from numba import types
+
     def codegen(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         return builder.bitcast(args[0], context.get_value_type(types.float64))
 
@@ -28,15 +30,17 @@ def _bitcast64(_context: Any, _bits: Any) -> Any:
 
 
 def _bitcast_to_bits(_context: Any, _number: Any) -> Any:
+    from numba import types
+
     def codegen(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         return builder.bitcast(args[0], context.get_value_type(types.uint64))
 
     return types.uint64(types.float64), codegen
 
 
-_float_from_bits: Any = intrinsic(_bitcast)
-_bits_of_double: Any = intrinsic(_bitcast_to_bits)
-_double_from_bits: Any = intrinsic(_bitcast64)
+_float_from_bits: Any = instruction(_bitcast)
+_bits_of_double: Any = instruction(_bitcast_to_bits)
+_double_from_bits: Any = instruction(_bitcast64)
 
 
 _LOWEST, _LOG2E, _HALF, _ONE = np.float32(-87.0), np.float32(1.4426950408889634), np.float32(0.5), np.float32(1.0)
@@ -67,8 +71,10 @@ def exp(x: Any) -> Any:
     return math.exp(x)
 
 
-@overload(exp, inline="always")
+@within_kernels(exp)
 def _exp_in_kernels(x: Any) -> Any:
+    from numba import types
+
     return _exp32 if x == types.float32 else _exp64
 
 

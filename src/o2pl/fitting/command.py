@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from o2pl.errors import InvalidInput
@@ -217,6 +216,8 @@ def _improve(log: Interactions, work: Checkpoints, incumbent: str, confidence: f
 
 def _probabilities(path: str, log: Interactions) -> Floats:
     """Return the probabilities of all actions under the saved learner that made the log."""
+    import numpy as np
+
     from o2pl.learners import load
 
     if not Path(path).is_file():

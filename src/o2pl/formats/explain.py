@@ -8,7 +8,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from o2pl.errors import InvalidInput
@@ -100,6 +99,8 @@ def _as_action(text: str, known: Any) -> Any:
 
 def row_of_log(learner: Any, decider: Decider, log: Path | None, row: int | None) -> Any:
     """Return the context of a row for the policy, and print the action that was played."""
+    import numpy as np
+
     from o2pl.learners.decider import Decider
 
     if log is not None:
@@ -146,6 +147,8 @@ def _from_json(text: str, where: str) -> Any:
 
 def _numbers(given: Any) -> Any:
     """Return lists of numbers as arrays."""
+    import numpy as np
+
     if isinstance(given, list) and given and not any(isinstance(part, dict | str) for part in given):
         try:
             return np.array(given, np.float64)
@@ -155,6 +158,8 @@ def _numbers(given: Any) -> Any:
 
 
 def _from_values(values: list[str], decider: Decider) -> Any:
+    import numpy as np
+
     from o2pl.contexts.schema import Schema
 
     schema = decider.reader.schema

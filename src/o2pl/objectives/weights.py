@@ -9,9 +9,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numba.extending import overload
 
-from o2pl.compiled import compiled
+from o2pl.compiled import compiled, within_kernels
 from o2pl.protocols import Floats
 
 _AT_A_TIME = 2**13  # weights per block; their squares stay in the cache
@@ -31,12 +30,12 @@ def _clip_one(weights: Any, alpha: Any) -> Any:
     return min(weights, alpha)
 
 
-@overload(weight_of, inline="always")
+@within_kernels(weight_of)
 def _weight_in_kernels(likelihood: Any, propensity: Any) -> Any:
     return weight_of
 
 
-@overload(clip_weights, inline="always")
+@within_kernels(clip_weights)
 def _clip_in_kernels(weights: Any, alpha: Any) -> Any:
     return _clip_one
 

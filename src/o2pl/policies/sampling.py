@@ -13,9 +13,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
-from o2pl.compiled import compiled_in_order, compiled_inlined
+from o2pl.compiled import compiled_in_order, compiled_inlined, within_kernels
 from o2pl.compiled.comparing import larger, smaller
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Explored, Floats, Ints
@@ -198,7 +197,7 @@ def _mix_one(probabilities: Any, epsilon: Any, share: Any) -> Any:
     return smaller((1 - epsilon) * probabilities + epsilon * share, 1.0)
 
 
-@overload(mix_uniform, inline="always")
+@within_kernels(mix_uniform)
 def _mix_in_kernels(probabilities: Any, epsilon: Any, share: Any) -> Any:
     return _mix_one
 
