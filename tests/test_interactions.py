@@ -336,3 +336,27 @@ def test_ids_follow_from_the_columns_where_there_are_none() -> None:
 def test_a_column_that_is_none_has_no_name() -> None:
     log = Interactions([[0.0], [1.0]], [0, 1], [1.0, 0.0], [0.5, 0.5])
     assert (log.context_name(0), log.context_name(-1)) == ("column 0", "column -1")
+
+
+def test_row_weights_are_checked_kept_and_thinned() -> None:
+    n = 20_000
+    weights = np.resize([1.0, 2.0, 10.0], n)
+    log = Interactions(np.zeros((n, 1)), np.zeros(n, int), np.zeros(n), np.ones(n), (0, 1), 2, row_weights=weights)
+    assert log[3:6].row_weights.tolist() == [1.0, 2.0, 10.0]
+    assert log.changed(reward_range=(0, 2)).row_weights is not None
+    effective = weights.sum() ** 2 / (weights @ weights)
+    assert log.effective_weights is not None
+    assert log.effective_weights.sum() == pytest.approx(effective)
+    kept = log.thinned_rows()
+    shares = np.bincount(kept % 3) / np.bincount(np.arange(n) % 3)
+    assert shares == pytest.approx([0.1, 0.2, 1.0], abs=0.02)
+    thin = log.thinned()
+    assert len(thin) == len(kept)
+    assert thin.row_weights is None
+    assert log.row_weights is not None
+    assert thin.thinned() is thin
+    for wrong in (0.0, -1.0, np.inf, np.nan):
+        with pytest.raises(InvalidInput, match=r"row_weights, row 3: found .*, expected a finite number > 0"):
+            log.changed(row_weights=np.where(np.arange(n) == 3, wrong, weights))
+    with pytest.raises(InvalidInput, match="columns differ in length"):
+        log.changed(row_weights=weights[:-1])

@@ -182,3 +182,21 @@ def test_a_tally_is_the_same_however_rows_are_divided() -> None:
     early = log.tally(50)  # fewer rows than counted
     np.testing.assert_array_equal(early.plays, np.bincount(actions[:50], minlength=3))
     np.testing.assert_allclose(found.since(early).rewards, np.bincount(actions[50:], (rewards[50:] + 1) / 4, 3))
+
+
+@each_kind
+def test_row_weights_are_kept_and_rows_without_count_once(kind: str) -> None:
+    rows, raw, reader = batch(kind), raw_contexts(kind, 100), reader_of(kind)
+    weighted, log, restored = rows[40:70].changed(row_weights=np.linspace(1, 5, 30)), new_log(kind), new_log(kind)
+    log.extend(rows[:40])
+    assert log.columns.row_weights is None
+    log.extend(weighted)
+    for t in range(70, 75):
+        log.append(reader.entry(raw[t]), rows.actions[t], rows.rewards[t], rows.propensities[t])
+    restored.restore({name: array.copy() for name, array in log.state().items()})
+    for each in (log, restored):
+        each.extend(rows[75:])
+        assert_same_rows(each.columns, rows)
+        expected = np.concatenate([np.ones(40), np.linspace(1, 5, 30), np.ones(30)])
+        np.testing.assert_array_equal(each.columns.row_weights, expected)
+        np.testing.assert_array_equal(each[42:80].row_weights, expected[42:80])

@@ -33,6 +33,7 @@ from o2pl.validation import (
     check_propensities,
     check_reward_range,
     check_rewards,
+    check_row_weights,
     check_sparse_rows,
     is_real,
     to_loss,
@@ -84,6 +85,9 @@ class Interactions:
         integers; `event_ids` returns o2pl's ids in their original form. [n]
     context_names
         Names of the context columns, if they have any; used in messages.
+    row_weights
+        How many decisions each row stands for, [n]: 1/(1 - pdrop) if the logger dropped similar ones at random with
+        probability pdrop. Only ratios matter. None: one each. Estimates and learners weight the rows by it.
     """
 
     contexts: Any
@@ -99,6 +103,7 @@ class Interactions:
     action_names: tuple[str, ...] = ()
     ids: Any = None
     context_names: tuple[str, ...] = ()
+    row_weights: Any = None
 
     def __post_init__(self) -> None:
         contexts = _check_any_contexts(self.contexts)
@@ -123,8 +128,10 @@ class Interactions:
             propensities = check_propensities(self.propensities, density=continuous)
         loggers, names = (None, ()) if self.loggers is None else check_loggers(self.loggers, self.logger_names)
         ids = None if self.ids is None else check_ids(self.ids)
+        row_weights = None if self.row_weights is None else check_row_weights(self.row_weights)
         check_lengths(
-            contexts=contexts, actions=actions, rewards=rewards, propensities=propensities, loggers=loggers, ids=ids
+            contexts=contexts, actions=actions, rewards=rewards, propensities=propensities, loggers=loggers, ids=ids,
+            row_weights=row_weights,
         )  # fmt: skip
         if sets:
             check_actions(actions, contexts.sizes)
@@ -137,7 +144,8 @@ class Interactions:
         if by_logger is not None:
             by_logger = check_by_logger(by_logger, propensities, loggers, len(names), continuous)
         columns = (contexts, actions, rewards, propensities)
-        self._hold(*columns, ends, known, continuous, loggers, by_logger, names, action_names, ids, self.context_names)
+        known_names = (names, action_names, ids, self.context_names)
+        self._hold(*columns, ends, known, continuous, loggers, by_logger, *known_names, row_weights)
 
     @classmethod
     def trusted(
@@ -151,10 +159,12 @@ class Interactions:
         continuous: bool = False,
         ids: Ints | None = None,
         action_names: Names = (),
+        row_weights: Floats | None = None,
     ) -> Self:
         """Build a log from columns that are checked already: no checks, no copies."""
         columns = (contexts, actions, rewards, propensities)
-        return cls._of(*columns, reward_range, n_actions, continuous, None, None, (), action_names, ids, ())
+        more = (None, None, (), action_names, ids, (), row_weights)
+        return cls._of(*columns, reward_range, n_actions, continuous, *more)
 
     @classmethod
     def _of(cls, *values: Any) -> Self:
@@ -178,12 +188,12 @@ class Interactions:
             if np.ndim(rows) != 1:
                 raise InvalidInput(f"rows: found {rows!r}, expected a slice or an array of row numbers")
             rows = np.arange(len(self))[np.asarray(rows) if len(rows) else slice(0)]
-        loggers, by_logger, ids = self.loggers, self.by_logger, self.ids
+        loggers, by_logger, ids, weights = self.loggers, self.by_logger, self.ids, self.row_weights
         return self._of(
             self.contexts[rows], self.actions[rows], self.rewards[rows], self.propensities[rows],
             self.reward_range, self.n_actions, self.continuous, None if loggers is None else loggers[rows],
             None if by_logger is None else by_logger[rows], self.logger_names, self.action_names,
-            None if ids is None else ids[rows], self.context_names,
+            None if ids is None else ids[rows], self.context_names, None if weights is None else weights[rows],
         )  # fmt: skip
 
     @property
@@ -194,6 +204,31 @@ class Interactions:
         """Return a copy with some columns replaced. The new columns are checked."""
         kept = {} if self.has_propensities else {"propensities": None}
         return replace(self, **(kept | columns))
+
+    @property
+    def effective_weights(self) -> Floats | None:
+        """The row weights, scaled to sum to their effective number of rows (Σ w)²/Σ w²; None: one each. [n]"""
+        w = self.row_weights
+        return None if w is None or not len(w) else w * (w.sum() / (w @ w))
+
+    def thinned(self) -> Self:
+        """Return `thinned_rows` as a log without row weights, for methods that count each row once."""
+        if self.row_weights is None:
+            return self
+        some = self[self.thinned_rows()]
+        some.__dict__["row_weights"] = None
+        return some
+
+    def thinned_rows(self) -> Ints:
+        """Return rows drawn so that each decision is equally likely to be among them: row s with chance w_s / max w.
+
+        Slots of one list stay together; the same log gives the same rows.
+        """
+        if self.row_weights is None:
+            return np.arange(len(self))
+        of_list = np.arange(len(self)) if self.slots is None else np.cumsum(self.slots == 0) - 1
+        chances = self.row_weights / self.row_weights.max()
+        return np.flatnonzero(np.random.default_rng(0).random(len(self))[of_list] < chances)
 
     @property
     def losses(self) -> Floats:

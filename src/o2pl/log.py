@@ -185,7 +185,7 @@ _OF_SETS = ("shared", "item_ids", "slots")
 _NO_ID = -1
 
 
-def _extended(column: Ints | None, n: int, more: Ints | None, size: int, fill: int) -> Ints:
+def _extended(column: Any, n: int, more: Array | None, size: int, fill: int) -> Array:
     """Return the column with `size` more values from index n on; `fill` where values are missing."""
     grown = np.full(max(n + size, _FIRST), fill) if column is None else Buffers().grown("", column, n + size)
     grown[n : n + size] = fill if more is None else more
@@ -247,6 +247,7 @@ class Log:
         self._rewards = self._buffers.make("rewards", (_FIRST,), np.float64)
         self._propensities = self._buffers.make("propensities", (_FIRST,), np.float64)
         self._ids = self._buffers.make("ids", (_FIRST,), np.int64)
+        self._row_weights: Floats | None = None  # from the first rows that have them; None: one each
         self.n = rows or 0
         self._tally = Tally.nothing(n_actions or 0)
         self._counted = 0  # rows counted in `_tally`
@@ -292,21 +293,28 @@ class Log:
         self.contexts.append(n, entry)
         self._actions[n], self._rewards[n], self._propensities[n] = action, reward, propensity
         self._ids[n] = next_number() if number is None else number
+        if self._row_weights is not None:
+            self._row_weights = _extended(self._row_weights, n, None, 1, 1)
         self.n = n + 1  # last, so that readers in other threads see complete rows only
 
     def extend(self, rows: Interactions) -> None:
         """Append checked rows."""
-        self.extend_columns(rows.contexts, rows.actions, rows.rewards, rows.propensities, rows.ids)
+        columns = (rows.contexts, rows.actions, rows.rewards, rows.propensities)
+        self.extend_columns(*columns, rows.ids, rows.row_weights)
 
     def extend_columns(
-        self, contexts: Any, actions: Array, rewards: Floats, propensities: Floats, ids: Ints | None = None
-    ) -> None:
+        self, contexts: Any, actions: Array, rewards: Floats, propensities: Floats, ids: Ints | None = None,
+        row_weights: Floats | None = None,
+    ) -> None:  # fmt: skip
         """Append checked columns. ids: None draws new ones."""
         n, end = self.n, self.n + len(actions)
         self.reserve(len(actions))
         self.contexts.extend(n, contexts)
         self._actions[n:end], self._rewards[n:end], self._propensities[n:end] = actions, rewards, propensities
         self._ids[n:end] = numbers_for(len(actions)) if ids is None else ids
+        if self._row_weights is not None or row_weights is not None:
+            known = np.ones(n) if self._row_weights is None else self._row_weights
+            self._row_weights = _extended(known, n, row_weights, len(actions), 1)
         self.n = end
 
     def tally(self, rows: int) -> Tally:
@@ -331,7 +339,7 @@ class Log:
         return Interactions.trusted(
             contexts[first:] if first else contexts, self._actions[first:last], self._rewards[first:last],
             self._propensities[first:last], self.reward_range, self.n_actions, self.continuous, self._ids[first:last],
-            self.action_names,
+            self.action_names, None if self._row_weights is None else self._row_weights[first:last],
         )  # fmt: skip
 
     def total_loss(self, first: int, last: int) -> float:
@@ -342,6 +350,7 @@ class Log:
         """Return the arrays from which `restore` rebuilds the log."""
         rows = self.columns
         arrays = {"actions": rows.actions, "rewards": rows.rewards, "propensities": rows.propensities, "ids": rows.ids}
+        arrays |= {} if rows.row_weights is None else {"row_weights": rows.row_weights}
         return {f"log.{name}": array for name, array in (arrays | self.contexts.arrays(self.n)).items()}
 
     def restore(self, state: dict[str, Array]) -> None:
@@ -351,4 +360,4 @@ class Log:
         ids = arrays.get("ids")
         if ids is None:
             ids = numbers_for(len(rows[0]), b"".join(np.ascontiguousarray(column).tobytes() for column in rows))
-        self.extend_columns(self.contexts.rows_of(arrays), *rows, ids)
+        self.extend_columns(self.contexts.rows_of(arrays), *rows, ids, arrays.get("row_weights"))

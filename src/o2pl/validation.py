@@ -152,6 +152,12 @@ def check_propensities(propensities: Any, density: bool = False) -> Floats:
     return values
 
 
+def check_row_weights(weights: Any) -> Floats:
+    values = check_column("row_weights", weights, np.float64)
+    _check_rows("row_weights", values, (values > 0) & np.isfinite(values), "a finite number > 0")
+    return values
+
+
 def check_least_propensity(propensities: Any) -> None:
     """Reject probabilities that are too small for an action that was actually drawn."""
     values = check_column("propensity", propensities, np.float64)

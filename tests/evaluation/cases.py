@@ -29,3 +29,19 @@ def log_of(n: int = 2000, seed: int = 0, **changes: Any) -> Interactions:
 
 def policy(contexts: Any) -> Any:
     return np.tile(POLICY, (len(contexts), 1))
+
+
+def dropped_log(n: int = 12_000, seed: int = 0, constant: bool = False) -> tuple[Interactions, Interactions, float]:
+    """A log without the rows that its logger dropped, with and without weights; and the value of the third action.
+
+    Rows of two parts, which the contexts do not show, were dropped at rates of 0.8 and 0.1 (or 0.5 and 0.5). The third
+    action is the best of the whole log, and the worst of what was kept.
+    """
+    g = np.random.default_rng(seed)
+    part, actions = g.integers(2, size=n), g.integers(3, size=n)
+    means = np.array([[0.2, 0.3, 0.8], [0.6, 0.3, 0.1]])
+    rewards = (g.random(n) < means[part, actions]) * 1.0
+    rates = np.array([0.5, 0.5] if constant else [0.8, 0.1])[part]
+    kept = g.random(n) >= rates
+    columns = (g.normal(size=(n, 2))[kept], actions[kept], rewards[kept], np.full(n, 1 / 3)[kept], (0, 1), 3)
+    return Interactions(*columns, row_weights=1 / (1 - rates[kept])), Interactions(*columns), float(means[:, 2].mean())

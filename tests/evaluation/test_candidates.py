@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.evaluation.cases import LOGGER, MEANS, log_of, policy
+from tests.evaluation.cases import LOGGER, MEANS, dropped_log, log_of, policy
 
 import o2pl
 from o2pl import Candidates, InvalidInput, evaluate
@@ -79,6 +79,25 @@ def test_candidates_are_judged_as_one_by_one(ends: tuple[float, float]) -> None:
             assert one.behind == pytest.approx(bounds[-1] * (high - low), abs=1e-9)
             assert one.out_at == (int(np.argmax(bounds > 0)) if bounds[-1] > 0 else None)
     assert any(one.eliminated for one in found.candidates)
+
+
+def test_candidates_on_rows_that_the_logger_dropped() -> None:
+    """Values are weighted; bounds use rows of equal standing, and say so. Counted once, the best is out."""
+    weighted, once, truth = dropped_log(20_000)
+    three = {name: always(k) for k, name in enumerate(("first", "second", "third"))}
+    found, wrong = evaluate(weighted, three), evaluate(once, three)
+    assert found.best == "third"
+    assert wrong.best == "first"
+    assert any(one.name == "third" and one.eliminated for one in wrong.overall.candidates)
+    assert found.overall.leader.low < truth < found.overall.leader.high
+    assert found.overall.leader.value == pytest.approx(truth, abs=0.03)
+    assert found.overall.n < len(weighted) / 2
+    out, drawn = {}, evaluate(weighted.thinned(), three).overall
+    for one in drawn.candidates:
+        out[one.name] = None if one.out_at is None else weighted.thinned_rows()[one.out_at]  # rows of the whole log
+    assert {one.name: one.out_at for one in found.overall.candidates} == out
+    assert out["second"] is not None
+    assert "Anytime-valid intervals, drift and the test of the propensities cannot, and use" in str(found)
 
 
 def test_few_rows_leave_it_open_and_say_how_many_more() -> None:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.evaluation.cases import LOGGER, MEANS, POLICY, log_of, policy
+from tests.evaluation.cases import LOGGER, MEANS, POLICY, dropped_log, log_of, policy
 
 import o2pl
 from o2pl import ActionSets, InvalidInput
+from o2pl.evaluation.estimators import EstimatorInput, estimate
 from o2pl.evaluation.evaluate import Evaluation, evaluate
 from o2pl.evaluation.logs import as_log
 from o2pl.evaluation.reward_models import fit_rewards
@@ -19,6 +20,7 @@ from o2pl.interactions import Interactions
 from o2pl.learners.targets import as_target
 from o2pl.objectives import Phi
 from o2pl.theory.betting import betting_lower
+from o2pl.theory.inequality import refutes
 
 
 def found(name: str, result: Evaluation) -> Any:
@@ -291,3 +293,60 @@ def test_the_pessimistic_value_uses_the_learners_settings() -> None:
     penalty, _ = Phi(1.5, 400.0, math.log(400 * 401 / 0.2), 0.0, 2.0)(float(np.mean((cut - 1) ** 2)))
     clipped = np.mean(modelled.expected + cut * (log.rewards - modelled.played))
     assert found("pessimistic", result).value == pytest.approx(clipped - penalty)
+
+
+THIRD = np.array([0.0, 0.0, 1.0])
+
+
+@pytest.mark.parametrize("at_any_time", [False, True])
+def test_rows_that_the_logger_dropped_are_weighted(at_any_time: bool) -> None:
+    """Rates of 0.8 and 0.1: weighted, the value is that of the whole log; counted once each, it is far from it."""
+    weighted, once, truth = dropped_log(24_000)
+
+    def judged(log: Any) -> Any:
+        return evaluate(log, np.tile(THIRD, (len(log), 1)), baseline="logged", at_any_time=at_any_time)
+
+    right, wrong = judged(weighted), judged(once)
+    for name in ("ips", "snips", "dr", "sndr"):
+        good, bad = (next(one for one in found.estimates if one.name == name) for found in (right, wrong))
+        assert good.low < truth < good.high
+        assert bad.high < truth - 0.1
+    assert right.best.low < truth < right.best.high
+    assert right.verdict.startswith("policy is better than logged")
+    assert wrong.verdict.startswith("policy is worse than logged")
+    assert right.diagnostics.mean_weight == pytest.approx(1, abs=0.05)
+    assert right.diagnostics.effective < 0.7 * wrong.diagnostics.effective
+    said = " ".join(right.warnings)
+    assert "weight them by 1/(1 - pdrop)" in said
+    assert ("Anytime-valid intervals, drift" in said) == at_any_time
+    assert not any("pdrop" in one for one in wrong.warnings)
+
+
+def test_weights_that_are_all_alike_change_nothing() -> None:
+    weighted, once, _ = dropped_log(2000, constant=True)
+    table = np.tile(THIRD, (len(once), 1))
+    found, expected = (evaluate(log, table, baseline="logged") for log in (weighted, once))
+    for mine, theirs in zip(found.estimates, expected.estimates, strict=True):
+        assert (mine.value, mine.low, mine.high) == pytest.approx((theirs.value, theirs.low, theirs.high), rel=1e-9)
+    assert found.difference is not None
+    assert expected.difference is not None
+    assert found.difference.low == pytest.approx(expected.difference.low, rel=1e-9)
+
+
+def test_a_sensitivity_analysis_weights_the_rows() -> None:
+    weighted, once, truth = dropped_log()
+    for log, near in ((weighted, True), (once, False)):
+        found = evaluate(log, np.tile(THIRD, (len(log), 1)), propensities="estimated").sensitivity
+        assert found is not None
+        assert (found.at(1.1).low < truth < found.at(1.1).high) == near
+
+
+def test_intervals_of_weighted_rows_hold_at_their_rate() -> None:
+    missed, z = 0, 1.2815515655446004  # of 80 %
+    for seed in range(400):
+        log, _, truth = dropped_log(800, seed)
+        weights = 3.0 * (log.actions == 2)
+        found = estimate("snips", EstimatorInput(log.rewards, weights, row_weights=log.row_weights))
+        missed += abs(found.value - truth) > z * found.error
+    assert not refutes(missed, 400, 0.22, 1e-3)  # by a normal approximation
+    assert not refutes(400 - missed, 400, 1 - 0.16, 1e-3)  # not wider than it need be

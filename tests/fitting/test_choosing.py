@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.evaluation.cases import dropped_log
 
 import o2pl
 from o2pl.errors import InvalidInput
@@ -158,3 +159,15 @@ def test_every_kind_of_log_can_be_learned_from():
     density = np.exp(-(actions**2) / 2) / np.sqrt(2 * np.pi)
     continuous = o2pl.Interactions(rng.normal(size=(n, 2)), actions, rewards, density)
     assert isinstance(fit(continuous).learner, o2pl.GaussianO2PL)
+
+
+def test_rows_that_the_logger_dropped_are_weighted():
+    """The third action is the best of the whole log, and the worst of what was kept."""
+    weighted, once, truth = dropped_log(9000)
+    right, wrong = (fit(log, candidates=[linear().learner]) for log in (weighted, once))
+    assert right.chosen.low < truth < right.chosen.high
+    assert right.chosen.better
+    assert wrong.chosen.value > truth + 0.05  # of another action, on rows that are not like the whole log
+    assert right.logged == pytest.approx(np.mean([[0.2, 0.3, 0.8], [0.6, 0.3, 0.1]]), abs=0.02)
+    assert abs(wrong.logged - right.logged) > 0.02
+    assert right.chosen.effective < 0.8 * wrong.chosen.effective

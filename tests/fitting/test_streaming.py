@@ -113,3 +113,16 @@ def test_without_room_on_the_disk_nothing_is_left(log: Path, tmp_path: Path, mon
     with pytest.raises(InvalidInput, match=r"free disk space, expected .* GB for a copy of the log. Free some"):
         copy_log(found, learner, engine, tmp_path / "copy", BadRows("log"))
     assert not (tmp_path / "copy").exists()
+
+
+def test_drop_probabilities_that_differ_need_memory(log: Path, tmp_path: Path) -> None:
+    table = parquet.read_table(log)
+    rates = {"alike": np.full(len(table), 0.5), "differ": np.resize([0.0, 0.5], len(table))}
+    for name, column in rates.items():
+        path = tmp_path / f"{name}.parquet"
+        parquet.write_table(table.append_column("drop_probability", pa.array(column)), path)
+    assert scan(tmp_path / "alike.parquet", None, BadRows("log"), 0).sample.row_weights is None
+    with pytest.raises(
+        InvalidInput, match=r"found drop probabilities from 0 to 0.5, which need weights: .*--in-memory"
+    ):
+        scan(tmp_path / "differ.parquet", None, BadRows("log"), 0)

@@ -10,12 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
+from tests.formats.vw_logs import events, write_events
 
 import o2pl
 from o2pl import InvalidInput
 from o2pl.decisions import number_of
 from o2pl.formats import read_log
+from o2pl.formats.bad import BadRows
 from o2pl.formats.columns import bad_rows_of
+from o2pl.formats.files import read_tables, write_tables
 
 COLUMNS: dict[str, Any] = {
     "age": [30.0, 41.5, 22.0, 35.0],
@@ -212,3 +215,32 @@ def test_slots_of_one_event_are_decisions_of_their_own() -> None:
     columns = {"event_id": ["a", "a", None], "slot": [0, 1, 0], "x": [1, 2, 3]}
     log = read_log(pa.table(columns | {"action": [0, 1, 0], "reward": [1, 0, 1], "propensity": [0.5] * 3}))
     assert len(set(log.ids.tolist())) == 3
+
+
+def test_rows_that_the_logger_dropped_become_weights(tmp_path: Path) -> None:
+    """pdrop: each kept event stands for 1/(1 - pdrop); VW counts it as that many examples."""
+    vw = pytest.importorskip("vowpalwabbit")
+    made = [{**e, "pdrop": [0.0, 0.5, 0.9][k % 3]} for k, e in enumerate(events(60)) if "_label_cost" in e]
+    made = [{k: v for k, v in e.items() if k != "_skipLearn"} for e in made]
+    path = write_events(tmp_path / "log.dsjson", made)
+    log = o2pl.read_log(path)
+    assert log.row_weights == pytest.approx([1 / (1 - e["pdrop"]) for e in made])
+    driver = vw.Workspace(f"--cb_explore_adf --dsjson -d {path} --quiet")
+    driver.run_parser()
+    assert log.row_weights.sum() == pytest.approx(driver.get_weighted_examples(), rel=1e-5)
+    driver.finish()
+    for ending in ("parquet", "csv"):  # the round trip keeps them
+        write_tables(tmp_path / f"log.{ending}", read_tables(path, BadRows("log")))
+        again = o2pl.read_log(tmp_path / f"log.{ending}")
+        assert again.row_weights == pytest.approx(log.row_weights)
+        write_tables(tmp_path / "again.dsjson", read_tables(tmp_path / f"log.{ending}", BadRows("log")))
+        assert o2pl.read_log(tmp_path / "again.dsjson").row_weights == pytest.approx(log.row_weights)
+    missing = write_events(
+        tmp_path / "some.dsjson", [{**e, "pdrop": None if k % 2 else 0.5} for k, e in enumerate(made)]
+    )
+    assert set(np.asarray(o2pl.read_log(missing).row_weights)) == {1.0, 2.0}
+    made[4]["pdrop"] = 1.0  # VW ignores such an event
+    found = r"log.dsjson, row 4: column 'drop_probability' .pdrop.: found 1, expected a number from 0 to below 1"
+    with pytest.raises(InvalidInput, match=found):
+        o2pl.read_log(write_events(path, made))
+    assert len(o2pl.read_log(path, skip_bad=1)) == len(made) - 1

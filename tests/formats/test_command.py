@@ -94,12 +94,12 @@ def test_evaluating_saved_learners_on_logs_with_words(tmp_path: Path, monkeypatc
     assert "column 'town': found, expected only those of the first batch: city" in said
 
 
-def test_rows_that_were_dropped_when_the_log_was_written_are_said(tmp_path: Path) -> None:
-    log = write_events(tmp_path / "log.dsjson", [e for k, e in enumerate(events(60)) if k % 11])
-    _, said = run("describe", log)
-    assert "note: log.dsjson: 1" in said
-    assert "weights 1/(1 - pdrop) are not used" in said
-    without = write_events(
-        tmp_path / "without.dsjson", [{k: v for k, v in e.items() if k != "pdrop"} for e in events(60)]
-    )
-    assert "note" not in run("describe", without)[1]
+def test_rows_that_were_dropped_when_the_log_was_written_are_described(tmp_path: Path) -> None:
+    made = [e for k, e in enumerate(events(60)) if k % 11]
+    shown, said = run("describe", write_events(tmp_path / "log.dsjson", made))
+    assert "decisions: similar ones were dropped when the log was written" in shown
+    assert "weights 1/(1 - pdrop) from 1 to 1.33, effective sample size" in shown
+    assert not said
+    for same in (None, 0.25):  # none, or the same for all: it cancels
+        alike = [{**e, "pdrop": same} for e in made]
+        assert "similar ones were dropped" not in run("describe", write_events(tmp_path / "alike.dsjson", alike))[0]

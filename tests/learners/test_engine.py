@@ -7,12 +7,13 @@ import pickle
 import queue
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.evaluation.cases import dropped_log
 
 import o2pl
 from o2pl import O2PL, Bandit, Exact, Geometric, Member
@@ -350,3 +351,49 @@ def test_a_learner_can_be_saved_and_copied_while_threads_use_it(eager_switches: 
     for thread in threads:
         thread.join()
     assert not failed, failed[0]
+
+
+def _dictionaries(n: int) -> list[dict[str, Any]]:
+    return [{"u": {"v": k % 3}, "_multi": [{"i": {"k": name}} for name in "abc"]} for k in range(n)]
+
+
+WEIGHING: dict[str, Callable[[], Any]] = {
+    "Bandit": lambda: o2pl.Bandit(random_state=0),
+    "O2PL": lambda: o2pl.O2PL(random_state=0),
+    "sets": lambda: o2pl.Bandit(policy="hashed actionwise", random_state=0),
+    "fading": lambda: o2pl.Bandit(schedule=o2pl.Geometric(half_life=1e5), random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", WEIGHING)
+def test_rows_that_the_logger_dropped_are_learned_from_with_weights(name: str, tmp_path: Path) -> None:
+    """The third action is the best of the whole log, and the worst of what was kept."""
+    weighted, once, _ = dropped_log(6000)
+
+    def learned(log: Any, batches: int = 0) -> Any:
+        log = log.changed(contexts=_dictionaries(len(log)), n_actions=None) if name == "sets" else log
+        learner = WEIGHING[name]()
+        if not batches:
+            return learner.fit(log)
+        for some in np.array_split(np.arange(len(log)), batches):
+            learner.partial_fit(log[some])
+        return learner
+
+    def mean(learner: Any) -> Any:
+        asked = _dictionaries(30) if name == "sets" else weighted.contexts[:30]
+        return learner.predict_proba(asked).reshape(30, 3).mean(axis=0)
+
+    assert mean(learned(weighted)).argmax() == 2
+    assert mean(learned(weighted, 3)).argmax() == 2
+    assert mean(learned(once)).argmax() == 0
+    alike = weighted.changed(row_weights=np.full(len(once), 7.0))
+    np.testing.assert_allclose(mean(learned(alike)), mean(learned(once)), atol=1e-6)
+    learner = learned(weighted)
+    learner.save(tmp_path / "model.o2pl")
+    again = o2pl.load(tmp_path / "model.o2pl")
+    np.testing.assert_array_equal(again.log_.row_weights, weighted.row_weights)
+    more = once[:100].changed(ids=np.arange(100))
+    more = more.changed(contexts=_dictionaries(100), n_actions=None) if name == "sets" else more
+    for each in (learner, again):
+        each.partial_fit(more)
+    np.testing.assert_array_equal(mean(again), mean(learner))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.evaluation.cases import dropped_log
 
 import o2pl
 from o2pl.learners.gate import judge
@@ -135,3 +136,11 @@ def test_the_learner_against_a_rule_at_any_time_is_seldom_wrong() -> None:
         assert found.difference_sequence is not None
         wrong += bool((found.difference_sequence.lower[9::10] > 0).any())
     assert not refutes(wrong, 60, 0.1, 1e-3)
+
+
+def test_rows_that_the_logger_dropped_are_drawn_so_that_each_decision_counts_alike() -> None:
+    weighted, once, _ = dropped_log(24_000)
+    third = np.array([0.0, 0.0, 1.0])
+    assert judge(np.tile(third, (len(weighted.thinned()), 1)), weighted.thinned(), "logged", 0.05).safe
+    assert not judge(np.tile(third, (len(once), 1)), once, "logged", 0.05).safe
+    assert judge(lambda contexts: np.tile(third, (len(contexts), 1)), weighted, "logged", 0.05).safe

@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import binomtest, norm
 from sklearn.base import clone as sklearn_clone
 from sklearn.linear_model import LogisticRegression
+from tests.evaluation.cases import dropped_log
 
 from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Intercept
@@ -342,3 +343,10 @@ def test_folds_that_were_kept_are_not_computed_again():
     again = SafeImprovement(random_state=0).fit(X, actions, rewards, propensities, kept=kept)
     assert computed == ["fold0", "fold1", "fold2", "fold1"]
     assert first.verdicts_ == again.verdicts_
+
+
+def test_rows_that_stand_for_different_numbers_of_decisions_are_refused():
+    weighted, _, _ = dropped_log(400)
+    with pytest.raises(InvalidInput, match="log: found rows that stand for different numbers of decisions"):
+        SafeImprovement().fit(weighted)
+    SafeImprovement().fit(weighted.thinned())

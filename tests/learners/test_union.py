@@ -8,7 +8,7 @@ import pytest
 import o2pl
 from o2pl.interactions import Interactions
 from o2pl.learners.member import QUADRATIC
-from o2pl.learners.union import progressive_gains, shares
+from o2pl.learners.union import evidence, progressive_gains, shares
 
 
 def weights_of(learner: Any) -> Any:
@@ -78,3 +78,20 @@ def test_the_first_member_cannot_join_later() -> None:
         members = tuple(o2pl.Member(joins=each) for each in joins)
         with pytest.raises(o2pl.InvalidInput, match="expected 0 first, then ascending"):
             o2pl.O2PL(2, policy=members).act([1.0])
+
+
+def test_rows_with_weights_are_rows_that_come_again() -> None:
+    g = np.random.default_rng(0)
+    z, rewards, times = g.normal(size=(3, 40)) * 3, g.random(40), g.integers(1, 4, 40)
+    repeated = evidence(np.repeat(z, times, axis=1), np.repeat(rewards, times))
+    np.testing.assert_allclose(evidence(z, rewards, times * 1.0), repeated, rtol=1e-12)
+    likelihoods = g.random((3, 40))
+    log = o2pl.Interactions(np.zeros((40, 1)), g.integers(2, size=40), rewards, g.uniform(0.2, 1, 40), (0, 1), 2)
+    weighted = log.changed(row_weights=times)
+    rows = np.repeat(np.arange(40), times)
+    scale = times.sum() / (times @ times)
+    np.testing.assert_allclose(
+        progressive_gains(likelihoods, weighted, 3.0, -0.4),
+        scale * progressive_gains(likelihoods[:, rows], log[rows], 3.0, -0.4),
+        rtol=1e-12,
+    )

@@ -27,7 +27,6 @@ from o2pl.evaluation.values import columns_of
 from o2pl.interactions import Interactions
 from o2pl.learners.targets import as_target, with_names
 from o2pl.objectives.improvement import improvement_values
-from o2pl.objectives.weights import effective_sample_size
 from o2pl.protocols import Array, Floats, Seed
 from o2pl.theory.betting import betting_lower
 from o2pl.theory.betting_end import BettingEnds, End
@@ -197,14 +196,14 @@ def evaluate_candidates(
     parts = [] if labels is None else [(str(one), np.flatnonzero(labels == one)) for one in np.unique(labels)]
     share = delta / (1 + len(parts))
     names, inputs = list(policies), [one.inputs for one in columns]
-    tested = propensity_calibration(rows)
+    tested = propensity_calibration(rows.thinned())
     fault = findings.fault(rows, tested)
     overall = _contest("all", rows, names, inputs, share)
     return Candidates(
         overall,
         tuple(_contest(name, rows, names, inputs, share, own) for name, own in parts if len(own) >= _FEWEST),
         delta,
-        _warnings(overall, names, parts, fault),
+        _warnings(rows, overall, names, parts, fault),
         fault.partition(":")[0],
         rows_per_day,
     )
@@ -233,9 +232,11 @@ def _contest(
     assert log.reward_range is not None
     low, high = log.reward_range
     inputs = inputs if own is None else [_some(one, own) for one in inputs]
+    values, effective = [_value(one) for one in inputs], [one.effective_sample_size for one in inputs]
+    kept = (log if own is None else log[own]).thinned_rows() if log.row_weights is not None else None
+    inputs = inputs if kept is None else [_some(one, kept) for one in inputs]  # bounds count each row once
     rewards, n, count = inputs[0].rewards, len(inputs[0].rewards), len(names)
     shares = (bounded_column("rewards", rewards, low, high) - low) / (high - low)
-    values = [_value(one) for one in inputs]
     moves = [
         bool((one.weights == 1).all()) for one in inputs
     ]  # the logger may have been learning: its value is a mean over time
@@ -255,9 +256,10 @@ def _contest(
         if j != leader:
             level = delta / (2 * count * (count - 1))
             ahead = _ahead(sequences, inputs[leader].weights, weights, level, moves[j] or moves[leader])
-        span, effective, gap = high - low, effective_sample_size(weights), values[leader] - values[j]
+        span, gap = high - low, values[leader] - values[j]
+        out_at = ahead.passed if ahead.passed is None or kept is None else int(kept[ahead.passed])
         reach = (low + ends[0] * span, low + ends[1] * span)
-        found.append(CandidateValue(names[j], values[j], *reach, ahead.bound * span, gap, effective, ahead.passed))
+        found.append(CandidateValue(names[j], values[j], *reach, ahead.bound * span, gap, effective[j], out_at))
     return Contest(label, n, tuple(found))
 
 
@@ -288,9 +290,11 @@ def _some(inputs: EstimatorInput, own: Any) -> EstimatorInput:
     return EstimatorInput(**some)
 
 
-def _warnings(overall: Contest, names: list[str], parts: list[tuple[str, Any]], fault: str) -> tuple[str, ...]:
+def _warnings(
+    log: Interactions, overall: Contest, names: list[str], parts: list[tuple[str, Any]], fault: str
+) -> tuple[str, ...]:
     said = f"{fault[:1].upper()}{fault[1:]}. Evaluate a single policy instead: that works with estimated propensities."
-    found = [said] if fault else []
+    found = [*([said] if fault else []), *findings.uneven_rows(log, at_any_time=True)]
     effective = {one.name: one.effective for one in overall.candidates}
     weak = [name for name in names if effective[name] < 30]
     if weak:

@@ -48,7 +48,9 @@ def compare(
     base = wider(base, log.reward_range, lost, overflow)
     gap = mine - theirs
     if at_any_time and log.reward_range is not None:
-        sequence = difference_sequence(log.rewards, log.reward_range, weights, against, delta, "logged" in names)
+        kept = log.thinned_rows()
+        both = (weights[kept], against[kept])
+        sequence = difference_sequence(log.rewards[kept], log.reward_range, *both, delta, "logged" in names)
         span = log.reward_range[1] - log.reward_range[0]
         low, high = sound(sequence, (-span, span), overflow)
         base = Valued(base.name, "", base.value, *value_sequence(log, name, against, delta).last)
@@ -70,6 +72,10 @@ def linear_rows(log: Interactions, own: PolicyColumns, other: PolicyColumns | No
     if other is not None:
         theirs = _linear(log, other)
         base, slope = base - theirs[0], slope - theirs[1]
+    if log.row_weights is not None:  # as `EstimatorInput.contributions`
+        ratio = log.row_weights / log.row_weights.mean()
+        mean = float(np.mean(ratio * (base + slope / log.propensities)))
+        base, slope = mean + ratio * (base - mean), ratio * slope
     return Linear(base, slope, log.propensities, bool(log.continuous))
 
 
@@ -80,15 +86,15 @@ def _linear(log: Interactions, own: PolicyColumns) -> tuple[Floats, Floats]:
     likelihoods = inputs.weights * log.propensities
     if inputs.expected is not None and inputs.played is not None:
         return inputs.expected, likelihoods * (log.rewards - inputs.played)
-    total = float(inputs.weights.sum())
-    value = float(inputs.weights @ log.rewards) / total if total > 0 else float(log.rewards.mean())
+    total = inputs.mean(inputs.weights)
+    value = inputs.mean(inputs.weights * log.rewards) / total if total > 0 else inputs.mean(log.rewards)
     return np.full(len(log), value), likelihoods * (log.rewards - value)
 
 
 def _comparable(columns: EstimatorInput, settings: EstimatorSettings, noisy_model: bool) -> Floats:
     """Return row values of an estimator that works for both policies: DR, SNIPS, or clipped IPS."""
     if (columns.weights == 1).all():
-        return columns.rewards  # the logger: no correction needed
+        return columns.contributions(columns.rewards)  # the logger: no correction needed
     if not np.isfinite(columns.weights).all() or not columns.weights.any():
         return row_values("clipped", columns, settings)
     return row_values("snips" if columns.expected is None or noisy_model else "dr", columns, settings)
@@ -97,6 +103,8 @@ def _comparable(columns: EstimatorInput, settings: EstimatorSettings, noisy_mode
 def value_sequence(log: Interactions, name: str, weights: Floats, delta: float) -> ConfidenceSequence:
     """Return the confidence sequence of V(π). For a logger that learned: of the mean of its values so far."""
     assert log.reward_range is not None
+    kept = log.thinned_rows()
+    rewards, weights = log.rewards[kept], weights[kept]
     if name == "logged":
-        return confidence_sequence(log.rewards, delta, *log.reward_range, common=False)
-    return weighted_sequence(weights, log.rewards, delta, log.reward_range)
+        return confidence_sequence(rewards, delta, *log.reward_range, common=False)
+    return weighted_sequence(weights, rewards, delta, log.reward_range)

@@ -18,7 +18,7 @@ import numpy as np
 
 from o2pl.errors import InvalidInput
 from o2pl.interactions import BLOCK
-from o2pl.objectives.weights import clip_weights, policy_weights
+from o2pl.objectives.weights import clip_weights, effective_sample_size, policy_weights
 from o2pl.protocols import Floats, Ints, Penalty
 from o2pl.theory.schedules import clip_level
 
@@ -31,6 +31,23 @@ class EstimatorInput(NamedTuple):
     played: Floats | None = None  # m(x, a) of the logged action, fitted without this row
     expected: Floats | None = None  # v(x)
     balanced: Floats | None = None  # π(a|x) / Σ_j (n_j/n) q_j(a|x): weight over the mixture of all loggers
+    row_weights: Floats | None = None  # decisions that each row stands for; None: one each
+
+    @property
+    def effective_sample_size(self) -> float:
+        """(Σ ω w)² / Σ (ω w)², with row weights ω."""
+        return effective_sample_size(self.weights if self.row_weights is None else self.row_weights * self.weights)
+
+    def mean(self, column: Floats) -> float:
+        """Return the mean of a column over decisions: Σ ω column / Σ ω."""
+        return float(column.mean() if self.row_weights is None else np.average(column, weights=self.row_weights))
+
+    def contributions(self, column: Floats) -> Floats:
+        """Return values c̄ + ω (c - c̄)/ω̄, whose plain mean is `mean(column)`, with the variance of this mean."""
+        if self.row_weights is None:
+            return column
+        mean = self.mean(column)
+        return np.asarray(mean + self.row_weights * (column - mean) / self.row_weights.mean())
 
     def rows(self, some: slice) -> EstimatorInput:
         given = {name: column for name, column in self._asdict().items() if column is not None}
@@ -197,13 +214,14 @@ class Estimate(NamedTuple):
 class Stream:
     """One estimator in streaming form: `add` rows, `merge` with another stream, `estimate` at any time.
 
-    It keeps the means of the parts and their centred products; blocks are merged without cancellation.
+    It keeps the means of the parts and their centred products; blocks are merged without cancellation. With row weights
+    ω, the parts are ω part_1, …, ω part_k and ω, and the estimate is a function of the ratios of their means.
     """
 
     def __init__(self, name: str, settings: EstimatorSettings | None = None) -> None:
         self.name, self.settings = name, settings or EstimatorSettings()
         self.estimator = find(name)
-        self.n = 0
+        self.n, self.weighted = 0, False
         self.means: Floats = np.zeros(0)
         self.products: Floats = np.zeros((0, 0))  # Σ (part - mean)(part - mean)ᵀ, [k, k]
 
@@ -215,19 +233,32 @@ class Stream:
         pieces = [
             _moments(self._parts(block), start) for start, block in zip(_starts(columns), columns.blocks(), strict=True)
         ]
+        if self.n and self.weighted != (columns.row_weights is not None):
+            raise InvalidInput("row_weights: found rows with and without, expected all rows with weights, or none")
+        self.weighted = columns.row_weights is not None
         for piece in pieces:
             self._absorb(*piece)
         return self
 
     def _parts(self, block: EstimatorInput) -> Floats:
         with np.errstate(invalid="ignore", over="ignore"):  # ∞ · 0: reported below
-            return np.stack(self.estimator.parts(block, self.settings))  # [k, rows]
+            parts = np.stack(self.estimator.parts(block, self.settings))  # [k, rows]
+            return parts if block.row_weights is None else np.vstack([parts * block.row_weights, block.row_weights])
+
+    def combined(self) -> tuple[float, Floats]:
+        """Return the value and its gradient with respect to the means of the parts."""
+        return _combined(self.estimator, self.means, self.settings, self.weighted)
 
     def merge(self, other: Stream) -> Self:
         if (self.name, self.settings) != (other.name, other.settings):
             raise InvalidInput(
                 f"merge: found {other.name} with {other.settings}, expected {self.name} with {self.settings}"
             )
+        if self.n and other.n and self.weighted != other.weighted:
+            raise InvalidInput(
+                "merge: found rows with and without row_weights, expected all rows with weights, or none"
+            )
+        self.weighted = other.weighted if other.n else self.weighted
         self._absorb(other.n, other.means, other.products)
         return self
 
@@ -246,7 +277,7 @@ class Stream:
     def estimate(self) -> Estimate:
         if self.n == 0:
             raise InvalidInput(f"{self.name}: found no rows, expected at least one")
-        value, slope = self.estimator.combine(self.means, self.settings)
+        value, slope = self.combined()
         if not math.isfinite(value):
             raise InvalidInput(
                 f"{self.name}: found only weights of 0: the log contains no action that the policy takes"
@@ -255,6 +286,15 @@ class Stream:
             return Estimate(value, math.inf, 1)
         variance = float(slope @ self.products @ slope) / (self.n - 1)
         return Estimate(value, math.sqrt(max(variance, 0.0) / self.n), self.n)
+
+
+def _combined(estimator: Estimator, means: Floats, settings: EstimatorSettings, weighted: bool) -> tuple[float, Floats]:
+    """Return the value and its gradient. weighted: the last mean is that of ω, the others are divided by it."""
+    if not weighted:
+        return estimator.combine(means, settings)
+    ratios = means[:-1] / means[-1]
+    value, slope = estimator.combine(ratios, settings)
+    return value, np.append(slope, -(slope @ ratios)) / means[-1]
 
 
 def _starts(columns: EstimatorInput) -> range:
@@ -289,13 +329,13 @@ def value_of(name: str, columns: EstimatorInput, settings: EstimatorSettings | N
     """Return the value of `estimate` without its error; not finite if a weight overflowed or all are 0."""
     estimator, settings = find(name), settings or EstimatorSettings.theory(len(columns.rewards))
     with np.errstate(invalid="ignore", over="ignore"):
-        means = [part.mean() for part in estimator.parts(columns, settings)]
+        means = [columns.mean(part) for part in estimator.parts(columns, settings)]
         return estimator.combine(np.array(means), settings)[0]
 
 
 def row_values(name: str, columns: EstimatorInput, settings: EstimatorSettings | None = None) -> Floats:
     """Return the contribution of each row, [n]: the mean is the estimate (its linearisation, for ratios)."""
     stream = Stream(name, settings or EstimatorSettings.theory(len(columns.rewards))).add(columns)
-    value, slope = stream.estimator.combine(stream.means, stream.settings)
+    value, slope = stream.combined()
     blocks = [slope @ (stream._parts(block) - stream.means[:, None]) for block in columns.blocks()]
     return np.asarray(value + np.concatenate(blocks))

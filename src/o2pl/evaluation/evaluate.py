@@ -40,7 +40,7 @@ from o2pl.evaluation.values import (
 from o2pl.interactions import Interactions
 from o2pl.learners.base import BanditEstimator
 from o2pl.learners.targets import as_target, with_names
-from o2pl.objectives.weights import clip_weights, effective_sample_size
+from o2pl.objectives.weights import clip_weights
 from o2pl.protocols import Seed
 from o2pl.validation import RewardRange
 
@@ -189,7 +189,7 @@ def _propensities(log: Interactions, choice: PropensityChoice, seed: Seed) -> _S
         raise InvalidInput("propensities: found 'logged' with a log that has none, expected 'auto' or 'estimated'")
     why = "" if log.has_propensities else "the log has none"
     if log.has_propensities:
-        tested = propensity_calibration(log)
+        tested = propensity_calibration(log.thinned())
         if choice == "auto":
             why = findings.fault(log, tested)
         elif choice == "estimated":
@@ -197,7 +197,7 @@ def _propensities(log: Interactions, choice: PropensityChoice, seed: Seed) -> _S
         if not why:
             return _Source(log, tested, "")
     log = log.changed(propensities=estimated(log, seed=seed), by_logger=None)
-    return _Source(log, propensity_calibration(log), why)
+    return _Source(log, propensity_calibration(log.thinned()), why)
 
 
 def _sensitivity(
@@ -215,20 +215,20 @@ def _sensitivity(
 
 
 def _diagnose(log: Interactions, columns: PolicyColumns, clip: float, calibration: Calibration) -> Diagnostics:
-    weights = columns.inputs.weights
+    weights, kept = columns.inputs.weights, log.thinned_rows()
     level = clip if math.isfinite(clip) else EstimatorSettings.theory(len(log)).clip
     points = np.unique(np.geomspace(1, len(log), 200).astype(np.int64))  # the 1st, …, nth largest weight
     return Diagnostics(
         len(log),
-        effective_sample_size(weights),
-        float(weights.mean()),
+        columns.inputs.effective_sample_size,
+        columns.inputs.mean(weights),
         weight_tail(weights),
         level,
         clip_fraction(weights, level),
         missing_mass(log, columns),
         overlap_by_action(log, columns.mass, weights),
         calibration,
-        drift(log, clip_weights(weights, level) * log.rewards),
+        drift(log.thinned(), (clip_weights(weights, level) * log.rewards)[kept]),
         np.stack([points / len(log), np.partition(weights, len(log) - points)[len(log) - points]]),
     )
 

@@ -46,6 +46,7 @@ def warnings(
             "The rows are slots of lists. These are values of single slots, given the logged items above them;"
             " use evaluate_lists for the values of the policy's own lists."
         )
+    found += uneven_rows(log, at_any_time=estimates[0].name == "any-time")
     found += _estimated(seen, why_estimated) if why_estimated else _propensities(log, seen)
     found += tiny_propensities(log)
     if overflow:
@@ -69,6 +70,22 @@ def warnings(
     elif any(math.isinf(one.low) for one in estimates) and not overflow and not (seen.missing and not log.reward_range):
         found.append("Some estimates have no variance, so they have no interval.")
     return tuple(found)
+
+
+def uneven_rows(log: Interactions, at_any_time: bool) -> list[str]:
+    """Say what does not use row weights."""
+    if log.row_weights is None:
+        return []
+    counted = f"{len(log.thinned_rows()):,} of {len(log):,} rows, drawn so that each decision is equally likely"
+    which = (
+        "Anytime-valid intervals, drift and the test of the propensities"
+        if at_any_time
+        else ("Drift and the test of the propensities")
+    )
+    return [
+        "Rows stand for different numbers of decisions (pdrop): estimates weight them by 1/(1 - pdrop)."
+        f" {which} cannot, and use {counted}. The reward model counts each row once, so `dm` may be biased."
+    ]
 
 
 def tiny_propensities(log: Interactions) -> list[str]:

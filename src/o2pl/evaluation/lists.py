@@ -135,7 +135,8 @@ def evaluate_lists(
     list, also for the log of a learner.
     """
     check_delta(delta)
-    given = as_log(log, reward_range)
+    whole = as_log(log, reward_range)
+    given = whole.thinned()
     starts = _starts(given)
     rows = with_numbers(given)
     if at_any_time and rows.reward_range is None:
@@ -156,7 +157,7 @@ def evaluate_lists(
     effective = tuple(effective_sample_size(weights) for weights in own)
     return ListEvaluation(
         target.name, tuple(values[:-1]), values[-1], tuple(others), tuple(gaps), name, delta, at_any_time,
-        len(starts), effective, _warnings(columns, own, effective), _doubt(rows),
+        len(starts), effective, (*_uneven(whole, len(given)), *_warnings(columns, own, effective)), _doubt(rows),
     )  # fmt: skip
 
 
@@ -279,6 +280,15 @@ def _warnings(columns: _Columns, weights: Sequence[Floats], effective: Sequence[
             " that have it."
         )
     return tuple(found)
+
+
+def _uneven(log: Interactions, rows: int) -> list[str]:
+    if log.row_weights is None:
+        return []
+    return [
+        "Rows stand for different numbers of decisions (pdrop). Estimates of lists do not weight them: they use"
+        f" {rows:,} of {len(log):,} rows, drawn so that each list is equally likely."
+    ]
 
 
 def _doubt(log: Interactions) -> str:

@@ -64,7 +64,8 @@ def columns_of(log: Interactions, targets: Sequence[Target], model: RewardModel 
             balanced = balanced_weights(own, log.by_logger, log.loggers)
         with np.errstate(over="ignore"):  # an overflowed weight is ∞
             own[:] = weight_of(own, log.propensities)
-        inputs = EstimatorInput(log.rewards, own, None if value is None else played, value, balanced)
+        modelled = None if value is None else played
+        inputs = EstimatorInput(log.rewards, own, modelled, value, balanced, log.row_weights)
         found.append(PolicyColumns(inputs, None if total is None else total / n))
     return found
 
@@ -160,7 +161,7 @@ def never_logged(log: Interactions, columns: PolicyColumns) -> float:
 
 def missing_mass(log: Interactions, columns: PolicyColumns) -> float:
     """Return the mass on actions that were never logged, or 1 minus the mean weight beyond three standard errors."""
-    weights, never = columns.inputs.weights, never_logged(log, columns)
+    weights, never = columns.inputs.contributions(columns.inputs.weights), never_logged(log, columns)
     if len(log) < 2 or not np.isfinite(weights).all():
         return never
     spread = 3 * float(weights.std(ddof=1)) / math.sqrt(len(log))

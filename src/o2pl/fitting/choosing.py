@@ -21,7 +21,7 @@ import numpy as np
 
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.calibration import FEWEST, propensity_calibration
-from o2pl.evaluation.estimators import EstimatorSettings, row_values
+from o2pl.evaluation.estimators import EstimatorInput, EstimatorSettings, row_values
 from o2pl.evaluation.intervals import check_delta, normal_interval
 from o2pl.evaluation.logs import as_log, with_numbers
 from o2pl.evaluation.propensities import estimate_propensities
@@ -142,7 +142,8 @@ def fit(
             done += 1
             if told is not None:
                 told(candidate.name, done, total)
-    rewards = np.concatenate([rows.rewards[own] for own, _ in parts])
+    held_out = (EstimatorInput(rows.rewards[own], np.ones(len(own)), row_weights=_some(rows, own)) for own, _ in parts)
+    rewards = np.concatenate([one.contributions(one.rewards) for one in held_out])
     each = delta / len(chosen_from)
     judged = [_judged(name, np.concatenate(part, axis=1), rewards, each, ends) for name, part in found.items()]
     judged.sort(key=lambda one: one.low, reverse=True)
@@ -164,6 +165,10 @@ def held_out_parts(n: int, seed: int) -> list[tuple[Ints, Ints]]:
     return [(np.flatnonzero(order % _SHARE == 0), np.flatnonzero(order % _SHARE != 0))]
 
 
+def _some(rows: Interactions, own: Ints) -> Floats | None:
+    return None if rows.row_weights is None else rows.row_weights[own]
+
+
 def _read_once(rows: Interactions, candidate: Candidate, readings: dict[Any, Interactions]) -> Interactions:
     """Return the log with contexts encoded for this learner; learners with the same encoding share it."""
     learner: Any = candidate.learner
@@ -182,13 +187,14 @@ class _Judge:
         self.model = fit_rewards(rows)
 
     def values(self, learner: Any, contexts: Any) -> Floats:
-        """Return each row's value, weight, and probability mass that the log does not cover. [3, n]"""
+        """Return each row's value, weight (times the row's own), and mass that the log does not cover. [3, n]"""
         rows, n = self.rows, len(self.rows)
         target = as_target(learner, rows, contexts=contexts)
         (columns,) = columns_of(rows, [target], self.model)
         cut = np.asarray(clip_weights(columns.inputs.weights, self.alpha))
         found = row_values("dr", columns.inputs._replace(weights=cut))
-        return np.stack([found, cut, np.full(n, never_logged(rows, columns))])
+        counted = cut if rows.row_weights is None else cut * rows.row_weights
+        return np.stack([found, counted, np.full(n, never_logged(rows, columns))])
 
 
 def _judged(name: str, values: Floats, rewards: Floats, delta: float, ends: RewardRange) -> Judged:
@@ -212,7 +218,7 @@ def _interval(values: Floats, delta: float) -> tuple[float, float]:
 
 def _warnings(rows: Interactions, chosen: Judged, known: bool) -> tuple[str, ...]:
     found = []
-    numbers = with_numbers(rows[-50_000:])
+    numbers = with_numbers(rows[-50_000:].thinned())
     if not known:
         found.append(
             "The log has no propensities: they were estimated from the contexts. `o2pl evaluate` reports how wrong they"

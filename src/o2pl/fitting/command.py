@@ -186,6 +186,13 @@ def _improve(log: Interactions, work: Checkpoints, incumbent: str, confidence: f
     if not log.has_propensities:
         typer.echo("warning: the log has no propensities; they are estimated from the contexts", err=True)
         log = estimate_propensities(log, seed=seed)
+    if log.row_weights is not None:
+        whole, log = len(log), log.thinned()
+        typer.echo(
+            "note: rows stand for different numbers of decisions (pdrop). Safe improvement does not weight them: it"
+            f" uses {len(log):,} of {whole:,} rows, drawn so that each decision is equally likely",
+            err=True,
+        )
     known = None if incumbent == "logged" else _probabilities(incumbent, log)
     folds, done = SafeImprovement().folds, 0
     with shown() as progress:

@@ -52,11 +52,14 @@ def scan(path: Path, ends: RewardRange | None, bad: BadRows, seed: int, read: Re
     total, _ = parquet_size(path)
     chosen = sampled(total, seed)
     rows, start, actions, names = 0, 0, set[int](), set[str]()
-    seen, kept = [np.inf, -np.inf], []
+    seen, dropped, kept = [np.inf, -np.inf], [np.inf, -np.inf], []
     for table in parquet_tables(path):
         bad.first = start
         batch = rows_of(table, bad, ends)
         first, last = np.searchsorted(chosen, (start, start + len(table)))
+        if "drop_probability" in table.column_names and len(table):
+            shares = table.column("drop_probability").fill_null(0.0).to_numpy()
+            dropped = [min(dropped[0], shares.min()), max(dropped[1], shares.max())]
         kept.append(table.take(chosen[first:last] - start))
         rows, start = rows + len(batch), start + len(table)
         actions.update(np.unique(batch.actions).tolist())
@@ -64,6 +67,11 @@ def scan(path: Path, ends: RewardRange | None, bad: BadRows, seed: int, read: Re
         seen = [min(seen[0], batch.rewards.min(initial=np.inf)), max(seen[1], batch.rewards.max(initial=-np.inf))]
         if read is not None:
             read(start, total)
+    if dropped[0] < dropped[1]:
+        raise InvalidInput(
+            f"{path.name}: found drop probabilities from {dropped[0]:g} to {dropped[1]:g}, which need weights: expected"
+            " a log that fits in memory; use --in-memory"
+        )
     if not rows:
         raise InvalidInput(f"{path.name}: found no rows, expected at least one")
     reward_range = ends or guessed_range(np.array(seen))

@@ -16,7 +16,6 @@ class BadRows:
     header: bool = False  # CSV: rows are lines, after a header line
     lines: list[int] = field(default_factory=list)  # lines that could not be parsed
     found: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)  # other remarks about the file
     first: int = 0  # rows of the file before the current block
 
     def line(self, number: int, reason: str) -> None:

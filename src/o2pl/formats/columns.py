@@ -89,6 +89,9 @@ def bad_rows_of(path: str | os.PathLike[str], kind: str, limit: int) -> BadRows:
     return BadRows(Path(path).name, limit, header=kind == "csv")
 
 
+_DROPPED = "drop_probability"  # pdrop of dsjson: the share of similar events that the logger dropped at random
+
+
 def log_of(
     table: Any,
     bad: BadRows,
@@ -109,7 +112,7 @@ def log_of(
     if not len(table):
         raise InvalidInput(f"{bad.file}: found no rows, expected at least one")
     table, numbers = _usable(table, called, bad)
-    _note_dropped(table, bad)
+    row_weights = _row_weights(table)
     ids = _ids(table)
     who, by_logger, under = _loggers(table, called, bad)
     actions, action_names = _actions(table.column(called["action"]), bad, called["action"])
@@ -127,6 +130,7 @@ def log_of(
         by_logger=by_logger,
         action_names=action_names,
         ids=ids,
+        row_weights=row_weights,
         **known,
     )
 
@@ -141,21 +145,16 @@ def _with_rewards(table: Any, called: dict[str, str]) -> Any:
 
     keep = compute.is_valid(table.column(called["reward"]))
     if "skip_learn" in table.column_names:
-        keep = compute.and_(keep, compute.invert(compute.fill_null(table.column("skip_learn"), False)))
+        keep = compute.and_(keep, compute.invert(compute.fill_null(table.column("skip_learn").cast("bool"), False)))
     return table if compute.all(keep).as_py() else table.filter(keep)
 
 
-def _note_dropped(table: Any, bad: BadRows) -> None:
-    """Add a note that rows were dropped when the log was written: this is not corrected."""
-    if "drop_probability" not in table.column_names:
-        return
-    dropped = np.nan_to_num(_as_numbers(table.column("drop_probability"))[0]) > 0
-    if dropped.any():
-        bad.notes.append(
-            f"{bad.file}: {dropped.mean():.1%} of the rows have a drop probability (pdrop) above 0: similar rows were"
-            " dropped when the log was written. Learners and estimates count each row once; the weights"
-            " 1/(1 - pdrop) are not used, so results hold for the log as it is"
-        )
+def _row_weights(table: Any) -> Floats | None:
+    """Return how many decisions each row stands for, 1/(1 - pdrop); None if that is the same for all: it cancels."""
+    if _DROPPED not in table.column_names:
+        return None
+    weights = 1 / (1 - np.nan_to_num(_as_numbers(table.column(_DROPPED))[0]))
+    return None if np.ptp(weights) == 0 else weights
 
 
 # -- rows that cannot be used
@@ -175,6 +174,12 @@ def _usable(table: Any, called: dict[str, str], bad: BadRows) -> tuple[Any, dict
         for row in np.flatnonzero(~fine).tolist():
             found = repr(texts[row]) if texts is not None else f"{values[row]:g}"
             wrong.setdefault(row, f"column {name!r}: found {found}, expected {expected}")
+    if _DROPPED in table.column_names:
+        values, texts = _as_numbers(table.column(_DROPPED))
+        given = np.asarray(table.column(_DROPPED).is_valid())
+        for row in np.flatnonzero(given & ~((values >= 0) & (values < 1))).tolist():
+            found = repr(texts[row]) if texts is not None else f"{values[row]:g}"
+            wrong.setdefault(row, f"column {_DROPPED!r} (pdrop): found {found}, expected a number from 0 to below 1")
     missing = np.flatnonzero(~np.asarray(table.column(called["action"]).is_valid()))
     for row in missing.tolist():
         wrong.setdefault(row, f"column {called['action']!r}: found a missing value, expected a number or a string")

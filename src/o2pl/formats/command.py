@@ -80,5 +80,3 @@ def say_bad(bad: BadRows) -> None:
         typer.echo(f"skipped: {message}", err=True)
     if len(bad.found) > 20:
         typer.echo(f"skipped: {len(bad.found) - 20} more", err=True)
-    for note in bad.notes:
-        typer.echo(f"note: {note}", err=True)

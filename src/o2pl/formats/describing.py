@@ -12,6 +12,7 @@ from o2pl.contexts.frames import KINDS
 from o2pl.contexts.offers import kind_of_contexts
 from o2pl.evaluation.calibration import FEWEST, propensity_calibration
 from o2pl.evaluation.diagnostics import drift
+from o2pl.evaluation.estimators import EstimatorInput
 from o2pl.evaluation.logs import with_numbers
 from o2pl.interactions import Interactions
 from o2pl.protocols import Floats
@@ -38,10 +39,9 @@ class Description:
 def describe(log: Interactions, name: str = "LOG") -> Description:
     """Describe a log. name: its name in the suggested next command."""
     warnings: list[str] = []
-    some = log[-_SAMPLE:]
-    numbers = with_numbers(some)
+    numbers = with_numbers(log[-_SAMPLE:].thinned())
     sections = {
-        "rows": (f"{len(log):,}",),
+        "rows": _rows(log),
         "context": _contexts(log),
         "actions": _actions(log, warnings),
         "rewards": _rewards(log, warnings),
@@ -57,6 +57,17 @@ def describe(log: Interactions, name: str = "LOG") -> Description:
         learner = f'o2pl.Bandit(policy="{kind}", reward_range=({low:g}, {high:g}))'
         sections["learn"] = (f'{learner}.fit(o2pl.read_log("{name}"))',)
     return Description(sections, tuple(warnings), following)
+
+
+def _rows(log: Interactions) -> tuple[str, ...]:
+    w = log.row_weights
+    if w is None:
+        return (f"{len(log):,}",)
+    effective = f"effective sample size {w.sum() ** 2 / (w @ w):,.0f}"
+    return (
+        f"{len(log):,}, which stand for {w.sum():,.0f} decisions: similar ones were dropped when the log was written",
+        f"weights 1/(1 - pdrop) from {w.min():.3g} to {w.max():.3g}, {effective}; `fit` and `evaluate` use them",
+    )
 
 
 _POLICIES = {"offer": "items", "matrix": "actionwise", "dictionaries": "hashed actionwise"}
@@ -116,12 +127,13 @@ def _actions(log: Interactions, warnings: list[str]) -> tuple[str, ...]:
 
 def _rewards(log: Interactions, warnings: list[str]) -> tuple[str, ...]:
     rewards = log.rewards
-    low, high, mean = float(rewards.min()), float(rewards.max()), float(rewards.mean())
+    values = EstimatorInput(rewards, np.ones(len(rewards)), row_weights=log.row_weights).contributions(rewards)
+    low, high, mean = float(rewards.min()), float(rewards.max()), float(values.mean())
     if low == high:
         warnings.append(f"Every reward is {low:g}: nothing can be learned from this log.")
         return (f"all {low:g}",)
     binary = bool(((rewards == low) | (rewards == high)).all())
-    error = float(rewards.std(ddof=1)) / np.sqrt(len(rewards))
+    error = float(values.std(ddof=1)) / np.sqrt(len(rewards))
     kinds = f"{low:g} or {high:g}" if binary else f"from {low:g} to {high:g}"
     return (f"{kinds}, mean {mean:.4g} ± {error:.2g} (standard error)",)
 

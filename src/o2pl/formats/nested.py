@@ -150,6 +150,8 @@ def numbers_table(log: Interactions) -> Any:
         kind = "hashed features" if isinstance(log.contexts, SparseRows) else "action sets"
         raise InvalidInput(f"log: found {kind} of a saved learner, expected numeric rows; only these can be converted")
     columns = {f"x{j}": log.contexts[:, j] for j in range(log.contexts.shape[1])}
-    known = {} if log.ids is None else {"event_id": log.event_ids}
+    known: dict[str, Any] = {} if log.ids is None else {"event_id": log.event_ids}
+    if log.row_weights is not None:  # only ratios matter: the smallest weight is that of a row without drops
+        known["drop_probability"] = 1 - log.row_weights.min() / log.row_weights
     decided = {"action": log.named_actions, "reward": log.rewards, "propensity": log.propensities}
     return pa.table({**decided, **known, **columns})

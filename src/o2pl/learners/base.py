@@ -265,9 +265,10 @@ class BanditEstimator(Learned, ABC):
         given = log_or_columns(contexts, actions, rewards, propensities)
         n_actions: int | None = None
         names: Names = ()
-        ids = None
+        ids = row_weights = None
         if isinstance(given, Interactions):
             n_actions, names, ids = given.n_actions, given.action_names, given.ids
+            row_weights = given.row_weights
             if given.continuous != self._density:
                 kinds = ("integers", "real numbers (continuous=True)")
                 raise InvalidInput(
@@ -283,7 +284,8 @@ class BanditEstimator(Learned, ABC):
             check_least_propensity(propensities)
         known = self._known_actions() if n_actions is None else n_actions
         return Interactions(
-            rows, checked, rewards, propensities, ends, known, self._density, action_names=names, ids=ids
+            rows, checked, rewards, propensities, ends, known, self._density, action_names=names, ids=ids,
+            row_weights=row_weights,
         )  # fmt: skip
 
     def _numbered_actions(self, actions: Any, names: Names, n_actions: int | None) -> tuple[Any, Names]:
@@ -419,6 +421,7 @@ class BanditEstimator(Learned, ABC):
         if not len(batch):
             raise InvalidInput("score: found no rows, expected at least one")
         weights = self._likelihoods(batch.contexts, batch.actions) / batch.propensities
+        weights = weights if batch.row_weights is None else weights * batch.row_weights
         return float(np.average(batch.rewards, weights=weights))
 
     def safe_to_deploy(self, baseline: Any = "logged", delta: float = 0.05, *, fresh: Any = None) -> DeployVerdict:

@@ -208,7 +208,7 @@ class Engine:
         if sets is None or sets.item_ids is None or self.learned <= self.base:
             return NOTHING
         best = self.present[int(np.argmax(self.weights))]
-        return remembered(self.log[self.base : self.learned], best, self._mean_reward.value)
+        return remembered(self.log[self.base : self.learned].thinned(), best, self._mean_reward.value)
 
     def run(self, contexts: Any, rewards: Rewards) -> Interactions:
         """Simulate rounds on given contexts, in blocks between checkpoints."""
@@ -334,7 +334,7 @@ class Engine:
                     window = rows[start:] if start else rows
                     control = None
                     if self.parts.control is not None:
-                        control = self._control(window, start, None if oracle else own[0].weights(n), shared)
+                        control = self._control(window, start, own[0].weights(window, start, not oracle), shared)
                     for member in own:
                         with_oracle = OFFLINE if member.watches and many else oracle
                         member.learn(window, start, control, shared, with_oracle, self.passes)
@@ -358,6 +358,7 @@ class Engine:
         if not members:
             return
         rows = self.log[max(self.base, self.learned - _CALIBRATION_ROWS) : self.learned]
+        rows = rows.thinned()
         for member, z in zip(self.present, predicted_log_odds(self.present, self.decider, rows), strict=True):
             if any(member is each for each in members):
                 member.heard = calibrated(z, -rows.losses)
@@ -383,7 +384,7 @@ class Engine:
         for start in range(self.learned, len(rows), STRETCH):
             new = rows[start : start + STRETCH]
             z, rewards = predicted_log_odds(self.present, self.decider, new), -new.losses
-            self.gains = self.gains + evidence(z, rewards)
+            self.gains = self.gains + evidence(z, rewards, new.effective_weights)
             if watch.observe_blocks(z, rewards, start):
                 return True
         return False

@@ -56,6 +56,9 @@ def judge(
     if rows.reward_range is None:
         raise InvalidInput("reward_range: found None, expected the lowest and highest possible reward")
     low, high = rows.reward_range
+    if rows.row_weights is not None:  # bounds count each row once
+        kept = rows.thinned_rows()
+        rows, contexts = rows.thinned(), None if contexts is None else contexts[kept]
     rows = with_names(rows, policy, baseline)
     target, against = as_target(policy, rows), as_target(baseline, rows, "baseline", contexts)
     own, other = _weights(target, rows), _weights(against, rows)

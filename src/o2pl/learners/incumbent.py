@@ -339,6 +339,11 @@ class SafeImprovement(Parameters):
         names: Names = ()
         if isinstance(given, Interactions):
             known, names = given.n_actions if known is None else known, given.action_names
+            if given.row_weights is not None:
+                raise InvalidInput(
+                    "log: found rows that stand for different numbers of decisions (row_weights), expected one each:"
+                    " pass log.thinned(), which draws rows so that each decision is equally likely"
+                )
         contexts, actions, rewards, propensities = given
         ends = check_reward_range(self.reward_range)
         read = reader.rows(contexts)

@@ -196,8 +196,11 @@ class MemberState:
         patient = faint and isinstance(self.schedule, Geometric) and not self.schedule.forgets
         return self.base + (max(after, 2 * since) if patient else after)
 
-    def weights(self, n: int) -> Floats | None:
-        return self.schedule.weights(n - self.base)
+    def weights(self, rows: Interactions, start: int, forgets: bool = True) -> Floats | None:
+        """Return the weights of the log's rows from `start` on: what its schedule forgets, times the rows' own."""
+        faded = self.schedule.weights(start + len(rows) - self.base) if forgets else None
+        own = rows.effective_weights
+        return faded if own is None else own if faded is None else faded * own
 
     @property
     def own_params(self) -> Floats:
@@ -226,9 +229,8 @@ class MemberState:
 
         shared: intermediate results shared by the members that learn now, by name. passes: None: all rows at once.
         """
-        n = start + len(rows)
         self.widen(n_inputs(rows.contexts))
-        weights = self.weights(n) if oracle is None or self.watches else None
+        weights = self.weights(rows, start, oracle is None or self.watches)
         fused = isinstance(self.oracle, Adam) and type(self.objective) is Pessimistic
         if oracle is None and fused and isinstance(self.oracle, Adam) and control is None and weights is None:
             dense = isinstance(rows.contexts, np.ndarray)

@@ -50,7 +50,9 @@ def refresh(engine: Engine, at_most: int) -> None:
             engine.learn(engine.due(n), upto=n)
         rows = engine.log.columns
         stale = [member for member in engine.present if member.known < len(rows)]
-        long = [member for member in stale if len(rows) - member.first(len(rows)) > at_most and _takes_part(member)]
+        long = [
+            member for member in stale if len(rows) - member.first(len(rows)) > at_most and _takes_part(member, rows)
+        ]
         for seen in {id(member.seen): member.seen for member in long}.values():
             seen.observe(rows)
         with one_blas_thread(at_most * max((len(member.params) for member in long), default=0)):
@@ -63,10 +65,10 @@ def refresh(engine: Engine, at_most: int) -> None:
             engine.settle(len(rows), [])
 
 
-def _takes_part(member: MemberState) -> bool:
+def _takes_part(member: MemberState, rows: Interactions) -> bool:
     """Return whether the member can learn incrementally: a sum over equally weighted rows, iterative steps."""
     plain = isinstance(member.objective, Outcome) and isinstance(member.oracle, LBFGS)
-    return plain and member.weights(member.known) is None
+    return plain and member.weights(rows[: member.known], 0) is None
 
 
 def _step(member: MemberState, rows: Interactions, at_most: int) -> None:

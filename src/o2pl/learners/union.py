@@ -9,7 +9,7 @@ import numpy as np
 from o2pl.interactions import Interactions
 from o2pl.learners.decider import Decider
 from o2pl.learners.member import STRETCH, MemberState
-from o2pl.objectives.outcome import FAR, played_log_odds, prediction_sums
+from o2pl.objectives.outcome import FAR, log_likelihoods, played_log_odds, prediction_sums
 from o2pl.objectives.weights import clipped_sums, policy_weights
 from o2pl.policies.sampling import equal_sets
 from o2pl.protocols import Floats
@@ -22,7 +22,8 @@ _RIDGE = 1e-3  # for constant rewards, which have no finite level
 
 def progressive_gains(likelihoods: Floats, rows: Interactions, alpha: float, baseline: float) -> Floats:
     """Return Σ (min(w, α) - 1)(b - y) of each member. likelihoods: π_c(a_s|x_s), [M, n]."""
-    residuals = rows.losses - baseline
+    residuals, own_weights = rows.losses - baseline, rows.effective_weights
+    residuals = residuals if own_weights is None else residuals * own_weights
     return np.array([-clipped_sums(policy_weights(own, rows.propensities), residuals, alpha)[0] for own in likelihoods])
 
 
@@ -31,7 +32,7 @@ def progressive_evidence(members: Sequence[MemberState], decider: Decider, rows:
     total = np.zeros(len(members))
     for start in range(0, len(rows), STRETCH):
         some = rows[start : start + STRETCH]
-        total += evidence(predicted_log_odds(members, decider, some), -some.losses)
+        total += evidence(predicted_log_odds(members, decider, some), -some.losses, some.effective_weights)
     return total
 
 
@@ -67,8 +68,10 @@ def calibrated(z: Floats, rewards: Floats) -> tuple[float, float]:
     return float(c), float(s)
 
 
-def evidence(z: Floats, rewards: Floats) -> Floats:
-    """Return the log-likelihood of rewards under the members' predicted log-odds. z [M, n]"""
+def evidence(z: Floats, rewards: Floats, weights: Floats | None = None) -> Floats:
+    """Return the log-likelihood of rewards under the members' predicted log-odds. z [M, n]; weights: of the rows"""
+    if weights is not None:
+        return np.asarray(log_likelihoods(z, rewards) @ weights)
     sums = np.empty((6, len(z)))
     prediction_sums(z, rewards, np.zeros(len(z)), np.ones(len(z)), sums)
     return np.asarray(sums[0])
