@@ -24,7 +24,7 @@ from o2pl import Geometric, Member
 from o2pl.features import Chain, Fourier, Hashed, Intercept, Quadratic, Standardise
 from o2pl.features.plan import feature_plan
 from o2pl.interactions import Interactions
-from o2pl.kernels import actionwise, linear, registry, values
+from o2pl.kernels import actionwise, linear, registry
 from o2pl.kernels.networks import network_value
 from o2pl.kernels.registry import Problem, find_value, n_inputs
 from o2pl.kernels.replay import adam_on_a_window
@@ -329,9 +329,9 @@ def without_kernels() -> Iterator[None]:
     """Learners of plain parts: no fused values, no fused replay, no packed deciders, no planned features."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(registry, "VALUES", {})
-        patch.setattr(values, "feature_plan", lambda *_: None)
+        patch.setattr(registry.Problem, "feature_plan", lambda _: None)
         patch.setattr(member, "adam_on_a_window", lambda *_: None)
-        patch.setattr(decider, "_pack", lambda *_: None)
+        patch.setattr(decider, "packed_members", lambda *_: None)
         patch.setattr(PolicyValue, "incremental", True)  # so that members keep it, for us to ask
         patch.setattr(decider.Decider, "_single", lambda _: None)
         yield

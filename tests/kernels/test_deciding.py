@@ -15,7 +15,8 @@ from o2pl.contexts import DenseReader, DictionaryReader, SetsReader
 from o2pl.features import Chain, Fourier, Hashed, Intercept, Quadratic, Standardise
 from o2pl.features.plan import feature_plan
 from o2pl.kernels.registry import featurise
-from o2pl.learners.decider import ActingMember, Decider
+from o2pl.learners.acting import ActingMember
+from o2pl.learners.decider import Decider
 from o2pl.learners.member import LINEAR, QUADRATIC
 from o2pl.policies import ActionWise, Gaussian, Softmax, SparseSoftmax, UniformMixture
 from o2pl.policies.sampling import acting_numbers

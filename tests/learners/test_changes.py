@@ -144,7 +144,7 @@ def test_members_schedule_counts_and_weights_begin_anew() -> None:
     plays = np.bincount(learner.log_.actions[row - 30 :], minlength=K)
     mean = np.mean([0, 1, *learner.log_.rewards[row - 30 :]])
     np.testing.assert_allclose(engine.acting[-K:], CountBonus().at(plays, mean).bonus)
-    tally = engine.log.tally(engine.learned).since(engine._forgotten)
+    tally = engine.log.tally(engine.learned).since(engine.forgotten)
     assert tally.plays.tolist() == plays.tolist()
     rewards = np.bincount(learner.log_.actions[row - 30 :], learner.log_.rewards[row - 30 :], K)
     np.testing.assert_allclose(tally.rewards, rewards)

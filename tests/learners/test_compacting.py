@@ -51,7 +51,7 @@ def test_what_has_no_weight_and_who_hardly_acts_is_left_out() -> None:
     engine.gains = np.array([0.0] + [-1e6] * (len(engine.gains) - 1))
     for member in engine.members:
         member.params[K * 5 : K * 9] = 0.0
-    decider = engine._decider()
+    decider = engine.new_decider()
     small = compact(decider)
     assert len(small.members) == 1
     assert len(small.members[0].params) == len(decider.members[0].params) - 4 * K

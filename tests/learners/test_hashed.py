@@ -13,6 +13,7 @@ import o2pl
 from o2pl import O2PL, Bandit, Geometric, InvalidInput, Member, Replay, storage
 from o2pl.contexts import DictionaryReader
 from o2pl.features import Hashed
+from o2pl.learners.controlling import control_of
 from o2pl.objectives.outcome import Outcome
 from o2pl.oracles import LBFGS
 from o2pl.policies import Softmax
@@ -211,7 +212,7 @@ def test_what_is_solved_is_made_of_the_log() -> None:
     learner = O2PL(3, policy="hashed", control=0.5, random_state=0).partial_fit(*logged(400))
     engine, log = learner._engine, learner.log_
     b = (log.losses.sum() - 3) / 403  # as if three best rewards had been seen
-    control = engine._control(log, 0, None, {})
+    control = control_of(engine, log, 0, None, {})
     model = np.clip(b + engine.running["predicted"], -1, 0)
     np.testing.assert_allclose(control.by_action.T, model, atol=1e-6)
     np.testing.assert_allclose(control.played, model[np.arange(400), log.actions], atol=1e-6)

@@ -141,3 +141,44 @@ def test_a_published_policy_decides_and_the_learner_hears() -> None:
     np.testing.assert_array_equal(learner.log_.contexts[0], X[1].astype(np.float32))
     fresh = o2pl.Bandit(3, random_state=0).update(decision, 1.0)  # one that has not begun
     assert fresh.log_.event_ids == [decision.id]
+
+
+def test_told_by_its_parts_a_decision_waits_no_longer_whatever_came_in_between() -> None:
+    learner = o2pl.Bandit(3, random_state=0)
+    first, second = learner.act(X[0]), learner.act(X[1])
+    learner.update(X[1], second.action, 1.0, second.propensity)  # the newest
+    assert [each.number for each in learner._engine.pending] == [first.number]
+    third = learner.act(X[2])
+    assert len(learner._engine.pending) == 2  # which moves the newest to those that are looked up
+    learner.update(X[2], third.action, 0.0, third.propensity)
+    assert [each.number for each in learner._engine.pending] == [first.number]
+    with pytest.raises(ValueError, match="again"):
+        learner.update(X[2], third.action, 0.0, third.propensity)
+    learner.update(first, 1.0)
+    assert learner.log_.ids.tolist() == [second.number, third.number, first.number]
+    assert not len(learner._engine.pending)
+
+
+def test_a_newer_decision_is_kept_when_an_older_one_is_dropped_as_told() -> None:
+    """As between threads: another one decides after `told` has found the newest."""
+    learner = o2pl.Bandit(3, random_state=0)
+    first = learner.act(X[0])
+    queue = learner._engine.pending
+    assert queue.told(first.propensity) is first
+    second = learner.act(X[1])
+    assert queue.drop(first.number, first)
+    assert not queue.drop(first.number, first)
+    assert [each.number for each in queue] == [second.number]
+
+
+def test_a_dictionary_that_changes_after_the_decision_is_kept_and_learned_as_it_was() -> None:
+    learner, context = o2pl.Bandit(3, policy="hashed", random_state=0), {"user": {"id": "a"}, "age": 3.0}
+    decision = learner.act(context)
+    context["user"]["id"] = "b"
+    assert decision.context == {"user": {"id": "a"}, "age": 3.0}
+    learner.update(decision, 1.0)
+    decision = learner.act(context)
+    context["user"]["id"] = "a"
+    learner.update(context, *decision[:1], 1.0, decision.propensity)  # as it is now
+    rows = learner.log_.contexts
+    assert rows.indices[: rows.offsets[1]].tolist() == rows.indices[rows.offsets[1] :].tolist()

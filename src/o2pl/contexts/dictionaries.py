@@ -81,7 +81,7 @@ class DictionaryReader:
         self._no_segments: Ints = np.zeros((max(len(spaces), 1), 2), np.int64)  # their start and end in a row
         self._crossing: tuple[Ints, Any, bool] = (self._pairs, np.uint32(self.width - 1), signed)  # for `expand`
         self._root, self._kept = _Node(""), 0
-        self._last: tuple[Any, Any, Row] | None = None  # the last context, a copy of it, and its entry
+        self._last: tuple[Any, Any, Row] | None = None  # the last context, a deep copy of it, and its entry
 
     # -- one context, for kernels
 
@@ -100,6 +100,11 @@ class DictionaryReader:
         if (copy := _copied(context)) is not None:
             self._last = context, copy, row
         return row
+
+    def copied(self, context: Any) -> Any:
+        """Return the copy that `entry` made of this context; None if it made none."""
+        last = self._last
+        return last[1] if last is not None and last[0] is context else None
 
     def row(self, context: Any) -> SparseRows:
         """Return a context as a single row."""

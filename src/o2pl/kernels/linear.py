@@ -91,7 +91,7 @@ class LinearValue:
                 self._only = self._with_room(self._blocks[0])
             X, cotangents, gradients = self._only
             self._block(X, self._blocks[0], params, cotangents, self._sums[0], gradients)
-            np.add(gradients, 0, out=self._gradients[0])
+            self._gradients[0] = gradients
         elif panels == 1:
             self._panel(0, params)
         else:

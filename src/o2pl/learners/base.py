@@ -1,4 +1,4 @@
-"""Base class of the learners: input checks, `act`, `update`, `fit`, simulation, evaluation, and files."""
+"""Base class of the learners: input checks, `fit`, simulation, evaluation, and files."""
 
 from __future__ import annotations
 
@@ -7,31 +7,27 @@ import sys
 import threading
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import IO, Any, ClassVar, Self, overload
+from typing import IO, Any, ClassVar, Self
 
 import numpy as np
 
 from o2pl.action_names import Names
-from o2pl.contexts import ContextReader, Offer
+from o2pl.contexts import ContextReader
 from o2pl.contexts.offers import placed
 from o2pl.contexts.readers import share_words
-from o2pl.decisions import Decision, ListDecision, listed_ids, number_of
 from o2pl.errors import InvalidInput
 from o2pl.interactions import Interactions, log_in, log_or_columns, new_rows
 from o2pl.kernels.registry import n_inputs
 from o2pl.learners.decider import Decider
 from o2pl.learners.engine import Engine, Rewards
 from o2pl.learners.gate import DeployVerdict, judge
-from o2pl.learners.learned import Learned
 from o2pl.learners.offline import learn_offline
-from o2pl.learners.pending import PENDING, is_read
 from o2pl.learners.refreshing import refresh
+from o2pl.learners.round_by_round import RoundByRound, alone
 from o2pl.protocols import Array, Floats
 from o2pl.storage import UnreadableFile, decode, read
 from o2pl.validation import LEAST_PROPENSITY, check_least_propensity, check_reward_range
 
-_LISTS = (list, tuple)  # `list | tuple` would be rebuilt in every call
-_ARRAY = np.ndarray
 _BEGINNING = threading.Lock()  # threads that use a new learner concurrently must create one engine only
 
 
@@ -48,14 +44,10 @@ class Run:
         return float(self.rewards.mean())
 
 
-class BanditEstimator(Learned, ABC):
+class BanditEstimator(RoundByRound, ABC):
     """Base class. Parameters are stored unchanged; everything learned is in an engine, created at the first use."""
 
     _classes: ClassVar[dict[str, type[BanditEstimator]]] = {}
-    _bounds: tuple[
-        float, float, float, float, float, float
-    ]  # lower and upper bounds of rewards, actions and propensities
-    _places: dict[str, int] | None = None  # index of each action name
     reward_range: tuple[float, float]
     random_state: Any
 
@@ -65,7 +57,6 @@ class BanditEstimator(Learned, ABC):
     # -- what differs between discrete and continuous actions
 
     _earlier: ClassVar[dict[str, Any]] = {}  # values of parameters that are missing in older files
-    _action_type: ClassVar[type] = int
     _density: ClassVar[bool] = False
 
     @abstractmethod
@@ -92,38 +83,7 @@ class BanditEstimator(Learned, ABC):
     def _rewards(self, rounds: int, rewards: Any) -> tuple[Rewards, int | None]:
         """Return the rewards of a simulation as a function, and the number of actions if they determine it."""
 
-    # -- one decision at a time
-
-    def act(
-        self, context: Any, items: Any = None, *, ids: Any = None, exclude: Any = None, slots: int | None = None
-    ) -> Decision:
-        """Draw an action for a context and return it with its propensity.
-
-        Parameters
-        ----------
-        context
-            One context. With `items`, the user: a numeric row or a dictionary.
-        items
-            Items to choose from: a matrix with one row per item, or a list of dictionaries. The products of user and
-            item features are learned too.
-        ids
-            Ids of the items, or the name of the field that contains them. The action is then an id.
-        exclude
-            Items (ids or indices) or actions that must not be chosen this time.
-        slots
-            Number of different items to choose, in order. The propensity is that of the whole list.
-
-        Returns
-        -------
-        Decision
-            Unpacks to (action, propensity); the propensity is a density for continuous actions.
-        """
-        if items is None and ids is None and exclude is None and slots is None and type(context) is not Offer:
-            return (self._engine or self._begin(context)).decide(context)
-        return self._act_among(context, items, ids, exclude, slots)
-
-    def _act_among(self, context: Any, items: Any, ids: Any, exclude: Any, slots: int | None) -> Decision:
-        raise InvalidInput(f"act: found items, `exclude` or `slots`, which {type(self).__name__} does not have")
+    # -- the first use
 
     def _notice(self, contexts: Any) -> None:
         """Hook: look at the first contexts, for learners that choose their policy by them."""
@@ -131,95 +91,10 @@ class BanditEstimator(Learned, ABC):
     def _see(self, rows: Any) -> None:
         """Hook: look at the first rows after reading."""
 
-    @overload
-    def update(self, decision: Decision | str, reward: float, /) -> Self: ...
-    @overload
-    def update(self, decision: Decision | str, /, *, reward: float) -> Self: ...
-    @overload
-    def update(self, context: Any, action: Any, reward: float, propensity: float) -> Self: ...
-    @overload
-    def update(self, user: Any, items: Any, action: Any, reward: float, propensity: float, /) -> Self: ...
-    def update(
-        self, context: Any, action: Any = None, reward: Any = None, propensity: Any = None, last: Any = None
-    ) -> Self:
-        """Learn from one decision and its reward. Rewards may arrive late and in any order.
-
-        Call `update(decision, reward)` with the decision that `act` returned, or its `id`. The learner keeps the
-        contexts of at least the last 10,000 decisions without a reward. A second reward for the same decision is an
-        error. Or call `update(context, action, reward, propensity)` with the propensity of the decision; for a user and
-        items, `update(user, items, action, reward, propensity)`. A list takes one reward per slot, or one for the whole
-        list.
-        """
-        if last is not None:
-            context, action, reward, propensity = (context, action), reward, propensity, last
-        if type(context) is not _ARRAY or type(action) is not self._action_type:  # otherwise it is no list
-            several = isinstance(action, _LISTS) or (isinstance(action, _ARRAY) and action.ndim > 0)
-            if several or isinstance(context, ListDecision) or listed_ids(context):
-                return self._update_list(context, action, reward, propensity)
-        number = None
-        if propensity is None:
-            context, action, reward, propensity, number = self._decided(context, action, reward)
-        engine = self._engine
-        if engine is None:
-            self._checked(_alone(context), [action], [reward], [propensity])
-            engine = self._begin(context)
-        if type(context) is Offer:
-            context, action = engine.reader.entry(context), context.place(action)
-        low, high, first, limit, lowest, top = self._bounds
-        try:
-            place: Any = action if self._places is None else self._places.get(action)
-            fine = low <= reward <= high and first <= place < limit and lowest <= propensity <= top
-        except (TypeError, ValueError):
-            fine, place = False, None
-        if not fine or type(place) is not self._action_type:  # `check` raises with the reason
-            place = self._checked(_alone(context), [action], [reward], [propensity]).actions[0]
-        engine.append(context, place, reward, propensity, number)
-        return self
-
-    def _decided(self, given: Any, action: Any, reward: Any) -> tuple[Any, Any, Any, Any, int]:
-        """Return context, action, reward, propensity and number of a decision from the arguments of `update`."""
-        if not isinstance(given, Decision | str) or (action is None) == (reward is None):
-            raise InvalidInput(
-                f"update: found {type(given).__name__} and {'no' if action is None and reward is None else 'a'} reward"
-                " without a propensity, expected update(decision, reward)"
-                " or update(context, action, reward, propensity)"
-            )
-        reward = action if reward is None else reward
-        if isinstance(given, Decision):
-            context = given.context
-            if context is not None:  # from any learner, in any process
-                return context, given.played, reward, given.propensity, given.number
-        name = given.id if isinstance(given, Decision) else given
-        number = number_of(name)
-        kept = None if self._engine is None else self._engine.pending.get(number)
-        if kept is None:
-            if self._engine is not None:
-                self._engine.check_new(number)
-            raise InvalidInput(
-                f"update: found no decision {name!r} that waits for a reward, expected what `act` returned or its id;"
-                f" the contexts of {PENDING:,} decisions are kept, for older ones call"
-                " update(context, action, reward, propensity)"
-            )
-        return kept.context, kept.action, reward, kept.propensity, number
-
-    def _update_list(self, given: Any, actions: Any, rewards: Any, propensities: Any) -> Self:
-        """Update all slots of a list, or none if one is invalid."""
-        told = self._listed(given, actions, rewards, propensities)
-        for context, action, reward, propensity, number in told:  # each as returned by `_decided`
-            self._checked(_alone(context), [action], [reward], [propensity])
-            if number is not None and self._engine is not None:
-                self._engine.check_new(number)
-        for context, action, reward, propensity, number in told:
-            (self._engine or self._begin(context)).append(context, action, reward, propensity, number)
-        return self
-
-    def _listed(self, given: Any, actions: Any, rewards: Any, propensities: Any) -> list[tuple[Any, ...]]:
-        raise InvalidInput(f"update: found a list of actions, which {type(self).__name__} does not have")
-
     def _begin(self, context: Any) -> Engine:
         with _BEGINNING:
             if self._engine is None:
-                contexts = _alone(context)
+                contexts = alone(context)
                 self._notice(contexts)
                 reader = self._reader
                 self._adopt(self._first_engine(reader, reader.rows(contexts), None))
@@ -455,11 +330,6 @@ class BanditEstimator(Learned, ABC):
             raise InvalidInput(f"log: found {len(log)} rows, expected at least two, or `fresh` rows")
         trial = type(self)(**self.get_params()).fit(log[:half])
         return judge(trial, trial._checked(log[half:]), baseline, delta)
-
-
-def _alone(context: Any) -> Any:
-    """Return one context as a batch of one."""
-    return context if is_read(context) else [context]
 
 
 def load(path: str | os.PathLike[str] | IO[bytes], *, name: str = "") -> Any:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from o2pl.features.hashing import Hashed
-from o2pl.learners.decider import ActingMember, Decider
+from o2pl.learners.acting import ActingMember
+from o2pl.learners.decider import Decider
 from o2pl.learners.shortening import GRID
 from o2pl.policies.sampling import acting_numbers, acting_parts
 from o2pl.protocols import Explored, Floats

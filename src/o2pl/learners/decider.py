@@ -6,28 +6,27 @@ import os
 import random
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from o2pl.action_names import Names
 from o2pl.compiled import compiled_in_order
-from o2pl.contexts import ContextReader, DenseReader, DictionaryReader, OfferReader, SetsReader, make_reader
+from o2pl.contexts import ContextReader, DictionaryReader, OfferReader, SetsReader
 from o2pl.contexts.dictionaries import Row
 from o2pl.contexts.offers import Offer, allowed_actions
 from o2pl.contexts.readers import all_finite, plain
 from o2pl.contexts.sets import offer_of
 from o2pl.decisions import COUNT, Decision
-from o2pl.features.hashing import Hashed
-from o2pl.features.plan import FeaturePlan, feature_plan
-from o2pl.features.user_items import UserItems
 from o2pl.kernels.deciding import SCORES, Packed, decide, decide_number
-from o2pl.kernels.offers import PackedOffers, decide_item
+from o2pl.kernels.offers import decide_item
 from o2pl.kernels.registry import featurise
 from o2pl.kernels.sparse import decide_dictionary
+from o2pl.learners.acting import ActingMember, packed_members, packed_offers, side_by_side
+from o2pl.learners.decider_files import arguments_from, content_of
 from o2pl.learners.items import NOTHING, ItemMemory
 from o2pl.learners.lists import decide_offer
-from o2pl.learners.shortening import lengthened, shortened
+from o2pl.learners.shortening import shortened
 from o2pl.policies.actionwise import ActionWise
 from o2pl.policies.cells import Cells
 from o2pl.policies.gaussian import Gaussian
@@ -44,25 +43,15 @@ from o2pl.policies.sampling import (
 )
 from o2pl.policies.softmax import Softmax
 from o2pl.policies.sparse import SparseSoftmax
-from o2pl.protocols import Array, Exploration, Floats, Ints, State
+from o2pl.protocols import Array, Exploration, Floats, Ints
 from o2pl.rows import ActionSets
-from o2pl.storage import decode, encode, packed, write
+from o2pl.storage import packed, write
 from o2pl.validation import check_number
 
 if TYPE_CHECKING:
     from o2pl.learners.explaining import Coefficients, Explanation
 
 _STRETCH = 2**14  # rows per block of scores
-
-
-class ActingMember(NamedTuple):
-    """Everything a member needs to act."""
-
-    features: Any  # a FeatureMap
-    seen: State
-    policy: Any  # a DiscretePolicy, or the only member's ContinuousPolicy
-    params: Floats
-    plan: FeaturePlan | None  # of the features, if available
 
 
 class Decider:
@@ -79,8 +68,8 @@ class Decider:
         """
         self.members, self.sharpness, self.reader, self.names = tuple(members), sharpness, reader, names
         self.acting, self._items, self._exploration = acting, items, exploration
-        self._offers = _pack_offers(self.members, reader)
-        self._packed: Packed | None = _pack(self.members, reader, None if before is None else before._packed)
+        self._offers = packed_offers(self.members, reader)
+        self._packed: Packed | None = packed_members(self.members, reader, None if before is None else before._packed)
         self._numbers: tuple[Ints, Floats] = (np.empty(0, np.int64), np.empty(0))
         if self._packed is not None:
             self._numbers = self._packed.layout, self._packed.numbers
@@ -116,7 +105,7 @@ class Decider:
         alike = kinds_of == {SparseSoftmax} and all(member.seen is first.seen for member in self.members)
         if alike and isinstance(self.reader, DictionaryReader):
             slots = first.features.slot_of(first.seen), first.seen["scale"]
-            self._slots: tuple[Ints, Floats, Floats] = (*slots, _side_by_side(self.members, policy.n_actions))
+            self._slots: tuple[Ints, Floats, Floats] = (*slots, side_by_side(self.members, policy.n_actions))
             return self._dictionary
         return None
 
@@ -203,9 +192,15 @@ class Decider:
         return decision
 
     def _dictionary(self, context: Any, uniform: float) -> Decision:
-        row: Row = self.reader.entry(context)
+        reader: Any = self.reader  # a DictionaryReader
+        row: Row = reader.entry(context)
         drawn = decide_dictionary(*row, *self._slots, len(self.members), self.acting, uniform)
-        return _decision(Decision, (self.names[drawn[0]], drawn[1]) if self.names else drawn).keep(context)
+        decision = _decision(Decision, (self.names[drawn[0]], drawn[1]) if self.names else drawn)
+        copy = reader.copied(context)
+        if copy is None:
+            return decision.keep(context)
+        decision.kept = COUNT.next(), copy, None
+        return decision
 
     def act(
         self, context: Any, items: Any = None, *, ids: Any = None, exclude: Any = None, slots: int | None = None
@@ -359,65 +354,13 @@ class Decider:
 
     def content(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return the header and the arrays of a file."""
-        inner = self.reader.inner if isinstance(self.reader, SetsReader) else self.reader
-        dictionaries = inner.settings if isinstance(inner, DictionaryReader) else None
-        numbered = inner.numbered if isinstance(inner, DenseReader) else None
-        sets, offers = isinstance(self.reader, SetsReader), isinstance(self.reader, OfferReader)
-        shared = self.reader.shared if isinstance(self.reader, OfferReader) else None
-        header = {
-            "class": "Decider",
-            "sharpness": self.sharpness,
-            "names": encode(self.names),
-            "reader": encode((self.reader.width, sets, dictionaries, numbered, self.reader.schema, shared, offers)),
-            "exploration": encode(self._exploration) if len(self._items.codes) else None,
-            "members": [[encode(member.features), encode(member.policy)] for member in self.members],
-        }
-        arrays: dict[str, Array] = {"acting": self.acting}
-        if len(self._items.codes):
-            arrays |= {f"items.{name}": np.asarray(array) for name, array in self._items._asdict().items()}
-        for k, member in enumerate(self.members):
-            seen = {f"seen.{name}": array for name, array in member.seen.items() if not name.startswith("_")}
-            if k and member.seen is self.members[0].seen:
-                seen = {}  # written once
-            arrays |= {f"member{k}.{name}": array for name, array in ({"params": member.params} | seen).items()}
-        return header, arrays
+        memory = self._items if self.knows_items else None
+        return content_of(self.members, self.acting, self.sharpness, self.reader, self.names, memory, self._exploration)
 
     @classmethod
     def restore(cls, header: dict[str, Any], arrays: dict[str, Array]) -> Decider:
         """Restore from the content written by `save` or `to_bytes`."""
-        arrays = lengthened(header, arrays)
-        reader, members = make_reader(*decode(header["reader"])), list[ActingMember]()
-        for k, (features, policy) in enumerate((decode(f), decode(p)) for f, p in header["members"]):
-            kept = {n.split(".", 2)[2]: a for n, a in arrays.items() if n.startswith(f"member{k}.seen.")}
-            same = [
-                known for known in members
-                if known.features == features and all(np.array_equal(kept[n], known.seen[n]) for n in kept)
-            ]  # fmt: skip
-            if same:  # shared features: computed once, their state is written once
-                seen, plan = same[0].seen, same[0].plan
-            else:
-                seen = restored(features, kept)
-                dense = not isinstance(features, Hashed | UserItems)
-                plan = feature_plan(features, seen, reader.width or 0) if dense else None
-            members.append(ActingMember(features, seen, policy, arrays[f"member{k}.params"], plan))
-        items = {name.removeprefix("items."): array for name, array in arrays.items() if name.startswith("items.")}
-        memory, exploration = ItemMemory(**items) if items else NOTHING, decode(header.get("exploration"))
-        names = decode(header.get("names")) or ()
-        return cls(members, arrays["acting"], header["sharpness"], reader, None, names, memory, exploration)
-
-
-def restored(features: Any, kept: State) -> State:
-    """Return the state of features, with the parts that files omit."""
-    return {**kept, "_slot_of": features.slot_of(kept)} if isinstance(features, Hashed) else kept
-
-
-def _side_by_side(members: Sequence[ActingMember], n_actions: int) -> Floats:
-    """Return the weights of all members, [slots, M K]; 0 for slots that a member has not learned yet."""
-    W = np.zeros((max(len(member.params) for member in members) // n_actions, len(members), n_actions))
-    for m, member in enumerate(members):
-        own = member.params.reshape(-1, n_actions)
-        W[: len(own), m] = own
-    return W.reshape(len(W), -1)
+        return cls(*arguments_from(header, arrays))
 
 
 def _offsets(rows: Any, scores: Floats) -> Ints:
@@ -433,26 +376,6 @@ def played_probabilities(scores: Floats, offsets: Ints, actions: Ints, sharpness
         own = scores[offsets[s] : offsets[s + 1]]
         softmax_in_place(own, sharpness)
         out[s] = own[actions[s]]
-
-
-def _pack_offers(members: Sequence[ActingMember], reader: ContextReader) -> PackedOffers | None:
-    """Pack members on users and items; None if one is of another kind."""
-    alike = all(isinstance(m.features, UserItems) and isinstance(m.policy, ActionWise) for m in members)
-    if not alike or not isinstance(reader, OfferReader):
-        return None
-    return PackedOffers([(member.features, member.seen, member.params) for member in members])
-
-
-def _pack(members: Sequence[ActingMember], reader: ContextReader, before: Packed | None) -> Packed | None:
-    """Pack the members' parts for the kernels; None if one is of another kind."""
-    kinds = {type(member.policy) for member in members}
-    known = len(kinds) == 1 and kinds <= {Softmax, ActionWise, Gaussian, Cells}
-    if not known or isinstance(reader, DictionaryReader):
-        return None
-    plans = [member.plan for member in members if member.plan is not None]
-    if len(plans) < len(members):
-        return None
-    return Packed(plans, [member.params for member in members], kinds == {ActionWise}, before)
 
 
 _ARRAY = np.ndarray

@@ -21,39 +21,32 @@ from o2pl.decisions import Decision, id_of
 from o2pl.errors import InvalidInput
 from o2pl.features import Hashed
 from o2pl.interactions import Interactions
-from o2pl.kernels.registry import Problem
-from o2pl.kernels.values import rows_of_features  # importing it registers the fused values
+from o2pl.learners.acting import ActingMember
 from o2pl.learners.changes import Change, Changed, Watch
-from o2pl.learners.decider import ActingMember, Decider, restored
+from o2pl.learners.controlling import control_of, observe_control
+from o2pl.learners.decider import Decider
+from o2pl.learners.engine_files import restore, saved
 from o2pl.learners.finite_run import run_finite
 from o2pl.learners.items import NOTHING, ItemMemory, remembered
 from o2pl.learners.mean_reward import MeanReward
-from o2pl.learners.member import LINEAR, STRETCH, Member, MemberState, Passes, Seen
+from o2pl.learners.member import STRETCH, Member, MemberState, Passes, Seen
 from o2pl.learners.pending import Pending, append_row, check_as_drawn, is_read
 from o2pl.learners.schedules import Schedule
 from o2pl.learners.shared_columns import SharedColumns
 from o2pl.learners.stream import UniformStream
 from o2pl.learners.union import (
-    calibrated,
-    evidence,
-    predicted_log_odds,
-    progressive_evidence,
-    progressive_gains,
     shares,
 )
+from o2pl.learners.weighing import calibrate_members, weigh_members
 from o2pl.log import Log, Tally
-from o2pl.objectives.control import Control, ridge_baseline, ridge_control
 from o2pl.objectives.outcome import Outcome
 from o2pl.objectives.running_control import RunningControl
-from o2pl.objectives.terms import Totals
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.policies.sampling import acting_numbers, check_explored
 from o2pl.protocols import Array, Exploration, FeatureMap, Floats, Ints, Oracle, Policy, State
-from o2pl.rows import ActionSets
 from o2pl.validation import check_actions
 
 _FAINT = 1e-4  # members with a smaller weight hardly act
-_CALIBRATION_ROWS = 2000  # rows for calibrating a member without an outcome model
 OFFLINE = LBFGS(iterations=500, tolerance=1e-6)
 
 
@@ -93,7 +86,7 @@ class Engine:
         self.members: list[MemberState] = []
         for member, policy in zip(parts.members, parts.policies, strict=True):
             schedule = member.schedule or parts.schedule
-            seen = self._seen(member.features, schedule)
+            seen = self.seen_by(member.features, schedule)
             self.members.append(MemberState.start(member, policy, parts.objective, seen, schedule, log.width))
             self.members[-1].device = parts.device
         self.columns = SharedColumns() if log.action_sets and not log.sparse and log.shared is None else None
@@ -107,17 +100,17 @@ class Engine:
         self.gains = np.array([member.prior for member in parts.members if not member.joins])  # of the joined members
         self._shares: tuple[Any, float, Floats] = (None, 0.0, np.empty(0))  # gains, rate, and the weights they give
         self.learned = 0  # rows included in the members' gains
-        self._forgotten: Tally | None = None  # plays and rewards of each action before the base
-        self._mean_reward = MeanReward()  # of the rows since the base that were learned from
+        self.forgotten: Tally | None = None  # plays and rewards of each action before the base
+        self.mean_reward = MeanReward()  # of the rows since the base that were learned from
         self.checkpoint = min(member.checkpoint for member in self.present)
         self._acting: tuple[Any, Any, Floats] = (
             None,
             None,
             np.empty(0),
         )  # shares, exploration, and both as `acting_numbers`
-        self.decider = self._decider()
+        self.decider = self.new_decider()
 
-    def _seen(self, features: FeatureMap, schedule: Schedule) -> Seen:
+    def seen_by(self, features: FeatureMap, schedule: Schedule) -> Seen:
         """Return the state of these features, shared by all members with the same rows and features.
 
         Hashed features are numbered in order of appearance for all members: all schedules share one state.
@@ -182,7 +175,7 @@ class Engine:
         """Return the current acting policy without the log. It does not change when the engine learns."""
         return self.decider
 
-    def _decider(self, before: Decider | None = None) -> Decider:
+    def new_decider(self, before: Decider | None = None) -> Decider:
         log, parts = self.log, self.parts
         acting, counts = [], []
         for m in self.present:
@@ -190,9 +183,9 @@ class Engine:
             own = m.acting(log.width)
             acting += [ActingMember(m.seen.features, m.seen.state, policy, params, plan) for policy, params in own]
             counts.append(len(own))
-        self._mean_reward = self._mean_reward.extended(log, self.base, self.learned)
-        tally = log.tally(self.learned).since(self._forgotten)
-        explored = parts.exploration.at(tally.plays, self._mean_reward.value, tally.rewards)
+        self.mean_reward = self.mean_reward.extended(log, self.base, self.learned)
+        tally = log.tally(self.learned).since(self.forgotten)
+        explored = parts.exploration.at(tally.plays, self.mean_reward.value, tally.rewards)
         weights = self.weights
         if len(acting) > len(weights):
             weights = np.repeat(weights / counts, counts)
@@ -208,7 +201,7 @@ class Engine:
         if sets is None or sets.item_ids is None or self.learned <= self.base:
             return NOTHING
         best = self.present[int(np.argmax(self.weights))]
-        return remembered(self.log[self.base : self.learned].thinned(), best, self._mean_reward.value)
+        return remembered(self.log[self.base : self.learned].thinned(), best, self.mean_reward.value)
 
     def run(self, contexts: Any, rewards: Rewards) -> Interactions:
         """Simulate rounds on given contexts, in blocks between checkpoints."""
@@ -313,7 +306,7 @@ class Engine:
             rows = self.log[:n]
             if self.columns is not None and not self.columns.settled:
                 self.columns.observe(rows.contexts[self.learned :])
-            if self._weigh(rows, oracle is None):
+            if weigh_members(self, rows, oracle is None):
                 due = self._restart(n)
             joined = [member for member in self.members if member.joins <= n - self.base]
             if len(joined) > len(self.gains):
@@ -328,13 +321,14 @@ class Engine:
                 by_start.setdefault(m.first(n) if oracle is None or m.watches else m.base, []).append(m)
             many = self.watch is not None and n - self.learned > self.watch.change.memory
             with one_blas_thread(max((len(m.params) for m in due), default=0) * (n - min(by_start, default=0))):
-                self._observe_control(rows)
+                observe_control(self, rows)
                 shared: dict[Any, Any] = {}
                 for start, own in sorted(by_start.items()):
                     window = rows[start:] if start else rows
                     control = None
                     if self.parts.control is not None:
-                        control = self._control(window, start, own[0].weights(window, start, not oracle), shared)
+                        weights = own[0].weights(window, start, not oracle)
+                        control = control_of(self, window, start, weights, shared)
                     for member in own:
                         with_oracle = OFFLINE if member.watches and many else oracle
                         member.learn(window, start, control, shared, with_oracle, self.passes)
@@ -347,155 +341,33 @@ class Engine:
         for member in due:
             member.known, member.checkpoint = n, member.after(n, any(member is m for m in faint))
         self.checkpoint = min([member.checkpoint for member in self.present])
-        self.decider = self._decider(self.decider)
+        self.decider = self.new_decider(self.decider)
         if isinstance(self.parts.objective, Outcome):
-            self._calibrate([member for member in due if not member.objective.extra])
-
-    def _calibrate(self, members: Sequence[MemberState]) -> None:
-        """Calibrate members without an outcome model, after learning: relate their scores to the last rewards."""
-        for member in members:
-            member.heard = (0.0, 1.0)
-        if not members:
-            return
-        rows = self.log[max(self.base, self.learned - _CALIBRATION_ROWS) : self.learned]
-        rows = rows.thinned()
-        for member, z in zip(self.present, predicted_log_odds(self.present, self.decider, rows), strict=True):
-            if any(member is each for each in members):
-                member.heard = calibrated(z, -rows.losses)
-
-    def _weigh(self, rows: Interactions, watching: bool) -> bool:
-        """Add how well each member predicted new rows before learning from them. Returns whether they show a change."""
-        if len(self.gains) == 1 or self.learned == len(rows):
-            return False
-        objective = self.parts.objective
-        if isinstance(objective, Outcome):
-            if self.watch is not None and watching:
-                return self._weigh_and_watch(rows, self.watch)
-            self.gains = self.gains + progressive_evidence(self.present, self.decider, rows[self.learned :])
-            return False
-        alpha, baseline = objective.alpha(len(rows)), objective.level_of(Totals.of(rows))
-        for start in range(self.learned, len(rows), STRETCH):
-            new = rows[start : start + STRETCH]
-            likelihoods = self.decider.member_likelihoods(new.contexts, new.actions)
-            self.gains = self.gains + progressive_gains(likelihoods, new, alpha, baseline)
-        return False
-
-    def _weigh_and_watch(self, rows: Interactions, watch: Watch) -> bool:
-        for start in range(self.learned, len(rows), STRETCH):
-            new = rows[start : start + STRETCH]
-            z, rewards = predicted_log_odds(self.present, self.decider, new), -new.losses
-            self.gains = self.gains + evidence(z, rewards, new.effective_weights)
-            if watch.observe_blocks(z, rewards, start):
-                return True
-        return False
+            calibrate_members(self, [member for member in due if not member.objective.extra])
 
     def _restart(self, n: int) -> list[MemberState]:
         """Restart all members but the monitor at the base. Returns the joined ones, which are due."""
-        self._count_forgotten()
+        self.count_forgotten()
         for member in self.members:
             if not member.watches:
                 member.restart(self.base, self.log.width)
         self.gains = np.array([member.prior for member in self.parts.members if member.joins <= n - self.base])
         return self.present
 
-    def _count_forgotten(self) -> None:
+    def count_forgotten(self) -> None:
         if self.base and self.log.n_actions is not None:
-            self._forgotten = Tally.nothing(self.log.n_actions).with_rows(self.log[: self.base])
-
-    # -- the control variate, shared by members that learn from the same rows
-
-    def _observe_control(self, rows: Interactions) -> None:
-        if self.running is None or self.parts.control is None:
-            return
-        known, member = len(self.running["predicted"]), self.members[0]
-        new = rows[known:]
-        control = RunningControl(self.parts.control, self.log.n_actions or 0)
-        features = member.seen.features.transform(member.seen.state, new.contexts)
-        self.running = control.observe(self.running, features, new.actions, new.losses, member.objective.numbers)
-
-    def _control(self, rows: Interactions, start: int, weights: Floats | None, shared: dict[Any, Any]) -> Any:
-        ridge = self.parts.control
-        if ridge is None or isinstance(rows.contexts, ActionSets):
-            return None
-        objective = self.parts.objective
-        if self.passes is not None and self.running is None and self.log.n_actions is not None:
-            return self._control_in_passes(self.passes, rows, start, ridge)
-        losses, baseline = rows.losses, objective.level(rows.losses, weights)
-        if self.running is not None:
-            control = RunningControl(ridge, self.log.n_actions or 0)
-            return control.control(self.running, slice(start, start + len(rows)), rows.actions, baseline)
-        seen = self._seen(LINEAR, self.members[0].schedule)
-        seen.observe(self.log.columns)
-        policy, log = self.members[0].policy, objective.prepare(rows)
-        features = rows_of_features(
-            Problem(policy, objective, LINEAR, seen.state, rows, start, log, None, shared, plan=seen.plan)
-        )
-        if self.log.n_actions is None:
-            return ridge_baseline(features, losses, baseline, ridge)
-        return ridge_control(features, rows.actions, losses, self.log.n_actions, baseline, ridge)
-
-    def _control_in_passes(self, passes: Passes, rows: Interactions, start: int, ridge: float) -> Control:
-        seen = self._seen(LINEAR, self.members[0].schedule)
-        seen.observe(self.log.columns)
-        problem = Problem(self.members[0].policy, None, LINEAR, seen.state, rows, start, None, None, {})
-        baseline = self.parts.objective.level_of(Totals.of(rows))
-        return passes.control(problem.featurise, rows, self.log.n_actions or 0, baseline, ridge)
+            self.forgotten = Tally.nothing(self.log.n_actions).with_rows(self.log[: self.base])
 
     # -- saving
 
     def state(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return the header and the arrays of a file."""
         with self.lock:
-            header = {
-                "learned": self.learned,
-                "checkpoints": [member.checkpoint for member in self.members],
-                "seen": [seen.rows for seen in self.seen],
-                "stream": self.stream.state(),
-                "mean_reward": list(self._mean_reward),
-                "heard": [member.heard for member in self.members],
-                "known": [member.known for member in self.members],
-            }
-            arrays: dict[str, Array] = {"gains": self.gains, **self.log.state()}
-            if len(self.pending):
-                waiting = self.pending.rows(self.log.empty(), self.reader).state()
-                arrays |= {f"pending.{name}": array for name, array in waiting.items()}
-            if self.watch is not None:
-                header["changes"], arrays["evidence"] = self.watch.state(), self.watch.seen
-            for k, seen in enumerate(self.seen):
-                kept = {name: array for name, array in seen.state.items() if not name.startswith("_")}
-                arrays |= {f"seen{k}.{name}": array for name, array in kept.items()}
-            for k, member in enumerate(self.members):
-                arrays |= {f"member{k}.{name}": array for name, array in member.arrays().items()}
-            if self.running is not None:
-                arrays |= {f"control.{name}": array for name, array in self.running.items()}
-            return header, arrays
+            return saved(self)
 
     def restore(self, header: dict[str, Any], arrays: dict[str, Array]) -> None:
-        self.stream = UniformStream.restore(header["stream"])
-        self.gains, self.learned = arrays["gains"], header["learned"]
-        self.log.restore(arrays)
-        self._mean_reward = MeanReward(*header.get("mean_reward", ()))  # older files: computed from the rows
-        if waiting := _named(arrays, "pending."):
-            log = self.log.empty()
-            log.restore(waiting)
-            self.pending.restore(log.columns)
-        if len(header["seen"]) > len(self.seen):  # features of the control variate, if no member has the same
-            self._seen(LINEAR, self.members[0].schedule)
-        for k, (seen, rows) in enumerate(zip(self.seen, header["seen"], strict=True)):
-            seen.state, seen.rows = restored(seen.features, _named(arrays, f"seen{k}.")), rows
-        for k, (member, checkpoint) in enumerate(zip(self.members, header["checkpoints"], strict=True)):
-            member.restore(_named(arrays, f"member{k}."))
-            member.checkpoint = checkpoint
-            member.heard = tuple(header["heard"][k]) if "heard" in header else (0.0, 1.0)
-            member.known = header["known"][k] if "known" in header else self.learned
-        if self.watch is not None:
-            self.watch.restore(header["changes"], arrays["evidence"])
-            for member in self.members:
-                member.base = 0 if member.watches else self.base
-            self._count_forgotten()
-        if self.running is not None:
-            self.running = _named(arrays, "control.")
-        self.checkpoint = min(member.checkpoint for member in self.present)
-        self.decider = self._decider()
+        """Continue from the content of a file."""
+        restore(self, header, arrays)
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle and copy like a file: the log is in memory, the lock is new."""
@@ -504,7 +376,3 @@ class Engine:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(state["parts"], state["reader"], state["log"], UniformStream(None))  # type: ignore[misc]
         self.restore(*state["saved"])
-
-
-def _named(arrays: dict[str, Array], prefix: str) -> dict[str, Array]:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

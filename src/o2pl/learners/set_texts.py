@@ -13,7 +13,8 @@ from o2pl.contexts.json_scan import DEEPEST
 from o2pl.errors import InvalidInput
 from o2pl.features.hashing import Hashed
 from o2pl.kernels.set_texts import LARGE, WEIGHED, weigh_set
-from o2pl.learners.decider import ActingMember, Decider
+from o2pl.learners.acting import ActingMember
+from o2pl.learners.decider import Decider
 from o2pl.policies.actionwise import ActionWise
 from o2pl.policies.sampling import acting_numbers
 from o2pl.protocols import Array, Explored, Floats, Ints

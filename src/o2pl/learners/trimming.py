@@ -25,7 +25,7 @@ def drop_rows(engine: Engine, count: int) -> None:
         rows, log = engine.log[count:], engine.log.empty()
         log.reserve(len(rows))
         log.extend(rows)
-        counted = engine._mean_reward
+        counted = engine.mean_reward
         engine.log, engine.learned = log, engine.learned - count
         for member in engine.members:
             member.checkpoint, member.known = member.checkpoint - count, max(member.known - count, 0)
@@ -37,10 +37,10 @@ def drop_rows(engine: Engine, count: int) -> None:
                 Changed(max(row - count, 0), max(base - count, 0), evidence)
                 for row, base, evidence in engine.watch.found
             ]
-        engine._forgotten = None
-        engine._count_forgotten()
+        engine.forgotten = None
+        engine.count_forgotten()
         # keep the mean of all rewards so far, scaled to the remaining rows
         share = counted.total / max(counted.rows - counted.base, 1)
-        engine._mean_reward = MeanReward(engine.base, len(log), share * (len(log) - engine.base))
+        engine.mean_reward = MeanReward(engine.base, len(log), share * (len(log) - engine.base))
         engine.checkpoint = min(member.checkpoint for member in engine.present)
-        engine.decider = engine._decider(engine.decider)
+        engine.decider = engine.new_decider(engine.decider)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -76,14 +78,23 @@ class Gaussian:
         return self.mean(scores), np.full(len(scores), self.split(params)[1])
 
     def density(self, scores: Floats, params: Floats, actions: Floats) -> Floats:
-        _, scale = self.split(params)
-        z = (actions - self.mean(scores)) / scale
-        return np.exp(-0.5 * (z * z)) / (scale * math.sqrt(2 * math.pi))
+        return _density(actions, self.mean(scores), self.split(params)[1])
 
     def sample(self, scores: Floats, params: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
         """Draw one action per score from one uniform number each. Returns actions and densities; scalars work too."""
-        from scipy.special import ndtri  # imported here: scipy would double the time of `import o2pl`
+        mean, (_, scale) = self.mean(scores), self.split(params)
+        actions = mean + scale * _quantile()(np.maximum(uniforms, 1e-16))
+        return actions, _density(actions, mean, scale)
 
-        _, scale = self.split(params)
-        actions = self.mean(scores) + scale * ndtri(np.maximum(uniforms, 1e-16))
-        return actions, self.density(scores, params, actions)
+
+@cache
+def _quantile() -> Any:
+    """Return the quantile function of the normal distribution."""
+    from scipy.special import ndtri  # imported here: scipy would double the time of `import o2pl`
+
+    return ndtri
+
+
+def _density(actions: Floats, mean: Floats, scale: float) -> Floats:
+    z = (actions - mean) / scale
+    return np.exp(-0.5 * (z * z)) / (scale * math.sqrt(2 * math.pi))

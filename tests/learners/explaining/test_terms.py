@@ -6,7 +6,7 @@ import pytest
 from o2pl.contexts.naming import Named
 from o2pl.features import Chain, Fourier, Intercept, Quadratic, Standardise, UserItems
 from o2pl.features.plan import feature_plan
-from o2pl.learners.decider import ActingMember
+from o2pl.learners.acting import ActingMember
 from o2pl.learners.explaining.terms import Compared, Term, sight, sight_of, terms_of
 from o2pl.policies import ActionWise, FiniteClass, Softmax
 from o2pl.rows import ActionSets

@@ -1,0 +1,64 @@
+"""What members need to act, and how kernels get it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from o2pl.contexts import ContextReader, DictionaryReader, OfferReader
+from o2pl.features.hashing import Hashed
+from o2pl.features.plan import FeaturePlan
+from o2pl.features.user_items import UserItems
+from o2pl.kernels.deciding import Packed
+from o2pl.kernels.offers import PackedOffers
+from o2pl.policies.actionwise import ActionWise
+from o2pl.policies.cells import Cells
+from o2pl.policies.gaussian import Gaussian
+from o2pl.policies.softmax import Softmax
+from o2pl.protocols import Floats, State
+
+
+class ActingMember(NamedTuple):
+    """Everything a member needs to act."""
+
+    features: Any  # a FeatureMap
+    seen: State
+    policy: Any  # a DiscretePolicy, or the only member's ContinuousPolicy
+    params: Floats
+    plan: FeaturePlan | None  # of the features, if available
+
+
+def restored(features: Any, kept: State) -> State:
+    """Return the state of features, with the parts that files omit."""
+    return {**kept, "_slot_of": features.slot_of(kept)} if isinstance(features, Hashed) else kept
+
+
+def side_by_side(members: Sequence[ActingMember], n_actions: int) -> Floats:
+    """Return the weights of all members, [slots, M K]; 0 for slots that a member has not learned yet."""
+    W = np.zeros((max(len(member.params) for member in members) // n_actions, len(members), n_actions))
+    for m, member in enumerate(members):
+        own = member.params.reshape(-1, n_actions)
+        W[: len(own), m] = own
+    return W.reshape(len(W), -1)
+
+
+def packed_offers(members: Sequence[ActingMember], reader: ContextReader) -> PackedOffers | None:
+    """Pack members on users and items; None if one is of another kind."""
+    alike = all(isinstance(m.features, UserItems) and isinstance(m.policy, ActionWise) for m in members)
+    if not alike or not isinstance(reader, OfferReader):
+        return None
+    return PackedOffers([(member.features, member.seen, member.params) for member in members])
+
+
+def packed_members(members: Sequence[ActingMember], reader: ContextReader, before: Packed | None) -> Packed | None:
+    """Pack the members' parts for the kernels; None if one is of another kind."""
+    kinds = {type(member.policy) for member in members}
+    known = len(kinds) == 1 and kinds <= {Softmax, ActionWise, Gaussian, Cells}
+    if not known or isinstance(reader, DictionaryReader):
+        return None
+    plans = [member.plan for member in members if member.plan is not None]
+    if len(plans) < len(members):
+        return None
+    return Packed(plans, [member.params for member in members], kinds == {ActionWise}, before)
