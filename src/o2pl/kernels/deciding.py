@@ -23,6 +23,7 @@ _INPUTS, _MEMBERS, _ACTIONS, _SETS, _WIDEST, _ROOM, _GROUPS = range(7)  # positi
 _AT, _FACTORS, _PROJECTED, _PRODUCTS, _INTERCEPT, _OWN = range(6)  # group by group; then those of each group, of `_OWN`
 _HEAD, _EACH = 7, 6  # members
 UNUSABLE = -1  # instead of an action: the context has a wrong length or a non-finite entry
+_1, _2, _3, _4, _5, _6, _7 = (np.uint64(lane) for lane in range(1, LANES))
 SCORES = -1.0  # instead of a uniform number: scores of any number of rows, no decision
 
 
@@ -111,19 +112,21 @@ def _padded(columns: int) -> int:
 @compiled_within
 def _products(row: Floats, width: int, numbers: Floats, at: int, groups: int, out: Floats) -> None:
     """Compute out = row · M. row [≥ width], numbers[at:]: M [width, groups, LANES], out [≥ groups LANES]"""
+    step = np.uint64(groups * LANES)  # unsigned: Numba need not ask whether an index counts from the end
     for g in range(groups):
         s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
+        w = np.uint64(at + g * LANES)
         for i in range(width):
-            x, first = row[i], at + (i * groups + g) * LANES
-            w = numbers[first : first + LANES]
-            s0 += x * w[0]
-            s1 += x * w[1]
-            s2 += x * w[2]
-            s3 += x * w[3]
-            s4 += x * w[4]
-            s5 += x * w[5]
-            s6 += x * w[6]
-            s7 += x * w[7]
+            x = row[i]
+            s0 += x * numbers[w]
+            s1 += x * numbers[w + _1]
+            s2 += x * numbers[w + _2]
+            s3 += x * numbers[w + _3]
+            s4 += x * numbers[w + _4]
+            s5 += x * numbers[w + _5]
+            s6 += x * numbers[w + _6]
+            s7 += x * numbers[w + _7]
+            w += step
         to = out[g * LANES : (g + 1) * LANES]
         to[0], to[1], to[2], to[3], to[4], to[5], to[6], to[7] = s0, s1, s2, s3, s4, s5, s6, s7
 
