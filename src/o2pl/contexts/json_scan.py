@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from o2pl.compiled import compiled_apart, compiled_exactly, compiled_within
+from o2pl.contexts.json_syntax import DEEPEST, after_space, code_unit
 from o2pl.protocols import Array, Floats, Ints
 
 _LARGEST = float(np.finfo(np.float32).max)
-DEEPEST = 64
 
 
 def _crc_table() -> Array:
@@ -48,36 +48,6 @@ def _mixed(state: Any) -> Any:
     return np.uint32(h ^ (h >> np.uint32(16)))
 
 
-@compiled_within
-def after_space(data: Array, p: int, end: int) -> int:
-    while p < end and (data[p] == 32 or data[p] == 10 or data[p] == 13 or data[p] == 9):
-        p += 1
-    return p
-
-
-@compiled_within
-def _hex(byte: int) -> int:
-    if 48 <= byte <= 57:
-        return byte - 48
-    if 97 <= byte <= 102:
-        return byte - 87
-    return byte - 55 if 65 <= byte <= 70 else -1
-
-
-@compiled_within
-def _unicode(data: Array, p: int, end: int) -> int:
-    """Return the number of four hexadecimal digits, or -1."""
-    if p + 4 > end:
-        return -1
-    code = 0
-    for i in range(4):
-        digit = _hex(data[p + i])
-        if digit < 0:
-            return -1
-        code = code * 16 + digit
-    return code
-
-
 @compiled_apart
 def _text(data: Array, p: int, end: int, state: Any) -> tuple[int, Any]:
     """Scan a string after its opening quote. Returns the position after its end (-1: malformed) and the state."""
@@ -106,10 +76,10 @@ def _text(data: Array, p: int, end: int, state: Any) -> tuple[int, Any]:
         elif letter == 116:
             state = crc(state, 9)
         elif letter == 117:
-            code = _unicode(data, p, end)
+            code = code_unit(data, p, end)
             p += 4
             if 0xD800 <= code < 0xDC00 and p + 6 <= end and data[p] == 92 and data[p + 1] == 117:
-                low = _unicode(data, p + 2, end)
+                low = code_unit(data, p + 2, end)
                 if 0xDC00 <= low < 0xE000:
                     code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00)
                     p += 6
@@ -330,134 +300,3 @@ def skip_value(data: Array, p: int, end: int) -> int:
         if depth == 0 and (byte == 34 or byte == 125 or byte == 93):
             return p
     return -1
-
-
-# -- JSON validation
-
-
-@compiled_apart
-def after_string(data: Array, p: int, end: int) -> int:
-    """Return the position after a string, from its opening quote; -1: malformed."""
-    p += 1
-    while p < end:
-        byte = data[p]
-        if byte == 34:
-            return p + 1
-        if byte < 32:
-            return -1
-        if byte == 92:
-            if p + 1 >= end:
-                return -1
-            letter = data[p + 1]
-            if letter == 117:
-                if _unicode(data, p + 2, end) < 0:
-                    return -1
-                p += 4
-            elif not (
-                letter == 34 or letter == 92 or letter == 47 or letter == 98 or letter == 102 or letter == 110
-                or letter == 114 or letter == 116
-            ):  # fmt: skip
-                return -1
-            p += 1
-        p += 1
-    return -1
-
-
-@compiled_within
-def _after_key(data: Array, p: int, end: int) -> int:
-    """Return the position after a key and its colon; -1: malformed."""
-    p = after_space(data, p, end)
-    if p >= end or data[p] != 34:
-        return -1
-    p = after_string(data, p, end)
-    if p < 0:
-        return -1
-    p = after_space(data, p, end)
-    return p + 1 if p < end and data[p] == 58 else -1
-
-
-@compiled_within
-def _after_scalar(data: Array, p: int, end: int) -> int:
-    """Return the position after true, false, null or a number; -1: malformed."""
-    byte = data[p]
-    if byte == 116:
-        whole = p + 4 <= end and data[p + 1] == 114 and data[p + 2] == 117 and data[p + 3] == 101
-        return p + 4 if whole else -1
-    if byte == 102:
-        whole = p + 5 <= end and data[p + 1] == 97 and data[p + 2] == 108 and data[p + 3] == 115 and data[p + 4] == 101
-        return p + 5 if whole else -1
-    if byte == 110:
-        whole = p + 4 <= end and data[p + 1] == 117 and data[p + 2] == 108 and data[p + 3] == 108
-        return p + 4 if whole else -1
-    if byte == 45:
-        p += 1
-    first = p
-    while p < end and 48 <= data[p] <= 57:
-        p += 1
-    if p == first or (p > first + 1 and data[first] == 48):
-        return -1
-    if p < end and data[p] == 46:
-        p += 1
-        first = p
-        while p < end and 48 <= data[p] <= 57:
-            p += 1
-        if p == first:
-            return -1
-    if p < end and (data[p] == 101 or data[p] == 69):
-        p += 1
-        if p < end and (data[p] == 45 or data[p] == 43):
-            p += 1
-        first = p
-        while p < end and 48 <= data[p] <= 57:
-            p += 1
-        if p == first:
-            return -1
-    return p
-
-
-@compiled_apart
-def after_value(data: Array, p: int, end: int, objects: Array) -> int:
-    """Return the position after a JSON value; -1: malformed or too deep. objects: work array, [`DEEPEST`] bools."""
-    depth = 0
-    while True:
-        p = after_space(data, p, end)
-        if p >= end:
-            return -1
-        byte = data[p]
-        if byte == 123 or byte == 91:
-            inner = after_space(data, p + 1, end)
-            if inner >= end:
-                return -1
-            if data[inner] == (125 if byte == 123 else 93):
-                p = inner + 1
-            else:
-                if depth >= len(objects):
-                    return -1
-                objects[depth] = byte == 123
-                depth += 1
-                p = _after_key(data, inner, end) if byte == 123 else inner
-                if p < 0:
-                    return -1
-                continue
-        else:
-            p = after_string(data, p, end) if byte == 34 else _after_scalar(data, p, end)
-            if p < 0:
-                return -1
-        while True:  # a value has ended: close enclosing ones
-            if depth == 0:
-                return p
-            p = after_space(data, p, end)
-            if p >= end:
-                return -1
-            byte = data[p]
-            p += 1
-            if byte == (125 if objects[depth - 1] else 93):
-                depth -= 1
-            elif byte != 44:
-                return -1
-            else:
-                if objects[depth - 1]:
-                    p = _after_key(data, p, end)
-                    if p < 0:
-                        return -1
-                break

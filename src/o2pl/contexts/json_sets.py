@@ -14,16 +14,8 @@ import numpy as np
 
 from o2pl.compiled import compiled, compiled_apart
 from o2pl.contexts.dictionaries import expand, expanded_size
-from o2pl.contexts.json_scan import (
-    DEEPEST,
-    NO_NAME,
-    after_space,
-    after_string,
-    crc,
-    scan_key,
-    scan_value,
-    skip_value,
-)
+from o2pl.contexts.json_scan import NO_NAME, crc, scan_key, scan_value, skip_value
+from o2pl.contexts.json_syntax import DEEPEST, after_space, after_string
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.rows import ActionSets, SparseRows

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from o2pl.compiled import compiled, compiled_apart, compiled_within
-from o2pl.contexts.json_scan import DEEPEST, after_space, after_string, after_value, number
+from o2pl.contexts.json_scan import number
+from o2pl.contexts.json_syntax import DEEPEST, after_space, after_string, after_value
 from o2pl.protocols import Array, Floats, Ints
 
 NUMBERS = ("_label_cost", "_label_probability", "_label_Action", "_labelIndex", "pdrop")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from o2pl.contexts import DictionaryReader, SetsReader
-from o2pl.contexts.json_scan import DEEPEST
+from o2pl.contexts.json_syntax import DEEPEST
 from o2pl.errors import InvalidInput
 from o2pl.features.hashing import Hashed
 from o2pl.kernels.set_texts import LARGE, WEIGHED, weigh_set
