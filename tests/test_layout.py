@@ -42,6 +42,7 @@ ELSEWHERE = {  # module: where it is tested, or why it is not
 }
 ACROSS = {  # tests of more than one module
     "test_benchmarks.py": "the bench, outside the package",
+    "test_benchmark_references.py": "the bench, outside the package",
     "test_peers.py": "the bench, outside the package",
     "test_practice.py": "tasks of the guide's page of practice, as users write them",
     "test_compiled.py": "the package `compiled` itself",
