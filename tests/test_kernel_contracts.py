@@ -391,9 +391,21 @@ def test_learners_end_where_those_of_plain_parts_do(name: str, monkeypatch: pyte
         with without_kernels():
             plain = policy_on(fed(make(), log), log[0])
         apart = float(np.abs(fast - plain).max())
-        if apart > 5e-4:
+        if apart > 5e-4 and apart > 10 * moved_by_rounding(make, log, plain):
             failed.append((apart, settings))
     assert not failed
+
+
+def moved_by_rounding(make: Any, log: tuple[Any, Any, Any, Any], plain: Any) -> float:
+    """How far the policy of the plain parts moves when propensities change in their twelfth digit.
+
+    Where densities pile up on few rows and gradients vanish elsewhere, Adam makes steps of rounding: no two ways of
+    computing a sum end at the same policy, with a kernel or without.
+    """
+    contexts, actions, rewards, propensities = log
+    with without_kernels():
+        moved = policy_on(fed(make(), (contexts, actions, rewards, propensities * (1 + 1e-12))), contexts)
+    return float(np.abs(moved - plain).max())
 
 
 @each_learner
