@@ -7,12 +7,15 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from toy_study import STUDY
 
 from o2pl.experiments import report, reproduction
 from o2pl.experiments.engines import Local
 from o2pl.experiments.readme import _anchor
+from o2pl.experiments.store import results
 from o2pl.experiments.studies import STUDIES
 
 ROOT = Path(__file__).parents[2]
@@ -68,6 +71,25 @@ def alike(found: Any, stored: Any) -> bool:
 def test_and_every_figure(rebuilt: Path) -> None:
     made, shown = ({path.name for path in (folder / "figures").glob("*.png")} for folder in (rebuilt, STORED))
     assert made == shown
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.experiment.name)
+def test_a_study_copes_with_the_few_rows_of_its_small_size(study: Any) -> None:
+    """The worlds, learners and seeds of `o2pl reproduce`, of the stored rows."""
+    name, size = study.experiment.name, study.experiment.sizes["quick"]
+    if not (STORED / f"{name}.parquet").exists():
+        pytest.skip("no stored rows")
+    rows = results(STORED, name)
+    rows = rows.filter(pc.less(rows["seed"], size.seeds))
+    worlds = size.datasets(None) if callable(size.datasets) else size.datasets
+    for column, wanted in (("world", worlds), ("learner", size.learners)):
+        if wanted is not None:
+            rows = rows.filter(pc.is_in(rows[column], value_set=pa.array(list(wanted))))
+    if not len(rows):
+        pytest.skip("the small size has worlds of its own")
+    study.figures(rows)  # none may be left to draw, but none may fail
+    study.table(rows)
+    assert study.claims(rows)
 
 
 def test_rows_are_few_megabytes_and_those_that_are_missing_are_named() -> None:
