@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from o2pl.learners.rivals.discrete import HistoryLearner
 from o2pl.protocols import FeatureMap, Floats, Ints
 from o2pl.validation import check_count, check_number
 
-_AS_THEY_COME = Chain()  # no scaling: trees do not need it
+_RAW = Chain()  # no scaling: trees do not need it
 
 
 @dataclass(eq=False, repr=False)
@@ -46,7 +47,7 @@ class BoostedTrees(HistoryLearner):
     leaves: int = 15
     learning_rate: float = 0.1
     warm_start: int = 5
-    features: FeatureMap = _AS_THEY_COME
+    features: FeatureMap = _RAW
     growth: float = 1.5
 
     def _begin(self, width: int, n_features: int) -> None:
@@ -67,7 +68,9 @@ class BoostedTrees(HistoryLearner):
         if self._model is None:
             return self._mostly(0, 1.0)
         self._rows[:, :-1] = features
-        return self._mostly(int(np.argmax(self._model.predict(self._rows))), self.epsilon)
+        with _openmp().limit(limits=1):
+            found = self._model.predict(self._rows)
+        return self._mostly(int(np.argmax(found)), self.epsilon)
 
     def _fit_to(self, features: Floats, actions: Ints, shares: Floats) -> None:
         from sklearn.ensemble import HistGradientBoostingRegressor
@@ -81,4 +84,13 @@ class BoostedTrees(HistoryLearner):
             early_stopping=False,
             random_state=0,  # has no effect: neither rows nor features are sampled
         )
-        self._model = model.fit(np.column_stack([np.asarray(features, np.float64), actions]), shares)
+        with _openmp().limit(limits=1):
+            self._model = model.fit(np.column_stack([np.asarray(features, np.float64), actions]), shares)
+
+
+@cache
+def _openmp() -> Any:
+    """Return the control of scikit-learn's threads. Every tree waits for all of them: on busy cores, milliseconds."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="openmp")
