@@ -10,6 +10,7 @@ from typing import Any
 
 from o2pl.errors import InvalidInput
 from o2pl.experiments.report import claim_of
+from o2pl.experiments.report_markdown import table
 from o2pl.experiments.study import VERDICTS, Claim, Study, figure_text
 
 START = "<!-- verdicts: made by `o2pl report docs/reproduction --readme README.md` -->"
@@ -17,12 +18,14 @@ END = "<!-- end of verdicts -->"
 MOST = 10  # lines
 _OWN = "our own question: "
 _PESSIMISM = {  # claim -> where and how it was asked, all else equal
-    "bakeoff/o2pl-penalty-0.1": "online on data sets, our penalty (λ = 0.1)",
-    "bakeoff/o2pl-penalty-1": "the paper's penalty (λ = 1) there",
-    "overlap/o2pl-pessimism": "on logs of weak overlap, penalty and clip",
-    "overlap/o2pl-clip-alone": "the clip alone there",
-    "overlap/o2pl-penalty-0.3": "the penalty on top of the clip there",
-    "overlap/o2pl-paper-pessimism": "penalty and clip as the paper prints them there",
+    "bakeoff/o2pl-penalty-0.1": "online on data sets: our penalty (λ = 0.1)",
+    "bakeoff/o2pl-penalty-1": "online on data sets: the paper's penalty (λ = 1)",
+    "overlap/o2pl-pessimism": "logs of weak overlap: penalty and clip",
+    "overlap/o2pl-clip-alone": "logs of weak overlap: the clip alone",
+    "overlap/o2pl-penalty-0.3": "logs of weak overlap: the penalty on top of the clip",
+    "overlap/o2pl-paper-pessimism": "logs of weak overlap: penalty and clip as the paper prints them",
+    "safe-improvement/good-pessimism": "improving a good policy from its own log: penalty and clip",
+    "safe-improvement/poor-pessimism": "improving a poor policy from its own log: penalty and clip",
 }
 
 
@@ -63,12 +66,19 @@ def verdict_lines(summary: Mapping[str, Any], studies: Sequence[Study], link: st
 
 
 def _pessimism_lines(stored: Mapping[str, Claim]) -> list[str]:
-    """The paper's thesis in one sentence: where penalty and clip help, by how much reward."""
+    """The paper's thesis as a table: where penalty and clip help, by how much reward."""
     found = [(what, stored[claim]) for claim, what in _PESSIMISM.items() if claim in stored]
     if not found:
         return []
-    said = (f"{what}: **{claim.verdict.removeprefix(_OWN)}**, {figure_text(claim.measured)}" for what, claim in found)
-    return ["", f"**Does pessimism earn more reward?** All else equal; {'; '.join(said)}."]
+    rows = [
+        {
+            "where": what,
+            "helps?": f"**{claim.verdict.removeprefix(_OWN)}**",
+            "reward gained": figure_text(claim.measured),
+        }
+        for what, claim in found
+    ]
+    return ["", "**Does pessimism earn more reward?** All else equal:", "", *table(rows)]
 
 
 def _said(counts: Mapping[str, int]) -> str:
