@@ -83,6 +83,15 @@ def _after_key(data: Array, p: int, end: int) -> int:
 
 
 @compiled_within
+def _after_digits(data: Array, p: int, end: int) -> int:
+    """Return the position after one or more digits; -1: there is none."""
+    first = p
+    while p < end and 48 <= data[p] <= 57:
+        p += 1
+    return p if p > first else -1
+
+
+@compiled_within
 def _after_scalar(data: Array, p: int, end: int) -> int:
     """Return the position after true, false, null or a number; -1: malformed."""
     byte = data[p]
@@ -98,26 +107,16 @@ def _after_scalar(data: Array, p: int, end: int) -> int:
     if byte == 45:
         p += 1
     first = p
-    while p < end and 48 <= data[p] <= 57:
-        p += 1
-    if p == first or (p > first + 1 and data[first] == 48):
+    p = _after_digits(data, p, end)
+    if p < 0 or (p > first + 1 and data[first] == 48):
         return -1
     if p < end and data[p] == 46:
-        p += 1
-        first = p
-        while p < end and 48 <= data[p] <= 57:
-            p += 1
-        if p == first:
-            return -1
-    if p < end and (data[p] == 101 or data[p] == 69):
+        p = _after_digits(data, p + 1, end)
+    if 0 <= p < end and (data[p] == 101 or data[p] == 69):
         p += 1
         if p < end and (data[p] == 45 or data[p] == 43):
             p += 1
-        first = p
-        while p < end and 48 <= data[p] <= 57:
-            p += 1
-        if p == first:
-            return -1
+        p = _after_digits(data, p, end)
     return p
 
 

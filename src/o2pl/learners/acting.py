@@ -35,7 +35,7 @@ def restored(features: Any, kept: State) -> State:
     return {**kept, "_slot_of": features.slot_of(kept)} if isinstance(features, Hashed) else kept
 
 
-def side_by_side(members: Sequence[ActingMember], n_actions: int) -> Floats:
+def stacked_weights(members: Sequence[ActingMember], n_actions: int) -> Floats:
     """Return the weights of all members, [slots, M K]; 0 for slots that a member has not learned yet."""
     W = np.zeros((max(len(member.params) for member in members) // n_actions, len(members), n_actions))
     for m, member in enumerate(members):

@@ -22,7 +22,7 @@ from o2pl.kernels.deciding import SCORES, Packed, decide, decide_number
 from o2pl.kernels.offers import decide_item
 from o2pl.kernels.registry import featurise
 from o2pl.kernels.sparse import decide_dictionary
-from o2pl.learners.acting import ActingMember, packed_members, packed_offers, side_by_side
+from o2pl.learners.acting import ActingMember, packed_members, packed_offers, stacked_weights
 from o2pl.learners.decider_files import arguments_from, content_of
 from o2pl.learners.items import NOTHING, ItemMemory
 from o2pl.learners.lists import decide_offer
@@ -105,7 +105,7 @@ class Decider:
         alike = kinds_of == {SparseSoftmax} and all(member.seen is first.seen for member in self.members)
         if alike and isinstance(self.reader, DictionaryReader):
             slots = first.features.slot_of(first.seen), first.seen["scale"]
-            self._slots: tuple[Ints, Floats, Floats] = (*slots, side_by_side(self.members, policy.n_actions))
+            self._slots: tuple[Ints, Floats, Floats] = (*slots, stacked_weights(self.members, policy.n_actions))
             return self._dictionary
         return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from o2pl.contexts.json_syntax import DEEPEST
 from o2pl.errors import InvalidInput
 from o2pl.features.hashing import Hashed
 from o2pl.kernels.set_texts import LARGE, WEIGHED, weigh_set
-from o2pl.learners.acting import ActingMember
+from o2pl.learners.acting import ActingMember, stacked_weights
 from o2pl.learners.decider import Decider
 from o2pl.policies.actionwise import ActionWise
 from o2pl.policies.sampling import acting_numbers
@@ -42,7 +42,7 @@ class SetTexts:
         self._numbers: tuple[Any, bool, Ints, Floats, Floats, Floats] | None = None
         if alike and isinstance(first.features, Hashed) and not inner.interactions:
             slots = first.features.slot_of(first.seen), first.seen["scale"]
-            weights = _side_by_side(decider.members)
+            weights = stacked_weights(decider.members, 1)  # of sets: one weight per slot
             self._numbers = (np.uint32(inner.width - 1), inner.signed, *slots, weights, decider.acting)
 
     def probabilities(self, text: bytes, n_actions: int) -> Floats:
@@ -110,14 +110,6 @@ def check_depth(context: Any) -> None:
 
 def _refuse(name: str) -> float:
     raise ValueError(f"{name} is not a number in JSON")
-
-
-def _side_by_side(members: Sequence[ActingMember]) -> Floats:
-    """Return the weights of all members, [slots, M]; 0 for slots that a member has not learned yet."""
-    W = np.zeros((max(len(member.params) for member in members), len(members)))
-    for m, member in enumerate(members):
-        W[: len(member.params), m] = member.params
-    return W
 
 
 def _uniform() -> Decider:
