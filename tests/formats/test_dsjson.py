@@ -211,7 +211,19 @@ def test_what_is_wrong_is_said_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     event = events(2)[1]
     c = '"c":{"_multi":[{}]}'
     contexts = ['{"a":}', '{"a":01}', '{"a":"\x01"}', '{"a":nul}', '{"a" 1}', '{"a":1,}', "[1,]", '{"a":"\\q"}']
-    contexts += ['{"a":"\\u12g4"}', '{"a":1.}', '{"a":-}', '{"a":1e}', '{"a":tru}', "{", "[", '"', ""]
+    contexts += [
+        '{"a":"\\u12g4"}',
+        '{"a":1.}',
+        '{"a":-}',
+        '{"a":1e}',
+        '{"a":1e+}',
+        '{"a":1.e2}',
+        '{"a":tru}',
+        "{",
+        "[",
+        '"',
+        "",
+    ]
     labels = ['"_label_cost":[]', '"_label_Action":1.5,"_label_cost":1', '"a":[1.5],"p":[1]', '"a":[1,],"p":[1]']
     labels += ['"a":{},"p":[1]', '"EventId":3', '"_skipLearn":1', '"_skipLearn":null,"_label_cost":1']
     labels += ['"_label_probability":2', '"a":[1],"p":[]']
