@@ -25,6 +25,12 @@ def _compiler() -> None:
 
 
 @pytest.mark.usefixtures("_compiler")
+def test_loading_the_reference_leaves_the_arithmetic_of_the_process_as_it_is() -> None:
+    smaller = np.array([1e-310]) * 0.5  # below the smallest normal number; a comparison would take it for 0 as well
+    assert smaller.view(np.int64)[0] != 0
+
+
+@pytest.mark.usefixtures("_compiler")
 @pytest.mark.parametrize(("n", "d", "n_actions", "threads"), [(37, 4, 3, 1), (1537, 21, 5, 2), (700, 9, 13, 3)])
 def test_the_reference_computes_our_objective(n: int, d: int, n_actions: int, threads: int) -> None:
     ours, reference, params = both_objectives(n, d, n_actions, threads, seed=n)
