@@ -49,9 +49,9 @@ def test_only_the_lines_between_the_markers_change(tmp_path: Path) -> None:
     path.write_text(f"before\n{readme.START}\nstale\n{readme.END}\nafter\n")
     readme.update(path, tmp_path / "out", [STUDY])
     text = path.read_text()
-    assert text.startswith(f"before\n{readme.START}\nOf 5 claims of the paper: **1** holds as stated,")
+    assert text.startswith(f"before\n{readme.START}\n| the paper's 5 claims | holds as stated | ")
     assert text.endswith(f"{readme.END}\nafter\n")
-    assert "Of 1 questions of our own: **1** undecided." in text
+    assert "\n| 1 questions of our own | undecided |\n| --- | --- |\n|  | **1** |\n" in text
     line = "- **Holds as stated**: Squares add up <to much>. 2.005e+05 exact, bar ≥ 1000."
     assert f"{line} [A toy & its sums](out/claims.md#a-toy--its-sums)" in text
     assert "stale" not in text

@@ -106,7 +106,13 @@ def test_our_own_questions_have_their_own_verdicts() -> None:
 def test_figures_and_bars_in_words() -> None:
     assert str(at_least(5 / 6)) == "≥ 0.8333"
     assert str(between(0.7, 1.3)) == "in [0.7, 1.3]"
-    assert figure_text(found(1.23456, 2.34567, 2.0)) == "2 [1.23, 2.35]"
+    assert figure_text(found(1.23456, 2.34567, 2.0)) == "2.0 [1.2, 2.3]"
+    assert figure_text(found(-0.00855, 0.01, 0.00085)) == "0.001 [-0.009, 0.010]"
+    assert figure_text(found(-0.3, 0.01, -0.04)) == "-0.04 [-0.30, 0.01]"
+    assert figure_text(found(0.0004, 0.2, 0.1)) == "0.1000 [0.0004, 0.2000]"  # an end that clears 0 shows it
+    assert figure_text(found(11_800, 13_900, 12_345)) == "12,345 [11,800, 13,900]"
+    assert figure_text(found(0, 0.5, 0.2)) == "0.20 [0.00, 0.50]"
+    assert figure_text(found(1.1e-9, 2.3e-9, 2e-9)) == "2.0e-09 [1.1e-09, 2.3e-09]"
     assert figure_text(exact(0.25)) == "0.25 exact"
     assert figure_text(not_stored(0.25)) == "0.25 unknown"
     assert figure_text(Estimate(1.0, -math.inf, math.inf, "2 seeds: too few for an interval")) == "1 unbounded"

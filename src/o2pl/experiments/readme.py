@@ -56,9 +56,8 @@ def verdict_lines(summary: Mapping[str, Any], studies: Sequence[Study], link: st
     decided = sorted(shown, key=lambda each: _place(each[1]))
     return "\n".join(
         [
-            f"Of {sum(of_paper.values())} claims of the paper: {_said(of_paper)}. "
-            f"Of {sum(own.values())} questions of our own: {_said(own)}.",
-            "",
+            *_counted(f"the paper's {sum(of_paper.values())} claims", of_paper),
+            *_counted(f"{sum(own.values())} questions of our own", own),
             *(_line(study, claim, link) for study, claim in decided),
             *_pessimism_lines(stored),
         ]
@@ -81,8 +80,9 @@ def _pessimism_lines(stored: Mapping[str, Claim]) -> list[str]:
     return ["", "**Does pessimism earn more reward?** All else equal:", "", *table(rows)]
 
 
-def _said(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"**{count}** {verdict.removeprefix(_OWN)}" for verdict, count in counts.items())
+def _counted(what: str, counts: Mapping[str, int]) -> list[str]:
+    """A table of one line, with a column for each verdict."""
+    return [*table([{what: "", **{verdict.removeprefix(_OWN): f"**{n}**" for verdict, n in counts.items()}}]), ""]
 
 
 def _place(claim: Claim | None) -> tuple[bool, int]:

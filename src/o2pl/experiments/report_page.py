@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from o2pl.experiments.report_markdown import NO_ROWS, made_text
-from o2pl.experiments.study import VERDICTS, WHOSE, Claim, Verdict, figure_text, interval_text, number_text
+from o2pl.experiments.study import VERDICTS, WHOSE, Claim, Verdict, figure_text
 
 if TYPE_CHECKING:
     from o2pl.experiments.report import Section
@@ -189,8 +189,8 @@ def _claims(claims: Sequence[Claim]) -> str:
             f'<tr><td class="claim">{_text(claim.claim)}</td>'
             f'<td data-name="whose">{WHOSE[claim.whose]}</td>'
             f'<td data-name="paper"{"" if claim.paper else none}>{_text(claim.paper or "–")}</td>'
-            f'<td data-name="measured"><span class="nowrap">{number_text(claim.measured.value)} '
-            f'{interval_text(claim.measured)}</span><div class="soft">{_text(claim.measured.method)}</div></td>'
+            f'<td data-name="measured"><span class="nowrap">{figure_text(claim.measured)}</span>'
+            f'<div class="soft">{_text(claim.measured.method)}</div></td>'
             f'<td data-name="bar"><span class="nowrap">{_text(claim.bar)}</span>{source}</td>'
             f"<td>{_chip(claim.verdict, note)}{reason}</td></tr>"
         )

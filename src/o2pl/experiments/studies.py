@@ -5,7 +5,7 @@ from __future__ import annotations
 from o2pl.experiments.bakeoff_study import BAKEOFF_STUDY
 from o2pl.experiments.dependence import DEPENDENCE
 from o2pl.experiments.deployed import DEPLOYED
-from o2pl.experiments.exponent import EXPONENT
+from o2pl.experiments.exponent_study import EXPONENT
 from o2pl.experiments.gaussian import GAUSSIAN
 from o2pl.experiments.offline_multiclass import OFFLINE_MULTICLASS
 from o2pl.experiments.offline_synthetic import OFFLINE_SYNTHETIC

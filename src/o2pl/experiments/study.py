@@ -174,6 +174,9 @@ class Claim:
         return "the interval straddles the bar"
 
 
+_DECIMALS = 7  # beyond, numbers are written as powers of ten
+
+
 def number_text(value: float) -> str:
     """Format a number with at most four digits."""
     if math.isnan(value):
@@ -181,16 +184,20 @@ def number_text(value: float) -> str:
     return f"{value:.4g}" if abs(value) >= 1e-4 or value == 0 else f"{value:.1e}"
 
 
-def interval_text(found: Estimate) -> str:
-    if found.low == found.high:
-        return "exact"
-    if not found.is_bounded:
-        return "unknown" if found.method == NOT_STORED else "unbounded"
-    return f"[{found.low:.3g}, {found.high:.3g}]"
-
-
 def figure_text(found: Estimate) -> str:
-    return f"{number_text(found.value)} {interval_text(found)}"
+    """Format an estimate and its interval, with two digits of the interval's width: 0.001 [-0.009, 0.010]."""
+    if found.low == found.high:
+        return f"{number_text(found.value)} exact"
+    if not found.is_bounded:
+        return f"{number_text(found.value)} {'unknown' if found.method == NOT_STORED else 'unbounded'}"
+    decimals = max(0, 1 - math.floor(math.log10(found.high - found.low)))
+    ends = [end for end in (found.low, found.high) if end]
+    while any(float(f"{end:.{decimals}f}") == 0 for end in ends):  # only 0 is shown as 0: the bar may be there
+        decimals += 1
+    if decimals > _DECIMALS:
+        return f"{number_text(found.value)} [{found.low:.3g}, {found.high:.3g}]"
+    value, low, high = (f"{number:z,.{decimals}f}" for number in (found.value, found.low, found.high))
+    return f"{value} [{low}, {high}]"
 
 
 @dataclass(frozen=True)
