@@ -42,7 +42,7 @@ class ActionSets:
         return len(self.offsets) - 1
 
     def __getitem__(self, rows: slice | Ints) -> ActionSets:
-        own, offsets = _entries(self.offsets, rows)
+        own, offsets = entries_at(self.offsets, rows)
         shared: Any = None if self.shared is None else self.shared[rows]
         slots: Any = None if self.slots is None else self.slots[rows]
         item_ids = None if self.item_ids is None else self.item_ids[own]
@@ -97,7 +97,7 @@ class SparseRows:
         return len(self.offsets) - 1
 
     def __getitem__(self, rows: slice | Ints) -> SparseRows:
-        own, offsets = _entries(self.offsets, rows)
+        own, offsets = entries_at(self.offsets, rows)
         return SparseRows(self.indices[own], self.values[own], offsets, self.width)
 
     def dense(self) -> Floats:
@@ -107,7 +107,7 @@ class SparseRows:
         return out
 
 
-def _entries(offsets: Ints, rows: slice | Ints) -> tuple[slice | Ints, Ints]:
+def entries_at(offsets: Ints, rows: slice | Ints) -> tuple[slice | Ints, Ints]:
     """Return the positions of these rows' entries, and the rows' offsets among them. A slice copies no entries."""
     if isinstance(rows, slice) and rows.step in (None, 1):
         start, stop, _ = rows.indices(len(offsets) - 1)
@@ -121,7 +121,7 @@ def _entries(offsets: Ints, rows: slice | Ints) -> tuple[slice | Ints, Ints]:
 
 def own_offsets(offsets: Ints, rows: slice | Ints) -> Ints:
     """Return the offsets of the selected rows, starting at 0."""
-    return _entries(offsets, rows)[1]
+    return entries_at(offsets, rows)[1]
 
 
 def _width(matrix: Floats) -> Any:

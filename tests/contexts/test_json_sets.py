@@ -15,9 +15,15 @@ from o2pl.contexts import DictionaryReader, Records
 from o2pl.contexts import sets as sets_module
 from o2pl.contexts.json_sets import json_sets, set_sizes
 from o2pl.contexts.sets import dictionary_sets
+from o2pl.protocols import Ints
 from o2pl.rows import ActionSets
 
 MASK = 2**18 - 1
+
+
+def encoded(texts: list[bytes], signed: bool = False, played: Ints | None = None) -> ActionSets | None:
+    found = json_sets(texts)
+    return None if found is None else found.encoded(MASK, signed, played)
 
 
 def same(one: ActionSets, two: ActionSets) -> None:
@@ -42,7 +48,7 @@ features = st.dictionaries(
 def test_as_the_dictionaries(drawn: Any, escaped: bool) -> None:
     contexts = [{**shared, "_multi": actions} for shared, actions in drawn]
     texts = [json.dumps(context, ensure_ascii=escaped).encode() for context in contexts]
-    found = json_sets(texts, MASK, False)
+    found = encoded(texts)
     if found is not None:  # few have numbers that are left to the slow path
         same(found, dictionary_sets(DictionaryReader(18), contexts))
 
@@ -61,7 +67,7 @@ def test_the_ordinary_is_not_left_to_the_slow_path() -> None:
         for indent in (None, 2):
             text = json.dumps(context, ensure_ascii=ascii_only, indent=indent).encode()
             for signed in (False, True):
-                found = json_sets([text, text], MASK, signed)
+                found = encoded([text, text], signed)
                 assert found is not None
                 same(found, dictionary_sets(DictionaryReader(18, signed), [context, context]))
 
@@ -96,14 +102,14 @@ def test_the_ordinary_is_not_left_to_the_slow_path() -> None:
     ],
 )
 def test_what_is_left_to_the_slow_path(text: str) -> None:
-    assert json_sets([text.encode()], MASK, False) is None
+    assert json_sets([text.encode()]) is None
     fine = b'{"a": 1, "_multi": [{}]}'
-    assert json_sets([fine, text.encode(), fine], MASK, False) is None  # and no reading beyond the end
+    assert json_sets([fine, text.encode(), fine]) is None  # and no reading beyond the end
 
 
 def test_many_empty_actions_fit() -> None:
     text = b'{"_multi":[' + b",".join([b"{}"] * 5000) + b"]}"
-    found = json_sets([text], MASK, False)
+    found = encoded([text])
     assert found is not None
     assert found.sizes.tolist() == [5000]
 
@@ -141,7 +147,7 @@ def test_what_has_no_actions_to_count(text: str) -> None:
 def test_what_is_shared_may_stand_around_the_actions() -> None:
     lists = [1] * 50
     contexts = [{"a": lists, "_multi": [{"x": 1}, {"x": 2}], "b": "word"}, {"_multi": [{"x": 3}], "a": 1}]
-    found = json_sets([json.dumps(context, separators=(",", ":")).encode() for context in contexts], MASK, False)
+    found = encoded([json.dumps(context, separators=(",", ":")).encode() for context in contexts])
     assert found is not None
     same(found, dictionary_sets(DictionaryReader(18), contexts))
 
@@ -151,8 +157,8 @@ def test_one_action_of_each_set_stands_alone() -> None:
         b'{"u":"x","n":2,"_multi":[{"id":"a"},{"id":"b","y":3},{"id":"c"}]}',
         b'{"_multi":[{"id":"a"},{"id":"b"}],"late":{"v":1}}',
     ]
-    whole, played = json_sets(texts, 2**18 - 1, False), np.array([1, 0])
-    alone = json_sets(texts, 2**18 - 1, False, played)
+    whole, played = encoded(texts), np.array([1, 0])
+    alone = encoded(texts, False, played)
     assert whole is not None
     assert alone is not None
     expected = whole.values[whole.offsets[:-1] + played]
@@ -161,4 +167,4 @@ def test_one_action_of_each_set_stands_alone() -> None:
     assert alone.offsets.tolist() == [0, 1, 2]
     for places in ([3, 0], [0, 2], [-1, 0]):
         with pytest.raises(InvalidInput, match="beyond the actions"):
-            json_sets(texts, 2**18 - 1, False, np.array(places))
+            encoded(texts, False, np.array(places))

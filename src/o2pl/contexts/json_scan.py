@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from o2pl.compiled import compiled_apart, compiled_exactly, compiled_within
-from o2pl.contexts.json_syntax import DEEPEST, after_space, code_unit
+from o2pl.contexts.json_syntax import DEEPEST, after_space, byte_at, code_unit
 from o2pl.protocols import Array, Floats, Ints
 
-_LARGEST = float(np.finfo(np.float32).max)
+LARGEST = float(np.finfo(np.float32).max)
 
 
 def _crc_table() -> Array:
@@ -40,7 +40,15 @@ def crc(state: Any, byte: Any) -> Any:
 
 
 @compiled_within
-def _mixed(state: Any) -> Any:
+def hashed(data: Array, begin: int, end: int, state: Any) -> Any:
+    """Return the state after these characters."""
+    for i in range(begin, end):
+        state = crc(state, byte_at(data, i))
+    return state
+
+
+@compiled_within
+def mixed(state: Any) -> Any:
     """Return `name_hash` from the state after a name."""
     h = np.uint32(state ^ np.uint32(0xFFFFFFFF))
     h = np.uint32((h ^ (h >> np.uint32(16))) * np.uint32(0x85EBCA6B))
@@ -52,7 +60,7 @@ def _mixed(state: Any) -> Any:
 def _text(data: Array, p: int, end: int, state: Any) -> tuple[int, Any]:
     """Scan a string after its opening quote. Returns the position after its end (-1: malformed) and the state."""
     while p < end:
-        byte = data[p]
+        byte = byte_at(data, p)
         if byte == 34:
             return p + 1, state
         if byte != 92:
@@ -133,8 +141,8 @@ def number(data: Array, p: int, end: int) -> tuple[int, float]:
     if negative:
         p += 1
     mantissa, digits, exponent, first = np.uint64(0), 0, 0, p
-    while p < end and 48 <= data[p] <= 57:
-        mantissa = mantissa * np.uint64(10) + np.uint64(data[p] - 48)
+    while p < end and 48 <= byte_at(data, p) <= 57:
+        mantissa = mantissa * np.uint64(10) + np.uint64(byte_at(data, p) - 48)
         digits += 1 if mantissa > 0 else 0
         p += 1
         if digits > 19:
@@ -144,8 +152,8 @@ def number(data: Array, p: int, end: int) -> tuple[int, float]:
     if p < end and data[p] == 46:
         p += 1
         first = p
-        while p < end and 48 <= data[p] <= 57:
-            mantissa = mantissa * np.uint64(10) + np.uint64(data[p] - 48)
+        while p < end and 48 <= byte_at(data, p) <= 57:
+            mantissa = mantissa * np.uint64(10) + np.uint64(byte_at(data, p) - 48)
             digits += 1 if mantissa > 0 else 0
             exponent -= 1
             p += 1
@@ -232,7 +240,7 @@ def scan_value(
             p, state = _text(data, p + 1, end, crc(state, 61))
             if p < 0:
                 return -1, n
-            hashes[n], values[n] = _mixed(state), 1
+            hashes[n], values[n] = mixed(state), 1
             n += 1
         elif byte == 116 or byte == 102 or byte == 110:
             length = 5 if byte == 102 else 4
@@ -242,12 +250,12 @@ def scan_value(
                 state = crc(state, 61)
                 for i in range(length):
                     state = crc(state, data[p + i])
-                hashes[n], values[n] = _mixed(state), 1
+                hashes[n], values[n] = mixed(state), 1
                 n += 1
             p += length
         else:
             p, value = number(data, p, end)
-            if p < 0 or abs(value) > _LARGEST:
+            if p < 0 or abs(value) > LARGEST:
                 return -1, n
             if depth >= 0 and places[depth] >= 0:
                 state, place, power = crc(state, 91), places[depth], 1
@@ -257,7 +265,7 @@ def scan_value(
                     state = crc(state, 48 + place // power % 10)
                     power //= 10
                 state = crc(state, 93)
-            hashes[n], values[n] = _mixed(state), value
+            hashes[n], values[n] = mixed(state), value
             n += 1
         if depth < 0:
             return p, n

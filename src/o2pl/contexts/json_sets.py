@@ -1,32 +1,25 @@
-"""Encodes action sets in JSON (as in Vowpal Wabbit's dsjson) directly as hashed features, without dictionaries.
+"""Hashes the features of action sets in JSON (as in Vowpal Wabbit's dsjson), without dictionaries.
 
-One compiled pass over the text gives the same result as `dictionary_sets` on parsed dictionaries. Unusual text (numbers
-of more than 19 digits, lists in lists, malformed text) is left to the slow path, which reads it or reports what is
-wrong. A repeated key counts twice, as in VW.
+One compiled pass over the text gives the same features as `dictionary_sets` on parsed dictionaries. Unusual text
+(numbers of more than 19 digits, lists in lists, malformed text) is left to the slow path, which reads it or reports
+what is wrong. A repeated key counts twice, as in VW.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from o2pl.compiled import compiled, compiled_apart
-from o2pl.contexts.dictionaries import expand, expanded_size
+from o2pl.contexts.hashed_sets import HashedSets
 from o2pl.contexts.json_scan import NO_NAME, crc, scan_key, scan_value, skip_value
 from o2pl.contexts.json_syntax import DEEPEST, after_space, after_string
-from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Floats, Ints
-from o2pl.rows import ActionSets, SparseRows
 
 
-def json_sets(texts: Sequence[bytes], mask: int, signed: bool, played: Ints | None = None) -> ActionSets | None:
-    """Encode contexts with `_multi`; None if one of them needs the slow path.
-
-    Rows have the features of an action, then the shared ones, then the products of both. played: index of one action
-    per set, to encode only that one; None: all.
-    """
+def json_sets(texts: Sequence[bytes]) -> HashedSets | None:
+    """Hash the features of contexts with `_multi`; None if one of them needs the slow path."""
     data = np.frombuffer(b"".join(texts) + b" ", np.uint8)
     ends = np.cumsum([0] + [len(text) for text in texts])
     room = len(data) + 2  # a feature takes at least two bytes; shared ones may be written twice
@@ -36,20 +29,7 @@ def json_sets(texts: Sequence[bytes], mask: int, signed: bool, played: Ints | No
     if not scan_sets(data, ends, hashes, values, shared, rows, sizes):
         return None
     offsets = np.cumsum(sizes)
-    if played is not None:
-        if not ((played >= 0) & (played < sizes[1:])).all():
-            raise InvalidInput("action: found an index beyond the actions of its context")
-        rows = rows[: 2 * int(offsets[-1])].reshape(-1, 2)[offsets[:-1] + played].reshape(-1)
-        offsets = np.arange(len(texts) + 1)
-    total = int(offsets[-1])
-    out_offsets = np.zeros(total + 1, np.int64)
-    longest = _sizes(shared, rows, offsets, out_offsets)
-    indices, out_values = np.empty(out_offsets[-1], np.int32), np.empty(out_offsets[-1], np.float32)
-    both = np.empty((max(longest, 1), 2), np.uint32)
-    _fill(
-        hashes, values, shared, rows, offsets, both, both.view(np.float32), np.uint32(mask), signed, indices, out_values
-    )
-    return ActionSets(SparseRows(indices, out_values, out_offsets, mask + 1), offsets)
+    return HashedSets(hashes, values, shared, rows[: 2 * int(offsets[-1])].reshape(-1, 2), offsets)
 
 
 def set_sizes(texts: Sequence[bytes]) -> Ints:
@@ -232,39 +212,3 @@ def _actions(
         rows[2 * k + 1] = n
         k += 1
         sizes[s + 1] += 1
-
-
-# -- rows
-
-
-@compiled
-def _sizes(shared: Ints, rows: Ints, offsets: Ints, out_offsets: Ints) -> int:
-    """Compute the offsets of the rows' entries. Returns the largest number of features of a row without products."""
-    longest, segments, pairs = 0, np.zeros((2, 2), np.int64), np.array([[1, 0]])
-    for s in range(len(shared)):
-        common = shared[s, 1] - shared[s, 0]
-        for k in range(offsets[s], offsets[s + 1]):
-            own = rows[2 * k + 1] - rows[2 * k]
-            segments[0, 1], segments[1, 0], segments[1, 1] = own, own, own + common
-            out_offsets[k + 1] = out_offsets[k] + expanded_size(own + common, segments, pairs)
-            longest = max(longest, own + common)
-    return longest
-
-
-@compiled
-def _fill(
-    hashes: Array, values: Floats, shared: Ints, rows: Ints, offsets: Ints, both: Array, both_values: Floats,
-    mask: Any, signed: bool, indices: Ints, out_values: Floats,
-) -> None:  # fmt: skip
-    """Fill the rows. `both` [longest, 2] holds a row's features for `expand`; both_values views the same memory."""
-    at, segments, pairs = 0, np.zeros((2, 2), np.int64), np.array([[1, 0]])
-    for s in range(len(shared)):
-        common = shared[s, 1] - shared[s, 0]
-        for k in range(offsets[s], offsets[s + 1]):
-            first, own = rows[2 * k], rows[2 * k + 1] - rows[2 * k]
-            for i in range(own):
-                both[i, 0], both_values[i, 1] = hashes[first + i], values[first + i]
-            for i in range(common):
-                both[own + i, 0], both_values[own + i, 1] = hashes[shared[s, 0] + i], values[shared[s, 0] + i]
-            segments[0, 1], segments[1, 0], segments[1, 1] = own, own, own + common
-            at = expand(both, both_values, own + common, segments, pairs, mask, signed, at, indices, out_values)

@@ -5,10 +5,20 @@ Every position is checked against the end of the text; -1 means "malformed".
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from o2pl.compiled import compiled_apart, compiled_within
 from o2pl.protocols import Array
 
 DEEPEST = 64  # nested values
+
+
+@compiled_within
+def byte_at(data: Array, p: int) -> Any:
+    """Return data[p] for p ≥ 0, in inner loops: a signed index is first compared with 0, for positions from the end."""
+    return data[np.uint64(p)]
 
 
 @compiled_within

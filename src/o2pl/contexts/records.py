@@ -13,8 +13,11 @@ from typing import Any
 import numpy as np
 
 from o2pl.contexts.frames import as_mapping, is_frame
+from o2pl.contexts.hashed_sets import HashedSets
 from o2pl.contexts.offers import as_offer
 from o2pl.contexts.sets import is_set, split_set
+from o2pl.contexts.vw_events import event_json, is_event
+from o2pl.contexts.vw_json import as_json
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Ints
 
@@ -36,6 +39,7 @@ class Records:
     values: Array  # mappings, action sets of mappings, or JSON texts as bytes, [n] objects
     sizes: Ints | None = None  # of action sets, [n]; None: contexts are dictionaries
     slots: Ints | None = None  # list slot of each action set, from 0, [n]
+    hashed: HashedSets | None = None  # the features of action sets, if some values are events of VW's text, as bytes
 
     @classmethod
     def of(cls, contexts: Sequence[Any]) -> Records:
@@ -62,12 +66,16 @@ class Records:
     def __getitem__(self, rows: Any) -> Any:
         if isinstance(rows, int | np.integer):
             one = self.values[rows]
-            return parser()(one) if isinstance(one, bytes) else one
-        sizes, slots = (None if column is None else column[rows] for column in (self.sizes, self.slots))
-        return Records(self.values[rows], sizes, slots)
+            if not isinstance(one, bytes):
+                return one
+            return parser()(event_json(one) if self.hashed is not None and is_event(one) else one)
+        columns: Any = (None if column is None else column[rows] for column in (self.sizes, self.slots, self.hashed))
+        return Records(self.values[rows], *columns)
 
     def __iter__(self) -> Iterator[Any]:
         parse = parser()
+        if self.hashed is not None:
+            return map(parse, as_json(self.values))
         return (parse(one) if isinstance(one, bytes) else one for one in self.values)
 
 

@@ -121,14 +121,20 @@ def dictionary_sets(reader: DictionaryReader, contexts: Any) -> ActionSets:
         if not isinstance(contexts.values, SparseRows):
             raise InvalidInput("action sets: found numeric rows, expected dictionaries, one per action")
         return replace(contexts, values=reader.rows(contexts.values))
-    texts = getattr(contexts, "values", None)  # Records
+    texts, hashed = (getattr(contexts, name, None) for name in ("values", "hashed"))  # Records
+    if hashed is not None and not reader.interactions:
+        encoded: ActionSets = hashed.encoded(reader.width - 1, reader.signed)
+        return encoded
     if reader.interactions or texts is None or len(texts) < _MANY or not isinstance(texts[0], bytes):
         return _parsed_sets(reader, contexts)
     made = []
     for start in range(0, len(texts), _BLOCK):
         own = slice(start, start + _BLOCK)
-        found = json_sets(texts[own], reader.width - 1, reader.signed) if _all_texts(texts[own]) else None
-        made.append(_parsed_sets(reader, contexts[own], start) if found is None else found)
+        found = json_sets(texts[own]) if _all_texts(texts[own]) else None
+        if found is None:
+            made.append(_parsed_sets(reader, contexts[own], start))
+        else:
+            made.append(found.encoded(reader.width - 1, reader.signed))
     return _joined(made)
 
 

@@ -13,6 +13,7 @@
 | `event_id`, `time` | id and time of the decision |
 | `ranking`, `probabilities` | all actions in ranked order, and their probabilities |
 | `drop_probability`, `skip_learn`, `rest`, `slot_rest` | other fields of VW's dsjson; skipped rows are not read |
+| `hashed` | only within `read_log`: hashed features of events of VW's text, which are not made JSON |
 """
 
 from __future__ import annotations
@@ -29,11 +30,13 @@ from o2pl.contexts import Offer, Records, as_frame
 from o2pl.contexts.frames import arrow_table, is_frame
 from o2pl.contexts.json_sets import set_sizes
 from o2pl.contexts.records import parser
+from o2pl.contexts.vw_json import as_json
 from o2pl.decisions import check_ids, numbers_for
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
 from o2pl.formats.bad import BadRows
 from o2pl.formats.files import kind_of_file, read_table
+from o2pl.formats.hashed_column import HASHED, has_hashes, hashed_sets
 from o2pl.formats.nested import ROLES, with_lists
 from o2pl.interactions import Interactions
 from o2pl.learners.base import load
@@ -136,6 +139,7 @@ def log_of(
 
 
 def _named(names: Sequence[str]) -> str:
+    names = [name for name in names if name != HASHED]
     return ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
 
 
@@ -297,7 +301,8 @@ def _contexts(table: Any, taken: list[str], chosen: Sequence[str] | None, bad: B
             if name not in names:
                 raise InvalidInput(f"{bad.file}: found columns {_named(names)}, expected a column {name!r}")
     elif "context" in names:
-        return _texts(table.column("context").cast(pa.binary()).to_pylist(), bad)
+        texts = table.column("context").cast(pa.binary()).to_pylist()
+        return _hashed(texts, table.column(HASHED), bad) if has_hashes(table) else _texts(texts, bad)
     else:
         chosen = [name for name in names if name not in (*ROLES, *taken, "actions")]
     if "actions" in names:
@@ -307,9 +312,16 @@ def _contexts(table: Any, taken: list[str], chosen: Sequence[str] | None, bad: B
     return as_frame(table.select(list(chosen)))
 
 
+def _hashed(texts: list[bytes], column: Any, bad: BadRows) -> Records:
+    """Return the contexts of VW's text; as JSON if one of them needs the slow path."""
+    hashed = hashed_sets(column, texts)
+    if hashed is None:
+        return _texts(list(as_json(texts)), bad)
+    return Records(_objects(texts), np.diff(hashed.offsets), hashed=hashed)
+
+
 def _texts(texts: list[bytes], bad: BadRows) -> Records:
-    values = np.empty(len(texts), object)
-    values[:] = texts
+    values = _objects(texts)
     if b'"_multi"' not in texts[0]:
         return Records(values)
     with extra("logs", "reading dsjson"):
@@ -327,6 +339,12 @@ def _texts(texts: list[bytes], bad: BadRows) -> Records:
         except msgspec.MsgspecError as error:
             raise InvalidInput(f"{bad.file}, context {row}: {error}") from None
     return Records(values, sizes)
+
+
+def _objects(texts: list[bytes]) -> Array:
+    values = np.empty(len(texts), object)
+    values[:] = texts
+    return values
 
 
 def _has_slots(table: Any) -> bool:

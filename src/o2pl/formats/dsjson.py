@@ -21,7 +21,7 @@ import numpy as np
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
 from o2pl.formats.bad import BadRows
-from o2pl.formats.blocks import blocks_of
+from o2pl.formats.blocks import blocks_of, newlines
 from o2pl.formats.dsjson_scan import scan_lines
 from o2pl.formats.dsjson_table import fast_table
 from o2pl.formats.rows import rows_of
@@ -97,7 +97,7 @@ def read_dsjson(lines: IO[bytes] | Iterable[bytes], bad: BadRows) -> Iterator[An
     reader = _Reader(pa, bad)
     first = 1
     for block in blocks_of(lines):
-        lines_here = block.count(b"\n")
+        lines_here = newlines(block)
         table = reader.table(block, first, lines_here)
         first += lines_here
         if table is not None and table.num_rows:

@@ -70,12 +70,15 @@ def opened(path: Path) -> IO[bytes]:
 # -- reading
 
 
-def read_tables(path: Path, bad: BadRows) -> Iterator[Any]:
-    """Yield tables from any format but a saved learner. Rows that cannot be parsed are added to `bad`."""
+def read_tables(path: Path, bad: BadRows, *, hashed: bool = False) -> Iterator[Any]:
+    """Yield tables from any format but a saved learner. Rows that cannot be parsed are added to `bad`.
+
+    hashed: VW's text is read to hashed features instead of JSON.
+    """
     kind = kind_of_file(path)
     if kind in ("dsjson", "vw"):
         with opened(path) as file:
-            yield from (read_dsjson if kind == "dsjson" else read_vw_text)(file, bad)
+            yield from read_dsjson(file, bad) if kind == "dsjson" else read_vw_text(file, bad, hashed=hashed)
         return
     with extra("logs", "reading Parquet and CSV"):
         import pyarrow as pa
@@ -191,8 +194,8 @@ def _read_csv(path: Path, bad: BadRows) -> Any:
 
 
 def read_table(path: Path, bad: BadRows) -> Any:
-    """Return the whole file as one table."""
-    tables = list(read_tables(path, bad))
+    """Return the whole file as one table, for `log_of`."""
+    tables = list(read_tables(path, bad, hashed=True))
     if not tables:
         raise InvalidInput(f"{path.name}: found no rows, expected at least one")
     import pyarrow as pa

@@ -12,18 +12,21 @@ text by VW's rules, so that VW sees the same features.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
 import numpy as np
 
+from o2pl.contexts.vw_events import BLANKS, BadLine, event_row
+from o2pl.contexts.vw_json import write_json
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
 from o2pl.formats.bad import BadRows
-from o2pl.formats.blocks import blocks_of, texts_at
+from o2pl.formats.blocks import blocks_of, newlines, texts_at
+from o2pl.formats.hashed_column import HASHED, hashed_column
 from o2pl.formats.rows import rows_of
 from o2pl.formats.vw_scan import scan_events
+from o2pl.protocols import Ints
 
 _LONG = 1 << 20  # bytes from which the compiled reader pays off
 Pairs = list[tuple[str, Any]]  # a JSON object; keys may repeat
@@ -32,15 +35,18 @@ Pairs = list[tuple[str, Any]]  # a JSON object; keys may repeat
 # -- reading
 
 
-def read_vw_text(lines: IO[bytes] | Iterable[bytes], bad: BadRows) -> Iterator[Any]:
-    """Yield tables of a few thousand rows. lines: a file, or its lines."""
+def read_vw_text(lines: IO[bytes] | Iterable[bytes], bad: BadRows, *, hashed: bool = False) -> Iterator[Any]:
+    """Yield tables of a few thousand rows. lines: a file, or its lines.
+
+    hashed: a column `hashed` has the features of usual events, whose context is their text; others have JSON.
+    """
     with extra("logs", "reading VW's text"):
         import pyarrow as pa
     first, many = 1, False
     for block in blocks_of(lines, b"\n\n"):
-        many, lines_here = many or len(block) > _LONG, block.count(b"\n")
+        many, lines_here = many or len(block) > _LONG, newlines(block)
         if many:
-            table = _fast(pa, block, first, lines_here, bad)
+            table = _fast(pa, block, first, lines_here, bad, hashed)
         else:
             table, _ = _slowly(pa, _events(block, first), bad)
         first += lines_here
@@ -48,26 +54,28 @@ def read_vw_text(lines: IO[bytes] | Iterable[bytes], bad: BadRows) -> Iterator[A
             yield table
 
 
-def _fast(pa: Any, block: bytes, first: int, lines: int, bad: BadRows) -> Any:
+def _fast(pa: Any, block: bytes, first: int, lines: int, bad: BadRows, hashed: bool) -> Any:
     """Return the table of a block: compiled reader, with the slow reader for unusual events."""
     found = scan_events(block, lines + 1)
-    data, fine = np.frombuffer(block, np.uint8), pa.array(found.fine)
+    data, usual = np.frombuffer(block, np.uint8), pa.array(found.usual)
+    texts = (data, _up_to_the_next(found.places)) if hashed else write_json(data, found.places, found.usual)
     none = found.action < 0
     try:
         table = pa.table(
             {
-                "context": texts_at(pa, found.written, found.context),
+                "context": texts_at(pa, *texts),
                 "action": pa.array(found.action, pa.int64(), mask=none),
                 "reward": pa.array(0.0 - found.label[:, 0], pa.float64(), mask=none),
                 "propensity": pa.array(found.label[:, 1], pa.float64(), mask=none),
                 "event_id": texts_at(pa, data, found.tag),
+                **({HASHED: hashed_column(pa, found)} if hashed else {}),
             }
         )
     except pa.ArrowInvalid:  # not UTF-8: invalid characters are replaced
         return _slowly(pa, _events(block, first), bad)[0]
-    if found.fine.all():
+    if found.usual.all():
         return table
-    left = np.flatnonzero(~found.fine)
+    left = np.flatnonzero(~found.usual)
     events = [
         one
         for line, (begin, end) in zip((first + found.numbered[left]).tolist(), found.places[left].tolist(), strict=True)
@@ -75,9 +83,15 @@ def _fast(pa: Any, block: bytes, first: int, lines: int, bad: BadRows) -> Any:
     ]
     slow, own = _slowly(pa, events, bad)
     if slow is None:
-        return table.filter(fine)
-    order = np.concatenate([found.numbered[found.fine], np.array(own) - first])
-    return pa.concat_tables([table.filter(fine), slow]).take(np.argsort(order, kind="stable"))
+        return table.filter(usual)
+    order = np.concatenate([found.numbered[found.usual], np.array(own) - first])
+    both = pa.concat_tables([table.filter(usual), slow], promote_options="default")
+    return both.take(np.argsort(order, kind="stable"))
+
+
+def _up_to_the_next(places: Ints) -> Ints:
+    """Return events with the empty lines after them: `texts_at` copies no text without gaps."""
+    return np.column_stack([places[:, 0], np.append(places[1:, 0], places[-1:, 1])])
 
 
 def _slowly(pa: Any, events: Iterable[tuple[int, list[str]]], bad: BadRows) -> tuple[Any, list[int]]:
@@ -86,9 +100,9 @@ def _slowly(pa: Any, events: Iterable[tuple[int, list[str]]], bad: BadRows) -> t
     own: list[int] = []
     for first, event in events:
         try:
-            rows.append(_row(first, event))
+            rows.append(event_row(first, event))
             own.append(first)
-        except _BadLine as error:
+        except BadLine as error:
             bad.line(error.line, error.reason)
     return (_table(pa, rows), own) if rows else (None, own)
 
@@ -99,17 +113,12 @@ def _table(pa: Any, rows: list[dict[str, Any]]) -> Any:
     return pa.table(made | {"event_id": pa.array([row["tag"] for row in rows], pa.string())})
 
 
-class _BadLine(Exception):
-    def __init__(self, line: int, reason: str) -> None:
-        self.line, self.reason = line, reason
-
-
 def _events(block: bytes, first: int) -> Iterator[tuple[int, list[str]]]:
     """Yield the number of the first line of each event, and its lines. first: number of the block's first line."""
     event: list[str] = []
     number = first
     for number, line in enumerate(block.split(b"\n"), first):
-        text = line.decode("utf-8", "replace").strip()
+        text = line.decode("utf-8", "replace").strip(BLANKS)
         if text:
             event.append(text)
         elif event:
@@ -117,79 +126,6 @@ def _events(block: bytes, first: int) -> Iterator[tuple[int, list[str]]]:
             event = []
     if event:
         yield number - len(event) + 1, event
-
-
-def _row(first: int, event: list[str]) -> dict[str, Any]:
-    shared: list[str] = []
-    actions: list[str] = []
-    chosen: tuple[int, float, float] | None = None
-    tag = None
-    for line, text in enumerate(event, first):
-        head, bar, features = text.partition("|")
-        if not bar:
-            raise _BadLine(line, f"found {text[:60]!r}, expected a label and features after a |")
-        words = head.split()
-        tag = next((word[1:] for word in words if word.startswith("'")), tag)
-        words = [word for word in words if not word.startswith("'")]
-        if words[:1] == ["shared"]:
-            if actions or shared:
-                raise _BadLine(
-                    line, "found a second 'shared' (or one after actions), expected it once, before the actions"
-                )
-            shared = _members(features, line)
-            continue
-        if words:
-            if chosen is not None:
-                raise _BadLine(line, f"found a second label, {words[0]!r}, expected one per event")
-            chosen = (len(actions), *_label(words[0], line))
-        actions.append("{" + ",".join(_members(features, line)) + "}")
-    if not actions:
-        raise _BadLine(first, "found an event without actions, expected one line per action")
-    context = "{" + ",".join([*shared, f'"_multi":[{",".join(actions)}]']) + "}"
-    action, cost, probability = chosen or (None, None, None)
-    return {
-        "context": context, "action": action, "reward": None if cost is None else 0.0 - cost,
-        "propensity": probability, "tag": tag,
-    }  # fmt: skip
-
-
-def _label(word: str, line: int) -> tuple[float, float]:
-    parts = word.split(":")
-    try:
-        _, cost, probability = (float(part) for part in parts)
-    except ValueError:
-        raise _BadLine(line, f"found the label {word!r}, expected action:cost:probability") from None
-    if not 0 < probability <= 1:
-        raise _BadLine(line, f"label: found the probability {probability:g}, expected one in (0, 1]")
-    return cost, probability
-
-
-def _members(features: str, line: int) -> list[str]:
-    """Return the members of a JSON object, one per namespace; features without a namespace are members themselves."""
-    spaces: dict[str, list[str]] = {}
-    for part in features.split("|"):
-        named = not part[:1].isspace() and part.strip() != ""
-        name, _, rest = part.partition(" ") if named else ("", "", part)
-        name, _, scale = name.partition(":")
-        spaces.setdefault(name, []).extend(_feature(word, scale, line) for word in rest.split())
-    own = spaces.pop("", [])
-    return own + [f"{json.dumps(name)}:{{{','.join(entries)}}}" for name, entries in spaces.items()]
-
-
-def _feature(word: str, scale: str, line: int) -> str:
-    name, colon, value = word.rpartition(":")
-    if not colon:
-        name, value = word, "1"
-    try:
-        number = float(value)
-        if scale:
-            number *= float(scale)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise _BadLine(line, f"found the feature {word!r}, expected name or name:number")
-    written = str(int(value)) if not scale and value.isdecimal() else repr(number)
-    return f"{json.dumps(name)}:{written}"
 
 
 # -- writing

@@ -134,8 +134,10 @@ def _log(application: Application, rows: Sequence[Any], contexts: Any, actions: 
 def _ranked(application: Application, rows: Sequence[Any]) -> tuple[ActionSets, Array]:
     """Convert ranked rows with only the played action: the others do not affect the likelihood of its reward."""
     texts, actions = [bytes(row.context) for row in rows], np.array([row.action for row in rows], np.int64)
-    sets = json_sets(texts, (1 << application.settings.hash_bits) - 1, False, actions)
-    if sets is None:
+    hashed = json_sets(texts)
+    if hashed is not None:
+        sets = hashed.encoded((1 << application.settings.hash_bits) - 1, False, actions)
+    else:
         whole = learner_for(application)._new_reader(None).rows([json.loads(text) for text in texts])
         if not (actions < whole.sizes).all():
             raise InvalidInput("action: found an index beyond the actions of its context")

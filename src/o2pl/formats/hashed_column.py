@@ -1,0 +1,58 @@
+"""Hashed features of action sets as a column of a log table: a list of shared features, and a list per action."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from o2pl.contexts.hashed_sets import HashedSets
+from o2pl.contexts.json_sets import json_sets
+from o2pl.formats.vw_scan import Events
+
+HASHED = "hashed"  # name of the column, beside `context`
+
+
+def has_hashes(table: Any) -> bool:
+    """Return whether a table has this column, and not one of the same name."""
+    import pyarrow as pa
+
+    kind = pa.list_(pa.list_(pa.struct([("hash", pa.uint32()), ("value", pa.float32())])))
+    return HASHED in table.column_names and table.schema.field(HASHED).type == kind
+
+
+def hashed_column(pa: Any, found: Events) -> Any:
+    """Return the features of scanned events: lists of lists of hashes and values. Nothing is copied."""
+    features = pa.StructArray.from_arrays([pa.array(found.hashes), pa.array(found.values)], ["hash", "value"])
+    ends = np.concatenate([np.zeros(1, np.int32), found.lists])
+    return pa.ListArray.from_arrays(pa.array(found.sets), pa.ListArray.from_arrays(pa.array(ends), features))
+
+
+def hashed_sets(column: Any, contexts: list[bytes]) -> HashedSets | None:
+    """Return the features of a column. Those that are null are found in the contexts, JSON; None if that fails."""
+    parts = [_of_chunk(chunk.drop_null()) for chunk in column.chunks]
+    given = np.asarray(column.is_valid())
+    if not given.all():
+        others = json_sets([contexts[row] for row in np.flatnonzero(~given).tolist()])
+        if others is None:
+            return None
+        parts.append(others)
+    found = HashedSets.joined(parts)
+    if given.all():
+        return found
+    return found[np.argsort(np.concatenate([np.flatnonzero(given), np.flatnonzero(~given)]))]
+
+
+def _of_chunk(chunk: Any) -> HashedSets:
+    lists = chunk.flatten()
+    features = lists.flatten()
+    ends = np.concatenate([[0], np.cumsum(lists.value_lengths())])
+    places = np.column_stack([ends[:-1], ends[1:]])
+    offsets = np.concatenate([[0], np.cumsum(chunk.value_lengths())])  # of sets among the lists; the first is shared
+    return HashedSets(
+        features.field("hash").to_numpy(),
+        features.field("value").to_numpy(),
+        places[offsets[:-1]],
+        np.delete(places, offsets[:-1], axis=0),
+        offsets - np.arange(len(offsets)),
+    )
