@@ -212,15 +212,16 @@ def _logs() -> Rows:
     tiny = {"rows": 200, "repeats": 1}
     which = "1e5 events of VW's, 10 actions with 5 words and 5 numbers each"
     for kind, called in (("dsjson", "dsjson"), ("text", "VW's text")):
-        for suffix, cpu, clock in (("", False, ""), ("_cpu", True, ", CPU time")):
-            bar = "≥ 1" if not cpu else ""
+        for suffix, cpu, clock in (("", False, ", two threads each"), ("_cpu", True, ", CPU time")):
+            bar, threads = ("≥ 1", 2) if not cpu else ("", 1)
             driver = f"VW, own driver over the file{clock}"
             measure: Any = partial(logs.read, kind, cpu)
-            yield f"read_{kind}{suffix}", Bench(LOGS, f"{called} to columns, {which}", driver, measure, bar, tiny)
+            what = f"{called} to columns, {which}"
+            yield f"read_{kind}{suffix}", Bench(LOGS, what, driver, measure, bar, tiny, threads)
             what = f'`Bandit(policy="hashed actionwise").fit(read_log(file))` of {called}, {which}'
             measure = partial(logs.learn, kind, cpu)
             held = bar and bar + MORE
-            yield f"learn_{kind}{suffix}", Bench(LOGS, what, f"{driver}, greedy", measure, held, tiny)
+            yield f"learn_{kind}{suffix}", Bench(LOGS, what, f"{driver}, greedy", measure, held, tiny, threads)
 
 
 def _large() -> Rows:

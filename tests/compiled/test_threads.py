@@ -1,5 +1,11 @@
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+import scipy.linalg  # noqa: F401  # with its BLAS, whose threads are counted
 import threadpoolctl
 
 from o2pl.compiled import threads
@@ -26,3 +32,53 @@ def test_small_problems_are_left_alone() -> None:
     with threads.one_blas_thread(1e9):
         assert blas_threads() == {1}
     assert blas_threads() == before
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("items", [0, 1, 2, 7])
+def test_work_ahead_comes_in_order(count: int, items: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "_given", lambda: count)
+    where = set()
+
+    def work(item: int) -> int:
+        time.sleep(0.001 * (items - item))  # the first takes longest
+        where.add(threading.current_thread())
+        return item * item
+
+    assert list(threads.ahead(work, iter(range(items)))) == [item * item for item in range(items)]
+    assert (threading.current_thread() in where) == (items > 0 and (count == 1 or items == 1))
+
+
+def test_work_ahead_takes_few_items_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "_given", lambda: 2)
+    taken: list[int] = []
+    found = threads.ahead(lambda item: item, (taken.append(item) or item for item in range(100)))  # type: ignore[func-returns-value]
+    assert next(found) == 0
+    assert len(taken) <= 4
+    found.close()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("source", [False, True], ids=["work", "items"])
+def test_nothing_is_at_work_after_an_error(source: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "_given", lambda: 2)
+    begun: list[int] = []
+    ended: list[int] = []
+
+    def work(item: int) -> int:
+        begun.append(item)
+        time.sleep(0.002 * item)
+        ended.append(item)
+        if item == 2 and not source:
+            raise ValueError("two")
+        return item
+
+    def items() -> Iterator[int]:
+        for item in range(9):
+            if item == 5 and source:
+                raise ValueError("two")
+            yield item
+
+    with pytest.raises(ValueError, match="two"):
+        list(threads.ahead(work, items()))
+    assert sorted(begun) == sorted(ended)
+    assert len(begun) < 9

@@ -123,6 +123,7 @@ ODD = b"shared |_two a |U x:2\n0:1:0.5 |I a:3 |_gone b:1\n| _x:2 y\n\n"
 @example(ODD)
 @example(b"0:1:0.5 |a x:1e39\n|a y\n\n0:1:0.5 |b z\n\n")
 @example(b"|a x x:2 |b x\n0:1:1 | a a a:1|A\n|\n")
+@example(b"|a x |b y |a z\n0:1:1 |c\n")
 @example(b"0:1:1 | Item:3 loose |Item x\n")
 @settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_as_from_json(text: bytes) -> None:

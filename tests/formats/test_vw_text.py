@@ -170,3 +170,26 @@ def test_text_that_was_cut_short_is_read_alike(monkeypatch: pytest.MonkeyPatch) 
             made = [row for table in read_vw_text(io.BytesIO(ODD[:end]), bad) for row in table.to_pylist()]
             found.append(([row | {"context": json.loads(row["context"])} for row in made], bad.found))
         assert found[0] == found[1], ODD[:end]
+
+
+@pytest.mark.parametrize("hashed", [False, True])
+def test_blocks_are_read_alike_on_any_number_of_threads(hashed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows, their order, and the numbers of bad lines, within blocks and beyond."""
+    text = b"".join(
+        b"shared 'e%d |u a:%d\n0:%d:0.5 |i b%s\n|i c\n\n" % (k, k, k % 3, b":x" if k % 17 == 5 else b":2")
+        for k in range(100)
+    )
+    monkeypatch.setattr("o2pl.formats.vw_text._LONG", -1)
+    monkeypatch.setattr("o2pl.formats.blocks._BYTES", 300)
+    found = []
+    for count in (1, 2, 3):
+        monkeypatch.setattr("o2pl.compiled.threads._given", lambda count=count: count)
+        bad = BadRows("log", 100)
+        tables = list(read_vw_text(io.BytesIO(text), bad, hashed=hashed))
+        assert len(tables) > 10
+        found.append(([row for table in tables for row in table.to_pylist()], bad.found))
+        with pytest.raises(InvalidInput, match="line 90: found the feature 'b:x'"):
+            list(read_vw_text(io.BytesIO(text), BadRows("log", 1), hashed=hashed))
+    assert found[0] == found[1] == found[2]
+    assert [row["event_id"] for row in found[0][0]] == [f"e{k}" for k in range(100) if k % 17 != 5]
+    assert len(found[0][1]) == 6

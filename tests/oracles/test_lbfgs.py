@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.compiled.test_threads import blas_threads
 from tests.oracles.cases import quadratic
+from threadpoolctl import threadpool_limits
 
 from o2pl.oracles import LBFGS
+from o2pl.protocols import Floats
 
 
 def test_a_smooth_minimum_is_found_and_said() -> None:
@@ -13,6 +16,19 @@ def test_a_smooth_minimum_is_found_and_said() -> None:
     assert found.converged
     assert found.value == pytest.approx(quadratic(found.params)[0])
     assert found.evaluations > 1
+
+
+def test_scipy_solves_with_one_blas_thread_and_gives_the_others_back() -> None:
+    seen = set()
+
+    def function(params: Floats) -> tuple[float, Floats]:
+        seen.update(blas_threads())
+        return quadratic(params)
+
+    with threadpool_limits(2, user_api="blas"):
+        LBFGS()(function, np.zeros(6))
+        assert blas_threads() == {2}
+    assert seen == {1}
 
 
 def test_stopping_early_is_said() -> None:

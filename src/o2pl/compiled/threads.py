@@ -5,11 +5,16 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
 from functools import cache
-from typing import Any
+from itertools import chain, islice
+from typing import Any, TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 _SMALL = 2**18  # below this, BLAS uses one thread anyway, and setting it would take as long as the product
 
@@ -67,3 +72,28 @@ def side_by_side(work: Callable[[int], None], parts: int) -> None:
         else:
             for part in range(parts):
                 work(part)
+
+
+def ahead(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    """Yield the work on each item, in order, while the available threads work on the next ones.
+
+    Kernels in `work` must release the GIL. Nothing is at work any more when this ends, after an error too.
+    """
+    rest = iter(items)
+    few = list(islice(rest, 2))
+    threads = _given() if len(few) > 1 else 1
+    if threads == 1:
+        yield from map(work, chain(few, rest))
+        return
+    pool, at_work = _pool(threads, os.getpid()), deque[Future[Result]]()
+    try:
+        for item in chain(few, rest):
+            at_work.append(pool.submit(work, item))
+            if len(at_work) > threads:
+                yield at_work.popleft().result()
+        while at_work:
+            yield at_work.popleft().result()
+    finally:
+        for one in at_work:
+            one.cancel()
+        wait(at_work)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.compiled import compiled
+from o2pl.compiled import compiled_for_threads
 from o2pl.contexts.dictionaries import expand, expanded_size
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Floats, Ints
@@ -72,7 +72,7 @@ class HashedSets:
         return ActionSets(SparseRows(indices, out_values, out_offsets, mask + 1), offsets)
 
 
-@compiled
+@compiled_for_threads
 def _sizes(shared: Ints, rows: Ints, offsets: Ints, out_offsets: Ints) -> int:
     """Compute the offsets of the rows' entries. Returns the largest number of features of a row without products."""
     longest, segments, pairs = 0, np.zeros((2, 2), np.int64), np.array([[1, 0]])
@@ -86,7 +86,7 @@ def _sizes(shared: Ints, rows: Ints, offsets: Ints, out_offsets: Ints) -> int:
     return longest
 
 
-@compiled
+@compiled_for_threads
 def _fill(
     hashes: Array, values: Floats, shared: Ints, rows: Ints, offsets: Ints, both: Array, both_values: Floats,
     mask: Any, signed: bool, indices: Ints, out_values: Floats,

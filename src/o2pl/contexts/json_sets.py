@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from o2pl.compiled import compiled, compiled_apart
+from o2pl.compiled import compiled, compiled_apart, compiled_for_threads
 from o2pl.contexts.hashed_sets import HashedSets
 from o2pl.contexts.json_scan import NO_NAME, crc, scan_key, scan_value, skip_value
 from o2pl.contexts.json_syntax import DEEPEST, after_space, after_string
@@ -44,7 +44,7 @@ def set_sizes(texts: Sequence[bytes]) -> Ints:
 # -- sets
 
 
-@compiled
+@compiled_for_threads
 def _count_actions(data: Array, ends: Ints, sizes: Ints) -> None:
     for s in range(len(sizes)):
         at, end = after_space(data, ends[s], ends[s + 1]), ends[s + 1]
@@ -130,7 +130,7 @@ def _is_multi(data: Array, p: int, end: int) -> bool:
     )  # fmt: skip
 
 
-@compiled
+@compiled_for_threads
 def scan_sets(
     data: Array, ends: Ints, hashes: Array, values: Floats, shared: Ints, rows: Ints, sizes: Ints
 ) -> bool:  # fmt: skip

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from o2pl.compiled.threads import ahead
 from o2pl.contexts.dictionaries import DictionaryReader, entries_of
 from o2pl.contexts.frames import as_frame, as_mapping, is_frame
 from o2pl.contexts.json_sets import json_sets
@@ -127,14 +128,17 @@ def dictionary_sets(reader: DictionaryReader, contexts: Any) -> ActionSets:
         return encoded
     if reader.interactions or texts is None or len(texts) < _MANY or not isinstance(texts[0], bytes):
         return _parsed_sets(reader, contexts)
-    made = []
-    for start in range(0, len(texts), _BLOCK):
-        own = slice(start, start + _BLOCK)
-        found = json_sets(texts[own]) if _all_texts(texts[own]) else None
-        if found is None:
-            made.append(_parsed_sets(reader, contexts[own], start))
-        else:
-            made.append(found.encoded(reader.width - 1, reader.signed))
+
+    def scanned(start: int) -> ActionSets | None:
+        own = texts[start : start + _BLOCK]
+        found = json_sets(own) if _all_texts(own) else None
+        return None if found is None else found.encoded(reader.width - 1, reader.signed)
+
+    starts = range(0, len(texts), _BLOCK)
+    made = [
+        _parsed_sets(reader, contexts[start : start + _BLOCK], start) if found is None else found
+        for start, found in zip(starts, ahead(scanned, starts), strict=True)
+    ]
     return _joined(made)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -46,7 +46,23 @@ def blocks_of(lines: IO[bytes] | Iterable[bytes], mark: bytes = b"\n") -> Iterat
         yield left
 
 
-def newlines(block: bytes) -> int:
+class Block(NamedTuple):
+    """A block of a file."""
+
+    data: bytes
+    first: int  # number of its first line, from 1
+    lines: int  # number of newlines
+
+
+def numbered(blocks: Iterable[bytes]) -> Iterator[Block]:
+    """Yield the blocks with their line numbers."""
+    first = 1
+    for data in blocks:
+        yield Block(data, first, lines := _newlines(data))
+        first += lines
+
+
+def _newlines(block: bytes) -> int:
     """Return the number of newlines; several times as fast as `bytes.count`, in pieces that fit the cache."""
     data = np.frombuffer(block, np.uint8)
     return sum(int(np.count_nonzero(data[at : at + _PIECE] == 10)) for at in range(0, len(data), _PIECE))

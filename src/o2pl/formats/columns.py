@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from o2pl.compiled.threads import ahead
 from o2pl.contexts import Offer, Records, as_frame
 from o2pl.contexts.frames import arrow_table, is_frame
 from o2pl.contexts.json_sets import set_sizes
@@ -330,8 +331,8 @@ def _texts(texts: list[bytes], bad: BadRows) -> Records:
     decode: Any = msgspec.json.Decoder(only).decode
     sizes = np.zeros(len(texts), np.int64)
     if len(texts) >= _MANY:
-        for start in range(0, len(texts), _BLOCK):
-            sizes[start : start + _BLOCK] = set_sizes(texts[start : start + _BLOCK])
+        blocks = (texts[start : start + _BLOCK] for start in range(0, len(texts), _BLOCK))
+        sizes = np.concatenate(list(ahead(set_sizes, blocks)))
     for row in np.flatnonzero(sizes == 0).tolist():
         text = texts[row]
         try:

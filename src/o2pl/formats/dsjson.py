@@ -18,11 +18,12 @@ from typing import IO, Any
 
 import numpy as np
 
+from o2pl.compiled.threads import ahead
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
 from o2pl.formats.bad import BadRows
-from o2pl.formats.blocks import blocks_of, newlines
-from o2pl.formats.dsjson_scan import scan_lines
+from o2pl.formats.blocks import Block, blocks_of, numbered
+from o2pl.formats.dsjson_scan import Lines, scan_lines
 from o2pl.formats.dsjson_table import fast_table
 from o2pl.formats.rows import rows_of
 
@@ -95,13 +96,15 @@ def read_dsjson(lines: IO[bytes] | Iterable[bytes], bad: BadRows) -> Iterator[An
     with extra("logs", "reading dsjson"):
         import pyarrow as pa
     reader = _Reader(pa, bad)
-    first = 1
-    for block in blocks_of(lines):
-        lines_here = newlines(block)
-        table = reader.table(block, first, lines_here)
-        first += lines_here
+    for block, found in ahead(_scanned, numbered(blocks_of(lines))):
+        table = reader.table(block, found)
         if table is not None and table.num_rows:
             yield table
+
+
+def _scanned(block: Block) -> tuple[Block, Lines | None]:
+    many = block.first > 1 or len(block.data) > _LONG or block.lines > _MANY  # a short file has one block
+    return block, scan_lines(block.data, block.lines + 1) if many else None
 
 
 class _Reader:
@@ -110,22 +113,20 @@ class _Reader:
     def __init__(self, pa: Any, bad: BadRows) -> None:
         self.pa, self.bad = pa, bad
         self.continuous: bool | None = None  # set by the first event
-        self.many = False  # whether the compiled reader pays off
 
-    def table(self, block: bytes, first: int, lines: int) -> Any:
-        """Return the table of a block; unusual lines use the slow reader. first: number of the first line."""
-        self.many = self.many or len(block) > _LONG or lines > _MANY
-        if self.continuous or not self.many:
-            return self._slowly(((first + k, line) for k, line in enumerate(block.split(b"\n"))))[0]
-        found = scan_lines(block, lines + 1)
-        table, fine = fast_table(self.pa, block, found, _schema(False))
+    def table(self, block: Block, found: Lines | None) -> Any:
+        """Return the table of a block; unusual lines use the slow reader, and all lines if they were not scanned."""
+        text, first, _ = block
+        if self.continuous or found is None:
+            return self._slowly(((first + k, line) for k, line in enumerate(text.split(b"\n"))))[0]
+        table, fine = fast_table(self.pa, text, found, _schema(False))
         if fine.all():
             self.continuous = False
             return table
         left = np.flatnonzero(~fine)
         places = found.places[left].tolist()
         numbers = (first + found.numbered[left]).tolist()
-        texts = ((number, block[begin:end]) for number, (begin, end) in zip(numbers, places, strict=True))
+        texts = ((number, text[begin:end]) for number, (begin, end) in zip(numbers, places, strict=True))
         if left[0] > 0:
             self.continuous = False  # set by the first event
         slow, own = self._slowly(texts)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from o2pl.compiled import compiled, compiled_apart, compiled_within
+from o2pl.compiled import compiled_apart, compiled_for_threads, compiled_within
 from o2pl.contexts.json_scan import number
 from o2pl.contexts.json_syntax import DEEPEST, after_space, after_string, after_value
 from o2pl.protocols import Array, Floats, Ints
@@ -196,7 +196,7 @@ def _line(
     return ranked, at
 
 
-@compiled
+@compiled_for_threads
 def _scan(
     data: Array, places: Ints, numbered: Ints, fine: Array, numbers: Floats, skip: Ints, texts: Ints, context: Ints,
     ranked: Ints, actions: Ints, chances: Floats, rest: Ints, rest_bytes: Array,

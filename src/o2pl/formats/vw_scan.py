@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from o2pl.compiled import compiled, compiled_apart
+from o2pl.compiled import compiled_apart, compiled_for_threads
 from o2pl.contexts.vw_scan import SPACES, is_blank, scan_event
 from o2pl.protocols import Array, Floats, Ints
 
@@ -60,7 +60,7 @@ def _event_end(data: Array, p: int) -> tuple[int, int]:
     return last, lines
 
 
-@compiled
+@compiled_for_threads
 def _scan(
     data: Array, places: Ints, numbered: Ints, usual: Array, action: Ints, label: Floats, tag: Ints, sets: Ints,
     lists: Ints, hashes: Array, values: Floats,

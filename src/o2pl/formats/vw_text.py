@@ -17,15 +17,16 @@ from typing import IO, Any
 
 import numpy as np
 
+from o2pl.compiled.threads import ahead
 from o2pl.contexts.vw_events import BLANKS, BadLine, event_row
 from o2pl.contexts.vw_json import write_json
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
 from o2pl.formats.bad import BadRows
-from o2pl.formats.blocks import blocks_of, newlines, texts_at
+from o2pl.formats.blocks import Block, blocks_of, numbered, texts_at
 from o2pl.formats.hashed_column import HASHED, hashed_column
 from o2pl.formats.rows import rows_of
-from o2pl.formats.vw_scan import scan_events
+from o2pl.formats.vw_scan import Events, scan_events
 from o2pl.protocols import Ints
 
 _LONG = 1 << 20  # bytes from which the compiled reader pays off
@@ -42,22 +43,24 @@ def read_vw_text(lines: IO[bytes] | Iterable[bytes], bad: BadRows, *, hashed: bo
     """
     with extra("logs", "reading VW's text"):
         import pyarrow as pa
-    first, many = 1, False
-    for block in blocks_of(lines, b"\n\n"):
-        many, lines_here = many or len(block) > _LONG, newlines(block)
-        if many:
-            table = _fast(pa, block, first, lines_here, bad, hashed)
+    for block, found in ahead(_scanned, numbered(blocks_of(lines, b"\n\n"))):
+        if found is None:
+            table, _ = _slowly(pa, _events(block.data, block.first), bad)
         else:
-            table, _ = _slowly(pa, _events(block, first), bad)
-        first += lines_here
+            table = _fast(pa, block, found, bad, hashed)
         if table is not None and table.num_rows:
             yield table
 
 
-def _fast(pa: Any, block: bytes, first: int, lines: int, bad: BadRows, hashed: bool) -> Any:
-    """Return the table of a block: compiled reader, with the slow reader for unusual events."""
-    found = scan_events(block, lines + 1)
-    data, usual = np.frombuffer(block, np.uint8), pa.array(found.usual)
+def _scanned(block: Block) -> tuple[Block, Events | None]:
+    many = block.first > 1 or len(block.data) > _LONG  # a short file has one block
+    return block, scan_events(block.data, block.lines + 1) if many else None
+
+
+def _fast(pa: Any, block: Block, found: Events, bad: BadRows, hashed: bool) -> Any:
+    """Return the table of a scanned block, with the slow reader for unusual events."""
+    text, first, _ = block
+    data, usual = np.frombuffer(text, np.uint8), pa.array(found.usual)
     texts = (data, _up_to_the_next(found.places)) if hashed else write_json(data, found.places, found.usual)
     none = found.action < 0
     try:
@@ -72,14 +75,14 @@ def _fast(pa: Any, block: bytes, first: int, lines: int, bad: BadRows, hashed: b
             }
         )
     except pa.ArrowInvalid:  # not UTF-8: invalid characters are replaced
-        return _slowly(pa, _events(block, first), bad)[0]
+        return _slowly(pa, _events(text, first), bad)[0]
     if found.usual.all():
         return table
     left = np.flatnonzero(~found.usual)
     events = [
         one
         for line, (begin, end) in zip((first + found.numbered[left]).tolist(), found.places[left].tolist(), strict=True)
-        for one in _events(block[begin:end], line)
+        for one in _events(text[begin:end], line)
     ]
     slow, own = _slowly(pa, events, bad)
     if slow is None:

@@ -7,10 +7,12 @@ log.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from o2pl.compiled.threads import one_blas_thread
 from o2pl.oracles.quasi_newton import descend, no_pairs
 from o2pl.protocols import Floats, Solution, State, ValueAndGradient
 from o2pl.storage import storable
@@ -48,7 +50,8 @@ class LBFGS:
         from scipy.optimize import minimize  # imported here: scipy would double the time of `import o2pl`
 
         options = {"maxiter": self.iterations, "gtol": self.tolerance, "ftol": negligible, "maxcor": self.memory}
-        found = minimize(function, start, jac=True, method="L-BFGS-B", options=options)
+        with one_blas_thread(math.inf):  # SciPy's own matrices are tiny: threads would only wait for each other
+            found = minimize(function, start, jac=True, method="L-BFGS-B", options=options)
         # SciPy reports a failure if a line search finds no lower point; at a kink, that is the minimum.
         converged = bool(found.success) or bool(np.abs(found.jac).max(initial=0.0) <= self.tolerance)
         return Solution(np.asarray(found.x), float(found.fun), converged, int(found.nfev))
