@@ -141,6 +141,8 @@ def test_usual_events_are_hashed_as_they_are_read() -> None:
     assert alike(usual.encode() * 5) == 5
     unusual = b'0:1:0.5 |a "quoted" |b:2 x\n|a y\n\n'
     assert alike(usual.encode() * 2 + unusual + usual.encode() + unusual) == 3
+    assert alike(b'0:1:0.5 |a "quoted" x\n|a y\n\n' + usual.encode()) == 1
+    assert alike(b"0:1:0.5 |a back\\slash\n|a y\n\n" + usual.encode()) == 1
     assert alike(ODD) == 1
     assert alike(b"|\n0:1:1 |\n\n") == 1
     assert alike(b"0:1:1 |\n\n" * 50) == 50
