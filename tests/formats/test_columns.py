@@ -14,6 +14,8 @@ from tests.formats.vw_logs import events, write_events
 
 import o2pl
 from o2pl import InvalidInput
+from o2pl.contexts import DictionaryReader
+from o2pl.contexts.sets import dictionary_sets
 from o2pl.decisions import number_of
 from o2pl.formats import read_log
 from o2pl.formats.bad import BadRows
@@ -244,3 +246,31 @@ def test_rows_that_the_logger_dropped_become_weights(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=found):
         o2pl.read_log(write_events(path, made))
     assert len(o2pl.read_log(path, skip_bad=1)) == len(made) - 1
+
+
+@pytest.mark.parametrize("odd", [False, True])
+def test_json_of_a_long_log_is_hashed_once_when_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, odd: bool
+) -> None:
+    made = [event for event in events(60) if event.get("_label_cost") is not None]
+    if odd:
+        made[7]["c"]["User"]["big"] = 0.1234567890123456789012  # one that kernels do not read
+    text = "\n".join(json.dumps(event) for event in made)
+    if odd:
+        text = text.replace("0.12345678901234568", "0.1234567890123456789012")
+    path = tmp_path / "log.dsjson"
+    path.write_text(text)
+    plain = o2pl.read_log(path)
+    monkeypatch.setattr("o2pl.formats.columns._MANY", 0)
+    monkeypatch.setattr("o2pl.formats.columns._BLOCK", 7)
+    log = o2pl.read_log(path)
+    assert plain.contexts.hashed is None
+    assert (log.contexts.hashed is None) == odd
+    assert log.contexts.sizes.tolist() == plain.contexts.sizes.tolist()
+    assert list(log.contexts) == list(plain.contexts)
+    assert list(log.contexts[20:3:-2]) == list(plain.contexts[20:3:-2])
+    for rows in (slice(None), slice(20, 3, -2), np.array([5, 5, 0])):
+        both = [dictionary_sets(DictionaryReader(12), each.contexts[rows]) for each in (log, plain)]
+        assert both[0].offsets.tolist() == both[1].offsets.tolist()
+        for name in ("indices", "values", "offsets"):
+            assert getattr(both[0].values, name).tobytes() == getattr(both[1].values, name).tobytes()

@@ -29,7 +29,9 @@ def json_sets(texts: Sequence[bytes]) -> HashedSets | None:
     if not scan_sets(data, ends, hashes, values, shared, rows, sizes):
         return None
     offsets = np.cumsum(sizes)
-    return HashedSets(hashes, values, shared, rows[: 2 * int(offsets[-1])].reshape(-1, 2), offsets)
+    own = rows[: 2 * int(offsets[-1])].reshape(-1, 2)
+    n = max(int(own.max(initial=0)), int(shared.max(initial=0)))
+    return HashedSets(hashes[:n], values[:n], shared, own, offsets)
 
 
 def set_sizes(texts: Sequence[bytes]) -> Ints:

@@ -39,7 +39,7 @@ class Records:
     values: Array  # mappings, action sets of mappings, or JSON texts as bytes, [n] objects
     sizes: Ints | None = None  # of action sets, [n]; None: contexts are dictionaries
     slots: Ints | None = None  # list slot of each action set, from 0, [n]
-    hashed: HashedSets | None = None  # the features of action sets, if some values are events of VW's text, as bytes
+    hashed: HashedSets | None = None  # features of action sets; then values may also be events of VW's text, as bytes
 
     @classmethod
     def of(cls, contexts: Sequence[Any]) -> Records:

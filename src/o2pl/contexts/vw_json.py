@@ -29,6 +29,9 @@ def as_json(contexts: Sequence[bytes] | Array) -> Iterator[bytes]:
         own = contexts[start : start + _BLOCK]
         ends = np.cumsum([0] + [len(one) for one in own])
         found = np.array([is_event(one) for one in own])
+        if not found.any():
+            yield from own
+            continue
         data: Array = np.frombuffer(b"".join(own), np.uint8)
         written, places = write_json(data, np.column_stack([ends[:-1], ends[1:]]), found)
         texts = written.tobytes()

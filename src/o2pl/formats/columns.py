@@ -29,7 +29,8 @@ import numpy as np
 from o2pl.compiled.threads import ahead
 from o2pl.contexts import Offer, Records, as_frame
 from o2pl.contexts.frames import arrow_table, is_frame
-from o2pl.contexts.json_sets import set_sizes
+from o2pl.contexts.hashed_sets import HashedSets
+from o2pl.contexts.json_sets import json_sets, set_sizes
 from o2pl.contexts.records import parser
 from o2pl.contexts.vw_json import as_json
 from o2pl.decisions import check_ids, numbers_for
@@ -303,7 +304,10 @@ def _contexts(table: Any, taken: list[str], chosen: Sequence[str] | None, bad: B
                 raise InvalidInput(f"{bad.file}: found columns {_named(names)}, expected a column {name!r}")
     elif "context" in names:
         texts = table.column("context").cast(pa.binary()).to_pylist()
-        return _hashed(texts, table.column(HASHED), bad) if has_hashes(table) else _texts(texts, bad)
+        if has_hashes(table):
+            hashed = hashed_sets(table.column(HASHED), texts)
+            return _texts(list(as_json(texts)), bad) if hashed is None else _hashed(texts, hashed)
+        return _texts(texts, bad)
     else:
         chosen = [name for name in names if name not in (*ROLES, *taken, "actions")]
     if "actions" in names:
@@ -313,11 +317,7 @@ def _contexts(table: Any, taken: list[str], chosen: Sequence[str] | None, bad: B
     return as_frame(table.select(list(chosen)))
 
 
-def _hashed(texts: list[bytes], column: Any, bad: BadRows) -> Records:
-    """Return the contexts of VW's text; as JSON if one of them needs the slow path."""
-    hashed = hashed_sets(column, texts)
-    if hashed is None:
-        return _texts(list(as_json(texts)), bad)
+def _hashed(texts: list[bytes], hashed: HashedSets) -> Records:
     return Records(_objects(texts), np.diff(hashed.offsets), hashed=hashed)
 
 
@@ -331,7 +331,11 @@ def _texts(texts: list[bytes], bad: BadRows) -> Records:
     decode: Any = msgspec.json.Decoder(only).decode
     sizes = np.zeros(len(texts), np.int64)
     if len(texts) >= _MANY:
-        blocks = (texts[start : start + _BLOCK] for start in range(0, len(texts), _BLOCK))
+        blocks = [texts[start : start + _BLOCK] for start in range(0, len(texts), _BLOCK)]
+        parts = list(ahead(json_sets, blocks))
+        hashed = [part for part in parts if part is not None]
+        if len(hashed) == len(parts):
+            return _hashed(texts, HashedSets.joined(hashed))
         sizes = np.concatenate(list(ahead(set_sizes, blocks)))
     for row in np.flatnonzero(sizes == 0).tolist():
         text = texts[row]
