@@ -29,9 +29,9 @@ def json_sets(texts: Sequence[bytes]) -> HashedSets | None:
     if not scan_sets(data, ends, hashes, values, shared, rows, sizes):
         return None
     offsets = np.cumsum(sizes)
-    own = rows[: 2 * int(offsets[-1])].reshape(-1, 2)
+    own = rows[: 2 * int(offsets[-1])].reshape(-1, 2).copy()  # copies: the work arrays are many times as large
     n = max(int(own.max(initial=0)), int(shared.max(initial=0)))
-    return HashedSets(hashes[:n], values[:n], shared, own, offsets)
+    return HashedSets(hashes[:n].copy(), values[:n].copy(), shared, own, offsets)
 
 
 def set_sizes(texts: Sequence[bytes]) -> Ints:
