@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from o2pl.interactions import Interactions
+from o2pl.kernels import sparse
 from o2pl.kernels.sparse import SparseOutcome, SparseValue
 from o2pl.objectives import Control, Pessimistic, PolicyValue
 from o2pl.objectives.outcome import OutcomeLog
@@ -34,9 +35,9 @@ def test_objective_and_gradient_are_the_dense_ones(n_actions: int, controlled: b
     control = Control(model, model[actions, np.arange(n)].astype(float)) if controlled else None
     prepared = objective.prepare(log, control)
     dense = PolicyValue(Softmax(n_actions), rows.dense().astype(np.float64), prepared)
-    sparse = SparseValue(prepared, rows, n_actions)
+    fused = SparseValue(prepared, rows, n_actions)
     params = 0.5 * generator.normal(size=(d, n_actions))  # all weights of a feature side by side
-    value, gradient = sparse(params.reshape(-1))
+    value, gradient = fused(params.reshape(-1))
     expected, its_gradient = dense(params.T.reshape(-1))
     assert value == pytest.approx(expected, rel=2e-6, abs=1e-7)
     np.testing.assert_allclose(gradient.reshape(d, -1).T.reshape(-1), its_gradient, atol=2e-7 + 2e-6 * abs(value))
@@ -44,7 +45,7 @@ def test_objective_and_gradient_are_the_dense_ones(n_actions: int, controlled: b
     for _ in range(3):  # and by differences of the value itself, along random directions
         direction = generator.normal(size=params.size)
         direction *= 5e-3 / np.linalg.norm(direction)  # short: past few kinks, where rows begin to be clipped
-        ends = [sparse(params.reshape(-1) + sign * direction)[0] for sign in (1, -1)]
+        ends = [fused(params.reshape(-1) + sign * direction)[0] for sign in (1, -1)]
         assert (ends[0] - ends[1]) / 2 == pytest.approx(float(gradient @ direction), rel=0.02, abs=1e-6)
 
 
@@ -64,3 +65,30 @@ def test_the_outcome_likelihood_is_the_dense_one(n_actions: int, competing: bool
     np.testing.assert_allclose(gradient[:-1].reshape(d, -1).T.reshape(-1), its_gradient[:-1], atol=1e-6)
     assert gradient[-1] == pytest.approx(its_gradient[-1], abs=1e-6)
     assert np.abs(gradient).max() > 1e-3
+
+
+@pytest.mark.parametrize("weighed", [False, True])
+@pytest.mark.parametrize("competing", [False, True])
+def test_panels_of_a_long_log_add_up_to_the_whole_on_any_number_of_threads(
+    competing: bool, weighed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n, d, n_actions = 1001, 40, 5
+    generator, rows = np.random.default_rng(0), sparse_matrix(n, d, 0)
+    weights = generator.uniform(0.01, 1, size=n) if weighed else None
+    log = OutcomeLog(generator.integers(n_actions, size=n), generator.random(n), competing, 2.0, 5.0, None, weights)
+    params = np.append(0.5 * generator.normal(size=(d, n_actions)), 0.3)
+    value, gradient = SparseOutcome(log, rows, n_actions)(params)
+    monkeypatch.setattr(sparse, "PANEL", 100)
+    assert [len(range(n)[own]) for own in sparse.panels(n)] == [251, 251, 251, 248]
+    results = []
+    for threads in (1, 3):
+        monkeypatch.setattr("o2pl.compiled.threads._given", lambda threads=threads: threads)
+        results.append(SparseOutcome(log, rows, n_actions)(params))
+    assert results[0][0] == results[1][0] == pytest.approx(value, rel=1e-6)
+    np.testing.assert_array_equal(results[0][1], results[1][1])
+    np.testing.assert_allclose(results[0][1], gradient, atol=1e-7)
+
+
+def test_a_log_without_rows_is_one_panel() -> None:
+    assert sparse.panels(0) == [slice(0, 0)]
+    assert sparse.panels(10) == [slice(0, 10)]

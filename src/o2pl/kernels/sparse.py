@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.compiled import compiled, compiled_in_order, compiled_within
+from o2pl.compiled import compiled, compiled_for_threads, compiled_in_order, compiled_within
+from o2pl.compiled.threads import side_by_side
 from o2pl.contexts.dictionaries import expand, expanded_size
 from o2pl.features.hashing import scaled
 from o2pl.kernels.outcome import competing_partial
@@ -16,6 +17,9 @@ from o2pl.objectives.pessimistic import VARIANCE, PessimisticLog
 from o2pl.policies.sampling import acting_row, draw_one
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.rows import SparseRows
+
+PANEL = 2**14  # rows of a panel, at least
+PANELS = 4  # at most: each has a gradient of its own
 
 
 class SparseValue:
@@ -42,35 +46,58 @@ class SparseValue:
 class SparseOutcome:
     """`PolicyValue` of `SparseSoftmax` and the outcome objective. Parameters [d, K], flattened, then τ.
 
-    For independent actions, only the played one enters the likelihood.
+    For independent actions, only the played one enters the likelihood. Long logs are split into panels, each with sums
+    and a gradient of its own, so the result does not depend on the number of threads.
     """
 
     incremental = False
 
     def __init__(self, log: OutcomeLog, rows: SparseRows, n_actions: int) -> None:
-        self._log, self._columns, self._K = log, (rows.indices, rows.values, rows.offsets), n_actions
+        self._log, self._K = log, n_actions
         actions = log.actions if log.competing else np.zeros_like(log.actions)  # index among the computed scores
         weights = np.empty(0, np.float32) if log.weights is None else log.weights.astype(np.float32)
-        self._came = actions.astype(np.int32), log.rewards.astype(np.float32), weights
-        self._scores: Floats = np.empty((n_actions if log.competing else 1, len(rows)), np.float32)
-        self._cotangents = np.empty_like(self._scores)
+        came = actions.astype(np.int32), log.rewards.astype(np.float32), weights
+        computed = n_actions if log.competing else 1
+        self._panels = [
+            (
+                (rows.indices, rows.values, rows.offsets[own.start : own.stop + 1]),
+                log.actions[own],
+                tuple(column[own] for column in came),
+                np.empty((2, computed, own.stop - own.start), np.float32),
+            )
+            for own in panels(len(rows))
+        ]
 
     def __call__(self, params: Floats) -> tuple[float, Floats]:
-        log, tau, sums, gradient = self._log, float(params[-1]), np.zeros(2), np.zeros(len(params))
-        W, G = params[:-1].reshape(-1, self._K), gradient[:-1].reshape(-1, self._K)
-        if log.competing:
-            sparse_scores(*self._columns, W, self._scores)
+        log, tau, count = self._log, float(params[-1]), len(self._panels)
+        sums, gradients, gradient = np.zeros((count, 2)), np.zeros((count, len(params) - 1)), np.empty(len(params))
+        if count == 1:
+            self._panel(0, params, sums, gradients)
         else:
-            played_scores(*self._columns, log.actions, W, self._scores[0])
-        competing_partial(self._scores, *self._came, tau if log.competing else -tau, self._cotangents, sums)
-        if log.competing:
-            sparse_pull(*self._columns, self._cotangents, G)
+            side_by_side(lambda panel: self._panel(panel, params, sums, gradients), count)
+        gradient[:-1], shrink = gradients[0] if count == 1 else gradients.sum(axis=0), log.l2 / log.size
+        (loss, pulled), squares = sums.sum(axis=0), shrunk(params[:-1], log.size, shrink, gradient)
+        of_level, gradient[-1] = log.of_level(tau, float(pulled))
+        return float(loss) / log.size + 0.5 * shrink * squares + of_level, gradient
+
+    def _panel(self, panel: int, params: Floats, sums: Floats, gradients: Floats) -> None:
+        """Add up the rows of a panel."""
+        columns, actions, came, (scores, cotangents) = self._panels[panel]
+        W, G, tau = params[:-1].reshape(-1, self._K), gradients[panel].reshape(-1, self._K), float(params[-1])
+        if self._log.competing:
+            sparse_scores(*columns, W, scores)
+            competing_partial(scores, *came, tau, cotangents, sums[panel])
+            sparse_pull(*columns, cotangents, G)
         else:
-            played_pull(*self._columns, log.actions, self._cotangents[0], G)
-        shrink = log.l2 / log.size
-        squares = shrunk(params[:-1], log.size, shrink, gradient)
-        of_level, gradient[-1] = log.of_level(tau, float(sums[1]))
-        return float(sums[0]) / log.size + 0.5 * shrink * squares + of_level, gradient
+            played_scores(*columns, actions, W, scores[0])
+            competing_partial(scores, *came, -tau, cotangents, sums[panel])
+            played_pull(*columns, actions, cotangents[0], G)
+
+
+def panels(n: int) -> list[slice]:
+    """Return at most `PANELS` panels of n rows."""
+    size = max(PANEL, -(-n // PANELS))
+    return [slice(first, min(first + size, n)) for first in range(0, max(n, 1), size)]
 
 
 @compiled
@@ -128,7 +155,7 @@ def pull_row(indices: Ints, values: Floats, first: int, last: int, cotangent: Fl
         k += 1
 
 
-@compiled
+@compiled_for_threads
 def sparse_scores(indices: Ints, values: Floats, offsets: Ints, W: Floats, out: Floats) -> None:
     """Compute out [K, n] = (rows · W)ᵀ. W [d, K]"""
     K = W.shape[1]
@@ -139,7 +166,7 @@ def sparse_scores(indices: Ints, values: Floats, offsets: Ints, W: Floats, out: 
             out[k, r] = row[k]
 
 
-@compiled
+@compiled_for_threads
 def sparse_pull(indices: Ints, values: Floats, offsets: Ints, cotangents: Floats, G: Floats) -> None:
     """Add rowsᵀ · cotangents to G [d, K]. cotangents [K, n]
 
@@ -156,7 +183,7 @@ def sparse_pull(indices: Ints, values: Floats, offsets: Ints, cotangents: Floats
             pull_row(indices, values, offsets[r], offsets[r + 1], own, G)
 
 
-@compiled
+@compiled_for_threads
 def played_scores(indices: Ints, values: Floats, offsets: Ints, actions: Ints, W: Floats, out: Floats) -> None:
     """Compute `sparse_scores` of the played actions only. out [n]"""
     for r in range(len(offsets) - 1):
@@ -166,7 +193,7 @@ def played_scores(indices: Ints, values: Floats, offsets: Ints, actions: Ints, W
         out[r] = total
 
 
-@compiled
+@compiled_for_threads
 def played_pull(indices: Ints, values: Floats, offsets: Ints, actions: Ints, cotangents: Floats, G: Floats) -> None:
     """Apply the pullback of `played_scores`. A separate loop: in one loop, loads would wait for stores."""
     for r in range(len(offsets) - 1):
