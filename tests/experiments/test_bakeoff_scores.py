@@ -49,3 +49,13 @@ def test_published_sets_and_seeds_of_arms_are_those_that_all_have_played():
     assert len(published_scores(rows).names) == SETS
     assert published_scores(rows).rewards["o2pl-book"].shape == (SETS, SEEDS)
     assert book_scores(rows).rewards["o2pl-book"].shape == (2 * SETS, 2)
+
+
+def test_published_seeds_are_those_of_both_halves():
+    """Everyone played all seeds of one half, and seeds 0 to 5 of the other."""
+    tuning = rows_of({}, half="tuning")
+    place = tuning.schema.get_field_index("world")
+    tuning = tuning.set_column(place, "world", pa.array([f"other_{name}" for name in tuning["world"].to_pylist()]))
+    found = published_scores(pa.concat_tables([rows_of({}), tuning.filter(np.asarray(tuning["seed"]) < 6)]))
+    assert found.rewards["vw-greedy-published"].shape == (2 * SETS, 6)
+    assert scores(rows_of({})).rewards["vw-greedy-published"].shape == (SETS, SEEDS)

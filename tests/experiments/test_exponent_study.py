@@ -106,3 +106,9 @@ def test_a_recipe_stands_beside_the_papers_penalty(rows: Any) -> None:
     assert claims["exponent/quarter-deviation"].literal == claims["exponent/literal-deviation"].measured
     alone = rows.filter(np.asarray(rows["learner"]) == "quarter")
     assert np.isnan(next(iter(EXPONENT.claims(alone))).literal.value)
+
+
+def test_arms_are_drawn_on_the_seeds_that_all_have_played(rows: Any) -> None:
+    late = np.char.endswith(np.asarray(rows["learner"]).astype(str), "no-clip") & (np.asarray(rows["seed"]) > 2)
+    figure = EXPONENT.figures(rows.filter(~late))["pessimism"]
+    assert "mean over 3 seeds" in figure.get_suptitle() + "".join(text.get_text() for text in figure.texts)

@@ -110,6 +110,7 @@ def test_figures_and_bars_in_words() -> None:
     assert figure_text(found(-0.00855, 0.01, 0.00085)) == "0.001 [-0.009, 0.010]"
     assert figure_text(found(-0.3, 0.01, -0.04)) == "-0.04 [-0.30, 0.01]"
     assert figure_text(found(0.0004, 0.2, 0.1)) == "0.1000 [0.0004, 0.2000]"  # an end that clears 0 shows it
+    assert figure_text(found(1.11, 11.2, 3.96)) == "4.0 [1.1, 11.2]"
     assert figure_text(found(11_800, 13_900, 12_345)) == "12,345 [11,800, 13,900]"
     assert figure_text(found(0, 0.5, 0.2)) == "0.20 [0.00, 0.50]"
     assert figure_text(found(1.1e-9, 2.3e-9, 2e-9)) == "2.0e-09 [1.1e-09, 2.3e-09]"

@@ -94,8 +94,9 @@ def scores(rows: Table) -> Scores:
 
 
 def published_scores(rows: Table) -> Scores:
-    """Of those for whom nothing is tuned: on both halves of the folder, as far as all of them have played there."""
-    return _scores(_shared(rows, NOT_TUNED - set(BOOK_ARMS.settings()), "world"))
+    """Of those for whom nothing is tuned: on the sets of both halves, and the seeds, that all of them have played."""
+    learners = NOT_TUNED - set(BOOK_ARMS.settings())
+    return _scores(_shared(_shared(rows, learners, "world"), learners, "seed"))
 
 
 def book_scores(rows: Table) -> Scores:

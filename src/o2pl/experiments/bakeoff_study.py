@@ -304,9 +304,9 @@ BAKEOFF_STUDY = Study(
         ),
         (
             "Fair protocol: running standardisation for all learners, costs {0, 1}, RegCB with its range. Settings "
-            "were chosen on the tuning half (even positions, two seeds from 1000): eight for each tuned learner, "
-            "twelve for Cover-nu, RegCB-opt, LinUCB and LinTS, whose best was at an edge of eight. VW's learners have "
-            "six to eight more, with `--cb_type` ips and dr beside mtr (RegCB-opt has mtr only)."
+            "were chosen on the tuning half (even positions; two seeds from 1000, one for VW's learners): eight for "
+            "each tuned learner, twelve for Cover-nu, RegCB-opt, LinUCB and LinTS, whose best was at an edge of eight. "
+            "VW's learners have six to eight more, with `--cb_type` ips and dr beside mtr (RegCB-opt has mtr only)."
         ),
         "“Products”: all pairwise products of the features too, for all four VW learners.",
         (

@@ -258,14 +258,16 @@ def _pessimism_figure(rows: Table) -> dict[str, Figure]:
     found = by_seed(rows, "regret")
     if not any(learner in ARMS.settings() for _, learner in found):
         return {}
+    arms = {key: values for key, values in found.items() if key[1] in ARMS.names}
+    common = ~np.any([np.isnan(values) for values in arms.values()], axis=0)  # seeds that all arms have played
     panels = [
         (
             replace(ARMS, label=f"ν = {nu:g}"),
-            {learner: values for (world, learner), values in found.items() if world == f"nu-{nu:g}"},
+            {learner: values[common] for (world, learner), values in arms.items() if world == f"nu-{nu:g}"},
         )
         for nu in NUS[::2]
     ]
-    title = "Algorithm 1, penalty and clip, all else equal: mean over seeds ± 2 standard errors"
+    title = f"Algorithm 1, penalty and clip, all else equal: mean over {common.sum()} seeds ± 2 standard errors"
     return {"pessimism": figure_of_arms(panels, "regret at the end", title, log=True)}
 
 

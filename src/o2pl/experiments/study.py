@@ -174,6 +174,7 @@ class Claim:
         return "the interval straddles the bar"
 
 
+_WIDE = 100  # from this width of an interval on, numbers have no decimals
 _DECIMALS = 7  # beyond, numbers are written as powers of ten
 
 
@@ -190,7 +191,8 @@ def figure_text(found: Estimate) -> str:
         return f"{number_text(found.value)} exact"
     if not found.is_bounded:
         return f"{number_text(found.value)} {'unknown' if found.method == NOT_STORED else 'unbounded'}"
-    decimals = max(0, 1 - math.floor(math.log10(found.high - found.low)))
+    width = found.high - found.low
+    decimals = max(0 if width >= _WIDE else 1, 1 - math.floor(math.log10(width)))
     ends = [end for end in (found.low, found.high) if end]
     while any(float(f"{end:.{decimals}f}") == 0 for end in ends):  # only 0 is shown as 0: the bar may be there
         decimals += 1
