@@ -56,13 +56,13 @@ class SparseOutcome:
         self._log, self._K = log, n_actions
         actions = log.actions if log.competing else np.zeros_like(log.actions)  # index among the computed scores
         weights = np.empty(0, np.float32) if log.weights is None else log.weights.astype(np.float32)
-        came = actions.astype(np.int32), log.rewards.astype(np.float32), weights
+        places, rewards = actions.astype(np.int32), log.rewards.astype(np.float32)
         computed = n_actions if log.competing else 1
         self._panels = [
             (
                 (rows.indices, rows.values, rows.offsets[own.start : own.stop + 1]),
                 log.actions[own],
-                tuple(column[own] for column in came),
+                (places[own], rewards[own], weights[own]),
                 np.empty((2, computed, own.stop - own.start), np.float32),
             )
             for own in panels(len(rows))
