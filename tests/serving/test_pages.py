@@ -165,6 +165,7 @@ def test_charts_have_marks_and_tables_have_rows(open_page: Any, running: Running
     assert tab.locator("#events tbody tr").count() == 15
     assert "better, with" in tab.locator("#tiles").inner_text()
     tab.locator("#traffic summary").click()
+    tab.locator("#traffic details tbody tr").first.wait_for()  # browsers tell of the opening a moment later
     assert tab.locator("#traffic details tbody tr").count() == 24
     tab.get_by_label("Last day").check()
     tab.locator("#traffic details tbody tr:nth-child(10)").wait_for(state="detached")
