@@ -97,6 +97,25 @@ def test_a_view_copies_nothing_and_later_rows_do_not_change_it(kind: str) -> Non
 
 
 @each_kind
+def test_a_log_may_keep_its_first_rows_as_they_are_and_grows_beside_them(kind: str, tmp_path: Path) -> None:
+    rows, again = batch(kind), batch(kind)
+    kept, copied, mapped = new_log(kind), new_log(kind), new_log(kind, folder=tmp_path / "log")
+    first = rows[:60]
+    kept.extend(first, copy=False)
+    copied.extend(first)
+    mapped.extend(first, copy=False)
+    of_rows = arrays_of(first.contexts)[0]  # values
+    assert np.shares_memory(arrays_of(kept.columns.contexts)[0], of_rows) == ("sparse" in kind)
+    for log in (copied, mapped):
+        assert not np.shares_memory(arrays_of(log.columns.contexts)[0], of_rows)
+    kept.append(reader_of(kind).entry(raw_contexts(kind, 61)[60]), rows.actions[60], rows.rewards[60], 0.5)
+    kept.extend(rows[61:], copy=False)  # later rows are always copied
+    assert_same_rows(kept[:60], again[:60])
+    assert_same_rows(kept[61:], again[61:])
+    assert_same_rows(rows, again)  # what it was given is as before
+
+
+@each_kind
 def test_a_restored_log_is_the_same_and_grows_alike(kind: str) -> None:
     rows, log, restored = batch(kind), new_log(kind), new_log(kind)
     log.extend(rows[:70])

@@ -64,7 +64,7 @@ class Column(Protocol):
     """A growable column of contexts."""
 
     def append(self, n: int, entry: Any) -> None: ...  # row n, from the reader's `entry`
-    def extend(self, n: int, rows: Any) -> None: ...  # rows n … n + len(rows)
+    def extend(self, n: int, rows: Any, copy: bool = True) -> None: ...  # rows n … n + len(rows)
     def view(self, n: int) -> Contexts: ...
     def arrays(self, n: int) -> dict[str, Array]: ...  # from which `rows_of` restores the view
     def rows_of(self, arrays: dict[str, Array]) -> Contexts: ...
@@ -77,7 +77,7 @@ class DenseColumn:
         self._buffers, self._name = buffers, name
         self.values: Floats = buffers.make(name, (_FIRST, width), np.float32)
 
-    def extend(self, n: int, rows: Floats) -> None:
+    def extend(self, n: int, rows: Floats, copy: bool = True) -> None:
         self.values = self._buffers.grown(self._name, self.values, n + len(rows))
         self.values[n : n + len(rows)] = rows
 
@@ -113,12 +113,16 @@ class SparseColumn:
         while not write_row(*entry, n, self.offsets, self.indices, self.values):
             self.make_room(n + 1, int(self.offsets[n]) + max(len(self.values), 1))
 
-    def extend(self, n: int, rows: SparseRows) -> None:
+    def extend(self, n: int, rows: SparseRows, copy: bool = True) -> None:
         end = n + len(rows)
         first, last = int(self.offsets[n]), int(self.offsets[n]) + len(rows.indices)
+        kept = not copy and n == 0 and self._buffers.folder is None
+        if kept:
+            self.indices, self.values = rows.indices, rows.values  # full: the next row moves them to larger buffers
         self.make_room(end, last)
         self.offsets[n + 1 : end + 1] = first + rows.offsets[1:]
-        self.indices[first:last], self.values[first:last] = rows.indices, rows.values
+        if not kept:
+            self.indices[first:last], self.values[first:last] = rows.indices, rows.values
 
     def make_room(self, rows: int, entries: int) -> None:
         """Make room for this total number of rows and entries."""
@@ -150,10 +154,10 @@ class SetsColumn:
     def append(self, n: int, entry: ActionSets) -> None:
         self.extend(n, entry)
 
-    def extend(self, n: int, rows: ActionSets) -> None:
+    def extend(self, n: int, rows: ActionSets, copy: bool = True) -> None:
         total = int(self.sets[n])
         self.sets = Buffers().grown("", self.sets, n + len(rows) + 1)
-        self.inner.extend(total, rows.values)
+        self.inner.extend(total, rows.values, copy)
         if self.shared is not None and rows.shared is not None:
             self.shared.extend(n, rows.shared)
         if self.item_ids is not None or rows.item_ids is not None:
@@ -297,19 +301,19 @@ class Log:
             self._row_weights = _extended(self._row_weights, n, None, 1, 1)
         self.n = n + 1  # last, so that readers in other threads see complete rows only
 
-    def extend(self, rows: Interactions) -> None:
-        """Append checked rows."""
+    def extend(self, rows: Interactions, copy: bool = True) -> None:
+        """Append checked rows. copy: False if nobody else changes them; a log in memory may keep the first ones."""
         columns = (rows.contexts, rows.actions, rows.rewards, rows.propensities)
-        self.extend_columns(*columns, rows.ids, rows.row_weights)
+        self.extend_columns(*columns, rows.ids, rows.row_weights, copy)
 
     def extend_columns(
         self, contexts: Any, actions: Array, rewards: Floats, propensities: Floats, ids: Ints | None = None,
-        row_weights: Floats | None = None,
+        row_weights: Floats | None = None, copy: bool = True,
     ) -> None:  # fmt: skip
-        """Append checked columns. ids: None draws new ones."""
+        """Append checked columns. ids: None draws new ones. copy: see `extend`."""
         n, end = self.n, self.n + len(actions)
         self.reserve(len(actions))
-        self.contexts.extend(n, contexts)
+        self.contexts.extend(n, contexts, copy)
         self._actions[n:end], self._rewards[n:end], self._propensities[n:end] = actions, rewards, propensities
         self._ids[n:end] = numbers_for(len(actions)) if ids is None else ids
         if self._row_weights is not None or row_weights is not None:

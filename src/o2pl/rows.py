@@ -62,6 +62,11 @@ class ActionSets:
         values = self.values[self.offsets[:-1] + actions]
         return values if self.shared is None else self._joined(values, slice(None))
 
+    def alone(self, actions: Ints) -> ActionSets:
+        """Return sets of the played action only."""
+        values = self.values[self.offsets[:-1] + actions]
+        return ActionSets(values, np.arange(len(self) + 1), self.shared, None, self.slots)
+
     def _joined(self, values: Floats, owner: Any) -> Floats:
         assert self.shared is not None
         out = np.zeros((len(values), 1 + self.shared.shape[1] + values.shape[1]), np.float32)

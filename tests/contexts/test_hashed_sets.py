@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from o2pl.contexts import DictionaryReader
+from o2pl.contexts import DictionaryReader, hashed_sets
 from o2pl.contexts.hashed_sets import HashedSets
 from o2pl.contexts.json_sets import json_sets
 from o2pl.contexts.sets import dictionary_sets
@@ -28,7 +28,11 @@ def hashed(texts: list[bytes]) -> HashedSets:
     "rows", [slice(2, 5), slice(None, None, 3), slice(7, 7), np.array([5, 0, 0, 6]), np.arange(7) % 2 == 0]
 )
 @pytest.mark.parametrize("signed", [False, True])
-def test_selected_and_joined_sets_are_encoded_like_their_dictionaries(rows: Any, signed: bool) -> None:
+@pytest.mark.parametrize("part", [2, 7])
+def test_selected_and_joined_sets_are_encoded_like_their_dictionaries(
+    rows: Any, signed: bool, part: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hashed_sets, "_PART", part)  # with 2, in parts
     sets = HashedSets.joined([hashed(TEXTS[:2]), hashed(TEXTS[2:3]), hashed(TEXTS[3:])])
     chosen = np.arange(7)[rows].tolist()
     found = sets[rows].encoded(2**18 - 1, signed)

@@ -8,7 +8,7 @@ import pytest
 import o2pl
 from o2pl.interactions import Interactions
 from o2pl.learners.member import QUADRATIC
-from o2pl.learners.union import evidence, progressive_gains, shares
+from o2pl.learners.union import evidence, predicted_log_odds, progressive_gains, shares
 
 
 def weights_of(learner: Any) -> Any:
@@ -27,6 +27,29 @@ def test_gains_are_clipped_importance_weighted_and_centred() -> None:
         for each in likelihoods
     ]
     np.testing.assert_allclose(progressive_gains(likelihoods, rows, 2.0, -0.3), slow)
+
+
+@pytest.mark.parametrize("kind", ["dictionaries", "numbers", "numbers beside a user"])
+def test_a_prediction_of_the_played_action_needs_no_other(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, words = np.random.default_rng(0), kind == "dictionaries"
+    learner = o2pl.Bandit(policy="hashed actionwise" if words else "actionwise", exploration=0.3, random_state=0)
+    for t in range(80):
+        x = rng.normal(size=(1 + t % 4, 3))
+        items = [{"w": f"w{rng.integers(5)}", "n": row[0]} for row in x] if words else x
+        user = ([0.1, t % 3],) if kind == "numbers beside a user" else ()
+        decision = learner.act(*user, items) if user else learner.act(items)
+        learner.update(decision, float(x[decision.action, 0] > 0))
+    engine, rows = learner._engine, learner.log_
+    assert not any(member.objective.competing for member in engine.present)
+    found, given = predicted_log_odds(engine.present, engine.decider, rows), []
+    scores = type(engine.decider).scores
+    monkeypatch.setattr(type(engine.decider), "scores", lambda self, rows: given.append(rows) or scores(self, rows))
+    predicted_log_odds(engine.present, engine.decider, rows)
+    assert given[0].offsets.tolist() == list(range(81))  # one action each
+    monkeypatch.setattr(type(rows.contexts), "alone", lambda self, _: self)
+    monkeypatch.setattr(np, "zeros_like", lambda actions: actions)
+    np.testing.assert_array_equal(found, predicted_log_odds(engine.present, engine.decider, rows))
+    assert len(given[1].values) == len(rows.contexts.values) > 81
 
 
 def test_shares_are_exponential_weights() -> None:

@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 
 from o2pl.compiled import compiled_for_threads
+from o2pl.compiled.threads import side_by_side
 from o2pl.contexts.dictionaries import expand, expanded_size
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.rows import ActionSets, SparseRows, entries_at
+
+_PART = 2**13  # sets that one thread encodes at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +67,18 @@ class HashedSets:
         out_offsets = np.zeros(len(rows) + 1, np.int64)
         longest = _sizes(self.shared, rows, offsets, out_offsets)
         indices, out_values = np.empty(out_offsets[-1], np.int32), np.empty(out_offsets[-1], np.float32)
-        both = np.empty((max(longest, 1), 2), np.uint32)
-        _fill(
-            self.hashes, self.values, self.shared, rows, offsets, both, both.view(np.float32), np.uint32(mask), signed,
-            indices, out_values,
-        )  # fmt: skip
+
+        def fill(part: int) -> None:
+            both = np.empty((max(longest, 1), 2), np.uint32)
+            _fill(
+                self.hashes, self.values, self.shared, rows, offsets, both, both.view(np.float32), np.uint32(mask),
+                signed, part * _PART, min((part + 1) * _PART, len(self)), out_offsets, indices, out_values,
+            )  # fmt: skip
+
+        if len(self) > _PART:
+            side_by_side(fill, -(-len(self) // _PART))
+        elif len(self):
+            fill(0)  # perhaps by one of several threads
         return ActionSets(SparseRows(indices, out_values, out_offsets, mask + 1), offsets)
 
 
@@ -89,11 +99,14 @@ def _sizes(shared: Ints, rows: Ints, offsets: Ints, out_offsets: Ints) -> int:
 @compiled_for_threads
 def _fill(
     hashes: Array, values: Floats, shared: Ints, rows: Ints, offsets: Ints, both: Array, both_values: Floats,
-    mask: Any, signed: bool, indices: Ints, out_values: Floats,
+    mask: Any, signed: bool, begin: int, end: int, out_offsets: Ints, indices: Ints, out_values: Floats,
 ) -> None:  # fmt: skip
-    """Fill the rows. `both` [longest, 2] holds a row's features for `expand`; both_values views the same memory."""
-    at, segments, pairs = 0, np.zeros((2, 2), np.int64), np.array([[1, 0]])
-    for s in range(len(shared)):
+    """Fill the rows of sets `begin` to `end`.
+
+    `both` [longest, 2] holds a row's features for `expand`; both_values views the same memory.
+    """
+    at, segments, pairs = out_offsets[offsets[begin]], np.zeros((2, 2), np.int64), np.array([[1, 0]])
+    for s in range(begin, end):
         common = shared[s, 1] - shared[s, 0]
         for k in range(offsets[s], offsets[s + 1]):
             first, own = rows[k, 0], rows[k, 1] - rows[k, 0]

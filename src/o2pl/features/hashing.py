@@ -137,6 +137,7 @@ def scale_features(
         count[i] += 1
         mean[i], squares[i] = welford(x, 1 / count[i], mean[i], squares[i])
         plain[i] = plain[i] and (x == 1 or x == 0 or x == -1)
+    for i in range(1, len(count)):
         if not plain[i]:
             scale[i, 0], scale[i, 1] = mean[i], inverse_deviation(count[i], mean[i], squares[i])
 

@@ -80,11 +80,7 @@ def _learn(
     work(f"the copy of the log for {learner!r}", copied)
     whole = engine.log.empty(folder, rows=found.rows)
     engine.passes = (make_passes or _in_blocks)(whole, work.folder / "control", work, passed)
-
-    def reach(rows: int) -> None:
-        engine.log = whole.shortened(rows)
-
-    learn_offline(engine, found.rows, reach)
+    learn_offline(engine, whole)
     return engine.snapshot()
 
 

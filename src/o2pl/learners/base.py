@@ -15,6 +15,7 @@ from o2pl.action_names import Names
 from o2pl.contexts import ContextReader
 from o2pl.contexts.offers import placed
 from o2pl.contexts.readers import share_words
+from o2pl.contexts.records import Records
 from o2pl.errors import InvalidInput
 from o2pl.interactions import Interactions, log_in, log_or_columns, new_rows
 from o2pl.kernels.registry import n_inputs
@@ -242,7 +243,9 @@ class BanditEstimator(RoundByRound, ABC):
             if not len(batch):
                 raise InvalidInput("fit: found no rows, expected at least one")
             engine = self._first_engine(reader, batch.contexts, batch.n_actions, batch.action_names)
-            learn_offline(engine, len(batch), lambda upto: engine.extend(batch[len(engine.log) : upto]))
+            given, *_ = log_or_columns(contexts, actions, rewards, propensities)
+            engine.log.extend(batch, copy=not isinstance(given, Records | list))  # their encoding is nobody else's
+            learn_offline(engine, engine.log)
         except ValueError:
             self._engine, self._noticed = before, noticed
             raise

@@ -38,12 +38,15 @@ def progressive_evidence(members: Sequence[MemberState], decider: Decider, rows:
 
 def predicted_log_odds(members: Sequence[MemberState], decider: Decider, rows: Interactions) -> Floats:
     """Return each member's predicted log-odds of these rows' rewards. [M, n]"""
-    scores, out = decider.scores(rows.contexts), np.empty((len(members), len(rows)))
-    sets = isinstance(rows.contexts, ActionSets)
-    offsets = rows.contexts.offsets if sets else equal_sets(len(rows), scores.shape[1] // max(len(rows), 1))
     competing = np.array([getattr(member.objective, "competing", True) for member in members])
+    contexts, actions, out = rows.contexts, rows.actions, np.empty((len(members), len(rows)))
+    sets = isinstance(contexts, ActionSets)
+    if sets and not competing.any():  # predictions of other actions are not needed
+        contexts, actions = contexts.alone(actions), np.zeros_like(actions)
+    scores = decider.scores(contexts)
+    offsets = contexts.offsets if sets else equal_sets(len(rows), scores.shape[1] // max(len(rows), 1))
     tau = np.array([member.params[-1] if member.objective.extra else 0.0 for member in members])
-    played_log_odds(scores, offsets, rows.actions, competing, tau, out)
+    played_log_odds(scores, offsets, actions, competing, tau, out)
     for own, member in zip(out, members, strict=True):
         if not member.objective.extra:
             level, slope = member.heard
