@@ -263,7 +263,7 @@ def test_a_fair_model_takes_out_noise() -> None:
 
 
 def test_one_row_has_no_known_error() -> None:
-    assert estimate("ips", EstimatorInput(np.array([0.5]), np.array([2.0]))) == (1.0, math.inf, 1)
+    assert estimate("ips", EstimatorInput(np.array([0.5]), np.array([2.0]))) == (1.0, math.inf, 1, 0.0)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -331,3 +331,37 @@ def test_every_estimator_is_obps_on_the_same_inputs() -> None:
     assert sorted(theirs) == ["clipped", "dm", "dr", "dr-shrinkage", "ips", "sndr", "snips", "switch-dr"]
     for name, value in theirs.items():
         assert estimate(name, columns, levels).value == pytest.approx(value, rel=1e-10, abs=1e-10), name
+
+
+# -- one more row
+
+
+WEIGHTS = {
+    "clipped": lambda w: min(w, 2.5),
+    "switch-dr": lambda w: w if w <= 1.7 else 0.0,
+    "dr-shrinkage": lambda w: 3.0 * w / (w * w + 3.0),
+}
+
+
+@pytest.mark.parametrize("name", [name for name, each in ESTIMATORS.items() if each.weights is not None])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_one_more_row_is_the_same_in_pieces(name: str, weighted: bool) -> None:
+    columns = some_columns()
+    rows = np.random.default_rng(3).uniform(1, 4, 300) if weighted else np.ones(300)
+    given = columns._replace(row_weights=rows) if weighted else columns
+    raw = columns.balanced if name == "balanced" else columns.weights
+    weights = np.array([WEIGHTS.get(name, lambda w: w)(w) for w in raw]) * rows / rows.mean()
+    surprises = columns.rewards - columns.played
+    modelled = np.abs(surprises).max() if name in ("dr", "sndr", "switch-dr", "dr-shrinkage") else None
+    largest = np.ptp(columns.rewards) if modelled is None else modelled
+    expected = weights @ weights / weights.sum() * largest / 300
+    whole = Stream(name, TUNING).add(given).estimate()
+    assert whole.one_more == pytest.approx(expected)
+    pieces = Stream(name, TUNING).add(given.rows(slice(0, 70))).add(given.rows(slice(70, 90)))
+    assert pieces.merge(Stream(name, TUNING).add(given.rows(slice(90, 300)))).estimate().one_more == pytest.approx(
+        expected
+    )
+
+
+def test_the_model_alone_has_no_weights() -> None:
+    assert estimate("dm", some_columns(), TUNING).one_more == 0

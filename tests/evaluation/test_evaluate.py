@@ -350,3 +350,21 @@ def test_intervals_of_weighted_rows_hold_at_their_rate() -> None:
         missed += abs(found.value - truth) > z * found.error
     assert not refutes(missed, 400, 0.22, 1e-3)  # by a normal approximation
     assert not refutes(400 - missed, 400, 1 - 0.16, 1e-3)  # not wider than it need be
+
+
+def test_intervals_hold_where_rewards_are_rare() -> None:
+    """A policy of 40 actions meets one click or none: the few rows that it chooses have hardly any variance."""
+    held, decided = {"ips": 0, "dr": 0, "sndr": 0}, 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        contexts, directions = rng.normal(size=(2000, 3)), rng.normal(size=(3, 40))
+        clicks = (rng.random(2000) < 0.005).astype(float)
+        log = Interactions(contexts, rng.integers(40, size=2000), clicks, np.full(2000, 1 / 40), (0, 1))
+        result = evaluate(log, lambda x, by=directions: np.argmax(np.asarray(x) @ by, axis=1), baseline="logged")
+        for name in held:
+            held[name] += found(name, result).low <= 0.005 <= found(name, result).high
+        assert result.difference is not None
+        decided += not result.difference.low <= 0 <= result.difference.high
+        assert found("dr", result).high - found("dr", result).low < 0.1  # and they are not empty words
+    assert held == {"ips": 8, "dr": 8, "sndr": 8}
+    assert decided == 0

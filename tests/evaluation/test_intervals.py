@@ -12,6 +12,7 @@ from o2pl.evaluation.intervals import (
     empirical_bernstein_interval,
     normal_from_moments,
     normal_interval,
+    one_more_row,
     sample_moments,
 )
 
@@ -34,6 +35,17 @@ def test_normal_and_bernstein_by_their_formulas() -> None:
     low, high = empirical_bernstein_interval(x, 0.1, -1.0, 2.0)
     np.testing.assert_allclose((low, high), (x.mean() - reach, x.mean() + reach))
     assert empirical_bernstein_interval(x[:3], 0.1, 0.0, 1.0) == (0.0, 1.0)
+
+
+def test_one_more_row_has_the_weight_of_a_row_of_the_policy_and_the_largest_surprise() -> None:
+    weights, surprises = np.array([0.0, 0.0, 4.0, 1.0]), np.array([0.1, -0.9, 0.2, 0.0])
+    assert one_more_row(weights, surprises) == pytest.approx((16 + 1) / 5 * 0.9 / 4)
+    assert one_more_row(-weights, surprises) == one_more_row(weights, surprises)  # differences of weights
+    assert one_more_row(np.zeros(4), surprises) == 0
+    x = np.random.default_rng(1).random(400)
+    error = math.hypot(x.std(ddof=1) / 20, 0.03)
+    np.testing.assert_allclose(normal_interval(x, 0.1, 0.03), norm.interval(0.9, x.mean(), error))
+    assert normal_interval([0.4, 0.4], 0.1, 0.03) == pytest.approx(norm.interval(0.9, 0.4, 0.03))
 
 
 def test_what_cannot_be_known_is_infinite() -> None:

@@ -44,6 +44,14 @@ def test_without_error_it_is_the_plain_interval_and_ranges_grow() -> None:
     assert [one.gamma for one in others] == [1.1, 1.25, 1.5, 2.0]
 
 
+def test_one_more_row_may_weigh_more_by_the_factor() -> None:
+    rows = some_rows()
+    for one in sensitivity(rows, 0.1, -math.inf, math.inf, one_more=0.3).ranges:
+        below, above = rows.ends(one.gamma)
+        assert one.low == normal_interval(below, 0.1, 0.3 * one.gamma)[0]
+        assert one.high == normal_interval(above, 0.1, 0.3 * one.gamma)[1]
+
+
 def test_the_verdict_flips_where_the_interval_meets_0() -> None:
     rows = some_rows(400)
     found = sensitivity(rows, 0.05, -math.inf, math.inf)

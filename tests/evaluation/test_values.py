@@ -42,8 +42,8 @@ def test_intervals_are_cut_to_the_reward_range_and_widened_by_what_is_missing() 
 
 
 def test_dr_is_quoted_unless_its_model_adds_noise() -> None:
-    narrow, wide = Valued("ips", "", 0, -1, 1), Valued("dr", "", 0, -1.2, 1.2)
-    assert headline_of([narrow, wide]) == "ips"
-    assert headline_of([wide, Valued("ips", "", 0, -2, 2)]) == "dr"
-    assert headline_of([narrow]) == "ips"
-    assert headline_of([narrow, Valued("snips", "", 0, -2, 2)]) == "snips"
+    assert headline_of({"ips": 1.0, "dr": 1.2}) == "ips"
+    assert headline_of({"ips": 2.0, "dr": 1.2}) == "dr"
+    assert headline_of({"ips": 1.0}) == "ips"
+    assert headline_of({"ips": 1.0, "snips": 2.0}) == "snips"
+    assert headline_of({"ips": 0.0, "dr": 1.2}) == "dr"  # no reward in the policy's rows: IPS is 0 without an error

@@ -68,7 +68,7 @@ def test_values_are_the_clipped_doubly_robust_estimate_of_rows_that_were_held_ou
     from o2pl.evaluation.estimators import EstimatorSettings
     from o2pl.evaluation.reward_models import fit_rewards
 
-    values = []
+    values, weights, surprises = [], [], []
     for own, rest in held_out_parts(300, 0):
         test, model = log[own], fit_rewards(log[own])
         learner = fixed.made().fit(log[rest])
@@ -78,8 +78,11 @@ def test_values_are_the_clipped_doubly_robust_estimate_of_rows_that_were_held_ou
             a = test.actions[s]
             weight = min(pi[s, a] / test.propensities[s], alpha)
             values.append(sum(pi[s] * m[s]) + weight * (test.rewards[s] - m[s, a]))
+            weights.append(weight)
+            surprises.append(abs(test.rewards[s] - m[s, a]))
     assert found.chosen.value == pytest.approx(np.mean(values), abs=1e-9)
-    reach = 1.959964 * np.std(values, ddof=1) / np.sqrt(300)
+    one_more = np.sum(np.square(weights)) / np.sum(weights) * max(surprises) / 300
+    reach = 1.959964 * np.hypot(np.std(values, ddof=1) / np.sqrt(300), one_more)
     assert found.chosen.low == pytest.approx(np.mean(values) - reach, abs=1e-6)
 
 
@@ -100,6 +103,43 @@ def test_intervals_hold_all_together():
             missed += not one.low - 0.02 < true < one.high + 0.02
     assert turned > 0  # the choice is by the lower end, not by the estimate
     assert missed <= 12  # of 60, at level 0.2: P(Binomial(30, 0.2) > 12) < 0.005
+
+
+def test_a_candidate_that_meets_no_reward_is_not_certain_of_its_value():
+    """Clicks are rare and depend on nothing: all policies are worth the same."""
+    missed = 0
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        clicks = (rng.random(3000) < 0.004).astype(float)
+        log = o2pl.Interactions(
+            rng.normal(size=(3000, 3)), rng.integers(50, size=3000), clicks, np.full(3000, 0.02), (0, 1)
+        )
+        found = fit(log, candidates=[Candidate("independent", o2pl.Bandit(50, policy="linear", random_state=0))])
+        missed += not found.chosen.low <= 0.004 <= found.chosen.high
+        assert not found.chosen.better
+    assert missed == 0
+
+
+def test_the_upper_end_is_not_that_of_clipped_weights_alone():
+    """One of ten actions pays. A row that plays it has a weight of 10, which the clip cuts: clipped values are low."""
+    missed, clipped_low = 0, 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        contexts, actions, directions = (
+            rng.normal(size=(1500, 6)),
+            rng.integers(10, size=1500),
+            rng.normal(size=(6, 10)),
+        )
+        best = np.argmax(contexts @ directions, axis=1)
+        log = o2pl.Interactions(contexts, actions, (actions == best) * 1.0, np.full(1500, 0.1), (0, 1))
+        candidate = Candidate("linear", o2pl.Bandit(10, policy="linear", random_state=0))
+        one = fit(log, candidates=[candidate]).chosen
+        policies = [(candidate.made().fit(log[rest]), own) for own, rest in held_out_parts(1500, 0)]
+        true = np.mean([pi.predict_proba(contexts[own])[np.arange(500), best[own]] for pi, own in policies])
+        missed += not one.low < true < one.high
+        clipped_low += true > 2 * one.value - one.low  # above the interval of clipped values, which is symmetric
+    assert clipped_low > 2
+    assert missed <= 1
 
 
 def test_actions_that_were_never_logged_are_worth_the_least():

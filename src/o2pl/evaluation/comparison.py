@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from o2pl.evaluation.estimators import EstimatorInput, EstimatorSettings, row_values
-from o2pl.evaluation.intervals import normal_interval
+from o2pl.evaluation.intervals import normal_interval, one_more_row
 from o2pl.evaluation.results import Valued
 from o2pl.evaluation.sensitivity import Linear
 from o2pl.evaluation.sequences import (
@@ -43,7 +43,7 @@ def compare(
     weights, against = own.inputs.weights, other.inputs.weights
     mine, theirs = (_comparable(given.inputs, settings, noisy_model) for given in (own, other))
     overflow = not (np.isfinite(weights).all() and np.isfinite(against).all())
-    base = Valued(name, "", float(theirs.mean()), *normal_interval(theirs, delta))
+    base = Valued(name, "", float(theirs.mean()), *normal_interval(theirs, delta, one_more(log, other)))
     lost = missing_mass(log, other)
     base = wider(base, log.reward_range, lost, overflow)
     gap = mine - theirs
@@ -55,7 +55,7 @@ def compare(
         low, high = sound(sequence, (-span, span), overflow)
         base = Valued(base.name, "", base.value, *value_sequence(log, name, against, delta).last)
         return Comparison(base, Valued("difference", "policy minus baseline", float(gap.mean()), low, high), sequence)
-    low, high = normal_interval(gap, delta)
+    low, high = normal_interval(gap, delta, one_more(log, own, other))
     if not gap.any():  # identical policies
         low = high = 0.0
     difference = Valued("difference", "policy minus baseline", float(gap.mean()), low, high)
@@ -77,6 +77,16 @@ def linear_rows(log: Interactions, own: PolicyColumns, other: PolicyColumns | No
         mean = float(np.mean(ratio * (base + slope / log.propensities)))
         base, slope = mean + ratio * (base - mean), ratio * slope
     return Linear(base, slope, log.propensities, bool(log.continuous))
+
+
+def one_more(log: Interactions, own: PolicyColumns, other: PolicyColumns | None = None) -> float:
+    """Return `one_more_row` of DR of the policy, or of its difference from a baseline; 0 if a weight overflowed."""
+    weights = own.inputs.weights if other is None else own.inputs.weights - other.inputs.weights
+    if not np.isfinite(weights).all():
+        return 0.0  # the interval will be infinite
+    ratio = 1.0 if log.row_weights is None else log.row_weights / log.row_weights.mean()
+    model = own.inputs.played
+    return one_more_row(weights * ratio, log.rewards - (own.inputs.mean(log.rewards) if model is None else model))
 
 
 def _linear(log: Interactions, own: PolicyColumns) -> tuple[Floats, Floats]:

@@ -98,6 +98,7 @@ class EstimatorSettings:
 
 Parts = Callable[[EstimatorInput, EstimatorSettings], tuple[Floats, ...]]
 Combine = Callable[[Floats, EstimatorSettings], tuple[float, Floats]]
+Weigh = Callable[[EstimatorInput, EstimatorSettings], Floats]
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,7 @@ class Estimator:
     parts: Parts
     combine: Combine
     needs: tuple[str, ...] = ()  # required columns besides rewards and weights
+    weights: Weigh | None = None  # of the rewards, or of r - m; None: it has none
 
 
 def _sum(means: Floats, settings: EstimatorSettings) -> tuple[float, Floats]:
@@ -180,26 +182,50 @@ def _direct(columns: EstimatorInput, settings: EstimatorSettings) -> tuple[Float
     return (columns.expected,)
 
 
+def _plain(columns: EstimatorInput, settings: EstimatorSettings) -> Floats:
+    return columns.weights
+
+
+def _over_mixture(columns: EstimatorInput, settings: EstimatorSettings) -> Floats:
+    assert columns.balanced is not None
+    return columns.balanced
+
+
 _MODEL = ("played", "expected")
 
 ESTIMATORS: dict[str, Estimator] = {
-    "ips": Estimator("mean w r: unbiased, unbounded variance", lambda c, t: (c.weights * c.rewards,), _sum),
-    "snips": Estimator("Σ w r / Σ w: self-normalised, within the range of observed rewards", _self_normalised, _ratio),
-    "clipped": Estimator("mean min(w, α) r: biased towards 0", lambda c, t: (_cut(c, t) * c.rewards,), _sum),
-    "balanced": Estimator("mean w r, w over the mixture of the loggers", _balanced, _sum, ("balanced",)),
+    "ips": Estimator(
+        "mean w r: unbiased, unbounded variance", lambda c, t: (c.weights * c.rewards,), _sum, weights=_plain
+    ),
+    "snips": Estimator(
+        "Σ w r / Σ w: self-normalised, within the range of observed rewards", _self_normalised, _ratio, weights=_plain
+    ),
+    "clipped": Estimator(
+        "mean min(w, α) r: biased towards 0", lambda c, t: (_cut(c, t) * c.rewards,), _sum, weights=_cut
+    ),
+    "balanced": Estimator("mean w r, w over the mixture of the loggers", _balanced, _sum, ("balanced",), _over_mixture),
     "dm": Estimator("mean v: the reward model alone, as good as the model", _direct, _sum, ("expected",)),
     "dr": Estimator(
         "mean v + w (r - m): unbiased, lower variance if the model is good",
         lambda c, t: (_doubly_robust(c, c.weights),),
         _sum,
         _MODEL,
+        _plain,
     ),
-    "sndr": Estimator("mean v + Σ w (r - m) / Σ w: self-normalised DR", _self_normalised_dr, _ratio, _MODEL),
+    "sndr": Estimator("mean v + Σ w (r - m) / Σ w: self-normalised DR", _self_normalised_dr, _ratio, _MODEL, _plain),
     "switch-dr": Estimator(
-        "DR where w ≤ τ, the reward model elsewhere", lambda c, t: (_doubly_robust(c, _kept(c, t)),), _sum, _MODEL
+        "DR where w ≤ τ, the reward model elsewhere",
+        lambda c, t: (_doubly_robust(c, _kept(c, t)),),
+        _sum,
+        _MODEL,
+        _kept,
     ),
     "dr-shrinkage": Estimator(
-        "DR with w shrunk to λ w / (w² + λ)", lambda c, t: (_doubly_robust(c, _shrunk(c, t)),), _sum, _MODEL
+        "DR with w shrunk to λ w / (w² + λ)",
+        lambda c, t: (_doubly_robust(c, _shrunk(c, t)),),
+        _sum,
+        _MODEL,
+        _shrunk,
     ),
     "pessimistic": Estimator("the clipped value minus Φ: what the learner maximises", _clipped_parts, _pessimistic),
 }
@@ -209,6 +235,7 @@ class Estimate(NamedTuple):
     value: float
     error: float  # standard error, by the delta method; ∞ for one row
     n: int
+    one_more: float = 0.0  # what one more row with the largest surprise would add: `one_more_row`
 
 
 class Stream:
@@ -224,6 +251,8 @@ class Stream:
         self.n, self.weighted = 0, False
         self.means: Floats = np.zeros(0)
         self.products: Floats = np.zeros((0, 0))  # Σ (part - mean)(part - mean)ᵀ, [k, k]
+        self.weights: Floats = np.zeros(2)  # Σ |w| and Σ w², of weights times row weights
+        self.surprises = math.inf, -math.inf  # smallest and largest r, or r - m
 
     def add(self, columns: EstimatorInput) -> Self:
         """Add rows. If one of them is invalid, none is added."""
@@ -238,7 +267,18 @@ class Stream:
         self.weighted = columns.row_weights is not None
         for piece in pieces:
             self._absorb(*piece)
+        for block in columns.blocks() if self.estimator.weights else ():
+            self._weigh(block)
         return self
+
+    def _weigh(self, block: EstimatorInput) -> None:
+        assert self.estimator.weights is not None
+        weights = self.estimator.weights(block, self.settings)
+        weights = weights if block.row_weights is None else weights * block.row_weights
+        modelled = block.played if "played" in self.estimator.needs else None
+        surprises = block.rewards if modelled is None else block.rewards - modelled
+        self.weights = self.weights + np.array([np.abs(weights).sum(), weights @ weights])
+        self._widen(float(surprises.min()), float(surprises.max()))
 
     def _parts(self, block: EstimatorInput) -> Floats:
         with np.errstate(invalid="ignore", over="ignore"):  # ∞ · 0: reported below
@@ -260,7 +300,12 @@ class Stream:
             )
         self.weighted = other.weighted if other.n else self.weighted
         self._absorb(other.n, other.means, other.products)
+        self.weights = self.weights + other.weights
+        self._widen(*other.surprises)
         return self
+
+    def _widen(self, least: float, most: float) -> None:
+        self.surprises = min(self.surprises[0], least), max(self.surprises[1], most)
 
     def _absorb(self, n: int, means: Floats, products: Floats) -> None:
         if n == 0:
@@ -285,7 +330,11 @@ class Stream:
         if self.n == 1:
             return Estimate(value, math.inf, 1)
         variance = float(slope @ self.products @ slope) / (self.n - 1)
-        return Estimate(value, math.sqrt(max(variance, 0.0) / self.n), self.n)
+        (size, squares), (least, most) = self.weights.tolist(), self.surprises
+        largest = max(most, -least) if "played" in self.estimator.needs else most - least
+        rows = self.n * float(self.means[-1]) if self.weighted else self.n
+        one_more = squares / size * largest / rows if size else 0.0
+        return Estimate(value, math.sqrt(max(variance, 0.0) / self.n), self.n, one_more)
 
 
 def _combined(estimator: Estimator, means: Floats, settings: EstimatorSettings, weighted: bool) -> tuple[float, Floats]:

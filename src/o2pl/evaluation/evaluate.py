@@ -13,7 +13,7 @@ from o2pl.errors import InvalidInput
 from o2pl.evaluation import findings
 from o2pl.evaluation.calibration import Calibration, propensity_calibration
 from o2pl.evaluation.candidates import Candidates, as_candidates, evaluate_candidates
-from o2pl.evaluation.comparison import Comparison, compare, linear_rows, value_sequence
+from o2pl.evaluation.comparison import Comparison, compare, linear_rows, one_more, value_sequence
 from o2pl.evaluation.diagnostics import (
     clip_fraction,
     drift,
@@ -137,9 +137,9 @@ def evaluate(
     diagnostics = _diagnose(rows, own, settings.clip, source.calibration)
     weights = own.inputs.weights
     overflow = bool(np.isinf(weights).any())
-    raw, left_out = estimates_of(own.inputs, settings, estimators, delta)
+    raw, errors, left_out = estimates_of(own.inputs, settings, estimators, delta)
     estimates = tuple(wider(one, rows.reward_range, diagnostics.missing, overflow) for one in raw)
-    headline = headline_of(raw)
+    headline = headline_of(errors)
     noisy_model = headline == "ips"
     sequence = None
     if at_any_time and rows.reward_range is not None:
@@ -208,7 +208,14 @@ def _sensitivity(
     span = high - low
     lost = missing + (0.0 if other is None else missing_mass(log, other))
     least, most = (low, high) if other is None else (-span, span)
-    return sensitivity(linear_rows(log, own, other), delta, least, most, lost * span if lost else 0.0)
+    return sensitivity(
+        linear_rows(log, own, other),
+        delta,
+        least,
+        most,
+        lost * span if lost else 0.0,
+        one_more=one_more(log, own, other),
+    )
 
 
 # -- the log

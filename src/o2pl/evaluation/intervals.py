@@ -48,20 +48,34 @@ def _shifted_sums(values: Floats, first: float) -> tuple[float, float]:
     return total, squares
 
 
-def normal_interval(values: ArrayLike, delta: float) -> Interval:
-    """Return mean ± z s/√n. Too short if few rows dominate: rare rewards, heavy weights. Infinite without variance."""
-    return normal_from_moments(sample_moments(values), delta)
+def normal_interval(values: ArrayLike, delta: float, one_more: float = 0.0) -> Interval:
+    """Return mean ± z e with e² = s²/n + `one_more`²; see `one_more_row`. Infinite if e is 0.
+
+    Too short if few rows dominate: heavy weights.
+    """
+    return normal_from_moments(sample_moments(values), delta, one_more)
 
 
-def normal_from_moments(moments: SampleMoments, delta: float) -> Interval:
+def normal_from_moments(moments: SampleMoments, delta: float, one_more: float = 0.0) -> Interval:
     """Return `normal_interval` from the moments of a sample."""
     from scipy.special import ndtri
 
     check_delta(delta)
-    if moments.n < 2 or moments.variance == 0:
+    error = math.hypot(math.sqrt(moments.variance / moments.n), one_more)
+    if moments.n < 2 or error == 0:
         return EVERYTHING
-    reach = float(-ndtri(delta / 2)) * math.sqrt(moments.variance / moments.n)
+    reach = float(-ndtri(delta / 2)) * error
     return moments.mean - reach, moments.mean + reach
+
+
+def one_more_row(weights: Floats, surprises: Floats) -> float:
+    """Return w̄ max|e| / n, w̄ = Σ w²/Σ |w|: what one more row with the largest surprise would add to mean(w e).
+
+    w̄ is the weight of a row that the policy chooses. Where rewards are rare, the rows that the policy chooses may have
+    none by chance: their variance is then nearly 0, and says nothing. With many such rows, one more hardly counts.
+    """
+    size = float(np.abs(weights).sum())
+    return float(weights @ weights) / size * float(np.abs(surprises).max()) / len(weights) if size else 0.0
 
 
 def empirical_bernstein_interval(values: ArrayLike, delta: float, lower: float, upper: float) -> Interval:

@@ -8,6 +8,7 @@ factor Γ of those of q, then 1/q* is between 1 + (1/q - 1)/Γ and 1 + (1/q - 1)
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -60,28 +61,38 @@ class Sensitivity(NamedTuple):
 
 
 def sensitivity(
-    rows: Linear, delta: float, least: float, most: float, missing: float = 0.0, gammas: tuple[float, ...] = GAMMAS
-) -> Sensitivity:
-    """Return the sensitivity. least, most: the possible range of the value; missing: extra width of intervals."""
-    found = tuple(_range(rows, gamma, delta, least, most, missing) for gamma in (1.0, *gammas))
-    return Sensitivity(found, _flips(rows, found[0], delta, least, most, missing))
+    rows: Linear, delta: float, least: float, most: float, missing: float = 0.0, gammas: tuple[float, ...] = GAMMAS,
+    one_more: float = 0.0,
+) -> Sensitivity:  # fmt: skip
+    """Return the sensitivity. least, most: the possible range of the value; missing: extra width of intervals.
+
+    one_more: `one_more_row` for Γ = 1; its weight may be larger by the factor Γ.
+    """
+
+    def found(gamma: float) -> Range:
+        return _range(rows, gamma, delta, least, most, missing, gamma * one_more)
+
+    ranges = tuple(found(gamma) for gamma in (1.0, *gammas))
+    return Sensitivity(ranges, _flips(ranges[0], found))
 
 
-def _range(rows: Linear, gamma: float, delta: float, least: float, most: float, missing: float) -> Range:
+def _range(
+    rows: Linear, gamma: float, delta: float, least: float, most: float, missing: float, one_more: float
+) -> Range:
     below, above = rows.ends(gamma)
-    low = normal_interval(below, delta)[0] if below.any() else 0.0
-    high = normal_interval(above, delta)[1] if above.any() else 0.0
+    low = normal_interval(below, delta, one_more)[0] if below.any() else 0.0
+    high = normal_interval(above, delta, one_more)[1] if above.any() else 0.0
     lowest, highest = (min(max(float(ends.mean()), least), most) for ends in (below, above))
     return Range(gamma, lowest, highest, max(low - missing, least), min(high + missing, most))
 
 
-def _flips(rows: Linear, now: Range, delta: float, least: float, most: float, missing: float) -> float:
+def _flips(now: Range, found: Callable[[float], Range]) -> float:
     """Find Γ by bisection of log Γ: intervals grow with Γ."""
     if now.low <= 0 <= now.high:
         return 1.0
 
     def stands(gamma: float) -> bool:
-        one = _range(rows, gamma, delta, least, most, missing)
+        one = found(gamma)
         return one.low > 0 if now.low > 0 else one.high < 0
 
     low, high = 0.0, math.log(_MOST)

@@ -96,9 +96,9 @@ def settings_of(policy: Any, log: Interactions) -> EstimatorSettings:
 
 def estimates_of(
     columns: EstimatorInput, settings: EstimatorSettings, names: Sequence[str] | None, delta: float
-) -> tuple[list[Valued], dict[str, str]]:
-    """Return the estimates that the columns allow, and why the others are missing."""
-    found, left_out = [], {}
+) -> tuple[list[Valued], dict[str, float], dict[str, str]]:
+    """Return the estimates that the columns allow, their standard errors, and why the others are missing."""
+    found, errors, left_out = [], {}, {}
     for name in names or ESTIMATORS:
         estimator = find(name)
         lacking = [need for need in estimator.needs if getattr(columns, need) is None]
@@ -108,16 +108,17 @@ def estimates_of(
                 raise InvalidInput(f"{name}: found no {lacking[0]} for this log and policy, expected one")
             continue
         try:
-            value, error, n = Stream(name, settings).add(columns).estimate()
+            value, error, n, one_more = Stream(name, settings).add(columns).estimate()
         except InvalidInput as problem:
             left_out[name] = str(problem)
             continue
         variance = error**2 * n if n > 1 else 0.0
-        low, high = normal_from_moments(SampleMoments(n, value, variance), delta)
+        low, high = normal_from_moments(SampleMoments(n, value, variance), delta, one_more)
         found.append(Valued(name, estimator.says, value, low, high))
+        errors[name] = math.sqrt(variance / n)
     if not found:
         raise InvalidInput("; ".join(dict.fromkeys(left_out.values())))
-    return found, left_out
+    return found, errors, left_out
 
 
 def sound(sequence: ConfidenceSequence, ends: RewardRange, overflow: bool) -> tuple[float, float]:
@@ -143,12 +144,15 @@ def wider(one: Valued, ends: RewardRange | None, missing: float, overflow: bool)
     return Valued(one.name, one.says, one.value, low, high)
 
 
-def headline_of(estimates: Sequence[Valued]) -> str:
-    """Return the recommended estimate: DR, unless its model adds noise and IPS is narrower; else the first one."""
-    widths = {one.name: one.high - one.low for one in estimates}
-    if "ips" in widths and math.inf > widths.get("dr", 0.0) > _NOISIER * widths["ips"]:
+def headline_of(errors: dict[str, float]) -> str:
+    """Return the recommended estimate: DR, unless its model adds noise and IPS has less; else the first one.
+
+    errors: standard error of each estimate.
+    """
+    noise = {name: error or math.inf for name, error in errors.items()}  # without variance, nothing is known
+    if "ips" in noise and math.inf > noise.get("dr", 0.0) > _NOISIER * noise["ips"]:
         return "ips"
-    return next(name for name in ("dr", "snips", "clipped", *widths) if name in widths)
+    return next(name for name in ("dr", "snips", "clipped", *noise) if name in noise)
 
 
 def never_logged(log: Interactions, columns: PolicyColumns) -> float:

@@ -5,9 +5,16 @@ The value of a candidate on held-out rows is
     V = mean [ Σ_a π(a|x) m(x, a) + min(w, α) (r - m(x, a)) ],   w = π(a|x) / q of the policy as it would act,
 
 the clipped doubly robust estimate, with a reward model m fitted within the held-out rows. The choice maximises the
-pessimistic value V - z s/√n, with z for all candidates jointly (Bonferroni): a lower confidence bound. This is the
-learners' pessimism with the standard deviation s of the estimate instead of its proxy, which does not account for rare
-rewards.
+pessimistic value V - z e, with z for all candidates jointly (Bonferroni): a lower confidence bound. This is the
+learners' pessimism with the standard error e of the estimate instead of its proxy, which does not account for rare
+rewards. With n held-out rows and standard deviation s of their values,
+
+    e² = s²/n + (w̄ d/n)²,   w̄ = Σ w²/Σ w,   d = max |r - m|:
+
+as if there were one more row with the largest surprise d in the log, and the weight of a row that the policy chooses.
+Without it, a policy that meets none of a few rewards would seem certain of its value. Clipped values are too low where
+large weights meet good surprises: the upper confidence bound is that of the clipped or of the unclipped estimate,
+whichever is higher.
 """
 
 from __future__ import annotations
@@ -15,14 +22,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.calibration import FEWEST, propensity_calibration
 from o2pl.evaluation.estimators import EstimatorInput, EstimatorSettings, row_values
-from o2pl.evaluation.intervals import check_delta, normal_interval
+from o2pl.evaluation.intervals import check_delta, normal_interval, one_more_row
 from o2pl.evaluation.logs import as_log, with_numbers
 from o2pl.evaluation.propensities import estimate_propensities
 from o2pl.evaluation.reward_models import fit_rewards
@@ -145,7 +152,9 @@ def fit(
     held_out = (EstimatorInput(rows.rewards[own], np.ones(len(own)), row_weights=_some(rows, own)) for own, _ in parts)
     rewards = np.concatenate([one.contributions(one.rewards) for one in held_out])
     each = delta / len(chosen_from)
-    judged = [_judged(name, np.concatenate(part, axis=1), rewards, each, ends) for name, part in found.items()]
+    judged = [
+        _judged(name, _Values(*np.concatenate(part, axis=1)), rewards, each, ends) for name, part in found.items()
+    ]
     judged.sort(key=lambda one: one.low, reverse=True)
     winner = next(one for one in chosen_from if one.name == judged[0].name)
     learner = winner.made().fit(rows) if learned is None else learned(winner)
@@ -187,31 +196,44 @@ class _Judge:
         self.model = fit_rewards(rows)
 
     def values(self, learner: Any, contexts: Any) -> Floats:
-        """Return each row's value, weight (times the row's own), and mass that the log does not cover. [3, n]"""
+        """Return rows of `_Values`. [5, n]"""
         rows, n = self.rows, len(self.rows)
         target = as_target(learner, rows, contexts=contexts)
         (columns,) = columns_of(rows, [target], self.model)
         cut = np.asarray(clip_weights(columns.inputs.weights, self.alpha))
-        found = row_values("dr", columns.inputs._replace(weights=cut))
-        counted = cut if rows.row_weights is None else cut * rows.row_weights
-        return np.stack([found, counted, np.full(n, never_logged(rows, columns))])
+        clipped, whole = (row_values("dr", inputs) for inputs in (columns.inputs._replace(weights=cut), columns.inputs))
+        counted = cut if rows.row_weights is None else cut * rows.row_weights / rows.row_weights.mean()
+        assert columns.inputs.played is not None  # a learner has probabilities of all actions
+        surprises = np.abs(rows.rewards - columns.inputs.played)
+        return np.stack([clipped, whole, counted, surprises, np.full(n, never_logged(rows, columns))])
 
 
-def _judged(name: str, values: Floats, rewards: Floats, delta: float, ends: RewardRange) -> Judged:
-    """Return the result from `_Judge.values` of all held-out rows, [3, n]; intervals at level 1 - δ."""
-    own, weights, never = values
-    low, high = _interval(own, delta)
-    gain_low, _ = _interval(own - rewards, delta)
-    unknown = float(never.mean()) * (ends[1] - ends[0])  # actions that were never logged may earn any reward
-    squares = float(weights @ weights)
+class _Values(NamedTuple):
+    """What is known of a candidate from each held-out row. [n]"""
+
+    clipped: Floats  # terms of V
+    whole: Floats  # with unclipped weights
+    weights: Floats  # clipped, times the row's own
+    surprises: Floats  # |r - m|
+    never: Floats  # mass of actions that the log does not contain
+
+
+def _judged(name: str, values: _Values, rewards: Floats, delta: float, ends: RewardRange) -> Judged:
+    """Return the result from all held-out rows; intervals at level 1 - δ."""
+    total, squares = float(values.weights.sum()), float(values.weights @ values.weights)
+    one_more = one_more_row(values.weights, values.surprises)
+    low, high = _interval(values.clipped, one_more, delta)
+    gain_low, _ = _interval(values.clipped - rewards, one_more, delta)
+    highest = _interval(values.whole, one_more, delta)[1] if np.isfinite(values.whole).all() else ends[1]
+    unknown = float(values.never.mean()) * (ends[1] - ends[0])  # actions that were never logged may earn any reward
     return Judged(
-        name, float(own.mean()), max(low - unknown, ends[0]), min(high + unknown, ends[1]),
-        float((own - rewards).mean()), gain_low - unknown, float(weights.sum()) ** 2 / squares if squares else 0.0,
+        name, float(values.clipped.mean()), max(low - unknown, ends[0]), min(max(high, highest) + unknown, ends[1]),
+        float((values.clipped - rewards).mean()), gain_low - unknown, total**2 / squares if squares else 0.0,
     )  # fmt: skip
 
 
-def _interval(values: Floats, delta: float) -> tuple[float, float]:
-    low, high = normal_interval(values, delta)
+def _interval(values: Floats, one_more: float, delta: float) -> tuple[float, float]:
+    low, high = normal_interval(values, delta, one_more)
     mean = float(values.mean())
     return (mean, mean) if math.isinf(low) and not np.ptp(values) else (low, high)
 

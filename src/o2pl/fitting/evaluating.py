@@ -151,8 +151,8 @@ def _put_together(seen: Evaluation, sums: RowSums, delta: float, ends: RewardRan
     says = {_BASELINE: "", _DIFFERENCE: "policy minus baseline"}
     missing, found = seen.diagnostics.missing, {}
     for name, stream in streams.items():
-        value, error, n = stream.estimate()
-        low, high = normal_from_moments(SampleMoments(n, value, error**2 * n), delta)
+        value, error, n, one_more = stream.estimate()
+        low, high = normal_from_moments(SampleMoments(n, value, error**2 * n), delta, one_more)
         if name == _DIFFERENCE and not stream.products.any():  # identical policies
             low = high = value
         one = Valued(names.get(name, name), says.get(name, stream.estimator.says), value, low, high)
@@ -162,12 +162,13 @@ def _put_together(seen: Evaluation, sums: RowSums, delta: float, ends: RewardRan
     effective = float(total**2 / squares) if squares else 0.0
     diagnostics = replace(seen.diagnostics, n=rows, effective=effective, mean_weight=float(total / rows))
     estimates = tuple(found[name] for name in ESTIMATES)
+    headline = headline_of({name: streams[name].estimate().error for name in ESTIMATES})
     note = (
         f"clipping, overlap, drift and the test of the propensities are from a sample of {seen.diagnostics.n:,} rows,"
         " on which the reward model was fitted; the estimates are from all other rows"
     )
     return replace(
-        seen, estimates=estimates, headline=headline_of(estimates), baseline=found.get(_BASELINE),
+        seen, estimates=estimates, headline=headline, baseline=found.get(_BASELINE),
         difference=found.get(_DIFFERENCE), diagnostics=diagnostics, warnings=(*seen.warnings, note),
     )  # fmt: skip
 
