@@ -120,7 +120,7 @@ def table(rows: Table) -> Sequence[Mapping[str, str]]:
         for name, label in LABELS.items():
             if name != REFERENCE:
                 low, high = percentile_interval(found[world, name])
-                line[f"gap, {label}"] = f"{found[world, name].mean():+.4f} [{low:+.4f}, {high:+.4f}]"
+                line[f"gap, {label}"] = f"{found[world, name].mean():+z.4f} [{low:+z.4f}, {high:+z.4f}]"
         shown.append(line)
     return shown
 
