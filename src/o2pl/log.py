@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from o2pl.action_names import Names
-from o2pl.contexts.dictionaries import Row, write_row
+from o2pl.contexts.dictionaries import Row
+from o2pl.contexts.expanding import write_row
 from o2pl.decisions import next_number, numbers_for
 from o2pl.interactions import Interactions, total_loss
 from o2pl.protocols import Array, Floats, Ints

@@ -12,7 +12,7 @@ import pytest
 
 from o2pl import InvalidInput
 from o2pl.contexts import DictionaryReader
-from o2pl.contexts.dictionaries import expand, expanded_size, write_row
+from o2pl.contexts.expanding import expand, expanded_size
 from o2pl.contexts.names import name_hash
 from o2pl.rows import SparseRows
 
@@ -102,17 +102,6 @@ def test_one_at_a_time_and_many_agree() -> None:
         assert expand(hashes, values, n, segments, pairs, mask, signed, 0, indices, numbers) == size
         assert entries(reader.rows([context])) == list(zip(indices.tolist(), numbers.tolist(), strict=True))
         assert entries(reader.row(context)) == entries(reader.rows([context]))
-
-
-def test_a_row_is_written_where_there_is_room_and_nowhere_else() -> None:
-    entry = DictionaryReader(18).entry(CONTEXT)
-    for room, rows in ((8, 3), (9, 1)):
-        offsets, indices, values = np.zeros(rows, np.int64), np.full(room, -1, np.int32), np.zeros(room, np.float32)
-        assert not write_row(*entry, 0, offsets, indices, values)
-        assert (indices == -1).all()
-    offsets, indices, values = np.zeros(2, np.int64), np.empty(9, np.int32), np.empty(9, np.float32)
-    assert write_row(*entry, 0, offsets, indices, values)
-    assert offsets.tolist() == [0, 9]
 
 
 def test_numpy_values_and_forgotten_words(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from o2pl import InvalidInput
 from o2pl.contexts import DictionaryReader
-from o2pl.contexts.dictionaries import crossed_hash
+from o2pl.contexts.expanding import crossed_hash
 from o2pl.contexts.names import name_hash
 from o2pl.contexts.sets import dictionary_sets, is_set, split_set
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.compiled import compiled
+from o2pl.contexts.expanding import LARGEST, expand_rows, expanded_sizes
 from o2pl.contexts.frames import as_frame, as_mapping, is_frame
 from o2pl.contexts.names import name_hash
 from o2pl.contexts.schema import Schema
@@ -21,28 +21,12 @@ from o2pl.protocols import Array, Floats, Ints
 from o2pl.rows import SparseRows
 from o2pl.validation import check_sparse_rows
 
-_LARGEST = float(np.finfo(np.float32).max)
 _ENTRY = struct.Struct("=If")  # hash and value of one feature, for kernels
 _PLAIN = frozenset((str, int, float, bool, type(None)))  # immutable types
 _WORDS = 2**18  # limit of cached names; beyond it, the cache is cleared
 
 # Hashes, values, count, segments of the namespaces; pairs of namespaces, index mask, signed: see `expand`.
 Row = tuple[Array, Floats, int, Ints, Ints, Any, bool]
-
-
-@compiled
-def crossed_hash(first: Any, second: Any) -> Any:
-    """Return the hash of the product of two features; the order matters. All uint32."""
-    h = np.uint32(np.uint32(first * np.uint32(0x9E3779B1)) ^ second)
-    h = np.uint32((h ^ (h >> np.uint32(16))) * np.uint32(0x85EBCA6B))
-    h = np.uint32((h ^ (h >> np.uint32(13))) * np.uint32(0xC2B2AE35))
-    return np.uint32(h ^ (h >> np.uint32(16)))
-
-
-@compiled
-def crossed_value(first: Any, second: Any) -> Any:
-    """Return the value of the product of two features, within the range of float32."""
-    return np.float32(min(max(np.float64(first) * np.float64(second), -_LARGEST), _LARGEST))
 
 
 class _Node:
@@ -263,7 +247,7 @@ class DictionaryReader:
             if child is None:
                 child = self._child(node, key)
             if kind is float or kind is int:
-                if not -_LARGEST <= value <= _LARGEST:
+                if not -LARGEST <= value <= LARGEST:
                     raise _not_finite(child, value)
                 parts.append(_ENTRY.pack(child.hash, value))
             elif kind is dict:
@@ -281,7 +265,7 @@ class DictionaryReader:
         if isinstance(value, str):
             parts.append(self._word(node, value))
         elif isinstance(value, int | float | np.integer | np.floating):
-            if not -_LARGEST <= value <= _LARGEST:
+            if not -LARGEST <= value <= LARGEST:
                 raise _not_finite(node, value)
             parts.append(_ENTRY.pack(node.hash, float(value)))
         elif isinstance(value, Mapping):
@@ -371,78 +355,3 @@ def _not_finite(node: _Node, value: Any) -> InvalidInput:
     return InvalidInput(
         f", {node.name}: found {value}, expected a finite number (of magnitude below 3e38, the range of float32)"
     )
-
-
-# -- kernels: a row's features and their products, as indices and values
-
-
-@compiled
-def expanded_size(n: int, segments: Ints, pairs: Ints) -> int:
-    """Return the number of entries of a row of n features with all products. segments [spaces, 2], pairs [m, 2]"""
-    total = n
-    for p in range(len(pairs)):
-        a, b = pairs[p]
-        size = segments[a, 1] - segments[a, 0]
-        total += size * (size - 1) // 2 if a == b else size * (segments[b, 1] - segments[b, 0])
-    return total
-
-
-@compiled
-def expand(
-    hashes: Array, values: Floats, n: int, segments: Ints, pairs: Ints, mask: Any, signed: bool,
-    at: int, out_indices: Ints, out_values: Floats,
-) -> int:  # fmt: skip
-    """Write n features and their products to the outputs from `at` on. Returns their end.
-
-    hashes and values [≥ n, 2] are two views of the same memory: column 0 of the first, column 1 of the second. segments
-    [spaces, 2]: start and end of each namespace's features; pairs [m, 2] of namespaces are multiplied.
-    """
-    for i in range(n):
-        at = _put(hashes[i, 0], values[i, 1], mask, signed, at, out_indices, out_values)
-    for p in range(len(pairs)):
-        a, b = pairs[p]
-        for i in range(segments[a, 0], segments[a, 1]):
-            begin = i + 1 if a == b else segments[b, 0]  # within one namespace, each pair once
-            for j in range(begin, segments[b, 1]):
-                h = crossed_hash(hashes[i, 0], hashes[j, 0])
-                product = crossed_value(values[i, 1], values[j, 1])
-                at = _put(h, product, mask, signed, at, out_indices, out_values)
-    return at
-
-
-@compiled
-def _put(h: Any, value: Any, mask: Any, signed: bool, at: int, out_indices: Ints, out_values: Floats) -> int:
-    out_indices[at] = h & mask
-    out_values[at] = (
-        -value if signed and h >> np.uint32(31) else value
-    )  # the sign is the first bit, which no index uses
-    return at + 1
-
-
-@compiled
-def expanded_sizes(ends: Ints, segments: Ints, pairs: Ints, offsets: Ints) -> None:
-    for r in range(len(ends) - 1):
-        offsets[r + 1] = offsets[r] + expanded_size(ends[r + 1] - ends[r], segments[r], pairs)
-
-
-@compiled
-def expand_rows(
-    hashes: Array, values: Floats, ends: Ints, segments: Ints, pairs: Ints, mask: Any, signed: bool,
-    offsets: Ints, out_indices: Ints, out_values: Floats,
-) -> None:  # fmt: skip
-    """Apply `expand` to many rows, with offsets from `expanded_sizes`."""
-    for r in range(len(ends) - 1):
-        own, n = slice(ends[r], ends[r + 1]), ends[r + 1] - ends[r]
-        expand(hashes[own], values[own], n, segments[r], pairs, mask, signed, offsets[r], out_indices, out_values)
-
-
-@compiled
-def write_row(
-    hashes: Array, values: Floats, n: int, segments: Ints, pairs: Ints, mask: Any, signed: bool,
-    row: int, offsets: Ints, out_indices: Ints, out_values: Floats,
-) -> bool:  # fmt: skip
-    """Write row `row` of sparse columns. Returns False, and writes nothing, if there is no room."""
-    if row + 1 >= len(offsets) or offsets[row] + expanded_size(n, segments, pairs) > len(out_values):
-        return False
-    offsets[row + 1] = expand(hashes, values, n, segments, pairs, mask, signed, offsets[row], out_indices, out_values)
-    return True

@@ -10,7 +10,7 @@ import numpy as np
 
 from o2pl.compiled import compiled_for_threads
 from o2pl.compiled.threads import side_by_side
-from o2pl.contexts.dictionaries import expand, expanded_size
+from o2pl.contexts.expanding import expand, expanded_size
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.rows import ActionSets, SparseRows, entries_at

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from o2pl.contexts.dictionaries import DictionaryReader, crossed_hash, entries_of
+from o2pl.contexts.dictionaries import DictionaryReader, entries_of
+from o2pl.contexts.expanding import crossed_hash
 from o2pl.contexts.readers import OfferReader, SetsReader
 from o2pl.contexts.schema import Schema
 from o2pl.contexts.sets import split_set

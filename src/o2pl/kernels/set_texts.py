@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from o2pl.compiled import compiled_in_order, compiled_within
-from o2pl.contexts.dictionaries import crossed_hash, crossed_value
+from o2pl.contexts.expanding import crossed_hash, crossed_value
 from o2pl.contexts.json_sets import scan_sets
 from o2pl.features.hashing import scaled
 from o2pl.policies.sampling import acting_row

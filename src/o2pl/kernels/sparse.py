@@ -8,7 +8,7 @@ import numpy as np
 
 from o2pl.compiled import compiled, compiled_for_threads, compiled_in_order, compiled_within
 from o2pl.compiled.threads import side_by_side
-from o2pl.contexts.dictionaries import expand, expanded_size
+from o2pl.contexts.expanding import expand, expanded_size
 from o2pl.features.hashing import scaled
 from o2pl.kernels.outcome import competing_partial
 from o2pl.kernels.softmax import softmax_rows
