@@ -16,6 +16,8 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from o2pl.compiled import compiled
+from o2pl.compiled.comparing import larger, smaller
 from o2pl.errors import InvalidInput
 from o2pl.interactions import BLOCK
 from o2pl.objectives.weights import clip_weights, effective_sample_size, policy_weights
@@ -276,9 +278,10 @@ class Stream:
         weights = self.estimator.weights(block, self.settings)
         weights = weights if block.row_weights is None else weights * block.row_weights
         modelled = block.played if "played" in self.estimator.needs else None
-        surprises = block.rewards if modelled is None else block.rewards - modelled
-        self.weights = self.weights + np.array([np.abs(weights).sum(), weights @ weights])
-        self._widen(float(surprises.min()), float(surprises.max()))
+        model = np.empty(0) if modelled is None else modelled
+        size, squares, least, most = _weighed(np.ascontiguousarray(weights), block.rewards, model)
+        self.weights = self.weights + np.array([size, squares])
+        self._widen(least, most)
 
     def _parts(self, block: EstimatorInput) -> Floats:
         with np.errstate(invalid="ignore", over="ignore"):  # ∞ · 0: reported below
@@ -344,6 +347,18 @@ def _combined(estimator: Estimator, means: Floats, settings: EstimatorSettings, 
     ratios = means[:-1] / means[-1]
     value, slope = estimator.combine(ratios, settings)
     return value, np.append(slope, -(slope @ ratios)) / means[-1]
+
+
+@compiled
+def _weighed(weights: Floats, rewards: Floats, modelled: Floats) -> tuple[float, float, float, float]:
+    """Return Σ |w|, Σ w², and the smallest and largest r - m; without a model (empty), of r."""
+    size, squares, least, most = 0.0, 0.0, math.inf, -math.inf
+    for s in range(len(weights)):
+        size += abs(weights[s])
+        squares += weights[s] * weights[s]
+        surprise = rewards[s] - modelled[s] if len(modelled) else rewards[s]
+        least, most = smaller(least, surprise), larger(most, surprise)
+    return size, squares, least, most
 
 
 def _starts(columns: EstimatorInput) -> range:
