@@ -145,6 +145,16 @@ def test_a_mapped_log_is_the_same_and_its_files_are_there(kind: str, tmp_path: P
     np.testing.assert_array_equal(np.fromfile(tmp_path / "log" / "values.bin", np.float32)[: len(values)], values)
 
 
+def test_reserved_rows_are_not_moved() -> None:
+    rows, log = batch("dense"), new_log("dense")
+    log.reserve(100)
+    log.extend(rows[:1])
+    first = log.columns
+    log.extend(rows[1:])
+    assert np.shares_memory(first.contexts, log.columns.contexts)
+    assert len(log.contexts.values) == 100
+
+
 @pytest.mark.parametrize("folder", [False, True])
 def test_appending_moves_each_row_a_bounded_number_of_times(folder: bool, tmp_path: Path) -> None:
     log = Log(3, n_actions=4, folder=tmp_path if folder else None)

@@ -271,7 +271,7 @@ class Log:
     def reserve(self, more: int) -> None:
         """Reserve room for `more` rows: growing step by step may leave buffers half empty."""
         need = self.n + more
-        if self.folder is not None and isinstance(self.contexts, DenseColumn):
+        if isinstance(self.contexts, DenseColumn):
             self.contexts.reserve(need)
         if need > len(self._actions):
             self._actions = self._buffers.grown("actions", self._actions, need)

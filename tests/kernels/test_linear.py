@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from itertools import pairwise
 from typing import Any
 
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
+import o2pl
 from o2pl.features.plan import feature_plan, planned_features
 from o2pl.kernels import linear
 from o2pl.kernels.linear import PANEL, block_bounds, inverse_propensities
@@ -83,3 +86,27 @@ def test_tiny_propensities_are_finite_numbers() -> None:
         found = inverse_propensities(log, kind)
         assert np.isfinite(found).all()
         assert found[1] == 2
+
+
+@pytest.mark.parametrize("make", [lambda: o2pl.Bandit(3, random_state=0), lambda: o2pl.O2PL(3, random_state=0)])
+def test_features_of_a_solve_are_freed_when_it_ends(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the garbage collector, which may come late: they are as large as the log."""
+    alive: list[weakref.ref[Any]] = []
+    held = linear.HeldFeatures.__init__
+
+    def watched(self: Any, *given: Any) -> None:
+        held(self, *given)
+        alive.append(weakref.ref(self))
+
+    monkeypatch.setattr(linear.HeldFeatures, "__init__", watched)
+    generator = np.random.default_rng(0)
+    learner = make()
+    gc.disable()
+    try:
+        learner.partial_fit(
+            generator.normal(size=(90, 2)), generator.integers(3, size=90), np.ones(90), np.full(90, 0.3)
+        )
+        assert alive
+        assert not [one for one in alive if one() is not None]
+    finally:
+        gc.enable()

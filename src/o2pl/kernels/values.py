@@ -40,11 +40,11 @@ def rows_of_features(problem: Problem, dtype: Any = np.float32) -> Features:
     if known is not None:
         return known
     contexts = problem.rows.contexts
-    plan = problem.feature_plan()
+    plan, bare = problem.feature_plan(), problem._replace(shared={})  # a cycle would keep features in memory
 
     def features(rows: Any) -> Floats:
         if plan is None:
-            return np.asarray(problem.featurise(rows))
+            return np.asarray(bare.featurise(rows))
         return planned_features(plan, contexts[rows])
 
     held = problem.shared[key] = HeldFeatures(features, dtype, problem.shared.get("held", HELD))
