@@ -8,6 +8,8 @@ from tests.evaluation.cases import dropped_log
 
 import o2pl
 from o2pl.errors import InvalidInput
+from o2pl.evaluation.values import columns_of
+from o2pl.fitting import choosing
 from o2pl.fitting.candidates import Candidate
 from o2pl.fitting.choosing import FEW, Fit, fit, held_out_parts
 
@@ -140,6 +142,17 @@ def test_the_upper_end_is_not_that_of_clipped_weights_alone():
         clipped_low += true > 2 * one.value - one.low  # above the interval of clipped values, which is symmetric
     assert clipped_low > 2
     assert missed <= 1
+
+
+def test_weights_that_overflow_leave_the_upper_end_open(monkeypatch):
+    log, _ = world(300, 3)
+    monkeypatch.setattr(choosing, "columns_of", lambda *given: [
+        one._replace(inputs=one.inputs._replace(weights=np.r_[np.inf, one.inputs.weights[1:]]))
+        for one in columns_of(*given)
+    ])  # fmt: skip
+    found = fit(log, candidates=[linear()])
+    assert 0 < found.chosen.low < found.chosen.value < 1
+    assert found.chosen.high == 1
 
 
 def test_actions_that_were_never_logged_are_worth_the_least():

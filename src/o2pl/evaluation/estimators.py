@@ -16,9 +16,8 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from o2pl.compiled import compiled
-from o2pl.compiled.comparing import larger, smaller
 from o2pl.errors import InvalidInput
+from o2pl.evaluation.intervals import added_by_one_more, weighed
 from o2pl.interactions import BLOCK
 from o2pl.objectives.weights import clip_weights, effective_sample_size, policy_weights
 from o2pl.protocols import Floats, Ints, Penalty
@@ -279,7 +278,7 @@ class Stream:
         weights = weights if block.row_weights is None else weights * block.row_weights
         modelled = block.played if "played" in self.estimator.needs else None
         model = np.empty(0) if modelled is None else modelled
-        size, squares, least, most = _weighed(np.ascontiguousarray(weights), block.rewards, model)
+        size, squares, least, most = weighed(np.ascontiguousarray(weights), block.rewards, model)
         self.weights = self.weights + np.array([size, squares])
         self._widen(least, most)
 
@@ -336,7 +335,7 @@ class Stream:
         (size, squares), (least, most) = self.weights.tolist(), self.surprises
         largest = max(most, -least) if "played" in self.estimator.needs else most - least
         rows = self.n * float(self.means[-1]) if self.weighted else self.n
-        one_more = squares / size * largest / rows if size else 0.0
+        one_more = added_by_one_more(size, squares, largest, rows)
         return Estimate(value, math.sqrt(max(variance, 0.0) / self.n), self.n, one_more)
 
 
@@ -347,18 +346,6 @@ def _combined(estimator: Estimator, means: Floats, settings: EstimatorSettings, 
     ratios = means[:-1] / means[-1]
     value, slope = estimator.combine(ratios, settings)
     return value, np.append(slope, -(slope @ ratios)) / means[-1]
-
-
-@compiled
-def _weighed(weights: Floats, rewards: Floats, modelled: Floats) -> tuple[float, float, float, float]:
-    """Return Σ |w|, Σ w², and the smallest and largest r - m; without a model (empty), of r."""
-    size, squares, least, most = 0.0, 0.0, math.inf, -math.inf
-    for s in range(len(weights)):
-        size += abs(weights[s])
-        squares += weights[s] * weights[s]
-        surprise = rewards[s] - modelled[s] if len(modelled) else rewards[s]
-        least, most = smaller(least, surprise), larger(most, surprise)
-    return size, squares, least, most
 
 
 def _starts(columns: EstimatorInput) -> range:

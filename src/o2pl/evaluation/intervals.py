@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from o2pl.compiled import compiled
+from o2pl.compiled.comparing import larger, smaller
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Floats
 from o2pl.validation import check_number
@@ -74,8 +75,25 @@ def one_more_row(weights: Floats, surprises: Floats) -> float:
     w̄ is the weight of a row that the policy chooses. Where rewards are rare, the rows that the policy chooses may have
     none by chance: their variance is then nearly 0, and says nothing. With many such rows, one more hardly counts.
     """
-    size = float(np.abs(weights).sum())
-    return float(weights @ weights) / size * float(np.abs(surprises).max()) / len(weights) if size else 0.0
+    size, squares, least, most = weighed(np.ascontiguousarray(weights), surprises, np.empty(0))
+    return added_by_one_more(size, squares, max(most, -least), len(weights))
+
+
+def added_by_one_more(size: float, squares: float, largest: float, rows: float) -> float:
+    """Return `one_more_row` from Σ |w|, Σ w², the largest surprise and the number of rows; 0 without weights."""
+    return squares / size * largest / rows if size else 0.0
+
+
+@compiled
+def weighed(weights: Floats, rewards: Floats, modelled: Floats) -> tuple[float, float, float, float]:
+    """Return Σ |w|, Σ w², and the smallest and largest r - m; without a model (empty), of r."""
+    size, squares, least, most = 0.0, 0.0, math.inf, -math.inf
+    for s in range(len(weights)):
+        size += abs(weights[s])
+        squares += weights[s] * weights[s]
+        surprise = rewards[s] - modelled[s] if len(modelled) else rewards[s]
+        least, most = smaller(least, surprise), larger(most, surprise)
+    return size, squares, least, most
 
 
 def empirical_bernstein_interval(values: ArrayLike, delta: float, lower: float, upper: float) -> Interval:

@@ -200,8 +200,10 @@ class _Judge:
         rows, n = self.rows, len(self.rows)
         target = as_target(learner, rows, contexts=contexts)
         (columns,) = columns_of(rows, [target], self.model)
-        cut = np.asarray(clip_weights(columns.inputs.weights, self.alpha))
-        clipped, whole = (row_values("dr", inputs) for inputs in (columns.inputs._replace(weights=cut), columns.inputs))
+        weights = columns.inputs.weights
+        cut = np.asarray(clip_weights(weights, self.alpha))
+        clipped = row_values("dr", columns.inputs._replace(weights=cut))
+        whole = row_values("dr", columns.inputs) if np.isfinite(weights).all() else np.full(n, np.inf)
         counted = cut if rows.row_weights is None else cut * rows.row_weights / rows.row_weights.mean()
         assert columns.inputs.played is not None  # a learner has probabilities of all actions
         surprises = np.abs(rows.rewards - columns.inputs.played)
@@ -212,7 +214,7 @@ class _Values(NamedTuple):
     """What is known of a candidate from each held-out row. [n]"""
 
     clipped: Floats  # terms of V
-    whole: Floats  # with unclipped weights
+    whole: Floats  # with unclipped weights; ∞ if one overflowed
     weights: Floats  # clipped, times the row's own
     surprises: Floats  # |r - m|
     never: Floats  # mass of actions that the log does not contain
