@@ -206,7 +206,8 @@ def test_a_tally_is_the_same_however_rows_are_divided() -> None:
     assert found.plays.tolist() == np.bincount(actions).tolist()
     parts = Tally.nothing(3)
     for first in range(0, 200, 7):
-        parts = parts.with_rows(log[first : first + 7])
+        rows = log[first : first + 7]
+        parts = parts.with_rows(rows.actions, rows.losses)
     assert parts.rewards.tolist() == found.rewards.tolist()
     early = log.tally(50)  # fewer rows than counted
     np.testing.assert_array_equal(early.plays, np.bincount(actions[:50], minlength=3))

@@ -162,9 +162,12 @@ class Interactions:
         row_weights: Floats | None = None,
     ) -> Self:
         """Build a log from columns that are checked already: no checks, no copies."""
-        columns = (contexts, actions, rewards, propensities)
-        more = (None, None, (), action_names, ids, (), row_weights)
-        return cls._of(*columns, reward_range, n_actions, continuous, *more)
+        made = cls.__new__(cls)
+        made._hold(
+            contexts, actions, rewards, propensities, reward_range, n_actions, continuous, None, None, (), action_names,
+            ids, (), row_weights,
+        )  # fmt: skip
+        return made
 
     @classmethod
     def _of(cls, *values: Any) -> Self:
@@ -233,7 +236,12 @@ class Interactions:
     @property
     def losses(self) -> Floats:
         """The losses in [-1, 0], -1 for the best reward; the negative rewards if the range is unknown. [n]"""
-        return _losses(self.rewards, self.reward_range)
+        return losses_of(self.rewards, self.reward_range)
+
+    @property
+    def fractions(self) -> Floats:
+        """The rewards as fractions of their range, [n]; the column of rewards itself if the range is 0 to 1."""
+        return self.rewards if self.reward_range == (0.0, 1.0) else -self.losses
 
     @property
     def total_loss(self) -> float:
@@ -289,14 +297,17 @@ class Interactions:
 _FIELDS = tuple(field.name for field in fields(Interactions))
 
 
-def _losses(rewards: Floats, reward_range: RewardRange | None) -> Floats:
+def losses_of(rewards: Floats, reward_range: RewardRange | None) -> Floats:
+    """Return `Interactions.losses` of these rewards."""
     return -rewards if reward_range is None else np.asarray(to_loss(rewards, reward_range))
 
 
 def total_loss(rewards: Floats, reward_range: RewardRange | None) -> float:
     """Return the sum of the losses of these rewards, computed in blocks."""
+    if len(rewards) <= BLOCK:
+        return float(losses_of(rewards, reward_range).sum())
     blocks = (rewards[start : start + BLOCK] for start in range(0, len(rewards), BLOCK))
-    return float(sum(_losses(block, reward_range).sum() for block in blocks))
+    return float(sum(losses_of(block, reward_range).sum() for block in blocks))
 
 
 def _check_any_contexts(contexts: Any) -> Any:

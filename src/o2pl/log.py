@@ -14,7 +14,7 @@ from o2pl.action_names import Names
 from o2pl.contexts.dictionaries import Row
 from o2pl.contexts.expanding import write_row
 from o2pl.decisions import next_number, numbers_for
-from o2pl.interactions import Interactions, total_loss
+from o2pl.interactions import Interactions, losses_of, total_loss
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.rows import ActionSets, Contexts, SparseRows
 from o2pl.validation import RewardRange
@@ -207,11 +207,11 @@ class Tally(NamedTuple):
     def nothing(cls, n_actions: int) -> Tally:
         return cls(np.zeros(n_actions, np.int64), np.zeros(n_actions))
 
-    def with_rows(self, rows: Interactions) -> Tally:
+    def with_rows(self, actions: Ints, losses: Floats) -> Tally:
         """Return the tally including these rows. Sums are the same to the last bit however rows are divided."""
         rewards = self.rewards.copy()
-        np.add.at(rewards, rows.actions, -rows.losses)
-        return Tally(self.plays + np.bincount(rows.actions, minlength=len(self.plays)), rewards)
+        np.subtract.at(rewards, actions, losses)
+        return Tally(self.plays + np.bincount(actions, minlength=len(self.plays)), rewards)
 
     def since(self, before: Tally | None) -> Tally:
         """Return the tally without an earlier one of the same log."""
@@ -329,7 +329,9 @@ class Log:
         if rows < self._counted:
             self._tally, self._counted = Tally.nothing(self.n_actions), 0
         if rows > self._counted:
-            self._tally, self._counted = self._tally.with_rows(self[self._counted : rows]), rows
+            new = slice(self._counted, rows)
+            self._tally = self._tally.with_rows(self._actions[new], losses_of(self._rewards[new], self.reward_range))
+            self._counted = rows
         return self._tally
 
     @property

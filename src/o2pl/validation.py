@@ -25,7 +25,8 @@ def check_reward_range(reward_range: Any) -> RewardRange:
 def to_loss(reward: Any, reward_range: RewardRange) -> Any:
     """Convert rewards in [low, high] to losses in [-1, 0]; the best reward has loss -1."""
     low, high = reward_range
-    return (low - reward) / (high - low)
+    loss = low - reward
+    return loss if high - low == 1 else loss / (high - low)
 
 
 def to_reward(loss: Any, reward_range: RewardRange) -> Any:

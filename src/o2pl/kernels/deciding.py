@@ -45,15 +45,18 @@ class Packed:
         groups: dict[int, list[int]] = {}
         for member, plan in enumerate(plans):
             groups.setdefault(id(plan), []).append(member)
-        firsts = [plans[own[0]] for own in groups.values()]
-        self._shape = [*groups.values()], [_shape(plan) for plan in firsts], len(weights[0]), sets
-        known = before is not None and before._shape == self._shape
-        if before is not None and known:
+        members = [*groups.values()]
+        firsts = [plans[own[0]] for own in members]
+        self._shape = members, [_shape(plan) for plan in firsts], len(weights[0]), sets
+        changed = [True] * len(plans)
+        if before is not None and before._shape == self._shape:
             self.layout, self._places, self.numbers = before.layout, before._places, before.numbers.copy()
+            known, of = before._made_of
+            changed = [plans[m] is not known[m] or weights[m] is not of[m] for m in range(len(plans))]
         else:
             self._lay_out(len(plans))
-        for place, own, plan in zip(self._places, groups.values(), firsts, strict=True):
-            if before is None or not known or any(self._changed(m, before) for m in own):
+        for place, own, plan in zip(self._places, members, firsts, strict=True):
+            if any(changed[m] for m in own):
                 self._write(place, plan, [weights[m] for m in own])
 
     def _lay_out(self, members: int) -> None:
@@ -70,10 +73,6 @@ class Packed:
             self._places.append(at)
             at += 1 + 2 * d + d * _padded(m) + 2 * products + width * _padded(K * len(own))
         self.layout, self.numbers = np.array(layout), np.zeros(at)
-
-    def _changed(self, member: int, before: Packed) -> bool:
-        (plans, weights), (known, of) = self._made_of, before._made_of
-        return plans[member] is not known[member] or weights[member] is not of[member]
 
     def _write(self, at: int, plan: FeaturePlan, weights: Sequence[Floats]) -> None:
         (d, m), p, numbers = plan.directions.shape, len(plan.product_shift), self.numbers
@@ -155,13 +154,13 @@ def _scores_of_row(
                 _products(multiplied, d, numbers, at, groups, room)
                 at += d * groups * LANES
                 multiplied = room
-            made, place = row[width:], 0
-            less, times = numbers[at:], numbers[at + products :]
+            place = 0
             for i in range(factors):
-                x = multiplied[i]
-                for j in range(i, factors):
-                    made[place] = (x * multiplied[j] - less[place]) * times[place]
-                    place += 1
+                x, rest, made = multiplied[i], multiplied[i:], row[width + place :]
+                less, times = numbers[at + place :], numbers[at + products + place :]
+                for j in range(factors - i):
+                    made[j] = (x * rest[j] - less[j]) * times[j]
+                place += factors - i
             width += products
             at += 2 * products
         _products(row, width, numbers, at, (K * layout[own + _OWN] + LANES - 1) // LANES, room)

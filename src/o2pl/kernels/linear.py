@@ -69,6 +69,7 @@ class LinearValue:
         self._sums = np.zeros((panels, sums))
         self._gradients: Floats = np.zeros((panels, _in_fours(parts * K), width))
         self._flat = self._gradients.reshape(panels, -1)
+        self._weights = self._W[:K]
         self._only: tuple[Floats, Floats, Floats] | None = None  # of a log of one block: its features, and work arrays
 
     def __call__(self, params: Floats) -> tuple[float, Floats]:
@@ -83,8 +84,8 @@ class LinearValue:
 
     def _pass(self, params: Floats) -> None:
         """Compute sums and gradients of each panel."""
-        (K, width), panels = self._shape, len(self._sums)
-        self._W[:K] = params[: K * width].reshape(K, width)
+        panels = len(self._sums)
+        self._weights[...] = params[: self._weights.size].reshape(self._shape)
         self._sums.fill(0)
         if len(self._blocks) == 1:
             if self._only is None:
@@ -138,8 +139,10 @@ def panel_rows(width: int) -> int:
 
 
 def inverse_propensities(log: PessimisticLog, dtype: Any) -> Floats:
+    inverse: Floats = np.empty(len(log.propensities), dtype)
     with np.errstate(over="ignore"):
-        return np.minimum(1 / log.propensities, LARGEST[np.dtype(dtype)]).astype(dtype)
+        np.divide(1, log.propensities, out=inverse, casting="same_kind")  # no copy in double precision
+    return np.minimum(inverse, LARGEST[np.dtype(dtype)], out=inverse)
 
 
 def pessimistic_combine(log: PessimisticLog, size: int) -> Combine:

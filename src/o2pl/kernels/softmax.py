@@ -25,7 +25,8 @@ def softmax_value(log: PessimisticLog, features: Features, width: int, n_actions
 
 def softmax_rows(log: PessimisticLog) -> Any:
     """Return the kernel for this log, in the form that `LinearValue` calls."""
-    actions, residuals = log.actions.astype(np.int32), log.residuals.astype(np.float32)
+    actions, residuals = log.actions.astype(np.int32), np.empty(len(log.actions), np.float32)
+    np.subtract(log.losses, log.subtracted, out=residuals, casting="same_kind")  # no copy in double precision
     inverse, alpha = inverse_propensities(log, np.float32), np.float32(log.alpha)
     control = _NO_CONTROL if log.control is None else log.control.by_action
     baseline = np.float32(0 if log.control is None else log.baseline)

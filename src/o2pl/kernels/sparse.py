@@ -70,12 +70,13 @@ class SparseOutcome:
 
     def __call__(self, params: Floats) -> tuple[float, Floats]:
         log, tau, count = self._log, float(params[-1]), len(self._panels)
-        sums, gradients, gradient = np.zeros((count, 2)), np.zeros((count, len(params) - 1)), np.empty(len(params))
+        sums, gradient, shrink = np.zeros((count, 2)), np.zeros(len(params)), log.l2 / log.size
         if count == 1:
-            self._panel(0, params, sums, gradients)
+            self._panel(0, params, sums, gradient[None, :-1])
         else:
+            gradients = np.zeros((count, len(params) - 1))
             side_by_side(lambda panel: self._panel(panel, params, sums, gradients), count)
-        gradient[:-1], shrink = gradients[0] if count == 1 else gradients.sum(axis=0), log.l2 / log.size
+            gradients.sum(axis=0, out=gradient[:-1])
         (loss, pulled), squares = sums.sum(axis=0), shrunk(params[:-1], log.size, shrink, gradient)
         of_level, gradient[-1] = log.of_level(tau, float(pulled))
         return float(loss) / log.size + 0.5 * shrink * squares + of_level, gradient

@@ -356,7 +356,8 @@ class Engine:
 
     def count_forgotten(self) -> None:
         if self.base and self.log.n_actions is not None:
-            self.forgotten = Tally.nothing(self.log.n_actions).with_rows(self.log[: self.base])
+            before = self.log[: self.base]
+            self.forgotten = Tally.nothing(self.log.n_actions).with_rows(before.actions, before.losses)
 
     # -- saving
 

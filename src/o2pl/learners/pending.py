@@ -18,7 +18,7 @@ from o2pl.log import Log
 from o2pl.rows import ActionSets, SparseRows
 
 PENDING = 10_000  # minimum number of decisions whose contexts are kept
-_READ = (ActionSets, SparseRows)  # `ActionSets | SparseRows` would be rebuilt in every call
+_READ = frozenset((ActionSets, SparseRows))
 
 
 class Pending:
@@ -118,7 +118,7 @@ def check_as_drawn(action: float, decision: Decision) -> None:
 
 def is_read(context: Any) -> bool:
     """Return whether a context is encoded already, as restored from a file."""
-    return isinstance(context, _READ)
+    return type(context) in _READ
 
 
 def append_row(log: Log, entry: Any, action: Any, reward: float, propensity: float, number: int | None) -> None:

@@ -16,6 +16,7 @@ from o2pl.protocols import Floats, Ints
 Rows = Callable[[Ints | slice], Floats]  # returns features of these rows, [m, d], single precision
 _STRETCH = 2**12  # rows per block of features
 _SHORT, _SMALL = 1000, 2**17  # limits of rows, and of elements for all actions, for the short version
+_HELD = 2**21  # elements of features that are computed once instead of for every use
 
 
 class Control(NamedTuple):
@@ -37,8 +38,8 @@ def ridge_control(
     features: Floats | Rows, actions: Ints, losses: Floats, n_actions: int, baseline: float, ridge: float
 ) -> Control:
     """Fit one ridge regression per action on its rows, of y - b on the features; unplayed actions predict b."""
-    rows = features if callable(features) else features.__getitem__
     n = len(actions)
+    rows = _held(features, n)
     if n <= _SHORT:
         X = rows(slice(0, n))
         if X.size * (n_actions + X.shape[1]) <= _SMALL:
@@ -56,7 +57,13 @@ def ridge_control(
     for start in range(0, n, _STRETCH):
         own_rows = slice(start, min(start + _STRETCH, n))
         by_action[:, own_rows] = W @ rows(own_rows).T
-    return Control(np.clip(by_action + np.float32(baseline), -1, 0), np.clip(played + baseline, -1, 0))
+    return Control(_as_losses(by_action, baseline), _as_losses(played, baseline))
+
+
+def _as_losses(predicted: Floats, baseline: float) -> Floats:
+    """Add b and clip to [-1, 0], in place: for a long log, copies would take more memory than the learner."""
+    predicted += predicted.dtype.type(baseline)
+    return np.clip(predicted, -1, 0, out=predicted)
 
 
 def _short_control(X: Floats, actions: Ints, targets: Floats, n_actions: int, baseline: float, ridge: float) -> Control:
@@ -104,8 +111,7 @@ class RidgeModel(NamedTuple):
             own = X[rows]
             leverage = np.einsum("sd,sd->s", own @ inverse, own)
             played[rows] = (own @ self.coefficients[k] - leverage * targets[rows]) / (1 - leverage)
-        by_action = np.clip(fitted + np.float32(baseline), -1, 0)
-        return Control(by_action, np.clip(played + baseline, -1, 0))
+        return Control(_as_losses(fitted, baseline), _as_losses(played, baseline))
 
 
 def ridge_baseline(features: Floats | Rows, losses: Floats, baseline: float, ridge: float) -> Floats:
@@ -114,9 +120,17 @@ def ridge_baseline(features: Floats | Rows, losses: Floats, baseline: float, rid
     With real-valued actions it replaces b. A single baseline would reward a policy for avoiding contexts that pay less
     than others: in a finite log it can move away from the actions tried there, where all weights are 0.
     """
-    rows = features if callable(features) else features.__getitem__
+    rows = _held(features, len(losses))
     _, left_out = _ridge(rows, np.arange(len(losses)), losses - baseline, ridge)
-    return np.asarray(np.clip(left_out + baseline, -1, 0))
+    return _as_losses(left_out, baseline)
+
+
+def _held(features: Floats | Rows, n: int) -> Rows:
+    """Return the features of n rows as a function; all of them are computed at once if they are few."""
+    if not callable(features):
+        return features.__getitem__
+    width = features(slice(0, min(n, 1))).shape[1]
+    return features(slice(0, n)).__getitem__ if n * width <= _HELD else features
 
 
 def _ridge(rows: Rows, places: Ints, targets: Floats, ridge: float) -> tuple[Floats, Floats]:
@@ -137,14 +151,14 @@ def _ridge(rows: Rows, places: Ints, targets: Floats, ridge: float) -> tuple[Flo
     stretches = [(places[at : at + _STRETCH], slice(at, at + _STRETCH)) for at in range(0, m, _STRETCH)]
     products, moments = np.zeros((d, d)), np.zeros(d)
     for at, own in stretches:
-        X = rows(at)
+        X = first if len(stretches) == 1 else rows(at)
         products += X.T @ X
         moments += targets[own] @ X
     inverse = _inverse(products, ridge)
     coefficients, single = inverse @ moments, inverse.astype(np.float32)
     left_out = np.empty(m)
     for at, own in stretches:
-        X = rows(at)
+        X = first if len(stretches) == 1 else rows(at)
         leverage = np.einsum("sd,sd->s", X @ single, X)
         left_out[own] = (X @ coefficients - leverage * targets[own]) / (1 - leverage)
     return coefficients, left_out

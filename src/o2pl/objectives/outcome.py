@@ -65,7 +65,7 @@ class Outcome:
         sets = isinstance(rows.contexts, ActionSets)
         n_actions = 2.0 if sets else float(rows.n_actions or 2)  # the actions of sets share their weights
         return OutcomeLog(
-            rows.actions, -rows.losses, self.competing, self.l2 * min(1.0, _MANY / n_actions), self.level_l2,
+            rows.actions, rows.fractions, self.competing, self.l2 * min(1.0, _MANY / n_actions), self.level_l2,
             rows.contexts.offsets if sets else None, weights, totals,
         )  # fmt: skip
 

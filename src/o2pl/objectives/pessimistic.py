@@ -133,9 +133,14 @@ class PessimisticLog:
             return self.totals.rows
         return float(len(self.actions) if self.weights is None else self.weights.sum())
 
+    @property
+    def subtracted(self) -> float | Floats:
+        """What is subtracted from the losses: b, or the control variate of the played actions, [n]."""
+        return self.baseline if self.control is None else self.control.played
+
     @cached_property
     def residuals(self) -> Floats:
-        return np.asarray(self.losses - (self.baseline if self.control is None else self.control.played))
+        return np.asarray(self.losses - self.subtracted)
 
     def started(self, params: Floats) -> Floats:
         return params

@@ -48,7 +48,8 @@ def descend(
         if converged or steps == iterations or idle == STANDSTILL:
             return Solution(params, value, converged, evaluations)
         for trial in range(1, TRIALS + 1):
-            there = params + length * direction
+            there = length * direction
+            there += params
             found, gradient_there = function(there)
             evaluations += 1
             promised = length * slope
@@ -62,7 +63,7 @@ def descend(
                 _, slope, length = search(params, gradient, *kept, direction)
         else:
             return Solution(params, value, False, evaluations)
-        remember(params, there - params, gradient_there - gradient, *kept)
+        remember(params, there, gradient, gradient_there, *kept)
         gained = value - found
         idle = idle + 1 if gained <= ROUNDING * abs(value) else 0
         steps += 1
@@ -99,17 +100,18 @@ def search(
 
 @compiled
 def remember(
-    start: Floats, step: Floats, change: Floats, steps: Floats, changes: Floats, inner: Floats, at: Ints
+    start: Floats, end: Floats, before: Floats, after: Floats, steps: Floats, changes: Floats, inner: Floats, at: Ints
 ) -> None:
-    """Store (step, change of gradient) if it is informative about the curvature.
+    """Store the step from `start` to `end`, and the change of the gradient, if they tell of the curvature.
 
     Across a kink, where a row starts to be clipped, a tiny step changes the gradient by much; so does rounding. Storing
     such a pair would make the next steps tiny too. A tiny step is stored only if its curvature is plausible.
     """
     product, size, far = 0.0, 0.0, 0.0
-    for i in range(len(step)):
-        product += step[i] * change[i]
-        size += step[i] * step[i]
+    for i in range(len(start)):
+        step, change = end[i] - start[i], after[i] - before[i]
+        product += step * change
+        size += step * step
         far += start[i] * start[i]
     if product <= 0.0:
         return
@@ -117,14 +119,14 @@ def remember(
         known = 0.0
         for j in range(at[1]):
             squares = 0.0
-            for i in range(len(step)):
+            for i in range(len(start)):
                 squares += np.float64(steps[j, i]) * np.float64(steps[j, i])
             known = larger(known, inner[j] / squares)
         if product > KINK * known * size:
             return
     k = at[0]
-    for i in range(len(step)):
-        steps[k, i], changes[k, i] = step[i], change[i]
+    for i in range(len(start)):
+        steps[k, i], changes[k, i] = end[i] - start[i], after[i] - before[i]
     inner[k] = product
     at[0], at[1] = (k + 1) % len(inner), smaller(at[1] + 1, len(inner))
 
