@@ -11,7 +11,7 @@ STAMP := .venv/.made
 DEMO := .venv-demo/.made
 PEERS := .venv-peers/.made
 
-.PHONY: demo reproduce test contracts faults check docs bench build clean
+.PHONY: demo reproduce test contracts faults check docs bench peers build clean
 
 # A light environment, about a minute of work; prints the page's path.
 demo: $(DEMO)
@@ -42,6 +42,9 @@ check: $(STAMP)
 docs: $(STAMP)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo out/site/index.html
+
+# The environment of the libraries that the bench and some tests run beside ours.
+peers: $(PEERS)
 
 bench: $(STAMP) $(PEERS)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks

@@ -29,7 +29,7 @@ EXAMPLES = """examples:
   python -m benchmarks --list                                 names and what they measure
 
 The rows `bakeoff_cpu` and `bakeoff_cpu_loop` need the folder of data sets in the environment variable O2PL_DATA. Rows
-of other libraries need the environment .venv-peers, which `make bench` makes. Rows that lack something are skipped."""
+of other libraries need the environment .venv-peers, which `make peers` makes. Rows that lack something are skipped."""
 
 
 def measured(bench: Bench, quick: bool = False, load: float = 0.0) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Other libraries, for real: each works in a child process of `.venv-peers`, since their pins and ours conflict.
 
-`make bench` makes that environment (`peer_environment.py`); `peer_loops.py` is what the child runs, and its clock is
+`make peers` makes that environment (`peer_environment.py`); `peer_loops.py` is what the child runs, and its clock is
 what counts. Both sides of a row get the same columns.
 """
 
@@ -39,7 +39,7 @@ def interpreter(name: str) -> str:
     """The Python of the peers' environment; skipped, saying why, where it does not hold this one."""
     python = Path(sysconfig.get_path("scripts", "venv", {"base": str(ENVIRONMENT)})) / "python"
     if not (python.exists() and (ENVIRONMENT / REASONS).exists()):
-        raise Skipped(f"{name} is not installed: `make bench` makes the environment that holds it, .venv-peers")
+        raise Skipped(f"{name} is not installed: `make peers` makes the environment that holds it, .venv-peers")
     if reason := json.loads((ENVIRONMENT / REASONS).read_text()).get(name):
         raise Skipped(f"{name} did not install: {reason}")
     return str(python)

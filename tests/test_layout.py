@@ -27,6 +27,8 @@ ELSEWHERE = {  # module: where it is tested, or why it is not
     "learners/decider_files.py": "every kind of file in test_saved_files, others in learners/test_decider",
     "learners/engine_files.py": "through the learners in learners/test_engine, every kind of file in test_saved_files",
     "learners/gaussian.py": "beside O2PL in learners/test_estimators",
+    "learners/held_out.py": "gains and verdicts, in learners/test_incumbent",
+    "learners/kinds.py": "through the learners in learners/test_discrete, test_items and test_hashed",
     "learners/learned.py": "through the learners: logs, snapshots, files in learners/test_base and test_engine",
     "learners/params.py": "through the learners: clone, get_params, set_params in learners/test_estimators",
     "learners/round_by_round.py": "every form of `update` in learners/test_pending, bad ones in test_base",

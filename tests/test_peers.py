@@ -115,7 +115,7 @@ def test_every_library_has_a_row_and_an_installation() -> None:
 
 def test_without_the_environment_a_row_says_what_makes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peers, "ENVIRONMENT", tmp_path / "none")
-    with pytest.raises(Skipped, match="coba is not installed: `make bench` makes"):
+    with pytest.raises(Skipped, match="coba is not installed: `make peers` makes"):
         peers.Child("coba")
     assert peers.versions() == {}
 

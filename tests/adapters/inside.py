@@ -17,7 +17,7 @@ LIBRARIES = sorted((ROOT / ".venv-peers").glob("lib/python*/site-packages"))
 def run_inside(library: str, code: str) -> str:
     """What the code prints; skipped where the library is not there."""
     if not LIBRARIES or not (LIBRARIES[0] / library).is_dir():
-        pytest.skip(f"{library} is not in .venv-peers, which `make bench` makes")
+        pytest.skip(f"{library} is not in .venv-peers, which `make peers` makes")
     begin = f"import sys; sys.path.append({str(LIBRARIES[0])!r})\n"
     paths = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
     done = subprocess.run(

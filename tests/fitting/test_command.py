@@ -180,7 +180,7 @@ def test_a_log_without_propensities_is_learned_from_and_says_so(tmp_path: Path) 
 def test_what_the_tutorial_says_of_the_open_bandit_sample(tmp_path: Path) -> None:
     sample = next(iter(ROOT.glob(".venv-peers/lib/python*/site-packages/obp/dataset/obd/random/all/all.csv")), None)
     if sample is None:
-        pytest.skip("obp is not in .venv-peers, which `make bench` makes")
+        pytest.skip("obp is not in .venv-peers, which `make peers` makes")
     log, names = tmp_path / "random.parquet", "action=item_id,reward=click,propensity=propensity_score,time=timestamp"
     run("convert", sample, log, "--columns", names)
     assert o2pl.read_log(log).rewards.sum() == 38

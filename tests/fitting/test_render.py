@@ -6,7 +6,7 @@ import pytest
 
 from o2pl.fitting.choosing import Fit, Judged
 from o2pl.fitting.render import as_text, improvement_table
-from o2pl.learners.incumbent import Verdict
+from o2pl.learners.held_out import Verdict
 
 GOOD = Judged("bandit", 0.8, 0.7, 0.9, 0.3, 0.2, 400.0)
 POOR = Judged("o2pl linear λ=1 l2=10", 0.55, 0.4, 0.7, 0.05, -0.1, 1200.0)

@@ -15,17 +15,8 @@ from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Intercept
 from o2pl.interactions import Interactions
 from o2pl.learners import O2PL, load
-from o2pl.learners.incumbent import (
-    SafeImprovement,
-    Verdict,
-    clone,
-    gains,
-    held_out_gains,
-    improved,
-    lower_bound,
-    random_loss,
-    verdicts,
-)
+from o2pl.learners.held_out import Verdict, gains, held_out_gains, lower_bound, random_loss, verdicts
+from o2pl.learners.incumbent import SafeImprovement, clone, improved
 from o2pl.objectives import Pessimistic
 from o2pl.policies import Softmax, probabilities
 from o2pl.rows import ActionSets

@@ -25,7 +25,8 @@ from o2pl.experiments.description import OF_THE_RUN, Description, described
 from o2pl.experiments.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.experiments.pessimism import Arms
 from o2pl.interactions import Interactions
-from o2pl.learners.incumbent import SafeImprovement, clone, improved, random_loss
+from o2pl.learners.held_out import random_loss
+from o2pl.learners.incumbent import SafeImprovement, clone, improved
 from o2pl.learners.rivals import MakeLearner, seeded, seedless
 from o2pl.learners.rivals.lower_bound import GuardedLowerBound, LowerBound, SelfNormalised
 from o2pl.learners.rivals.reductions import DirectMethod, LinearScores

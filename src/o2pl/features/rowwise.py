@@ -29,9 +29,12 @@ def feature_rows(
     """
     d, m = directions.shape
     p, n_factors = len(product_shift), m if m else d
-    padded, made = np.zeros(n_factors + LANES, np.float32), np.empty(p + LANES, np.float32)
-    less, times = np.zeros(p + LANES, np.float32), np.zeros(p + LANES, np.float32)
-    less[:p], times[:p] = product_shift, product_scale
+    padded, made = np.empty(n_factors + LANES, np.float32), np.empty(p + LANES, np.float32)
+    less, times = np.empty(p + LANES, np.float32), np.empty(p + LANES, np.float32)
+    for j in range(LANES):
+        padded[n_factors + j], less[p + j], times[p + j] = 0, 0, 0
+    for j in range(p):  # not in slices, which take seconds to compile
+        less[j], times[j] = product_shift[j], product_scale[j]
     for r in range(len(contexts)):
         row, x = out[r], contexts[r]
         if intercept:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from o2pl.drawing import new_figure, tidy
 from o2pl.fitting.choosing import Fit
-from o2pl.learners.incumbent import Verdict
+from o2pl.learners.held_out import Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,23 +15,23 @@ from o2pl.contexts.offers import allowed_actions, kind_of_context, kind_of_conte
 from o2pl.contexts.sets import offer_of
 from o2pl.decisions import Decision, ListDecision, listed_ids
 from o2pl.errors import InvalidInput
-from o2pl.features import Chain, Hashed, Standardise, UserItems
+from o2pl.features import Chain, Hashed, UserItems
 from o2pl.kernels.card import check_device, find_device
 from o2pl.kernels.registry import has_card
 from o2pl.learners.base import BanditEstimator
 from o2pl.learners.changes import Change
 from o2pl.learners.engine import Engine, Parts, Rewards
 from o2pl.learners.explaining.explained import Explained
+from o2pl.learners.kinds import BY_CONTEXTS, OF_KINDS, check_policy, features_for, for_offers, policy_of
 from o2pl.learners.lists import decide_offer, slot_propensities, slot_rewards
-from o2pl.learners.member import LINEAR, Member
+from o2pl.learners.member import Member
 from o2pl.learners.schedules import Schedule, as_schedule
 from o2pl.learners.stream import UniformStream
 from o2pl.log import Log
-from o2pl.policies import ActionWise, NeuralSets, Softmax, SparseSoftmax
-from o2pl.policies.finite import FiniteClass, FinitePolicies
-from o2pl.policies.neural import innermost, is_network, with_actions
+from o2pl.policies.finite import FiniteClass
+from o2pl.policies.neural import innermost
 from o2pl.policies.sampling import UniformExploration
-from o2pl.protocols import Array, Exploration, FeatureMap, Floats, Policy
+from o2pl.protocols import Array, Exploration, Floats, Policy
 from o2pl.rows import ActionSets
 from o2pl.validation import (
     check_actions,
@@ -106,7 +105,7 @@ class DiscreteEstimator(Explained, BanditEstimator):
 
     def _offers(self, context: Any) -> bool:
         """Return whether a context contains the actions to choose from."""
-        begun = self._engine is not None or self.policy not in _BY_CONTEXTS
+        begun = self._engine is not None or self.policy not in BY_CONTEXTS
         return kind_of_context(context) != "row" or (begun and self._action_sets)
 
     def _act_without(self, context: Any, ids: Any, exclude: Any, slots: int | None) -> Decision:
@@ -144,7 +143,7 @@ class DiscreteEstimator(Explained, BanditEstimator):
         """Determine the kind of the first contexts; it sets the default policy."""
         kind = kind_of_contexts(contexts)
         fixed = self.n_actions is not None or self.actions is not None
-        if kind == "matrix" and fixed and isinstance(self.policy, str) and self.policy in _BY_CONTEXTS:
+        if kind == "matrix" and fixed and isinstance(self.policy, str) and self.policy in BY_CONTEXTS:
             kind = "row"  # several rows instead of one: rejected later with a clear message
         if kind == "matrix" and any(isinstance(member.features, UserItems) for member in self._given_members()):
             kind = "offer"  # without a user
@@ -169,11 +168,11 @@ class DiscreteEstimator(Explained, BanditEstimator):
         members = self._given_members()
         if self._kind != "offer":
             return members
-        return tuple(_for_offers(member, self._shared or 0) for member in members)
+        return tuple(for_offers(member, self._shared or 0) for member in members)
 
     def _given_members(self) -> tuple[Member, ...]:
         if isinstance(self.policy, str):
-            name = _OF_KINDS.get((self.policy, self._kind), self.policy)
+            name = OF_KINDS.get((self.policy, self._kind), self.policy)
             if name in self._classes_of_policies:
                 return self._classes_of_policies[name]
         if isinstance(self.policy, Member):
@@ -181,7 +180,7 @@ class DiscreteEstimator(Explained, BanditEstimator):
         if isinstance(self.policy, Hashed):
             return (Member(self.policy),)
         if hasattr(self.policy, "forward"):
-            return (Member(_features_for(self.policy), self.policy),)
+            return (Member(features_for(self.policy), self.policy),)
         if isinstance(self.policy, list | tuple) and self.policy and all(isinstance(m, Member) for m in self.policy):
             return tuple(self.policy)
         known = sorted(self._classes_of_policies)
@@ -227,7 +226,7 @@ class DiscreteEstimator(Explained, BanditEstimator):
         members = self._members()
         sets, sparse = self._action_sets, self._hashed is not None
         for member in members:
-            _check_policy(member)
+            check_policy(member)
         if not sets:
             given_by = [innermost(member.policy) for member in members if member.policy is not None]
             own = {int(policy.n_actions) for policy in given_by if policy.n_actions is not None}
@@ -247,7 +246,7 @@ class DiscreteEstimator(Explained, BanditEstimator):
         if change is not None:
             members, place = change.watch(members, sets)
             watch = change, place
-        policies, schedule = [_policy_of(member, n_actions) for member in members], self._schedule(n_actions)
+        policies, schedule = [policy_of(member, n_actions) for member in members], self._schedule(n_actions)
         parts = Parts(
             members, policies, self._objective(), schedule, self._ridge(policies, schedule, sets),
             check_number("sharpness", self.sharpness, 0, open_low=True), self._exploration(), watch,
@@ -340,31 +339,6 @@ class DiscreteEstimator(Explained, BanditEstimator):
         return Rewards(lambda rows, actions: table[rows, actions], table), table.shape[1]
 
 
-_BY_CONTEXTS = ("union", "neural")  # policy names whose class depends on the contexts
-# The classes of these policies, by the kind of contexts.
-_OF_KINDS = {
-    ("union", "matrix"): "actionwise",
-    ("union", "offer"): "items",
-    ("union", "dictionaries"): "hashed actionwise",
-    ("actionwise", "offer"): "items",
-    ("neural", "matrix"): "neural actionwise",
-    ("neural", "offer"): "neural items",
-    ("hashed", "dictionaries"): "hashed actionwise",
-}
-
-
-def _for_offers(member: Member, shared: int) -> Member:
-    """Return the member with features of users and items; shared: number of user features. Networks make their own."""
-    if isinstance(member.policy, NeuralSets) and isinstance(member.features, Standardise):
-        return replace(member, policy=replace(member.policy, shared=shared)) if member.policy.towers else member
-    if is_network(member.policy):
-        return member
-    features = UserItems() if isinstance(member.features, Standardise) else member.features
-    if not isinstance(features, UserItems):
-        return member
-    return replace(member, features=replace(features, shared=shared))
-
-
 def as_exploration(given: Any, instead: str = "") -> Exploration:
     """Return an exploration rule: a number ε becomes uniform exploration. instead: alternatives, for the message."""
     if hasattr(given, "at"):
@@ -373,32 +347,6 @@ def as_exploration(given: Any, instead: str = "") -> Exploration:
     return UniformExploration(
         check_number("exploration", given, 0, 1, instead=f"{instead}a rule with a method `at`, or ")
     )
-
-
-def _policy_of(member: Member, n_actions: int | None) -> Policy:
-    """Return the member's policy, or a linear softmax."""
-    if member.policy is not None:
-        return with_actions(member.policy, n_actions)  # type: ignore[no-any-return]  # a policy as it was
-    return (SparseSoftmax if isinstance(member.features, Hashed) else Softmax)(n_actions or 0)
-
-
-def _check_policy(member: Member) -> None:
-    """Reject a policy that is not for discrete actions, or cannot use the features."""
-    if member.policy is None:
-        return
-    if member.policy.continuous:
-        raise InvalidInput(f"policy: found {member.policy!r}, whose actions are real numbers; expected GaussianO2PL")
-    if isinstance(member.features, Hashed) and not isinstance(innermost(member.policy), SparseSoftmax | ActionWise):
-        raise InvalidInput(
-            f"policy: found {type(member.policy).__name__} with Hashed features, expected SparseSoftmax or ActionWise"
-        )
-
-
-def _features_for(policy: Any) -> FeatureMap:
-    """Return default features. Shared weights need no intercept; finite classes use contexts unchanged."""
-    if isinstance(innermost(policy), FinitePolicies):
-        return Chain(())
-    return Standardise() if isinstance(innermost(policy), ActionWise) or is_network(policy) else LINEAR
 
 
 def _agreed(of_policy: int | None, given: int | None, seen: int | None) -> int:

@@ -11,7 +11,8 @@ import numpy as np
 from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Fourier, Hashed, Intercept, Standardise, UserItems
 from o2pl.learners.discrete import DiscreteEstimator
-from o2pl.learners.incumbent import SafeImprovement, Verdict
+from o2pl.learners.held_out import Verdict
+from o2pl.learners.incumbent import SafeImprovement
 from o2pl.learners.member import LINEAR, QUADRATIC, Member
 from o2pl.learners.schedules import SELDOM, Replay, Schedule
 from o2pl.objectives.pessimistic import Pessimistic

@@ -1,0 +1,64 @@
+"""Which policy classes and features suit which contexts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from o2pl.errors import InvalidInput
+from o2pl.features import Chain, Hashed, Standardise, UserItems
+from o2pl.learners.member import LINEAR, Member
+from o2pl.policies import ActionWise, NeuralSets, Softmax, SparseSoftmax
+from o2pl.policies.finite import FinitePolicies
+from o2pl.policies.neural import innermost, is_network, with_actions
+from o2pl.protocols import FeatureMap, Policy
+
+BY_CONTEXTS = ("union", "neural")  # policy names whose class depends on the contexts
+# The classes of these policies, by the kind of contexts.
+OF_KINDS = {
+    ("union", "matrix"): "actionwise",
+    ("union", "offer"): "items",
+    ("union", "dictionaries"): "hashed actionwise",
+    ("actionwise", "offer"): "items",
+    ("neural", "matrix"): "neural actionwise",
+    ("neural", "offer"): "neural items",
+    ("hashed", "dictionaries"): "hashed actionwise",
+}
+
+
+def for_offers(member: Member, shared: int) -> Member:
+    """Return the member with features of users and items; shared: number of user features. Networks make their own."""
+    if isinstance(member.policy, NeuralSets) and isinstance(member.features, Standardise):
+        return replace(member, policy=replace(member.policy, shared=shared)) if member.policy.towers else member
+    if is_network(member.policy):
+        return member
+    features = UserItems() if isinstance(member.features, Standardise) else member.features
+    if not isinstance(features, UserItems):
+        return member
+    return replace(member, features=replace(features, shared=shared))
+
+
+def policy_of(member: Member, n_actions: int | None) -> Policy:
+    """Return the member's policy, or a linear softmax."""
+    if member.policy is not None:
+        return with_actions(member.policy, n_actions)  # type: ignore[no-any-return]  # a policy as it was
+    return (SparseSoftmax if isinstance(member.features, Hashed) else Softmax)(n_actions or 0)
+
+
+def check_policy(member: Member) -> None:
+    """Reject a policy that is not for discrete actions, or cannot use the features."""
+    if member.policy is None:
+        return
+    if member.policy.continuous:
+        raise InvalidInput(f"policy: found {member.policy!r}, whose actions are real numbers; expected GaussianO2PL")
+    if isinstance(member.features, Hashed) and not isinstance(innermost(member.policy), SparseSoftmax | ActionWise):
+        raise InvalidInput(
+            f"policy: found {type(member.policy).__name__} with Hashed features, expected SparseSoftmax or ActionWise"
+        )
+
+
+def features_for(policy: Any) -> FeatureMap:
+    """Return default features. Shared weights need no intercept; finite classes use contexts unchanged."""
+    if isinstance(innermost(policy), FinitePolicies):
+        return Chain(())
+    return Standardise() if isinstance(innermost(policy), ActionWise) or is_network(policy) else LINEAR
