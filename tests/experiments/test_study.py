@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from o2pl.errors import InvalidInput
-from o2pl.experiments.intervals import Estimate, exact, not_stored
+from o2pl.experiments.intervals import Estimate, exact
 from o2pl.experiments.study import (
     VERDICTS,
     Bar,
@@ -56,8 +56,6 @@ def test_verdicts_of_the_papers_claims() -> None:
     assert claim(found(0.2, 2), at_least(1)).verdict == "undecided"
     assert claim(found(0.2, 2), at_least(1)).reason == "the interval straddles the bar"
     assert claim(exact(1), at_least(1)).verdict == "holds as stated"
-    assert claim(not_stored(5), at_least(1)).verdict == "undecided"
-    assert claim(not_stored(5), at_least(1)).reason == "interval not stored"
     assert claim(Estimate(math.nan, -math.inf, math.inf, "not run"), at_least(1)).reason == "nothing was measured"
 
 
@@ -115,5 +113,4 @@ def test_figures_and_bars_in_words() -> None:
     assert figure_text(found(0, 0.5, 0.2)) == "0.20 [0.00, 0.50]"
     assert figure_text(found(1.1e-9, 2.3e-9, 2e-9)) == "2.0e-09 [1.1e-09, 2.3e-09]"
     assert figure_text(exact(0.25)) == "0.25 exact"
-    assert figure_text(not_stored(0.25)) == "0.25 unknown"
     assert figure_text(Estimate(1.0, -math.inf, math.inf, "2 seeds: too few for an interval")) == "1 unbounded"

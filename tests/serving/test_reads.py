@@ -8,7 +8,7 @@ from tests.serving.rows import decision, reward
 
 from o2pl.serving import schema
 from o2pl.serving.entries import ActivationRow
-from o2pl.serving.reads import find_decisions, rewards_of
+from o2pl.serving.reads import rewards_of
 from o2pl.serving.store import Store
 
 BOTH = True  # databases
@@ -72,7 +72,6 @@ def test_all_that_is_known_of_an_event(store: Store) -> None:
     }  # fmt: skip
     assert not any(store.event(1, "nobody").values())
     with store.reading() as connection:
-        assert [row.id for row in find_decisions(connection, 1, [("a", "side"), ("b", "no")])] == [2]
         assert [row.event_id for row in rewards_of(connection, 1, ["b", "a"])] == ["a", "b"]
 
 

@@ -77,18 +77,6 @@ class Record:
         """The fraction of data sets won minus the fraction lost."""
         return (self.wins - self.losses) / self.sets
 
-    @property
-    def fivefold(self) -> int:
-        """Wins minus five times the losses."""
-        return self.wins - 5 * self.losses
-
-    @property
-    def complexity_ratio(self) -> float:
-        """Mean dK of wins over mean dK of losses; infinite without losses, NaN without wins."""
-        if self.wins and not self.losses:
-            return np.inf
-        return self.complexity_of_wins / self.complexity_of_losses
-
     def __str__(self) -> str:
         return f"{self.wins}/{self.losses}"
 

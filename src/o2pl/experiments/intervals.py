@@ -19,7 +19,6 @@ from o2pl.protocols import Floats
 LEVEL = 0.95
 FEWEST = 5
 RESAMPLES = 4000
-NOT_STORED = "interval not stored"
 EXACT = "exact: nothing is sampled"
 _CHUNK = 2_000_000  # numbers drawn at a time
 Function = Callable[..., Floats]  # of arrays of means, [B, ...] each, to figures [B] or [B, m]
@@ -42,11 +41,6 @@ class Estimate:
 def exact(value: float) -> Estimate:
     """Return an exact figure, without randomness."""
     return Estimate(float(value), float(value), float(value), EXACT)
-
-
-def not_stored(value: float) -> Estimate:
-    """Return a figure whose rows are no longer available."""
-    return Estimate(float(value), -math.inf, math.inf, NOT_STORED)
 
 
 def not_run() -> Estimate:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from o2pl.errors import InvalidInput
 from o2pl.experiments.experiment import Experiment
-from o2pl.experiments.intervals import NOT_STORED, Estimate
+from o2pl.experiments.intervals import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -190,7 +190,7 @@ def figure_text(found: Estimate) -> str:
     if found.low == found.high:
         return f"{number_text(found.value)} exact"
     if not found.is_bounded:
-        return f"{number_text(found.value)} {'unknown' if found.method == NOT_STORED else 'unbounded'}"
+        return f"{number_text(found.value)} unbounded"
     width = found.high - found.low
     decimals = max(0 if width >= _WIDE else 1, 1 - math.floor(math.log10(width)))
     ends = [end for end in (found.low, found.high) if end]

@@ -20,15 +20,6 @@ def rows_after(connection: Connection, table: Table, application_id: int, after:
     return connection.execute(query.order_by(table.c.id).limit(limit)).all()
 
 
-def find_decisions(connection: Connection, application_id: int, keys: Sequence[tuple[str, str]]) -> Rows:
-    """Return the decisions with these (event id, slot), unordered."""
-    wanted = set(keys)
-    query = select(decisions).where(
-        decisions.c.application_id == application_id, decisions.c.event_id.in_([event for event, _ in keys])
-    )
-    return [row for row in connection.execute(query) if (row.event_id, row.slot) in wanted]
-
-
 def rewards_of(connection: Connection, application_id: int, events: Sequence[str]) -> Rows:
     """Return the rewards of events in order of arrival."""
     query = select(rewards).where(rewards.c.application_id == application_id, rewards.c.event_id.in_(events))
