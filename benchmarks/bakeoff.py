@@ -119,6 +119,8 @@ def cpu(way: str, folder: bool, rounds: int = 5000, seeds: int = 3) -> Row:
         raise Skipped("found no package vowpalwabbit")
     if folder and not data:
         raise Skipped(f"needs the folder of data sets in {FOLDER_VARIABLE}")
+    if not worlds(data):
+        raise Skipped(f"found no data sets in {data}, the folder in {FOLDER_VARIABLE}")
     found = [[_apart(side, seed, rounds, data) for side in WAYS[way]] for seed in range(seeds)]
     row = of_pairs([(ours["cpu"], peer["cpu"]) for ours, peer in found], "CPU s")
     rewards = means([(ours["mean"], peer["mean"]) for ours, peer in found])

@@ -9,12 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.compiled import compiled_in_order, compiled_within
+from o2pl.compiled import compiled_in_order
 from o2pl.compiled.comparing import larger, smaller
 from o2pl.protocols import Floats
-
-LANES = 8  # products computed at a time
-_1, _2, _3, _4, _5, _6, _7, _8 = (np.uint64(lane) for lane in range(1, LANES + 1))
 
 
 @compiled_in_order
@@ -28,56 +25,27 @@ def feature_rows(
     products are of `directions` of the features, or of the features themselves if m = 0.
     """
     d, m = directions.shape
-    p, n_factors = len(product_shift), m if m else d
-    padded, made = np.empty(n_factors + LANES, np.float32), np.empty(p + LANES, np.float32)
-    less, times = np.empty(p + LANES, np.float32), np.empty(p + LANES, np.float32)
-    for j in range(LANES):
-        padded[n_factors + j], less[p + j], times[p + j] = 0, 0, 0
-    for j in range(p):  # not in slices, which take seconds to compile
-        less[j], times[j] = product_shift[j], product_scale[j]
+    projected = np.empty(m, np.float32)
     for r in range(len(contexts)):
         row, x = out[r], contexts[r]
         if intercept:
             row[0] = 1
-        own = row[intercept : intercept + d]  # indexed from 0 on: an index that might be negative does not vectorise
+        factors, first, place = row[intercept : intercept + d], np.uint64(intercept + d), np.uint64(0)
         for i in range(d):
-            own[i] = smaller(larger((x[i] - shift[i]) * scale[i], -clip), clip)
-        if p == 0:
+            factors[i] = smaller(larger((x[i] - shift[i]) * scale[i], -clip), clip)
+        if len(product_shift) == 0:
             continue
-        for j in range(n_factors):
-            padded[j] = 0 if m else own[j]
-        for i in range(d if m else 0):
+        if m:
             for j in range(m):
-                padded[j] += own[i] * directions[i, j]
-        _write_products(padded, n_factors, less, times, made)
-        products = row[intercept + d :]
-        for j in range(p):
-            products[j] = made[j]
-
-
-@compiled_within
-def _write_products(factors: Floats, m: int, less: Floats, times: Floats, out: Floats) -> None:
-    """Write (factors_i factors_j - less) times for i ≤ j < m, LANES at a time.
-
-    What is written beyond the end of one i is overwritten by the next i. All arrays have room for it.
-    """
-    place = np.uint64(0)
-    for i in range(m):
-        x, at, f = factors[i], place, np.uint64(i)
-        for _ in range((m - i + LANES - 1) // LANES):
-            a = (x * factors[f] - less[at]) * times[at]
-            b = (x * factors[f + _1] - less[at + _1]) * times[at + _1]
-            c = (x * factors[f + _2] - less[at + _2]) * times[at + _2]
-            e = (x * factors[f + _3] - less[at + _3]) * times[at + _3]
-            g = (x * factors[f + _4] - less[at + _4]) * times[at + _4]
-            h = (x * factors[f + _5] - less[at + _5]) * times[at + _5]
-            k = (x * factors[f + _6] - less[at + _6]) * times[at + _6]
-            o = (x * factors[f + _7] - less[at + _7]) * times[at + _7]
-            out[at], out[at + _1], out[at + _2], out[at + _3] = a, b, c, e
-            out[at + _4], out[at + _5], out[at + _6], out[at + _7] = g, h, k, o
-            at += _8
-            f += _8
-        place += np.uint64(m - i)
+                projected[j] = 0
+            for i in range(d):
+                for j in range(m):
+                    projected[j] += factors[i] * directions[i, j]
+            factors = projected
+        for i in range(len(factors)):
+            for j in range(np.uint64(i), np.uint64(len(factors))):  # unsigned: Numba need not ask for negative indices
+                row[first + place] = (factors[i] * factors[j] - product_shift[place]) * product_scale[place]
+                place += np.uint64(1)
 
 
 def standardised(rows: Floats, shift: Floats, scale: Floats, clip: float) -> Floats:

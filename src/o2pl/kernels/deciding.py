@@ -154,13 +154,13 @@ def _scores_of_row(
                 _products(multiplied, d, numbers, at, groups, room)
                 at += d * groups * LANES
                 multiplied = room
-            place = 0
+            made, place = row[width:], 0
+            less, times = numbers[at:], numbers[at + products :]
             for i in range(factors):
-                x, rest, made = multiplied[i], multiplied[i:], row[width + place :]
-                less, times = numbers[at + place :], numbers[at + products + place :]
-                for j in range(factors - i):
-                    made[j] = (x * rest[j] - less[j]) * times[j]
-                place += factors - i
+                x = multiplied[i]
+                for j in range(i, factors):
+                    made[place] = (x * multiplied[j] - less[place]) * times[place]
+                    place += 1
             width += products
             at += 2 * products
         _products(row, width, numbers, at, (K * layout[own + _OWN] + LANES - 1) // LANES, room)
