@@ -145,6 +145,14 @@ def test_the_default_learner_leads_and_is_one_constant(monkeypatch: pytest.Monke
     assert made == [7, 7]
 
 
+def test_a_folder_without_sets_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if missing("vw"):
+        pytest.skip("found no package vowpalwabbit")
+    monkeypatch.setenv("O2PL_DATA", str(tmp_path))
+    with pytest.raises(Skipped, match="found no data sets in"):
+        bakeoff.cpu("drivers", folder=True, rounds=10, seeds=1)
+
+
 def test_both_drivers_and_both_loops_learn_the_same_set(tmp_path: Path) -> None:
     if missing("vw"):
         pytest.skip("found no package vowpalwabbit")

@@ -335,6 +335,16 @@ def test_evidence_level_and_slope_are_those_of_the_equations() -> None:
         np.testing.assert_allclose(watch.seen, [D, c, d, H[:, 0, 0], H[:, 0, 1], H[:, 1, 1]])
 
 
+def test_a_slope_stays_within_its_limits() -> None:
+    """A member that is surely wrong is turned by .1 a block, never beyond -1: it must remain visible."""
+    change, state, z = Change(memory=30, threshold=1e9), np.zeros((6, 1)), np.array([[3.0, -3.0] * 5])
+    slopes = []
+    for _ in range(15):
+        state = change.observe(state, z, np.array([0.0, 1.0] * 5))
+        slopes.append(state[2, 0])
+    np.testing.assert_allclose(slopes, [max(-0.1 * block, -1.0) for block in range(1, 16)])
+
+
 def test_what_is_a_change() -> None:
     """The monitor must be ahead of all others by more than the threshold, long enough after the last change."""
     watch = Watch(Change(memory=4, threshold=1.0), 1)  # more than 8 rows apart, 2 are kept

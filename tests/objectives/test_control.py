@@ -8,8 +8,10 @@ import pytest
 from o2pl.objectives import ridge_control
 
 
-def slow_control(x: Any, actions: Any, losses: Any, k: int, b: float, ridge: float) -> tuple[Any, Any]:
-    """Every row left out by fitting again without it."""
+def slow_control(
+    x: Any, actions: Any, losses: Any, k: int, b: float, ridge: float, some: slice = slice(None)
+) -> tuple[Any, Any]:
+    """Each of `some` rows left out by fitting again without it."""
 
     def fit(keep: Any, a: int) -> Any:
         mine = keep & (actions == a)
@@ -18,7 +20,7 @@ def slow_control(x: Any, actions: Any, losses: Any, k: int, b: float, ridge: flo
 
     everything = np.full(len(x), True)
     predicted = np.stack([b + x @ fit(everything, a) for a in range(k)], axis=1)
-    played = np.array([b + x[s] @ fit(np.arange(len(x)) != s, actions[s]) for s in range(len(x))])
+    played = np.array([b + x[s] @ fit(np.arange(len(x)) != s, actions[s]) for s in range(len(x))[some]])
     return np.clip(predicted, -1, 0), np.clip(played, -1, 0)
 
 
@@ -32,3 +34,27 @@ def test_control_variate_equals_refitting_without_each_row(n: int) -> None:
     np.testing.assert_allclose(found.by_action.T, predicted, atol=1e-6)  # single precision
     np.testing.assert_allclose(found.played, played, atol=1e-6)
     np.testing.assert_array_equal(found.by_action[3], np.float32(-0.4))
+
+
+@pytest.mark.parametrize("as_function", [False, True])
+def test_control_variate_of_a_long_log(as_function: bool) -> None:
+    """Losses of 0 and -1 that features separate: predictions reach beyond both ends and are clipped."""
+    generator, n = np.random.default_rng(1), 1500
+    x, actions = generator.normal(size=(n, 6)).astype(np.float32), generator.integers(3, size=n)
+    losses = -(x[:, 0] > 0).astype(float)
+    asked = []
+
+    def rows(places: Any) -> Any:
+        asked.append(places)
+        return x[places]
+
+    found = ridge_control(rows if as_function else x, actions, losses, 3, -0.4, 1.5)
+    assert len(asked) <= 2  # the width, and all rows at once
+    few = slice(0, 20)
+    predicted, played = slow_control(x.astype(float), actions, losses, 3, -0.4, 1.5, few)
+    np.testing.assert_allclose(found.by_action.T, predicted, atol=1e-5)
+    assert found.by_action.min() == -1
+    assert found.by_action.max() == 0
+    np.testing.assert_allclose(found.played[few], played, atol=1e-5)
+    assert found.played.min() == -1
+    assert found.played.max() == 0
