@@ -43,7 +43,7 @@ def feature_rows(
                     projected[j] += factors[i] * directions[i, j]
             factors = projected
         for i in range(len(factors)):
-            for j in range(np.uint64(i), np.uint64(len(factors))):  # unsigned: Numba need not ask for negative indices
+            for j in range(np.uint64(i), np.uint64(len(factors))):  # unsigned: signed ones do not vectorise
                 row[first + place] = (factors[i] * factors[j] - product_shift[place]) * product_scale[place]
                 place += np.uint64(1)
 

@@ -100,7 +100,7 @@ class Change:
         sums = np.empty(state.shape)
         prediction_sums(z, rewards, state[1], 1 + state[2], sums)
         factors = _fading(len(rewards), self.memory, self.block)
-        members: Any = zip(state.T.tolist(), sums.T.tolist(), strict=True)  # type: ignore[call-overload]
+        members: Any = zip(state.T.tolist(), sums.T.tolist(), strict=True)  # type: ignore[call-overload]  # lists of lists
         return np.array([_observed(before, added, *factors) for before, added in members]).T.copy()
 
 

@@ -102,7 +102,7 @@ def search(
 def remember(
     start: Floats, end: Floats, before: Floats, after: Floats, steps: Floats, changes: Floats, inner: Floats, at: Ints
 ) -> None:
-    """Store the step from `start` to `end`, and the change of the gradient, if they tell of the curvature.
+    """Store the step from `start` to `end`, and the change of the gradient, if informative about the curvature.
 
     Across a kink, where a row starts to be clipped, a tiny step changes the gradient by much; so does rounding. Storing
     such a pair would make the next steps tiny too. A tiny step is stored only if its curvature is plausible.
