@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import threading
 import time
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -76,11 +78,22 @@ def test_models_are_published_no_more_often_than_the_settings_say(store: Store) 
     decide(store, visits(50, g), g, "a")
     assert trainer.step() == 1
     decide(store, visits(50, g), g, "b")
-    trainer.training[1]._learned_at = 0.0
+    trainer.training[1]._learned_at = -math.inf
     assert trainer.step() == 0
     assert trainer.training[1].rows == 100  # learned, and not published
     store.put_settings(1, Settings(model_export_frequency=timedelta(microseconds=1)))
     assert trainer.step() == 1
+
+
+def test_the_first_model_is_published_at_once_after_boot(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The monotonic clock often starts at zero when the machine boots."""
+    store.add_application("page", settings=Settings(model_export_frequency=timedelta(hours=1)))
+    g, trainer = np.random.default_rng(0), Trainer(store)
+    clock = SimpleNamespace(monotonic=lambda: since_boot, time=time.time)
+    monkeypatch.setattr("o2pl.serving.trainer.time", clock)
+    for since_boot, published in ((0.2, 1), (1800.0, 0), (3600.3, 1)):
+        decide(store, visits(50, g), g, f"at {since_boot}")
+        assert trainer.step() == published
 
 
 def test_a_trainer_goes_on_from_its_state_or_from_the_store(store: Store, tmp_path: Path) -> None:

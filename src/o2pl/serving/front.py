@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from typing import Any
 
@@ -63,7 +64,8 @@ class Front:
     def __init__(self, behind: Any, service: Service, log_calls: bool = False) -> None:
         self._behind, self._service, self._log_calls = behind, service, log_calls
         self._table = Table(ROUTES)
-        self._said, self._refused = -1.0, 0  # time of the last "store unavailable" log line, and refused calls since
+        self._said = -math.inf  # time of the last "store unavailable" log line: never
+        self._refused = 0  # refused calls since
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":

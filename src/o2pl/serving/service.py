@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
@@ -28,7 +29,7 @@ class Service:
         self.metrics = Metrics(self.writer)
         self.models.changed = self.metrics.model_changed
         self.ready = False
-        self._looked = 0.0
+        self._looked = -math.inf  # never, on the monotonic clock
 
     async def refresh(self) -> None:
         """Reload after a change in the store."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -48,6 +49,7 @@ _KEEP = 600.0  # seconds between checkpoints
 _SPARE = 1.25  # rows are dropped at this multiple of HISTORY
 _PRUNE = 60.0  # seconds between deletions of expired events and unused versions
 _OLD = 50_000  # events deleted at a time: learning waits for it
+_NEVER = -math.inf  # on the monotonic clock, whose zero is often the machine's boot
 
 
 class Training:
@@ -60,8 +62,8 @@ class Training:
         self.refit = _refits(store, application.id)[0]
         self.learner = learner_for(application)
         self.cursor, self.rows = 0, 0  # last outcome learned from, and their number
-        self._learned_at, self._published_at, self._kept_at = 0.0, 0.0, time.monotonic()
-        self._published_rows, self._waits_at = 0, 0.0
+        self._waits_at = self._learned_at = self._published_at = _NEVER
+        self._published_rows, self._kept_at = 0, time.monotonic()
         self._newest = 0  # last outcome that the newest version has learned from
         self._published = ""  # digest of the last published model
         self._unkept = False
@@ -120,7 +122,7 @@ class Training:
         every = application.settings.model_export_frequency.total_seconds()
         learning = last or clock - self._learned_at >= min(every, _LEARN)
         if learning:
-            self._learned_at = clock if self.learn() < _ROUND else 0.0
+            self._learned_at = clock if self.learn() < _ROUND else _NEVER
         waited = clock - self._published_at
         noticeable = self.rows - self._published_rows >= _NOTICEABLE * min(self.rows, HISTORY) or waited >= _PATIENCE
         made = (last or (waited >= every and noticeable)) and self.publish()
