@@ -96,6 +96,16 @@ def test_what_was_not_played_is_left_out() -> None:
     assert found.method == "bootstrap over 5 seeds"  # of the one that has fewer
 
 
+def test_a_figure_that_rounding_takes_past_its_limit_is_the_limit() -> None:
+    """A correlation of -1 - 2⁻⁵² had an interval without a point, and its claim stayed undecided."""
+    past = np.full(6, np.nextafter(-1.0, -2.0))
+    for found in (
+        intervals.of_means(lambda means: means, past, limits=(-1.0, 1.0)),
+        intervals.least(lambda means: means, past[:, None], limits=(-1.0, 1.0)),
+    ):
+        assert (found.value, found.low, found.high) == (-1.0, -1.0, -1.0)
+
+
 def test_limits_and_undefined_figures() -> None:
     values = np.random.default_rng(0).normal(0.99, 0.05, 20)
     assert intervals.of_means(lambda means: means, values, limits=(0.0, 1.0)).high == 1.0

@@ -228,4 +228,5 @@ def _too_few(value: float, units: int, over: str) -> Estimate:
 def _within(found: Estimate, limits: tuple[float, float]) -> Estimate:
     if math.isnan(found.low) or math.isnan(found.high):
         return replace(found, low=-math.inf, high=math.inf)
-    return replace(found, low=max(found.low, limits[0]), high=min(found.high, limits[1]))
+    value, low, high = (float(np.clip(each, *limits)) for each in (found.value, found.low, found.high))
+    return replace(found, value=value, low=low, high=high)  # rounding alone may have taken the figure past a limit
