@@ -26,6 +26,7 @@ GROUPS: dict[tuple[str, str], dict[str, str]] = {
         "cluster": "Ray, and how many cores there are",
         "compiled": "Numba: one decorator, one cache",
         "extras": "what the core does without",
+        "locks": "locks between processes",
         "protocols": "the signatures of all parts",
         "validation": "checks of what users give",
         "storage": "files that are versioned, never pickled",

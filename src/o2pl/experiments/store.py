@@ -21,6 +21,7 @@ from typing import IO, TYPE_CHECKING, Any
 from o2pl.errors import InvalidInput
 from o2pl.experiments.experiment import Columns, Experiment, Unit
 from o2pl.extras import extra, require_extra
+from o2pl.locks import FileLock
 
 if TYPE_CHECKING:
     from pyarrow import Table
@@ -51,10 +52,13 @@ class Store:
     def locked(self) -> Iterator[None]:
         """Hold the writer's lock; the system releases it when the process ends."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        with open(self.folder / "lock", "a") as file:
-            if not _lock(file):
-                raise Busy(f"{self.folder}: another run is writing there; wait for it, or choose another --out")
+        lock = FileLock(self.folder / "lock")
+        if not lock.take():
+            raise Busy(f"{self.folder}: another run is writing there; wait for it, or choose another --out")
+        try:
             yield
+        finally:
+            lock.release()
 
     def is_finished(self, unit: Unit) -> bool:
         """Return whether this unit's rows exist and are valid."""
@@ -188,15 +192,3 @@ def write_whole(path: Path, content: Callable[[IO[bytes]], object]) -> None:
             os.fsync(folder)
         finally:
             os.close(folder)
-
-
-def _lock(file: IO[str]) -> bool:
-    try:
-        import fcntl
-    except ImportError:  # no file locks on this system: users must not start two runs at once
-        return True
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import text
 
+from o2pl.locks import FileLock
 from o2pl.serving.database import StoreUnavailable
 from o2pl.serving.store import Store
 
@@ -25,27 +24,14 @@ class Election:
     """Lock of the trainer. `held` says whether this process may train; it tries to take the lock."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
-        self._file: int | None = None
+        self._store, self._file = store, _lock_file(store)
         self._connection: Any = None
 
     def held(self) -> bool:
         """Return whether this process holds the lock. Call it before each step: a lost connection loses the lock."""
         if self._store.engine.dialect.name == "sqlite":
-            return self._held_file()
+            return self._file.take()
         return self._held_connection()
-
-    def _held_file(self) -> bool:
-        if self._file is not None:
-            return True
-        file = os.open(_lock_file(self._store), os.O_CREAT | os.O_RDWR, 0o600)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(file)
-            return False
-        self._file = file
-        return True
 
     def _held_connection(self) -> bool:
         try:
@@ -66,17 +52,16 @@ class Election:
 
     def give_up(self) -> None:
         """Release the lock."""
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
+        self._file.release()
         if self._connection is not None:
             connection, self._connection = self._connection, None
             connection.invalidate()  # closes the session, and with it the lock
             connection.close()
 
 
-def _lock_file(store: Store) -> str:
-    return f"{Path(store.engine.url.database or 'o2pl')}.trainer.lock"
+def _lock_file(store: Store) -> FileLock:
+    """Return the lock of a SQLite store; PostgreSQL has its own."""
+    return FileLock(f"{Path(store.engine.url.database or 'o2pl')}.trainer.lock")
 
 
 def someone_trains(store: Store) -> bool:
@@ -84,14 +69,4 @@ def someone_trains(store: Store) -> bool:
     if store.engine.dialect.name != "sqlite":
         with store.reading() as connection:
             return bool(connection.scalar(text(_HELD), {"key": _TRAINER}))
-    try:
-        file = os.open(_lock_file(store), os.O_RDONLY)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # briefly: a waiting trainer tries again
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(file)
-    return False
+    return _lock_file(store).is_taken()
