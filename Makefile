@@ -11,7 +11,10 @@ STAMP := .venv/.made
 DEMO := .venv-demo/.made
 PEERS := .venv-peers/.made
 
-.PHONY: demo reproduce test contracts faults check docs bench peers build clean
+.PHONY: demo reproduce test contracts faults check docs bench peers build stubs clean
+
+# The wheel with the compiled core, keyed by its sources: built once, installed into every environment.
+SOURCES := pyproject.toml README.md LICENSE $(shell find native src -type f -not -name '*.so' -not -path '*/__pycache__/*')
 
 # A light environment, about a minute of work; prints the page's path.
 demo: $(DEMO)
@@ -38,6 +41,10 @@ check: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# The types of the compiled core, for mypy: after its functions have changed.
+stubs: $(STAMP)
+	$(BIN)/python -m nanobind.stubgen -q -D -m o2pl._core -o src/o2pl/_core.pyi
+
 # The site, under out/site; a warning, or something that a user can type and nobody documents, is an error.
 docs: $(STAMP)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
@@ -49,14 +56,18 @@ peers: $(PEERS)
 bench: $(STAMP) $(PEERS)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks
 
-$(STAMP): EXTRAS := dev
-$(DEMO): EXTRAS := experiments,serve,vw
-$(DEMO): FASTER := --no-compile  # Python compiles what is imported, and only that
-$(STAMP) $(DEMO): %/.made: pyproject.toml constraints.txt
+.venv/.packages: EXTRAS := dev
+.venv-demo/.packages: EXTRAS := experiments,serve,vw
+.venv-demo/.packages: FASTER := --no-compile  # Python compiles what is imported, and only that
+$(STAMP) $(DEMO): %/.made: %/.packages $(SOURCES)
+	$*/$(SCRIPTS)/python native/wheel.py --install
+	touch $@
+.venv/.packages .venv-demo/.packages: %/.packages: pyproject.toml constraints.txt
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'o2pl needs Python 3.11 or newer, this is ' + sys.version)"
 	@echo "$*: installing packages, once"
 	$(PYTHON) -m venv --clear $*
-	$*/$(SCRIPTS)/python -m pip install $(FASTER) --quiet --disable-pip-version-check -c constraints.txt -e ".[$(EXTRAS)]"
+	$*/$(SCRIPTS)/python native/wheel.py --requirements "$(EXTRAS)" > $*/requirements.txt
+	$*/$(SCRIPTS)/python -m pip install $(FASTER) --quiet --disable-pip-version-check -c constraints.txt -r $*/requirements.txt
 	touch $@
 
 # The libraries that the bench runs beside ours; one that does not install is named, and left out.

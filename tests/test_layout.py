@@ -55,6 +55,7 @@ ACROSS = {  # tests of more than one module
     "test_docs.py": "the documents",
     "test_guarantees.py": "what the whole promises",
     "test_layout.py": "this",
+    "test_native.py": "the compiled core, which has no Python",
     "test_kernel_contracts.py": "every kernel",
     "test_saved_files.py": "every kind of learner",
     "serving/test_faults.py": "processes that are killed, disks that are full, files that go away",

@@ -1,0 +1,2 @@
+#define O2_LEVEL 1
+#include "core/level.inl"

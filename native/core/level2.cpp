@@ -1,0 +1,2 @@
+#define O2_LEVEL 2
+#include "core/level.inl"

@@ -1,0 +1,67 @@
+#include "core/acting.hpp"
+
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "python/arrays.hpp"
+#include "python/module.hpp"
+
+namespace nb = nanobind;
+using o2::Acting, o2::Array, o2::NewArray;
+
+namespace {
+
+void softmax_in_place(Array<double> scores, double sharpness) {
+  o2::softmax_in_place(scores.data, scores.size(), sharpness);
+}
+
+void acting_row(Array<double, 2> scores, Array<const double> acting, Array<double> out) {
+  const auto [M, K] = scores.shape;
+  o2::acting_row(scores.data, M, K, K, Acting(acting.data, M), out.data);
+}
+
+// scores [M, total] are left as they are
+void acting_rows(Array<const double, 2> scores, Array<const int64_t> offsets, Array<const double> acting, Array<double> out) {
+  const auto [M, total] = scores.shape;
+  const Acting how(acting.data, M);
+  std::vector<double> own;
+  for (int64_t s = 0; s + 1 < offsets.size(); s++) {
+    const int64_t first = offsets[s], K = offsets[s + 1] - first;
+    own.resize(M * K);
+    for (int64_t m = 0; m < M; m++) std::copy_n(scores.data + m * total + first, K, own.data() + m * K);
+    o2::acting_row(own.data(), M, K, K, how, out.data + first);
+  }
+}
+
+std::tuple<NewArray<int64_t>, NewArray<double>> draw(Array<const double> probabilities, Array<const int64_t> offsets,
+                                                     Array<const double> uniforms) {
+  const int64_t n = uniforms.size();
+  NewArray<int64_t> actions({n});
+  NewArray<double> propensities({n});
+  for (int64_t s = 0; s < n; s++) {
+    const double* own = probabilities.data + offsets[s];
+    actions.view[s] = o2::draw_one(own, offsets[s + 1] - offsets[s], uniforms[s]);
+    propensities.view[s] = own[actions.view[s]];
+  }
+  return {std::move(actions), std::move(propensities)};
+}
+
+int64_t draw_one(Array<const double> probabilities, double uniform) {
+  return o2::draw_one(probabilities.data, probabilities.size(), uniform);
+}
+
+}  // namespace
+
+void bind_acting(nb::module_& m) {
+  m.def("softmax_in_place", &softmax_in_place, nb::arg("scores"), nb::arg("sharpness"),
+        "Replace scores by the probabilities softmax(sharpness · scores). [K]");
+  m.def("acting_row", &acting_row, nb::arg("scores"), nb::arg("acting"), nb::arg("out"),
+        "Write the acting policy of one row to `out` [K]. scores [M, K] are overwritten. acting: `acting_numbers`");
+  m.def("acting_rows", &acting_rows, nb::arg("scores"), nb::arg("offsets"), nb::arg("acting"), nb::arg("out"),
+        "Apply `acting_row` to each set offsets[s] : offsets[s + 1]. scores [M, total], out [total]");
+  m.def("draw", &draw, nb::arg("probabilities"), nb::arg("offsets"), nb::arg("uniforms"),
+        "Draw one action per set `probabilities[offsets[s]:offsets[s + 1]]`. Returns actions and probabilities.");
+  m.def("draw_one", &draw_one, nb::arg("probabilities"), nb::arg("uniform"), "Draw one action by inversion. [K]");
+}

@@ -1,0 +1,127 @@
+// NumPy arrays as arguments and results: an `Array<T, N>` is a view of a C-contiguous array of N dimensions.
+//
+// Array<const T, N>: read. Another order, or a type that converts without loss, is copied.
+// Array<T, N>: written in place. Only a writeable array of exactly this type and order is accepted.
+#pragma once
+#include <nanobind/nanobind.h>
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+#define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
+#define PY_ARRAY_UNIQUE_SYMBOL o2pl_numpy
+#ifndef O2_IMPORTS_NUMPY
+#define NO_IMPORT_ARRAY
+#endif
+#include <numpy/arrayobject.h>
+
+namespace o2 {
+
+template <class T, int N = 1>
+struct Array {
+  T* data = nullptr;
+  std::array<int64_t, N> shape{};
+
+  int64_t size() const {
+    int64_t product = 1;
+    for (int64_t each : shape) product *= each;
+    return product;
+  }
+  std::span<T> span() const { return {data, static_cast<size_t>(size())}; }
+  T& operator[](int64_t i) const { return data[i]; }
+};
+
+template <class T>
+constexpr int numpy_type() {
+  using U = std::remove_const_t<T>;
+  if constexpr (std::is_same_v<U, float>) return NPY_FLOAT32;
+  else if constexpr (std::is_same_v<U, double>) return NPY_FLOAT64;
+  else if constexpr (std::is_same_v<U, bool>) return NPY_BOOL;
+  else if constexpr (std::is_same_v<U, int8_t>) return NPY_INT8;
+  else if constexpr (std::is_same_v<U, uint8_t>) return NPY_UINT8;
+  else if constexpr (std::is_same_v<U, int32_t>) return NPY_INT32;
+  else if constexpr (std::is_same_v<U, uint32_t>) return NPY_UINT32;
+  else if constexpr (std::is_same_v<U, int64_t>) return NPY_INT64;
+  else if constexpr (std::is_same_v<U, uint64_t>) return NPY_UINT64;
+  else static_assert(sizeof(U) == 0, "no NumPy type");
+}
+
+template <class T>
+constexpr auto numpy_type_name() {
+  using nanobind::detail::const_name;
+  using U = std::remove_const_t<T>;
+  if constexpr (std::is_same_v<U, float>) return const_name("numpy.float32");
+  else if constexpr (std::is_same_v<U, double>) return const_name("numpy.float64");
+  else if constexpr (std::is_same_v<U, bool>) return const_name("numpy.bool_");
+  else if constexpr (std::is_same_v<U, int8_t>) return const_name("numpy.int8");
+  else if constexpr (std::is_same_v<U, uint8_t>) return const_name("numpy.uint8");
+  else if constexpr (std::is_same_v<U, int32_t>) return const_name("numpy.int32");
+  else if constexpr (std::is_same_v<U, uint32_t>) return const_name("numpy.uint32");
+  else if constexpr (std::is_same_v<U, int64_t>) return const_name("numpy.int64");
+  else return const_name("numpy.uint64");
+}
+
+// A new array: what a function returns. `data` is not initialised.
+template <class T, int N = 1>
+struct NewArray {
+  nanobind::object object;
+  Array<T, N> view;
+
+  explicit NewArray(std::array<int64_t, N> shape) {
+    std::array<npy_intp, N> sizes;
+    for (int i = 0; i < N; i++) sizes[i] = shape[i];
+    PyObject* made = PyArray_SimpleNew(N, sizes.data(), numpy_type<T>());
+    if (!made) throw nanobind::python_error();
+    object = nanobind::steal(made);
+    view = {static_cast<T*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(made))), shape};
+  }
+};
+
+}  // namespace o2
+
+namespace nanobind::detail {
+
+template <class T, int N>
+struct type_caster<o2::Array<T, N>> {
+  using View = o2::Array<T, N>;
+  NB_TYPE_CASTER(View, const_name("numpy.typing.NDArray[") + o2::numpy_type_name<T>() + const_name("]"))
+
+  object converted;  // lives as long as the call
+
+  bool from_python(handle source, uint8_t flags, cleanup_list*) noexcept {
+    PyObject* given = source.ptr();
+    constexpr bool written = !std::is_const_v<T>;
+    constexpr int needed = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED | (written ? NPY_ARRAY_WRITEABLE : 0);
+    const bool fits = PyArray_Check(given) && PyArray_NDIM(reinterpret_cast<PyArrayObject*>(given)) == N &&
+                      PyArray_TYPE(reinterpret_cast<PyArrayObject*>(given)) == o2::numpy_type<T>() &&
+                      PyArray_CHKFLAGS(reinterpret_cast<PyArrayObject*>(given), needed) &&
+                      PyArray_ISNOTSWAPPED(reinterpret_cast<PyArrayObject*>(given));
+    if (!fits) {
+      if (written || !(flags & static_cast<uint8_t>(cast_flags::convert))) return false;
+      PyArray_Descr* type = PyArray_DescrFromType(o2::numpy_type<T>());
+      PyObject* copy = PyArray_FromAny(given, type, N, N, NPY_ARRAY_CARRAY_RO, nullptr);
+      if (!copy) {
+        PyErr_Clear();
+        return false;
+      }
+      converted = steal(copy);
+      given = copy;
+    }
+    auto* array = reinterpret_cast<PyArrayObject*>(given);
+    value.data = static_cast<T*>(PyArray_DATA(array));
+    for (int i = 0; i < N; i++) value.shape[i] = PyArray_DIM(array, i);
+    return true;
+  }
+};
+
+template <class T, int N>
+struct type_caster<o2::NewArray<T, N>> {
+  static constexpr auto Name = const_name("numpy.typing.NDArray[") + o2::numpy_type_name<T>() + const_name("]");
+  template <class U>
+  using Cast = o2::NewArray<T, N>;
+  static handle from_cpp(o2::NewArray<T, N>&& made, rv_policy, cleanup_list*) noexcept { return made.object.release(); }
+};
+
+}  // namespace nanobind::detail

@@ -1,0 +1,20 @@
+#define O2_IMPORTS_NUMPY
+#include "python/module.hpp"
+
+#include "python/arrays.hpp"
+
+namespace {
+
+void* numpy_is_there() {
+  import_array();
+  return &PyArray_API;
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+  if (!numpy_is_there()) throw nanobind::python_error();
+  m.doc() = "The compiled core of o2pl.";
+  bind_acting(m);
+  bind_levels(m);
+}

@@ -1,0 +1,6 @@
+// One function per file of this folder: each adds its part to the extension.
+#pragma once
+#include <nanobind/nanobind.h>
+
+void bind_acting(nanobind::module_& m);
+void bind_levels(nanobind::module_& m);
