@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -148,6 +149,12 @@ DISCRETE = [name for name, case in POLICIES.items() if not case.policy.continuou
 SAME_ACTIONS = [name for name in DISCRETE if "sets" not in name]
 
 
+def of(names: Iterable[str]) -> Any:
+    """One test for each of these policies; those of networks are JAX's to differentiate."""
+    marks = {name: [pytest.mark.jax] for name in POLICIES if "neural" in name or "JAX" in name}
+    return pytest.mark.parametrize("name", [pytest.param(name, marks=marks.get(name, ())) for name in names])
+
+
 def finite_differences(function: Any, at: Any, step: float = 1e-6) -> Any:
     units = np.eye(len(at))
     return np.array([(function(at + step * e) - function(at - step * e)) / (2 * step) for e in units])
@@ -158,7 +165,7 @@ def drawn(case: Case, features: Any, uniforms: Any) -> tuple[Any, Any]:
     return draw(pi, features.offsets, uniforms) if pi.ndim == 1 else draw_rows(pi, uniforms)
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@of(POLICIES)
 def test_pullback_of_the_scores_is_their_gradient(name: str) -> None:
     case = POLICIES[name]
     scores, pullback = case.policy.forward(case.params, case.features, case.actions)
@@ -170,7 +177,7 @@ def test_pullback_of_the_scores_is_their_gradient(name: str) -> None:
     np.testing.assert_allclose(pullback(cotangent), finite_differences(along, case.params), atol=1e-6)
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@of(POLICIES)
 def test_pullback_is_the_gradient(name: str) -> None:
     case = POLICIES[name]
     cotangent = np.random.default_rng(7).normal(size=N)
@@ -181,7 +188,7 @@ def test_pullback_is_the_gradient(name: str) -> None:
     np.testing.assert_allclose(pullback(cotangent), slow, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", DISCRETE)
+@of(DISCRETE)
 def test_pullback_of_all_actions_is_the_gradient(name: str) -> None:
     case = POLICIES[name]
     log_prob, pullback = log_probabilities(case.policy, case.params, case.features)
@@ -192,7 +199,7 @@ def test_pullback_of_all_actions_is_the_gradient(name: str) -> None:
     np.testing.assert_allclose(pullback(cotangent), slow, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", DISCRETE)
+@of(DISCRETE)
 def test_probabilities_agree_with_log_prob_and_sum_to_one(name: str) -> None:
     case = POLICIES[name]
     pi = probabilities(case.policy, case.params, case.features)
@@ -204,7 +211,7 @@ def test_probabilities_agree_with_log_prob_and_sum_to_one(name: str) -> None:
     np.testing.assert_allclose(np.exp(played), flat, rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@of(POLICIES)
 def test_a_decision_does_not_depend_on_the_batch(name: str) -> None:
     case = POLICIES[name]
     scores = case.policy.scores(case.params, case.features)
@@ -220,7 +227,7 @@ def test_a_decision_does_not_depend_on_the_batch(name: str) -> None:
         assert (action[0], propensity[0]) == (actions[s], propensities[s])
 
 
-@pytest.mark.parametrize("name", DISCRETE)
+@of(DISCRETE)
 def test_actions_come_as_often_as_their_propensity_says(name: str) -> None:
     case, draws = POLICIES[name], 20_000
     many = case.features[np.full(draws, 3)]
@@ -277,7 +284,7 @@ def logged(case: Case, p: float, alpha: float, scale: float, b: float, l2: float
 
 
 @pytest.mark.parametrize("settings", SETTINGS)
-@pytest.mark.parametrize("name", POLICIES)
+@of(POLICIES)
 def test_the_objective_is_the_papers_and_its_gradient_right(name: str, settings: Any) -> None:
     case, (p, alpha, scale, b, l2) = POLICIES[name], settings
     log = logged(case, p, alpha, scale, b, l2)
@@ -293,7 +300,7 @@ def test_the_objective_is_the_papers_and_its_gradient_right(name: str, settings:
     np.testing.assert_allclose(in_stretches[1], gradient, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", SAME_ACTIONS)
+@of(SAME_ACTIONS)
 def test_the_objective_with_a_control_variate(name: str) -> None:
     case, (p, alpha, scale, b, l2) = POLICIES[name], SETTINGS[2]
     plain = logged(case, p, alpha, scale, b, l2)
@@ -310,7 +317,7 @@ def test_the_objective_with_a_control_variate(name: str) -> None:
     np.testing.assert_allclose(gradient, finite_differences(lambda q: function(q)[0], case.params), atol=2e-6)
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@of(POLICIES)
 def test_a_policy_survives_its_file_form(name: str) -> None:
     policy = decode(encode(POLICIES[name].policy))
     case = POLICIES[name]

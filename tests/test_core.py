@@ -37,6 +37,23 @@ def test_the_core_works_alone_and_says_which_extra_is_missing() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_tests_that_need_jax_are_skipped_without_it() -> None:
+    folder = ROOT / "tests" / "policies"
+    arguments = [
+        "-rs",
+        "-p",
+        "no:cacheprovider",
+        *(str(folder / f"test_{name}.py") for name in ("network", "differentiable")),
+    ]
+    code = f"import pytest, sys; sys.modules |= dict.fromkeys(['jax', 'jaxlib']); sys.exit(pytest.main({arguments}))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.findall(r"SKIPPED \[(\d)\] .*test_(\w+)\.py.*: (JAX is not|could not import 'jax')", done.stdout) == [
+        ("1", "differentiable", "could not import 'jax'"),
+        ("3", "network", "JAX is not"),
+    ]
+
+
 def test_the_core_needs_what_acting_and_learning_need() -> None:
     assert packages(PROJECT["dependencies"]) == {"numba", "numpy", "rich", "scipy", "threadpoolctl", "typer"}
 

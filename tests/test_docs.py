@@ -32,7 +32,12 @@ DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs
 TUTORIALS = [path for path in DOCUMENTS if path.parent.name == "tutorials" and path.stem != "index"]
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def _document(path: Path) -> object:
+    needs = pytest.mark.jax if path.name == "neural.md" else ()
+    return pytest.param(path, id=str(path.relative_to(ROOT)), marks=needs)
+
+
+@pytest.mark.parametrize("path", [_document(path) for path in DOCUMENTS])
 def test_code_blocks_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}

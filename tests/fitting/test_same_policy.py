@@ -42,7 +42,15 @@ def fitted(way: str, log: Path, name: str, work: Path, request: pytest.FixtureRe
     return fit_out_of_core(log, Checkpoints(work, "x"), candidates=[chosen], make_passes=made).learner
 
 
-@pytest.mark.parametrize("way", ["out of core", "on Ray", "plain XLA", pytest.param("on a GPU", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize(
+    "way",
+    [
+        "out of core",
+        "on Ray",
+        pytest.param("plain XLA", marks=pytest.mark.jax),
+        pytest.param("on a GPU", marks=pytest.mark.gpu),
+    ],
+)
 @pytest.mark.parametrize("name", TOLERANCES)
 def test_the_same_log_gives_the_same_policy(
     name: str, way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest

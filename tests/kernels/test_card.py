@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
 import numpy as np
 import pytest
 
 import o2pl
 from o2pl.errors import InvalidInput
 from o2pl.interactions import Interactions
-from o2pl.kernels import card, card_tiles, registry
+from o2pl.kernels import card, registry
 from o2pl.kernels.card import CardValue, bytes_needed, check_device, check_room, find_device
 from o2pl.objectives import Outcome, Pessimistic, PolicyValue, ridge_control
 from o2pl.policies import Softmax
 
+jax = pytest.importorskip("jax")
+card_tiles = pytest.importorskip("o2pl.kernels.card_tiles")
 WITHOUT_GPU = jax.devices()[0].platform == "cpu"
 OBJECTIVES = {
     "pessimistic": Pessimistic(0.3, baseline="mean", l2=0.2),

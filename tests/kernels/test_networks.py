@@ -57,6 +57,7 @@ def problem_of(policy: Any, objective: Any, weighed: bool, control: bool) -> Pro
     return Problem(policy, objective, features, seen, rows, 0, log, None, {})
 
 
+@pytest.mark.jax
 @pytest.mark.parametrize("weighed", [False, True])
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("name", POLICIES)
@@ -84,6 +85,7 @@ def test_every_network_has_its_steps_in_one_call() -> None:
     assert found == kinds
 
 
+@pytest.mark.jax
 def test_a_longer_log_needs_no_newprogram_of() -> None:
     problem = problem_of(Neural(K, (3,), seed=5), Outcome(), False, False)
     fused: Any = find_value(problem)

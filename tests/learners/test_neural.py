@@ -47,6 +47,7 @@ def small(**settings: Any) -> dict[str, Any]:
     return members
 
 
+@pytest.mark.jax
 def test_a_network_learns_what_quadratic_members_cannot() -> None:
     X, R = ring(2500)
     uniform = np.full(len(X), 1 / 3)
@@ -61,6 +62,7 @@ def test_a_network_learns_what_quadratic_members_cannot() -> None:
         assert values["neural"] > values["union"] + 0.15
 
 
+@pytest.mark.jax
 @pytest.mark.parametrize("name", list(small()))
 def test_one_call_per_round_is_a_run_and_propensities_are_exact(name: str) -> None:
     X, R = ring(120)
@@ -76,6 +78,7 @@ def test_one_call_per_round_is_a_run_and_propensities_are_exact(name: str) -> No
     assert run.effort_ == loop.effort_
 
 
+@pytest.mark.jax
 @pytest.mark.parametrize("name", list(small()))
 def test_a_file_goes_on_bit_for_bit(name: str, tmp_path: Path) -> None:
     X, R = ring(200)
@@ -107,6 +110,7 @@ def test_names_stand_for_networks_by_the_kind_of_contexts() -> None:
         assert all("NeuralSets" in kind for kind in kinds[1:])
 
 
+@pytest.mark.jax
 @pytest.mark.parametrize("towers", [0, 4])
 def test_users_and_items(towers: int) -> None:
     """Users with a positive number want items far from 0, the others items near it."""
@@ -124,6 +128,7 @@ def test_users_and_items(towers: int) -> None:
     assert likely[np.arange(1500), chosen].mean() > likely.mean() + 0.15
 
 
+@pytest.mark.jax
 def test_real_valued_actions() -> None:
     generator = np.random.default_rng(4)
     x = generator.uniform(-2, 2, size=(1500, 1))
@@ -155,6 +160,7 @@ def written_module(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return my_policies
 
 
+@pytest.mark.jax
 def test_a_function_of_a_module_is_saved_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = written_module(tmp_path, monkeypatch)
     X, R = ring(80)
@@ -170,6 +176,7 @@ def test_a_function_of_a_module_is_saved_by_its_name(tmp_path: Path, monkeypatch
         o2pl.load(tmp_path / "a.o2pl")
 
 
+@pytest.mark.jax
 def test_a_function_without_a_name_is_not_saved(tmp_path: Path) -> None:
     X, R = ring(30)
     policy = JaxPolicy(lambda params, x: x @ params, lambda d: np.zeros((d, 3)), 3)
@@ -182,6 +189,7 @@ def test_a_function_without_a_name_is_not_saved(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.jax
 def test_weights_of_rows_and_changes_are_for_networks_too() -> None:
     X, R = ring(160)
     for settings in ({"schedule": Geometric(half_life=40.0)}, {"schedule": Geometric(window=60)}):

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
-import jax
 import numpy as np
+import pytest
 
 from o2pl.policies import Neural
 from o2pl.policies.differentiable import _programs, grown, in_double, padded, pulled_back, scored_alone, unravelled
+
+jax = pytest.importorskip("jax")
 
 
 def test_double_precision_is_ours_alone() -> None:

@@ -32,6 +32,7 @@ def by_hand(row: Any, params: Any, activation: str) -> Any:
     return z
 
 
+@pytest.mark.jax
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_rows_go_through_all_layers(activation: str) -> None:
     generator = np.random.default_rng(0)

@@ -34,6 +34,7 @@ def test_a_new_network_is_the_uniform_policy_whatever_its_seed() -> None:
     assert (Neural(2, seed=0).init(3) != Neural(2, seed=1).init(3)).any()
 
 
+@pytest.mark.jax
 def test_towers_score_the_inner_product_of_user_and_item() -> None:
     policy = NeuralSets((6,), towers=2, shared=2)
     generator = np.random.default_rng(1)
@@ -69,6 +70,7 @@ def three(params: Any, x: Any) -> Any:
     return x @ params
 
 
+@pytest.mark.jax
 def test_a_function_with_scores_of_another_shape_is_refused() -> None:
     policy = JaxPolicy(three, lambda d: np.ones((d, 3)), n_actions=4)
     with pytest.raises(InvalidInput, match=r"function: found scores of shape \(64, 3\), expected \(64, 4\)"):

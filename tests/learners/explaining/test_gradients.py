@@ -44,6 +44,7 @@ def fitted(policy: Any) -> Any:
     return learner.fit(X, actions, rewards, np.full(400, 1 / 3))
 
 
+@pytest.mark.jax
 @pytest.mark.parametrize("name", POLICIES)
 def test_terms_add_up_to_the_difference_of_log_probabilities(name: str) -> None:
     learner = fitted(POLICIES[name])
@@ -73,6 +74,7 @@ def test_a_product_is_shared_in_halves() -> None:
     np.testing.assert_allclose(integrated(z, scores, slopes), [z[0] + half, 2 * z[1] + half, -z[2]], atol=1e-12)
 
 
+@pytest.mark.jax
 @pytest.mark.parametrize("towers", [0, 3])
 def test_items_of_sets_are_told_apart(towers: int) -> None:
     generator = np.random.default_rng(2)
