@@ -26,7 +26,11 @@ def test_the_types_are_those_of_the_extension(tmp_path: Path) -> None:
 def test_a_level_can_be_asked_for(asked: str) -> None:
     code = "from o2pl import _core; print(_core.level())"
     done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, "O2PL_LEVEL": asked}, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code],
+        env={**os.environ, "O2PL_LEVEL": asked},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     found = done.stdout.strip()
     assert LEVELS.index(found) <= LEVELS.index(asked)  # a machine may not have it

@@ -1,5 +1,6 @@
 // exp and log in double precision, the same bits on every machine: only + - * / and bit patterns, nothing fused.
-// Branch-free, so loops over them vectorise.
+// `exp_of` and `log_of` are branch-free, so loops over them vectorise. Static: every file has copies of its own, so that
+// the linker cannot replace them by one that needs wider instructions.
 #pragma once
 #include <bit>
 #include <cmath>
@@ -9,7 +10,7 @@
 namespace o2 {
 
 // e^x; relative error below 4e-16. 0 below -708, infinity above 709; NaN stays NaN.
-inline double exp_of(double x) {
+static inline double exp_of(double x) {
   constexpr double LOG2E = 1.4426950408889634074, LN2_HIGH = 6.93147180369123816490e-01, LN2_LOW = 1.90821492927058770002e-10;
   constexpr double ROUND = 6755399441055744.0;  // 1.5 · 2^52: adding it rounds to the nearest integer
   const double within = x < -708.0 ? -708.0 : x > 709.0 ? 709.0 : x;
@@ -34,7 +35,7 @@ inline double exp_of(double x) {
 }
 
 // log x of x > 0, normal; error below 4e-16 max(1, |log x|). -infinity at 0, NaN below.
-inline double log_of(double x) {
+static inline double log_of(double x) {
   constexpr double LN2_HIGH = 6.93147180369123816490e-01, LN2_LOW = 1.90821492927058770002e-10;
   const auto bits = std::bit_cast<uint64_t>(x);
   double k = static_cast<double>(static_cast<int64_t>(bits >> 52)) - 1023.0;
@@ -58,6 +59,17 @@ inline double log_of(double x) {
   const double value = k * LN2_HIGH + ((f - s * (f - s2 * p)) + k * LN2_LOW);
   if (x > 0) return x <= std::numeric_limits<double>::max() ? value : x;
   return x == 0 ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+}
+
+// log(1 + x) of x > -1, with a small relative error also near 0: what rounding 1 + x to u adds, x / (u - 1) takes back.
+static inline double log1p_of(double x) {
+  const double u = 1.0 + x;
+  return u == 1.0 ? x : u > std::numeric_limits<double>::max() ? u : log_of(u) * (x / (u - 1.0));
+}
+
+// x^y of x >= 0; relative error below 4e-16 max(1, |y log x|).
+static inline double power_of(double x, double y) {
+  return y == 0 ? 1.0 : exp_of(y * log_of(x));
 }
 
 }  // namespace o2

@@ -17,4 +17,5 @@ NB_MODULE(_core, m) {
   m.doc() = "The compiled core of o2pl.";
   bind_acting(m);
   bind_levels(m);
+  bind_objectives(m);
 }

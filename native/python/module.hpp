@@ -4,3 +4,4 @@
 
 void bind_acting(nanobind::module_& m);
 void bind_levels(nanobind::module_& m);
+void bind_objectives(nanobind::module_& m);

@@ -1,3 +1,5 @@
+from typing import overload
+
 import numpy
 import numpy.typing
 
@@ -13,3 +15,23 @@ def draw(probabilities: numpy.typing.NDArray[numpy.float64], offsets: numpy.typi
 def draw_one(probabilities: numpy.typing.NDArray[numpy.float64], uniform: float) -> int: ...
 
 def level() -> str: ...
+
+@overload
+def clipped_sums(weights: numpy.typing.NDArray[numpy.float32], residuals: numpy.typing.NDArray[numpy.float32], alpha: float) -> tuple[float, float]: ...
+
+@overload
+def clipped_sums(weights: numpy.typing.NDArray[numpy.float64], residuals: numpy.typing.NDArray[numpy.float64], alpha: float) -> tuple[float, float]: ...
+
+@overload
+def weight_cotangent(weights: numpy.typing.NDArray[numpy.float32], residuals: numpy.typing.NDArray[numpy.float32], alpha: float, slope: float, n: float) -> None: ...
+
+@overload
+def weight_cotangent(weights: numpy.typing.NDArray[numpy.float64], residuals: numpy.typing.NDArray[numpy.float64], alpha: float, slope: float, n: float) -> None: ...
+
+@overload
+def split_cotangent(weights: numpy.typing.NDArray[numpy.float32], residuals: numpy.typing.NDArray[numpy.float32], alpha: float, n: float, of_losses: numpy.typing.NDArray[numpy.float32], of_weights: numpy.typing.NDArray[numpy.float32]) -> None: ...
+
+@overload
+def split_cotangent(weights: numpy.typing.NDArray[numpy.float64], residuals: numpy.typing.NDArray[numpy.float64], alpha: float, n: float, of_losses: numpy.typing.NDArray[numpy.float64], of_weights: numpy.typing.NDArray[numpy.float64]) -> None: ...
+
+def phi(variance: float, alpha: float, t: float, log_inv_delta: float, p: float, scale: float) -> tuple[float, float]: ...

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from o2pl import _core
 from o2pl.objectives import Phi, Tangent, phi
 
 
@@ -40,3 +41,12 @@ def test_the_p_0_convention_never_falls_below_the_papers_bound() -> None:
 @pytest.mark.parametrize("p", [0.0, 1.0])
 def test_without_clipping_the_terms_of_alpha_are_left_out(p: float) -> None:
     assert Phi(np.inf, 50.0, 4.0, p, 0.8)(0.3) == Phi(0.0, 50.0, 4.0, p, 0.8)(0.3)
+
+
+@pytest.mark.parametrize("alpha", [3.0, np.inf])
+@pytest.mark.parametrize("p", [0.0, 0.3, 1.0, 1.9])
+def test_the_compiled_penalty_is_the_same(p: float, alpha: float) -> None:
+    for variance in (0.0, *np.geomspace(1e-20, 1e6, 27)):
+        assert _core.phi(variance, alpha, 50.0, 4.0, p, 0.8) == pytest.approx(
+            Phi(alpha, 50.0, 4.0, p, 0.8)(variance), rel=1e-12
+        )

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from o2pl import _core
 from o2pl.interactions import Interactions
 from o2pl.learners.decider import Decider
 from o2pl.learners.member import STRETCH, MemberState
 from o2pl.objectives.outcome import FAR, log_likelihoods, played_log_odds, prediction_sums
-from o2pl.objectives.weights import clipped_sums, policy_weights
+from o2pl.objectives.weights import policy_weights
 from o2pl.policies.sampling import equal_sets
 from o2pl.protocols import Floats
 from o2pl.rows import ActionSets
@@ -23,8 +24,10 @@ _RIDGE = 1e-3  # for constant rewards, which have no finite level
 def progressive_gains(likelihoods: Floats, rows: Interactions, alpha: float, baseline: float) -> Floats:
     """Return Σ (min(w, α) - 1)(b - y) of each member. likelihoods: π_c(a_s|x_s), [M, n]."""
     residuals, own_weights = rows.losses - baseline, rows.effective_weights
-    residuals = residuals if own_weights is None else residuals * own_weights
-    return np.array([-clipped_sums(policy_weights(own, rows.propensities), residuals, alpha)[0] for own in likelihoods])
+    residuals = np.asarray(residuals if own_weights is None else residuals * own_weights, np.float64)
+    return np.array(
+        [-_core.clipped_sums(policy_weights(own, rows.propensities), residuals, alpha)[0] for own in likelihoods]
+    )
 
 
 def progressive_evidence(members: Sequence[MemberState], decider: Decider, rows: Interactions) -> Floats:
