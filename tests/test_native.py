@@ -38,3 +38,40 @@ def test_a_level_can_be_asked_for(asked: str) -> None:
 
 def test_the_level_is_one_of_them() -> None:
     assert _core.level() in LEVELS
+
+
+SAME_BITS = """
+import hashlib
+import numpy as np
+from o2pl import _core
+
+generator, made = np.random.default_rng(5), []
+for n, d, m in ((1, 3, 1), (7, 21, 5), (33, 40, 17)):
+    rows = generator.normal(size=(n, d)).astype(np.float32)
+    directions = generator.normal(size=(m, d)).astype(np.float32)
+    shift, scale = generator.normal(size=(2, d)).astype(np.float32)
+    products = generator.normal(size=(2, m * (m + 1) // 2)).astype(np.float32)
+    made.append(_core.project(rows, directions, shift[:1].repeat(m).astype(float)))
+    made.append(_core.project(rows.astype(float), directions.astype(float)))
+    columns = np.ascontiguousarray(directions.T)
+    made.append(_core.feature_rows(rows, shift, scale, 1.5, columns, *products, True))
+    nothing = np.empty((d - 2, 0), np.float32)
+    made.append(_core.user_item_rows(rows, 1, 4, shift[1:], scale[1:], 2.0, nothing[:1], nothing))
+    made += [np.zeros(1), np.zeros(d), np.zeros(d), np.ones(d, bool), shift, scale]
+    _core.absorb(rows, *made[-6:])
+print(hashlib.sha256(b"".join(array.tobytes() for array in made)).hexdigest())
+"""
+
+
+def test_results_are_the_same_bits_at_every_level() -> None:
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", SAME_BITS],
+            env={**os.environ, "O2PL_LEVEL": level},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for level in LEVELS
+    }
+    assert len(found) == 1

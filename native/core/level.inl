@@ -2,3 +2,4 @@
 // The files below may include no header with code that other files compile too: the linker could pick their copies,
 // which run on newer machines only.
 #include "core/simd.hpp"
+#include "core/features.inl"

@@ -1,5 +1,6 @@
 // Which instructions this machine has. Kernels are compiled once per level, and chosen when the extension is loaded.
 #pragma once
+#include <type_traits>
 
 namespace o2 {
 
@@ -13,6 +14,16 @@ const char* level_name();
 template <class Table>
 const Table& chosen(const Table& plain, const Table& avx2, const Table& avx512) {
   return level() == Level::avx512 ? avx512 : level() == Level::avx2 ? avx2 : plain;
+}
+
+// Calls a kernel that is a template of the level, as compiled for `level()`: at_level([&](auto L) { kernel<L>(x); })
+template <class Call>
+decltype(auto) at_level(Call&& call) {
+  switch (level()) {
+    case Level::avx512: return call(std::integral_constant<int, 3>{});
+    case Level::avx2: return call(std::integral_constant<int, 2>{});
+    default: return call(std::integral_constant<int, 1>{});
+  }
 }
 
 }  // namespace o2

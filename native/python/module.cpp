@@ -16,6 +16,7 @@ NB_MODULE(_core, m) {
   if (!numpy_is_there()) throw nanobind::python_error();
   m.doc() = "The compiled core of o2pl.";
   bind_acting(m);
+  bind_features(m);
   bind_levels(m);
   bind_objectives(m);
 }

@@ -3,5 +3,6 @@
 #include <nanobind/nanobind.h>
 
 void bind_acting(nanobind::module_& m);
+void bind_features(nanobind::module_& m);
 void bind_levels(nanobind::module_& m);
 void bind_objectives(nanobind::module_& m);

@@ -7,7 +7,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from o2pl.compiled import compiled_in_order
 from o2pl.protocols import Array, FeatureMap, Floats, State
 from o2pl.storage import storable
 
@@ -81,18 +80,3 @@ class Intercept:
         out[:, 0] = 1
         out[:, 1:] = rows
         return out
-
-
-@compiled_in_order
-def project(rows: Floats, directions: Floats, offset: Floats) -> Floats:
-    """Return rows @ directionsᵀ + offset, row by row: unlike BLAS, a row's result does not depend on other rows."""
-    n, d = rows.shape
-    m = len(directions)
-    out = np.empty((n, m), rows.dtype)
-    for r in range(n):
-        for j in range(m):
-            total = offset[j]
-            for i in range(d):
-                total += directions[j, i] * rows[r, i]
-            out[r, j] = total
-    return out

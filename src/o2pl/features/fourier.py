@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from o2pl import _core
 from o2pl.compiled import compiled
-from o2pl.features.basic import project
 from o2pl.protocols import Floats, State
 from o2pl.storage import storable
 
@@ -36,7 +36,7 @@ class Fourier:
         return state
 
     def transform(self, state: State, rows: Floats) -> Floats:
-        return _cosines(project(rows, state["frequencies"], state["phases"]))
+        return _cosines(_core.project(rows, state["frequencies"], state["phases"]))
 
 
 @compiled

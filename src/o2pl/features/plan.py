@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from o2pl import _core
 from o2pl.features.basic import Chain, Intercept
 from o2pl.features.quadratic import Quadratic, product_scale
-from o2pl.features.rowwise import feature_rows
 from o2pl.features.settled import Settled
 from o2pl.features.standardise import Standardise
 from o2pl.protocols import FeatureMap, Floats, State
@@ -20,11 +20,11 @@ class FeaturePlan(NamedTuple):
 
     shift: Floats  # [d]
     scale: Floats  # [d]
-    clip: Any
+    clip: float
     directions: Floats  # [d, m] factors of the products; [d, 0]: the d features themselves
     product_shift: Floats  # [p]; p = 0: no products
     product_scale: Floats  # [p]
-    intercept: int  # 1: with a constant
+    intercept: bool
 
     @property
     def width(self) -> int:
@@ -40,7 +40,7 @@ def feature_plan(features: FeatureMap, seen: State, n_inputs: int) -> FeaturePla
         return None
     parts = features.parts(seen) if isinstance(features, Chain) else [seen]
     shift, scale, clip = None, None, math.inf
-    directions, of_products, intercept = np.empty((n_inputs, 0), np.float32), (_NONE, _NONE), 0
+    directions, of_products, intercept = np.empty((n_inputs, 0), np.float32), (_NONE, _NONE), False
     for each, own in zip(maps, parts, strict=True):
         if isinstance(each, Standardise):
             shift, scale, clip = own["shift"], own["scale"], each.clip
@@ -49,10 +49,10 @@ def feature_plan(features: FeatureMap, seen: State, n_inputs: int) -> FeaturePla
             if len(own["directions"]) < n_inputs:
                 directions = np.ascontiguousarray(own["directions"].T)
         else:
-            intercept = 1
+            intercept = True
     if shift is None or scale is None:
         shift, scale = np.zeros(n_inputs, np.float32), np.ones(n_inputs, np.float32)
-    return FeaturePlan(shift, scale, np.float32(clip), directions, *of_products, intercept)
+    return FeaturePlan(shift, scale, clip, directions, *of_products, intercept)
 
 
 _NONE = np.empty(0, np.float32)
@@ -66,6 +66,4 @@ _KNOWN = {
 
 def planned_features(plan: FeaturePlan, contexts: Floats) -> Floats:
     """Return the features of these rows, [n, width], single precision."""
-    out = np.empty((len(contexts), plan.width), np.float32)
-    feature_rows(contexts, *plan, out)
-    return out
+    return _core.feature_rows(contexts.astype(np.float32, copy=False), *plan)

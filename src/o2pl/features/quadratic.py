@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from o2pl.features.basic import project
+from o2pl import _core
 from o2pl.features.rowwise import with_products
 from o2pl.features.standardise import Standardise
 from o2pl.protocols import Floats, State
@@ -66,4 +66,4 @@ def product_scale(state: State, n_inputs: int) -> Floats:
 
 def _factors_of(state: State, rows: Floats) -> Floats:
     m, d = state["directions"].shape
-    return rows if m == d else project(rows, state["directions"], np.zeros(m, np.float32))
+    return rows if m == d else _core.project(rows, state["directions"])

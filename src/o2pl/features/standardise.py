@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from o2pl.compiled import compiled, compiled_inlined
+from o2pl import _core
+from o2pl.compiled import compiled_inlined
 from o2pl.features.rowwise import standardised
-from o2pl.protocols import Array, Floats, State
+from o2pl.protocols import Floats, State
 from o2pl.storage import storable
 
 _ROUNDING = 1e-6  # smaller standard deviations, relative to the mean, are rounding errors of float32
@@ -37,34 +38,13 @@ class Standardise:
         }
 
     def observe(self, state: State, rows: Floats) -> State:
+        """Update with more rows; the result does not depend on how they are divided into batches."""
         new = {name: array.copy() for name, array in state.items()}
-        absorb(rows, new["count"], new["mean"], new["squares"], new["binary"], new["shift"], new["scale"])
+        _core.absorb(rows, new["count"], new["mean"], new["squares"], new["binary"], new["shift"], new["scale"])
         return new
 
     def transform(self, state: State, rows: Floats) -> Floats:
         return standardised(rows, state["shift"], state["scale"], self.clip)
-
-
-@compiled
-def absorb(
-    rows: Floats, count: Floats, mean: Floats, squares: Floats, binary: Array, shift: Floats, scale: Floats
-) -> None:
-    """Apply Welford's update row by row, in place: the result does not depend on batching. [n, d]
-
-    Then set shift and scale from the rows so far. A constant column gets scale 0.
-    """
-    n, d = rows.shape
-    for r in range(n):
-        count[0] += 1
-        share = 1 / count[0]
-        for i in range(d):
-            x = np.float64(rows[r, i])
-            mean[i], squares[i] = welford(x, share, mean[i], squares[i])
-            binary[i] = binary[i] and (x == 0.0 or x == 1.0)
-    for i in range(len(mean)):
-        shift[i], scale[i] = 0.0, 1.0
-        if not binary[i] and count[0] > 0:
-            shift[i], scale[i] = mean[i], inverse_deviation(count[0], mean[i], squares[i])
 
 
 @compiled_inlined

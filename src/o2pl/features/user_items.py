@@ -13,9 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from o2pl.compiled import compiled
+from o2pl import _core
 from o2pl.errors import InvalidInput
-from o2pl.features.basic import project
 from o2pl.features.standardise import Standardise
 from o2pl.protocols import Floats, State
 from o2pl.storage import storable
@@ -74,18 +73,11 @@ class UserItems:
         return {**_SCALE.observe(moments, rows[:, 1:]), **kept}
 
     def transform(self, state: State, rows: Floats) -> Floats:
-        d, users, items = self.shared, state["users"], state["items"]
-        out = np.zeros((len(rows), self.width(rows.shape[1])), np.float32)
-        inputs = _SCALE.transform(state, np.ascontiguousarray(rows[:, 1:], np.float32))
-        levels(rows[:, 0], out)
-        out[:, HEAD : HEAD + inputs.shape[1]] = inputs
-        user, item = inputs[:, :d], inputs[:, d:]
-        if len(users) < d:
-            user = project(np.ascontiguousarray(user), users, np.zeros(len(users), np.float32))
-        if len(items) < item.shape[1]:
-            item = project(np.ascontiguousarray(item), items, np.zeros(len(items), np.float32))
-        products(np.ascontiguousarray(user), np.ascontiguousarray(item), out[:, HEAD + inputs.shape[1] :])
-        return out
+        users, items = (_directions(state[name]) for name in _DIRECTIONS)
+        single = rows.astype(np.float32, copy=False)
+        return _core.user_item_rows(
+            single, self.shared, HEAD, state["shift"], state["scale"], _SCALE.clip, users, items
+        )
 
     def weights(self, state: State, params: Floats) -> tuple[Floats, Floats]:
         """Return a score's weights: head and (β, θ), [HEAD + d_user + d_item]; and Θ, [d_user, d_item]."""
@@ -95,22 +87,6 @@ class UserItems:
         return params[:own], users.T @ cross @ items
 
 
-@compiled
-def levels(places: Floats, out: Floats) -> None:
-    """Write the constant and the slot indicator. out [n, ≥ HEAD], initially zeros"""
-    for r in range(len(out)):
-        out[r, 0] = 1
-        place = min(int(places[r]), LAST)
-        if place > 0:
-            out[r, place] = 1
-
-
-@compiled
-def products(users: Floats, items: Floats, out: Floats) -> None:
-    """Compute the products. users [n, a], items [n, b] -> out [n, a b]"""
-    n, a = users.shape
-    b = items.shape[1]
-    for r in range(n):
-        for i in range(a):
-            for j in range(b):
-                out[r, i * b + j] = users[r, i] * items[r, j]
+def _directions(kept: Floats) -> Floats:
+    """Return the directions that are multiplied, by column; none if they are the features themselves."""
+    return np.ascontiguousarray(kept.T) if len(kept) < kept.shape[1] else np.empty((kept.shape[1], 0), np.float32)

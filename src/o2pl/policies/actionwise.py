@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from o2pl.features.basic import project
+from o2pl import _core
 from o2pl.policies.sparse import sparse_scores, sparse_sums
 from o2pl.protocols import Array, Floats, Pullback
 from o2pl.rows import ActionSets, SparseRows
@@ -40,4 +40,4 @@ class ActionWise:
     def scores(self, params: Floats, features: ActionSets) -> Floats:
         if isinstance(features.values, SparseRows):
             return sparse_scores(features.values, params[:, None])[:, 0]
-        return project(features.values, params[None], np.zeros(1))[:, 0].astype(np.float64)
+        return _core.project(features.values, params[None])[:, 0].astype(np.float64)

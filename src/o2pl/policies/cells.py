@@ -15,9 +15,9 @@ from functools import cached_property
 
 import numpy as np
 
+from o2pl import _core
 from o2pl.compiled import compiled_in_order
 from o2pl.errors import InvalidInput
-from o2pl.features.basic import project
 from o2pl.protocols import Array, Floats, Pullback
 from o2pl.storage import storable
 from o2pl.validation import check_count, check_pair
@@ -91,7 +91,7 @@ class Cells:
     def scores(self, params: Floats, features: Floats) -> Floats:
         """Return the scores of the cells, [n, K]."""
         W = params.reshape(self.count, -1)
-        return project(features.astype(np.float64), W, np.zeros(self.count))
+        return _core.project(features.astype(np.float64), W)
 
     def cell(self, actions: Floats) -> Array:
         return np.clip((self.place(actions) * self.count).astype(np.int64), 0, self.count - 1)

@@ -18,8 +18,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from o2pl import _core
 from o2pl.compiled import compiled
-from o2pl.features.basic import project
 from o2pl.policies.cells import Cells
 from o2pl.protocols import Array, Floats, Ints, Pullback
 from o2pl.storage import storable
@@ -85,7 +85,7 @@ class Curve:
     def along(self, params: Floats, features: Floats, places: int) -> Floats:
         """Return f at the middles of `places` equal parts of the bounds, [n, places]."""
         W = self._weights(self.centre(params)[None], features.shape[1], places)[0]
-        return project(features.astype(np.float64), W.reshape(places, -1), np.zeros(places))
+        return _core.project(features.astype(np.float64), W.reshape(places, -1))
 
     def acting(self, params: Floats, n_features: int) -> list[tuple[Cells, Floats]]:
         """Return the draws, each as a softmax over cells."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from o2pl.features.basic import project
+from o2pl import _core
 from o2pl.protocols import Array, Floats, Ints, Pullback
 from o2pl.storage import storable
 
@@ -65,7 +65,7 @@ class FinitePolicies(ABC):
         if likely.sum() == 1:  # a single member
             return _log(self.member(features, int(np.argmax(likely))))
         L = self.all_likelihoods(features)
-        mixed = project(L.reshape(-1, self.size), _mixture_weights(params)[None], np.zeros(1))
+        mixed = _core.project(L.reshape(-1, self.size), _mixture_weights(params)[None])
         return _log(mixed.reshape(len(L), self.n_actions))
 
     def member(self, features: Floats, j: int) -> Floats:

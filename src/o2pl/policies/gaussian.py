@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.features.basic import project
+from o2pl import _core
 from o2pl.protocols import Array, Floats, Pullback
 from o2pl.storage import storable
 
@@ -45,7 +45,7 @@ class Gaussian:
     def scores(self, params: Floats, features: Floats) -> Floats:
         """Return the mean action of each row minus the centre, [n]. A row's result does not depend on other rows."""
         theta, _ = self.split(params)
-        return project(features.astype(np.float64), theta[None], np.zeros(1))[:, 0]
+        return _core.project(features.astype(np.float64), theta[None])[:, 0]
 
     def forward(self, params: Floats, features: Floats, actions: Array) -> tuple[Floats, Pullback]:
         theta, scale = self.split(params)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from o2pl.features.basic import project
+from o2pl import _core
 from o2pl.protocols import Array, Floats, Pullback
 from o2pl.storage import storable
 
@@ -35,4 +35,4 @@ class Softmax:
 
     def scores(self, params: Floats, features: Floats) -> Floats:
         W = params.reshape(self.n_actions, -1).astype(features.dtype)
-        return project(features, W, np.zeros(self.n_actions, features.dtype)).astype(np.float64)
+        return _core.project(features, W).astype(np.float64)

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from o2pl import _core
 from o2pl.errors import InvalidInput
-from o2pl.features.basic import project
 from o2pl.policies.gaussian import LOG_SQRT_2PI
 from o2pl.protocols import Array, Floats, Pullback
 from o2pl.storage import storable
@@ -53,7 +53,7 @@ class Truncated:
         """Return μ minus the centre, and log(s / scale), of each row. [n, 2]"""
         theta, omega = self._split(params, features.shape[1])
         of_scale = omega if self.heteroscedastic else np.zeros_like(theta)
-        out = project(features.astype(np.float64), np.stack([theta, of_scale]), np.zeros(2))
+        out = _core.project(features.astype(np.float64), np.stack([theta, of_scale]))
         if self.learn_scale and not self.heteroscedastic:
             out[:, 1] = omega[0]
         return out
