@@ -63,6 +63,15 @@ constexpr auto numpy_type_name() {
   else return const_name("numpy.uint64");
 }
 
+// What an argument is to type checkers: the code says Ints of all integers.
+template <class T>
+constexpr auto numpy_kind_name() {
+  using nanobind::detail::const_name;
+  using U = std::remove_const_t<T>;
+  if constexpr (std::is_integral_v<U> && !std::is_same_v<U, bool>) return const_name("numpy.integer[typing.Any]");
+  else return numpy_type_name<T>();
+}
+
 // A new array: what a function returns. `data` is not initialised.
 template <class T, int N = 1>
 struct NewArray {
@@ -86,7 +95,7 @@ namespace nanobind::detail {
 template <class T, int N>
 struct type_caster<o2::Array<T, N>> {
   using View = o2::Array<T, N>;
-  NB_TYPE_CASTER(View, const_name("numpy.typing.NDArray[") + o2::numpy_type_name<T>() + const_name("]"))
+  NB_TYPE_CASTER(View, const_name("numpy.typing.NDArray[") + o2::numpy_kind_name<T>() + const_name("]"))
 
   object converted;  // lives as long as the call
 

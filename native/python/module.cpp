@@ -16,7 +16,9 @@ NB_MODULE(_core, m) {
   if (!numpy_is_there()) throw nanobind::python_error();
   m.doc() = "The compiled core of o2pl.";
   bind_acting(m);
+  bind_expanding(m);
   bind_features(m);
+  bind_hashing(m);
   bind_levels(m);
   bind_objectives(m);
 }

@@ -3,6 +3,8 @@
 #include <nanobind/nanobind.h>
 
 void bind_acting(nanobind::module_& m);
+void bind_expanding(nanobind::module_& m);
 void bind_features(nanobind::module_& m);
+void bind_hashing(nanobind::module_& m);
 void bind_levels(nanobind::module_& m);
 void bind_objectives(nanobind::module_& m);

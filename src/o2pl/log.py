@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from o2pl import _core
 from o2pl.action_names import Names
 from o2pl.contexts.dictionaries import Row
-from o2pl.contexts.expanding import write_row
 from o2pl.decisions import next_number, numbers_for
 from o2pl.interactions import Interactions, losses_of, total_loss
 from o2pl.protocols import Array, Floats, Ints
@@ -111,7 +111,7 @@ class SparseColumn:
 
     def append(self, n: int, entry: Row) -> None:
         """Append row n, from `DictionaryReader.entry`."""
-        while not write_row(*entry, n, self.offsets, self.indices, self.values):
+        while not _core.write_row(*entry, n, self.offsets, self.indices, self.values):
             self.make_room(n + 1, int(self.offsets[n]) + max(len(self.values), 1))
 
     def extend(self, n: int, rows: SparseRows, copy: bool = True) -> None:

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from o2pl import InvalidInput
+from o2pl import InvalidInput, _core
 from o2pl.contexts import DictionaryReader
-from o2pl.contexts.expanding import expand, expanded_size
 from o2pl.contexts.names import name_hash
 from o2pl.rows import SparseRows
 
@@ -96,11 +95,12 @@ def test_one_at_a_time_and_many_agree() -> None:
     reader = DictionaryReader(18, True, (("user", "tags"),))
     long = {"user": {f"k{i}": f"v{i}" for i in range(200)}, "tags": ["a", "b"]}  # more than there was room for
     for context in (CONTEXT, {}, long, CONTEXT):
-        hashes, values, n, segments, pairs, mask, signed = reader.entry(context)
-        size = expanded_size(n, segments, pairs)
+        expected, offsets = reader.rows([context]), np.zeros(2, np.int64)
+        size = len(expected.indices)
         indices, numbers = np.empty(size, np.int32), np.empty(size, np.float32)
-        assert expand(hashes, values, n, segments, pairs, mask, signed, 0, indices, numbers) == size
-        assert entries(reader.rows([context])) == list(zip(indices.tolist(), numbers.tolist(), strict=True))
+        assert _core.write_row(*reader.entry(context), 0, offsets, indices, numbers)
+        assert offsets.tolist() == [0, size]
+        assert entries(expected) == list(zip(indices.tolist(), numbers.tolist(), strict=True))
         assert entries(reader.row(context)) == entries(reader.rows([context]))
 
 

@@ -12,21 +12,22 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.contexts.expanding import LARGEST, expand_rows, expanded_sizes
+from o2pl import _core
 from o2pl.contexts.frames import as_frame, as_mapping, is_frame
 from o2pl.contexts.names import name_hash
 from o2pl.contexts.schema import Schema
 from o2pl.errors import InvalidInput
-from o2pl.protocols import Array, Floats, Ints
+from o2pl.protocols import Array, Ints
 from o2pl.rows import SparseRows
 from o2pl.validation import check_sparse_rows
 
+LARGEST = float(np.finfo(np.float32).max)
 _ENTRY = struct.Struct("=If")  # hash and value of one feature, for kernels
 _PLAIN = frozenset((str, int, float, bool, type(None)))  # immutable types
 _WORDS = 2**18  # limit of cached names; beyond it, the cache is cleared
 
-# Hashes, values, count, segments of the namespaces; pairs of namespaces, index mask, signed: see `expand`.
-Row = tuple[Array, Floats, int, Ints, Ints, Any, bool]
+# Features: hash and value [n, 2]; segments and pairs of namespaces, index mask, signed: see `write_row`.
+Row = tuple[Array, Ints, Ints, int, bool]
 
 
 class _Node:
@@ -63,14 +64,14 @@ class DictionaryReader:
         pairs = [[self._spaces[key] for key in pair] for pair in interactions]
         self._pairs: Ints = np.array(pairs, np.int64).reshape(-1, 2)  # indices of the pairs' namespaces
         self._no_segments: Ints = np.zeros((max(len(spaces), 1), 2), np.int64)  # their start and end in a row
-        self._crossing: tuple[Ints, Any, bool] = (self._pairs, np.uint32(self.width - 1), signed)  # for `expand`
+        self._crossing: tuple[Ints, int, bool] = (self._pairs, self.width - 1, signed)  # for `write_row`
         self._root, self._kept = _Node(""), 0
         self._last: tuple[Any, Any, Row] | None = None  # the last context, a deep copy of it, and its entry
 
     # -- one context, for kernels
 
     def entry(self, context: Any) -> Row:
-        """Return a context in the form that `expand` needs, which makes a row of it.
+        """Return a context in the form that `write_row` needs, which makes a row of it.
 
         A decision and its reward use the same dictionary: it is read once, unless it was changed in between.
         """
@@ -79,8 +80,7 @@ class DictionaryReader:
             return last[2]
         parts: list[bytes] = []
         segments = self.read(context, parts)
-        hashes = entries_of(parts)
-        row = (hashes, hashes.view(np.float32), len(parts), segments, *self._crossing)
+        row = (entries_of(parts), segments, *self._crossing)
         if (copy := _copied(context)) is not None:
             self._last = context, copy, row
         return row
@@ -151,13 +151,7 @@ class DictionaryReader:
     def expanded(self, hashes: Array, ends: Ints, segments: Ints, pairs: Ints) -> SparseRows:
         """Return rows of features, `hashes[ends[r]:ends[r + 1]]`, with the products of their namespaces."""
         _, mask, signed = self._crossing
-        offsets = np.zeros(len(ends), np.int64)
-        expanded_sizes(ends, segments, pairs, offsets)
-        indices, values = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.float32)
-        expand_rows(
-            hashes, hashes.view(np.float32), ends, segments, pairs, mask, signed, offsets, indices, values
-        )  # fmt: skip
-        return SparseRows(indices, values, offsets, self.width)
+        return SparseRows(*_core.expanded_rows(hashes, ends, segments, pairs, mask, signed), self.width)
 
     def set_parts(self, shared: Any, actions: Any, parts: list[bytes], ends: list[int], segments: list[Any]) -> None:
         """Append the features of one action set: for each action its own, then the shared ones, under `shared.`.
@@ -343,7 +337,7 @@ def _copied(context: Any) -> dict[Any, Any] | None:
 
 def entries_of(parts: list[bytes]) -> Array:
     """Return hashes and (viewed as float32) values of features, [n, 2]."""
-    return np.frombuffer(b"".join(parts) or bytes(_ENTRY.size), np.uint32).reshape(-1, 2)
+    return np.frombuffer(b"".join(parts), np.uint32).reshape(-1, 2)
 
 
 def _said(value: Any) -> str:

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from o2pl import _core
 from o2pl.contexts.dictionaries import DictionaryReader, entries_of
-from o2pl.contexts.expanding import crossed_hash
 from o2pl.contexts.readers import OfferReader, SetsReader
 from o2pl.contexts.schema import Schema
 from o2pl.contexts.sets import split_set
@@ -133,13 +133,13 @@ def words_of(reader: DictionaryReader) -> dict[int, tuple[str, str | None]]:
 
 def _recalled(row: SparseRows, known: dict[int, int], words: dict[int, tuple[str, str | None]]) -> list[Named]:
     """Return the names of a row's entries from cached names: features by index, and their products."""
-    indices, values, mask = row.indices.tolist(), row.values.tolist(), np.uint32(row.width - 1)
+    indices, values, mask = row.indices.tolist(), row.values.tolist(), row.width - 1
     alone = {i: (known[i], _of_entry(words, known[i], v)) for i, v in zip(indices, values, strict=True) if i in known}
     found = {index: named for index, (_, named) in alone.items()}
     if len(found) < len(set(indices)):
         for h, first in alone.values():
             for g, second in alone.values():
-                index = int(crossed_hash(np.uint32(h), np.uint32(g)) & mask)
+                index = _core.crossed_hash(h, g) & mask
                 found.setdefault(index, Named(f"{first.name} × {second.name}", first.features + second.features))
     return [found.get(index) or Named(f"feature {index}", (f"feature {index}",)) for index in indices]
 

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from o2pl import _core
 from o2pl.compiled import compiled
 from o2pl.errors import InvalidInput
-from o2pl.features.standardise import Standardise, inverse_deviation, welford
+from o2pl.features.standardise import Standardise
 from o2pl.protocols import Array, Floats, Ints, State
 from o2pl.rows import SparseRows
 from o2pl.storage import storable
@@ -79,31 +80,18 @@ class Hashed:
         `_slot_of` is shared with the old state: later slots are unknown there, which does no harm.
         """
         slot_of, known = self.slot_of(state), len(state["feature"])
-        slots = number_features(rows.indices, slot_of, known)
+        slots = _core.number_features(rows.indices, slot_of, known)
         new: dict[str, Array] = {"_slot_of": slot_of}
         for name, first in _SLOT.items():
             new[name] = np.concatenate([state[name], np.repeat(first, slots - known, axis=0)])
         moments = (new[name] for name in ("feature", "count", "mean", "squares", "plain", "scale"))
-        scale_features(rows.indices, rows.values, slot_of, *moments)
+        _core.scale_features(rows.indices, rows.values, slot_of, *moments)
         return new
 
     def transform(self, state: State, rows: SparseRows) -> SparseRows:
         """Return slots and scaled values; each row starts with the constant. Features without a slot are dropped."""
-        entries = len(rows.indices) + len(rows)
-        indices, values = np.empty(entries, np.int32), np.empty(entries, np.float32)
-        offsets, slots = np.zeros(len(rows) + 1, np.int64), len(state["feature"])
-        size = to_slots(
-            rows.indices,
-            rows.values,
-            rows.offsets,
-            self.slot_of(state),
-            state["scale"],
-            slots,
-            indices,
-            values,
-            offsets,
-        )
-        return SparseRows(indices[:size], values[:size], offsets, slots)
+        columns = _core.to_slots(rows.indices, rows.values, rows.offsets, self.slot_of(state), state["scale"])
+        return SparseRows(*columns, len(state["feature"]))
 
     def slot_of(self, state: State) -> Ints:
         """Return the slot of each index, 0 if it has none. [2^bits]"""
@@ -115,51 +103,5 @@ class Hashed:
 
 
 @compiled
-def number_features(indices: Ints, slot_of: Ints, slots: int) -> int:
-    """Assign slots to new features. Returns the number of slots."""
-    for j in range(len(indices)):
-        if slot_of[indices[j]] == 0:
-            slot_of[indices[j]] = slots
-            slots += 1
-    return slots
-
-
-@compiled
-def scale_features(
-    indices: Ints, values: Floats, slot_of: Ints, feature: Ints, count: Floats, mean: Floats, squares: Floats,
-    plain: Array, scale: Floats,
-) -> None:  # fmt: skip
-    """Update the running moments of each slot, over the rows that have it, and its scale."""
-    for j in range(len(indices)):
-        i = slot_of[indices[j]]
-        feature[i] = indices[j]
-        x = np.float64(values[j])
-        count[i] += 1
-        mean[i], squares[i] = welford(x, 1 / count[i], mean[i], squares[i])
-        plain[i] = plain[i] and (x == 1 or x == 0 or x == -1)
-    for i in range(1, len(count)):
-        if not plain[i]:
-            scale[i, 0], scale[i, 1] = mean[i], inverse_deviation(count[i], mean[i], squares[i])
-
-
-@compiled
 def scaled(value: Any, scale: Floats, slot: int) -> Any:
     return min(max((value - scale[slot, 0]) * scale[slot, 1], -CLIP), CLIP)
-
-
-@compiled
-def to_slots(
-    indices: Ints, values: Floats, offsets: Ints, slot_of: Ints, scale: Floats, slots: int,
-    out_slots: Ints, out_values: Floats, out_offsets: Ints,
-) -> int:  # fmt: skip
-    at = 0
-    for r in range(len(offsets) - 1):
-        out_slots[at], out_values[at] = 0, 1
-        at += 1
-        for j in range(offsets[r], offsets[r + 1]):
-            i = slot_of[indices[j]]
-            if 0 < i < slots:
-                out_slots[at], out_values[at] = i, scaled(values[j], scale, i)
-                at += 1
-        out_offsets[r + 1] = at
-    return at

@@ -194,7 +194,8 @@ class Decider:
     def _dictionary(self, context: Any, uniform: float) -> Decision:
         reader: Any = self.reader  # a DictionaryReader
         row: Row = reader.entry(context)
-        drawn = decide_dictionary(*row, *self._slots, len(self.members), self.acting, uniform)
+        read = row[0], row[0].view(np.float32), len(row[0]), *row[1:]
+        drawn = decide_dictionary(*read, *self._slots, len(self.members), self.acting, uniform)
         decision = _decision(Decision, (self.names[drawn[0]], drawn[1]) if self.names else drawn)
         copy = reader.copied(context)
         if copy is None:

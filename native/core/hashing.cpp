@@ -1,0 +1,47 @@
+#include "core/hashing.hpp"
+
+namespace o2 {
+
+int64_t number_features(std::span<const int32_t> indices, int32_t* slot_of, int64_t slots) {
+  for (const int32_t index : indices)
+    if (slot_of[index] == 0) slot_of[index] = static_cast<int32_t>(slots++);
+  return slots;
+}
+
+void scale_features(std::span<const int32_t> indices, const float* values, const int32_t* slot_of, int64_t slots, Moments moments) {
+  for (size_t j = 0; j < indices.size(); j++) {
+    const int32_t i = slot_of[indices[j]];
+    const double x = values[j];
+    moments.feature[i] = indices[j];
+    moments.count[i] += 1;
+    const double off = x - moments.mean[i];  // Welford's update
+    moments.mean[i] += off * (1 / moments.count[i]);
+    moments.squares[i] += off * (x - moments.mean[i]);
+    moments.plain[i] = moments.plain[i] && (x == 1 || x == 0 || x == -1);
+  }
+  for (int64_t i = 1; i < slots; i++)
+    if (!moments.plain[i]) {
+      const double deviation = std::sqrt(moments.squares[i] / moments.count[i]);
+      const bool varies = deviation > 1e-6 * std::abs(moments.mean[i]);  // below: rounding errors of float32
+      moments.scale[2 * i] = static_cast<float>(moments.mean[i]);
+      moments.scale[2 * i + 1] = varies ? static_cast<float>(1 / deviation) : 0.0f;
+    }
+}
+
+int64_t to_slots(SparseRows rows, const int32_t* slot_of, const float* scale, int64_t slots, int32_t* out_slots, float* out_values,
+                 int64_t* out_offsets) {
+  int64_t at = 0;
+  out_offsets[0] = 0;
+  for (size_t r = 0; r + 1 < rows.offsets.size(); r++) {
+    out_slots[at] = 0, out_values[at++] = 1;
+    for (int64_t j = rows.offsets[r]; j < rows.offsets[r + 1]; j++) {
+      const int32_t i = slot_of[rows.indices[j]];
+      if (i <= 0 || i >= slots) continue;
+      out_slots[at] = i, out_values[at++] = scaled(rows.values[j], scale + 2 * i);
+    }
+    out_offsets[r + 1] = at;
+  }
+  return at;
+}
+
+}  // namespace o2
