@@ -11,7 +11,7 @@ STAMP := .venv/.made
 DEMO := .venv-demo/.made
 PEERS := .venv-peers/.made
 
-.PHONY: demo reproduce test contracts faults check docs bench peers build stubs clean
+.PHONY: demo reproduce test test-levels contracts faults check docs bench peers build stubs clean
 
 # The wheel with the compiled core, keyed by its sources: built once, installed into every environment.
 SOURCES := pyproject.toml README.md LICENSE $(shell find native src -type f -not -name '*.so' -not -path '*/__pycache__/*')
@@ -26,6 +26,13 @@ reproduce: $(DEMO)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest
+
+# Folders whose results are numbers, and numbers alone; the rest takes longer than it tells here.
+NUMERICAL := $(addprefix tests/,theory features policies objectives oracles kernels learners evaluation) tests/test_contracts.py
+
+# The numerical tests at the CPU level below this machine's (`LEVEL=plain`: the lowest), where sums round otherwise; minutes.
+test-levels: $(STAMP)
+	$(BIN)/python tests/at_level.py $(LEVEL) -m pytest $(NUMERICAL)
 
 # Every kernel beside the parts it stands for, over the whole product of the settings: hours. `test` covers all pairs.
 contracts: $(STAMP)

@@ -54,6 +54,7 @@ ACROSS = {  # tests of more than one module
     "test_contracts.py": "every policy and every feature map",
     "test_docs.py": "the documents",
     "test_guarantees.py": "what the whole promises",
+    "test_levels.py": "the script of `make test-levels`",
     "test_layout.py": "this",
     "test_native.py": "the compiled core, which has no Python",
     "test_kernel_contracts.py": "every kernel",

@@ -104,6 +104,8 @@ def test_a_figure_that_rounding_takes_past_its_limit_is_the_limit() -> None:
         intervals.least(lambda means: means, past[:, None], limits=(-1.0, 1.0)),
     ):
         assert (found.value, found.low, found.high) == (-1.0, -1.0, -1.0)
+    contradicts = intervals.of_means(lambda means: means, np.full(6, 5.0), limits=(0.0, 1.0))
+    assert (contradicts.value, contradicts.low, contradicts.high) == (5.0, 5.0, 5.0)
 
 
 def test_limits_and_undefined_figures() -> None:

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import o2pl
+from o2pl import Member
 from o2pl.learners.schedules import NEAR_EXACT, Schedule, as_schedule
+from o2pl.objectives import Outcome
 
 
 def due(schedule: Schedule, rounds: int) -> list[int]:
@@ -80,22 +82,24 @@ def test_bad_settings_are_named(bad: dict[str, float]) -> None:
 
 
 def test_more_steps_often_come_closer_to_solving_every_round_than_few_steps_seldom() -> None:
-    """How far decisions are from those of a learner solved to convergence on the same log, at moments of three runs."""
-    apart = {"near-exact": 0.0, "geometric": 0.0}
+    """How far decisions are from those of a learner solved to convergence on the same log, at moments of three runs.
+
+    The objective is convex, so that where a solve ends is not decided by the last bits of where it began.
+    """
+    convex, apart = Member(objective=Outcome()), {"near-exact": 0.0, "geometric": 0.0}
     for seed in (1, 2, 3):
         generator = np.random.default_rng(seed)
         x = generator.normal(size=(600, 8)).astype(np.float32)
         weights = generator.normal(size=(8, 4))
         rewards = (generator.random((600, 4)) < 1 / (1 + np.exp(-x @ weights))).astype(float)
         for name in apart:
-            learner = o2pl.O2PL(4, policy="linear", schedule=name, random_state=0)
+            learner = o2pl.Bandit(4, policy=convex, changes=None, schedule=name, random_state=0)
             for start in range(0, 600, 60):
                 learner.run((x[start : start + 60], rewards[start : start + 60]))
-                solved = o2pl.O2PL(4, policy="linear", random_state=0)
-                solved.fit(learner.log_)
+                solved = o2pl.Bandit(4, policy=convex, changes=None, random_state=0).fit(learner.log_)
                 ours, best = (each.predict_proba(x) for each in (learner, solved))
                 apart[name] += float(np.abs(ours - best).mean())
-    assert apart["near-exact"] < 0.85 * apart["geometric"]
+    assert apart["near-exact"] < 0.7 * apart["geometric"]
 
 
 def test_a_long_history_waits_longer() -> None:

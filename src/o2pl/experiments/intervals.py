@@ -20,6 +20,7 @@ LEVEL = 0.95
 FEWEST = 5
 RESAMPLES = 4000
 EXACT = "exact: nothing is sampled"
+_ROUNDING = 1e-9  # of a figure past its limits
 _CHUNK = 2_000_000  # numbers drawn at a time
 Function = Callable[..., Floats]  # of arrays of means, [B, ...] each, to figures [B] or [B, m]
 
@@ -228,5 +229,7 @@ def _too_few(value: float, units: int, over: str) -> Estimate:
 def _within(found: Estimate, limits: tuple[float, float]) -> Estimate:
     if math.isnan(found.low) or math.isnan(found.high):
         return replace(found, low=-math.inf, high=math.inf)
+    if not limits[0] - _ROUNDING <= found.value <= limits[1] + _ROUNDING:
+        return found  # it contradicts its limits: the claim should see that
     value, low, high = (float(np.clip(each, *limits)) for each in (found.value, found.low, found.high))
-    return replace(found, value=value, low=low, high=high)  # rounding alone may have taken the figure past a limit
+    return replace(found, value=value, low=low, high=high)

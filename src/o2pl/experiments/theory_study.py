@@ -151,7 +151,7 @@ def claims(rows: Table) -> Sequence[Claim]:
         Claim(
             "theory/radius-exponent",
             "The critical radius goes like (α/t)^{1/(2+p)}: largest deviation of the slope in log t, p > 0.",
-            exact(max(abs(slope + 1 / (2 + p)) for p, slope in slopes.items())),
+            exact(round(max(abs(slope + 1 / (2 + p)) for p, slope in slopes.items()), 12)),  # beyond, it is rounding
             at_most(0.01),
             "paper",
             "1/(2 + p)",
@@ -159,7 +159,7 @@ def claims(rows: Table) -> Sequence[Claim]:
         Claim(
             "theory/radius-appendix",
             "r² goes like (α/t)^{4/(4+p)}, as one appendix has it: largest deviation of the slope in log t, p > 0.",
-            exact(max(abs(2 * slope + 4 / (4 + p)) for p, slope in slopes.items())),
+            exact(round(max(abs(2 * slope + 4 / (4 + p)) for p, slope in slopes.items()), 12)),
             at_most(0.01),
             "paper",
             "4/(4 + p)",
