@@ -3,3 +3,11 @@
 // which run on newer machines only.
 #include "core/simd.hpp"
 #include "core/features.inl"
+
+#define O2_JOINED(name, level) name##_##level
+#define O2_NAMED(name, level) O2_JOINED(name, level)
+#define O2_TABLE(name) O2_NAMED(name, O2_LEVEL)  // dense_1, dense_2, dense_3
+
+#include "core/bernstein.inl"
+#include "core/bets.inl"
+#include "core/sums.inl"

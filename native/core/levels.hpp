@@ -10,11 +10,13 @@ enum class Level { plain = 1, avx2 = 2, avx512 = 3 };
 Level level();
 const char* level_name();
 
-// A table of kernels, as compiled for `level()`.
-template <class Table>
-const Table& chosen(const Table& plain, const Table& avx2, const Table& avx512) {
-  return level() == Level::avx512 ? avx512 : level() == Level::avx2 ? avx2 : plain;
-}
+// A table of kernels, as compiled for `level()`. Other processors than x86-64 have one level.
+#if defined(__x86_64__) || defined(_M_X64)
+#define O2_CHOSEN(table) \
+  (o2::level() == o2::Level::avx512 ? table##_3 : o2::level() == o2::Level::avx2 ? table##_2 : table##_1)
+#else
+#define O2_CHOSEN(table) table##_1
+#endif
 
 // Calls a kernel that is a template of the level, as compiled for `level()`: at_level([&](auto L) { kernel<L>(x); })
 template <class Call>

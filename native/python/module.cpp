@@ -21,4 +21,5 @@ NB_MODULE(_core, m) {
   bind_hashing(m);
   bind_levels(m);
   bind_objectives(m);
+  bind_theory(m);
 }

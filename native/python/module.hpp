@@ -8,3 +8,4 @@ void bind_features(nanobind::module_& m);
 void bind_hashing(nanobind::module_& m);
 void bind_levels(nanobind::module_& m);
 void bind_objectives(nanobind::module_& m);
+void bind_theory(nanobind::module_& m);

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -37,3 +41,27 @@ def test_no_rows_and_huge_values_say_nothing_false() -> None:
     huge = np.full(40, 1e300)
     assert np.isfinite(bet_sums(huge)).all()
     assert lower_from_sums(bet_sums(huge), 40, DELTA) == pytest.approx(betting_lower(huge, DELTA, False)[-1])
+
+
+def test_bounds_have_the_same_bits_at_every_level_of_instructions() -> None:
+    code = """
+import numpy as np
+from o2pl.evaluation.bernstein import plugin_lower, realized_lower
+from o2pl.evaluation.intervals import sample_moments, weighed
+from o2pl.theory.betting import bet_sums, betting_lower
+from o2pl.theory.betting_end import BettingEnds
+
+g = np.random.default_rng(5)
+w, u = g.exponential(1, 3001), g.random(3001)
+numbers = [bet_sums(w * u), betting_lower(w * u, 0.05), betting_lower(w[:100] * u[:100], 0.05, False)]
+numbers += [plugin_lower(w * u, 0.05), realized_lower(w * u, 0.05), sample_moments(w)[1:], weighed(w, u, w)]
+numbers += [BettingEnds(u).end(w, w[::-1].copy(), 0.5, 0.05)[:1]]
+print(np.concatenate(numbers).tobytes().hex())
+"""
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, "O2PL_LEVEL": level}, capture_output=True, check=True
+        ).stdout
+        for level in ("plain", "avx2", "avx512")
+    }
+    assert len(found) == 1

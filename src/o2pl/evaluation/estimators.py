@@ -278,7 +278,7 @@ class Stream:
         weights = weights if block.row_weights is None else weights * block.row_weights
         modelled = block.played if "played" in self.estimator.needs else None
         model = np.empty(0) if modelled is None else modelled
-        size, squares, least, most = weighed(np.ascontiguousarray(weights), block.rewards, model)
+        size, squares, least, most = weighed(weights, block.rewards, model)
         self.weights = self.weights + np.array([size, squares])
         self._widen(least, most)
 

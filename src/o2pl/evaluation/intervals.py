@@ -9,10 +9,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from o2pl.compiled import compiled
-from o2pl.compiled.comparing import larger, smaller
+from o2pl import _core
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Floats
 from o2pl.validation import check_number
@@ -33,20 +32,10 @@ def sample_moments(values: ArrayLike) -> SampleMoments:
     """Return the moments in one pass; values are shifted by the first, so that a large mean costs no precision."""
     column = finite_column("values", values)
     first = column[0]
-    total, squares = _shifted_sums(column, first)
+    total, squares = _core.shifted_sums(column, first)
     n = len(column)
     variance = max(0.0, (squares - total * total / n) / (n - 1)) if n > 1 else 0.0
     return SampleMoments(n, float(first + total / n), float(variance))
-
-
-@compiled
-def _shifted_sums(values: Floats, first: float) -> tuple[float, float]:
-    total, squares = 0.0, 0.0
-    for s in range(len(values)):
-        shifted = values[s] - first
-        total += shifted
-        squares += shifted * shifted
-    return total, squares
 
 
 def normal_interval(values: ArrayLike, delta: float, one_more: float = 0.0) -> Interval:
@@ -75,7 +64,7 @@ def one_more_row(weights: Floats, surprises: Floats) -> float:
     w̄ is the weight of a row that the policy chooses. Where rewards are rare, the rows that the policy chooses may have
     none by chance: their variance is then nearly 0, and says nothing. With many such rows, one more hardly counts.
     """
-    size, squares, least, most = weighed(np.ascontiguousarray(weights), surprises, np.empty(0))
+    size, squares, least, most = weighed(weights, surprises, np.empty(0))
     return added_by_one_more(size, squares, max(most, -least), len(weights))
 
 
@@ -84,16 +73,10 @@ def added_by_one_more(size: float, squares: float, largest: float, rows: float) 
     return squares / size * largest / rows if size else 0.0
 
 
-@compiled
 def weighed(weights: Floats, rewards: Floats, modelled: Floats) -> tuple[float, float, float, float]:
     """Return Σ |w|, Σ w², and the smallest and largest r - m; without a model (empty), of r."""
-    size, squares, least, most = 0.0, 0.0, math.inf, -math.inf
-    for s in range(len(weights)):
-        size += abs(weights[s])
-        squares += weights[s] * weights[s]
-        surprise = rewards[s] - modelled[s] if len(modelled) else rewards[s]
-        least, most = smaller(least, surprise), larger(most, surprise)
-    return size, squares, least, most
+    columns = (np.asarray(column, np.float64) for column in (weights, rewards, modelled))
+    return _core.weighed(*columns)
 
 
 def empirical_bernstein_interval(values: ArrayLike, delta: float, lower: float, upper: float) -> Interval:
@@ -113,7 +96,7 @@ def empirical_bernstein_from_moments(moments: SampleMoments, delta: float, lower
     return max(float(lower), moments.mean - reach), min(float(upper), moments.mean + reach)
 
 
-def finite_column(name: str, values: ArrayLike, largest: float = math.inf) -> Floats:
+def finite_column(name: str, values: ArrayLike, largest: float = math.inf) -> NDArray[np.float64]:
     """Return values as float64 [n], n ≥ 1, clipped at `largest`; all must be finite."""
     try:
         column = np.ascontiguousarray(values, np.float64)
@@ -123,7 +106,7 @@ def finite_column(name: str, values: ArrayLike, largest: float = math.inf) -> Fl
         raise InvalidInput(f"{name}: found shape {np.shape(values)}, expected at least one value, one per row")
     if largest < math.inf:
         column = np.minimum(column, largest)
-    if not math.isfinite(_shifted_sums(column, 0.0)[0]):
+    if not math.isfinite(_core.shifted_sums(column, 0.0)[0]):
         bad = np.flatnonzero(~np.isfinite(column))
         if bad.size:
             raise InvalidInput(f"{name}, row {bad[0]}: found {column[bad[0]]}, expected a finite number")

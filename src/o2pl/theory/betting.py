@@ -18,11 +18,11 @@ The sums A_k of two parts of a log add up: `bet_sums` keeps 29 numbers instead o
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from o2pl.compiled import compiled
+from o2pl import _core
 from o2pl.protocols import Floats
 
 # Bets 2^8, …, 2^-20 for means in [0, 1]; at n rows of standard deviation σ the best is near √(2 log(1/δ) / n) / σ. The
@@ -33,91 +33,28 @@ BETS = 2.0**_EXPONENTS
 LOG_SHARES = np.log(_SHARES / _SHARES.sum())
 
 LARGEST = 1e15  # larger values are clipped: this lowers the bound, and no product of 16 factors overflows
-BLOCK = 16
-_EVERY_ROW = 512  # rows; later the capital is checked whenever the rows have grown by 1/512
 
 
 def betting_lower(values: Floats, delta: float, common: bool = True) -> Floats:
-    """Return lower bounds after each row for the mean of values ≥ 0, [n]; anytime-valid with probability ≥ 1 - δ."""
-    return np.asarray(_mixture_lower(values, math.log(1 / delta), common, BETS, LOG_SHARES))
+    """Return lower bounds after each row for the mean of values ≥ 0, [n]; anytime-valid with probability ≥ 1 - δ.
+
+    For a common mean the capital is looked at after each of the first 1,024 rows, and later whenever the rows have
+    grown by 1/512 or less. If means differ (`common=False`), after each row.
+    """
+    return _core.mixture_lower(_doubles(values), math.log(1 / delta), common, BETS, LOG_SHARES)
 
 
 def bet_sums(values: Floats) -> Floats:
     """Return A_k = Σ log(1 + κ_k y) of values y ≥ 0, [29], for `lower_from_sums`."""
-    return np.asarray(_sums(values, BETS))
+    return _core.bet_sums(_doubles(values), BETS)
 
 
 def lower_from_sums(sums: Floats, rows: float, delta: float) -> float:
     """Return the last bound of `betting_lower(values, delta, common=False)` from the sums; anytime-valid."""
     if rows <= 0:
         return 0.0
-    return float(lower_root(LOG_SHARES + sums, rows, 0.0, math.log(1 / delta), False, BETS, np.empty(len(BETS))))
+    return _core.lower_root(LOG_SHARES + sums, rows, math.log(1 / delta), False, BETS)
 
 
-@compiled
-def look_every(t: int, stride: int) -> int:
-    """Return the rows between looks at the capital after t rows; `stride`: the rows between looks so far."""
-    return 2 * stride if t >= 2 * _EVERY_ROW * stride else stride
-
-
-@compiled
-def _sums(values: Floats, bets: Floats) -> Any:
-    K = len(bets)
-    sums, product = np.zeros(K), np.ones(K)
-    for s in range(len(values)):
-        y = min(values[s], LARGEST)
-        for k in range(K):
-            product[k] *= 1.0 + bets[k] * y
-        if (s + 1) % BLOCK == 0 or s + 1 == len(values):
-            for k in range(K):
-                sums[k] += math.log(product[k])
-                product[k] = 1.0
-    return sums
-
-
-@compiled
-def lower_root(
-    logs: Floats, t: float, m: float, threshold: float, common: bool, bets: Floats, exponents: Floats
-) -> float:
-    """Return the root of log W_t = threshold, by Newton's method from m. For a common mean it is at least m."""
-    K = len(bets)
-    for _ in range(60):
-        largest = -np.inf
-        for k in range(K):
-            exponents[k] = logs[k] - t * math.log1p(bets[k] * m)
-            largest = max(largest, exponents[k])
-        capital, slope = 0.0, 0.0
-        for k in range(K):
-            part = math.exp(exponents[k] - largest)
-            capital += part
-            slope += part * t * bets[k] / (1.0 + bets[k] * m)
-        above = largest + math.log(capital) - threshold
-        if abs(above) <= 1e-9 or (above < 0.0 and (common or m == 0.0)):
-            break
-        m = max(0.0, m + above * capital / slope)
-    return m
-
-
-@compiled
-def _mixture_lower(values: Floats, threshold: float, common: bool, bets: Floats, log_shares: Floats) -> Any:
-    """Return the root of log W_t(m) = threshold after each row; for a common mean, the largest so far."""
-    n, K = len(values), len(bets)
-    logs, product, exponents = log_shares.copy(), np.ones(K), np.empty(K)  # log π_k + A_k, in two parts
-    bounds = np.empty(n)
-    m = 0.0
-    stride = 1
-    for s in range(n):
-        y = min(values[s], LARGEST)
-        t = s + 1
-        for k in range(K):
-            product[k] *= 1.0 + bets[k] * y
-        stride = look_every(t, stride)
-        look = not common or t % stride == 0
-        if look or t % BLOCK == 0:
-            for k in range(K):
-                logs[k] += math.log(product[k])
-                product[k] = 1.0
-        if look:
-            m = lower_root(logs, float(t), m, threshold, common, bets, exponents)
-        bounds[s] = m
-    return bounds
+def _doubles(values: Floats) -> NDArray[np.float64]:
+    return np.ascontiguousarray(values, np.float64)

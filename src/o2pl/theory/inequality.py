@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from o2pl.compiled import compiled
+from o2pl import _core
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Floats
 
@@ -42,7 +42,6 @@ def deviation(v: ArrayLike, bound: float, delta: float) -> Floats:
     return np.asarray(2 * log * bound + 2 * np.sqrt((log * bound) ** 2 + log * v))
 
 
-@compiled
 def peeled_deviation(v: float, bound: float, delta: float) -> float:
     """Return a u(v) that bounds M_j at all times and for all variations: P(there is a j: M_j ≥ u(S_j)) ≤ δ.
 
@@ -50,15 +49,7 @@ def peeled_deviation(v: float, bound: float, delta: float) -> float:
     of Prop. B.1 gives P(there is a j: λM_j - λ²S_j ≥ log(1/δ_k)) ≤ δ_k for each, so that
     u(v) = min_k log(1/δ_k)/λ_k + λ_k v: a line on each shell, below the bound at the shell's largest v.
     """
-    slope = 0.5 / bound
-    lowest = math.log(2.0 / delta) / slope + slope * v
-    for k in range(1, 200):
-        slope *= math.sqrt(0.5)
-        line = math.log((k + 1.0) * (k + 2.0) / delta) / slope + slope * v
-        if line >= lowest:  # it decreases in k, then increases
-            break
-        lowest = line
-    return lowest
+    return _core.peeled_deviation(v, bound, delta)
 
 
 def _checked(u: ArrayLike, v: ArrayLike, bound: float) -> tuple[Floats, Floats]:
