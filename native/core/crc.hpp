@@ -36,21 +36,31 @@ inline constexpr auto tables = make_tables();
 // The state after one more byte.
 inline uint32_t crc(uint32_t state, uint8_t byte) { return crc_detail::tables[0][(state ^ byte) & 255] ^ (state >> 8); }
 
-// The state after these bytes: eight at a time, by eight tables.
+// The state after eight bytes, the first one lowest.
+inline uint32_t crc_of_word(uint32_t state, uint64_t word) {
+  const auto& t = crc_detail::tables;
+  const uint64_t z = word ^ state;
+  return t[7][z & 255] ^ t[6][(z >> 8) & 255] ^ t[5][(z >> 16) & 255] ^ t[4][(z >> 24) & 255] ^ t[3][(z >> 32) & 255] ^
+         t[2][(z >> 40) & 255] ^ t[1][(z >> 48) & 255] ^ t[0][z >> 56];
+}
+
+// The state after the first `size` < 8 bytes of a word, without a branch: in front of them come zeros, which leave 0 as it
+// is, and what the bytes do not reach of the state moves down.
+inline uint32_t crc_of_part(uint32_t state, uint64_t word, int size) {
+  const uint64_t own = (word ^ state) << (56 - 8 * size) << 8;
+  return crc_of_word(0, own) ^ static_cast<uint32_t>(uint64_t{state} >> (8 * size));
+}
+
+// The state after these bytes.
 inline uint32_t crc(uint32_t state, std::string_view text) {
   const char* p = text.data();
   const char* const end = p + text.size();
-  if constexpr (std::endian::native == std::endian::little) {
-    const auto& t = crc_detail::tables;
+  if constexpr (std::endian::native == std::endian::little)
     for (; end - p >= 8; p += 8) {
-      uint32_t low, high;
-      std::memcpy(&low, p, 4);
-      std::memcpy(&high, p + 4, 4);
-      low ^= state;
-      state = t[7][low & 255] ^ t[6][(low >> 8) & 255] ^ t[5][(low >> 16) & 255] ^ t[4][low >> 24] ^
-              t[3][high & 255] ^ t[2][(high >> 8) & 255] ^ t[1][(high >> 16) & 255] ^ t[0][high >> 24];
+      uint64_t word;
+      std::memcpy(&word, p, sizeof word);
+      state = crc_of_word(state, word);
     }
-  }
   for (; p < end; p++) state = crc(state, static_cast<uint8_t>(*p));
   return state;
 }

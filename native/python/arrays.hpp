@@ -5,6 +5,7 @@
 #pragma once
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -85,6 +86,11 @@ struct NewArray {
     if (!made) throw nanobind::python_error();
     object = nanobind::steal(made);
     view = {static_cast<T*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(made))), shape};
+  }
+  explicit NewArray(std::span<const T> entries)
+    requires(N == 1)
+      : NewArray({static_cast<int64_t>(entries.size())}) {
+    std::copy(entries.begin(), entries.end(), view.data);
   }
 };
 

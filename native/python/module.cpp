@@ -19,6 +19,7 @@ NB_MODULE(_core, m) {
   bind_expanding(m);
   bind_features(m);
   bind_hashing(m);
+  bind_json_sets(m);
   bind_levels(m);
   bind_objectives(m);
   bind_theory(m);

@@ -6,6 +6,7 @@ void bind_acting(nanobind::module_& m);
 void bind_expanding(nanobind::module_& m);
 void bind_features(nanobind::module_& m);
 void bind_hashing(nanobind::module_& m);
+void bind_json_sets(nanobind::module_& m);
 void bind_levels(nanobind::module_& m);
 void bind_objectives(nanobind::module_& m);
 void bind_theory(nanobind::module_& m);

@@ -11,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from o2pl import InvalidInput
+from o2pl._core import set_sizes
 from o2pl.contexts import DictionaryReader, Records
 from o2pl.contexts import sets as sets_module
-from o2pl.contexts.json_sets import json_sets, set_sizes
+from o2pl.contexts.json_sets import json_sets
+from o2pl.contexts.names import name_hash
 from o2pl.contexts.sets import dictionary_sets
 from o2pl.protocols import Ints
 from o2pl.rows import ActionSets
@@ -49,8 +51,33 @@ def test_as_the_dictionaries(drawn: Any, escaped: bool) -> None:
     contexts = [{**shared, "_multi": actions} for shared, actions in drawn]
     texts = [json.dumps(context, ensure_ascii=escaped).encode() for context in contexts]
     found = encoded(texts)
-    if found is not None:  # few have numbers that are left to the slow path
-        same(found, dictionary_sets(DictionaryReader(18), contexts))
+    assert found is not None
+    same(found, dictionary_sets(DictionaryReader(18), contexts))
+
+
+digits = st.text("0123456789", min_size=1, max_size=25)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0), digits, st.integers(-60, 20)), min_size=1, max_size=20))
+@settings(max_examples=300, deadline=None)
+def test_numbers_are_rounded_as_python_rounds_them(drawn: list[tuple[bool, int, str, int]]) -> None:
+    texts = [f"{'-' * negative}{whole}.{fraction}e{power}" for negative, whole, fraction, power in drawn]
+    texts = [text for text in texts if abs(float(text)) < 3e38]
+    found = json_sets([f'{{"x":{text},"_multi":[{{}}]}}'.encode() for text in texts])
+    assert found is not None
+    assert found.values.tolist() == [float(np.float32(float(text))) for text in texts]
+
+
+@given(st.lists(st.text(max_size=30), min_size=1, max_size=5), st.booleans())
+@settings(max_examples=300, deadline=None)
+def test_names_of_any_length_and_script(drawn: list[str], escaped: bool) -> None:
+    names = [name for name in drawn if name.isprintable() and name not in ("x", "y z") and not name.startswith("_")]
+    contexts = [{"_multi": [{name: name, "x": {name: 1, "y z": {"": name}}}]} for name in names]
+    texts = [json.dumps(context, ensure_ascii=escaped).encode() for context in contexts]
+    found = json_sets(texts)
+    assert found is not None
+    expected = [name_hash(text) for name in names for text in (f"{name}={name}", f"x.{name}", f"x.y z.={name}")]
+    assert found.hashes.tolist() == expected
 
 
 def test_the_ordinary_is_not_left_to_the_slow_path() -> None:
@@ -76,7 +103,6 @@ def test_the_ordinary_is_not_left_to_the_slow_path() -> None:
     "text",
     [
         '{"a": [[1]], "_multi": [{}]}',  # a list in a list
-        '{"a": 1234567890.12345678901, "_multi": [{}]}',  # too many digits to be exact
         '{"a": 1e300, "_multi": [{}]}',
         '{"a": 1e39, "_multi": [{}]}',
         '{"_multi": []}',
@@ -84,6 +110,16 @@ def test_the_ordinary_is_not_left_to_the_slow_path() -> None:
         '{"_multi": [1]}',
         '{"_multi": {"a": 1}}',
         '{"a": "\\ud800", "_multi": [{}]}',
+        '{"a": 1,, "_multi": [{}]}',
+        '{"a": 1, "_multi": [{}],}',
+        '{"a": 1, "_multi": [{}]} x',
+        '{"a": [1 2], "_multi": [{}]}',
+        '{"a": 01, "_multi": [{}]}',
+        '{"a": 1e999, "_multi": [{}]}',
+        '{"a": "\t", "_multi": [{}]}',
+        '{"_a": [}, "_multi": [{}]}',
+        '{"_multi": [{"_a": nul}]}',
+        '{"_multi": [{}], "_multi": [{}]}',
         '{"a": tru',
         '{"a": "x',
         '{"a": "x\\',
@@ -118,9 +154,10 @@ def test_long_logs_are_read_in_blocks_and_odd_rows_slowly(monkeypatch: pytest.Mo
     monkeypatch.setattr(sets_module, "_MANY", 4)
     monkeypatch.setattr(sets_module, "_BLOCK", 3)
     contexts = [{"u": f"u{k}", "_multi": [{"i": float(j)} for j in range(1 + k % 3)]} for k in range(10)]
-    contexts[4]["u"] = 0.1234567890123456789  # type: ignore[assignment]  # the second block is for the slow path
+    contexts[4]["u"] = 0.0  # type: ignore[assignment]
     values = np.empty(10, object)
     values[:] = [json.dumps(context).encode() for context in contexts]
+    values[4] = values[4].replace(b"0.0", b"1e-999")  # the second block is for the slow path
     same(dictionary_sets(DictionaryReader(18), Records(values)), dictionary_sets(DictionaryReader(18), contexts))
     values[7] = b'{"u": {"x": [[1]]}, "_multi": [{}]}'
     with pytest.raises(InvalidInput, match=r"action set 7, shared.u.x\[0\]: found \[1\]"):

@@ -15,7 +15,7 @@ from o2pl.serving.store import Store
 def test_texts_out_of_the_ordinary_are_read_too_and_bad_ones_left_out(store: Store, caplog: Any) -> None:
     store.add_application("shop")
     application = store.application("shop")
-    slow = b'{"user":{"n":12345678901234567890123},"_multi":[{"id":"a"},{"id":"b"}]}'
+    slow = b'{"user":{"n":1e-999},"_multi":[{"id":"a"},{"id":"b"}]}'
     texts = [None, slow, b'{"_multi":[]}', None, b"{"]
     store.add([decision(f"e{k}", **({} if text is None else {"context": text})) for k, text in enumerate(texts)])
     store.add([reward(f"e{k}", k / 10) for k in range(len(texts))])

@@ -1,8 +1,8 @@
 """Hashes the features of action sets in JSON (as in Vowpal Wabbit's dsjson), without dictionaries.
 
-One compiled pass over the text gives the same features as `dictionary_sets` on parsed dictionaries. Unusual text
-(numbers of more than 19 digits, lists in lists, malformed text) is left to the slow path, which reads it or reports
-what is wrong. A repeated key counts twice, as in VW.
+One pass over the text gives the same features as `dictionary_sets` on parsed dictionaries. Unusual text (numbers
+beyond float32, lists in lists, malformed text) is left to the slow path, which reads it or reports what is wrong. A
+repeated key counts twice, as in VW.
 """
 
 from __future__ import annotations
@@ -11,88 +11,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from o2pl import _core
 from o2pl.compiled import compiled, compiled_apart, compiled_for_threads
 from o2pl.contexts.hashed_sets import HashedSets
 from o2pl.contexts.json_scan import NO_NAME, crc, scan_key, scan_value, skip_value
-from o2pl.contexts.json_syntax import DEEPEST, after_space, after_string
+from o2pl.contexts.json_syntax import DEEPEST, after_space
 from o2pl.protocols import Array, Floats, Ints
 
 
 def json_sets(texts: Sequence[bytes]) -> HashedSets | None:
     """Hash the features of contexts with `_multi`; None if one of them needs the slow path."""
-    data = np.frombuffer(b"".join(texts) + b" ", np.uint8)
-    ends = np.cumsum([0] + [len(text) for text in texts])
-    room = len(data) + 2  # a feature takes at least two bytes; shared ones may be written twice
-    hashes, values = np.empty(room, np.uint32), np.empty(room, np.float32)
-    shared, rows = np.zeros((len(texts), 2), np.int64), np.zeros(len(data) + 2, np.int64)  # an action: 3 bytes
-    sizes = np.zeros(len(texts) + 1, np.int64)
-    if not scan_sets(data, ends, hashes, values, shared, rows, sizes):
-        return None
-    offsets = np.cumsum(sizes)
-    own = rows[: 2 * int(offsets[-1])].reshape(-1, 2).copy()  # copies: the work arrays are many times as large
-    n = max(int(own.max(initial=0)), int(shared.max(initial=0)))
-    return HashedSets(hashes[:n].copy(), values[:n].copy(), shared, own, offsets)
-
-
-def set_sizes(texts: Sequence[bytes]) -> Ints:
-    """Return the number of actions of each context with `_multi`; 0 if unknown, [n]."""
-    data = np.frombuffer(b"".join(texts) + b" ", np.uint8)
-    ends = np.cumsum([0] + [len(text) for text in texts])
-    sizes = np.zeros(len(texts), np.int64)
-    _count_actions(data, ends, sizes)
-    return sizes
+    found = _core.json_sets(texts)
+    return None if found is None else HashedSets(*found)
 
 
 # -- sets
-
-
-@compiled_for_threads
-def _count_actions(data: Array, ends: Ints, sizes: Ints) -> None:
-    for s in range(len(sizes)):
-        at, end = after_space(data, ends[s], ends[s + 1]), ends[s + 1]
-        if at >= end or data[at] != 123:
-            continue
-        at += 1
-        while True:
-            at = after_space(data, at, end)
-            if at < end and data[at] == 44:
-                at = after_space(data, at + 1, end)
-            if at >= end or data[at] != 34:
-                break
-            multi = _is_multi(data, at, end)
-            at = after_string(data, at, end)
-            if at < 0:
-                break
-            at = after_space(data, at, end)
-            if at >= end or data[at] != 58:
-                break
-            at = after_space(data, at + 1, end)
-            if multi:
-                sizes[s] = _count(data, at, end)
-                break
-            at = skip_value(data, at, end)
-            if at < 0:
-                break
-
-
-@compiled_apart
-def _count(data: Array, p: int, end: int) -> int:
-    """Return the number of objects in a list; 0: none, or not a list of objects."""
-    if p >= end or data[p] != 91:
-        return 0
-    p, count = after_space(data, p + 1, end), 0
-    while p < end and data[p] == 123:
-        p = skip_value(data, p, end)
-        if p < 0:
-            return 0
-        count += 1
-        p = after_space(data, p, end)
-        if p < end and data[p] == 93:
-            return count
-        if p >= end or data[p] != 44:
-            return 0
-        p = after_space(data, p + 1, end)
-    return 0
 
 
 @compiled_apart

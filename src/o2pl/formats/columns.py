@@ -26,11 +26,12 @@ from typing import Any
 
 import numpy as np
 
+from o2pl import _core
 from o2pl.compiled.threads import ahead
 from o2pl.contexts import Offer, Records, as_frame
 from o2pl.contexts.frames import arrow_table, is_frame
 from o2pl.contexts.hashed_sets import HashedSets
-from o2pl.contexts.json_sets import json_sets, set_sizes
+from o2pl.contexts.json_sets import json_sets
 from o2pl.contexts.records import parser
 from o2pl.contexts.vw_json import as_json
 from o2pl.decisions import check_ids, numbers_for
@@ -336,7 +337,7 @@ def _texts(texts: list[bytes], bad: BadRows) -> Records:
         hashed = [part for part in parts if part is not None]
         if len(hashed) == len(parts):
             return _hashed(texts, HashedSets.joined(hashed))
-        sizes = np.concatenate(list(ahead(set_sizes, blocks)))
+        sizes = np.concatenate(list(ahead(_core.set_sizes, blocks)))
     for row in np.flatnonzero(sizes == 0).tolist():
         text = texts[row]
         try:
