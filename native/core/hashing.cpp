@@ -1,5 +1,7 @@
 #include "core/hashing.hpp"
 
+#include "core/moments.hpp"
+
 namespace o2 {
 
 int64_t number_features(std::span<const int32_t> indices, int32_t* slot_of, int64_t slots) {
@@ -14,17 +16,13 @@ void scale_features(std::span<const int32_t> indices, const float* values, const
     const double x = values[j];
     moments.feature[i] = indices[j];
     moments.count[i] += 1;
-    const double off = x - moments.mean[i];  // Welford's update
-    moments.mean[i] += off * (1 / moments.count[i]);
-    moments.squares[i] += off * (x - moments.mean[i]);
+    welford(x, 1 / moments.count[i], moments.mean[i], moments.squares[i]);
     moments.plain[i] = moments.plain[i] && (x == 1 || x == 0 || x == -1);
   }
   for (int64_t i = 1; i < slots; i++)
     if (!moments.plain[i]) {
-      const double deviation = std::sqrt(moments.squares[i] / moments.count[i]);
-      const bool varies = deviation > 1e-6 * std::abs(moments.mean[i]);  // below: rounding errors of float32
       moments.scale[2 * i] = static_cast<float>(moments.mean[i]);
-      moments.scale[2 * i + 1] = varies ? static_cast<float>(1 / deviation) : 0.0f;
+      moments.scale[2 * i + 1] = static_cast<float>(inverse_deviation(moments.count[i], moments.mean[i], moments.squares[i]));
     }
 }
 

@@ -1,7 +1,6 @@
 // Slots of hashed features: numbered in order of appearance after slot 0, the constant, and scaled by running moments.
 #pragma once
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <span>
 

@@ -16,6 +16,7 @@ NB_MODULE(_core, m) {
   if (!numpy_is_there()) throw nanobind::python_error();
   m.doc() = "The compiled core of o2pl.";
   bind_acting(m);
+  bind_dictionaries(m);
   bind_expanding(m);
   bind_features(m);
   bind_hashing(m);

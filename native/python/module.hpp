@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 
 void bind_acting(nanobind::module_& m);
+void bind_dictionaries(nanobind::module_& m);
 void bind_expanding(nanobind::module_& m);
 void bind_features(nanobind::module_& m);
 void bind_hashing(nanobind::module_& m);

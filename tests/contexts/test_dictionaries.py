@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import enum
 import itertools
 import math
+import pickle
 import zlib
+from collections import OrderedDict
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,6 +18,7 @@ import pytest
 from o2pl import InvalidInput, _core
 from o2pl.contexts import DictionaryReader
 from o2pl.contexts.names import name_hash
+from o2pl.contexts.sets import dictionary_sets
 from o2pl.rows import SparseRows
 
 CONTEXT: dict[str, Any] = {
@@ -123,6 +129,87 @@ def test_numpy_values_and_forgotten_words(monkeypatch: pytest.MonkeyPatch) -> No
     small = DictionaryReader(18)
     for _ in range(3):
         assert entries(small.rows([CONTEXT])) == entries(reader.rows([CONTEXT]))
+
+
+class Colour(enum.StrEnum):
+    RED = "red"
+
+
+@pytest.mark.parametrize(
+    ("unusual", "plain"),
+    [
+        ({"a": Colour.RED, Colour.RED: 1.0}, {"a": "red", "red": 1.0}),  # the strings that they equal
+        ({"a": np.array([0.5, -2.0])}, {"a": [0.5, -2.0]}),
+        ({"a": np.array([0.1, 2.0], np.float32)}, {"a": [float(np.float32(0.1)), 2.0]}),
+        ({"a": np.arange(6.0)[::2], "b": np.array(["x", "y"])}, {"a": [0.0, 2.0, 4.0], "b": ["x", "y"]}),
+        ({"a": np.array([], np.float64), "b": np.arange(2)}, {"b": [0, 1]}),
+        ({"a": {"c", "b"}, "d": frozenset("e")}, {"a": ["b", "c"], "d": ["e"]}),
+        ({"a": OrderedDict(b=1), "c": [MappingProxyType({"d": "e"})]}, {"a": {"b": 1}, "c": [{"d": "e"}]}),
+        (MappingProxyType({"a": {"b": np.float32(2)}}), {"a": {"b": 2.0}}),
+        (
+            {"a": 2**70, "b": np.uint8(3), "c": [np.int64(4), None, True]},
+            {"a": 2.0**70, "b": 3, "c": [4, None, "true"]},
+        ),
+        ({"é": "日本", "\ud800": "\udfff"}, {"é": "日本", "\ud800": "\udfff"}),
+    ],
+)
+def test_unusual_values_are_read_like_plain_ones(unusual: Any, plain: dict[str, Any]) -> None:
+    """By the rules of the names, and in one batch or one context alike."""
+    reader, sets = DictionaryReader(18), {"shared": unusual, "actions": [unusual, {"x": 1}]}
+    assert entries(reader.rows([unusual])) == entries(reader.rows([plain]))
+    np.testing.assert_array_equal(reader.entry(unusual)[0], reader.entry(plain)[0])
+    found, expected = (
+        dictionary_sets(reader, [one]) for one in (sets, {"shared": plain, "actions": [plain, {"x": 1}]})
+    )
+    np.testing.assert_array_equal(found.values.indices, expected.values.indices)
+    np.testing.assert_array_equal(found.values.values, expected.values.values)
+
+
+def test_names_are_hashed_in_utf8() -> None:
+    rows = DictionaryReader(26).rows([{"é": "日本", "\ud800": "\udfff", "": {"a": "b"}, "c": {"": {"d": 1}}}])
+    names = ["é=日本", "\ud800=\udfff", "a=b", "c..d"]  # an empty name adds nothing at the top
+    assert rows.indices.tolist() == [name_hash(name) % 2**26 for name in names]
+
+
+def test_names_can_be_pickled_and_copied() -> None:
+    reader = DictionaryReader(18)
+    reader.rows([CONTEXT, {"é": "\ud800"}])
+    words = reader.words()
+    assert ("user.id", "u17") in words.values()
+    assert ("user.age", None) in words.values()
+    assert ("é", "\ud800") in words.values()
+    assert len(words) == len(set(NAMES)) + 1
+    for other in (pickle.loads(pickle.dumps(reader)), copy.deepcopy(reader)):
+        assert other.words() == words
+        assert entries(other.rows([CONTEXT])) == entries(reader.rows([CONTEXT]))
+
+
+def test_names_beyond_the_limit_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("o2pl.contexts.dictionaries._WORDS", 1000)
+    reader = DictionaryReader(18)
+    for t in range(3000):
+        reader.entry({"a": f"w{t}"})
+        assert 1 <= len(reader.words()) <= 1001
+    assert ("a", "w2999") in reader.words().values()
+
+
+def test_a_context_that_contains_itself_is_no_end() -> None:
+    context: dict[str, Any] = {"a": "b"}
+    context["self"] = context
+    for reads in (DictionaryReader(18).entry, DictionaryReader(18).row):
+        with pytest.raises(RecursionError):
+            reads(context)
+
+
+def test_copies_of_nested_dictionaries() -> None:
+    context = {"a": {"b": {"c": 1, "d": None}, "e": "f"}, "g": 0.5, "h": True}
+    found: Any = _core.copied(context)
+    assert found == context
+    assert list(found) == list(context)
+    assert found["a"] is not context["a"]
+    assert found["a"]["b"] is not context["a"]["b"]
+    for other in ({"a": [1]}, {"a": {"b": {1}}}, {"a": np.float64(1)}, [1], MappingProxyType({})):
+        assert _core.copied(other) is None
 
 
 def test_what_has_been_read_before_changes_nothing() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from o2pl.contexts import make_reader
-from o2pl.contexts.naming import column_names, entry_names, shown_values, words_of
+from o2pl.contexts.naming import column_names, entry_names, shown_values
 from o2pl.contexts.offers import Offer
 from o2pl.rows import ActionSets
 
@@ -45,7 +45,7 @@ def test_sets_of_dictionaries() -> None:
     assert [[one.name for one in row] for row in entry_names(reader, sets)] == [
         [one.name for one in row] for row in (first, second)
     ]
-    assert ("topic", "news") in words_of(reader.inner).values()  # type: ignore[attr-defined]
+    assert ("topic", "news") in reader.inner.words().values()  # type: ignore[attr-defined]
 
 
 def test_columns_of_frames_and_what_they_show() -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from o2pl import InvalidInput
 from o2pl.contexts import DenseReader, DictionaryReader, SetsReader, make_reader
-from o2pl.contexts.naming import words_of
 from o2pl.contexts.readers import all_finite, plain, share_words
 from o2pl.rows import ActionSets
 
@@ -125,5 +124,5 @@ def test_words_that_another_reader_has_read_are_known() -> None:
         first.rows([context])
         share_words(second, first)
         inner = getattr(second, "inner", second)
-        assert ("city", "Rome") in words_of(inner).values()
+        assert ("city", "Rome") in inner.words().values()
     share_words(make_reader(2), make_reader(2))  # rows of numbers have none

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from o2pl import _core
-from o2pl.contexts.dictionaries import DictionaryReader, entries_of
+from o2pl.contexts.dictionaries import DictionaryReader
 from o2pl.contexts.readers import OfferReader, SetsReader
 from o2pl.contexts.schema import Schema
 from o2pl.contexts.sets import split_set
@@ -89,50 +88,33 @@ def _shown(schema: Schema | None, row: Floats) -> list[str]:
 def entry_names(reader: Any, context: Any) -> list[list[Named]]:
     """Return the names of the entries of each row of a context, in order.
 
-    Rows without names get those that the reader has cached; unknown ones are shown as numbers.
+    Rows without names get those that the reader has noted; unknown ones are shown as numbers.
     """
     inner: Any = reader.inner if isinstance(reader, SetsReader) else reader
     rows = context.values if isinstance(context, ActionSets) else context
     if isinstance(rows, SparseRows):
-        words = words_of(inner)
+        words = inner.words()
         known = {hashed & (inner.width - 1): hashed for hashed in words}
         return [_recalled(rows[row : row + 1], known, words) for row in range(len(rows))]
     fresh = DictionaryReader(*inner.settings)
     fresh.schema = inner.schema
-    parts: list[bytes] = []
-    ends, segments = [0], list[Any]()
     if isinstance(reader, SetsReader):
-        fresh.set_parts(*split_set(context), parts, ends, segments)
+        entries, ends, segments = fresh.features_of_set(*split_set(context))
         pairs = fresh.set_pairs
     else:
-        segments.append(fresh.read(context, parts))
-        ends.append(len(parts))
-        pairs = fresh.pairs
-    names, entries = words_of(fresh), entries_of(parts)
+        entries, own_segments = fresh.features(context)
+        ends, segments, pairs = np.array([0, len(entries)]), own_segments[None], fresh.pairs
+    names = fresh.words()
     own = []
     for first, last, where in zip(ends, ends[1:], segments, strict=False):
         some = entries[first:last]
         alone = [_of_entry(names, *pair) for pair in zip(some[:, 0].tolist(), some.view(np.float32)[:, 1], strict=True)]
-        own.append(alone + _products(alone, np.asarray(where), pairs))
+        own.append(alone + _products(alone, where, pairs))
     return own
 
 
-def words_of(reader: DictionaryReader) -> dict[int, tuple[str, str | None]]:
-    """Return the cached features by hash: their path, and the string; None for numbers."""
-    found: dict[int, tuple[str, str | None]] = {}
-    waiting = [reader.root]
-    while waiting:
-        node = waiting.pop()
-        found.setdefault(node.hash, (node.name, None))
-        for item, entry in list(node.entries.items()):  # a copy: another thread may add entries
-            path, word = (node.children[item[0]].name, item[1]) if isinstance(item, tuple) else (node.name, item)
-            found[int.from_bytes(entry[:4], sys.byteorder)] = path, word
-        waiting += list(node.children.values())
-    return found
-
-
 def _recalled(row: SparseRows, known: dict[int, int], words: dict[int, tuple[str, str | None]]) -> list[Named]:
-    """Return the names of a row's entries from cached names: features by index, and their products."""
+    """Return the names of a row's entries from noted names: features by index, and their products."""
     indices, values, mask = row.indices.tolist(), row.values.tolist(), row.width - 1
     alone = {i: (known[i], _of_entry(words, known[i], v)) for i, v in zip(indices, values, strict=True) if i in known}
     found = {index: named for index, (_, named) in alone.items()}

@@ -322,7 +322,7 @@ def make_reader(
 
 
 def share_words(reader: ContextReader, other: ContextReader) -> None:
-    """Share the cached names of another reader of dictionaries."""
+    """Share the noted names of another reader of dictionaries."""
     inner, read = (one.inner if isinstance(one, SetsReader) else one for one in (reader, other))
     if isinstance(inner, DictionaryReader) and isinstance(read, DictionaryReader):
         inner.know(read)

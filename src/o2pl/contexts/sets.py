@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 
 from o2pl.compiled.threads import ahead
-from o2pl.contexts.dictionaries import DictionaryReader, entries_of
+from o2pl.contexts.dictionaries import DictionaryReader, joined_features
 from o2pl.contexts.frames import as_frame, as_mapping, is_frame
 from o2pl.contexts.json_sets import json_sets
 from o2pl.contexts.offers import NO_ID, Offer, kind_of_context
 from o2pl.errors import InvalidInput
-from o2pl.protocols import Ints
+from o2pl.protocols import Array, Ints
 from o2pl.rows import ActionSets, SparseRows
 
 _MANY = 2000  # number of texts from which the compiled reader pays off
@@ -159,13 +159,12 @@ def _joined(sets: list[ActionSets]) -> ActionSets:
 
 def _parsed_sets(reader: DictionaryReader, contexts: Any, first: int = 0) -> ActionSets:
     """Encode dictionary by dictionary; rows are numbered from `first` on."""
-    parts: list[bytes] = []
-    ends, sizes, segments = [0], [0], list[Any]()
+    read, sizes = list[tuple[Array, Ints, Ints]](), [0]
     ids, slots, any_ids, any_slots = list[Ints](), list[int](), False, False
     for row, context in enumerate(contexts, first):
         try:
             shared, actions = split_set(context)
-            reader.set_parts(shared, actions, parts, ends, segments)
+            read.append(reader.features_of_set(shared, actions))
         except InvalidInput as error:
             raise InvalidInput(f"action set {row}{error}") from None
         sizes.append(len(actions))
@@ -173,8 +172,8 @@ def _parsed_sets(reader: DictionaryReader, contexts: Any, first: int = 0) -> Act
         any_ids, any_slots = any_ids or codes is not None, any_slots or slot is not None
         ids.append(np.full(len(actions), NO_ID) if codes is None else codes)
         slots.append(slot or 0)
-    stacked = np.array(segments, np.int64).reshape(len(segments), -1, 2)
-    rows = reader.expanded(entries_of(parts), np.array(ends), stacked, reader.set_pairs)
+    features = joined_features(read or [reader.features_of_set({}, [])])
+    rows = reader.expanded(*features, reader.set_pairs)
     return ActionSets(
         rows, np.cumsum(sizes), None, np.concatenate(ids) if any_ids else None, np.array(slots) if any_slots else None
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from o2pl.contexts.dictionaries import DictionaryReader
-from o2pl.contexts.naming import column_names, entry_names, words_of
+from o2pl.contexts.naming import column_names, entry_names
 from o2pl.contexts.readers import SetsReader
 from o2pl.errors import InvalidInput, MissingExtra
 from o2pl.features.hashing import Hashed
@@ -168,7 +168,7 @@ def _words(decider: Decider, contexts: Any) -> dict[int, str]:
     if not isinstance(inner, DictionaryReader):
         return {}
     found: dict[int, str] = {}
-    for hashed, (path, word) in words_of(inner).items():
+    for hashed, (path, word) in inner.words().items():
         found[hashed & (inner.width - 1)] = path if word is None else f"{path}={word}"
     for context in () if contexts is None else contexts:
         rows: Any = reader.row(context)
