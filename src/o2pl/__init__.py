@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from o2pl.errors import InvalidInput, MissingExtra
     from o2pl.evaluation.candidates import Candidates
     from o2pl.evaluation.evaluate import evaluate
+    from o2pl.evaluation.judgement import DeployVerdict, Judgement
     from o2pl.evaluation.lists import ListEvaluation, evaluate_lists
     from o2pl.evaluation.propensities import estimate_propensities
     from o2pl.evaluation.results import Evaluation
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
         SafeImprovement,
         load,
     )
-    from o2pl.learners.gate import DeployVerdict
     from o2pl.log import Log
     from o2pl.policies.sampling import CountBonus, UniformExploration
     from o2pl.rows import ActionSets, SparseRows
@@ -76,6 +76,7 @@ __all__ = [
     "Hashed",
     "Interactions",
     "InvalidInput",
+    "Judgement",
     "ListDecision",
     "ListEvaluation",
     "Log",
@@ -121,7 +122,7 @@ __getattr__, __dir__ = attributes_of(
             "O2PL Bandit Change ContinuousBandit Decider Exact Explanation GaussianO2PL Geometric Member Replay Run"
             " SafeImprovement load"
         ),
-        "o2pl.learners.gate": "DeployVerdict",
+        "o2pl.evaluation.judgement": "DeployVerdict Judgement",
         "o2pl.log": "Log",
         "o2pl.policies.sampling": "CountBonus UniformExploration",
         "o2pl.rows": "ActionSets SparseRows",

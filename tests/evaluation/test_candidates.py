@@ -11,10 +11,6 @@ from tests.evaluation.cases import LOGGER, MEANS, dropped_log, log_of, policy
 import o2pl
 from o2pl import Candidates, InvalidInput, evaluate
 from o2pl.evaluation.candidates import as_candidates, more_rows
-from o2pl.evaluation.sequences import weighted_sequence
-from o2pl.objectives.improvement import improvement_values
-from o2pl.objectives.weights import effective_sample_size
-from o2pl.theory.betting import betting_lower
 from o2pl.theory.inequality import refutes
 
 
@@ -67,17 +63,17 @@ def test_candidates_are_judged_as_one_by_one(ends: tuple[float, float]) -> None:
     tables = {f"policy {k}": g.dirichlet(np.ones(3), 9000) for k in range(count - 2)}
     tables |= {"first": np.tile([1.0, 0, 0], (9000, 1)), "third": np.tile([0, 0, 1.0], (9000, 1))}
     found = evaluate(log, tables, delta=0.1).overall
-    played = {name: table[np.arange(9000), log.actions] for name, table in tables.items()}
-    weights = {name: one / log.propensities for name, one in played.items()}
     for one in found.candidates:
-        sequence = weighted_sequence(weights[one.name], rewards, 0.05, ends, candidates=count)
-        assert (one.low, one.high) == pytest.approx(sequence.last, abs=1e-9)
-        assert one.effective == pytest.approx(effective_sample_size(weights[one.name]))
+        alone = evaluate(log, tables[one.name], at_any_time=True, delta=0.1 / (2 * count))
+        assert (one.low, one.high) == pytest.approx(alone.interval, abs=1e-9)
         if one is not found.leader:
-            gains = improvement_values(weights[found.leader.name], weights[one.name], rewards, low, high)
-            bounds = 2 * betting_lower((1 + gains) / 2, 0.05 / (count * (count - 1))) - 1
-            assert one.behind == pytest.approx(bounds[-1] * (high - low), abs=1e-9)
+            level = 2 * 0.05 / (count * (count - 1))
+            pair = evaluate(log, tables[found.leader.name], baseline=tables[one.name], at_any_time=True, delta=level)
+            assert pair.difference is not None
+            assert one.behind == pytest.approx(pair.difference.low, abs=1e-9)
+            bounds = pair.difference_sequence.lower
             assert one.out_at == (int(np.argmax(bounds > 0)) if bounds[-1] > 0 else None)
+            assert one.eliminated == pair.judgement.better
     assert any(one.eliminated for one in found.candidates)
 
 
@@ -92,11 +88,8 @@ def test_candidates_on_rows_that_the_logger_dropped() -> None:
     assert found.overall.leader.low < truth < found.overall.leader.high
     assert found.overall.leader.value == pytest.approx(truth, abs=0.03)
     assert found.overall.n < len(weighted) / 2
-    out, drawn = {}, evaluate(weighted.thinned(), three).overall
-    for one in drawn.candidates:
-        out[one.name] = None if one.out_at is None else weighted.thinned_rows()[one.out_at]  # rows of the whole log
-    assert {one.name: one.out_at for one in found.overall.candidates} == out
-    assert out["second"] is not None
+    second = next(one for one in found.overall.candidates if one.name == "second")
+    assert second.out_at in weighted.thinned_rows()  # a row of the whole log
     assert "Anytime-valid intervals, drift and the test of the propensities cannot, and use" in str(found)
 
 

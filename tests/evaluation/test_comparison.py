@@ -7,7 +7,7 @@ import pytest
 from tests.evaluation.cases import log_of, policy
 
 from o2pl.evaluation.comparison import compare, linear_rows
-from o2pl.evaluation.estimators import EstimatorSettings
+from o2pl.evaluation.gains import Side
 from o2pl.evaluation.reward_models import fit_rewards
 from o2pl.evaluation.values import columns_of
 from o2pl.learners.targets import as_target
@@ -16,10 +16,11 @@ from o2pl.learners.targets import as_target
 @pytest.mark.parametrize("baseline", ["logged", "uniform"])
 def test_linear_rows_are_those_of_the_difference_at_the_propensities(baseline: str) -> None:
     log = log_of()
-    own, other = columns_of(log, [as_target(policy, log), as_target(baseline, log)], fit_rewards(log))
+    targets, model = [as_target(policy, log), as_target(baseline, log)], fit_rewards(log)
+    own, other = columns_of(log, targets, model)
     rows = linear_rows(log, own, other)
-    settings = EstimatorSettings.theory(len(log))
-    found = compare(log, own, other, ("policy", baseline), settings, 0.05, False, 0.0, False)
+    sides = [Side(target, one.inputs) for target, one in zip(targets, (own, other), strict=True)]
+    found = compare(log, sides, model, 0.05, False)
     assert found.difference is not None
     at = rows.base + rows.slope / log.propensities
     assert at.mean() == pytest.approx(found.difference.value)

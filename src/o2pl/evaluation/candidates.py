@@ -8,7 +8,7 @@ the data. Differences are taken row by row, so that common noise cancels.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,17 +19,18 @@ from o2pl.errors import InvalidInput
 from o2pl.evaluation import findings
 from o2pl.evaluation.calibration import propensity_calibration
 from o2pl.evaluation.estimators import EstimatorInput, value_of
-from o2pl.evaluation.intervals import bounded_column, check_delta
+from o2pl.evaluation.gains import Gains, Side, ends_of, gains_of, running
+from o2pl.evaluation.intervals import check_delta
+from o2pl.evaluation.judgement import Judgement, judge
 from o2pl.evaluation.logs import as_log, with_numbers
 from o2pl.evaluation.reward_models import fit_rewards
-from o2pl.evaluation.sequences import confidence_sequence
+from o2pl.evaluation.running_rewards import running_rewards
+from o2pl.evaluation.support import support_of
+from o2pl.evaluation.trust import distrust
 from o2pl.evaluation.values import columns_of
 from o2pl.interactions import Interactions
-from o2pl.learners.targets import as_target, with_names
-from o2pl.objectives.improvement import improvement_values
-from o2pl.protocols import Array, Floats, Seed
-from o2pl.theory.betting import betting_lower
-from o2pl.theory.betting_end import BettingEnds, End
+from o2pl.learners.targets import Target, as_target, with_names
+from o2pl.protocols import Array, Ints, Seed
 from o2pl.validation import RewardRange, check_number
 
 _FEWEST = 30  # segments with fewer rows are skipped
@@ -47,11 +48,12 @@ class CandidateValue:
     behind: float  # lower confidence bound of the leader's advantage; 0 for the leader
     gap: float  # estimate of the leader's advantage
     effective: float  # effective sample size
-    out_at: int | None  # row from which it is worse than the leader with confidence; None: it is not
+    out_at: int | None  # first row after which the leader was ahead with confidence; None: it is not
+    judgement: Judgement | None = None  # of the leader against it; None for the leader
 
     @property
     def eliminated(self) -> bool:
-        return self.out_at is not None
+        return self.judgement is not None and self.judgement.better
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,19 +196,13 @@ def evaluate_candidates(
     columns = columns_of(rows, targets, fit_rewards(rows, seed=seed) if len(rows) > 1 else None)
     labels = _labels(given, segments)
     parts = [] if labels is None else [(str(one), np.flatnonzero(labels == one)) for one in np.unique(labels)]
-    share = delta / (1 + len(parts))
     names, inputs = list(policies), [one.inputs for one in columns]
-    tested = propensity_calibration(rows.thinned())
-    fault = findings.fault(rows, tested)
-    overall = _contest("all", rows, names, inputs, share)
-    return Candidates(
-        overall,
-        tuple(_contest(name, rows, names, inputs, share, own) for name, own in parts if len(own) >= _FEWEST),
-        delta,
-        _warnings(rows, overall, names, parts, fault),
-        fault.partition(":")[0],
-        rows_per_day,
-    )
+    doubt = distrust(rows, propensity_calibration(rows.thinned()))
+    contests = [_Contest("all", None, inputs, rows)]
+    contests += [_Contest(name, own, inputs, rows) for name, own in parts if len(own) >= _FEWEST]
+    _fill(contests, rows, targets, names, delta / (1 + len(parts)), doubt, seed)
+    overall, *others = (one.done(names) for one in contests)
+    return Candidates(overall, tuple(others), delta, _warnings(rows, overall, names, parts, doubt), doubt, rows_per_day)
 
 
 def _labels(log: Interactions, segments: Any) -> Array | None:
@@ -225,56 +221,67 @@ def _labels(log: Interactions, segments: Any) -> Array | None:
     return labels.astype(str)
 
 
-def _contest(
-    label: str, log: Interactions, names: list[str], inputs: list[EstimatorInput], delta: float, own: Any = None
-) -> Contest:
-    """Return the values, the leader by estimate, and the lower bounds of its advantage over the others."""
-    assert log.reward_range is not None
-    low, high = log.reward_range
-    inputs = inputs if own is None else [_some(one, own) for one in inputs]
-    values, effective = [_value(one) for one in inputs], [one.effective_sample_size for one in inputs]
-    kept = (log if own is None else log[own]).thinned_rows() if log.row_weights is not None else None
-    inputs = inputs if kept is None else [_some(one, kept) for one in inputs]  # bounds count each row once
-    rewards, n, count = inputs[0].rewards, len(inputs[0].rewards), len(names)
-    shares = (bounded_column("rewards", rewards, low, high) - low) / (high - low)
-    moves = [
-        bool((one.weights == 1).all()) for one in inputs
-    ]  # the logger may have been learning: its value is a mean over time
-    order = sorted(range(count), key=lambda j: (math.isnan(values[j]), -values[j]))
-    leader = order[0]
-    found, sequences, none = [], BettingEnds(shares), np.zeros(n)
-    for j in order:
-        weights = inputs[j].weights
-        if moves[j]:
-            ends = confidence_sequence(shares, delta / (2 * count), common=False).last
-        else:
-            level = delta / (4 * count)
-            below, above = sequences.end(weights, none, 1.0, level), sequences.end(none, weights, 1.0, level)
-            ends = min(below.bound, 1.0), 1 - min(above.bound, 1.0)
-        ends = ends if ends[0] <= ends[1] else (0.0, 1.0)
-        ahead = End(0.0, None)
-        if j != leader:
-            level = delta / (2 * count * (count - 1))
-            ahead = _ahead(sequences, inputs[leader].weights, weights, level, moves[j] or moves[leader])
-        span, gap = high - low, values[leader] - values[j]
-        out_at = ahead.passed if ahead.passed is None or kept is None else int(kept[ahead.passed])
-        reach = (low + ends[0] * span, low + ends[1] * span)
-        found.append(CandidateValue(names[j], values[j], *reach, ahead.bound * span, gap, effective[j], out_at))
-    return Contest(label, n, tuple(found))
+class _Contest:
+    """A contest in the making: the rows, and what is known of every candidate."""
+
+    def __init__(self, label: str, own: Ints | None, inputs: Sequence[EstimatorInput], log: Interactions) -> None:
+        self.label, self.own = label, own
+        mine = list(inputs) if own is None else [_some(one, own) for one in inputs]
+        self.n, self.effective = len(mine[0].rewards), [one.effective_sample_size for one in mine]
+        self.values = [_value(one) for one in mine]
+        self.order = sorted(range(len(mine)), key=lambda j: (math.isnan(self.values[j]), -self.values[j]))
+        self.found: dict[int, CandidateValue] = {}
+        if log.row_weights is not None:  # bounds count each row once
+            kept = log.thinned_rows()
+            self.n = len(kept) if own is None else int(np.isin(own, kept).sum())
+
+    @property
+    def leader(self) -> int:
+        return self.order[0]
+
+    def rows_of(self, gains: Gains) -> Gains:
+        return gains if self.own is None else gains.rows(self.own)
+
+    def out_at(self, gains: Gains, delta: float) -> int:
+        """Return the first row after which the leader is ahead."""
+        row = int(np.argmax(running(gains, delta).lower > 0))
+        return row if gains.kept is None else int(gains.kept[row])
+
+    def done(self, names: list[str]) -> Contest:
+        return Contest(self.label, self.n, tuple(self.found[j] for j in self.order))
 
 
-def _ahead(ends: BettingEnds, weights: Floats, against: Floats, delta: float, moving: bool) -> End:
-    """Return the lower bound of the first policy's gain, and the row from which it is above 0. Rewards in [0, 1].
-
-    moving: one of the policies is a logger that may have learned; its value is the mean so far.
-    """
-    if moving:
-        gains = improvement_values(weights, against, ends.shares, 0.0, 1.0)
-        bounds = betting_lower((1 + gains) / 2, delta, common=False)
-        end = End(float(bounds[-1]), int(np.argmax(bounds > 0.5)) if bounds[-1] > 0.5 else None)
-    else:
-        end = ends.end(weights, against, 0.5, delta, level=0.5)
-    return End(2 * end.bound - 1, end.passed)
+def _fill(
+    contests: Sequence[_Contest], log: Interactions, targets: Sequence[Target], names: list[str], delta: float,
+    doubt: str, seed: Seed,
+) -> None:  # fmt: skip
+    """Judge every candidate in every contest: its value, and the lower bound of the leader's advantage."""
+    model, support, count = running_rewards(log, seed), support_of(log), len(names)
+    sides = [Side(target, one.inputs) for target, one in zip(targets, columns_of(log, targets, model), strict=True)]
+    level = 2 * delta / (2 * count * (count - 1))  # of an interval whose lower end has half of it
+    for j, side in enumerate(sides):
+        alone = gains_of(log, [side], model, support, True)
+        values = [ends_of(one.rows_of(alone).sums, delta / (2 * count), True) for one in contests]
+        ahead: dict[int, Gains] = {}
+        for contest, value in zip(contests, values, strict=True):
+            leader, judgement, out_at, behind = contest.leader, None, None, 0.0
+            if j != leader:
+                if leader not in ahead:
+                    pair = [sides[leader], side._replace(sign=-1)]
+                    ahead = {leader: gains_of(log, pair, model, support, True)}
+                mine = contest.rows_of(ahead[leader])
+                gap = ends_of(mine.sums, level, True)
+                judgement = judge(
+                    names[leader], names[j], gap.estimate, gap.low, gap.high, delta=delta, kind=gap.kind,
+                    rows=contest.n, effective=mine.sums.effective, unsupported=mine.sums.unsupported, doubt=doubt,
+                )  # fmt: skip
+                behind = gap.low
+                out_at = contest.out_at(mine, level) if judgement.better else None
+            point = contest.values[j]
+            reach = (value.low, value.high) if math.isnan(point) else (min(value.low, point), max(value.high, point))
+            contest.found[j] = CandidateValue(
+                names[j], point, *reach, behind, contest.values[leader] - point, contest.effective[j], out_at, judgement
+            )
 
 
 def _value(inputs: EstimatorInput) -> float:
@@ -291,10 +298,12 @@ def _some(inputs: EstimatorInput, own: Any) -> EstimatorInput:
 
 
 def _warnings(
-    log: Interactions, overall: Contest, names: list[str], parts: list[tuple[str, Any]], fault: str
+    log: Interactions, overall: Contest, names: list[str], parts: list[tuple[str, Any]], doubt: str
 ) -> tuple[str, ...]:
-    said = f"{fault[:1].upper()}{fault[1:]}. Evaluate a single policy instead: that works with estimated propensities."
-    found = [*([said] if fault else []), *findings.uneven_rows(log, at_any_time=True)]
+    said = f"{doubt[:1].upper()}{doubt[1:]}."
+    if "propensities" in doubt:
+        said += " Evaluate a single policy instead: that works with estimated propensities."
+    found = [*([said] if doubt else []), *findings.uneven_rows(log, at_any_time=True)]
     effective = {one.name: one.effective for one in overall.candidates}
     weak = [name for name in names if effective[name] < 30]
     if weak:

@@ -2,64 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from o2pl.evaluation.estimators import EstimatorInput, EstimatorSettings, row_values
-from o2pl.evaluation.intervals import normal_interval, one_more_row
+from o2pl.evaluation.bounds import Kind
+from o2pl.evaluation.gains import Ends, Model, Side, ends_of, gains_of, running
+from o2pl.evaluation.intervals import one_more_row
 from o2pl.evaluation.results import Valued
 from o2pl.evaluation.sensitivity import Linear
-from o2pl.evaluation.sequences import (
-    ConfidenceSequence,
-    confidence_sequence,
-    difference_sequence,
-    weighted_sequence,
-)
-from o2pl.evaluation.values import PolicyColumns, missing_mass, sound, wider
+from o2pl.evaluation.sequences import ConfidenceSequence
+from o2pl.evaluation.support import support_of
+from o2pl.evaluation.values import PolicyColumns
 from o2pl.interactions import Interactions
 from o2pl.protocols import Floats
 
 
 class Comparison(NamedTuple):
+    value: Ends  # of the policy
+    sequence: ConfidenceSequence | None = None  # of its value
     baseline: Valued | None = None
     difference: Valued | None = None
-    sequence: ConfidenceSequence | None = None  # of the difference
+    difference_sequence: ConfidenceSequence | None = None
+    kind: Kind = "none"  # of the interval of the difference, without a baseline of the value
+    unsupported: float = 0.0  # share of the decisions that the log hardly shows
 
 
 def compare(
-    log: Interactions,
-    own: PolicyColumns,
-    other: PolicyColumns,
-    names: tuple[str, str],
-    settings: EstimatorSettings,
-    delta: float,
-    at_any_time: bool,
-    missing: float,
-    noisy_model: bool,
+    log: Interactions, sides: Sequence[Side], model: Model | None, delta: float, at_any_time: bool
 ) -> Comparison:
-    """Compare a policy with a baseline. names: their names; missing: probability mass not covered by the log."""
-    name = names[1]
-    weights, against = own.inputs.weights, other.inputs.weights
-    mine, theirs = (_comparable(given.inputs, settings, noisy_model) for given in (own, other))
-    overflow = not (np.isfinite(weights).all() and np.isfinite(against).all())
-    base = Valued(name, "", float(theirs.mean()), *normal_interval(theirs, delta, one_more(log, other)))
-    lost = missing_mass(log, other)
-    base = wider(base, log.reward_range, lost, overflow)
-    gap = mine - theirs
-    if at_any_time and log.reward_range is not None:
-        kept = log.thinned_rows()
-        both = (weights[kept], against[kept])
-        sequence = difference_sequence(log.rewards[kept], log.reward_range, *both, delta, "logged" in names)
-        span = log.reward_range[1] - log.reward_range[0]
-        low, high = sound(sequence, (-span, span), overflow)
-        base = Valued(base.name, "", base.value, *value_sequence(log, name, against, delta).last)
-        return Comparison(base, Valued("difference", "policy minus baseline", float(gap.mean()), low, high), sequence)
-    low, high = normal_interval(gap, delta, one_more(log, own, other))
-    if not gap.any():  # identical policies
-        low = high = 0.0
-    difference = Valued("difference", "policy minus baseline", float(gap.mean()), low, high)
-    return Comparison(base, wider(difference, log.reward_range, missing + lost, overflow), None)
+    """Return the interval of the first policy's value and, with a second, of their difference."""
+    support = support_of(log)
+    own, *others = sides
+    alone = gains_of(log, [own], model, support, at_any_time)
+    value = ends_of(alone.sums, delta, at_any_time)
+    sequence = running(alone, delta) if at_any_time else None
+    if not others:
+        return Comparison(value, sequence, kind=value.kind, unsupported=alone.sums.unsupported)
+    other = others[0]._replace(sign=1)
+    base = ends_of(gains_of(log, [other], model, support, at_any_time).sums, delta, at_any_time)
+    gap = gains_of(log, [own, other._replace(sign=-1)], model, support, at_any_time)
+    gain = ends_of(gap.sums, delta, at_any_time)
+    if (own.logged and other.logged) or np.array_equal(own.inputs.weights, other.inputs.weights):
+        gain = gain._replace(estimate=0.0, low=0.0, high=0.0)  # the same policy
+    return Comparison(
+        value, sequence, Valued(other.target.name, "", *base[:3]),
+        Valued("difference", "policy minus baseline", *gain[:3]), running(gap, delta) if at_any_time else None,
+        gain.kind, gap.sums.unsupported,
+    )  # fmt: skip
 
 
 def linear_rows(log: Interactions, own: PolicyColumns, other: PolicyColumns | None) -> Linear:
@@ -99,22 +90,3 @@ def _linear(log: Interactions, own: PolicyColumns) -> tuple[Floats, Floats]:
     total = inputs.mean(inputs.weights)
     value = inputs.mean(inputs.weights * log.rewards) / total if total > 0 else inputs.mean(log.rewards)
     return np.full(len(log), value), likelihoods * (log.rewards - value)
-
-
-def _comparable(columns: EstimatorInput, settings: EstimatorSettings, noisy_model: bool) -> Floats:
-    """Return row values of an estimator that works for both policies: DR, SNIPS, or clipped IPS."""
-    if (columns.weights == 1).all():
-        return columns.contributions(columns.rewards)  # the logger: no correction needed
-    if not np.isfinite(columns.weights).all() or not columns.weights.any():
-        return row_values("clipped", columns, settings)
-    return row_values("snips" if columns.expected is None or noisy_model else "dr", columns, settings)
-
-
-def value_sequence(log: Interactions, name: str, weights: Floats, delta: float) -> ConfidenceSequence:
-    """Return the confidence sequence of V(π). For a logger that learned: of the mean of its values so far."""
-    assert log.reward_range is not None
-    kept = log.thinned_rows()
-    rewards, weights = log.rewards[kept], weights[kept]
-    if name == "logged":
-        return confidence_sequence(rewards, delta, *log.reward_range, common=False)
-    return weighted_sequence(weights, rewards, delta, log.reward_range)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
@@ -13,7 +14,7 @@ from o2pl.errors import InvalidInput
 from o2pl.evaluation import findings
 from o2pl.evaluation.calibration import Calibration, propensity_calibration
 from o2pl.evaluation.candidates import Candidates, as_candidates, evaluate_candidates
-from o2pl.evaluation.comparison import Comparison, compare, linear_rows, one_more, value_sequence
+from o2pl.evaluation.comparison import Comparison, compare, linear_rows, one_more
 from o2pl.evaluation.diagnostics import (
     clip_fraction,
     drift,
@@ -21,12 +22,15 @@ from o2pl.evaluation.diagnostics import (
     weight_tail,
 )
 from o2pl.evaluation.estimators import EstimatorSettings
+from o2pl.evaluation.gains import Ends, Model, Side
 from o2pl.evaluation.intervals import check_delta
 from o2pl.evaluation.logs import as_log, with_numbers
 from o2pl.evaluation.propensities import estimated
 from o2pl.evaluation.results import Diagnostics, Evaluation, Valued
-from o2pl.evaluation.reward_models import fit_rewards
+from o2pl.evaluation.reward_models import RewardModel, fit_rewards
+from o2pl.evaluation.running_rewards import running_rewards
 from o2pl.evaluation.sensitivity import Sensitivity, sensitivity
+from o2pl.evaluation.trust import fault
 from o2pl.evaluation.values import (
     PolicyColumns,
     columns_of,
@@ -34,12 +38,11 @@ from o2pl.evaluation.values import (
     headline_of,
     missing_mass,
     settings_of,
-    sound,
     wider,
 )
 from o2pl.interactions import Interactions
 from o2pl.learners.base import BanditEstimator
-from o2pl.learners.targets import as_target, with_names
+from o2pl.learners.targets import Target, as_target, with_names
 from o2pl.objectives.weights import clip_weights
 from o2pl.protocols import Seed
 from o2pl.validation import RewardRange
@@ -140,20 +143,10 @@ def evaluate(
     raw, errors, left_out = estimates_of(own.inputs, settings, estimators, delta)
     estimates = tuple(wider(one, rows.reward_range, diagnostics.missing, overflow) for one in raw)
     headline = headline_of(errors)
-    noisy_model = headline == "ips"
-    sequence = None
-    if at_any_time and rows.reward_range is not None:
-        sequence = value_sequence(rows, targets[0].name, weights, delta)
-        point = next(one for one in estimates if one.name == headline).value
-        low, high = sound(sequence, rows.reward_range, overflow)
-        says = "anytime-valid interval"
-        estimates = (Valued("any-time", says, point, low, high), *estimates)
-        headline = "any-time"
-    compared = Comparison()
-    if other is not None:
-        names = (targets[0].name, targets[1].name)
-        compared = compare(rows, own, other, names, settings, delta, at_any_time, diagnostics.missing, noisy_model)
+    compared = _compared(rows, targets, [own, *others], model, delta, at_any_time, headline == "ips", seed)
+    estimates, headline = _judged(estimates, headline, compared.value, rows.reward_range, at_any_time)
     learned = _learned_from(policy, given)
+    against = np.ones(0) if other is None else other.inputs.weights
     return Evaluation(
         targets[0].name,
         estimates,
@@ -164,13 +157,43 @@ def evaluate(
         at_any_time,
         diagnostics,
         findings.warnings(rows, diagnostics, left_out, overflow, estimates, learned, source.why),
-        findings.doubt(rows, diagnostics, learned, bool(source.why), None if other is None else other.inputs.weights),
-        sequence,
+        findings.doubt(rows, diagnostics, learned, bool(source.why), None if other is None else against),
         compared.sequence,
+        compared.difference_sequence,
         source.why,
         _sensitivity(rows, own, other, diagnostics.missing, delta) if source.why and not overflow else None,
-        (weights, np.ones(0) if other is None else other.inputs.weights),
+        (weights, against),
+        compared.kind,
+        compared.unsupported,
     )
+
+
+def _compared(
+    rows: Interactions, targets: Sequence[Target], columns: Sequence[PolicyColumns], model: RewardModel | None,
+    delta: float, at_any_time: bool, noisy: bool, seed: Seed,
+) -> Comparison:  # fmt: skip
+    """Compare, without the reward model where it only adds noise; at any time with one that is predictable."""
+    use: Model | None = running_rewards(rows, seed) if at_any_time else None if noisy else model
+    inputs = [one.inputs for one in columns]
+    if at_any_time:
+        inputs = [one.inputs for one in columns_of(rows, targets, use)]
+    elif noisy:
+        inputs = [one._replace(played=None, expected=None) for one in inputs]
+    sides = [Side(target, one) for target, one in zip(targets, inputs, strict=True)]
+    return compare(rows, sides, use, delta, at_any_time)
+
+
+def _judged(
+    estimates: tuple[Valued, ...], headline: str, ends: Ends, possible: RewardRange | None, at_any_time: bool
+) -> tuple[tuple[Valued, ...], str]:
+    """Give the recommended estimate the interval that is judged by; the others keep normal ones."""
+    best = next(one for one in estimates if one.name == headline)
+    least, most = possible or (-math.inf, math.inf)
+    value = min(max(best.value, least), most)
+    low, high = min(ends.low, value), max(ends.high, value)
+    if at_any_time:
+        return (Valued("any-time", "anytime-valid interval", value, low, high), *estimates), "any-time"
+    return tuple(replace(one, value=value, low=low, high=high) if one is best else one for one in estimates), headline
 
 
 # -- propensities
@@ -191,7 +214,7 @@ def _propensities(log: Interactions, choice: PropensityChoice, seed: Seed) -> _S
     if log.has_propensities:
         tested = propensity_calibration(log.thinned())
         if choice == "auto":
-            why = findings.fault(log, tested)
+            why = fault(log, tested)
         elif choice == "estimated":
             why = "as requested"
         if not why:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from o2pl.evaluation.calibration import Calibration, CalibrationCell
-from o2pl.evaluation.propensities import deterministic
+from o2pl.evaluation.judgement import EXPLORE, few_rows
+from o2pl.evaluation.trust import SURE, certain, distrust, said_of
 from o2pl.interactions import Interactions
 from o2pl.objectives.weights import effective_sample_size
 from o2pl.protocols import Floats
@@ -17,7 +17,6 @@ from o2pl.validation import LEAST_PROPENSITY
 if TYPE_CHECKING:
     from o2pl.evaluation.results import Diagnostics, Valued
 
-SURE = 0.01  # p-values below this are reported
 _LEARNED = 0.05  # fraction of training rows in the log that hardly biases the result
 
 
@@ -51,7 +50,8 @@ def warnings(
     found += tiny_propensities(log)
     if overflow:
         found.append(
-            "Some importance weights overflowed: their propensities are nearly 0. Intervals are infinite;"
+            "Some importance weights overflowed: their propensities are nearly 0. Intervals are as wide as the reward"
+            " range, or infinite;"
             f" omitted: {', '.join(left_out)}."
         )
     elif left_out:
@@ -60,15 +60,10 @@ def warnings(
     found += _weights(seen, overflow)
     found += _support(log, seen, estimates)
     found += _drift(seen)
-    if estimates[0].name == "any-time" and not estimates[0].low <= estimates[0].value <= estimates[0].high:
-        found.append(
-            "The estimate is outside the anytime-valid interval: early rows of the log contradict later ones. Either"
-            " the rewards have changed, or this is one of the few logs for which the interval is wrong."
-        )
     if seen.n == 1:
-        found.append("With a single row the variance is unknown, so intervals are infinite.")
+        found.append("With a single row the variance is unknown, so normal intervals are infinite.")
     elif any(math.isinf(one.low) for one in estimates) and not overflow and not (seen.missing and not log.reward_range):
-        found.append("Some estimates have no variance, so they have no interval.")
+        found.append("Some estimates have no variance, so they have no normal interval.")
     return tuple(found)
 
 
@@ -105,36 +100,19 @@ def doubt(
     log: Interactions, seen: Diagnostics, learned_from: float, estimated: bool = False, against: Floats | None = None
 ) -> str:
     """Return why no number should be trusted; empty if there is no reason. against: weights of the baseline."""
-    if estimated and deterministic(log.propensities, bool(log.continuous)):
-        return "the log is deterministic: the contexts determine the actions, so it has only one action per context"
-    if not estimated and fault(log, seen.calibration):
-        return fault(log, seen.calibration).partition(":")[0]
-    if not estimated and _certain(log) > 0.99:
-        return "the log is deterministic: nearly all propensities are 1"
+    reason = distrust(log, seen.calibration, estimated)
+    if reason:
+        return reason
     if _unsupported(seen.effective, seen.n):
-        return f"the log does not support it: {seen.n:,} rows have an effective sample size of {seen.effective:.0f}"
+        return few_rows(seen.n, seen.effective)
     if against is not None and _unsupported(effective_sample_size(against), seen.n):
-        return "the log does not support the baseline"
+        return f"the log does not support the baseline: it hardly shows its actions. {EXPLORE}"
     return "it has learned from rows of this log" if learned_from > _LEARNED else ""
 
 
 def _unsupported(effective: float, n: int) -> bool:
     """Return whether the effective sample size is below three for at least a few dozen rows, or 0."""
     return effective < min(3.0, n / 20)
-
-
-def fault(log: Interactions, test: Calibration) -> str:
-    """Return why the logged propensities cannot be used; empty if they can."""
-    if _certain(log) == 1:
-        return "every logged propensity is 1, but the log contains several actions"
-    if test.worst is None or test.p_value >= SURE:
-        return ""
-    return f"the logged propensities do not match the actions: p = {test.p_value:.1g}; {_worst(test.worst)}"
-
-
-def _worst(worst: CalibrationCell) -> str:
-    where = "" if worst.rows == "all" else f", in rows with {worst.rows}"
-    return f"action {worst.action} was played {worst.ratio:.2f} times as often as they imply{where}"
 
 
 def _estimated(seen: Diagnostics, why: str) -> list[str]:
@@ -145,23 +123,16 @@ def _estimated(seen: Diagnostics, why: str) -> list[str]:
     if seen.calibration.worst is not None and seen.calibration.p_value < SURE:
         found.append(
             f"The estimates do not match the actions either (p = {seen.calibration.p_value:.1g}):"
-            f" {_worst(seen.calibration.worst)}."
+            f" {said_of(seen.calibration.worst)}."
         )
     return found
 
 
-def _certain(log: Interactions) -> float:
-    """Return the fraction of rows with propensity 1, in a log with several actions."""
-    if log.continuous or (log.actions == log.actions[0]).all():
-        return 0.0
-    return float((log.propensities > 0.999).mean())
-
-
 def _propensities(log: Interactions, seen: Diagnostics) -> list[str]:
     test = seen.calibration
-    if _certain(log) > 0.5:
+    if certain(log) > 0.5:
         return [
-            f"{_certain(log):.0%} of the rows have propensity 1: their action was certain. If it was drawn at random,"
+            f"{certain(log):.0%} of the rows have propensity 1: their action was certain. If it was drawn at random,"
             " the"
             " propensities are wrong. If not, the log has no information about other actions in these rows."
         ]
@@ -173,7 +144,7 @@ def _propensities(log: Interactions, seen: Diagnostics) -> list[str]:
         else "its logged propensities are too large, or it was not available in some rows"
     )
     return [
-        f"The logged propensities do not match the actions (p = {test.p_value:.1g}): {_worst(test.worst)}: {cause}."
+        f"The logged propensities do not match the actions (p = {test.p_value:.1g}): {said_of(test.worst)}: {cause}."
         " Do not trust any weighted estimate before this is explained."
     ]
 

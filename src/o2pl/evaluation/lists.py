@@ -14,19 +14,20 @@ import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from o2pl.errors import InvalidInput
+from o2pl.evaluation.bounds import Kind
 from o2pl.evaluation.calibration import propensity_calibration
-from o2pl.evaluation.estimators import EstimatorInput, row_values
-from o2pl.evaluation.findings import SURE, within
-from o2pl.evaluation.intervals import check_delta, normal_interval
+from o2pl.evaluation.findings import within
+from o2pl.evaluation.gains import ends_of, gains_of_weights
+from o2pl.evaluation.intervals import check_delta
+from o2pl.evaluation.judgement import DeployVerdict, Judgement, deploying, judge
 from o2pl.evaluation.logs import as_log, with_numbers
 from o2pl.evaluation.results import Valued
-from o2pl.evaluation.sequences import confidence_sequence, difference_sequence, weighted_sequence
-from o2pl.evaluation.values import wider
+from o2pl.evaluation.trust import distrust
 from o2pl.interactions import Interactions
 from o2pl.learners.targets import Target, as_target
 from o2pl.objectives.weights import effective_sample_size, policy_weights
@@ -53,6 +54,8 @@ class ListEvaluation:
     effective: tuple[float, ...]  # effective sample sizes, for each slot and for the list
     warnings: tuple[str, ...]
     doubt: str = ""  # why the numbers should not be trusted
+    kind: Kind = "none"  # of the interval of the difference, for whole lists
+    unsupported: float = 0.0  # share of the policy's lists that the log hardly shows
 
     @property
     def value(self) -> float:
@@ -68,25 +71,33 @@ class ListEvaluation:
         return self.differences[-1] if self.differences else None
 
     @property
-    def verdict(self) -> str:
-        if self.doubt:
-            return f"no conclusion about {self.policy}: {self.doubt}"
-        if self.difference is None:
-            return f"a list of {self.policy} is worth {within(self.whole)}, the mean over its slots"
-        sure = f"with {1 - self.delta:.0%} confidence" + (" at any time" if self.at_any_time else "")
-        if self.difference.low > 0:
-            return f"lists of {self.policy} are better than those of {self.baseline_name}, {sure}"
-        if self.difference.high < 0:
-            return f"lists of {self.policy} are worse than those of {self.baseline_name}, {sure}"
-        return f"lists of {self.policy} and {self.baseline_name} cannot be distinguished with this log"
+    def judgement(self) -> Judgement:
+        """Whether whole lists of the policy are better than the baseline's."""
+        return self._judged()
 
-    def safe_to_deploy(self, tolerance: float = 0.0) -> bool:
-        """Return whether the lower bound of policy minus baseline, for whole lists, is above -tolerance."""
-        if self.difference is None:
+    def _judged(self, tolerance: float = 0.0) -> Judgement:
+        gap = self.difference
+        if gap is None:
             raise InvalidInput(
                 "baseline: found None, expected a baseline to compare with: evaluate_lists(log, policy, baseline=...)"
             )
-        return not self.doubt and self.difference.low > -tolerance
+        return judge(
+            f"a list of {self.policy}", f"one of {self.baseline_name}", gap.value, gap.low, gap.high, delta=self.delta,
+            kind=self.kind, rows=self.n, effective=self.effective[-1], unsupported=self.unsupported, doubt=self.doubt,
+            tolerance=tolerance,
+        )  # fmt: skip
+
+    @property
+    def verdict(self) -> str:
+        if self.difference is not None:
+            return str(self.judgement)
+        if self.doubt:
+            return f"no conclusion about {self.policy}: {self.doubt}"
+        return f"a list of {self.policy} is worth {within(self.whole)}, the mean over its slots"
+
+    def safe_to_deploy(self, tolerance: float = 0.0) -> DeployVerdict:
+        """Return whether the lower bound of policy minus baseline, for whole lists, is above -tolerance."""
+        return deploying(self._judged(tolerance), tolerance)
 
     def __str__(self) -> str:
         from rich.console import Console
@@ -145,19 +156,22 @@ def evaluate_lists(
     target = as_target(policy, rows, contexts=given.contexts)
     own = columns.weights(target)
     level = delta / len(columns.names)
-    logger = target.name == "logged"
-    values = [columns.valued(k, weights, level, at_any_time, logger) for k, weights in enumerate(own)]
-    others, gaps, name = list[Valued](), list[Valued](), ""
+    values = [columns.ends(k, [(1, one)], level, at_any_time) for k, one in enumerate(own)]
+    others, gaps, name = list[Valued](), list[_Found](), ""
     if baseline is not None:
         against = as_target(baseline, rows, "baseline", contexts=given.contexts)
         theirs, name = columns.weights(against), against.name
-        others = [columns.valued(k, weights, level, at_any_time, name == "logged") for k, weights in enumerate(theirs)]
-        moving, pairs = logger or name == "logged", enumerate(zip(own, theirs, strict=True))
-        gaps = [columns.difference(k, one, two, level, at_any_time, moving) for k, (one, two) in pairs]
+        others = [columns.ends(k, [(1, one)], level, at_any_time).valued for k, one in enumerate(theirs)]
+        gaps = [
+            columns.ends(k, [(1, one), (-1, two)], level, at_any_time)
+            for k, (one, two) in enumerate(zip(own, theirs, strict=True))
+        ]
     effective = tuple(effective_sample_size(weights) for weights in own)
     return ListEvaluation(
-        target.name, tuple(values[:-1]), values[-1], tuple(others), tuple(gaps), name, delta, at_any_time,
-        len(starts), effective, (*_uneven(whole, len(given)), *_warnings(columns, own, effective)), _doubt(rows),
+        target.name, tuple(one.valued for one in values[:-1]), values[-1].valued, tuple(others),
+        tuple(one.valued for one in gaps), name, delta, at_any_time, len(starts), effective,
+        (*_uneven(whole, len(given)), *_warnings(columns, own, effective)),
+        distrust(rows, propensity_calibration(rows)), (gaps or values)[-1].kind, (gaps or values)[-1].unsupported,
     )  # fmt: skip
 
 
@@ -211,56 +225,22 @@ class _Columns:
                 made.append(running[has].copy())
         return [*made, running]
 
-    def valued(self, k: int, weights: Floats, delta: float, at_any_time: bool, logger: bool) -> Valued:
-        """Return value and interval. logger: the policy made the log and may have learned; its value is a mean."""
+    def ends(self, k: int, sides: list[tuple[int, Floats]], delta: float, at_any_time: bool) -> _Found:
+        """Return a value or a difference (signs and weights) of slot k, with its interval."""
         rewards, ends = self.rewards(k), self.log.reward_range
-        value, values = _row_values(weights, rewards)
-        if at_any_time and ends is not None:
-            sequence = (
-                confidence_sequence(rewards, delta, *ends, common=False)
-                if logger
-                else weighted_sequence(weights, rewards, delta, ends)
-            )
-            low, high = _sound(sequence.last, ends)
-            return Valued(self.names[k], "", value, low, high)
-        one = Valued(self.names[k], "", value, *normal_interval(values, delta))
-        return wider(one, ends, _missing(weights), bool(np.isinf(weights).any()))
-
-    def difference(
-        self, k: int, weights: Floats, against: Floats, delta: float, at_any_time: bool, moving: bool
-    ) -> Valued:
-        rewards, ends = self.rewards(k), self.log.reward_range
-        gap = _row_values(weights, rewards)[1] - _row_values(against, rewards)[1]
-        if at_any_time and ends is not None:
-            span = ends[1] - ends[0]
-            sequence = difference_sequence(rewards, ends, weights, against, delta, moving)
-            return Valued("difference", self.names[k], float(gap.mean()), *_sound(sequence.last, (-span, span)))
-        low, high = normal_interval(gap, delta) if gap.any() else (0.0, 0.0)
-        one = Valued("difference", self.names[k], float(gap.mean()), low, high)
-        overflow = bool(np.isinf(weights).any() or np.isinf(against).any())
-        return wider(one, ends, _missing(weights) + _missing(against), overflow)
+        given = [(sign, None if (weights == 1).all() else weights) for sign, weights in sides]
+        gains = gains_of_weights(rewards, ends, given, at_any_time)
+        found = ends_of(gains.sums, delta, at_any_time)
+        name, says = ("difference", self.names[k]) if len(sides) > 1 else (self.names[k], "")
+        if len(sides) > 1 and np.array_equal(sides[0][1], sides[1][1]):
+            found = found._replace(estimate=0.0, low=0.0, high=0.0)  # the same lists
+        return _Found(Valued(name, says, *found[:3]), found.kind, gains.sums.unsupported)
 
 
-def _row_values(weights: Floats, rewards: Floats) -> tuple[float, Floats]:
-    """Return the estimate and each list's contribution: SNIPS if there are weights, clipped if one is ∞."""
-    if (weights == 1).all():
-        return float(rewards.mean()), rewards
-    usable = np.isfinite(weights).all() and weights.any()
-    values = row_values("snips" if usable else "clipped", EstimatorInput(rewards, weights))
-    return float(values.mean()), values
-
-
-def _missing(weights: Floats) -> float:
-    """Return 1 minus the mean weight, beyond three standard errors: the mass that the log does not cover."""
-    if len(weights) < 2 or not np.isfinite(weights).all():
-        return 0.0
-    spread = 3 * float(weights.std(ddof=1)) / math.sqrt(len(weights))
-    return float(np.clip(1 - float(weights.mean()) - spread, 0.0, 1.0))
-
-
-def _sound(last: tuple[float, float], ends: tuple[float, float]) -> tuple[float, float]:
-    """Return the interval, or the full range if it is empty: lists contradict each other."""
-    return ends if last[0] > last[1] else (max(last[0], ends[0]), min(last[1], ends[1]))
+class _Found(NamedTuple):
+    valued: Valued
+    kind: Kind
+    unsupported: float
 
 
 def _warnings(columns: _Columns, weights: Sequence[Floats], effective: Sequence[float]) -> tuple[str, ...]:
@@ -289,8 +269,3 @@ def _uneven(log: Interactions, rows: int) -> list[str]:
         "Rows stand for different numbers of decisions (pdrop). Estimates of lists do not weight them: they use"
         f" {rows:,} of {len(log):,} rows, drawn so that each list is equally likely."
     ]
-
-
-def _doubt(log: Interactions) -> str:
-    test = propensity_calibration(log)
-    return "the logged propensities do not match the actions" if test.p_value < SURE else ""

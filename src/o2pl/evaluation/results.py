@@ -9,11 +9,13 @@ import numpy as np
 
 from o2pl.errors import InvalidInput
 from o2pl.evaluation import findings
+from o2pl.evaluation.bounds import Kind
 from o2pl.evaluation.calibration import Calibration
 from o2pl.evaluation.diagnostics import ActionOverlap, Clipping, Drift, Tail
+from o2pl.evaluation.judgement import DeployVerdict, Judgement, deploying, judge
 from o2pl.evaluation.sensitivity import Sensitivity
 from o2pl.evaluation.sequences import ConfidenceSequence
-from o2pl.learners.gate import DeployVerdict, verdict
+from o2pl.objectives.weights import effective_sample_size
 from o2pl.protocols import Floats
 
 
@@ -62,6 +64,8 @@ class Evaluation:
     why_estimated: str = ""  # why propensities are estimated; empty: they are the logged ones
     sensitivity: Sensitivity | None = None  # of the difference (without a baseline: the value) to wrong propensities
     weights: tuple[Floats, Floats] = field(default=(np.ones(0), np.ones(0)), repr=False)  # of policy and baseline
+    kind: Kind = "none"  # of the interval of the difference, without a baseline of the value
+    unsupported: float = 0.0  # share of the decisions concerned that the log hardly shows
 
     @property
     def best(self) -> Valued:
@@ -76,38 +80,44 @@ class Evaluation:
     def interval(self) -> tuple[float, float]:
         return self.best.low, self.best.high
 
+    @property
+    def judgement(self) -> Judgement:
+        """Whether the policy is better than the baseline."""
+        return self._judged()
+
+    def _judged(self, tolerance: float = 0.0, gamma: float = 1.0) -> Judgement:
+        """Judge the difference. gamma: factor by which the true odds may be off, for estimated propensities."""
+        if self.difference is None or self.baseline is None:
+            raise InvalidInput(
+                "baseline: found None, expected a baseline to compare with: evaluate(log, policy, baseline=...)"
+            )
+        low, high = self.difference.low, self.difference.high
+        if self.sensitivity is not None:
+            off = self.sensitivity.at(gamma)
+            low, high = min(low, off.low), max(high, off.high)
+        effective = min(effective_sample_size(one) for one in self.weights) if len(self.weights[1]) else 0.0
+        return judge(
+            self.policy, self.baseline.name, self.difference.value, low, high, delta=self.delta, kind=self.kind,
+            rows=self.diagnostics.n, effective=effective or self.diagnostics.effective, unsupported=self.unsupported,
+            doubt=self.doubt, tolerance=tolerance,
+        )  # fmt: skip
+
     def safe_to_deploy(self, tolerance: float = 0.0) -> DeployVerdict:
         """Return whether the lower bound of policy minus baseline is above -tolerance, and the numbers can be trusted.
 
         The verdict is true or false in conditions, and has the estimate, the bound, the effective sample size and the
         reason. With estimated propensities, the bound holds for true odds that are off by up to a factor of 2.
         """
-        if self.difference is None or self.baseline is None:
-            raise InvalidInput(
-                "baseline: found None, expected a baseline to compare with: evaluate(log, policy, baseline=...)"
-            )
-        low = self.difference.low if self.sensitivity is None else self.sensitivity.ranges[-1].low
-        name = self.baseline.name
-        return verdict(self.difference.value, low, *self.weights, name, self.delta, tolerance, self.doubt)
+        return deploying(self._judged(tolerance, 2.0), tolerance)
 
     @property
     def verdict(self) -> str:
         """The result as a sentence."""
-        if self.doubt:
-            return f"no conclusion about {self.policy}: {self.doubt}"
         if self.difference is None:
+            if self.doubt:
+                return f"no conclusion about {self.policy}: {self.doubt}"
             return f"{self.policy} is worth {findings.within(self.best)}" + self._off_by_half()
-        sure = f"with {1 - self.delta:.0%} confidence" + (" at any time" if self.at_any_time else "")
-        name = self.baseline.name if self.baseline else ""
-        low, high = self.difference.low, self.difference.high
-        if self.sensitivity is not None:
-            low, high = self.sensitivity.ranges[0].low, self.sensitivity.ranges[0].high
-            sure = f"with {1 - self.delta:.0%} confidence, {_as_long(self.sensitivity.flips)}"
-        if low > 0:
-            return f"{self.policy} is better than {name}, {sure}"
-        if high < 0:
-            return f"{self.policy} is worse than {name}, {sure}"
-        return f"{self.policy} and {name} cannot be distinguished with this log"
+        return self.judgement.sentence("" if self.sensitivity is None else f", {_as_long(self.sensitivity.flips)}")
 
     def _off_by_half(self) -> str:
         if self.sensitivity is None:

@@ -10,10 +10,9 @@ import numpy as np
 
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.estimators import ESTIMATORS, EstimatorInput, EstimatorSettings, Stream, balanced_weights, find
+from o2pl.evaluation.gains import Model
 from o2pl.evaluation.intervals import SampleMoments, normal_from_moments
 from o2pl.evaluation.results import Valued
-from o2pl.evaluation.reward_models import RewardModel
-from o2pl.evaluation.sequences import ConfidenceSequence
 from o2pl.interactions import Interactions
 from o2pl.learners.base import BanditEstimator
 from o2pl.learners.targets import Target
@@ -35,7 +34,7 @@ class PolicyColumns(NamedTuple):
     mass: Floats | None  # mean π(a|x) of each action, [K] or more; None: unknown
 
 
-def columns_of(log: Interactions, targets: Sequence[Target], model: RewardModel | None) -> list[PolicyColumns]:
+def columns_of(log: Interactions, targets: Sequence[Target], model: Model | None) -> list[PolicyColumns]:
     """Return the columns of all policies in one pass; they share the model's predictions."""
     n = len(log)
     played = None if model is None else np.empty(n)
@@ -119,12 +118,6 @@ def estimates_of(
     if not found:
         raise InvalidInput("; ".join(dict.fromkeys(left_out.values())))
     return found, errors, left_out
-
-
-def sound(sequence: ConfidenceSequence, ends: RewardRange, overflow: bool) -> tuple[float, float]:
-    """Return the last interval; the full range if it is empty (rows contradict each other) or a weight overflowed."""
-    low, high = sequence.last
-    return ends if overflow or low > high else (max(low, ends[0]), min(high, ends[1]))
 
 
 def wider(one: Valued, ends: RewardRange | None, missing: float, overflow: bool) -> Valued:

@@ -17,10 +17,12 @@ from o2pl.contexts.schema import Schema
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.estimators import EstimatorInput, EstimatorSettings, Stream
 from o2pl.evaluation.evaluate import evaluate
+from o2pl.evaluation.gains import GainSums, Side, ends_of, gains_of
 from o2pl.evaluation.intervals import SampleMoments, normal_from_moments
 from o2pl.evaluation.logs import with_numbers
 from o2pl.evaluation.results import Evaluation, Valued
 from o2pl.evaluation.reward_models import RewardModel, fit_rewards
+from o2pl.evaluation.support import Support, largest_shown, support_of
 from o2pl.evaluation.values import columns_of, headline_of, wider
 from o2pl.fitting.streaming import Read, named_alike, rows_of, sampled, scan
 from o2pl.formats.bad import BadRows
@@ -31,7 +33,14 @@ from o2pl.protocols import Floats, Ints
 from o2pl.validation import RewardRange
 
 ESTIMATES = ("ips", "snips", "clipped", "dm", "dr", "sndr")
-_BASELINE, _DIFFERENCE = "baseline", "difference"
+
+
+class _Frame(NamedTuple):
+    """What the sums of all parts have in common, from the sample."""
+
+    limit: float  # of weights
+    floors: tuple[float, float]
+    about: tuple[float, float]
 
 
 class Job(NamedTuple):
@@ -41,6 +50,8 @@ class Job(NamedTuple):
     schema: Schema
     model: RewardModel  # of the sample's rewards
     settings: EstimatorSettings
+    support: Support | None
+    frames: tuple[_Frame, ...]  # of the value and, with a baseline, of its value and of the difference
     log: Interactions  # the sample: names and range
     left_out: Ints  # rows of the sample, excluded from the estimates
     bad: BadRows
@@ -49,14 +60,16 @@ class Job(NamedTuple):
 class RowSums(NamedTuple):
     """Sums over some rows; `added` merges them."""
 
-    streams: dict[str, Stream]  # the estimates, the baseline and the difference
+    streams: dict[str, Stream]  # the estimates
     weights: Floats  # Σ w, Σ w²
+    gains: tuple[GainSums, ...]  # of the value and, with a baseline, of its value and of the difference
 
     def added(self, other: RowSums) -> RowSums:
         if not self.streams or not other.streams:
             return other if not self.streams else self
         merged = {name: stream.merge(other.streams[name]) for name, stream in self.streams.items()}
-        return RowSums(merged, self.weights + other.weights)
+        gains = tuple(one.added(two) for one, two in zip(self.gains, other.gains, strict=True))
+        return RowSums(merged, self.weights + other.weights, gains)
 
 
 Spread = Callable[[Job, Sequence[Part]], Iterable[RowSums]]  # evaluates parts locally or remotely, results in order
@@ -74,7 +87,7 @@ def evaluate_out_of_core(
     read: Read | None = None,
     spread: Spread | None = None,
 ) -> Evaluation:
-    """Evaluate on a Parquet file or folder that is longer than a sample: `ESTIMATES`, and the difference by DR."""
+    """Evaluate on a Parquet file or folder that is longer than a sample: `ESTIMATES`, and the judgement."""
     bad = bad or BadRows(path.name)
     found = scan(path, reward_range, bad, seed, read)
     sample = with_names(found.sample, policy, baseline)
@@ -85,8 +98,12 @@ def evaluate_out_of_core(
     seen = evaluate(sample, policy, baseline=baseline, delta=delta, propensities="logged", seed=seed)
     schema = Schema.learn(sample.contexts)
     policies = (policy,) if baseline is None else (policy, baseline)
-    model, settings = fit_rewards(with_numbers(sample), seed=seed), EstimatorSettings.theory(total)
-    job = Job(policies, schema, model, settings, sample, sampled(total, seed), BadRows(bad.file, bad.limit))
+    numbers = with_numbers(sample)
+    model, settings, support = fit_rewards(numbers, seed=seed), EstimatorSettings.theory(total), support_of(numbers)
+    sides = _sides(policies, numbers, sample.contexts, model)
+    frames = tuple(_frame(numbers, one, model, support) for one in _comparisons(sides))
+    left_out = sampled(total, seed)
+    job = Job(policies, schema, model, settings, support, frames, sample, left_out, BadRows(bad.file, bad.limit))
     sums: RowSums | None = None
     for done, one in enumerate((spread or _here)(job, parts)):
         sums = one if sums is None else sums.added(one)
@@ -102,7 +119,7 @@ def _here(job: Job, parts: Sequence[Part]) -> Iterator[RowSums]:
 
 def part_sums(job: Job, part: Part) -> RowSums:
     """Return the sums over the rows of a part that are not in the sample."""
-    sums, start = RowSums({}, np.zeros(2)), part.start
+    sums, start = RowSums({}, np.zeros(2), ()), part.start
     bad = BadRows(job.bad.file, job.bad.limit)
     for table in part_tables(part):
         first, last = np.searchsorted(job.left_out, (start, start + len(table)))
@@ -114,21 +131,38 @@ def part_sums(job: Job, part: Part) -> RowSums:
     return sums
 
 
+def _sides(policies: Sequence[Any], log: Interactions, contexts: Any, model: RewardModel) -> list[Side]:
+    named = zip(policies, ("policy", "baseline"), strict=False)
+    targets = [as_target(one, log, name, contexts=contexts) for one, name in named]
+    return [Side(target, one.inputs) for target, one in zip(targets, columns_of(log, targets, model), strict=True)]
+
+
+def _comparisons(sides: Sequence[Side]) -> list[list[Side]]:
+    """Return what is summed: the policy's value and, with a baseline, its value and the difference."""
+    if len(sides) == 1:
+        return [[sides[0]]]
+    own, other = sides
+    return [[own], [other], [own, other._replace(sign=-1)]]
+
+
+def _frame(log: Interactions, sides: Sequence[Side], model: RewardModel, support: Support | None) -> _Frame:
+    found = gains_of(log, sides, model, support)
+    return _Frame(largest_shown(found.whole), found.floors, (found.sums.lower.about, found.sums.upper.about))
+
+
 def _batch_sums(job: Job, batch: Interactions) -> RowSums:
     numbers = replace(batch, contexts=job.schema.numbers(batch.contexts))
-    named = zip(job.policies, ("policy", "baseline"), strict=False)
-    targets = [as_target(one, numbers, name, contexts=batch.contexts) for one, name in named]
     model = replace(
         job.model, log=numbers, folds=np.zeros(len(batch), np.int8)
     )  # any fold is valid: these rows are new
-    own, *others = (_modelled(one.inputs, model) for one in columns_of(numbers, targets, model))
+    sides = _sides(job.policies, numbers, batch.contexts, model)
+    own = _modelled(sides[0].inputs, model)
     streams = {name: Stream(name, job.settings).add(own) for name in ESTIMATES}
-    for other in others:
-        streams[_BASELINE] = Stream("dr", job.settings).add(other)
-        # DR is linear in weights and values, so the DR of the difference is the difference row by row.
-        gap = own._replace(weights=own.weights - other.weights, expected=_expected(own) - _expected(other))
-        streams[_DIFFERENCE] = Stream("dr", job.settings).add(gap)
-    return RowSums(streams, np.array([own.weights.sum(), own.weights @ own.weights]))
+    sums = []
+    for frame, some in zip(job.frames, _comparisons(sides), strict=True):
+        found = gains_of(numbers, some, model, job.support, limit=frame.limit)
+        sums.append(replace(found, floors=frame.floors).sums_around(frame.about))
+    return RowSums(streams, np.array([own.weights.sum(), own.weights @ own.weights]), tuple(sums))
 
 
 def _modelled(columns: EstimatorInput, model: RewardModel) -> EstimatorInput:
@@ -139,37 +173,35 @@ def _modelled(columns: EstimatorInput, model: RewardModel) -> EstimatorInput:
     return columns._replace(played=played, expected=played)
 
 
-def _expected(columns: EstimatorInput) -> Floats:
-    assert columns.expected is not None
-    return columns.expected
-
-
 def _put_together(seen: Evaluation, sums: RowSums, delta: float, ends: RewardRange) -> Evaluation:
     """Combine the diagnostics of the sample with the estimates from all other rows."""
-    streams = sums.streams
-    names = {_BASELINE: "" if seen.baseline is None else seen.baseline.name, _DIFFERENCE: _DIFFERENCE}
-    says = {_BASELINE: "", _DIFFERENCE: "policy minus baseline"}
     missing, found = seen.diagnostics.missing, {}
-    for name, stream in streams.items():
-        value, error, n, one_more = stream.estimate()
-        low, high = normal_from_moments(SampleMoments(n, value, error**2 * n), delta, one_more)
-        if name == _DIFFERENCE and not stream.products.any():  # identical policies
-            low = high = value
-        one = Valued(names.get(name, name), says.get(name, stream.estimator.says), value, low, high)
-        found[name] = wider(one, ends, missing if name != _BASELINE else 0.0, False)
+    for name, stream in sums.streams.items():
+        point, error, n, one_more = stream.estimate()
+        low, high = normal_from_moments(SampleMoments(n, point, error**2 * n), delta, one_more)
+        found[name] = wider(Valued(name, stream.estimator.says, point, low, high), ends, missing, False)
+    headline = headline_of({name: sums.streams[name].estimate().error for name in ESTIMATES})
+    value, *others = (ends_of(one, delta) for one in sums.gains)
+    best = found[headline]
+    found[headline] = replace(best, low=min(value.low, best.value), high=max(value.high, best.value))
+    base, gap = None, None
+    if others and seen.baseline is not None:
+        base = Valued(seen.baseline.name, "", *others[0][:3])
+        gap = Valued("difference", "policy minus baseline", *others[1][:3])
+        if not sums.gains[2].felt[1]:  # identical policies
+            gap = replace(gap, value=0.0, low=0.0, high=0.0)
     total, squares = sums.weights
-    rows = streams[ESTIMATES[0]].n
+    rows = int(sums.gains[0].rows)
     effective = float(total**2 / squares) if squares else 0.0
     diagnostics = replace(seen.diagnostics, n=rows, effective=effective, mean_weight=float(total / rows))
-    estimates = tuple(found[name] for name in ESTIMATES)
-    headline = headline_of({name: streams[name].estimate().error for name in ESTIMATES})
     note = (
         f"clipping, overlap, drift and the test of the propensities are from a sample of {seen.diagnostics.n:,} rows,"
         " on which the reward model was fitted; the estimates are from all other rows"
     )
     return replace(
-        seen, estimates=estimates, headline=headline, baseline=found.get(_BASELINE),
-        difference=found.get(_DIFFERENCE), diagnostics=diagnostics, warnings=(*seen.warnings, note),
+        seen, estimates=tuple(found[name] for name in ESTIMATES), headline=headline, baseline=base, difference=gap,
+        diagnostics=diagnostics, warnings=(*seen.warnings, note), kind=(others or [value])[-1].kind,
+        unsupported=sums.gains[-1].unsupported,
     )  # fmt: skip
 
 

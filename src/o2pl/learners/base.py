@@ -19,9 +19,9 @@ from o2pl.contexts.records import Records
 from o2pl.errors import InvalidInput
 from o2pl.interactions import Interactions, log_in, log_or_columns, new_rows
 from o2pl.kernels.registry import n_inputs
+from o2pl.lazily import called_later
 from o2pl.learners.decider import Decider
 from o2pl.learners.engine import Engine, Rewards
-from o2pl.learners.gate import DeployVerdict, judge
 from o2pl.learners.offline import learn_offline
 from o2pl.learners.refreshing import refresh
 from o2pl.learners.round_by_round import RoundByRound, alone
@@ -302,7 +302,7 @@ class BanditEstimator(RoundByRound, ABC):
         weights = weights if batch.row_weights is None else weights * batch.row_weights
         return float(np.average(batch.rewards, weights=weights))
 
-    def safe_to_deploy(self, baseline: Any = "logged", delta: float = 0.05, *, fresh: Any = None) -> DeployVerdict:
+    def safe_to_deploy(self, baseline: Any = "logged", delta: float = 0.05, *, fresh: Any = None) -> Any:
         """Test whether the policy is better than `baseline` with probability at least 1 - δ.
 
         Parameters
@@ -323,16 +323,7 @@ class BanditEstimator(RoundByRound, ABC):
         DeployVerdict
             True or false in conditions, with the reason.
         """
-        if fresh is not None:
-            self._begun()
-            given = fresh.log_ if isinstance(fresh, BanditEstimator) else fresh
-            return judge(self, self._checked(given), baseline, delta, next(iter(log_or_columns(given))))
-        log = self.log_
-        half = len(log) // 2
-        if half == 0:
-            raise InvalidInput(f"log: found {len(log)} rows, expected at least two, or `fresh` rows")
-        trial = type(self)(**self.get_params()).fit(log[:half])
-        return judge(trial, trial._checked(log[half:]), baseline, delta)
+        return called_later("o2pl.evaluation.deploying", "safe_to_deploy")(self, baseline, delta, fresh)
 
 
 def load(path: str | os.PathLike[str] | IO[bytes], *, name: str = "") -> Any:

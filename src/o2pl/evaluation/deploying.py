@@ -1,0 +1,32 @@
+"""`learner.safe_to_deploy`: the judgement of a learner against a baseline, on rows that it has not learned from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from o2pl.errors import InvalidInput
+from o2pl.evaluation.evaluate import evaluate
+from o2pl.evaluation.intervals import check_delta
+from o2pl.evaluation.judgement import DeployVerdict, deploying
+from o2pl.learners.base import BanditEstimator
+
+
+def safe_to_deploy(learner: BanditEstimator, baseline: Any, delta: float, fresh: Any = None) -> DeployVerdict:
+    """Judge at any time, with a lower bound at level δ. Without fresh rows: a copy that learns from half of the log."""
+    check_delta(delta)
+    if fresh is not None:
+        learner._begun()
+        return _judged(fresh, learner, baseline, delta, learner.reward_range)
+    log = learner.log_
+    half = len(log) // 2
+    if half == 0:
+        raise InvalidInput(f"log: found {len(log)} rows, expected at least two, or `fresh` rows")
+    trial = type(learner)(**learner.get_params()).fit(log[:half])
+    return _judged(log[half:], trial, baseline, delta, log.reward_range)
+
+
+def _judged(rows: Any, learner: BanditEstimator, baseline: Any, delta: float, ends: Any) -> DeployVerdict:
+    two_sided = min(2 * delta, 1 - 1e-9)
+    found = evaluate(rows, learner, baseline=baseline, at_any_time=True, delta=two_sided, reward_range=ends)
+    return deploying(replace(found.safe_to_deploy().judgement, confidence=1 - delta))

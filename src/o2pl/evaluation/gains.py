@@ -1,0 +1,434 @@
+"""Terms of a policy's value, or of its gain over a baseline, one per row: doubly robust, and counted at the worst case.
+
+With u = (r - lowest)/(highest - lowest), a reward model m, g = π - π' (π alone, for a value), W = w - w' and
+v = Σ_a g(a|x) m(x, a):
+
+    estimate   v + W (u - m)                                       mean: the gain, if the log supports both policies
+    lower      v - Σ_{a hardly shown} (g m + g⁻) + W (u - m), where |W| > α: α u - W m  (W < 0: α (1 - u) + W (1 - m))
+    upper      v - Σ_{a hardly shown} (g m - g⁺) + W (u - m), where |W| > α: W (1 - m) - α (1 - u)   (-α u - W m)
+
+What the log hardly shows (`support`) is counted at the worst reward in `lower`, at the best in `upper`; so is what lies
+above α. E[lower] ≤ gain ≤ E[upper], whatever the model says. The logging policy contributes the reward itself.
+Without the policy's other probabilities m is a constant; of the actions that a row does not show it is only known that
+their propensities sum to 1 - q.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from o2pl.evaluation.bounds import Kind, TermSums, lower_bound, sums_of
+from o2pl.evaluation.estimators import EstimatorInput
+from o2pl.evaluation.sequences import ConfidenceSequence
+from o2pl.evaluation.support import Support, largest_shown
+from o2pl.interactions import Interactions
+from o2pl.learners.targets import PolicyRows, Target
+from o2pl.protocols import Floats, Ints
+from o2pl.rows import ActionSets
+from o2pl.theory.betting import betting_lower
+from o2pl.validation import RewardRange
+
+_BEYOND = 1.5  # standard errors by which mean weights below 1 are chance, unless something is hidden already:
+_CLEARLY = 0.01  # share of the decisions that the log hardly shows
+
+
+class Model(Protocol):
+    """A reward model: `RewardModel`, or `RunningRewards` for sequences."""
+
+    def all_actions(self, rows: slice) -> Floats: ...
+    def table(self, rows: slice) -> tuple[Floats, Floats | None]: ...
+    def expected(self, does: PolicyRows, rows: slice, table: Floats | None) -> Floats | None: ...
+
+
+class Side(NamedTuple):
+    """A policy on the rows of a log, with its sign in the gain."""
+
+    target: Target
+    inputs: EstimatorInput  # its weights and the model's columns, in rewards
+    sign: int = 1
+
+    @property
+    def logged(self) -> bool:
+        return self.target.name == "logged"
+
+
+@dataclass(frozen=True, eq=False)
+class Gains:
+    """The terms of a comparison, in rewards scaled to [0, 1], and what the log does not show. [n]"""
+
+    estimate: Floats
+    lower: Floats
+    upper: Floats
+    more: Floats  # Σ g⁺ over what the log hardly shows
+    less: Floats  # Σ g⁻
+    whole: Floats  # W
+    surprises: Floats  # u - m
+    largest: float  # the largest of the log
+    weights: tuple[Floats, ...]  # of the policies that are not the logger
+    floors: tuple[float, float]  # B of `lower` and of -`upper`
+    ends: RewardRange  # of the value or of the gain
+    scale: tuple[float, float]  # what terms of 0 and 1 are in rewards
+    known_range: bool
+    row_weights: Floats | None = None
+    kept: Ints | None = None  # rows in the bets; None: all
+
+    def __len__(self) -> int:
+        return len(self.estimate)
+
+    def rows(self, some: Ints) -> Gains:
+        """Return the terms of some rows, in order."""
+        return replace(
+            self, estimate=self.estimate[some], lower=self.lower[some], upper=self.upper[some], more=self.more[some],
+            less=self.less[some], whole=self.whole[some], surprises=self.surprises[some],
+            weights=tuple(one[some] for one in self.weights),
+            row_weights=None if self.row_weights is None else self.row_weights[some],
+            kept=None if self.kept is None else np.flatnonzero(np.isin(some, self.kept)),
+        )  # fmt: skip
+
+    @cached_property
+    def sums(self) -> GainSums:
+        return self.sums_around((float(self._weighed(self.lower).mean()), -float(self._weighed(self.upper).mean())))
+
+    def sums_around(self, about: tuple[float, float]) -> GainSums:
+        """Return the sums over the rows. about: numbers near the means of `lower` and -`upper`."""
+        n, kept = len(self), slice(None) if self.kept is None else self.kept
+        sides = [
+            sums_of(self._weighed(terms), floor, around, terms[kept])
+            for terms, floor, around in zip((self.lower, -self.upper), self.floors, about, strict=True)
+        ]
+        weights = [self._weighed(one) for one in self.weights]
+        return GainSums(
+            sides[0], sides[1], float(self._weighed(self.estimate).sum()),
+            np.array([np.abs(self.whole).sum(), self.whole @ self.whole, ((self.whole * self.surprises) ** 2).sum()]),
+            self.largest, n * np.array([self._mean(self.more), self._mean(self.less)]),
+            np.array([[one.sum(), one @ one] for one in weights]).reshape(-1, 2),
+            np.array([[one.sum(), one @ one] for one in map(self._multiplied, self.weights)]).reshape(-1, 2),
+            n, len(self.lower[kept]), self.ends, self.scale, self.known_range,
+        )  # fmt: skip
+
+    def _multiplied(self, weights: Floats) -> Floats:
+        return weights if self.row_weights is None else self.row_weights * weights
+
+    def _mean(self, terms: Floats) -> float:
+        return float(np.average(terms, weights=self.row_weights))
+
+    def _weighed(self, terms: Floats) -> Floats:
+        """Return terms whose plain mean is the mean over decisions, as `EstimatorInput.contributions`."""
+        if self.row_weights is None:
+            return terms
+        mean = self._mean(terms)
+        return np.asarray(mean + self.row_weights * (terms - mean) / self.row_weights.mean())
+
+
+class GainSums(NamedTuple):
+    """What an interval is computed from: sums over rows, which may come in parts."""
+
+    lower: TermSums
+    upper: TermSums  # of -upper
+    estimate: float
+    felt: Floats  # Σ |W|, Σ W², Σ (W e)²
+    largest: float  # surprise
+    hidden: Floats  # Σ more, Σ less
+    weights: Floats  # Σ w, Σ w² of each policy that is not the logger, [J, 2]
+    products: Floats  # the same of w times the row weights
+    rows: float
+    bet_rows: float
+    ends: RewardRange
+    scale: tuple[float, float]
+    known_range: bool
+
+    def added(self, other: GainSums) -> GainSums:
+        return self._replace(
+            lower=self.lower.added(other.lower), upper=self.upper.added(other.upper),
+            estimate=self.estimate + other.estimate, felt=self.felt + other.felt,
+            largest=max(self.largest, other.largest), hidden=self.hidden + other.hidden,
+            weights=self.weights + other.weights, products=self.products + other.products,
+            rows=self.rows + other.rows, bet_rows=self.bet_rows + other.bet_rows,
+        )  # fmt: skip
+
+    @property
+    def unshown(self) -> float:
+        """The share of the decisions that the log hardly shows."""
+        return float(self.hidden.max()) / self.rows
+
+    @property
+    def lost(self) -> float:
+        """The mass that the mean weights say is missing beyond that."""
+        unshown = self.unshown
+        if not np.isfinite(self.weights).all():
+            return 0.0
+        beyond = 0.0 if unshown > _CLEARLY else _BEYOND
+        return max(0.0, sum(_shortfall(one, two, self.rows, beyond) for one, two in self.weights.tolist()) - unshown)
+
+    @property
+    def unsupported(self) -> float:
+        """The share of the decisions that the log does not support."""
+        return min(1.0, self.unshown + self.lost)
+
+    @property
+    def effective(self) -> float:
+        """The effective sample size (Σ w)²/Σ w², of the policy that has the smallest."""
+        if not np.isfinite(self.products).all():
+            return 1.0
+        return min((one**2 / two if two else 0.0 for one, two in self.products.tolist()), default=self.rows)
+
+    @property
+    def surprised(self) -> float:
+        """Σ (W e)²/(W̄ d)²: how many of the largest surprises d the rows hold that the policies choose, of weight W̄.
+
+        Where rewards are rare those rows may have none by chance; their own variance would not show it.
+        """
+        total, squares, felt = self.felt.tolist()
+        return felt / (squares / total * self.largest) ** 2 if total and self.largest else 0.0
+
+
+class Ends(NamedTuple):
+    """An estimate and its interval, in rewards."""
+
+    estimate: float
+    low: float
+    high: float
+    kind: Kind
+    surprises: float
+
+
+def gains_of(
+    log: Interactions, sides: Sequence[Side], model: Model | None, support: Support | None, predictable: bool = False,
+    limit: float | None = None,
+) -> Gains:  # fmt: skip
+    """Return the terms of Σ sign V(policy).
+
+    predictable: for sequences, m may not depend on the row or later ones. limit: of weights; None: `largest_shown`.
+    """
+    frame = _Frame.of(log.rewards, log.reward_range, [side.sign for side in sides])
+    u = frame.scaled(log.rewards)
+    weighed = [side for side in sides if not side.logged]
+    weights = [side.inputs.weights for side in weighed]
+    W = _total([side.sign * side.inputs.weights for side in weighed], len(log))
+    logged = sum(side.sign for side in sides if side.logged)
+    kept = None if log.row_weights is None else log.thinned_rows()
+    if not np.isfinite(W).all():
+        return _overflowed(frame, weights, log.row_weights, kept)
+    limit = largest_shown(W) if limit is None else limit
+    found = _modelled(weighed, frame, len(log))
+    hidden = None if found is None else _hidden(log, weighed, limit, model, support, frame)
+    if hidden is None:
+        hidden = _other_mass(log, weighed, limit, float(u.mean()))
+    played, value = found or _constant(u, sum(side.sign for side in weighed), predictable)
+    return _assembled(frame, u, W, weights, logged, played, value, hidden, limit, log.row_weights, kept)
+
+
+def gains_of_weights(
+    rewards: Floats, ends: RewardRange | None, weights: Sequence[tuple[int, Floats | None]], predictable: bool = False
+) -> Gains:
+    """Return the terms of Σ sign V(policy) from signs and weights alone; None: the logging policy."""
+    frame = _Frame.of(rewards, ends, [sign for sign, _ in weights])
+    u, n = frame.scaled(rewards), len(rewards)
+    weighed = [(sign, one) for sign, one in weights if one is not None]
+    W = _total([sign * one for sign, one in weighed], n)
+    own = [one for _, one in weighed]
+    if not np.isfinite(W).all():
+        return _overflowed(frame, own, None, None)
+    played, value = _constant(u, sum(sign for sign, _ in weighed), predictable)
+    logged = sum(sign for sign, one in weights if one is None)
+    hidden = _Hidden(np.zeros(n), np.zeros(n), np.zeros(n))
+    return _assembled(frame, u, W, own, logged, played, value, hidden, largest_shown(W), None, None)
+
+
+class _Frame(NamedTuple):
+    """Where rewards and their combination lie."""
+
+    low: float
+    span: float
+    alone: bool  # one value, no difference
+    known: bool
+
+    @classmethod
+    def of(cls, rewards: Floats, ends: RewardRange | None, signs: Sequence[int]) -> _Frame:
+        low, high = ends or (float(rewards.min()), float(rewards.max()))
+        return cls(low, high - low if high > low else 1.0, sum(signs) != 0, ends is not None)
+
+    def scaled(self, rewards: Floats) -> Floats:
+        return np.asarray((rewards - self.low) / self.span)
+
+    @property
+    def ends(self) -> RewardRange:
+        return (0.0, 1.0) if self.alone else (-1.0, 1.0)
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        return (self.low if self.alone else 0.0, self.span)
+
+
+def _overflowed(frame: _Frame, weights: Sequence[Floats], row_weights: Floats | None, kept: Ints | None) -> Gains:
+    unknown = np.full(len(weights[0]), math.nan)
+    nothing = np.ones(len(unknown))
+    return Gains(
+        unknown, unknown, unknown, nothing, nothing, nothing, nothing, 1.0, tuple(weights), (0.0, 0.0), frame.ends,
+        frame.scale, frame.known,
+        row_weights, kept,
+    )  # fmt: skip
+
+
+def _assembled(
+    frame: _Frame, u: Floats, W: Floats, weights: Sequence[Floats], logged: int, played: Floats, value: Floats,
+    hidden: _Hidden, limit: float, row_weights: Floats | None, kept: Ints | None,
+) -> Gains:  # fmt: skip
+    plain, shown = W * (u - played), logged * u
+    base = value - hidden.model
+    lower, upper = base - hidden.less + plain + shown, base + hidden.more + plain + shown
+    big = np.abs(W) > limit
+    if big.any():
+        V, x, m = W[big], u[big], played[big]
+        lower[big] += np.where(V > 0, limit * x - V * m, V * (1 - m) + limit * (1 - x)) - plain[big]
+        upper[big] += np.where(V > 0, V * (1 - m) - limit * (1 - x), -limit * x - V * m) - plain[big]
+    # The smallest terms that rewards in [0, 1] allow: at u = 0, or at u = 1 where the slope is negative.
+    floors = [
+        float(np.max(-(sign * (start - W * played) + np.minimum(sign * (W + logged), 0.0))[~big], initial=0.0))
+        for sign, start in ((1.0, base - hidden.less), (-1.0, base + hidden.more))
+    ]
+    whole, surprises = (W, u - played) if weights else (np.full(len(u), float(logged)), u - u.mean())
+    return Gains(
+        value + plain + shown, lower, upper, hidden.more, hidden.less, whole, surprises,
+        float(np.abs(surprises).max()), tuple(weights), (floors[0], floors[1]), frame.ends, frame.scale, frame.known,
+        row_weights, kept,
+    )  # fmt: skip
+
+
+def ends_of(sums: GainSums, delta: float, at_any_time: bool = False) -> Ends:
+    """Return estimate and interval at level 1 - δ: each end is a bound at δ/2."""
+    (zero, unit), (least, most) = sums.scale, sums.ends
+    if not math.isfinite(sums.estimate):
+        least, most = (least, most) if sums.known_range else (-math.inf, math.inf)
+        return Ends(math.nan, zero + unit * least, zero + unit * most, "none", 0.0)
+    few = min(sums.surprised, sums.lower.surprises), min(sums.surprised, sums.upper.surprises)
+    below, kind = lower_bound(sums.lower, delta / 2, few[0], at_any_time, sums.bet_rows)
+    above, other = lower_bound(sums.upper, delta / 2, few[1], at_any_time, sums.bet_rows)
+    mean, lost = sums.estimate / sums.rows, sums.lost
+    low, high = _within(sums, below - lost, lost - above)
+    if sums.known_range:
+        mean = min(max(mean, least), most)
+    low, high = min(low, mean), max(high, mean)  # an estimate lies inside its interval
+    known: Kind = "none" if math.isinf(low) else kind if kind == other else "betting"
+    return Ends(zero + unit * mean, zero + unit * low, zero + unit * high, known, min(few))
+
+
+def _within(sums: GainSums, low: float, high: float) -> RewardRange:
+    """Return the interval within what is possible; everything, if the reward range is needed and not known."""
+    least, most = sums.ends
+    if not sums.known_range:
+        return (low, high) if sums.unsupported < 1e-3 and low <= high else (-math.inf, math.inf)
+    low, high = max(low, least), min(high, most)
+    return (low, high) if low <= high else (least, most)
+
+
+def running(gains: Gains, delta: float) -> ConfidenceSequence:
+    """Return the interval after each row, for the mean over the rows so far: valid at all rows together."""
+    kept = slice(None) if gains.kept is None else gains.kept
+    (zero, unit), (least, most), found = gains.scale, gains.ends, []
+    for terms, floor in ((gains.lower, gains.floors[0]), (-gains.upper, gains.floors[1])):
+        some = terms[kept] + floor
+        raised = np.cumsum(np.maximum(-some, 0.0)) / np.arange(1, len(some) + 1)
+        found.append(betting_lower(np.maximum(some, 0.0), delta / 2, common=False) - floor - raised)
+    low, high = np.maximum(found[0] - gains.sums.lost, least), np.minimum(gains.sums.lost - found[1], most)
+    return ConfidenceSequence(zero + unit * np.minimum(low, most), zero + unit * np.maximum(high, least))
+
+
+# -- columns
+
+
+class _Hidden(NamedTuple):
+    """What the log hardly shows, per row: Σ g m, Σ g⁺ and Σ g⁻ over those actions."""
+
+    model: Floats
+    more: Floats
+    less: Floats
+
+
+def _hidden(
+    log: Interactions, sides: Sequence[Side], limit: float, model: Model | None, support: Support | None, frame: _Frame
+) -> _Hidden | None:
+    """Return it from the policies' tables; None: one of them has none."""
+    n = len(log)
+    found = _Hidden(np.zeros(n), np.zeros(n), np.zeros(n))
+    if log.continuous or not sides:
+        return found
+    if support is None or model is None:
+        return None
+    sets = isinstance(log.contexts, ActionSets)
+    for rows in log.blocks():
+        tables = [side.target.on(rows).probabilities for side in sides]
+        given = [table for table in tables if table is not None]
+        if len(given) < len(tables):
+            return None
+        width = max(table.shape[-1] for table in given)
+        g = sum((side.sign * _padded(one, width) for side, one in zip(sides, given, strict=True)), np.zeros(1))
+        hidden = np.abs(g) > limit * _padded(support.propensities(log, rows), width)
+        if not hidden.any():
+            continue
+        g = np.where(hidden, g, 0.0)
+        predicted = model.all_actions(rows)
+        m = frame.scaled(_padded(predicted, width, float(predicted.mean())))
+        starts = log.contexts[rows].offsets[:-1] if sets else None
+        for column, values in zip(found, (g * m, np.maximum(g, 0.0), np.maximum(-g, 0.0)), strict=True):
+            column[rows] = values.sum(axis=1) if starts is None else np.add.reduceat(values, starts)
+    return found
+
+
+def _padded(table: Floats, width: int, value: float = 0.0) -> Floats:
+    if table.ndim == 1 or table.shape[1] == width:
+        return table
+    return np.pad(table, ((0, 0), (0, width - table.shape[1])), constant_values=value)
+
+
+def _other_mass(log: Interactions, sides: Sequence[Side], limit: float, level: float) -> _Hidden:
+    """Return what policies without a table do besides the row's own action, where the log leaves no room for it."""
+    n = len(log)
+    found = _Hidden(np.zeros(n), np.zeros(n), np.zeros(n))
+    if log.continuous:
+        return found
+    for side in sides:
+        rest = np.clip(1 - side.inputs.weights * log.propensities, 0.0, 1.0)
+        rest = np.where(rest > limit * (1 - log.propensities) + 1e-9, rest, 0.0)
+        found.model[:] += side.sign * level * rest
+        (found.more if side.sign > 0 else found.less)[:] += rest
+    return found
+
+
+def _modelled(sides: Sequence[Side], frame: _Frame, n: int) -> tuple[Floats, Floats] | None:
+    """Return m of the logged actions and v, scaled; None: there is no model."""
+    if not sides:
+        return np.zeros(n), np.zeros(n)
+    value = np.zeros(n)
+    for side in sides:
+        if side.inputs.played is None or side.inputs.expected is None:
+            return None
+        value += side.sign * frame.scaled(side.inputs.expected)
+    assert sides[0].inputs.played is not None
+    return np.clip(frame.scaled(sides[0].inputs.played), 0.0, 1.0), value
+
+
+def _constant(u: Floats, signs: int, predictable: bool) -> tuple[Floats, Floats]:
+    """Return the mean reward in place of m and v; of the earlier rows, where that must be predictable."""
+    n = len(u)
+    level = (np.cumsum(u) - u + 0.5) / np.arange(1, n + 1) if predictable else np.full(n, u.mean())
+    return level, signs * level
+
+
+def _total(parts: Sequence[Floats], n: int) -> Floats:
+    return np.asarray(sum(parts, np.zeros(n)))
+
+
+def _shortfall(total: float, squares: float, rows: float, beyond: float) -> float:
+    """Return 1 minus the mean weight, beyond so many standard errors: mass that is not in the log."""
+    if rows < 2:
+        return 0.0
+    mean = total / rows
+    spread = beyond * math.sqrt(max(squares / rows - mean**2, 0.0) / (rows - 1))
+    return min(max(1 - mean - spread, 0.0), 1.0)
