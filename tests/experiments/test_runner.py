@@ -18,8 +18,10 @@ import toy_experiment
 from toy_experiment import LEARNERS, TOY, WORLDS, ends, numbers
 
 from o2pl.errors import InvalidInput, MissingExtra
+from o2pl.experiments import sources
 from o2pl.experiments.engines import Finished, Local, attempt
 from o2pl.experiments.experiment import Cell, Options
+from o2pl.experiments.progress import Plain
 from o2pl.experiments.runner import run
 from o2pl.experiments.store import Store, results, seconds
 from o2pl.extras import EXTRAS
@@ -115,6 +117,25 @@ def test_changed_settings_are_recomputed_and_not_mixed(tmp_path, log):
     assert (tmp_path / "toy.parquet").read_bytes() == before
     changed = replace(TOY, cells=lambda data: [Cell({**c.world, "size": 2}, c.learner) for c in TOY.cells(data)])
     assert run(changed, FULL, out=tmp_path, engine=Inline()).computed == 12
+
+
+def test_rows_of_other_sources_are_computed_again_unless_they_are_to_be_kept(tmp_path, log, monkeypatch):
+    """An older algorithm has the same settings, and often the same version."""
+    said: list[str] = []
+    with monkeypatch.context() as older:
+        older.setattr(sources, "digest", lambda run: "older")
+        run(TOY, replace(FULL, seeds=[0]), out=tmp_path, engine=Inline())
+    kept = run(TOY, FULL, out=tmp_path, engine=Inline(), keep=True, progress=Plain(said.append))
+    assert kept.computed == 6
+    assert "toy: found rows of 6 units that other sources of o2pl computed; they are kept" in said
+    again = run(TOY, FULL, out=tmp_path, engine=Inline(), progress=Plain(said.append))
+    assert again.computed == 6
+    assert numbers(log) == sorted([*range(6), *range(12)])
+    (line,) = (line for line in said if "again" in line)
+    found = "toy: found rows of 6 units that other sources of o2pl computed"
+    assert line == f"{found}; computing them again (--keep keeps such rows)"
+    assert run(TOY, FULL, out=tmp_path, engine=Inline(), progress=Plain(said.append)).computed == 0
+    assert said[-1] == "toy: 0 units to compute, 12 done before"
 
 
 def test_a_failing_unit_is_reported_and_the_others_go_on(tmp_path, log, monkeypatch):

@@ -25,6 +25,12 @@ Data = Annotated[
     Path | None,
     typer.Option(help="Folder with your own data sets: `<id>_<name>.parquet`, last column `target`."),
 ]
+Keep = Annotated[
+    bool,
+    typer.Option(
+        "--keep", help="Also reuse rows that other sources of o2pl computed, such as those of an older algorithm."
+    ),
+]
 EngineName = Annotated[str, typer.Option("--engine", help="`local`: processes on this machine; `ray`: a Ray cluster.")]
 Workers = Annotated[int | None, typer.Option(min=1, help="Number of units to run in parallel. [default: one per core]")]
 Address = Annotated[
@@ -110,6 +116,7 @@ def run(
     ] = None,
     data: Data = None,
     out: Out = Path("out"),
+    keep: Keep = False,
     engine: EngineName = "local",
     workers: Workers = None,
     address: Address = None,
@@ -119,7 +126,8 @@ def run(
     An experiment is a table of units; each unit is a data set, a learner and a seed. Each unit is saved under `--out`
     as soon as it finishes. You can stop a run at any time; the same command resumes it. The rows of all units are
     written to `<out>/<name>.parquet`. They do not depend on the engine or the number of workers. Results of different
-    settings are stored separately. To recompute an experiment, delete `<out>/<name>`.
+    settings are stored separately. Rows that an older o2pl computed with other sources are computed again, unless
+    `--keep`. To recompute an experiment, delete `<out>/<name>`.
     """
     from o2pl.experiments.experiment import Options
 
@@ -132,7 +140,7 @@ def run(
         _names(datasets),
         _data_folder(data),
     )
-    _run(experiment, chosen, out, number, _engine(engine, workers, address))
+    _run(experiment, chosen, out, number, _engine(engine, workers, address), keep)
 
 
 def reproduce(
@@ -141,6 +149,7 @@ def reproduce(
     ] = True,
     out: Out = Path("out/reproduction"),
     data: Data = None,
+    keep: Keep = False,
     engine: EngineName = "local",
     workers: Workers = None,
     address: Address = None,
@@ -167,6 +176,7 @@ def reproduce(
             data=chosen.data,
             engine=_engine(engine, workers, address),
             progress=_progress(Console(stderr=True)),
+            keep=keep,
         )
     except KeyboardInterrupt:
         typer.echo(f"stopped. Finished units are saved in {out}. To resume: {_command()}", err=True)
@@ -228,7 +238,7 @@ def _find(name: str) -> tuple[Experiment, int | None]:
     return EXPERIMENTS[wanted], int(number) if slash else None
 
 
-def _run(experiment: Experiment, options: Options, out: Path, number: int | None, engine: Engine) -> None:
+def _run(experiment: Experiment, options: Options, out: Path, number: int | None, engine: Engine, keep: bool) -> None:
     """Run the experiment, print the results, and exit with the right status."""
     from rich.console import Console
 
@@ -243,7 +253,9 @@ def _run(experiment: Experiment, options: Options, out: Path, number: int | None
         unit = experiment.unit(number, options)
         typer.echo(f"{unit.id}: {unit.settings}", err=True)
     try:
-        report = runner.run(experiment, options, out=out, number=number, engine=engine, progress=_progress(screen))
+        report = runner.run(
+            experiment, options, out=out, number=number, engine=engine, progress=_progress(screen), keep=keep
+        )
     except KeyboardInterrupt:
         typer.echo(f"stopped. Finished units are saved in {out}. To resume: {_command()}", err=True)
         raise typer.Exit(INTERRUPTED) from None

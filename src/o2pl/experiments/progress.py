@@ -15,6 +15,7 @@ class Progress(Protocol):
     """Progress callbacks for finished units. A context manager, so that a bar is always removed."""
 
     def begin(self, name: str, missing: int, finished: int) -> None: ...
+    def say(self, line: str) -> None: ...
     def ended(self, unit: Unit, outcome: Outcome) -> None: ...
     def __enter__(self) -> Self: ...
     def __exit__(self, *error: object) -> None: ...
@@ -23,6 +24,9 @@ class Progress(Protocol):
 class Silent:
     def begin(self, name: str, missing: int, finished: int) -> None:
         """Nothing to say."""
+
+    def say(self, line: str) -> None:
+        """Nobody listens."""
 
     def ended(self, unit: Unit, outcome: Outcome) -> None:
         """Nothing to say."""
@@ -78,6 +82,9 @@ class Plain(Silent):
         self.spoke = time.monotonic()
         self.write(opening(name, missing, finished))
 
+    def say(self, line: str) -> None:
+        self.write(line)
+
     def ended(self, unit: Unit, outcome: Outcome) -> None:
         now = time.monotonic()
         self.pace.ended(now)
@@ -109,6 +116,9 @@ class Bar(Silent):
         self.bar.console.print(opening(name, missing, finished), highlight=False, markup=False)
         self.pace = Pace(missing)
         self.task = self.bar.add_task(name, total=missing, pace=self.pace)
+
+    def say(self, line: str) -> None:
+        self.bar.console.print(line, highlight=False, markup=False)
 
     def ended(self, unit: Unit, outcome: Outcome) -> None:
         self.pace.ended(time.monotonic())

@@ -27,16 +27,19 @@ def reproduce(
     studies: Sequence[Study] | None = None,
     engine: Engine | None = None,
     progress: Progress | None = None,
+    keep: bool = False,
 ) -> tuple[list[Section], list[tuple[Unit, str]]]:
     """Run the missing units of every study, then build the report. Returns its sections, and failures with reasons.
 
-    `data`: a folder of classification data sets for the bake-off; None: the embedded ones.
+    `data`: a folder of classification data sets for the bake-off; None: the embedded ones. `keep`: also reuse rows that
+    other sources of o2pl computed.
     """
     folder, studies = Path(out), STUDIES if studies is None else studies
     folder.mkdir(parents=True, exist_ok=True)
     failures: list[tuple[Unit, str]] = []
     for study in studies:
-        done = runner.run(study.experiment, Options(size, data=data), out=folder, engine=engine, progress=progress)
+        chosen = Options(size, data=data)
+        done = runner.run(study.experiment, chosen, out=folder, engine=engine, progress=progress, keep=keep)
         failures += done.failures
         if done.computed:
             remember(folder, study.experiment.name, size)

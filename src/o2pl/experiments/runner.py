@@ -33,10 +33,12 @@ def run(
     number: int | None = None,
     engine: Engine | None = None,
     progress: Progress | None = None,
+    keep: bool = False,
 ) -> Report:
     """Compute the selected units (or only unit `number`) that `out` does not have yet, and write their table.
 
-    It may be stopped at any time; the same call resumes it.
+    It may be stopped at any time; the same call resumes it. Rows that other sources of o2pl computed are computed
+    again, unless `keep`: then the table may hold rows of several algorithms.
     """
     options, engine, progress = options or Options(), engine or Local(), progress or Silent()
     chosen = experiment.units(options) if number is None else [experiment.unit(number, options)]
@@ -47,8 +49,12 @@ def run(
             require_extra(unit.needs, f"the learner {unit.learner['name']!r}")
     store = Store(out, experiment)
     with store.locked(), progress:
-        missing = [unit for unit in chosen if not store.is_finished(unit)]
+        states = [store.state(unit) for unit in chosen]
+        reused = {"finished", "of other sources"} if keep else {"finished"}
+        missing = [unit for unit, state in zip(chosen, states, strict=True) if state not in reused]
         progress.begin(experiment.name, len(missing), len(chosen) - len(missing))
+        if others := states.count("of other sources"):
+            progress.say(_said(experiment.name, others, keep))
         failures: list[tuple[Unit, str]] = []
         with contextlib.closing(engine.compute(experiment.run, missing)) as outcomes:
             for unit, computed in outcomes:
@@ -62,6 +68,11 @@ def run(
         name = table_name(experiment.name if number is None else chosen[0].id)
         table = store.assemble(finished, name) if finished else None
     return Report(len(chosen), len(missing), tuple(failures), table)
+
+
+def _said(name: str, others: int, keep: bool) -> str:
+    units = f"{name}: found rows of {others} unit{'' if others == 1 else 's'} that other sources of o2pl computed"
+    return f"{units}; they are kept" if keep else f"{units}; computing them again (--keep keeps such rows)"
 
 
 def _keep(store: Store, unit: Unit, outcome: Outcome) -> Outcome:

@@ -7,6 +7,7 @@
 
 A file appears under its name only when it is complete (written to a temporary file, flushed, renamed), and only the
 process that holds the folder's lock writes. So after a crash, existing files are valid, and the rest is missing.
+Each file also says which sources computed it (`sources`): rows of others are not taken for today's.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from o2pl.errors import InvalidInput
+from o2pl.experiments import sources
 from o2pl.experiments.experiment import Columns, Experiment, Unit
 from o2pl.extras import extra, require_extra
 from o2pl.locks import FileLock
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from pyarrow import Table
 
 _DIGEST, _SECONDS, _SETTINGS = b"o2pl.digest", b"o2pl.seconds", b"o2pl.settings"
+_SOURCES = b"o2pl.sources"  # `sources.digest` of the ones that computed the rows
+State = Literal["missing", "finished", "of other sources"]
 
 
 class Busy(InvalidInput):
@@ -41,6 +45,7 @@ class Store:
         self.out = Path(out)
         self.experiment = experiment
         self.folder = self.out / experiment.name
+        self.sources = sources.digest(experiment.run)
 
     def part(self, unit: Unit) -> Path:
         return self.folder / f"{unit.digest}.parquet"
@@ -60,15 +65,17 @@ class Store:
         finally:
             lock.release()
 
-    def is_finished(self, unit: Unit) -> bool:
-        """Return whether this unit's rows exist and are valid."""
+    def state(self, unit: Unit) -> State:
+        """Return whether this unit's rows exist and are valid, and whether today's sources computed them."""
         if not self.part(unit).exists():
-            return False
+            return "missing"
         try:
             schema = self._read_part(unit).schema
-            return bool(schema.metadata[_DIGEST] == unit.digest.encode() and schema.equals(self._schema()))
+            if schema.metadata[_DIGEST] != unit.digest.encode() or not schema.equals(self._schema()):
+                return "missing"
+            return "finished" if schema.metadata.get(_SOURCES) == self.sources.encode() else "of other sources"
         except (OSError, ValueError, KeyError, TypeError):  # Arrow's errors are OSError and ValueError
-            return False
+            return "missing"
 
     def keep(self, unit: Unit, columns: Columns, seconds: float) -> None:
         """Store the rows of a finished unit."""
@@ -77,7 +84,9 @@ class Store:
         expected = self.experiment.columns
         if set(columns) != set(expected):
             raise InvalidInput(f"{unit.id}: found columns {sorted(columns)}, expected {sorted(expected)}")
-        notes = {_DIGEST: unit.digest, _SETTINGS: unit.settings, _SECONDS: json.dumps(seconds)}
+        notes = {
+            _DIGEST: unit.digest, _SETTINGS: unit.settings, _SECONDS: json.dumps(seconds), _SOURCES: self.sources,
+        }  # fmt: skip
         table = pa.table([columns[name] for name in expected], schema=self._schema().with_metadata(notes))
         _write_table(table, self.part(unit))
         self.failure(unit).unlink(missing_ok=True)
