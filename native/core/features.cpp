@@ -26,7 +26,7 @@ void user_item_rows(const UserItemPlan& plan, const float* rows, int64_t n, floa
 }
 
 template <class T>
-void absorb(const T* rows, int64_t n, int64_t d, Moments& moments) {
+void absorb(const T* rows, int64_t n, int64_t d, ColumnMoments& moments) {
   at_level([&](auto L) { kernels::absorb<L>(rows, n, d, moments); });
   for (int64_t i = 0; i < d; i++) {
     const bool as_is = moments.binary[i] || moments.count == 0;
@@ -41,7 +41,7 @@ template void project(const float*, int64_t, int64_t, const float*, const double
 template void project(const float*, int64_t, int64_t, const double*, const double*, int64_t, float*);
 template void project(const double*, int64_t, int64_t, const float*, const double*, int64_t, double*);
 template void project(const double*, int64_t, int64_t, const double*, const double*, int64_t, double*);
-template void absorb(const float*, int64_t, int64_t, Moments&);
-template void absorb(const double*, int64_t, int64_t, Moments&);
+template void absorb(const float*, int64_t, int64_t, ColumnMoments&);
+template void absorb(const double*, int64_t, int64_t, ColumnMoments&);
 
 }  // namespace o2

@@ -39,7 +39,7 @@ struct UserItemPlan {
 void user_item_rows(const UserItemPlan& plan, const float* rows, int64_t n, float* out);
 
 // Running moments of columns, and how they are standardised. [d]
-struct Moments {
+struct ColumnMoments {
   double count;
   double *mean, *squares;  // squares: Σ (x - mean)²
   bool* binary;            // only 0 and 1 so far: unchanged
@@ -48,7 +48,7 @@ struct Moments {
 
 // Welford's update, row by row: the result does not depend on batching. rows [n, d]
 template <class T>
-void absorb(const T* rows, int64_t n, int64_t d, Moments& moments);
+void absorb(const T* rows, int64_t n, int64_t d, ColumnMoments& moments);
 
 namespace kernels {  // once per level of instructions; `room` is for intermediate results
 
@@ -59,7 +59,7 @@ void project(const T* rows, int64_t n, int64_t d, const W* directions, const dou
 template <int LEVEL>
 void user_item_rows(const UserItemPlan& plan, const float* rows, int64_t n, float* out, float* room);  // [a + b]
 template <int LEVEL, class T>
-void absorb(const T* rows, int64_t n, int64_t d, Moments& moments);
+void absorb(const T* rows, int64_t n, int64_t d, ColumnMoments& moments);
 
 }  // namespace kernels
 }  // namespace o2

@@ -1,4 +1,5 @@
 #include "core/features.hpp"
+#include "core/wide.hpp"
 
 namespace o2 {
 namespace {
@@ -9,23 +10,14 @@ O2_IN T clipped(T x, T clip) {  // NaN stays NaN
   return clip < x ? clip : x;
 }
 
-template <class T, int L>
-struct Lanes {
-  typedef T Type __attribute__((vector_size(L * sizeof(T))));
-};
-template <class T>
-struct Lanes<T, 1> {
-  typedef T Type;
-};
-
 // out [R, used] = rows · D + offset, each sum in the order of i. D [d, L]: directions, transposed; offset follows them
 template <int R, int L, class T, class Sum>
 O2_IN void project_block(const T* rows, int64_t d, const Sum* D, T* out, int64_t stride, int64_t used) {
-  using Wide = typename Lanes<Sum, L>::Type;
-  Wide sums[R], column;
-  for (int r = 0; r < R; r++) memcpy(&sums[r], D + d * L, sizeof(Wide));
+  using Some = typename Wide<Sum, L>::Type;
+  Some sums[R], column;
+  for (int r = 0; r < R; r++) memcpy(&sums[r], D + d * L, sizeof(Some));
   for (int64_t i = 0; i < d; i++) {
-    memcpy(&column, D + i * L, sizeof(Wide));
+    memcpy(&column, D + i * L, sizeof(Some));
     for (int r = 0; r < R; r++) sums[r] += column * static_cast<Sum>(rows[r * d + i]);
   }
   Sum made[R * L];
@@ -128,7 +120,7 @@ void user_item_rows(const UserItemPlan& plan, const float* rows, int64_t n, floa
 }
 
 template <int LEVEL, class T>
-void absorb(const T* rows, int64_t n, int64_t d, Moments& moments) {
+void absorb(const T* rows, int64_t n, int64_t d, ColumnMoments& moments) {
   double *__restrict mean = moments.mean, *__restrict squares = moments.squares;
   bool* __restrict binary = moments.binary;
   bool some = true;
@@ -154,8 +146,8 @@ template void project<O2_LEVEL>(const float*, int64_t, int64_t, const double*, c
 template void project<O2_LEVEL>(const double*, int64_t, int64_t, const float*, const double*, int64_t, double*, double*);
 template void project<O2_LEVEL>(const double*, int64_t, int64_t, const double*, const double*, int64_t, double*, double*);
 template void user_item_rows<O2_LEVEL>(const UserItemPlan&, const float*, int64_t, float*, float*);
-template void absorb<O2_LEVEL>(const float*, int64_t, int64_t, Moments&);
-template void absorb<O2_LEVEL>(const double*, int64_t, int64_t, Moments&);
+template void absorb<O2_LEVEL>(const float*, int64_t, int64_t, ColumnMoments&);
+template void absorb<O2_LEVEL>(const double*, int64_t, int64_t, ColumnMoments&);
 
 }  // namespace kernels
 }  // namespace o2

@@ -11,3 +11,4 @@
 #include "core/bernstein.inl"
 #include "core/bets.inl"
 #include "core/sums.inl"
+#include "core/sparse.inl"

@@ -3,6 +3,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
+#include <stdexcept>
 #include <vector>
 
 #include "python/arrays.hpp"
@@ -35,6 +36,21 @@ void acting_rows(Array<const double, 2> scores, Array<const int64_t> offsets, Ar
   }
 }
 
+// scores [total] are overwritten
+void played_probabilities(Array<double> scores, Array<const int64_t> offsets, Array<const int64_t> actions, double sharpness,
+                          Array<double> out) {
+  const int64_t n = out.size();
+  if (offsets.size() != n + 1 || actions.size() != n || offsets[0] < 0 || offsets[n] > scores.size())
+    throw std::invalid_argument("played_probabilities: arrays of different lengths");
+  for (int64_t s = 0; s < n; s++) {
+    const int64_t K = offsets[s + 1] - offsets[s];
+    if (actions[s] < 0 || actions[s] >= K) throw std::invalid_argument("played_probabilities: found an action beyond its set");
+    double* own = scores.data + offsets[s];
+    o2::softmax_in_place(own, K, sharpness);
+    out[s] = own[actions[s]];
+  }
+}
+
 std::tuple<NewArray<int64_t>, NewArray<double>> draw(Array<const double> probabilities, Array<const int64_t> offsets,
                                                      Array<const double> uniforms) {
   const int64_t n = uniforms.size();
@@ -61,6 +77,9 @@ void bind_acting(nb::module_& m) {
         "Write the acting policy of one row to `out` [K]. scores [M, K] are overwritten. acting: `acting_numbers`");
   m.def("acting_rows", &acting_rows, nb::arg("scores"), nb::arg("offsets"), nb::arg("acting"), nb::arg("out"),
         "Apply `acting_row` to each set offsets[s] : offsets[s + 1]. scores [M, total], out [total]");
+  m.def("played_probabilities", &played_probabilities, nb::arg("scores"), nb::arg("offsets"), nb::arg("actions"),
+        nb::arg("sharpness"), nb::arg("out"),
+        "Write π(a_s) of softmax(sharpness · scores) within each set s to `out`. scores [total] are overwritten.");
   m.def("draw", &draw, nb::arg("probabilities"), nb::arg("offsets"), nb::arg("uniforms"),
         "Draw one action per set `probabilities[offsets[s]:offsets[s + 1]]`. Returns actions and probabilities.");
   m.def("draw_one", &draw_one, nb::arg("probabilities"), nb::arg("uniform"), "Draw one action by inversion. [K]");

@@ -64,12 +64,14 @@ constexpr auto numpy_type_name() {
   else return const_name("numpy.uint64");
 }
 
-// What an argument is to type checkers: the code says Ints of all integers.
+// What an argument is to type checkers: the code says Ints of all integers, and Floats of all floats. Single precision
+// keeps its name: that makes overloads, single precision first, differ.
 template <class T>
 constexpr auto numpy_kind_name() {
   using nanobind::detail::const_name;
   using U = std::remove_const_t<T>;
   if constexpr (std::is_integral_v<U> && !std::is_same_v<U, bool>) return const_name("numpy.integer[typing.Any]");
+  else if constexpr (std::is_same_v<U, double>) return const_name("numpy.floating[typing.Any]");
   else return numpy_type_name<T>();
 }
 

@@ -6,39 +6,16 @@
 #include <vector>
 
 #include "python/arrays.hpp"
+#include "python/hashed.hpp"
 #include "python/module.hpp"
 
 namespace nb = nanobind;
 using o2::Array, o2::NewArray, o2::Encoding, o2::Entries, o2::Feature, o2::Features, o2::Pair, o2::Segment;
+using o2::check_within, o2::features_of, o2::pairs_of, o2::segments_of;
 
 namespace {
 
 using Sparse = std::tuple<NewArray<int32_t>, NewArray<float>, NewArray<int64_t>>;  // indices, values, offsets
-
-// Arrays [.., 2] as structures of their two columns.
-const Feature* features_of(Array<const uint32_t, 2> array) {
-  if (array.shape[1] != 2) throw std::invalid_argument("features: expected two columns");
-  return reinterpret_cast<const Feature*>(array.data);
-}
-
-std::span<const Pair> pairs_of(Array<const int64_t, 2> array, int64_t spaces) {
-  if (array.shape[1] != 2) throw std::invalid_argument("pairs: expected two columns");
-  const std::span pairs(reinterpret_cast<const Pair*>(array.data), array.shape[0]);
-  for (const auto [a, b] : pairs)
-    if (a < 0 || a >= spaces || b < 0 || b >= spaces) throw std::invalid_argument("pairs: found an unknown namespace");
-  return pairs;
-}
-
-const Segment* segments_of(Array<const int64_t, 2> array) {
-  if (array.shape[1] != 2) throw std::invalid_argument("segments: expected two columns");
-  return reinterpret_cast<const Segment*>(array.data);
-}
-
-void check_within(const Segment* segments, int64_t count, int64_t n) {
-  for (int64_t i = 0; i < count; i++)
-    if (segments[i].first < 0 || segments[i].first > segments[i].last || segments[i].last > n)
-      throw std::invalid_argument("segments: found one beyond the features");
-}
 
 void check_offsets(Array<const int64_t> offsets, int64_t n) {
   int64_t before = 0;

@@ -67,7 +67,7 @@ void absorb(Array<const T, 2> rows, Array<double> count, Array<double> mean, Arr
   require(count.size() == 1 && mean.size() == d && squares.size() == d && binary.size() == d && shift.size() == d &&
               scale.size() == d,
           "absorb: the moments have another width");
-  o2::Moments moments{count[0], mean.data, squares.data, binary.data, shift.data, scale.data};
+  o2::ColumnMoments moments{count[0], mean.data, squares.data, binary.data, shift.data, scale.data};
   {
     nb::gil_scoped_release free;
     o2::absorb(rows.data, n, d, moments);

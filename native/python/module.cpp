@@ -19,9 +19,12 @@ NB_MODULE(_core, m) {
   bind_dictionaries(m);
   bind_expanding(m);
   bind_features(m);
+  bind_hashed_scores(m);
   bind_hashing(m);
   bind_json_sets(m);
   bind_levels(m);
   bind_objectives(m);
   bind_theory(m);
+  bind_offers(m);
+  bind_sparse(m);
 }

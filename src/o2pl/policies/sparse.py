@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from o2pl.compiled import compiled
-from o2pl.protocols import Array, Floats, Ints, Pullback
+from o2pl import _core
+from o2pl.protocols import Array, Floats, Pullback
 from o2pl.rows import SparseRows
 from o2pl.storage import storable
 
@@ -38,31 +38,11 @@ class SparseSoftmax:
 
 def sparse_scores(rows: SparseRows, W: Floats) -> Floats:
     """Return rows · W; features beyond W are ignored. W [d, K] -> [n, K]"""
-    out = np.zeros((len(rows), W.shape[1]))
-    _scores(rows.indices, rows.values, rows.offsets, W, out)
-    return out
+    return _core.sparse_scores(rows.indices, rows.values, rows.offsets, W.astype(np.float64, copy=False))
 
 
 def sparse_sums(rows: SparseRows, cotangent: Floats, width: int) -> Floats:
     """Return rowsᵀ · cotangent, the pullback of `sparse_scores`. cotangent [n, K] -> [width, K]"""
     out = np.zeros((width, cotangent.shape[1]))
-    _sums(rows.indices, rows.values, rows.offsets, np.ascontiguousarray(cotangent), out)
+    _core.sparse_sums(rows.indices, rows.values, rows.offsets, cotangent.astype(np.float64, copy=False), out)
     return out
-
-
-@compiled
-def _scores(indices: Ints, values: Floats, offsets: Ints, W: Floats, out: Floats) -> None:
-    for r in range(len(offsets) - 1):
-        for j in range(offsets[r], offsets[r + 1]):
-            if indices[j] < len(W):
-                for k in range(W.shape[1]):
-                    out[r, k] += values[j] * W[indices[j], k]
-
-
-@compiled
-def _sums(indices: Ints, values: Floats, offsets: Ints, cotangent: Floats, out: Floats) -> None:
-    for r in range(len(offsets) - 1):
-        for j in range(offsets[r], offsets[r + 1]):
-            if indices[j] < len(out):
-                for k in range(out.shape[1]):
-                    out[indices[j], k] += values[j] * cotangent[r, k]

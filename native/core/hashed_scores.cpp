@@ -1,0 +1,38 @@
+#include "core/hashed_scores.hpp"
+
+#include "core/sparse.hpp"
+
+namespace o2 {
+
+std::vector<double> hashed_scores(const HashedWeights& weights, SparseRows rows) {
+  const auto n = static_cast<int64_t>(rows.offsets.size()) - 1;
+  const int64_t most = rows.offsets[n] - rows.offsets[0] + n;
+  std::vector<int32_t> slots(most);
+  std::vector<float> values(most);
+  std::vector<int64_t> offsets(n + 1);
+  to_slots(rows, weights.slot_of.data(), weights.scale, weights.slots, slots.data(), values.data(), offsets.data());
+  std::vector<double> scores(n * weights.columns);
+  sparse_scores({slots.data(), values.data(), offsets.data(), n}, {weights.W, weights.known, weights.columns}, scores.data());
+  return scores;
+}
+
+Chosen decide_row(const HashedWeights& weights, int64_t members, SparseRows row, const Acting& acting, double uniform) {
+  const int64_t K = weights.columns / members;
+  std::vector<double> scores = hashed_scores(weights, row), pi(K);
+  acting_row(scores.data(), members, K, K, acting, pi.data());
+  const int64_t action = draw_one(pi.data(), K, uniform);
+  return {action, pi[action]};
+}
+
+Chosen decide_set(const HashedWeights& weights, SparseRows rows, const Acting& acting, double uniform) {
+  const int64_t M = weights.columns, K = static_cast<int64_t>(rows.offsets.size()) - 1;
+  const std::vector<double> by_row = hashed_scores(weights, rows);
+  std::vector<double> scores(M * K), pi(K);
+  for (int64_t k = 0; k < K; k++)
+    for (int64_t m = 0; m < M; m++) scores[m * K + k] = by_row[k * M + m];
+  acting_row(scores.data(), M, K, K, acting, pi.data());
+  const int64_t action = draw_one(pi.data(), K, uniform);
+  return {action, pi[action]};
+}
+
+}  // namespace o2

@@ -1,0 +1,268 @@
+// See sparse.hpp. This file is compiled once per level of instructions.
+#include "core/sparse.hpp"
+
+#include "core/simd.hpp"
+#include "core/weights.hpp"
+#include "core/wide.hpp"
+
+namespace o2 {
+namespace {
+
+// Calls part<L>(k) for actions k … k + L - 1, until all K are done.
+template <class Part>
+O2_IN void by_actions(int64_t K, const Part& part) {
+  int64_t k = 0;
+  for (; k + 8 <= K; k += 8) part.template operator()<8>(k);
+  if (k + 4 <= K) part.template operator()<4>(k), k += 4;
+  if (k + 2 <= K) part.template operator()<2>(k), k += 2;
+  if (k < K) part.template operator()<1>(k);
+}
+
+// out[k · stride] = Σ_j values_j W[indices_j, k]. Four to eight actions at a time stay in registers.
+template <class T>
+O2_IN void row_scores(const SparseColumns& rows, int64_t r, ByFeature<const double> W, T* out, int64_t stride) {
+  const int64_t first = rows.offsets[r], last = rows.offsets[r + 1];
+  by_actions(W.K, [&]<int L>(int64_t k) {
+    using Some = typename Wide<double, L>::Type;
+    Some sums{}, w;
+    for (int64_t j = first; j < last; j++) {
+      const int64_t i = rows.indices[j];
+      if (i < 0 || i >= W.d) continue;
+      memcpy(&w, W.data + i * W.K + k, sizeof w);
+      sums += w * static_cast<double>(rows.values[j]);
+    }
+    double made[L];
+    memcpy(made, &sums, sizeof made);
+    for (int l = 0; l < L; l++) out[(k + l) * stride] = static_cast<T>(made[l]);
+  });
+}
+
+// G[indices_j, k] += values_j cotangent_k, the pullback of `row_scores`
+O2_IN void pull_row(const SparseColumns& rows, int64_t r, const double* cotangent, ByFeature<double> G) {
+  const int64_t first = rows.offsets[r], last = rows.offsets[r + 1];
+  by_actions(G.K, [&]<int L>(int64_t k) {
+    using Some = typename Wide<double, L>::Type;
+    Some c, g;
+    memcpy(&c, cotangent + k, sizeof c);
+    for (int64_t j = first; j < last; j++) {
+      const int64_t i = rows.indices[j];
+      if (i < 0 || i >= G.d) continue;
+      double* to = G.data + i * G.K + k;
+      memcpy(&g, to, sizeof g);
+      g += c * static_cast<double>(rows.values[j]);
+      memcpy(to, &g, sizeof g);
+    }
+  });
+}
+
+constexpr float STEEPEST = 60.0f;  // e^60 K² is finite in single precision; beyond it, the loss is |z|
+
+struct OutcomeLanes {
+  V loss = zero(), pulled = zero();
+};
+
+// Adds loss = log(1 + u) - (1 - r) log u with u = total e^exponent = (1 - m) / m. Returns c = (m - r) weight.
+O2_IN V outcome_of(V total, V log_total, V exponent, V reward, V weight, OutcomeLanes& sums) {
+  const V within = least(most(exponent, set1(-STEEPEST)), set1(STEEPEST));
+  const V u = total * exp_(within), beyond = most(exponent - set1(STEEPEST), zero());
+  const V c = (set1(1.0f) / (set1(1.0f) + u) - reward) * weight;
+  const V loss = fnma(set1(1.0f) - reward, log_total + exponent, log_(u + set1(1.0f)) + beyond);
+  sums.loss = sums.loss + loss * weight;
+  sums.pulled = sums.pulled + c;
+  return c;
+}
+
+// Scores P [K, SPARSE_BLOCK] of competing actions become cotangents. action, reward, weight [SPARSE_BLOCK]
+O2_IN void competing_lanes(int64_t vectors, int64_t K, float* P, const float* action, const float* reward, const float* weight,
+                           float tau, OutcomeLanes& sums) {
+  for (int64_t v = 0; v < 16 * vectors; v += 16) {
+    const V a = load(action + v);
+    V own = zero(), top = set1(-1e30f), total = zero();
+    for (int64_t k = 0; k < K; k++) {
+      const V score = load(P + k * SPARSE_BLOCK + v);
+      const Mask mine = same(a, set1(static_cast<float>(k)));
+      own = pick(mine, score, own);
+      top = most(top, pick(mine, set1(-1e30f), score));
+    }
+    for (int64_t k = 0; k < K; k++) {
+      float* p = P + k * SPARSE_BLOCK + v;
+      const V power = pick(same(a, set1(static_cast<float>(k))), zero(), exp_(least(load(p) - top, zero())));
+      store(p, power);
+      total = total + power;
+    }
+    if (K == 1) top = zero(), total = set1(1.0f);  // no other actions: their sum is that of one with score 0
+    const V c = outcome_of(total, log_(total), top + set1(tau) - own, load(reward + v), load(weight + v), sums);
+    const V others = zero() - c / total;
+    for (int64_t k = 0; k < K; k++) {
+      float* p = P + k * SPARSE_BLOCK + v;
+      store(p, pick(same(a, set1(static_cast<float>(k))), c, others * load(p)));
+    }
+  }
+}
+
+// Scores of played actions, which are independent, become cotangents. [SPARSE_BLOCK]
+O2_IN void independent_lanes(int64_t vectors, float* scores, const float* reward, const float* weight, float tau,
+                             OutcomeLanes& sums) {
+  for (int64_t v = 0; v < 16 * vectors; v += 16) {
+    const V exponent = zero() - (load(scores + v) + set1(tau));
+    store(scores + v, outcome_of(set1(1.0f), zero(), exponent, load(reward + v), load(weight + v), sums));
+  }
+}
+
+// Scores P [K, SPARSE_BLOCK] become probabilities. Writes those of the actions, times `inverse`, to `weights`.
+O2_IN void softmax_lanes(int64_t vectors, int64_t K, float* P, const float* action, const float* inverse, float* weights) {
+  for (int64_t v = 0; v < 16 * vectors; v += 16) {
+    const V a = load(action + v);
+    V top = load(P + v), total = zero(), own = zero();
+    for (int64_t k = 1; k < K; k++) top = most(top, load(P + k * SPARSE_BLOCK + v));
+    for (int64_t k = 0; k < K; k++) {
+      float* p = P + k * SPARSE_BLOCK + v;
+      const V power = exp_(load(p) - top);
+      store(p, power);
+      total = total + power;
+    }
+    const V scale = set1(1.0f) / total;
+    for (int64_t k = 0; k < K; k++) {
+      float* p = P + k * SPARSE_BLOCK + v;
+      const V probability = load(p) * scale;
+      store(p, probability);
+      own = pick(same(a, set1(static_cast<float>(k))), probability, own);
+    }
+    store(weights + v, own * load(inverse + v));
+  }
+}
+
+O2_IN int64_t vectors_of(int64_t n) { return (n + 15) / 16; }
+
+// to [SPARSE_BLOCK]: n numbers, then `rest` up to a whole vector
+template <class T>
+O2_IN void take(const T* from, int64_t n, float rest, float* to) {
+  for (int64_t r = 0; r < n; r++) to[r] = static_cast<float>(from[r]);
+  for (int64_t r = n; r < 16 * vectors_of(n); r++) to[r] = rest;
+}
+
+O2_IN void scores_of_block(const SparseColumns& rows, int64_t from, int64_t n, ByFeature<const double> W, float* P) {
+  for (int64_t r = 0; r < n; r++) row_scores(rows, from + r, W, P + r, SPARSE_BLOCK);
+  for (int64_t k = 0; k < W.K; k++)
+    for (int64_t r = n; r < 16 * vectors_of(n); r++) P[k * SPARSE_BLOCK + r] = 0;
+}
+
+}  // namespace
+
+namespace kernels {
+
+template <int LEVEL>
+void sparse_scores(const SparseColumns& rows, ByFeature<const double> W, double* out) {
+  for (int64_t r = 0; r < rows.n; r++) row_scores(rows, r, W, out + r * W.K, 1);
+}
+
+template <int LEVEL>
+void sparse_sums(const SparseColumns& rows, const double* cotangent, ByFeature<double> G) {
+  for (int64_t r = 0; r < rows.n; r++) pull_row(rows, r, cotangent + r * G.K, G);
+}
+
+template <int LEVEL>
+OutcomeTotals sparse_outcome(const SparseColumns& rows, const SparseOutcomeLog& log, ByFeature<const double> W, double tau,
+                             ByFeature<double> G, float* room, double* of_row) {
+  float *action = room, *reward = room + SPARSE_BLOCK, *weight = room + 2 * SPARSE_BLOCK, *P = room + 3 * SPARSE_BLOCK;
+  const auto level = static_cast<float>(tau);
+  const int64_t K = W.K;
+  OutcomeTotals totals;
+  for (int64_t from = 0; from < rows.n; from += SPARSE_BLOCK) {
+    const int64_t left = rows.n - from, n = left < SPARSE_BLOCK ? left : SPARSE_BLOCK, vectors = vectors_of(n);
+    const int64_t *a = log.actions + from, *offsets = rows.offsets + from;
+    take(a, n, -1, action);
+    take(log.rewards + from, n, 0, reward);
+    for (int64_t r = 0; r < 16 * vectors; r++) weight[r] = r >= n ? 0.0f : log.weights ? log.weights[from + r] : 1.0f;
+    OutcomeLanes sums;
+    if (log.competing) {
+      scores_of_block(rows, from, n, W, P);
+      competing_lanes(vectors, K, P, action, reward, weight, level, sums);
+      for (int64_t r = 0; r < n; r++) {
+        for (int64_t k = 0; k < K; k++) of_row[k] = P[k * SPARSE_BLOCK + r];
+        pull_row(rows, from + r, of_row, G);
+      }
+    } else {  // only the played action enters the likelihood
+      for (int64_t r = 0; r < n; r++) {
+        double score = 0;
+        for (int64_t j = offsets[r]; j < offsets[r + 1]; j++) {
+          const int64_t i = rows.indices[j];
+          if (i >= 0 && i < W.d) score += static_cast<double>(rows.values[j]) * W.data[i * K + a[r]];
+        }
+        P[r] = static_cast<float>(score);
+      }
+      for (int64_t r = n; r < 16 * vectors; r++) P[r] = 0;
+      independent_lanes(vectors, P, reward, weight, level, sums);
+      for (int64_t r = 0; r < n; r++)
+        for (int64_t j = offsets[r]; j < offsets[r + 1]; j++) {
+          const int64_t i = rows.indices[j];
+          if (i >= 0 && i < G.d) G.data[i * K + a[r]] += static_cast<double>(rows.values[j]) * static_cast<double>(P[r]);
+        }
+    }
+    totals.loss += static_cast<double>(sum(sums.loss));
+    totals.pulled += static_cast<double>(sum(sums.pulled));
+  }
+  return totals;
+}
+
+template <int LEVEL>
+PessimisticTotals sparse_risk(const SparseColumns& rows, const SparsePessimisticLog& log, ByFeature<const double> W,
+                              const SparsePass& pass) {
+  float action[SPARSE_BLOCK], inverse[SPARSE_BLOCK], weights[SPARSE_BLOCK];
+  const int64_t K = W.K;
+  PessimisticTotals totals;
+  for (int64_t from = 0; from < rows.n; from += SPARSE_BLOCK) {
+    const int64_t left = rows.n - from, n = left < SPARSE_BLOCK ? left : SPARSE_BLOCK, vectors = vectors_of(n);
+    float *P = pass.policy + from * K, *of_risk = pass.parts + from * 3, *of_variance = of_risk + SPARSE_BLOCK;
+    float* mean = of_variance + SPARSE_BLOCK;
+    take(log.actions + from, n, -1, action);
+    take(log.inverse + from, n, 0, inverse);
+    scores_of_block(rows, from, n, W, P);
+    softmax_lanes(vectors, K, P, action, inverse, weights);
+    const ClippedSums sums = clipped_sums(weights, log.residuals + from, n, log.alpha);
+    totals.risk += sums.risk;
+    totals.variance += sums.variance;
+    split_cotangent(weights, log.residuals + from, n, log.alpha, 1.0, of_risk, of_variance);
+    if (!log.control) continue;
+    for (int64_t r = 0; r < n; r++) mean[r] = 0;
+    for (int64_t k = 0; k < K; k++) {
+      const float *control = log.control + k * log.stride + from, *p = P + k * SPARSE_BLOCK;
+      for (int64_t r = 0; r < n; r++) mean[r] += p[r] * (control[r] - log.baseline);
+    }
+    for (int64_t r = 0; r < n; r++) totals.modelled += static_cast<double>(mean[r]);
+  }
+  return totals;
+}
+
+template <int LEVEL>
+void sparse_risk_gradient(const SparseColumns& rows, const SparsePessimisticLog& log, const SparsePass& pass, double slope,
+                          ByFeature<double> G, double* of_row) {
+  const int64_t K = G.K;
+  for (int64_t r = 0; r < rows.n; r++) {
+    const int64_t at = r % SPARSE_BLOCK, from = r - at;
+    const float *p = pass.policy + from * K + at, *parts = pass.parts + from * 3 + at;
+    // ∂ c log π(a_s|x_s) / ∂ scores = c (1{a = a_s} - π); of the control's part, π (m - b - Σ_a π (m - b))
+    const double c = static_cast<double>(parts[0]) + slope * static_cast<double>(parts[SPARSE_BLOCK]);
+    const double mean = log.control ? static_cast<double>(parts[2 * SPARSE_BLOCK]) : 0.0;
+    if (c == 0 && !log.control) continue;
+    for (int64_t k = 0; k < K; k++) {
+      const double policy = static_cast<double>(p[k * SPARSE_BLOCK]);
+      const double modelled = log.control ? static_cast<double>(log.control[k * log.stride + r] - log.baseline) : 0.0;
+      of_row[k] = policy * (modelled - mean - c);
+    }
+    of_row[log.actions[r]] += c;
+    pull_row(rows, r, of_row, G);
+  }
+}
+
+template void sparse_scores<O2_LEVEL>(const SparseColumns&, ByFeature<const double>, double*);
+template void sparse_sums<O2_LEVEL>(const SparseColumns&, const double*, ByFeature<double>);
+template OutcomeTotals sparse_outcome<O2_LEVEL>(const SparseColumns&, const SparseOutcomeLog&, ByFeature<const double>, double,
+                                                ByFeature<double>, float*, double*);
+template PessimisticTotals sparse_risk<O2_LEVEL>(const SparseColumns&, const SparsePessimisticLog&, ByFeature<const double>,
+                                                 const SparsePass&);
+template void sparse_risk_gradient<O2_LEVEL>(const SparseColumns&, const SparsePessimisticLog&, const SparsePass&, double,
+                                             ByFeature<double>, double*);
+
+}  // namespace kernels
+}  // namespace o2

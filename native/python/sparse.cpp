@@ -1,0 +1,152 @@
+#include "core/sparse.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+
+#include <stdexcept>
+#include <vector>
+
+#include "python/arrays.hpp"
+#include "python/module.hpp"
+
+namespace nb = nanobind;
+using o2::Array, o2::NewArray;
+
+namespace {
+
+void require(bool fits, const char* what) {
+  if (!fits) throw std::invalid_argument(what);
+}
+
+o2::SparseColumns columns_of(Array<const int32_t> indices, Array<const float> values, Array<const int64_t> offsets) {
+  const int64_t n = offsets.size() - 1;
+  bool rising = n >= 0 && offsets[0] >= 0;
+  for (int64_t r = 0; r < n; r++) rising = rising && offsets[r] <= offsets[r + 1];
+  require(rising && offsets[n] <= indices.size() && indices.size() == values.size(), "sparse rows: offsets beyond the entries");
+  return {indices.data, values.data, offsets.data, n};
+}
+
+template <class T>
+o2::ByFeature<T> by_feature(Array<T> flat, int64_t K) {
+  require(K > 0 && flat.size() % K == 0, "sparse rows: weights of another number of actions");
+  return {flat.data, flat.size() / K, K};
+}
+
+void check_actions(Array<const int64_t> actions, int64_t n, int64_t K) {
+  bool fits = actions.size() == n;
+  for (int64_t r = 0; fits && r < n; r++) fits = actions[r] >= 0 && actions[r] < K;
+  require(fits, "sparse rows: actions beyond the weights, or not one per row");
+}
+
+NewArray<double, 2> sparse_scores(Array<const int32_t> indices, Array<const float> values, Array<const int64_t> offsets,
+                                  Array<const double, 2> W) {
+  const auto rows = columns_of(indices, values, offsets);
+  const auto [d, K] = W.shape;
+  NewArray<double, 2> out({rows.n, K});
+  nb::gil_scoped_release free;
+  o2::sparse_scores(rows, {W.data, d, K}, out.view.data);
+  return out;
+}
+
+void sparse_sums(Array<const int32_t> indices, Array<const float> values, Array<const int64_t> offsets,
+                 Array<const double, 2> cotangent, Array<double, 2> out) {
+  const auto rows = columns_of(indices, values, offsets);
+  const auto [d, K] = out.shape;
+  require(cotangent.shape[0] == rows.n && cotangent.shape[1] == K, "sparse_sums: the cotangent has another shape");
+  nb::gil_scoped_release free;
+  o2::sparse_sums(rows, cotangent.data, {out.data, d, K});
+}
+
+std::tuple<double, double> sparse_outcome(Array<const int32_t> indices, Array<const float> values,
+                                          Array<const int64_t> offsets, Array<const int64_t> actions,
+                                          Array<const float> rewards, std::optional<Array<const float>> weights,
+                                          bool competing, int64_t K, Array<const double> W, double tau, Array<double> G) {
+  const auto rows = columns_of(indices, values, offsets);
+  check_actions(actions, rows.n, K);
+  require(rewards.size() == rows.n && (!weights || weights->size() == rows.n) && W.size() == G.size(),
+          "sparse_outcome: arrays of different lengths");
+  const o2::SparseOutcomeLog log{actions.data, rewards.data, weights ? weights->data : nullptr, competing};
+  const auto from = by_feature(W, K);
+  const auto to = by_feature(G, K);
+  nb::gil_scoped_release free;
+  const auto totals = o2::sparse_outcome(rows, log, from, tau, to);
+  return {totals.loss, totals.pulled};
+}
+
+// A log on sparse rows with the pessimistic objective. The arrays are Python's; they live as long as it.
+class SparseRisk {
+ public:
+  SparseRisk(nb::object indices, nb::object values, nb::object offsets, nb::object actions, nb::object residuals,
+             nb::object inverse, double alpha, nb::object control, double baseline, int64_t K)
+      : kept_(nb::make_tuple(indices, values, offsets, actions, residuals, inverse, control)), K_(K) {
+    rows_ = columns_of(exactly<const int32_t>(indices), exactly<const float>(values), exactly<const int64_t>(offsets));
+    const auto of_actions = exactly<const int64_t>(actions);
+    const auto of_residuals = exactly<const float>(residuals), of_inverse = exactly<const float>(inverse);
+    check_actions(of_actions, rows_.n, K);
+    require(K > 0 && of_residuals.size() == rows_.n && of_inverse.size() == rows_.n, "SparseRisk: arrays of different lengths");
+    log_ = {of_actions.data, of_residuals.data, of_inverse.data, static_cast<float>(alpha), nullptr, 0,
+            static_cast<float>(baseline)};
+    if (!control.is_none()) {
+      const auto given = exactly<const float, 2>(control);
+      require(given.shape[0] == K && given.shape[1] >= rows_.n, "SparseRisk: the control has another shape");
+      log_.control = given.data, log_.stride = given.shape[1];
+    }
+    const int64_t padded = (rows_.n + o2::SPARSE_BLOCK - 1) / o2::SPARSE_BLOCK * o2::SPARSE_BLOCK;
+    policy_.resize(padded * K), parts_.resize(padded * 3);
+  }
+
+  std::tuple<double, double, double> sums(Array<const double> W) {
+    const auto from = by_feature(W, K_);
+    nb::gil_scoped_release free;
+    const auto totals = o2::sparse_risk(rows_, log_, from, {policy_.data(), parts_.data()});
+    return {totals.risk, totals.variance, totals.modelled};
+  }
+
+  void add_gradient(double slope, Array<double> G) {
+    const auto to = by_feature(G, K_);
+    nb::gil_scoped_release free;
+    o2::sparse_risk_gradient(rows_, log_, {policy_.data(), parts_.data()}, slope, to);
+  }
+
+ private:
+  nb::object kept_;
+  int64_t K_;
+  o2::SparseColumns rows_;
+  o2::SparsePessimisticLog log_;
+  std::vector<float> policy_, parts_;
+
+  template <class T, int N = 1>
+  static Array<T, N> exactly(nb::handle given) {  // without a copy, which nothing would keep
+    return nb::cast<Array<T, N>>(given, false);
+  }
+};
+
+double shrunk(Array<const double> params, double size, double shrink, Array<double> gradient) {
+  require(params.size() == gradient.size(), "shrunk: arrays of different lengths");
+  nb::gil_scoped_release free;
+  return o2::shrunk(params.data, params.size(), size, shrink, gradient.data);
+}
+
+}  // namespace
+
+void bind_sparse(nb::module_& m) {
+  m.def("sparse_scores", &sparse_scores, nb::arg("indices"), nb::arg("values"), nb::arg("offsets"), nb::arg("W"),
+        "Return rows · W [n, K]; features beyond W [d, K] are ignored.");
+  m.def("sparse_sums", &sparse_sums, nb::arg("indices"), nb::arg("values"), nb::arg("offsets"), nb::arg("cotangent"),
+        nb::arg("out"), "Add rowsᵀ · cotangent [n, K], the pullback of `sparse_scores`, to `out` [d, K].");
+  m.def("sparse_outcome", &sparse_outcome, nb::arg("indices"), nb::arg("values"), nb::arg("offsets"), nb::arg("actions"),
+        nb::arg("rewards"), nb::arg("weights").none(), nb::arg("competing"), nb::arg("n_actions"), nb::arg("W"),
+        nb::arg("tau"), nb::arg("gradient"),
+        "Return Σ losses and Σ (m - r) of the outcome objective, and add the gradient by W [d K] to `gradient`.");
+  m.def("shrunk", &shrunk, nb::arg("params"), nb::arg("size"), nb::arg("shrink"), nb::arg("gradient"),
+        "Turn sums of gradients into means, and add shrink · params. Returns |params|².");
+  nb::class_<SparseRisk>(m, "SparseRisk", "The pessimistic objective of a log on sparse rows.")
+      .def(nb::init<nb::object, nb::object, nb::object, nb::object, nb::object, nb::object, double, nb::object, double,
+                    int64_t>(),
+           nb::arg("indices"), nb::arg("values"), nb::arg("offsets"), nb::arg("actions"), nb::arg("residuals"),
+           nb::arg("inverse"), nb::arg("alpha"), nb::arg("control").none(), nb::arg("baseline"), nb::arg("n_actions"))
+      .def("sums", &SparseRisk::sums, nb::arg("W"),
+           "Return the sums over all rows: risk, variance, and mean of the control. W [d K]")
+      .def("add_gradient", &SparseRisk::add_gradient, nb::arg("slope"), nb::arg("gradient"),
+           "Add the gradient of risk + slope · variance at the last W to `gradient` [d K].");
+}
