@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import o2pl
@@ -75,3 +76,10 @@ def test_results_are_the_same_bits_at_every_level() -> None:
         for level in LEVELS
     }
     assert len(found) == 1
+
+
+def test_a_converted_argument_that_may_be_missing_lives_as_long_as_the_call() -> None:
+    """It was freed before its numbers were read: seen with arrays too large for NumPy's own cache."""
+    offset = np.arange(100_000, dtype=np.float32)
+    out = _core.project(np.ones((1, 1), np.float32), np.zeros((len(offset), 1), np.float32), offset)
+    np.testing.assert_array_equal(out[0], offset)

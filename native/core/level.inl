@@ -12,3 +12,4 @@
 #include "core/bets.inl"
 #include "core/sums.inl"
 #include "core/sparse.inl"
+#include "core/vector.inl"

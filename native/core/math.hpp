@@ -1,6 +1,7 @@
 // exp and log in double precision, the same bits on every machine: only + - * / and bit patterns, nothing fused.
-// `exp_of` and `log_of` are branch-free, so loops over them vectorise. Static: every file has copies of its own, so that
-// the linker cannot replace them by one that needs wider instructions.
+// `exp_of` and `log_of` are branch-free, so loops over them vectorise at every level: integers are taken from the bits
+// of a sum, not cast. Static: every file has copies of its own, so that the linker cannot replace them by one that needs
+// wider instructions.
 #pragma once
 #include <bit>
 #include <cmath>
@@ -14,7 +15,7 @@ static inline double exp_of(double x) {
   constexpr double LOG2E = 1.4426950408889634074, LN2_HIGH = 6.93147180369123816490e-01, LN2_LOW = 1.90821492927058770002e-10;
   constexpr double ROUND = 6755399441055744.0;  // 1.5 · 2^52: adding it rounds to the nearest integer
   const double within = x < -708.0 ? -708.0 : x > 709.0 ? 709.0 : x;
-  const double k = (within * LOG2E + ROUND) - ROUND;
+  const double rounded = within * LOG2E + ROUND, k = rounded - ROUND;
   const double r = (within - k * LN2_HIGH) - k * LN2_LOW;  // |r| <= ln(2)/2
   double p = 1.0 / 6227020800;  // Taylor, from 1/13!
   p = p * r + 1.0 / 479001600;
@@ -29,7 +30,7 @@ static inline double exp_of(double x) {
   p = p * r + 1.0 / 6;
   p = p * r + 0.5;
   p = p * (r * r) + r + 1.0;
-  const auto power = std::bit_cast<double>((static_cast<int64_t>(k) + 1023) << 52);
+  const auto power = std::bit_cast<double>((std::bit_cast<uint64_t>(rounded) + 1023) << 52);
   const double value = p * power;
   return x < -708.0 ? 0.0 : x > 709.0 ? std::numeric_limits<double>::infinity() : x == x ? value : x;
 }
@@ -38,7 +39,7 @@ static inline double exp_of(double x) {
 static inline double log_of(double x) {
   constexpr double LN2_HIGH = 6.93147180369123816490e-01, LN2_LOW = 1.90821492927058770002e-10;
   const auto bits = std::bit_cast<uint64_t>(x);
-  double k = static_cast<double>(static_cast<int64_t>(bits >> 52)) - 1023.0;
+  double k = std::bit_cast<double>((bits >> 52) | 0x4330000000000000ull) - (0x1p52 + 1023.0);
   double z = std::bit_cast<double>((bits & 0xfffffffffffffull) | 0x3ff0000000000000ull);
   const bool upper = z > 1.4142135623730951;
   z = upper ? 0.5 * z : z;
@@ -70,6 +71,40 @@ static inline double log1p_of(double x) {
 // x^y of x >= 0; relative error below 4e-16 max(1, |y log x|).
 static inline double power_of(double x, double y) {
   return y == 0 ? 1.0 : exp_of(y * log_of(x));
+}
+
+// cos x for |x| <= 2^20, branch-free; absolute error below 3e-16.
+static inline double cos_near(double x) {
+  constexpr double HIGH = 0x1.921fb544p+0, MIDDLE = 0x1.0b4611a6p-34, LOW = 0x1.3198a2e037073p-69;  // π/2 in three parts
+  constexpr double TWO_OVER_PI = 0.63661977236758134308, ROUND = 6755399441055744.0;
+  const double rounded = x * TWO_OVER_PI + ROUND, k = rounded - ROUND;
+  const uint64_t quarter = std::bit_cast<uint64_t>(rounded) & 3;
+  const double r = ((x - k * HIGH) - k * MIDDLE) - k * LOW, r2 = r * r;  // |r| <= π/4
+  double c = 1.0 / 6402373705728000.0;                                   // Taylor, 1/18!, alternating
+  c = 1.0 / 20922789888000.0 - c * r2;
+  c = 1.0 / 87178291200.0 - c * r2;
+  c = 1.0 / 479001600.0 - c * r2;
+  c = 1.0 / 3628800.0 - c * r2;
+  c = 1.0 / 40320.0 - c * r2;
+  c = 1.0 / 720.0 - c * r2;
+  c = 1.0 / 24.0 - c * r2;
+  c = 1.0 - r2 * (0.5 - c * r2);
+  double s = 1.0 / 355687428096000.0;  // 1/17!
+  s = 1.0 / 1307674368000.0 - s * r2;
+  s = 1.0 / 6227020800.0 - s * r2;
+  s = 1.0 / 39916800.0 - s * r2;
+  s = 1.0 / 362880.0 - s * r2;
+  s = 1.0 / 5040.0 - s * r2;
+  s = 1.0 / 120.0 - s * r2;
+  s = 1.0 / 6.0 - s * r2;
+  s = r - r * (r2 * s);
+  const double value = quarter & 1 ? s : c;                      // cos, -sin, -cos, sin
+  return quarter == 1 || quarter == 2 ? -value : value;
+}
+
+// cos x; beyond 2^20 that of the remainder of x by 2π in double.
+static inline double cos_of(double x) {
+  return cos_near(std::fabs(x) <= 0x1p20 ? x : std::remainder(x, 6.28318530717958647692));
 }
 
 }  // namespace o2

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 #include <type_traits>
 
 #define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
@@ -33,6 +34,11 @@ struct Array {
   std::span<T> span() const { return {data, static_cast<size_t>(size())}; }
   T& operator[](int64_t i) const { return data[i]; }
 };
+
+// Stops a call whose arrays do not belong together.
+inline void expect(bool fits, const char* expected) {
+  if (!fits) throw std::invalid_argument(expected);
+}
 
 template <class T>
 constexpr int numpy_type() {
@@ -105,9 +111,7 @@ struct type_caster<o2::Array<T, N>> {
   using View = o2::Array<T, N>;
   NB_TYPE_CASTER(View, const_name("numpy.typing.NDArray[") + o2::numpy_kind_name<T>() + const_name("]"))
 
-  object converted;  // lives as long as the call
-
-  bool from_python(handle source, uint8_t flags, cleanup_list*) noexcept {
+  bool from_python(handle source, uint8_t flags, cleanup_list* call) noexcept {
     PyObject* given = source.ptr();
     constexpr bool written = !std::is_const_v<T>;
     constexpr int needed = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED | (written ? NPY_ARRAY_WRITEABLE : 0);
@@ -116,14 +120,14 @@ struct type_caster<o2::Array<T, N>> {
                       PyArray_CHKFLAGS(reinterpret_cast<PyArrayObject*>(given), needed) &&
                       PyArray_ISNOTSWAPPED(reinterpret_cast<PyArrayObject*>(given));
     if (!fits) {
-      if (written || !(flags & static_cast<uint8_t>(cast_flags::convert))) return false;
+      if (written || !call || !(flags & static_cast<uint8_t>(cast_flags::convert))) return false;
       PyArray_Descr* type = PyArray_DescrFromType(o2::numpy_type<T>());
       PyObject* copy = PyArray_FromAny(given, type, N, N, NPY_ARRAY_CARRAY_RO, nullptr);
       if (!copy) {
         PyErr_Clear();
         return false;
       }
-      converted = steal(copy);
+      call->append(copy);  // lives as long as the call; a caster within another, of std::optional, does not
       given = copy;
     }
     auto* array = reinterpret_cast<PyArrayObject*>(given);

@@ -1,5 +1,6 @@
 #include <nanobind/stl/tuple.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "core/penalty.hpp"
@@ -42,6 +43,14 @@ std::tuple<double, double> phi(double variance, double alpha, double t, double l
   return {value, slope};
 }
 
+o2::NewArray<double> penalties(Array<const double> variances, double alpha, double t, double log_inv_delta, double p,
+                               double scale) {
+  o2::NewArray<double> values({variances.size()});
+  for (int64_t j = 0; j < variances.size(); j++)
+    values.view[j] = o2::phi(std::max(variances[j], 0.0), {alpha, t, log_inv_delta, p, scale}).value;
+  return values;
+}
+
 template <class T>
 void bind_weights(nb::module_& m) {
   m.def("clipped_sums", &clipped_sums<T>, nb::arg("weights"), nb::arg("residuals"), nb::arg("alpha"),
@@ -57,6 +66,8 @@ void bind_weights(nb::module_& m) {
 void bind_objectives(nb::module_& m) {
   bind_weights<float>(m);
   bind_weights<double>(m);
+  m.def("penalties", &penalties, nb::arg("variances"), nb::arg("alpha"), nb::arg("t"), nb::arg("log_inv_delta"), nb::arg("p"),
+        nb::arg("scale"), "Return scale · Φ_p of each variance; a negative one counts as 0. [m]");
   m.def("phi", &phi, nb::arg("variance"), nb::arg("alpha"), nb::arg("t"), nb::arg("log_inv_delta"), nb::arg("p"),
         nb::arg("scale"), "Return λ Φ_p(σ, α, t, δ) and its derivative by σ². scale: λ");
 }

@@ -25,8 +25,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from o2pl.compiled import compiled
-from o2pl.objectives.penalty import Phi, phi
+from o2pl import _core
+from o2pl.objectives.penalty import Phi
 from o2pl.objectives.weights import clip_weights, weight_of
 from o2pl.protocols import Floats, Ints
 from o2pl.theory.schedules import clip_level, log_inverse_confidence
@@ -159,18 +159,10 @@ def corners(risk: Floats, variance: Floats) -> Corners:
     )
 
 
-@compiled
-def penalties(variances: Floats, penalty: Phi) -> Floats:
-    out = np.empty(len(variances))
-    for j in range(len(out)):
-        out[j], _ = phi(max(variances[j], 0.0), penalty)
-    return out
-
-
 def least(risk: Floats, variance: Floats, penalty: Phi) -> tuple[float, Bools]:
     """Return the least R̂ + Φ(σ̂²) of all 2^G policies, and the ways of that policy."""
     found = corners(risk, variance)
-    values = found.risk + penalties(found.variance, Phi(*map(float, penalty)))
+    values = found.risk + _core.penalties(found.variance, *penalty)
     best = int(np.argmin(values))
     return float(values[best]), found.ways(best)
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from o2pl import _core
-from o2pl.compiled import compiled
 from o2pl.protocols import Floats, State
 from o2pl.storage import storable
 
@@ -36,13 +35,4 @@ class Fourier:
         return state
 
     def transform(self, state: State, rows: Floats) -> Floats:
-        return _cosines(_core.project(rows, state["frequencies"], state["phases"]))
-
-
-@compiled
-def _cosines(angles: Floats) -> Floats:
-    out = np.empty_like(angles)
-    for r in range(angles.shape[0]):
-        for i in range(angles.shape[1]):
-            out[r, i] = math.sqrt(2.0) * math.cos(angles[r, i])
-    return out
+        return _core.cosines(_core.project(rows, state["frequencies"], state["phases"]))

@@ -6,26 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from o2pl.compiled import compiled
+from o2pl import _core
 from o2pl.protocols import Floats, Solution, State, ValueAndGradient
 from o2pl.storage import storable
 
-FIRST, SECOND, FLOOR = 0.9, 0.999, 1e-8  # the usual decay of both moments, and the denominator's floor
-
-
-@compiled
-def adam_step(params: Floats, gradient: Floats, first: Floats, second: Floats, step: int, step_size: float) -> None:
-    """Take one step in place; `step` counts from 1. All arrays are flat and of equal length."""
-    # in the parameters' precision: float32 is twice as fast
-    rate = params.dtype.type(step_size / (1 - FIRST**step))
-    correction = params.dtype.type(1 / (1 - SECOND**step))
-    decay1, decay2 = params.dtype.type(FIRST), params.dtype.type(SECOND)
-    rest1, rest2, floor = params.dtype.type(1 - FIRST), params.dtype.type(1 - SECOND), params.dtype.type(FLOOR)
-    for i in range(len(params)):
-        g = gradient[i]
-        first[i] = decay1 * first[i] + rest1 * g
-        second[i] = decay2 * second[i] + rest2 * g * g
-        params[i] -= rate * first[i] / (np.sqrt(second[i] * correction) + floor)
+FIRST, SECOND, FLOOR = (
+    _core.ADAM_FIRST,
+    _core.ADAM_SECOND,
+    _core.ADAM_FLOOR,
+)  # of both moments; the denominator
 
 
 @storable
@@ -53,7 +42,7 @@ class Adam:
         for _ in range(self.steps):
             value, gradient = function(params)
             kept["steps"][0] += 1
-            adam_step(params, gradient, kept["first"], kept["second"], int(kept["steps"][0]), self.step_size)
+            _core.adam_step(params, gradient, kept["first"], kept["second"], int(kept["steps"][0]), self.step_size)
         converged = bool(np.abs(gradient).max(initial=0.0) <= self.tolerance)
         return Solution(params, value, converged, self.steps), kept
 

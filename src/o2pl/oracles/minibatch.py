@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.oracles.adam import adam_step
+from o2pl import _core
 from o2pl.protocols import Floats, Ints, Solution, State
 from o2pl.storage import storable
 from o2pl.validation import check_count, check_number
@@ -82,5 +82,5 @@ def _one_by_one(
     value = np.nan
     for k, (rows, size) in enumerate(zip(batches, sizes, strict=True)):
         value, gradient = function.batch(params.astype(np.float64), rows)
-        adam_step(params, gradient.astype(np.float32), first, second, done + k + 1, size)
+        _core.adam_step(params, gradient.astype(np.float32), first, second, done + k + 1, size)
     return float(value)

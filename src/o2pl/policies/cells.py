@@ -56,9 +56,7 @@ class Cells:
 
     def actions(self, places: Floats) -> Floats:
         """Return the actions at these relative positions, in (low, high)."""
-        out = np.empty(np.shape(places))
-        actions_at(np.ravel(places), self.numbers, out.reshape(-1))
-        return out
+        return _core.actions_at(np.ravel(places), self.numbers).reshape(np.shape(places))
 
     def width(self, actions: Floats) -> Floats:
         """Return the width da of each action's cell: its density is p_k / da."""
@@ -117,9 +115,7 @@ class Cells:
 
     def draw(self, probabilities: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
         """Draw one action per row from one uniform number each. Returns actions and densities. [n, K], [n]"""
-        actions, densities = np.empty(len(uniforms)), np.empty(len(uniforms))
-        draw_numbers(np.ascontiguousarray(probabilities), uniforms, self.numbers, actions, densities)
-        return actions, densities
+        return _core.draw_numbers(probabilities, uniforms, self.numbers)
 
 
 @compiled_in_order
@@ -128,12 +124,6 @@ def action_at(place: float, within: Floats) -> float:
     low, high, ratio = within[0], within[1], within[2]
     action = low * math.exp(place * ratio) if ratio > 0 else low + place * (high - low)
     return float(min(max(action, low), high))
-
-
-@compiled_in_order
-def actions_at(places: Floats, within: Floats, out: Floats) -> None:
-    for s in range(len(places)):
-        out[s] = action_at(places[s], within)
 
 
 @compiled_in_order
@@ -150,10 +140,3 @@ def draw_number(probabilities: Floats, uniform: float, within: Floats) -> tuple[
     left = min(max((uniform - below) / p, _EDGE), 1 - _EDGE)
     action = action_at((chosen + left) / K, within)
     return action, p * K / (action * within[2] if within[2] > 0 else within[1] - within[0])
-
-
-@compiled_in_order
-def draw_numbers(probabilities: Floats, uniforms: Floats, within: Floats, actions: Floats, densities: Floats) -> None:
-    """Apply `draw_number` to each row. probabilities [n, K]"""
-    for s in range(len(uniforms)):
-        actions[s], densities[s] = draw_number(probabilities[s], uniforms[s], within)

@@ -19,7 +19,6 @@ from functools import lru_cache
 import numpy as np
 
 from o2pl import _core
-from o2pl.compiled import compiled
 from o2pl.policies.cells import Cells
 from o2pl.protocols import Array, Floats, Ints, Pullback
 from o2pl.storage import storable
@@ -62,10 +61,7 @@ class Curve:
 
     def design(self, features: Floats, actions: Floats) -> Floats:
         """Return the terms of rows, so that f = design · θ. [n, D]"""
-        terms = self.terms(features.shape[1])
-        out = np.empty((len(actions), len(terms[0])))
-        fill_design(features, self.cells.place(actions), *terms, self.degree, out)
-        return out
+        return _core.curve_design(features, self.cells.place(actions), *self.terms(features.shape[1]), self.degree)
 
     def forward(self, params: Floats, features: Floats, actions: Array) -> tuple[Floats, Pullback]:
         """Return f(x_s, a_s), [n], and its pullback."""
@@ -112,28 +108,4 @@ def _terms(degree: int, inputs: int, n_features: int) -> tuple[Ints, Ints, Float
 @lru_cache(maxsize=16)
 def _basis(degree: int, places: int) -> Floats:
     """Return P_j at the middles of equal parts, [places, degree + 1]."""
-    out = np.empty((places, degree + 1))
-    for k in range(places):
-        legendre((k + 0.5) / places, out[k])
-    return out
-
-
-@compiled
-def legendre(place: float, out: Floats) -> None:
-    """Compute P_0, P_1, ... at a position in [0, 1], with mean square 1 on it."""
-    x, before, last = 2 * place - 1, 0.0, 1.0
-    for j in range(len(out)):
-        out[j] = last * math.sqrt(2 * j + 1)
-        before, last = last, ((2 * j + 1) * x * last - j * before) / (j + 1)
-
-
-@compiled
-def fill_design(
-    features: Floats, places: Floats, powers: Ints, which: Ints, scales: Floats, degree: int, out: Floats
-) -> None:
-    """Fill the design matrix. features [n, width], out [n, D]"""
-    curve = np.empty(degree + 1)
-    for r in range(len(places)):
-        legendre(places[r], curve)
-        for i in range(len(powers)):
-            out[r, i] = scales[i] * curve[powers[i]] * features[r, which[i]]
+    return _core.legendre((np.arange(places) + 0.5) / places, degree + 1)

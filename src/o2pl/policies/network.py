@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.compiled import compiled_in_order
+from o2pl import _core
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
-from o2pl.protocols import Floats, Ints
+from o2pl.protocols import Floats
 
 SILU, RELU, TANH = range(3)
 ACTIVATIONS = {"silu": SILU, "relu": RELU, "tanh": TANH}  # silu: x / (1 + exp(-x))
@@ -60,44 +60,7 @@ def layers(params: Any, sizes: Sequence[int]) -> list[tuple[Any, Any]]:
 
 def rows_through(rows: Floats, params: Floats, sizes: Sequence[int], activation: str) -> Floats:
     """Apply the network, [n, inputs] -> [n, outputs], in double precision. A row's result does not depend on others."""
-    out = np.empty((len(rows), sizes[-1]))
-    rows_in_order(np.ascontiguousarray(rows, np.float64), params, np.array(sizes), ACTIVATIONS[activation], out)
-    return out
-
-
-@compiled_in_order
-def rows_in_order(rows: Floats, params: Floats, sizes: Ints, activation: int, out: Floats) -> None:
-    """Apply the network row by row. Loops run over the outputs of a layer: they vectorise without reordering sums."""
-    widest, last = 0, len(sizes) - 2
-    for size in sizes:
-        widest = max(widest, size)
-    z, after = np.empty(widest), np.empty(widest)
-    for r in range(len(rows)):
-        for i in range(sizes[0]):
-            z[i] = rows[r, i]
-        at = 0
-        for layer in range(last + 1):
-            inputs, outputs = sizes[layer], sizes[layer + 1]
-            biases = params[at + inputs * outputs : at + (inputs + 1) * outputs]
-            for j in range(outputs):
-                after[j] = biases[j]
-            for i in range(inputs):
-                x, weights = z[i], params[at + i * outputs : at + (i + 1) * outputs]
-                for j in range(outputs):
-                    after[j] += x * weights[j]
-            at += (inputs + 1) * outputs
-            if layer == last:
-                for j in range(outputs):
-                    out[r, j] = after[j]
-            elif activation == SILU:
-                for j in range(outputs):
-                    z[j] = after[j] / (1 + math.exp(-after[j]))
-            elif activation == RELU:
-                for j in range(outputs):
-                    z[j] = max(after[j], 0.0)
-            else:
-                for j in range(outputs):
-                    z[j] = math.tanh(after[j])
+    return _core.perceptron(rows, params, np.array(sizes), ACTIVATIONS[activation])
 
 
 def hidden_rows(rows: Floats, params: Floats, sizes: Sequence[int], activation: str) -> Floats:

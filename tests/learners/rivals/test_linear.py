@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare, norm
 
+from o2pl import _core
 from o2pl.features import Chain, Intercept, Standardise
-from o2pl.learners.rivals.linear import LinTS, LinUCB, absorb_row, best_probability
+from o2pl.learners.rivals.linear import LinTS, LinUCB
 
 RAW = Chain()
 
@@ -91,7 +92,7 @@ def test_ten_thousand_badly_scaled_updates_leave_the_inverse_exact():
     y = rng.normal(size=len(X))
     inverse, weights = np.eye(5) / 0.5, np.zeros(5)
     for x, target in zip(X, y, strict=True):
-        absorb_row(inverse, weights, x, target)
+        _core.absorb_row(inverse, weights, x, target)
     A = X.T @ X + 0.5 * np.eye(5)
     assert np.allclose(inverse @ A, np.eye(5), atol=1e-6)
     assert np.allclose(weights, np.linalg.solve(A, X.T @ y), rtol=1e-5, atol=1e-9)
@@ -100,7 +101,7 @@ def test_ten_thousand_badly_scaled_updates_leave_the_inverse_exact():
 def test_the_probability_of_being_best_has_its_closed_form_for_two():
     for gap, a, b in [(0.3, 1.0, 0.5), (-2.0, 0.01, 1.0), (0.0, 1e-4, 3.0), (5.0, 1.0, 1.0)]:
         expected = norm.cdf(gap / math.hypot(a, b))
-        assert best_probability(np.array([gap, 0.0]), np.array([a, b]), 0) == pytest.approx(expected, abs=1e-9)
+        assert _core.best_probability(np.array([gap, 0.0]), np.array([a, b]), 0) == pytest.approx(expected, abs=1e-9)
 
 
 def test_the_probabilities_of_being_best_sum_to_one_and_match_a_fine_grid():
@@ -108,7 +109,7 @@ def test_the_probabilities_of_being_best_sum_to_one_and_match_a_fine_grid():
     for _ in range(60):
         k = int(rng.integers(2, 9))
         means, deviations = rng.normal(size=k), 10 ** rng.uniform(-1.5, 1, size=k)
-        found = [best_probability(means, deviations, j) for j in range(k)]
+        found = [_core.best_probability(means, deviations, j) for j in range(k)]
         assert sum(found) == pytest.approx(1, abs=1e-8)
         z = np.linspace(means[0] - 9 * deviations[0], means[0] + 9 * deviations[0], 40_001)
         others = np.prod(norm.cdf((z[:, None] - means[1:]) / deviations[1:]), axis=1)
