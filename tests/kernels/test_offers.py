@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from o2pl import _core
 from o2pl.features.user_items import LAST, UserItems
-from o2pl.kernels.offers import PackedOffers, decide_item
-from o2pl.policies.sampling import acting_numbers, acting_row, draw_one
+from o2pl.kernels.offers import PackedOffers
+from o2pl.policies.sampling import acting_numbers
 from o2pl.protocols import Explored
 from o2pl.rows import ActionSets
 
@@ -39,9 +40,9 @@ def test_scores_are_those_of_the_features_and_a_decision_is_that_of_the_batch() 
     for row in range(30):
         one, own = sets[row : row + 1], slice(sets.offsets[row], sets.offsets[row + 1])
         pi = np.empty(own.stop - own.start)
-        acting_row(scores[:, own].copy(), acting, pi)
-        drawn = decide_item(int(one.slots[0]), one.shared, one.values, packed.numbers, acting, 0.4)
-        assert drawn == (draw_one(pi, 0.4), pi[drawn[0]])
+        _core.acting_row(scores[:, own].copy(), acting, pi)
+        drawn = _core.decide_item(int(one.slots[0]), one.shared, one.values, packed.numbers, acting, 0.4)
+        assert drawn == (_core.draw_one(pi, 0.4), pi[drawn[0]])
 
 
 def test_nobody_and_no_list() -> None:

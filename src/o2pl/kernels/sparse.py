@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from o2pl import _core
-from o2pl.compiled import compiled_in_order
 from o2pl.compiled.threads import side_by_side
-from o2pl.contexts.expanding import expand, expanded_size
-from o2pl.features.hashing import scaled
 from o2pl.kernels.linear import inverse_propensities
 from o2pl.objectives.outcome import OutcomeLog
 from o2pl.objectives.pessimistic import VARIANCE, PessimisticLog
-from o2pl.policies.sampling import acting_row, draw_one
-from o2pl.protocols import Array, Floats, Ints
+from o2pl.protocols import Floats, Ints
 from o2pl.rows import SparseRows
 
 PANEL = 2**14  # rows of a panel, at least
@@ -107,26 +101,3 @@ def _columns(rows: SparseRows) -> tuple[Ints, Floats, Ints]:
         np.ascontiguousarray(rows.values, np.float32),
         np.ascontiguousarray(rows.offsets, np.int64),
     )
-
-
-@compiled_in_order
-def decide_dictionary(
-    hashes: Array, values: Floats, n: int, segments: Ints, pairs: Ints, mask: Any, signed: bool,
-    slot_of: Ints, scale: Floats, W: Floats, members: int, acting: Floats, uniform: float,
-) -> tuple[int, float]:  # fmt: skip
-    """Return an action for a context from `DictionaryReader.entry`, and its probability. W [slots, members · K]"""
-    size, (slots, columns) = expanded_size(n, segments, pairs), W.shape
-    indices, numbers = np.empty(size, np.int32), np.empty(size, np.float32)
-    expand(hashes, values, n, segments, pairs, mask, signed, 0, indices, numbers)
-    scores, pi = np.empty(columns), np.empty(columns // members)
-    for k in range(columns):
-        scores[k] = W[0, k]
-    for j in range(size):
-        slot = slot_of[indices[j]]
-        if 0 < slot < slots:
-            x = np.float64(scaled(numbers[j], scale, slot))
-            for k in range(columns):
-                scores[k] += x * W[slot, k]
-    acting_row(scores.reshape(members, -1), acting, pi)
-    action = draw_one(pi, uniform)
-    return action, pi[action]

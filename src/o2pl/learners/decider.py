@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from o2pl import _core
 from o2pl.action_names import Names
-from o2pl.compiled import compiled_in_order
 from o2pl.contexts import ContextReader, DictionaryReader, OfferReader, SetsReader
 from o2pl.contexts.dictionaries import Row
 from o2pl.contexts.offers import Offer, allowed_actions
@@ -19,9 +19,7 @@ from o2pl.contexts.readers import all_finite, plain
 from o2pl.contexts.sets import offer_of
 from o2pl.decisions import COUNT, Decision
 from o2pl.kernels.deciding import SCORES, Packed, decide, decide_number
-from o2pl.kernels.offers import decide_item
 from o2pl.kernels.registry import featurise
-from o2pl.kernels.sparse import decide_dictionary
 from o2pl.learners.acting import ActingMember, packed_members, packed_offers, stacked_weights
 from o2pl.learners.decider_files import arguments_from, content_of
 from o2pl.learners.items import NOTHING, ItemMemory
@@ -37,7 +35,6 @@ from o2pl.policies.sampling import (
     draw,
     draw_one,
     equal_sets,
-    softmax_in_place,
     with_bonus,
     with_exploration,
 )
@@ -105,7 +102,8 @@ class Decider:
         alike = kinds_of == {SparseSoftmax} and all(member.seen is first.seen for member in self.members)
         if alike and isinstance(self.reader, DictionaryReader):
             slots = first.features.slot_of(first.seen), first.seen["scale"]
-            self._slots: tuple[Ints, Floats, Floats] = (*slots, stacked_weights(self.members, policy.n_actions))
+            W = stacked_weights(self.members, policy.n_actions)
+            self._hashed = _core.HashedMembers(*slots, W, len(self.members))
             return self._dictionary
         return None
 
@@ -133,7 +131,7 @@ class Decider:
         sets = self.reader.entry(context)
         slot = 0 if sets.slots is None else int(sets.slots[0])
         acting = self.acting if sets.item_ids is None else self.acting_on(sets.item_ids)
-        drawn = decide_item(slot, sets.shared, sets.values, self._offers.numbers, acting, uniform)
+        drawn = _core.decide_item(slot, sets.shared, sets.values, self._offers.numbers, acting, uniform)
         return _decision(Decision, drawn).keep(sets)
 
     def acting_on(self, item_ids: Ints) -> Floats:
@@ -194,8 +192,7 @@ class Decider:
     def _dictionary(self, context: Any, uniform: float) -> Decision:
         reader: Any = self.reader  # a DictionaryReader
         row: Row = reader.entry(context)
-        read = row[0], row[0].view(np.float32), len(row[0]), *row[1:]
-        drawn = decide_dictionary(*read, *self._slots, len(self.members), self.acting, uniform)
+        drawn = self._hashed.decide(*row, self.acting, uniform)
         decision = _decision(Decision, (self.names[drawn[0]], drawn[1]) if self.names else drawn)
         copy = reader.copied(context)
         if copy is None:
@@ -260,12 +257,14 @@ class Decider:
     def _probabilities(self, rows: Any) -> Floats:
         scores = self.scores(rows)
         out = np.empty(scores.shape[1])
+        # as single decisions are computed, to the last bit
+        alone, together = (acting_row, acting_rows) if self._packed else (_core.acting_row, _core.acting_rows)
         if isinstance(rows, ActionSets) and rows.item_ids is not None:
             for first, last in pairwise(rows.offsets.tolist()):
                 own = slice(first, last)
-                acting_row(scores[:, own].copy(), self.acting_on(rows.item_ids[own]), out[own])
+                alone(scores[:, own].copy(), self.acting_on(rows.item_ids[own]), out[own])
             return out
-        acting_rows(scores, _offsets(rows, scores), self.acting, out)
+        together(scores, _offsets(rows, scores), self.acting, out)
         return out if isinstance(rows, ActionSets) else out.reshape(len(rows), -1)
 
     @property
@@ -323,7 +322,7 @@ class Decider:
             own = slice(start, start + _STRETCH)
             scores = self.scores(rows[own])
             for m, each in enumerate(scores):
-                played_probabilities(each, _offsets(rows[own], scores), actions[own], self.sharpness, out[m, own])
+                _core.played_probabilities(each, _offsets(rows[own], scores), actions[own], self.sharpness, out[m, own])
         return out
 
     # -- explanations
@@ -368,15 +367,6 @@ def _offsets(rows: Any, scores: Floats) -> Ints:
     if isinstance(rows, ActionSets):
         return rows.offsets
     return equal_sets(len(rows), scores.shape[1] // max(len(rows), 1))
-
-
-@compiled_in_order
-def played_probabilities(scores: Floats, offsets: Ints, actions: Ints, sharpness: float, out: Floats) -> None:
-    """Compute π(a_s) of softmax(sharpness · scores) within each set. scores [total] are overwritten."""
-    for s in range(len(out)):
-        own = scores[offsets[s] : offsets[s + 1]]
-        softmax_in_place(own, sharpness)
-        out[s] = own[actions[s]]
 
 
 _ARRAY = np.ndarray
