@@ -12,7 +12,6 @@ ELSEWHERE = {  # module: where it is tested, or why it is not
     "contexts/json_syntax.py": "kernels within those of contexts/test_json_sets and formats/test_dsjson",
     "contexts/vw_events.py": "both readers, side by side, in formats/test_vw_text",
     "contexts/vw_scan.py": "beside the JSON of the same events in formats/test_hashed_column",
-    "formats/dsjson_scan.py": "both readers, side by side, in formats/test_dsjson",
     "formats/dsjson_table.py": "both readers, side by side, in formats/test_dsjson",
     "formats/vw_scan.py": "both readers, side by side, in formats/test_vw_text",
     "errors.py": "a name",

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <type_traits>
@@ -18,6 +19,8 @@
 #define NO_IMPORT_ARRAY
 #endif
 #include <numpy/arrayobject.h>
+
+#include "core/buffer.hpp"
 
 namespace o2 {
 
@@ -94,6 +97,19 @@ struct NewArray {
     if (!made) throw nanobind::python_error();
     object = nanobind::steal(made);
     view = {static_cast<T*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(made))), shape};
+  }
+  explicit NewArray(Buffer<T>&& buffer)  // without a copy
+    requires(N == 1)
+      : view{nullptr, {buffer.size()}} {
+    auto owner = std::make_unique<Buffer<T>>(std::move(buffer));
+    view.data = owner->data();
+    npy_intp size = view.shape[0];
+    PyObject* made = PyArray_SimpleNewFromData(1, &size, numpy_type<T>(), view.data);
+    if (!made) throw nanobind::python_error();
+    object = nanobind::steal(made);
+    nanobind::capsule base(owner.get(), [](void* p) noexcept { delete static_cast<Buffer<T>*>(p); });
+    owner.release();
+    if (PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(made), base.release().ptr())) throw nanobind::python_error();
   }
   explicit NewArray(std::span<const T> entries)
     requires(N == 1)

@@ -21,6 +21,7 @@ NB_MODULE(_core, m) {
   bind_cells(m);
   bind_curve(m);
   bind_expanding(m);
+  bind_dsjson(m);
   bind_features(m);
   bind_hashed_scores(m);
   bind_finite(m);

@@ -8,6 +8,7 @@ void bind_adam(nanobind::module_& m);
 void bind_cells(nanobind::module_& m);
 void bind_curve(nanobind::module_& m);
 void bind_expanding(nanobind::module_& m);
+void bind_dsjson(nanobind::module_& m);
 void bind_features(nanobind::module_& m);
 void bind_hashed_scores(nanobind::module_& m);
 void bind_finite(nanobind::module_& m);

@@ -248,11 +248,12 @@ def test_rows_that_the_logger_dropped_become_weights(tmp_path: Path) -> None:
     assert len(o2pl.read_log(path, skip_bad=1)) == len(made) - 1
 
 
+@pytest.mark.parametrize("stored", [False, True])
 @pytest.mark.parametrize("odd", [False, True])
-def test_json_of_a_long_log_is_hashed_once_when_it_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, odd: bool
+def test_json_is_hashed_once_when_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, odd: bool, stored: bool
 ) -> None:
-    made = [event for event in events(60) if event.get("_label_cost") is not None]
+    made = [event for event in events(60) if event.get("_label_cost") is not None and not event.get("_skipLearn")]
     if odd:
         made[7]["c"]["User"]["big"] = 0.125
     text = "\n".join(json.dumps(event) for event in made)
@@ -260,17 +261,20 @@ def test_json_of_a_long_log_is_hashed_once_when_it_is_read(
         text = text.replace("0.125", "1e-999")  # below all doubles: left to the slow path
     path = tmp_path / "log.dsjson"
     path.write_text(text)
-    plain = o2pl.read_log(path)
-    monkeypatch.setattr("o2pl.formats.columns._MANY", 0)
     monkeypatch.setattr("o2pl.formats.columns._BLOCK", 7)
+    if stored:
+        tables = pa.concat_tables(read_tables(path, BadRows(path.name)))
+        path = path.with_suffix(".parquet")
+        write_tables(path, [tables])
     log = o2pl.read_log(path)
-    assert plain.contexts.hashed is None
+    plain = [json.loads(line)["c"] for line in text.splitlines()]
     assert (log.contexts.hashed is None) == odd
-    assert log.contexts.sizes.tolist() == plain.contexts.sizes.tolist()
-    assert list(log.contexts) == list(plain.contexts)
-    assert list(log.contexts[20:3:-2]) == list(plain.contexts[20:3:-2])
+    assert log.contexts.sizes.tolist() == [len(context["_multi"]) for context in plain]
+    assert list(log.contexts) == plain
+    assert list(log.contexts[20:3:-2]) == plain[20:3:-2]
     for rows in (slice(None), slice(20, 3, -2), np.array([5, 5, 0])):
-        both = [dictionary_sets(DictionaryReader(12), each.contexts[rows]) for each in (log, plain)]
+        chosen = [plain[row] for row in np.arange(len(plain))[rows]]
+        both = [dictionary_sets(DictionaryReader(12), each) for each in (log.contexts[rows], chosen)]
         assert both[0].offsets.tolist() == both[1].offsets.tolist()
         for name in ("indices", "values", "offsets"):
             assert getattr(both[0].values, name).tobytes() == getattr(both[1].values, name).tobytes()

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -17,6 +18,7 @@ from o2pl.contexts.sets import split_set
 from o2pl.formats.bad import BadRows
 from o2pl.formats.columns import log_of
 from o2pl.formats.dsjson import read_dsjson, write_dsjson
+from o2pl.formats.dsjson_table import Lines, scan_lines
 
 pytest.importorskip("msgspec")
 
@@ -110,8 +112,13 @@ BAD: dict[str, tuple[Any, str]] = {
 @pytest.fixture(params=[False, True], ids=["line by line", "compiled"])
 def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both readers, whatever the size."""
-    for name in ("_MANY", "_LONG"):
-        monkeypatch.setattr(f"o2pl.formats.dsjson.{name}", -1 if request.param else 1 << 60)
+    monkeypatch.setattr("o2pl.formats.dsjson.scan_lines", scan_lines if request.param else left_to_the_slow_reader)
+
+
+def left_to_the_slow_reader(block: bytes, hashed: bool = False) -> Lines:
+    """As `scan_lines` of lines that are all unusual."""
+    found = scan_lines(block, hashed)
+    return found._replace(fine=np.zeros_like(found.fine))
 
 
 @pytest.mark.usefixtures("compiled")
@@ -167,9 +174,8 @@ def test_a_log_to_learn_from() -> None:
 def both(lines: list[str], monkeypatch: pytest.MonkeyPatch, limit: int = 0) -> tuple[Any, Any, list[str], list[str]]:
     """Rows of the compiled reader and of the other, with JSON parsed; and what was bad."""
     found = []
-    for threshold in (-1, 1 << 60):
-        for name in ("_MANY", "_LONG"):
-            monkeypatch.setattr(f"o2pl.formats.dsjson.{name}", threshold)
+    for scan in (scan_lines, left_to_the_slow_reader):
+        monkeypatch.setattr("o2pl.formats.dsjson.scan_lines", scan)
         bad = BadRows("log", limit)
         rows = [row for table in read_dsjson([line.encode() for line in lines], bad) for row in table.to_pylist()]
         for row in rows:
@@ -235,6 +241,28 @@ def test_what_is_wrong_is_said_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     fast, slow, fast_bad, slow_bad = both([*wrong, json.dumps(event)], monkeypatch, limit=len(wrong))
     assert fast_bad == slow_bad
     assert fast == slow
+
+
+def test_the_first_event_says_whether_actions_are_real_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = [*real_events(1), *events(3), *real_events(2)]
+    for lines in (made, ["x", *made], made[::-1], ["x", *made[::-1]]):
+        texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
+        fast, slow, fast_bad, slow_bad = both(texts, monkeypatch, limit=len(texts))
+        assert fast == slow
+        assert len(fast) == 3
+        assert fast_bad == slow_bad
+        assert sum("with and without _label_ca" in said for said in fast_bad) == 3
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("field", ["EventId", "Version", "c", "future"])
+def test_bytes_that_are_no_text_are_a_bad_line(field: str) -> None:
+    lines = [json.dumps(event).encode() for event in events(3)]
+    lines[1] = lines[1].replace(b"{", f'{{"{field}":"'.encode() + b'\xff",', 1)
+    bad = BadRows("log", limit=1)
+    (table,) = read_dsjson(lines, bad)
+    assert table["event_id"].to_pylist() == ["e0", "e2"]
+    assert "line 2: 'utf-8' codec can't decode byte 0xff" in bad.found[0]
 
 
 def test_events_without_ends_do_not_reach_beyond_the_text(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from o2pl.compiled import compiled
+from o2pl import _core
 from o2pl.protocols import Array, Ints
 
 _BYTES = 1 << 22  # block size
@@ -79,18 +79,10 @@ def texts_at(pa: Any, data: Array, places: Ints) -> Any:
         offsets = np.zeros(len(places) + 1, np.int32)
         np.cumsum(np.maximum(places[:, 1] - places[:, 0], 0), out=offsets[1:])
         out = np.empty(int(offsets[-1]), np.uint8)
-        _gather(data, places, offsets, out)
+        _core.gather_texts(data, places, offsets, out)
     mask = None if known.all() else pa.py_buffer(np.packbits(known, bitorder="little"))
     missing = int(len(known) - known.sum())
     column = pa.Array.from_buffers(
         pa.binary(), len(places), [mask, pa.py_buffer(offsets), pa.py_buffer(out)], null_count=missing
     )
     return column.cast(pa.string())  # validates UTF-8
-
-
-@compiled
-def _gather(data: Array, places: Ints, offsets: Ints, out: Array) -> None:
-    for r in range(len(places)):
-        first, at = places[r, 0], offsets[r]
-        for i in range(offsets[r + 1] - at):
-            out[at + i] = data[first + i]

@@ -13,7 +13,7 @@
 | `event_id`, `time` | id and time of the decision |
 | `ranking`, `probabilities` | all actions in ranked order, and their probabilities |
 | `drop_probability`, `skip_learn`, `rest`, `slot_rest` | other fields of VW's dsjson; skipped rows are not read |
-| `hashed` | only within `read_log`: hashed features of events of VW's text, which are not made JSON |
+| `hashed` | only within `read_log`: hashed features of VW's logs; events of its text are not made JSON |
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from o2pl.learners.base import load
 from o2pl.protocols import Array, Floats
 from o2pl.validation import RewardRange
 
-_MANY, _BLOCK = 2000, 4096  # number of texts from which a compiled kernel pays off, and texts per block
+_BLOCK = 4096  # texts that a thread hashes at a time
 
 
 def read_log(
@@ -330,14 +330,12 @@ def _texts(texts: list[bytes], bad: BadRows) -> Records:
         import msgspec
     only = msgspec.defstruct("c", [("multi", list[msgspec.Raw], msgspec.field(name="_multi"))], gc=False)
     decode: Any = msgspec.json.Decoder(only).decode
-    sizes = np.zeros(len(texts), np.int64)
-    if len(texts) >= _MANY:
-        blocks = [texts[start : start + _BLOCK] for start in range(0, len(texts), _BLOCK)]
-        parts = list(ahead(json_sets, blocks))
-        hashed = [part for part in parts if part is not None]
-        if len(hashed) == len(parts):
-            return _hashed(texts, HashedSets.joined(hashed))
-        sizes = np.concatenate(list(ahead(_core.set_sizes, blocks)))
+    blocks = [texts[start : start + _BLOCK] for start in range(0, len(texts), _BLOCK)]
+    parts = list(ahead(json_sets, blocks))
+    hashed = [part for part in parts if part is not None]
+    if len(hashed) == len(parts):
+        return _hashed(texts, HashedSets.joined(hashed))
+    sizes = np.concatenate(list(ahead(_core.set_sizes, blocks)))
     for row in np.flatnonzero(sizes == 0).tolist():
         text = texts[row]
         try:

@@ -11,7 +11,8 @@ become one row per slot; continuous actions are read from `_label_ca`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cache
+from contextlib import suppress
+from functools import cache, partial
 from operator import attrgetter
 from types import GenericAlias
 from typing import IO, Any
@@ -23,11 +24,9 @@ from o2pl.errors import InvalidInput
 from o2pl.extras import extra
 from o2pl.formats.bad import BadRows
 from o2pl.formats.blocks import Block, blocks_of, numbered
-from o2pl.formats.dsjson_scan import Lines, scan_lines
-from o2pl.formats.dsjson_table import fast_table
+from o2pl.formats.dsjson_table import Lines, fast_table, scan_lines
 from o2pl.formats.rows import rows_of
 
-_MANY, _LONG = 2000, 1 << 21  # lines and bytes from which the compiled reader pays off
 _RAW = ("Version", "o", "VWState", "_tag", "_original_label_cost", "_ba", "DeferredAction", "i")  # kept unchanged
 _COLUMNS = (
     "context", "action", "reward", "propensity", "ranking", "probabilities", "slot", "event_id", "time",
@@ -91,50 +90,64 @@ def _schema(continuous: bool) -> Any:
 # -- reading
 
 
-def read_dsjson(lines: IO[bytes] | Iterable[bytes], bad: BadRows) -> Iterator[Any]:
-    """Yield tables of a few thousand rows, all with the same columns. lines: a file, or its lines."""
+def read_dsjson(lines: IO[bytes] | Iterable[bytes], bad: BadRows, *, hashed: bool = False) -> Iterator[Any]:
+    """Yield tables of a few thousand rows, all with the same columns. lines: a file, or its lines.
+
+    hashed: a column `hashed` has the features of contexts with `_multi`, except in tables of unusual lines only.
+    """
     with extra("logs", "reading dsjson"):
         import pyarrow as pa
-    reader = _Reader(pa, bad)
-    for block, found in ahead(_scanned, numbered(blocks_of(lines))):
+    reader = _Reader(pa, bad, hashed)
+    for block, found in ahead(partial(_scanned, hashed=hashed), numbered(blocks_of(lines))):
         table = reader.table(block, found)
         if table is not None and table.num_rows:
             yield table
 
 
-def _scanned(block: Block) -> tuple[Block, Lines | None]:
-    many = block.first > 1 or len(block.data) > _LONG or block.lines > _MANY  # a short file has one block
-    return block, scan_lines(block.data, block.lines + 1) if many else None
+def _scanned(block: Block, hashed: bool) -> tuple[Block, Lines]:
+    return block, scan_lines(block.data, hashed)
 
 
 class _Reader:
     """Reader of one file: converts blocks of lines to tables."""
 
-    def __init__(self, pa: Any, bad: BadRows) -> None:
-        self.pa, self.bad = pa, bad
+    def __init__(self, pa: Any, bad: BadRows, hashed: bool) -> None:
+        self.pa, self.bad, self.hashed = pa, bad, hashed
         self.continuous: bool | None = None  # set by the first event
 
-    def table(self, block: Block, found: Lines | None) -> Any:
-        """Return the table of a block; unusual lines use the slow reader, and all lines if they were not scanned."""
+    def table(self, block: Block, found: Lines) -> Any:
+        """Return the table of a block; unusual lines use the slow reader, and all lines of a log of real numbers."""
         text, first, _ = block
-        if self.continuous or found is None:
+        if self.continuous is None:
+            self.continuous = self._kind(text, found)
+        if self.continuous:
             return self._slowly(((first + k, line) for k, line in enumerate(text.split(b"\n"))))[0]
-        table, fine = fast_table(self.pa, text, found, _schema(False))
-        if fine.all():
-            self.continuous = False
-            return table
+        fine = found.fine
         left = np.flatnonzero(~fine)
-        places = found.places[left].tolist()
+        if not len(left):
+            return fast_table(self.pa, found, _schema(False), self.hashed)
+        places = found.places.reshape(-1, 2)[left].tolist()
         numbers = (first + found.numbered[left]).tolist()
         texts = ((number, text[begin:end]) for number, (begin, end) in zip(numbers, places, strict=True))
-        if left[0] > 0:
-            self.continuous = False  # set by the first event
         slow, own = self._slowly(texts)
+        if not fine.any():
+            return slow
+        table = fast_table(self.pa, found, _schema(False), self.hashed).filter(self.pa.array(fine))
         if slow is None:
-            return table.filter(self.pa.array(fine))
+            return table
         order = np.concatenate([found.numbered[fine], np.array(own) - first])
-        both = self.pa.concat_tables([table.filter(self.pa.array(fine)), slow])
+        both = self.pa.concat_tables([table, slow], promote_options="default")
         return both.take(np.argsort(order, kind="stable"))
+
+    def _kind(self, text: bytes, found: Lines) -> bool | None:
+        """Return whether the first event of a block has a real-valued action; None if there is no event."""
+        msgspec = _decoders()[2]
+        for fine, (begin, end) in zip(found.fine.tolist(), found.places.reshape(-1, 2).tolist(), strict=True):
+            if fine:
+                return False
+            with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+                return _event(text[begin:end])[0].real is not None
+        return None
 
     def _slowly(self, lines: Iterable[tuple[int, bytes]]) -> tuple[Any, list[int]]:
         """Read line by line. Returns the table (or None) and the line number of each row."""
@@ -145,9 +158,8 @@ class _Reader:
             if not line.strip():
                 continue
             try:
+                line.decode()
                 one, rest = _event(line)
-                if self.continuous is None:
-                    self.continuous = one.real is not None
                 if self.continuous != (one.real is not None):
                     raise InvalidInput("found events with and without _label_ca, expected only one kind")
                 found = _rows(one, rest)

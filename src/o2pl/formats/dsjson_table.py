@@ -1,61 +1,72 @@
-"""Converts scanned dsjson lines to the columns of a log table."""
+"""Scans lines of dsjson, and converts them to the columns of a log table.
+
+Unusual lines (slots, real-valued actions, escaped keys, errors) are left to `dsjson`, which reads them or reports what
+is wrong.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from o2pl.formats.blocks import texts_at
-from o2pl.formats.dsjson_scan import ACTION, COST, DROP, INDEX, PROBABILITY, Lines
-from o2pl.protocols import Array, Floats
+from o2pl import _core
+from o2pl.formats.hashed_column import HASHED, hashed_column
+from o2pl.protocols import Array, Floats, Ints
+
+Texts = tuple[Array, Ints, Array]  # bytes; offsets, [n + 1]; which are missing, [n]
 
 
-def fast_table(pa: Any, block: bytes, found: Lines, schema: dict[str, Any]) -> tuple[Any, Array]:
-    """Return a row per line, and which rows are valid; the content of the others is undefined."""
-    data, n = np.frombuffer(block, np.uint8), len(found.fine)
-    numbers = found.numbers
-    cost, label, index = numbers[:, COST], numbers[:, ACTION], numbers[:, INDEX]
-    counts = np.diff(found.ranked)
-    some = counts > 0
-    first = np.minimum(found.ranked[:-1], max(len(found.actions) - 1, 0))
-    top_action, top_chance = np.full(n, np.nan), np.full(n, np.nan)
-    top_action[some], top_chance[some] = found.actions[first[some]] - 1, found.chances[first[some]]
-    action = np.where(np.isnan(index), label - 1, index)
-    orphan = np.isnan(action) & ~np.isnan(cost)  # a cost without an action
-    action = np.where(np.isnan(action), top_action, action)
-    propensity = np.where(np.isnan(numbers[:, PROBABILITY]), top_chance, numbers[:, PROBABILITY])
-    fine = found.fine & ~orphan & (np.isnan(propensity) | ((propensity > 0) & (propensity <= 1)))
-    fine &= np.isnan(action) | ((action >= 0) & (action % 1 == 0) & ~((counts > 1) & (action >= counts)))
-    fine &= np.isnan(label) | (label % 1 == 0)
-    if some.any():
-        lowest = np.minimum.reduceat(found.actions, found.ranked[:-1][some])
-        fine[np.flatnonzero(some)[lowest < 1]] = False
-    offsets = found.ranked.astype(np.int32)
-    none = pa.array(~some)
+class Lines(NamedTuple):
+    """The scanned lines; empty lines are omitted. NaN or -1: missing. Lines that are not fine have only a place."""
+
+    places: Ints  # start and end of each line, [2 n]
+    numbered: Ints  # number of each line, from 0 in the block, [n]
+    fine: Array  # False: use the slow path
+    action: Ints
+    reward: Floats
+    propensity: Floats
+    drop_probability: Floats
+    skip: Ints
+    context: Texts
+    event_id: Texts
+    time: Texts
+    rest: Texts
+    ranked: Ints  # offsets of the lines' rankings, [n + 1]
+    ranking: Ints
+    probabilities: Floats
+    sets: Ints  # offsets of the contexts' lists of features, [n + 1]; contexts that were not hashed have none
+    lists: Ints  # end of the features of each list: shared features and those of each action
+    hashes: Array
+    values: Floats
+
+
+def scan_lines(block: bytes, hashed: bool = False) -> Lines:
+    """Scan complete lines. hashed: hash the features of contexts with `_multi` too."""
+    return Lines(*_core.scan_dsjson(block, hashed))
+
+
+def fast_table(pa: Any, found: Lines, schema: dict[str, Any], hashed: bool) -> Any:
+    """Return a row per line; those that are not fine have no content. hashed: add the column of hashed features."""
+    n, none = len(found.fine), pa.array(np.diff(found.ranked) == 0)
+    lists = {"ranking": found.ranking, "probabilities": found.probabilities}
     columns = {
-        "context": texts_at(pa, data, np.where(found.fine[:, None], found.context, 0)),
-        "action": _numbers(pa, np.where(fine, action, np.nan), schema["action"]),
-        "reward": _numbers(pa, 0.0 - cost, schema["reward"]),
-        "propensity": _numbers(pa, propensity, schema["propensity"]),
-        "ranking": pa.ListArray.from_arrays(offsets, pa.array(found.actions - 1, pa.int32()), mask=none),
-        "probabilities": pa.ListArray.from_arrays(offsets, pa.array(found.chances, pa.float64()), mask=none),
+        "action": pa.array(found.action, pa.int64(), mask=found.action < 0).cast(schema["action"]),
+        **{name: pa.array(getattr(found, name), pa.float64(), from_pandas=True) for name in _NUMBERS},
+        **{name: pa.ListArray.from_arrays(found.ranked, pa.array(each), mask=none) for name, each in lists.items()},
+        **{name: _texts(pa, *getattr(found, name)) for name in ("context", "event_id", "time", "rest")},
         "slot": pa.nulls(n, schema["slot"]),
-        "event_id": texts_at(pa, data, found.texts[:, :2]),
-        "time": texts_at(pa, data, found.texts[:, 2:]),
-        "drop_probability": _numbers(pa, numbers[:, DROP], schema["drop_probability"]),
         "skip_learn": pa.array(found.skip == 1, pa.bool_(), mask=found.skip < 0),
-        "rest": _rest(pa, found),
         "slot_rest": pa.nulls(n, schema["slot_rest"]),
     }
-    return pa.table({name: columns[name] for name in schema}), fine
+    made = {name: columns[name] for name in schema}
+    return pa.table(made | {HASHED: hashed_column(pa, found)} if hashed else made)
 
 
-def _numbers(pa: Any, values: Floats, kind: Any) -> Any:
-    missing = np.isnan(values)
-    return pa.array(np.where(missing, 0, values), pa.float64(), mask=missing if missing.any() else None).cast(kind)
+_NUMBERS = ("reward", "propensity", "drop_probability")
 
 
-def _rest(pa: Any, found: Lines) -> Any:
-    places = np.where((found.rest[:, 1] > found.rest[:, 0])[:, None], found.rest, -1)
-    return texts_at(pa, found.rest_bytes, places)
+def _texts(pa: Any, data: Array, offsets: Ints, missing: Array) -> Any:
+    """Return an Arrow column; nothing is copied."""
+    mask = pa.py_buffer(np.packbits(~missing, bitorder="little")) if missing.any() else None
+    return pa.StringArray.from_buffers(len(missing), pa.py_buffer(offsets), pa.py_buffer(data), mask)

@@ -73,12 +73,12 @@ def opened(path: Path) -> IO[bytes]:
 def read_tables(path: Path, bad: BadRows, *, hashed: bool = False) -> Iterator[Any]:
     """Yield tables from any format but a saved learner. Rows that cannot be parsed are added to `bad`.
 
-    hashed: VW's text is read to hashed features instead of JSON.
+    hashed: features of VW's logs are hashed as they are read; contexts of its text are then not made JSON.
     """
     kind = kind_of_file(path)
     if kind in ("dsjson", "vw"):
         with opened(path) as file:
-            yield from read_dsjson(file, bad) if kind == "dsjson" else read_vw_text(file, bad, hashed=hashed)
+            yield from (read_dsjson if kind == "dsjson" else read_vw_text)(file, bad, hashed=hashed)
         return
     with extra("logs", "reading Parquet and CSV"):
         import pyarrow as pa

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from o2pl.contexts.hashed_sets import HashedSets
 from o2pl.contexts.json_sets import json_sets
-from o2pl.formats.vw_scan import Events
+from o2pl.protocols import Array, Floats, Ints
 
 HASHED = "hashed"  # name of the column, beside `context`
 
@@ -21,11 +21,25 @@ def has_hashes(table: Any) -> bool:
     return HASHED in table.column_names and table.schema.field(HASHED).type == kind
 
 
-def hashed_column(pa: Any, found: Events) -> Any:
-    """Return the features of scanned events: lists of lists of hashes and values. Nothing is copied."""
+class Scanned(Protocol):
+    """What a scanner found: a shared list of features and one per action, for each context that it hashed."""
+
+    @property
+    def sets(self) -> Ints: ...  # offsets of the contexts' lists, [n + 1]
+    @property
+    def lists(self) -> Ints: ...  # end of each list among the features
+    @property
+    def hashes(self) -> Array: ...
+    @property
+    def values(self) -> Floats: ...
+
+
+def hashed_column(pa: Any, found: Scanned) -> Any:
+    """Return lists of lists of hashes and values; null for contexts that were not hashed. Nothing is copied."""
     features = pa.StructArray.from_arrays([pa.array(found.hashes), pa.array(found.values)], ["hash", "value"])
     ends = np.concatenate([np.zeros(1, np.int32), found.lists])
-    return pa.ListArray.from_arrays(pa.array(found.sets), pa.ListArray.from_arrays(pa.array(ends), features))
+    lists, none = pa.ListArray.from_arrays(pa.array(ends), features), np.diff(found.sets) == 0
+    return pa.ListArray.from_arrays(pa.array(found.sets), lists, mask=pa.array(none) if none.any() else None)
 
 
 def hashed_sets(column: Any, contexts: list[bytes]) -> HashedSets | None:
