@@ -32,6 +32,7 @@ NB_MODULE(_core, m) {
   bind_objectives(m);
   bind_perceptron(m);
   bind_ridge(m);
+  bind_special(m);
   bind_theory(m);
   bind_offers(m);
   bind_sparse(m);

@@ -19,6 +19,7 @@ void bind_levels(nanobind::module_& m);
 void bind_objectives(nanobind::module_& m);
 void bind_perceptron(nanobind::module_& m);
 void bind_ridge(nanobind::module_& m);
+void bind_special(nanobind::module_& m);
 void bind_theory(nanobind::module_& m);
 void bind_offers(nanobind::module_& m);
 void bind_sparse(nanobind::module_& m);

@@ -16,6 +16,7 @@ from o2pl.protocols import Array, Floats
 from o2pl.storage import storable
 
 _REACH = 9.0  # range of quadratures, in standard deviations of p
+_ZOOMS = 7  # on the best bid, each by 20
 _CHUNK = 1024  # rows per quadrature block: bounds the memory
 
 
@@ -134,15 +135,11 @@ def _mean_of_policies(means: Floats, scale: float, centre: float, deviation: flo
 
 @lru_cache(maxsize=16)
 def _best_bid(centre: float, deviation: float, low: float) -> float:
-    from scipy.optimize import minimize_scalar
-
-    def loss(bid: float) -> float:
-        return -float(_mean_of_bids(np.array([bid]), centre, deviation, low)[0])
-
     bids = np.linspace(0, abs(centre) + 4 * deviation, 201)
-    best = int(np.argmax(_mean_of_bids(bids, centre, deviation, low)))
-    bracket = (bids[max(best - 1, 0)], bids[min(best + 1, 200)])
-    return float(minimize_scalar(loss, bounds=bracket, method="bounded", options={"xatol": 1e-10}).x)
+    for _ in range(_ZOOMS):
+        best = int(np.argmax(_mean_of_bids(bids, centre, deviation, low)))
+        bids = np.linspace(bids[max(best - 1, 0)], bids[min(best + 1, len(bids) - 1)], 41)
+    return float(bids[len(bids) // 2])
 
 
 @lru_cache(maxsize=4)

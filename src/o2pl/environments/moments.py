@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from o2pl.protocols import Array, Floats
+from o2pl.special import ndtr
 
 _CHUNK = 4096  # rows per quadrature block: bounds the memory
 
@@ -18,8 +19,6 @@ def normal_density(z: Any) -> Any:
 
 
 def normal_probability(z: Any) -> Any:
-    from scipy.special import ndtr  # imported here: scipy is slow
-
     return ndtr(z)
 
 

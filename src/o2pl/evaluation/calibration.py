@@ -21,6 +21,7 @@ from o2pl.evaluation.multinomial import fit_action_wise, fit_multinomial
 from o2pl.interactions import BLOCK, Interactions
 from o2pl.protocols import Floats, Ints
 from o2pl.rows import ActionSets
+from o2pl.special import gammainc, gammaincc, ndtr
 
 FEWEST = 40  # with fewer rows, nothing is tested
 _ENOUGH = 15.0  # minimum of Σ φ in a cell; rarer actions are pooled
@@ -136,8 +137,6 @@ def _cell(action: str, rows: str, S: float, V: float, E: float, E2: float, impli
     For constant q = μ̂, S would be a constant times a binomial, with variance E V/S - Σ φ². If fewer than 30 plays are
     expected (E S/V), the gamma bounds of weighted Poisson counts are used, with S²/V plays.
     """
-    from scipy.special import gammainc, gammaincc, ndtr  # imported here: scipy would double the time of `import o2pl`
-
     if E == 0:
         return CalibrationCell(action, rows, 1.0, math.inf, 1.0)
     implied = max(implied - E2, 1e-300)
@@ -163,8 +162,6 @@ def _together(cells: list[CalibrationCell], overall: tuple[CalibrationCell, ...]
 
 def _of_sets(log: Interactions, sets: ActionSets) -> Calibration:
     """Test action sets: Σ_a μ̂(a|x) = 1, so the mean of μ̂(a_s|x_s)/q_s is 1."""
-    from scipy.special import ndtr
-
     ratios, implied = [], []
     for fitted, tested in _stages(len(log)):
         here = sets[tested]

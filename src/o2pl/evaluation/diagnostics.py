@@ -16,6 +16,7 @@ from o2pl.learners.targets import Target
 from o2pl.objectives.weights import effective_sample_size
 from o2pl.protocols import Floats, Ints, Seed
 from o2pl.rows import ActionSets
+from o2pl.special import gammaincc
 from o2pl.theory.heb import ErrorBound, error_bound_of_sample
 
 # -- weights
@@ -123,8 +124,6 @@ def drift(log: Interactions, values: Floats, *, stretches: int = 10, least: int 
 
 def _equal_means(columns: Floats, edges: Ints) -> tuple[Floats, Floats, Floats]:
     """Return p-values of equal means, [c], the means and their errors, [B, c]. Blocks share one variance."""
-    from scipy.special import gammaincc
-
     sizes = np.diff(edges)[:, None]
     means = np.stack([columns[a:b].mean(axis=0, dtype=np.float64) for a, b in itertools.pairwise(edges)])
     pieces = zip(edges[:-1], edges[1:], means, strict=True)

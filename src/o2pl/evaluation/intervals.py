@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from o2pl import _core
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Floats
+from o2pl.special import ndtri
 from o2pl.validation import check_number
 
 Interval = tuple[float, float]
@@ -48,8 +49,6 @@ def normal_interval(values: ArrayLike, delta: float, one_more: float = 0.0) -> I
 
 def normal_from_moments(moments: SampleMoments, delta: float, one_more: float = 0.0) -> Interval:
     """Return `normal_interval` from the moments of a sample."""
-    from scipy.special import ndtri
-
     check_delta(delta)
     error = math.hypot(math.sqrt(moments.variance / moments.n), one_more)
     if moments.n < 2 or error == 0:

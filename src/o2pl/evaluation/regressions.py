@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from o2pl.protocols import Floats, Ints
+from o2pl.special import expit
 
 _STEPS = 25
 _MOST = 50_000  # approximate limit of rows for the slopes of a logistic model
@@ -38,8 +39,6 @@ class Link:
 
     def reward(self, scores: Floats) -> Floats:
         if self.logistic:
-            from scipy.special import expit
-
             return np.asarray(self.lowest + (self.highest - self.lowest) * expit(scores))
         return np.asarray(np.clip(scores, self.lowest, self.highest))
 

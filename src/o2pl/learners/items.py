@@ -19,6 +19,7 @@ from o2pl.learners.member import STRETCH, MemberState
 from o2pl.objectives.outcome import Outcome
 from o2pl.protocols import Exploration, Floats, Ints
 from o2pl.rows import ActionSets
+from o2pl.special import expit
 
 _STEPS = 4
 _MOST = 4.0  # upper limit of σ²: two items then differ by odds of about e²
@@ -77,7 +78,6 @@ def _predicted_log_odds(rows: Interactions, member: MemberState) -> Floats:
 
 def item_effects(items: Ints, rewards: Floats, z: Floats, n_items: int) -> Floats:
     """Return the effect e of each item. [n_items]"""
-    from scipy.special import expit  # here: scipy would double the time `import o2pl` takes
 
     def sums(effects: Any) -> tuple[Floats, Floats]:
         m = expit(z + effects)

@@ -27,6 +27,7 @@ from o2pl.interactions import Interactions
 from o2pl.objectives.terms import PRIOR_ROWS, Totals
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.rows import ActionSets, own_offsets
+from o2pl.special import expit
 from o2pl.storage import storable
 from o2pl.validation import check_number
 
@@ -113,8 +114,6 @@ class OutcomeLog:
 
     def partial(self, scores: Floats, rows: slice | Ints, extra: Floats) -> tuple[Floats, list[Floats]]:
         """Return Σ losses and Σ c, and the cotangents of the scores. extra: τ"""
-        from scipy.special import expit  # here: scipy would double the time `import o2pl` takes
-
         weigh: Any = 1.0 if self.weights is None else self.weights[rows]
         actions, rewards = self.actions[rows], self.rewards[rows]
         offsets = None
@@ -193,8 +192,6 @@ def prediction_sums(z: Floats, rewards: Floats, level: Floats, slope: Floats, ou
 
 def log_likelihoods(z: Floats, rewards: Floats) -> Floats:
     """Return the log-likelihood of each reward under predicted log-odds, as `prediction_sums` adds them up. [M, n]"""
-    from scipy.special import expit  # here: scipy would double the time `import o2pl` takes
-
     m = np.clip(expit(np.clip(z, -FAR, FAR)), _SURE, 1 - _SURE)
     return np.asarray(rewards * np.log(m) + (1 - rewards) * np.log1p(-m))
 

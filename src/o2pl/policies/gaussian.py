@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
 
 import numpy as np
 
 from o2pl import _core
 from o2pl.protocols import Array, Floats, Pullback
+from o2pl.special import ndtri
 from o2pl.storage import storable
 
 LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
@@ -83,16 +82,8 @@ class Gaussian:
     def sample(self, scores: Floats, params: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
         """Draw one action per score from one uniform number each. Returns actions and densities; scalars work too."""
         mean, (_, scale) = self.mean(scores), self.split(params)
-        actions = mean + scale * _quantile()(np.maximum(uniforms, 1e-16))
+        actions = mean + scale * ndtri(np.maximum(uniforms, 1e-16))
         return actions, _density(actions, mean, scale)
-
-
-@cache
-def _quantile() -> Any:
-    """Return the quantile function of the normal distribution."""
-    from scipy.special import ndtri  # imported here: scipy would double the time of `import o2pl`
-
-    return ndtri
 
 
 def _density(actions: Floats, mean: Floats, scale: float) -> Floats:

@@ -21,6 +21,7 @@ from o2pl import _core
 from o2pl.errors import InvalidInput
 from o2pl.policies.gaussian import LOG_SQRT_2PI
 from o2pl.protocols import Array, Floats, Pullback
+from o2pl.special import log_ndtr, ndtri_exp
 from o2pl.storage import storable
 
 NARROWEST, WIDEST = -1.0, 1.0  # limits of log(s / scale): a narrower policy would stop exploring too early
@@ -139,9 +140,7 @@ class _Normal:
     """N(mean, scale²) truncated to `bounds`, row by row. Tails are logarithms: a mean may be far outside the bounds."""
 
     def __init__(self, mean: Floats, scale: Floats, bounds: Any) -> None:
-        from scipy.special import log_ndtr, ndtri_exp  # imported here: scipy would double the time of `import o2pl`
-
-        self.mean, self.scale, self.bounds, self._quantile = mean, scale, bounds, ndtri_exp
+        self.mean, self.scale, self.bounds = mean, scale, bounds
         self.low = np.full(len(mean), -np.inf) if bounds is None else (bounds[0] - mean) / scale
         self.high = np.full(len(mean), np.inf) if bounds is None else (bounds[1] - mean) / scale
         self.flip = self.low > 0  # then the mirror image is numerically better
@@ -163,7 +162,7 @@ class _Normal:
 
     def quantiles(self, uniforms: Floats) -> Floats:
         share = np.where(self.flip, 1 - uniforms, uniforms)
-        z = self._quantile(np.minimum(np.logaddexp(self.log_left, np.log(share) + self.log_mass), 0.0))
+        z = ndtri_exp(np.minimum(np.logaddexp(self.log_left, np.log(share) + self.log_mass), 0.0))
         return np.asarray(self.mean + self.scale * np.where(self.flip, -z, z))
 
     def moments(self) -> tuple[Floats, Floats]:

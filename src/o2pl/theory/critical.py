@@ -9,6 +9,7 @@ import numpy as np
 
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Floats
+from o2pl.special import lambert_w
 from o2pl.theory.schedules import clip_level
 
 
@@ -60,10 +61,8 @@ def closed_form_radius(alpha: float, t: float, p: float) -> float:
     z = (alpha**-0.5 + math.sqrt(1 / alpha + 4)) / 2
     if p > 0:
         return float(z ** (2 / (2 + p)) * radius_scale(alpha, t, p))
-    from scipy.special import lambertw
-
     c = z**2 * alpha / t
-    return math.sqrt(c / 2 * float(lambertw(2 * math.e**2 / c).real))
+    return math.sqrt(c / 2 * lambert_w(2 * math.e**2 / c))
 
 
 def balance_radius(alpha: float, t: float, p: float) -> float:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Floats
+from o2pl.special import ndtri, student_quantile
 
 
 @dataclass(frozen=True)
@@ -38,14 +39,12 @@ def error_bound(excess: ArrayLike, variance: ArrayLike, *, bins: int = 12, level
 
     The error is that of the regression: it measures how straight the edge is, and ignores noise in the pairs.
     """
-    from scipy.stats import t as student  # imported here: scipy.stats is slow
-
     excess, variance = np.asarray(excess, np.float64), np.asarray(variance, np.float64)
     if excess.shape != variance.shape or excess.ndim != 1:
         raise InvalidInput(f"variance: found shape {variance.shape}, expected that of excess, {excess.shape}, one-dim.")
     x, y = _upper_edge(excess, variance, bins)
     slope, error = _slope(x, y)
-    reach = error * float(student.ppf((1 + level) / 2, len(x) - 2))
+    reach = error * student_quantile((1 + level) / 2, len(x) - 2)
     return ErrorBound(slope, error, slope - reach, slope + reach, len(x))
 
 
@@ -62,8 +61,6 @@ def error_bound_of_sample(
 
     Error and interval are from a bootstrap over contexts (a normal interval around the estimate).
     """
-    from scipy.stats import norm
-
     excess, variance = np.asarray(excess, np.float64), np.asarray(variance, np.float64)
     if excess.shape != variance.shape or excess.ndim != 2:
         raise InvalidInput(f"variance: found shape {variance.shape}, expected that of excess, {excess.shape}, two-dim.")
@@ -75,7 +72,7 @@ def error_bound_of_sample(
         [_slope(*_upper_edge(e, v, bins))[0] for e, v in zip(counts @ excess, counts @ variance, strict=True)]
     )
     error = float(slopes.std(ddof=1))
-    reach = error * float(norm.ppf((1 + level) / 2))
+    reach = error * float(ndtri((1 + level) / 2))
     return ErrorBound(slope, error, slope - reach, slope + reach, len(x))
 
 

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from o2pl import _core
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Floats
+from o2pl.special import binomial_tail
 
 
 def crossing_bound(u: ArrayLike, v: ArrayLike, bound: float) -> Floats:
@@ -98,6 +99,4 @@ def crossing_frequency(
 
 def refutes(hits: int, trials: int, bound: float, level: float) -> bool:
     """Return whether the hits refute that their probability is at most the bound (one-sided binomial test)."""
-    from scipy.stats import binom  # imported here: scipy.stats is slow
-
-    return bool(binom.sf(hits - 1, trials, bound) < level)
+    return binomial_tail(hits, trials, bound) < level

@@ -15,6 +15,7 @@ from o2pl.decisions import Decision
 from o2pl.learners.member import LINEAR
 from o2pl.learners.rivals.discrete import DiscreteLearner
 from o2pl.protocols import FeatureMap, Floats, Seed
+from o2pl.special import ndtri
 from o2pl.validation import check_number
 
 
@@ -96,8 +97,6 @@ class LinTS(_Ridges):
         super()._begin(width, n_features)
 
     def _decide(self, features: Floats) -> Decision:
-        from scipy.special import ndtri  # imported here: scipy would double the time of `import o2pl`
-
         means, deviations = self._scores(features)
         deviations *= self.scale
         normals = ndtri(np.clip(self._stream.take(self.n_actions), 1e-16, 1 - 1e-16))
