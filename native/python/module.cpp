@@ -36,4 +36,5 @@ NB_MODULE(_core, m) {
   bind_theory(m);
   bind_offers(m);
   bind_sparse(m);
+  bind_vw_text(m);
 }

@@ -23,3 +23,4 @@ void bind_special(nanobind::module_& m);
 void bind_theory(nanobind::module_& m);
 void bind_offers(nanobind::module_& m);
 void bind_sparse(nanobind::module_& m);
+void bind_vw_text(nanobind::module_& m);

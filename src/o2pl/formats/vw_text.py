@@ -17,9 +17,9 @@ from typing import IO, Any
 
 import numpy as np
 
+from o2pl import _core
 from o2pl.compiled.threads import ahead
 from o2pl.contexts.vw_events import BLANKS, BadLine, event_row
-from o2pl.contexts.vw_json import write_json
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
 from o2pl.formats.bad import BadRows
@@ -54,14 +54,14 @@ def read_vw_text(lines: IO[bytes] | Iterable[bytes], bad: BadRows, *, hashed: bo
 
 def _scanned(block: Block) -> tuple[Block, Events | None]:
     many = block.first > 1 or len(block.data) > _LONG  # a short file has one block
-    return block, scan_events(block.data, block.lines + 1) if many else None
+    return block, scan_events(block.data) if many else None
 
 
 def _fast(pa: Any, block: Block, found: Events, bad: BadRows, hashed: bool) -> Any:
     """Return the table of a scanned block, with the slow reader for unusual events."""
     text, first, _ = block
     data, usual = np.frombuffer(text, np.uint8), pa.array(found.usual)
-    texts = (data, _up_to_the_next(found.places)) if hashed else write_json(data, found.places, found.usual)
+    texts = (data, _up_to_the_next(found.places)) if hashed else _core.vw_text_json(data, found.places, found.usual)
     none = found.action < 0
     try:
         table = pa.table(
