@@ -38,6 +38,20 @@ void check_actions(Array<const int64_t> actions, int64_t n, int64_t K) {
   require(fits, "sparse rows: actions beyond the weights, or not one per row");
 }
 
+// Whether these are columns of finite values at features below `width`, in the types of the core.
+bool sparse_rows_fit(nb::handle indices, nb::handle values, nb::handle offsets, int64_t width) {
+  Array<const int32_t> i;
+  Array<const float> x;
+  Array<const int64_t> ends;
+  if (!nb::try_cast(indices, i, false) || !nb::try_cast(values, x, false) || !nb::try_cast(offsets, ends, false)) return false;
+  const int64_t n = ends.size() - 1, total = i.size();
+  bool fits = n >= 0 && x.size() == total && ends[0] == 0 && ends[n] == total;
+  for (int64_t r = 0; fits && r < n; r++) fits = ends[r] <= ends[r + 1];
+  if (!fits) return false;
+  for (int64_t j = 0; j < total; j++) fits = fits & (i[j] >= 0) & (i[j] < width) & (x[j] - x[j] == 0);
+  return fits;
+}
+
 NewArray<double, 2> sparse_scores(Array<const int32_t> indices, Array<const float> values, Array<const int64_t> offsets,
                                   Array<const double, 2> W) {
   const auto rows = columns_of(indices, values, offsets);
@@ -130,6 +144,8 @@ double shrunk(Array<const double> params, double size, double shrink, Array<doub
 }  // namespace
 
 void bind_sparse(nb::module_& m) {
+  m.def("sparse_rows_fit", &sparse_rows_fit, nb::arg("indices"), nb::arg("values"), nb::arg("offsets"), nb::arg("width"),
+        "Return whether these are columns of finite values at features below `width`, int32, float32 and int64.");
   m.def("sparse_scores", &sparse_scores, nb::arg("indices"), nb::arg("values"), nb::arg("offsets"), nb::arg("W"),
         "Return rows · W [n, K]; features beyond W [d, K] are ignored.");
   m.def("sparse_sums", &sparse_sums, nb::arg("indices"), nb::arg("values"), nb::arg("offsets"), nb::arg("cotangent"),

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from o2pl import _core
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.rows import ActionSets, SparseRows
@@ -100,6 +101,8 @@ def check_action_sets(sets: Any, width: int | None = None) -> ActionSets:
 def check_sparse_rows(rows: SparseRows, width: int | None = None) -> SparseRows:
     if width is not None and rows.width != width:
         raise InvalidInput(f"contexts: found sparse rows of width {rows.width}, expected {width}")
+    if _core.sparse_rows_fit(rows.indices, rows.values, rows.offsets, rows.width):
+        return rows
     if len(rows.indices) != len(rows.values):
         raise InvalidInput(f"sparse rows: found {len(rows.indices)} indices and {len(rows.values)} values")
     _check_offsets("sparse rows", rows.offsets, len(rows.values), least=0)

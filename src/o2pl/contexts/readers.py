@@ -14,7 +14,7 @@ from o2pl.contexts.frames import as_frame, as_mapping, has_names, is_frame
 from o2pl.contexts.offers import NO_ID, Offer, as_offer
 from o2pl.contexts.records import Records
 from o2pl.contexts.schema import OfferSchema, Schema
-from o2pl.contexts.sets import dictionary_sets
+from o2pl.contexts.sets import dictionary_set, dictionary_sets
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Floats
 from o2pl.rows import ActionSets, Contexts
@@ -147,7 +147,9 @@ class SetsReader:
         return self.rows(context if isinstance(context, ActionSets) else [context])
 
     def entry(self, context: Any) -> ActionSets:
-        usable = isinstance(self.inner, DenseReader) and plain(context, 2) and context.shape[1] == self.width
+        if isinstance(self.inner, DictionaryReader):
+            return dictionary_set(self.inner, context)
+        usable = plain(context, 2) and context.shape[1] == self.width
         if usable and len(context) and all_finite(context.reshape(-1)):
             return ActionSets(context, np.array([0, len(context)]))
         return self.row(context)

@@ -53,12 +53,14 @@ def split_set(context: Any) -> tuple[Mapping[Any, Any], Sequence[Any]]:
         shared, actions = context.get("shared") or {}, context["actions"]
     elif isinstance(context, tuple) and len(context) == 2 and not isinstance(context[1], Mapping):
         shared, actions = context[0] or {}, context[1]
-    if is_frame(actions):
+    if type(actions) is not list and is_frame(actions):
         actions = as_frame(actions).dictionaries()
-    listed = isinstance(actions, Sequence | np.ndarray) and not isinstance(actions, str | bytes)
+    listed = type(actions) is list or (
+        isinstance(actions, Sequence | np.ndarray) and not isinstance(actions, str | bytes)
+    )
     if not listed or not len(actions):
         raise InvalidInput(f": found {type(context).__name__}, expected {_EXPECTED}")
-    if not isinstance(shared, Mapping):
+    if type(shared) is not dict and not isinstance(shared, Mapping):
         raise InvalidInput(f", shared: found {type(shared).__name__}, expected a dictionary of features")
     return shared, actions
 
@@ -83,7 +85,7 @@ def offer_of(context: Any, items: Any = None, ids: Any = None, exclude: Any = No
 
 def shared_of(user: Any, slot: int | None) -> dict[Any, Any]:
     """Return the shared features; the list slot is added as a string."""
-    shared = {} if user is None else as_mapping(user)
+    shared = {} if user is None else user if type(user) is dict else as_mapping(user)
     if shared is None and isinstance(user, list | tuple | np.ndarray):
         shared = {str(column): value for column, value in enumerate(user)}  # a numeric row
     if shared is None:
@@ -121,7 +123,8 @@ def dictionary_sets(reader: DictionaryReader, contexts: Any) -> ActionSets:
     if isinstance(contexts, ActionSets):
         if not isinstance(contexts.values, SparseRows):
             raise InvalidInput("action sets: found numeric rows, expected dictionaries, one per action")
-        return replace(contexts, values=reader.rows(contexts.values))
+        rows = reader.rows(contexts.values)
+        return contexts if rows is contexts.values else replace(contexts, values=rows)
     texts, hashed = (getattr(contexts, name, None) for name in ("values", "hashed"))  # Records
     if hashed is not None and not reader.interactions:
         encoded: ActionSets = hashed.encoded(reader.width - 1, reader.signed)
@@ -162,18 +165,32 @@ def _parsed_sets(reader: DictionaryReader, contexts: Any, first: int = 0) -> Act
     read, sizes = list[tuple[Array, Ints, Ints]](), [0]
     ids, slots, any_ids, any_slots = list[Ints](), list[int](), False, False
     for row, context in enumerate(contexts, first):
-        try:
-            shared, actions = split_set(context)
-            read.append(reader.features_of_set(shared, actions))
-        except InvalidInput as error:
-            raise InvalidInput(f"action set {row}{error}") from None
-        sizes.append(len(actions))
-        codes, slot = (context.codes, context.slot) if isinstance(context, Offer) else (None, None)
+        features, codes, slot = _one(reader, context, row)
+        read.append(features)
+        sizes.append(len(features[2]))
         any_ids, any_slots = any_ids or codes is not None, any_slots or slot is not None
-        ids.append(np.full(len(actions), NO_ID) if codes is None else codes)
+        ids.append(np.full(sizes[-1], NO_ID) if codes is None else codes)
         slots.append(slot or 0)
     features = joined_features(read or [reader.features_of_set({}, [])])
     rows = reader.expanded(*features, reader.set_pairs)
     return ActionSets(
         rows, np.cumsum(sizes), None, np.concatenate(ids) if any_ids else None, np.array(slots) if any_slots else None
     )
+
+
+def dictionary_set(reader: DictionaryReader, context: Any) -> ActionSets:
+    """Encode one action set, as `dictionary_sets` would."""
+    if isinstance(context, ActionSets):
+        return dictionary_sets(reader, context)
+    features, codes, slot = _one(reader, context, 0)
+    rows = reader.expanded(*features, reader.set_pairs)
+    return ActionSets(rows, np.array([0, len(features[2])]), None, codes, None if slot is None else np.array([slot]))
+
+
+def _one(reader: DictionaryReader, context: Any, row: int) -> tuple[tuple[Array, Ints, Ints], Ints | None, int | None]:
+    """Return features of one action set, item ids, and the list slot."""
+    try:
+        features = reader.features_of_set(*split_set(context))
+    except InvalidInput as error:
+        raise InvalidInput(f"action set {row}{error}") from None
+    return (features, context.codes, context.slot) if isinstance(context, Offer) else (features, None, None)

@@ -12,12 +12,13 @@ import numpy as np
 
 from o2pl import _core
 from o2pl.action_names import Names
-from o2pl.contexts import ContextReader, DictionaryReader, OfferReader, SetsReader
+from o2pl.contexts import ContextReader, OfferReader, SetsReader
 from o2pl.contexts.dictionaries import Row
 from o2pl.contexts.offers import Offer, allowed_actions
 from o2pl.contexts.readers import all_finite, plain
 from o2pl.contexts.sets import offer_of
 from o2pl.decisions import COUNT, Decision
+from o2pl.features.hashing import Hashed
 from o2pl.kernels.deciding import SCORES, Packed, decide, decide_number
 from o2pl.kernels.registry import featurise
 from o2pl.learners.acting import ActingMember, packed_members, packed_offers, stacked_weights
@@ -99,12 +100,12 @@ class Decider:
             kinds = {Softmax: self._row, ActionWise: self._set, Gaussian: self._number, Cells: self._within}
             return kinds[type(policy)]
         first, kinds_of = self.members[0], {type(member.policy) for member in self.members}
-        alike = kinds_of == {SparseSoftmax} and all(member.seen is first.seen for member in self.members)
-        if alike and isinstance(self.reader, DictionaryReader):
+        alike = len(kinds_of) == 1 and all(member.seen is first.seen for member in self.members)
+        if alike and isinstance(first.features, Hashed) and kinds_of <= {SparseSoftmax, ActionWise}:
             slots = first.features.slot_of(first.seen), first.seen["scale"]
-            W = stacked_weights(self.members, policy.n_actions)
+            W = stacked_weights(self.members, getattr(policy, "n_actions", 1))  # of sets: one weight per slot
             self._hashed = _core.HashedMembers(*slots, W, len(self.members))
-            return self._dictionary
+            return self._set_of_dictionaries if isinstance(self.reader, SetsReader) else self._dictionary
         return None
 
     def _row(self, context: Any, uniform: float) -> Decision | None:
@@ -199,6 +200,15 @@ class Decider:
             return decision.keep(context)
         decision.kept = COUNT.next(), copy, None
         return decision
+
+    def _set_of_dictionaries(self, context: Any, uniform: float) -> Decision | None:
+        sets = self.reader.entry(context)
+        if len(sets.offsets) != 2:
+            return None
+        acting = self.acting if sets.item_ids is None else self.acting_on(sets.item_ids)
+        rows = sets.values
+        drawn = self._hashed.decide_set(rows.indices, rows.values, rows.offsets, acting, uniform)
+        return _decision(Decision, drawn).keep(context)
 
     def act(
         self, context: Any, items: Any = None, *, ids: Any = None, exclude: Any = None, slots: int | None = None
