@@ -60,6 +60,17 @@ for n, d, m in ((1, 3, 1), (7, 21, 5), (33, 40, 17)):
     made.append(_core.user_item_rows(rows, 1, 4, shift[1:], scale[1:], 2.0, nothing[:1], nothing))
     made += [np.zeros(1), np.zeros(d), np.zeros(d), np.ones(d, bool), shift, scale]
     _core.absorb(rows, *made[-6:])
+    offsets = np.arange(n + 1) * 3
+    columns = generator.integers(d, size=3 * n).astype(np.int32), rows.reshape(-1)[: 3 * n].copy(), offsets
+    made += [_core.sparse_scores(*columns, directions.T.astype(float)), np.zeros((d, m))]
+    _core.sparse_sums(*columns, made[-2], made[-1])
+    model = np.zeros((2, d, m), np.float32)
+    made += [model, np.zeros((n, m), np.float32)]
+    actions, losses, inverse = generator.integers(min(m, 3), size=n), -generator.random(n), 1 / generator.random(n)
+    numbers = np.array([2.0, 1.0, 0.0, 0.05, 1.0, np.nan, 0.0])
+    _core.predict_losses(*columns, actions, losses, 0, numbers, 0.1, 0.0, *model, made[-1])
+    made += [generator.normal(size=3 * n), np.empty((2, 3 * n))]
+    made.append(np.array(_core.actionwise_partial(made[-2], offsets, actions, losses, inverse, 3.0, made[-1])))
 print(hashlib.sha256(b"".join(array.tobytes() for array in made)).hexdigest())
 """
 

@@ -13,3 +13,5 @@
 #include "core/sums.inl"
 #include "core/sparse.inl"
 #include "core/vector.inl"
+#include "core/actionwise.inl"
+#include "core/running_control.inl"

@@ -8,16 +8,6 @@
 namespace o2 {
 namespace {
 
-// Calls part<L>(k) for actions k … k + L - 1, until all K are done.
-template <class Part>
-O2_IN void by_actions(int64_t K, const Part& part) {
-  int64_t k = 0;
-  for (; k + 8 <= K; k += 8) part.template operator()<8>(k);
-  if (k + 4 <= K) part.template operator()<4>(k), k += 4;
-  if (k + 2 <= K) part.template operator()<2>(k), k += 2;
-  if (k < K) part.template operator()<1>(k);
-}
-
 // out[k · stride] = Σ_j values_j W[indices_j, k]. Four to eight actions at a time stay in registers.
 template <class T>
 O2_IN void row_scores(const SparseColumns& rows, int64_t r, ByFeature<const double> W, T* out, int64_t stride) {

@@ -1,5 +1,9 @@
 #include "core/sparse.hpp"
 
+#include "core/actionwise.hpp"
+#include "core/penalty.hpp"
+#include "core/running_control.hpp"
+
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
@@ -135,6 +139,38 @@ class SparseRisk {
   }
 };
 
+double predict_losses(Array<const int32_t> indices, Array<const float> values, Array<const int64_t> offsets,
+                      Array<const int64_t> actions, Array<const double> losses, int64_t before, Array<const double> numbers,
+                      double prior, double total, Array<float, 2> weights, Array<float, 2> spread, Array<float, 2> predicted) {
+  const auto rows = columns_of(indices, values, offsets);
+  const auto [slots, K] = weights.shape;
+  check_actions(actions, rows.n, K);
+  require(losses.size() == rows.n && numbers.size() == o2::PESSIMISTIC_NUMBERS && spread.shape == weights.shape,
+          "predict_losses: arrays of different lengths");
+  require(predicted.shape[0] == rows.n && predicted.shape[1] == K, "predict_losses: predictions of another shape");
+  for (int64_t j = offsets[0]; j < offsets[rows.n]; j++)
+    require(indices[j] >= 0 && indices[j] < slots, "predict_losses: found a feature beyond the weights");
+  o2::RunningModel model{weights.data, spread.data, slots, K, prior, total, before};
+  nb::gil_scoped_release free;
+  o2::predict_losses(rows, actions.data, losses.data, numbers.data, model, predicted.data);
+  return model.total;
+}
+
+std::tuple<double, double> actionwise_partial(Array<double> scores, Array<const int64_t> offsets, Array<const int64_t> actions,
+                                              Array<const double> residuals, Array<const double> inverse, double alpha,
+                                              Array<double, 2> cotangents) {
+  const int64_t n = actions.size(), total = scores.size();
+  require(offsets.size() == n + 1 && residuals.size() == n && inverse.size() == n && offsets[n] - offsets[0] == total &&
+              cotangents.shape[0] == 2 && cotangents.shape[1] == total,
+          "actionwise_partial: arrays of different lengths");
+  for (int64_t s = 0; s < n; s++)
+    require(actions[s] >= 0 && actions[s] < offsets[s + 1] - offsets[s], "actionwise_partial: found an action beyond its set");
+  const o2::SetsLog log{offsets.data, actions.data, residuals.data, inverse.data, n, alpha};
+  nb::gil_scoped_release free;
+  const auto sums = o2::actionwise_partial(log, scores.data, cotangents.data, cotangents.data + total);
+  return {sums.risk, sums.variance};
+}
+
 double shrunk(Array<const double> params, double size, double shrink, Array<double> gradient) {
   require(params.size() == gradient.size(), "shrunk: arrays of different lengths");
   nb::gil_scoped_release free;
@@ -154,6 +190,14 @@ void bind_sparse(nb::module_& m) {
         nb::arg("rewards"), nb::arg("weights").none(), nb::arg("competing"), nb::arg("n_actions"), nb::arg("W"),
         nb::arg("tau"), nb::arg("gradient"),
         "Return Σ losses and Σ (m - r) of the outcome objective, and add the gradient by W [d K] to `gradient`.");
+  m.def("predict_losses", &predict_losses, nb::arg("indices"), nb::arg("values"), nb::arg("offsets"), nb::arg("actions"),
+        nb::arg("losses"), nb::arg("before"), nb::arg("numbers"), nb::arg("prior"), nb::arg("total"), nb::arg("weights"),
+        nb::arg("spread"), nb::arg("predicted"),
+        "Write y - b of each row and action to `predicted` [n, K], and update the model after each row. Returns Σ losses.");
+  m.def("actionwise_partial", &actionwise_partial, nb::arg("scores"), nb::arg("offsets"), nb::arg("actions"),
+        nb::arg("residuals"), nb::arg("inverse"), nb::arg("alpha"), nb::arg("cotangents"),
+        "Return the sums of risk and variance, and write cotangents [2, total] of the scores of all sets' actions, which"
+        " become probabilities.");
   m.def("shrunk", &shrunk, nb::arg("params"), nb::arg("size"), nb::arg("shrink"), nb::arg("gradient"),
         "Turn sums of gradients into means, and add shrink · params. Returns |params|².");
   nb::class_<SparseRisk>(m, "SparseRisk", "The pessimistic objective of a log on sparse rows.")

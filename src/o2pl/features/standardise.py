@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from o2pl import _core
-from o2pl.compiled import compiled_inlined
 from o2pl.features.rowwise import standardised
 from o2pl.protocols import Floats, State
 from o2pl.storage import storable
-
-_ROUNDING = 1e-6  # smaller standard deviations, relative to the mean, are rounding errors of float32
 
 
 @storable
@@ -45,18 +41,3 @@ class Standardise:
 
     def transform(self, state: State, rows: Floats) -> Floats:
         return standardised(rows, state["shift"], state["scale"], self.clip)
-
-
-@compiled_inlined
-def welford(x: float, share: float, mean: float, squares: float) -> tuple[float, float]:
-    """Return mean and Σ (x - mean)² with one more value, whose fraction of all values is `share`."""
-    off = x - mean
-    mean += off * share
-    return mean, squares + off * (x - mean)
-
-
-@compiled_inlined
-def inverse_deviation(count: float, mean: float, squares: float) -> float:
-    """Return 1 / deviation; 0 for constant values."""
-    deviation = math.sqrt(squares / count)
-    return 1 / deviation if deviation > _ROUNDING * abs(mean) else 0.0

@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from o2pl.compiled import compiled
+from o2pl import _core
 from o2pl.objectives.control import Control
-from o2pl.objectives.terms import baseline_at
 from o2pl.protocols import Array, Floats, Ints, State
 from o2pl.rows import SparseRows
 
@@ -33,9 +32,9 @@ class RunningControl(NamedTuple):
         known, more = len(state["predicted"]), len(rows)
         new: dict[str, Array] = {name: _longer(state[name], rows.width) for name in ("model", "spread")}
         new |= {"predicted": _longer(state["predicted"], known + more), "total": state["total"].copy()}
-        predict_losses(
+        new["total"][0] = _core.predict_losses(
             rows.indices, rows.values, rows.offsets, actions, losses, known, numbers, 1 / self.ridge,
-            new["model"], new["spread"], new["predicted"], new["total"],
+            float(new["total"][0]), new["model"], new["spread"], new["predicted"][known:],
         )  # fmt: skip
         return new
 
@@ -48,29 +47,3 @@ def _longer(array: Array, size: int) -> Array:
     out = np.zeros((size, *array.shape[1:]), array.dtype)
     out[: len(array)] = array
     return out
-
-
-@compiled
-def predict_losses(
-    indices: Ints, values: Floats, offsets: Ints, actions: Ints, losses: Floats, start: int, numbers: Floats,
-    prior: float, model: Floats, spread: Floats, predicted: Floats, total: Floats,
-) -> None:  # fmt: skip
-    """Update with error e = y - b - w x and variance v_j of weight j: g = v x / (1 + Σ v x²), w += g e, v -= g v x."""
-    K = model.shape[1]
-    for s in range(len(offsets) - 1):
-        a, of_row = actions[s], predicted[start + s]
-        noise = np.float32(1)
-        for j in range(offsets[s], offsets[s + 1]):
-            i, x = indices[j], values[j]
-            if spread[i, a] == 0:
-                spread[i, a] = prior
-            noise += spread[i, a] * x * x
-            for k in range(K):
-                of_row[k] += x * model[i, k]
-        error = np.float32(losses[s] - baseline_at(numbers, total[0], float(start + s)) - of_row[a])
-        total[0] += losses[s]
-        for j in range(offsets[s], offsets[s + 1]):
-            i, x = indices[j], values[j]
-            gain = spread[i, a] * x / noise
-            model[i, a] += gain * error
-            spread[i, a] *= 1 - gain * x
