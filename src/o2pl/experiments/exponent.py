@@ -13,14 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.compiled import compiled
 from o2pl.environments import Margin
 from o2pl.experiments.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.experiments.pessimism import Arms
-from o2pl.kernels.finite import ClassSums, add_rows, class_values
+from o2pl.kernels.finite import ClassSums
 from o2pl.learners import O2PL
 from o2pl.objectives.pessimistic import Pessimistic
-from o2pl.objectives.terms import baseline_at, penalty_at
 from o2pl.policies import ThresholdClass
 from o2pl.protocols import Floats, Ints
 from o2pl.storage import decode, encode
@@ -69,21 +67,6 @@ def log_checkpoints(rounds: int) -> Ints:
     return np.unique(np.round(np.geomspace(min(10, rounds), rounds, POINTS)).astype(np.int64))
 
 
-@compiled
-def members_after(
-    L: Floats, losses: Floats, propensities: Floats, sums: Floats, heap: Floats, counts: Ints, total: float,
-    numbers: Floats, members: Ints,
-) -> float:  # fmt: skip
-    """Compute the best member after each row. Returns Σ losses. L [m, J]: the played action under every member"""
-    for row in range(len(losses)):
-        own = slice(row, row + 1)
-        total = add_rows(sums, heap, counts, L[own], losses[own], propensities[own], numbers, total)
-        n = float(counts[0])
-        values = class_values(sums, n, baseline_at(numbers, total, n), penalty_at(numbers, n))
-        members[row] = np.argmin(values)
-    return total
-
-
 def acting_values(learner: O2PL, values: Floats) -> Floats:
     """Return the exact value of the acting policy in each round, [T], from the learner's log and its members' values.
 
@@ -93,14 +76,12 @@ def acting_values(learner: O2PL, values: Floats) -> Floats:
     objective = Pessimistic(
         learner.penalty, learner.clip, learner.baseline, p=learner.p, beta=learner.beta, delta=learner.delta
     )
-    kept, total = ClassSums(policies.size), 0.0
+    kept = ClassSums(policies.size)
     members = np.empty(len(log), np.int64)
     for first in range(0, len(log), _CHUNK):
         rows = log[first : first + _CHUNK]
         L = np.ascontiguousarray(policies.likelihoods(rows.contexts, rows.actions))
-        kept.reserve(L.size)
-        columns = L, rows.losses, rows.propensities, kept.sums, kept.heap, kept.counts
-        total = members_after(*columns, total, objective.numbers, members[first : first + _CHUNK])
+        kept.add(L, rows.losses, rows.propensities, objective.numbers, members[first : first + _CHUNK])
     return np.concatenate([[values.mean()], values[members[:-1]]])
 
 

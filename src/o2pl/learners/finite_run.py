@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from o2pl.kernels.finite import FiniteValue, finite_rounds
+from o2pl import _core
+from o2pl.kernels.finite import FiniteValue
 from o2pl.kernels.registry import featurise
 from o2pl.learners.schedules import Exact
 from o2pl.objectives.pessimistic import Pessimistic
@@ -42,7 +43,7 @@ def run_finite(engine: Engine, contexts: Any, table: Floats | None) -> bool:
         sums.reserve(len(rows) * policy.size)
         actions, propensities = np.empty(len(rows), np.int64), np.empty(len(rows))
         before = len(engine.log)
-        sums.total = finite_rounds(
+        sums.total = _core.finite_rounds(
             L, (low - rewards) / (high - low), engine.stream.take(len(rows)), params, engine.acting, warm_start,
             sums.sums, sums.heap, sums.counts, sums.total, member.objective.numbers, actions, propensities,
         )  # fmt: skip

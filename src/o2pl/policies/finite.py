@@ -74,8 +74,7 @@ class FinitePolicies(ABC):
 
 
 def _log(probabilities: Floats) -> Floats:
-    with np.errstate(divide="ignore"):  # log 0 = -∞: the action is never taken
-        return np.log(probabilities)
+    return _core.log_of(probabilities.reshape(-1)).reshape(probabilities.shape)  # log 0 = -∞: never taken
 
 
 def _mixture_weights(params: Floats) -> Floats:
