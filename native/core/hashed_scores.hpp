@@ -28,7 +28,10 @@ struct Chosen {
 // One action for a row. Columns: members · K
 Chosen decide_row(const HashedWeights& weights, int64_t members, SparseRows row, const Acting& acting, double uniform);
 
-// One row of a set. Columns: members
+// The acting policy of a set, out [K]. Columns: members
+void set_policy(const HashedWeights& weights, SparseRows rows, const Acting& acting, double* out);
+
+// One row of a set.
 Chosen decide_set(const HashedWeights& weights, SparseRows rows, const Acting& acting, double uniform);
 
 }  // namespace o2

@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "formats/json.hpp"
+#include "formats/json_sets.hpp"
 #include "python/acting_numbers.hpp"
 #include "python/hashed.hpp"
 #include "python/module.hpp"
@@ -13,6 +15,8 @@ namespace nb = nanobind;
 using o2::Array;
 
 namespace {
+
+enum { UNUSUAL, WEIGHED, TOO_LARGE };  // see `policy_of_text`
 
 void require(bool fits, const char* what) {
   if (!fits) throw std::invalid_argument(what);
@@ -62,6 +66,28 @@ class HashedMembers {
     return {action, probability};
   }
 
+  int policy_of_text(nb::bytes text, uint32_t mask, bool with_sign, Array<const double> acting, int64_t most,
+                     Array<double> out) const {
+    require(members_ == weights_.columns, "HashedMembers: found another kind of rows");
+    const char *const begin = text.c_str(), *const end = begin + text.size();
+    o2::FeatureLists lists;
+    const char* const p = o2::hash_set(o2::json::after_space(begin, end), end, lists);
+    const int64_t K = out.size();
+    if (!p || o2::json::after_space(p, end) != end || lists.ends.size() != K + 1) return UNUSUAL;
+    const o2::Features features{lists.hashes.span().data(), lists.values.span().data(), lists.hashes.size()};
+    const auto list = [&](int64_t i) { return features.part({i ? lists.ends[i - 1] : 0, lists.ends[i]}); };
+    const o2::Features shared = list(0);
+    std::vector<int64_t> offsets{0};
+    for (int64_t k = 1; k <= K; k++) offsets.push_back(offsets.back() + list(k).n + shared.n + list(k).n * shared.n);
+    if (offsets[K] > most) return TOO_LARGE;
+    std::vector<int32_t> indices(offsets[K]);
+    std::vector<float> values(offsets[K]);
+    for (int64_t k = 0; k < K; k++)
+      o2::expand_action(list(k + 1), shared, o2::Entries{indices.data() + offsets[k], values.data() + offsets[k], {mask, with_sign}});
+    o2::set_policy(weights_, checked(indices, values.data(), offsets), o2::acting_of(acting, members_, K), out.data);
+    return WEIGHED;
+  }
+
  private:
   nb::object kept_;
   int64_t members_;
@@ -84,5 +110,9 @@ void bind_hashed_scores(nb::module_& m) {
            nb::arg("with_sign"), nb::arg("acting"), nb::arg("uniform"),
            "Return an action for a context from `DictionaryReader.entry`, and its probability.")
       .def("decide_set", &HashedMembers::decide_set, nb::arg("indices"), nb::arg("values"), nb::arg("offsets"),
-           nb::arg("acting"), nb::arg("uniform"), "Return one of the rows of an action set, and its probability.");
+           nb::arg("acting"), nb::arg("uniform"), "Return one of the rows of an action set, and its probability.")
+      .def("policy_of_text", &HashedMembers::policy_of_text, nb::arg("text"), nb::arg("mask"), nb::arg("with_sign"),
+           nb::arg("acting"), nb::arg("most"), nb::arg("out"),
+           "Write the acting policy of an action set in JSON to `out` [K], and return 1. Write nothing, and return 0 if the"
+           " text is unusual or does not have K actions, 2 if it has more than `most` features, products included.");
 }

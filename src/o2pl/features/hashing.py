@@ -7,15 +7,13 @@ slots, so a solve costs O(nonzeros) for any number of bits.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from o2pl import _core
-from o2pl.compiled import compiled
 from o2pl.errors import InvalidInput
 from o2pl.features.standardise import Standardise
-from o2pl.protocols import Array, Floats, Ints, State
+from o2pl.protocols import Array, Ints, State
 from o2pl.rows import SparseRows
 from o2pl.storage import storable
 
@@ -100,8 +98,3 @@ class Hashed:
         slot_of = np.zeros(1 << self.bits, np.int32)  # files omit it
         slot_of[state["feature"][1:]] = np.arange(1, len(state["feature"]))
         return slot_of
-
-
-@compiled
-def scaled(value: Any, scale: Floats, slot: int) -> Any:
-    return min(max((value - scale[slot, 0]) * scale[slot, 1], -CLIP), CLIP)

@@ -8,26 +8,27 @@ from typing import Any
 
 import numpy as np
 
+from o2pl import _core
 from o2pl.contexts import DictionaryReader, SetsReader
 from o2pl.contexts.json_syntax import DEEPEST
 from o2pl.errors import InvalidInput
 from o2pl.features.hashing import Hashed
-from o2pl.kernels.set_texts import LARGE, WEIGHED, weigh_set
 from o2pl.learners.acting import ActingMember, stacked_weights
 from o2pl.learners.decider import Decider
 from o2pl.policies.actionwise import ActionWise
 from o2pl.policies.sampling import acting_numbers
-from o2pl.protocols import Array, Explored, Floats, Ints
+from o2pl.protocols import Explored, Floats
 
 MOST = 250_000  # limit of features of one action set, products included: a few milliseconds
+_WEIGHED, _TOO_LARGE = 1, 2  # of `HashedMembers.policy_of_text`
 _NONE = np.empty(0)
 
 
 class SetTexts:
     """The acting policy on JSON texts of action sets, `{"user": …, "_multi": [{…}, …]}`.
 
-    Most texts are parsed and scored in one compiled call. Unusual ones are parsed by `json` and scored by the decider.
-    Texts that are no action sets are an error.
+    Most texts are parsed and scored in one call of the compiled core. Unusual ones are parsed by `json` and scored by
+    the decider. Texts that are no action sets are an error.
     """
 
     def __init__(self, decider: Decider | None = None) -> None:
@@ -39,21 +40,21 @@ class SetTexts:
         self.decider = decider
         first, inner = decider.members[0], reader.inner
         alike = all(isinstance(m.policy, ActionWise) and m.seen is first.seen for m in decider.members)
-        self._numbers: tuple[Any, bool, Ints, Floats, Floats, Floats] | None = None
+        self._members: _core.HashedMembers | None = None
+        self._how: tuple[int, bool, Floats] = inner.width - 1, inner.signed, decider.acting
         if alike and isinstance(first.features, Hashed) and not inner.interactions:
             slots = first.features.slot_of(first.seen), first.seen["scale"]
             weights = stacked_weights(decider.members, 1)  # of sets: one weight per slot
-            self._numbers = (np.uint32(inner.width - 1), inner.signed, *slots, weights, decider.acting)
+            self._members = _core.HashedMembers(*slots, weights, len(decider.members))
 
     def probabilities(self, text: bytes, n_actions: int) -> Floats:
         """Return the probabilities of the actions of one set, [K]. A text that is no set of K actions is an error."""
         out = np.empty(n_actions)
-        if self._numbers is not None and text:
-            data: Array = np.frombuffer(text, np.uint8)
-            found = weigh_set(data, *self._numbers, MOST, out)
-            if found == WEIGHED:
+        if self._members is not None:
+            found = self._members.policy_of_text(text, *self._how, MOST, out)
+            if found == _WEIGHED:
                 return out
-            if found == LARGE:
+            if found == _TOO_LARGE:
                 raise _too_large()
         return self._parsed(text, n_actions)
 
