@@ -8,8 +8,6 @@ ROOT = Path(__file__).parents[1]
 SOURCE, TESTS = ROOT / "src" / "o2pl", ROOT / "tests"
 
 ELSEWHERE = {  # module: where it is tested, or why it is not
-    "contexts/json_scan.py": "kernels within those of contexts/test_json_sets",
-    "contexts/json_syntax.py": "kernels within those of contexts/test_json_sets and formats/test_dsjson",
     "contexts/vw_events.py": "both readers, side by side, in formats/test_vw_text",
     "formats/dsjson_table.py": "both readers, side by side, in formats/test_dsjson",
     "formats/vw_scan.py": "both readers, side by side, in formats/test_vw_text",

@@ -90,9 +90,21 @@ void bind_project(nb::module_& m) {
         "Return rows @ directionsᵀ + offset, row by row: unlike BLAS, a row's result does not depend on other rows.");
 }
 
+// Whether single precision has all of these numbers: 0 x is 0 unless x is NaN, infinite or too large.
+template <class T>
+void bind_finite(nb::module_& m) {
+  m.def("all_finite", [](Array<const T> row) {
+    float total = 0;
+    for (const T x : row.span()) total += static_cast<float>(x) * 0.0f;
+    return total == 0;
+  }, nb::arg("row").noconvert(), "Return whether all numbers are finite in single precision.");
+}
+
 }  // namespace
 
 void bind_features(nb::module_& m) {
+  bind_finite<float>(m);
+  bind_finite<double>(m);
   bind_rows<float>(m);
   bind_rows<double>(m);
   bind_project<float, float>(m);

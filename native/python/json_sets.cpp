@@ -58,6 +58,7 @@ NewArray<int64_t> set_sizes(nb::typed<nb::sequence, nb::bytes> texts) {
 }  // namespace
 
 void bind_json_sets(nb::module_& m) {
+  m.attr("DEEPEST_JSON") = o2::json::DEEPEST;  // nested objects and lists
   m.def("json_sets", &json_sets, nb::arg("texts"),
         "Hash the features of contexts with `_multi`, bytes: hashes, values, and the places `shared` [n, 2], `rows`\n"
         "[sum of K, 2] and `offsets` [n + 1] of `HashedSets`. None if one of them is unusual.");

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from o2pl import InvalidInput
+from o2pl import InvalidInput, _core
 from o2pl.contexts import DenseReader, DictionaryReader, SetsReader, make_reader
-from o2pl.contexts.readers import all_finite, plain, share_words
+from o2pl.contexts.readers import plain, share_words
 from o2pl.rows import ActionSets
 
 ROW = [1.0, -2.0, 3.5]
@@ -114,7 +114,12 @@ def test_what_kernels_take_as_it_is() -> None:
     assert plain(np.ones((2, 3)), 2)
     assert not plain(np.ones((2, 3)).T, 2)
     with np.errstate(over="ignore"):
-        assert [all_finite(np.array([1.0, x])) for x in (2.0, np.nan, np.inf, 1e39)] == [True, False, False, False]
+        assert [_core.all_finite(np.array([1.0, x])) for x in (2.0, np.nan, np.inf, 1e39)] == [
+            True,
+            False,
+            False,
+            False,
+        ]
 
 
 def test_words_that_another_reader_has_read_are_known() -> None:

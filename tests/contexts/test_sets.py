@@ -8,9 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from o2pl import InvalidInput
+from o2pl import InvalidInput, _core
 from o2pl.contexts import DictionaryReader
-from o2pl.contexts.expanding import crossed_hash
 from o2pl.contexts.names import name_hash
 from o2pl.contexts.sets import dictionary_sets, is_set, split_set
 
@@ -37,7 +36,7 @@ def test_features_and_their_products(form: Any) -> None:
         expected = [(name_hash(name) & mask, value) for name, value in [*features, *shared]]
         for s, u in shared:
             for name, value in features:
-                h = crossed_hash(np.uint32(name_hash(s)), np.uint32(name_hash(name)))
+                h = _core.crossed_hash(name_hash(s), name_hash(name))
                 expected.append((int(h) & mask, u * value))
         begin, end = found.values.offsets[row : row + 2]
         pairs = list(

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from o2pl import _core
 from o2pl.compiled import compiled_inlined
 from o2pl.contexts.dictionaries import DictionaryReader
 from o2pl.contexts.frames import as_frame, as_mapping, has_names, is_frame
@@ -61,7 +62,7 @@ class DenseReader:
 
     def entry(self, context: Any) -> Floats:
         usable = type(context) is np.ndarray and context.dtype.char in "fd" and context.shape == (self.width,)
-        if usable and self.numbered is None and context.flags.c_contiguous and all_finite(context):
+        if usable and self.numbered is None and context.flags.c_contiguous and _core.all_finite(context):
             row: Floats = context
             return row
         return np.asarray(self.row(context)[0])
@@ -150,7 +151,7 @@ class SetsReader:
         if isinstance(self.inner, DictionaryReader):
             return dictionary_set(self.inner, context)
         usable = plain(context, 2) and context.shape[1] == self.width
-        if usable and len(context) and all_finite(context.reshape(-1)):
+        if usable and len(context) and _core.all_finite(context.reshape(-1)):
             return ActionSets(context, np.array([0, len(context)]))
         return self.row(context)
 
@@ -255,7 +256,7 @@ class OfferReader:
         width = self._items.width
         if rows.ndim != 2 or rows.shape[1] == 0 or (width is not None and rows.shape[1] != width):
             raise InvalidInput(f"items: found shape {rows.shape}, expected (items, {width or 'features'})")
-        if not all_finite(rows.reshape(-1)):
+        if not _core.all_finite(rows.reshape(-1)):
             item, column = (int(at[0]) for at in np.nonzero(~np.isfinite(rows)))
             raise InvalidInput(
                 f"item {item}, feature {column}: found {items[item][column]}, expected a finite number"

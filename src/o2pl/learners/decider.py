@@ -15,7 +15,7 @@ from o2pl.action_names import Names
 from o2pl.contexts import ContextReader, OfferReader, SetsReader
 from o2pl.contexts.dictionaries import Row
 from o2pl.contexts.offers import Offer, allowed_actions
-from o2pl.contexts.readers import all_finite, plain
+from o2pl.contexts.readers import plain
 from o2pl.contexts.sets import offer_of
 from o2pl.decisions import COUNT, Decision
 from o2pl.features.hashing import Hashed
@@ -173,7 +173,7 @@ class Decider:
         return Decision(self.names[action] if self.names else action, float(pi[place])).keep(context)
 
     def _number(self, context: Any, uniform: float) -> Decision | None:
-        if not plain(context, 1) or len(context) != self.reader.width or not all_finite(context):
+        if not plain(context, 1) or len(context) != self.reader.width or not _core.all_finite(context):
             return None
         score, member = np.empty(1), self.members[0]
         decide(context, *self._numbers, score, SCORES)

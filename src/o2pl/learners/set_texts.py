@@ -10,7 +10,6 @@ import numpy as np
 
 from o2pl import _core
 from o2pl.contexts import DictionaryReader, SetsReader
-from o2pl.contexts.json_syntax import DEEPEST
 from o2pl.errors import InvalidInput
 from o2pl.features.hashing import Hashed
 from o2pl.learners.acting import ActingMember, stacked_weights
@@ -101,12 +100,12 @@ def _too_large() -> InvalidInput:
 def check_depth(context: Any) -> None:
     """Reject objects and lists nested deeper than the kernels read: some readers are recursive."""
     level: list[Any] = [context]
-    for _ in range(DEEPEST):
+    for _ in range(_core.DEEPEST_JSON):
         inner = [each for each in level if isinstance(each, dict | list)]
         level = [part for each in inner for part in (each.values() if isinstance(each, dict) else each)]
         if not level:
             return
-    raise InvalidInput(f"context: found more than {DEEPEST} nested objects or lists, expected fewer")
+    raise InvalidInput(f"context: found more than {_core.DEEPEST_JSON} nested objects or lists, expected fewer")
 
 
 def _refuse(name: str) -> float:
