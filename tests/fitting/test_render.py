@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import pytest
 
+from o2pl.evaluation.judgement import judge
 from o2pl.fitting.choosing import Fit, Judged
 from o2pl.fitting.render import as_text, improvement_table
 from o2pl.learners.held_out import Verdict
 
-GOOD = Judged("bandit", 0.8, 0.7, 0.9, 0.3, 0.2, 400.0)
-POOR = Judged("o2pl linear λ=1 l2=10", 0.55, 0.4, 0.7, 0.05, -0.1, 1200.0)
+
+def judged(name: str, value: float, low: float, high: float, gain: float, at_least: float, rows: float) -> Judged:
+    found = judge(
+        name, "the logging policy", gain, at_least, 0.9, delta=0.05, kind="betting", rows=3000, effective=rows
+    )
+    return Judged(name, value, low, high, low, found, rows)
+
+
+GOOD = judged("bandit", 0.8, 0.7, 0.9, 0.3, 0.2, 400.0)
+POOR = judged("o2pl linear λ=1 l2=10", 0.55, 0.4, 0.7, 0.05, -0.1, 1200.0)
 FOUND = Fit(None, GOOD, (GOOD, POOR), 0.5, 3000, 3000, 0.05, ("Something is odd.",))
 
 
@@ -20,7 +29,7 @@ def test_the_table_has_every_candidate_and_the_logger():
     assert lines[2].startswith("o2pl linear λ=1 l2=10")
     assert lines[3].split() == ["logging", "policy", "0.5000", "3,000"]
     assert "chosen: bandit" in as_text(FOUND)
-    assert "by at least 0.2000, with 95% confidence" in as_text(FOUND)
+    assert "with 95% confidence (jointly for all candidates), by at least 0.2000" in as_text(FOUND)
     assert lines[-1] == "warning: Something is odd."
 
 

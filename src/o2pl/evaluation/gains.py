@@ -112,6 +112,11 @@ class Gains:
             n, len(self.lower[kept]), self.ends, self.scale, self.known_range,
         )  # fmt: skip
 
+    @property
+    def average(self) -> float:
+        """The mean row weight."""
+        return 1.0 if self.row_weights is None else float(self.row_weights.mean())
+
     def _multiplied(self, weights: Floats) -> Floats:
         return weights if self.row_weights is None else self.row_weights * weights
 

@@ -52,7 +52,7 @@ def summary_lines(found: Fit) -> list[str]:
         f"{found.rows:,} rows{compared}, of which {found.held_out:,} were held out; the intervals hold jointly with"
         f" {1 - found.delta:.0%} confidence",
         "gain: over the logging policy; eff. rows: effective sample size",
-        f"chosen: {found.chosen.name}, which has the highest lower bound ('from'); trained on all rows",
+        f"chosen: {found.chosen.name}, which has the highest pessimistic value; trained on all rows",
         f"verdict: {found.verdict}",
         *(f"warning: {warning}" for warning in found.warnings),
     ]

@@ -1,0 +1,112 @@
+"""What held-out rows say of policies that were learned without them: values, gains, and the judgement of each.
+
+Each part of the held-out rows has its own reward model and its own support, fitted within it. What is known of a policy
+from one part is an array of columns, which can be stored; parts are put together before anything is judged.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from o2pl.evaluation.calibration import FEWEST, propensity_calibration
+from o2pl.evaluation.gains import Ends, Gains, Side, ends_of, gains_of
+from o2pl.evaluation.intervals import one_more_row
+from o2pl.evaluation.judgement import Judgement, judge
+from o2pl.evaluation.reward_models import fit_rewards
+from o2pl.evaluation.support import support_of
+from o2pl.evaluation.trust import distrust
+from o2pl.evaluation.values import columns_of
+from o2pl.interactions import Interactions
+from o2pl.learners.targets import Target
+from o2pl.protocols import Floats
+
+_TESTED = 50_000  # last rows that are searched for faults
+_COLUMNS = ("estimate", "lower", "upper", "more", "less", "whole", "surprises")
+
+
+class HeldOut:
+    """One part of the held-out rows, with contexts as numbers."""
+
+    def __init__(self, rows: Interactions) -> None:
+        self.rows, self.model, self.support = rows, fit_rewards(rows), support_of(rows)
+
+    def values(self, policy: Target, against: Target | None = None) -> Floats:
+        """Return the columns of V(policy), or of V(policy) - V(against). [9, n]"""
+        targets = [policy] if against is None else [policy, against]
+        columns = columns_of(self.rows, targets, self.model)
+        sides = [Side(t, c.inputs, s) for t, c, s in zip(targets, columns, (1, -1), strict=False)]
+        found = gains_of(self.rows, sides, self.model, self.support)
+        floors = np.repeat(np.array(found.floors)[:, None], len(self.rows), axis=1)
+        return np.concatenate([np.stack([getattr(found, name) for name in _COLUMNS]), floors])
+
+
+def gains_from(parts: Sequence[Floats], log: Interactions, difference: bool = False) -> Gains:
+    """Put the parts together. log: their rows, in this order."""
+    values = np.concatenate(parts, axis=1)
+    columns: dict[str, Any] = dict(zip(_COLUMNS, values, strict=False))
+    low, high = log.reward_range or (float(log.rewards.min()), float(log.rewards.max()))
+    return Gains(
+        **columns, largest=float(np.abs(columns["surprises"]).max()), weights=(columns["whole"],) * (not difference),
+        floors=(float(values[-2].max()), float(values[-1].max())), ends=(-1.0, 1.0) if difference else (0.0, 1.0),
+        scale=(0.0 if difference else low, high - low), known_range=log.reward_range is not None,
+        row_weights=log.row_weights, kept=None if log.row_weights is None else log.thinned_rows(),
+    )  # fmt: skip
+
+
+def over_the_logger(value: Gains, log: Interactions) -> Gains:
+    """Return the gain over the logging policy from a value: its rewards are subtracted row by row."""
+    low, span = value.scale
+    u = (log.rewards - low) / span
+    return replace(
+        value, estimate=value.estimate - u, lower=value.lower - u, upper=value.upper - u,
+        floors=(value.floors[0] + 1.0, value.floors[1]), ends=(-1.0, 1.0), scale=(0.0, span),
+    )  # fmt: skip
+
+
+class Evidence(NamedTuple):
+    """A policy on held-out rows."""
+
+    value: Ends
+    pessimistic: float  # by which policies are chosen: the lower end's normal bound, with one more row
+    judgement: Judgement  # of its gain over the logging policy, or over the given incumbent
+
+
+def evidence(
+    name: str, parts: Sequence[Floats], log: Interactions, delta: float, doubt: str = "",
+    baseline: str = "the logging policy", differences: Sequence[Floats] = (),
+) -> Evidence:  # fmt: skip
+    """Judge a policy from its columns. differences: its columns against the baseline, if that is not the logger."""
+    value = gains_from(parts, log)
+    gain = gains_from(differences, log, True) if len(differences) else over_the_logger(value, log)
+    ends = ends_of(gain.sums, delta)
+    judgement = judge(
+        name, baseline, ends.estimate, ends.low, ends.high, delta=delta, kind=ends.kind, rows=len(log),
+        effective=value.sums.effective, unsupported=gain.sums.unsupported, doubt=doubt,
+    )  # fmt: skip
+    return Evidence(ends_of(value.sums, delta), _pessimistic(value, delta), judgement)
+
+
+def _pessimistic(value: Gains, delta: float) -> float:
+    """Return mean - z e - what the log lacks, e² = s²/n + one_more² (`one_more_row`), in rewards."""
+    from scipy.special import ndtri
+
+    lower, n = value._weighed(value.lower), len(value)
+    if not np.isfinite(lower).all():
+        return -math.inf
+    one_more = one_more_row(value._multiplied(value.whole) / value.average, value.surprises)
+    error = math.hypot(float(lower.std(ddof=1)) / math.sqrt(n), one_more)
+    low, span = value.scale
+    return low + span * (float(lower.mean()) + float(ndtri(delta / 2)) * error - value.sums.lost)
+
+
+def doubts(log: Interactions, estimated: bool = False) -> str:
+    """Return why the log cannot tell; empty if there is no reason. log: with contexts as numbers."""
+    rows = log[-_TESTED:].thinned()
+    if len(rows) < FEWEST:
+        return ""
+    return distrust(rows, propensity_calibration(rows), estimated)
