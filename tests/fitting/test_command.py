@@ -99,7 +99,7 @@ def test_action_sets_of_every_format_are_learned_from(tmp_path: Path, ending: st
 def test_safe_improvement_on_whoever_made_the_log(tmp_path: Path) -> None:
     log = write_csv(tmp_path / "log.csv", 900)
     said, progress = run("fit", log, "--out", tmp_path / "better.o2pl", "--incumbent", "logged")
-    assert "better than the incumbent by at least" in said
+    assert "better than the incumbent, with 90% confidence (jointly for all candidates), by at least" in said
     assert "fit: 3 of 3 parts done" in progress
     assert o2pl.load(tmp_path / "better.o2pl").sharpness > 1
     # The same learner as in Python.

@@ -9,7 +9,7 @@ import numpy as np
 
 from o2pl.demo.online import DIGITS
 from o2pl.environments.incumbents import IncumbentLog
-from o2pl.learners import O2PL
+from o2pl.learners import SafeImprovement
 from o2pl.learners.rivals import OFFLINE_RIVALS
 
 INCUMBENT = IncumbentLog(DIGITS, logger_rows=60)  # a rough classifier that explores a little; noisy rewards
@@ -36,7 +36,7 @@ def improve(sizes: Sequence[int], say: Callable[[str], None]) -> tuple[Improveme
     """Learn from a log of each size, in rows; each has its own seed."""
     found = []
     for seed, rows in enumerate(sizes):
-        say(f"O2PL.from_incumbent learns from {rows} rows")
+        say(f"SafeImprovement learns from {rows} rows")
         found.append(_improve(rows, seed))
     return tuple(found)
 
@@ -44,10 +44,10 @@ def improve(sizes: Sequence[int], say: Callable[[str], None]) -> tuple[Improveme
 def _improve(rows: int, seed: int) -> Improvement:
     logged = INCUMBENT.log(rows, np.random.default_rng(seed))
     log = logged.interactions
-    ours = O2PL.from_incumbent(log, random_state=seed)
+    ours = SafeImprovement(random_state=seed).fit(log)
     naive = OFFLINE_RIVALS[NAIVE](INCUMBENT.n_actions, seed)
     naive.fit(log.contexts, log.actions, log.rewards, log.propensities)
-    verdict, incumbent = ours.improvement_, logged.logger_value
+    verdict, incumbent = ours.verdict_, logged.logger_value
     gain = logged.value(ours.predict_proba(logged.contexts)) - incumbent if verdict.deploy else 0.0
     return Improvement(
         len(log), verdict.deploy, verdict.lower, gain, logged.value(naive.predict_proba(logged.contexts)) - incumbent

@@ -24,7 +24,7 @@ class Size:
 
     rounds: int = 1797  # all digits
     seeds: int = 3
-    logs: tuple[int, ...] = (100, 100, 100, 300, 300, 300)  # rows of each log of the incumbent
+    logs: tuple[int, ...] = (300, 300, 300, 1000, 1000, 1000)  # rows of each log of the incumbent
     calls: int = 3000  # of the service
 
 

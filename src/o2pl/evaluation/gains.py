@@ -205,11 +205,12 @@ class Ends(NamedTuple):
 
 def gains_of(
     log: Interactions, sides: Sequence[Side], model: Model | None, support: Support | None, predictable: bool = False,
-    limit: float | None = None,
+    limit: float | None = None, share: float = 1.0,
 ) -> Gains:  # fmt: skip
     """Return the terms of Σ sign V(policy).
 
-    predictable: for sequences, m may not depend on the row or later ones. limit: of weights; None: `largest_shown`.
+    predictable: for sequences, m may not depend on the row or later ones. limit: of weights; None:
+    `largest_shown`, of rows that are a share of what is judged.
     """
     frame = _Frame.of(log.rewards, log.reward_range, [side.sign for side in sides])
     u = frame.scaled(log.rewards)
@@ -220,7 +221,7 @@ def gains_of(
     kept = None if log.row_weights is None else log.thinned_rows()
     if not np.isfinite(W).all():
         return _overflowed(frame, weights, log.row_weights, kept)
-    limit = largest_shown(W) if limit is None else limit
+    limit = largest_shown(W, share) if limit is None else limit
     found = _modelled(weighed, frame, len(log))
     hidden = None if found is None else _hidden(log, weighed, limit, model, support, frame)
     if hidden is None:

@@ -30,17 +30,17 @@ _COLUMNS = ("estimate", "lower", "upper", "more", "less", "whole", "surprises")
 
 
 class HeldOut:
-    """One part of the held-out rows, with contexts as numbers."""
+    """One part of the held-out rows, with contexts as numbers. share: of all held-out rows."""
 
-    def __init__(self, rows: Interactions) -> None:
-        self.rows, self.model, self.support = rows, fit_rewards(rows), support_of(rows)
+    def __init__(self, rows: Interactions, share: float = 1.0) -> None:
+        self.rows, self.share, self.model, self.support = rows, share, fit_rewards(rows), support_of(rows)
 
     def values(self, policy: Target, against: Target | None = None) -> Floats:
         """Return the columns of V(policy), or of V(policy) - V(against). [9, n]"""
         targets = [policy] if against is None else [policy, against]
         columns = columns_of(self.rows, targets, self.model)
         sides = [Side(t, c.inputs, s) for t, c, s in zip(targets, columns, (1, -1), strict=False)]
-        found = gains_of(self.rows, sides, self.model, self.support)
+        found = gains_of(self.rows, sides, self.model, self.support, share=self.share)
         floors = np.repeat(np.array(found.floors)[:, None], len(self.rows), axis=1)
         return np.concatenate([np.stack([getattr(found, name) for name in _COLUMNS]), floors])
 
@@ -72,7 +72,8 @@ class Evidence(NamedTuple):
     """A policy on held-out rows."""
 
     value: Ends
-    pessimistic: float  # by which policies are chosen: the lower end's normal bound, with one more row
+    pessimistic: float  # value by which policies are chosen: the lower end's normal bound, with one more row
+    pessimistic_gain: float  # the same of the gain
     judgement: Judgement  # of its gain over the logging policy, or over the given incumbent
 
 
@@ -88,7 +89,8 @@ def evidence(
         name, baseline, ends.estimate, ends.low, ends.high, delta=delta, kind=ends.kind, rows=len(log),
         effective=value.sums.effective, unsupported=gain.sums.unsupported, doubt=doubt,
     )  # fmt: skip
-    return Evidence(ends_of(value.sums, delta), _pessimistic(value, delta), judgement)
+    pessimistic = _pessimistic(value, delta), _pessimistic(gain, delta)
+    return Evidence(ends_of(value.sums, delta), *pessimistic, judgement)
 
 
 def _pessimistic(value: Gains, delta: float) -> float:

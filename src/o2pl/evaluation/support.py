@@ -31,11 +31,15 @@ _MOST_ROWS = 20_000  # of the regression
 _BINS, _WIDE = 20, 64  # twentieths, of at most so many columns
 
 
-def largest_shown(weights: Floats) -> float:
-    """Return 3 α, α the tenth largest |w|, for short logs the n/20-th (at least the third); α ≥ 1."""
-    rank = int(np.clip(len(weights) // 20, min(3, len(weights)), _RANK))
+def largest_shown(weights: Floats, share: float = 1.0) -> float:
+    """Return 3 α, α the tenth largest |w|, for short logs the n/20-th (at least the third); α ≥ 1.
+
+    share: of all rows that are judged together; a part's rank is its share of the tenth.
+    """
+    n = len(weights)
+    rank = int(np.clip(share * np.clip(n / share / 20, 0, _RANK), min(3, n), _RANK))
     sizes = np.abs(weights)
-    return _SLACK * max(1.0, float(np.partition(sizes, len(sizes) - rank)[len(sizes) - rank]))
+    return _SLACK * max(1.0, float(np.partition(sizes, n - rank)[n - rank]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -198,8 +198,8 @@ def _line(unit: Unit, world: IncumbentLog, n: int) -> dict[str, Any]:
     log = logged.interactions
     learner = LEARNERS[unit.learner["name"]](world.n_actions, int(choice.generate_state(1)[0]))
     learner.fit(*log)
-    learned = logged.value(learner.predict_proba(logged.contexts))
     deployed = bool(getattr(learner, "deploy_", True))
+    learned = logged.value(learner.predict_proba(logged.contexts)) if deployed else logged.logger_value
     logger, _, name = unit.world["name"].partition("/")
     return {
         "logger": logger,

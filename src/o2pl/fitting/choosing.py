@@ -133,7 +133,7 @@ def fit(
     chosen_from = candidates_for(rows, ends, seed) if candidates is None else named(candidates)
     parts = held_out_parts(len(rows), seed)
     numbers = with_numbers(rows)
-    judges = [HeldOut(numbers[own]) for own, _ in parts]
+    judges = [HeldOut(numbers[own], 1 / len(parts)) for own, _ in parts]
     keep: Kept = kept or (lambda name, compute: compute())
     readings: dict[Any, Interactions] = {}
     found: dict[str, list[Floats]] = {one.name: [] for one in chosen_from}

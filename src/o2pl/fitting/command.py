@@ -193,7 +193,7 @@ def _improve(log: Interactions, work: Checkpoints, incumbent: str, confidence: f
             f" uses {len(log):,} of {whole:,} rows, drawn so that each decision is equally likely",
             err=True,
         )
-    known = None if incumbent == "logged" else _probabilities(incumbent, log)
+    known = None if incumbent == "logged" else _incumbent(incumbent, log)
     folds, done = SafeImprovement().folds, 0
     with shown() as progress:
 
@@ -211,18 +211,16 @@ def _improve(log: Interactions, work: Checkpoints, incumbent: str, confidence: f
     Console().print(improvement_table(learner.improvements_, learner.improvement_))
     verdict = learner.improvement_
     if verdict.deploy:
-        said = f"better than the incumbent by at least {verdict.lower:.4f}, with {confidence:.0%} confidence: deploy it"
+        said = f"{verdict.said}, by at least {verdict.lower:.4f}: deploy it"
     else:
-        said = (
-            f"no candidate is better than the incumbent with {confidence:.0%} confidence: keep the incumbent."
-            " The saved model acts like it"
-        )
+        saved = "The saved model is the incumbent" if learner is known else "The saved model acts like it"
+        said = f"{verdict.said}: keep the incumbent. {saved}"
     _say(["", f"{len(log):,} rows, mean reward {log.rewards.mean():.4f}", f"verdict: {said}"])
     return learner
 
 
-def _probabilities(path: str, log: Interactions) -> Floats:
-    """Return the probabilities of all actions under the saved learner that made the log."""
+def _incumbent(path: str, log: Interactions) -> Any:
+    """Return the saved learner that made the log."""
     import numpy as np
 
     from o2pl.learners import load
@@ -243,7 +241,7 @@ def _probabilities(path: str, log: Interactions) -> Floats:
             " the log? If not, use --incumbent logged",
             err=True,
         )
-    return found
+    return learner
 
 
 def _say(lines: list[str]) -> None:

@@ -164,15 +164,23 @@ class O2PL(DiscreteEstimator):
     ) -> Self:
         """Learn a safe improvement on the incumbent policy from its log.
 
-        The log is four columns, or one object: `Interactions` or a `Log`. Pass the incumbent's probabilities of all
-        actions, [n, K], if you know them. `policy`, `kept`: see `SafeImprovement`. If the log supports an improvement
-        with this confidence, the learner acts by the improved policy; otherwise by a clone of the incumbent.
-        `improvement_` says which (`deploy`) and why. The learner then continues to learn as usual.
+        The log is four columns, or one object: `Interactions` or a `Log`. Pass the incumbent if you have it: a learner,
+        a function of contexts, or its probabilities of all actions, [n, K]. `policy`, `kept`: see `SafeImprovement`. If
+        the log supports an improvement with this confidence, the learner acts by the improved policy. Otherwise the
+        incumbent stays: a learner of this class that was given is returned, else a clone that acts like it on held-out
+        rows; without such a clone there is an error. `improvement_` says which (`deploy`) and why. The learner then
+        continues to learn as usual.
         """
         found = SafeImprovement(
             n_actions, policy=policy, confidence=confidence, reward_range=reward_range, random_state=random_state
         )
         found.fit(contexts, actions, rewards, propensities, incumbent, **({} if kept is None else {"kept": kept}))
+        if not found.deploy_ and isinstance(incumbent, cls):
+            incumbent.improvement_, incumbent.improvements_ = found.verdict_, found.verdicts_
+            return incumbent
+        if not found.deploy_ and not found.imitation_.good:
+            found._incumbent = None  # a policy of another kind cannot be a learner of this class
+        found.check_kept()
         learner = cls(
             found.n_actions_,
             actions=found.actions_ or None,
@@ -184,7 +192,7 @@ class O2PL(DiscreteEstimator):
             control=None,
             l2=found.l2,
             sharpness=found.sharpness_,
-            exploration=exploration,
+            exploration=exploration if found.deploy_ else max(exploration, found.imitation_.explored),
             random_state=random_state,
         )
         reader = learner._reader_for(contexts, actions, rewards, propensities)

@@ -1,22 +1,27 @@
-"""Gains over the incumbent on held-out rows, and what they say of a policy: see `incumbent`."""
+"""Policies on held-out rows, learned without them, and what these say of each: see `incumbent`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from statistics import NormalDist
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from o2pl.interactions import Interactions
-from o2pl.objectives.weights import clip_weights, policy_weights
+from o2pl.lazily import called_later
+from o2pl.learners.targets import as_target, table_target
 from o2pl.protocols import Floats, Ints
 from o2pl.rows import ActionSets
 
 Probabilities = Callable[[Any], Floats]  # contexts -> [n, K]; flat for action sets
 Learn = Callable[[Ints], Sequence[Probabilities]]
 Kept = Callable[[str, Callable[[], Floats]], Floats]  # returns the cached result of a name, or computes it
+
+_VALUE, _SURE = 9, 2.0  # columns of `evaluation.held_out`; standard errors
+_SHARES = (0.0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)  # of uniform exploration
+_NEAR = 0.02  # nats per row by which a clone may be less likely than what it clones
 
 
 def computed(name: str, compute: Callable[[], Floats]) -> Floats:
@@ -29,71 +34,109 @@ def random_loss(losses: Floats, propensities: Floats) -> float:
     return float(np.average(losses, weights=1 / propensities))
 
 
-def gains(likelihoods: Floats, rows: Interactions, alpha: float, baseline: float) -> Floats:
-    """Return (min(w, α) - 1)(b - y) of each row, with losses y. Its mean is the policy's gain over the logging policy.
+def held_out_columns(
+    learn: Learn, rows: Interactions, folds: int, seed: Any = None, kept: Kept = computed,
+    incumbent: Floats | None = None,
+) -> Floats:  # fmt: skip
+    """Return what every row says of policies that were learned without the row's fold. [policies, 19, n]
 
-    The clipped part of a weight is counted at b. [n]
+    `learn(places)` learns from those rows and returns policies as functions of contexts. The columns are those of the
+    value, those of the gain over the incumbent (its probabilities of all actions, if it did not make the log), and the
+    log-likelihood of the row's action. `kept`: cache of earlier results.
     """
-    weights = policy_weights(likelihoods, rows.propensities)
-    return np.asarray((clip_weights(weights, alpha) - 1) * (baseline - rows.losses))
-
-
-def held_out_gains(
-    learn: Learn, rows: Interactions, folds: int, alpha: float, seed: Any = None, kept: Kept = computed
-) -> Floats:
-    """Return the gain of each candidate in each row, learned without the row's fold. [candidates, n]
-
-    `learn(places)` learns from those rows and returns the candidates as functions of contexts. `kept`: cache of earlier
-    results.
-    """
-    n, losses = len(rows), rows.losses
+    n = len(rows)
     fold = np.random.default_rng(seed).permutation(n) % folds
-    parts = []
+    held: Floats = np.empty(0)
     for left_out in range(folds):
         own, rest = np.flatnonzero(fold == left_out), np.flatnonzero(fold != left_out)
-        test, baseline = rows[own], random_loss(losses[rest], rows.propensities[rest])
 
-        def found(rest: Ints = rest, test: Interactions = test, baseline: float = baseline) -> Floats:
-            played = [_of_actions(policy(test.contexts), test) for policy in learn(rest)]
-            return np.stack([gains(each, test, alpha, baseline) for each in played])
+        def found(own: Ints = own, rest: Ints = rest) -> Floats:
+            test = rows[own]
+            numbers = called_later("o2pl.evaluation.logs", "with_numbers")(test)
+            part = called_later("o2pl.evaluation.held_out", "HeldOut")(numbers, 1 / folds)
+            against = None if incumbent is None else table_target("incumbent", numbers, some_of(incumbent, rows, own))
+            return np.stack([_columns(part, policy, test.contexts, against) for policy in learn(rest)])
 
-        parts.append((own, kept(f"fold{left_out}", found)))
-    held = np.empty((len(parts[0][1]), n))
-    for own, values in parts:
-        held[:, own] = values
+        values = kept(f"fold{left_out}", found)
+        held = np.empty((*values.shape[:2], n)) if not len(held) else held
+        held[:, :, own] = values
     return held
 
 
-def _of_actions(probabilities: Floats, rows: Interactions) -> Floats:
-    """Return the probabilities of the played actions, [n]."""
-    if isinstance(rows.contexts, ActionSets):
-        return np.asarray(probabilities[rows.contexts.offsets[:-1] + rows.actions])
-    return np.asarray(probabilities[np.arange(len(rows)), rows.actions])
+def _columns(part: Any, policy: Probabilities, contexts: Any, against: Any) -> Floats:
+    target = as_target(policy, part.rows, contexts=contexts)
+    value = part.values(target)
+    gain = np.zeros_like(value) if against is None else part.values(target, against)
+    played = np.concatenate([target.on(rows).played for rows in part.rows.blocks()])
+    return np.concatenate([value, gain, np.log(np.maximum(played, 1e-300))[None]])
 
 
-def lower_bound(values: Floats, confidence: float) -> float:
-    """Return a lower confidence bound of the mean, by the normal approximation: mean - z √(Var / n)."""
-    deviation = float(values.std(ddof=1)) / math.sqrt(len(values))
-    return float(values.mean()) - NormalDist().inv_cdf(confidence) * deviation
+def some_of(known: Floats, rows: Interactions, places: Ints) -> Floats:
+    """Return the probabilities of these rows."""
+    sets = rows.contexts
+    return np.asarray(ActionSets(known, sets.offsets)[places].values if isinstance(sets, ActionSets) else known[places])
 
 
 class Verdict(NamedTuple):
     """The evidence in the log about a policy. Gains are over the incumbent."""
 
-    deploy: bool  # is the lower bound above 0?
+    deploy: bool  # is it better, with confidence?
     gain: float  # estimated on held-out rows
     lower: float  # lower bound, jointly valid for all candidates
     penalty: float  # λ of the policy, or another measure of its pessimism
+    pessimistic: float = math.nan  # by which the best is chosen
+    reason: str = ""  # why the log cannot tell, if it cannot
+    said: str = ""  # the judgement as a sentence
 
 
-def verdicts(held: Floats, pessimism: Sequence[float], confidence: float, scale: float = 1.0) -> tuple[Verdict, ...]:
-    """Return the candidates' verdicts from their gains [candidates, n], in fractions of a reward range `scale`.
+def verdicts(
+    held: Floats, pessimism: Sequence[float], confidence: float, rows: Interactions, known: bool = False
+) -> tuple[Verdict, ...]:
+    """Return the candidates' verdicts from their columns [candidates, 19, n]: jointly, by Bonferroni.
 
-    The lower bounds hold jointly with this confidence (Bonferroni).
+    known: gains are over a given incumbent, otherwise over the logger.
     """
-    each = 1 - (1 - confidence) / len(held)
+    numbers = called_later("o2pl.evaluation.logs", "with_numbers")(rows)
+    doubt = called_later("o2pl.evaluation.held_out", "doubts")(numbers)
+    evidence = called_later("o2pl.evaluation.held_out", "evidence")
+    each = 2 * min((1 - confidence) / len(held), 0.499)  # of an interval, of which only the lower end counts
     found = []
-    for level, values in zip(pessimism, held, strict=True):
-        lower = lower_bound(values, each)
-        found.append(Verdict(lower > 0, scale * float(values.mean()), scale * lower, float(level)))
+    for level, columns in zip(pessimism, held, strict=True):
+        value, gain = [columns[:_VALUE]], [columns[_VALUE : 2 * _VALUE]] if known else []
+        one = evidence("the new policy", value, numbers, each, doubt, "the incumbent", gain)
+        judged = one.judgement
+        said = replace(judged, confidence=confidence).sentence(" (jointly for all candidates)")
+        gains = (judged.estimate, judged.low)
+        found.append(Verdict(judged.better, *gains, float(level), one.pessimistic_gain, judged.reason, said))
     return tuple(found)
+
+
+class Imitation(NamedTuple):
+    """How well a clone acts like what it clones, on rows that it has not learned from."""
+
+    behind: float  # mean log-likelihood of the incumbent minus that of the clone, in nats per row
+    error: float  # its standard error
+    explored: float  # share of uniform exploration with which the clone is most likely
+
+    @property
+    def good(self) -> bool:
+        return self.behind - _SURE * self.error <= _NEAR
+
+    def __str__(self) -> str:
+        return (
+            f"a clone of the incumbent does not act like it: on held-out rows its actions are less likely by"
+            f" {self.behind:.2g} ± {self.error:.1g} nats per row"
+        )
+
+
+def imitation(columns: Floats, likelihoods: Floats, choices: Ints) -> Imitation:
+    """Compare a clone's columns [19, n] with the incumbent's probabilities of the logged actions. [n]
+
+    Incumbents often explore uniformly, which a clone alone would miss. choices: number of actions in each row.
+    """
+    own = np.exp(columns[-1])
+    mixed = [np.log(np.maximum((1 - share) * own + share / choices, 1e-300)) for share in _SHARES]
+    best = int(np.argmax([one.mean() for one in mixed]))
+    behind = np.log(np.maximum(likelihoods, 1e-300)) - mixed[best]
+    error = float(behind.std(ddof=1)) / math.sqrt(len(behind))
+    return Imitation(float(behind.mean()), error, _SHARES[best])

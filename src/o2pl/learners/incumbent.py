@@ -1,14 +1,14 @@
 """Safe improvement of a policy in production, from its log: the new policy, and whether the log supports it.
 
 The search starts at a clone of the incumbent and is run several times, from little pessimism to much. Each policy is
-then compared with the incumbent on held-out rows, with the learner's clipped weights:
+then compared with the incumbent on held-out rows and judged as everywhere (`evaluation.judgement`), jointly. Of the
+policies that are better with confidence, the one with the highest pessimistic gain is chosen. If there is none, the
+incumbent stays: the one that was given, or a clone of the logging policy if, on held-out rows, the clone is about as
+likely to take its actions as it is. Otherwise there is no policy to save, and that is an error.
 
-    gain = mean (min(w, α) - 1)(r - b),   w = π(a|x) / q of the policy as it would act,   r as a fraction of its range.
-
-b, the value assumed for what the log does not support, is what an action drawn at random would have earned, estimated
-from the log. It separates a good incumbent from a poor one: it is far below the log's mean if the incumbent chooses
-well, and near it if not. The policy with the highest lower bound is chosen. If no bound is above 0, the incumbent
-stays.
+b, the loss assumed for what the log does not support while a policy is learned, is what an action drawn at random would
+have earned, estimated from the log. It separates a good incumbent from a poor one: it is far below the log's mean if
+the incumbent chooses well, and near it if not.
 """
 
 from __future__ import annotations
@@ -28,9 +28,21 @@ from o2pl.errors import InvalidInput
 from o2pl.features import Hashed, Standardise, UserItems
 from o2pl.interactions import Interactions, log_or_columns
 from o2pl.kernels.registry import featurise, n_inputs
-from o2pl.learners.held_out import Kept, Probabilities, computed, held_out_gains, random_loss, verdicts
+from o2pl.learners.held_out import (
+    Imitation,
+    Kept,
+    Probabilities,
+    Verdict,
+    computed,
+    held_out_columns,
+    imitation,
+    random_loss,
+    some_of,
+    verdicts,
+)
 from o2pl.learners.member import LINEAR
 from o2pl.learners.params import Parameters
+from o2pl.learners.targets import as_target
 from o2pl.objectives.pessimistic import Pessimistic, PolicyValue
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.policies import ActionWise, Softmax, SparseSoftmax, log_likelihood, log_probabilities
@@ -46,6 +58,7 @@ from o2pl.validation import (
 
 _SOLVER = LBFGS(iterations=200, tolerance=1e-5)
 _CLONE_L2 = 1.0
+_SAME = 1e-6  # probabilities of logged actions that are nearer to the propensities are those of the logger
 
 # -- functions
 
@@ -126,7 +139,7 @@ class SafeImprovement(Parameters):
     """Safe improvement on a policy in production from its log: a better policy, or the finding that none is supported.
 
     `fit` learns. `deploy_` says whether to replace the incumbent by the new policy, and `verdict_` why. If it is False,
-    keep the incumbent; `predict_proba` is then that of its clone.
+    keep the incumbent; `predict_proba` is then that of the incumbent.
 
     Parameters
     ----------
@@ -134,7 +147,7 @@ class SafeImprovement(Parameters):
         Number of actions K. None: taken from the log.
     confidence
         Confidence that the new policy is better than the incumbent. The lower bounds of all candidates hold jointly
-        with this probability, by the normal approximation.
+        with this probability.
     penalties
         λ of the candidates, from little pessimism to much.
     l2
@@ -157,6 +170,8 @@ class SafeImprovement(Parameters):
     ----------
     deploy_, verdict_
         See `Verdict`.
+    imitation_
+        How well a clone acts like the incumbent on held-out rows.
     verdicts_
         The verdicts of all candidates, in the order of `penalties`.
     baseline_
@@ -176,6 +191,11 @@ class SafeImprovement(Parameters):
     features: FeatureMap | None = None
     reward_range: tuple[float, float] = (0.0, 1.0)
     random_state: Any = None
+    verdict_: Verdict = field(init=False)
+    verdicts_: tuple[Verdict, ...] = field(init=False)
+    deploy_: bool = field(init=False)
+    imitation_: Imitation = field(init=False)
+    _incumbent: Any = field(default=None, init=False)
     _chosen: Learned | None = field(default=None, init=False)
     _reader: ContextReader | None = field(default=None, init=False)
 
@@ -191,8 +211,9 @@ class SafeImprovement(Parameters):
     ) -> Self:
         """Learn from the incumbent's log: four columns, or one object, `Interactions` or a `Log`.
 
-        `incumbent`: its probabilities of all actions, [n, K] (flat for action sets), if they are known. `kept`: a cache
-        of fold results, for work that must survive a restart.
+        `incumbent`: a learner, a function of contexts that returns probabilities, or its probabilities of all actions,
+        [n, K] (flat for action sets). None: the logging policy. `kept`: a cache of fold results, for work that must
+        survive a restart.
         """
         given, *_ = log_or_columns(contexts, actions, rewards, propensities)
         self.policy_, features, sets = self._kind(given)
@@ -207,20 +228,24 @@ class SafeImprovement(Parameters):
         if not sets:
             K = check_count("n_actions", rows.n_actions if self.n_actions is None else self.n_actions)
             policy = (Softmax if hashed is None else SparseSoftmax)(K)
-        known = None if incumbent is None else _check_probabilities(incumbent, rows, policy)
-        alpha = self._objective(0.0, 0.0).alpha(len(rows))
+        known = None if incumbent is None else _check_probabilities(_table(incumbent, rows, given), rows, policy)
 
         def learn(places: Ints) -> list[Probabilities]:
-            known_there = None if known is None else _some(known, rows, places)
-            _, *candidates = self._learn(policy, features, rows[places], known_there, self.penalties)
-            return [partial(each.probabilities, sharpness=self.sharpness) for each in candidates]
+            known_there = None if known is None else some_of(known, rows, places)
+            copy, *candidates = self._learn(policy, features, rows[places], known_there, self.penalties)
+            return [copy.probabilities, *(partial(each.probabilities, sharpness=self.sharpness) for each in candidates)]
 
-        held = held_out_gains(learn, rows, self.folds, alpha, self.random_state, kept)
-        low, high = ends = check_reward_range(self.reward_range)
-        found = verdicts(held, self.penalties, self.confidence, high - low)
-        best = max(found, key=lambda verdict: verdict.lower)
-        *_, self._chosen = self._learn(policy, features, rows, known, [best.penalty] if best.deploy else [])
+        likely = rows.propensities if known is None else _played(known, rows)
+        apart = known is not None and float(np.abs(likely - rows.propensities).max()) > _SAME
+        held = held_out_columns(learn, rows, self.folds, self.random_state, kept, known if apart else None)
+        ends = check_reward_range(self.reward_range)
+        found = verdicts(held[1:], self.penalties, self.confidence, rows, apart)
+        best = max(found, key=lambda verdict: (verdict.deploy, verdict.pessimistic))
+        *_, chosen = self._learn(policy, features, rows, known, [best.penalty] if best.deploy else [])
+        self._chosen = chosen
         self.verdicts_, self.verdict_, self.deploy_ = found, best, best.deploy
+        self.imitation_ = imitation(held[0], likely, _choices(rows))
+        self._incumbent = incumbent if hasattr(incumbent, "predict_proba") or callable(incumbent) else None
         self.baseline_ = float(to_reward(random_loss(rows.losses, rows.propensities), ends))
         self.n_actions_, self.actions_ = None if sets else policy.n_actions, () if sets else rows.action_names
         width, offers = n_inputs(rows.contexts), users is not None
@@ -302,8 +327,18 @@ class SafeImprovement(Parameters):
             raise AttributeError("this SafeImprovement has seen no data: call fit")
         return self._chosen
 
+    def check_kept(self) -> None:
+        """Raise if nothing is deployed and there is no policy that acts like the incumbent."""
+        self._fitted()
+        if not self.deploy_ and self._incumbent is None and not self.imitation_.good:
+            why = f" ({self.verdict_.reason})" if self.verdict_.reason else ""
+            raise InvalidInput(
+                f"incumbent: no policy is better with {self.confidence:.0%} confidence{why}, and {self.imitation_}."
+                " Keep the incumbent itself, or pass it: incumbent=policy"
+            )
+
     def predict_proba(self, contexts: Any) -> Floats:
-        """Return the new policy's probabilities, [n, K] (flat for action sets); the clone's if the incumbent stays."""
+        """Return the new policy's probabilities, [n, K] (flat for action sets); the incumbent's if it stays."""
         return self._probabilities(contexts)[0]
 
     def predict(self, contexts: Any) -> Array:
@@ -317,8 +352,18 @@ class SafeImprovement(Parameters):
     def _probabilities(self, contexts: Any) -> tuple[Floats, Any]:
         chosen = self._fitted()
         assert self._reader is not None
+        self.check_kept()
         rows = self._reader.rows(contexts)
-        return chosen.probabilities(rows, self.sharpness_), rows
+        if not self.deploy_ and self._incumbent is not None:
+            kept = self._incumbent
+            return np.asarray(kept.predict_proba(contexts) if hasattr(kept, "predict_proba") else kept(contexts)), rows
+        found = chosen.probabilities(rows, self.sharpness_)
+        if not self.deploy_:
+            share = self.imitation_.explored
+            sets = rows.sizes if isinstance(rows, ActionSets) else None
+            even = 1 / found.shape[1] if sets is None else np.repeat(1 / sets, sets)
+            found = (1 - share) * found + share * even
+        return found, rows
 
 
 def _check_probabilities(incumbent: Any, rows: Interactions, policy: Any) -> Floats:
@@ -335,7 +380,23 @@ def _check_probabilities(incumbent: Any, rows: Interactions, policy: Any) -> Flo
     return known
 
 
-def _some(known: Floats, rows: Interactions, places: Ints) -> Floats:
-    """Return the probabilities of these rows."""
+def _table(incumbent: Any, rows: Interactions, given: Any) -> Any:
+    """Return the probabilities of all actions; a policy is asked for them on the raw contexts."""
+    if not (hasattr(incumbent, "predict_proba") or callable(incumbent)):
+        return incumbent
+    raw = given.contexts if isinstance(given, Interactions) else given[0] if isinstance(given, tuple) else given
+    target = as_target(incumbent, rows, "incumbent", contexts=raw)
+    return np.concatenate([target.on(block).probabilities for block in rows.blocks()])
+
+
+def _choices(rows: Interactions) -> Ints:
+    """Return the number of actions in each row. [n]"""
     sets = rows.contexts
-    return np.asarray(ActionSets(known, sets.offsets)[places].values if isinstance(sets, ActionSets) else known[places])
+    return sets.sizes if isinstance(sets, ActionSets) else np.full(len(rows), int(rows.n_actions or 1))
+
+
+def _played(known: Floats, rows: Interactions) -> Floats:
+    sets = rows.contexts
+    if isinstance(sets, ActionSets):
+        return np.asarray(known[sets.offsets[:-1] + rows.actions])
+    return np.asarray(known[np.arange(len(rows)), rows.actions])

@@ -114,6 +114,14 @@ def as_target(policy: Any, log: Interactions, name: str = "policy", contexts: An
     raise InvalidInput(f"{name}: found shape {given.shape} for a log of {len(log)} rows, expected {expected}")
 
 
+def table_target(name: str, log: Interactions, table: Floats) -> Target:
+    """Return the target of π(·|x) in the rows of the log, [n, K]; flat for action sets."""
+    if not isinstance(log.contexts, ActionSets):
+        return _Discrete(name, log, lambda rows: _checked(table[rows], log, rows))
+    starts = log.contexts.offsets
+    return _Discrete(name, log, lambda rows: _checked(table[starts[rows.start] : starts[rows.stop]], log, rows))
+
+
 # -- action names
 
 

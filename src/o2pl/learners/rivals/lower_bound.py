@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from o2pl.interactions import Interactions
-from o2pl.learners.held_out import held_out_gains, verdicts
+from o2pl.learners.held_out import held_out_columns, verdicts
 from o2pl.learners.incumbent import clone
 from o2pl.learners.member import LINEAR
 from o2pl.learners.params import Parameters
@@ -20,8 +20,7 @@ from o2pl.oracles.lbfgs import LBFGS
 from o2pl.policies import Softmax
 from o2pl.policies.likelihood import log_likelihood
 from o2pl.protocols import FeatureMap, Floats, Ints, Seed
-from o2pl.theory.schedules import clip_level
-from o2pl.validation import check_number, check_reward_range
+from o2pl.validation import check_number
 
 _SOLVER = LBFGS(iterations=200, tolerance=1e-5)
 
@@ -104,10 +103,9 @@ class GuardedLowerBound(Parameters):
         def learn(places: Ints) -> list[Any]:
             return [self._candidate(width, rows[places]).predict_proba for width in self.widths]
 
-        alpha = clip_level(float(len(rows)))
-        held = held_out_gains(learn, rows, self.folds, alpha, self.random_state)
-        low, high = check_reward_range(self.reward_range)
-        self.verdict_ = max(verdicts(held, self.widths, self.confidence, high - low), key=lambda each: each.lower)
+        held = held_out_columns(learn, rows, self.folds, self.random_state)
+        found = verdicts(held, self.widths, self.confidence, rows)
+        self.verdict_ = max(found, key=lambda each: each.pessimistic)
         self._learner = self._candidate(self.verdict_.penalty, rows)
         self.deploy_ = self.verdict_.deploy
         return self
