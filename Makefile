@@ -11,7 +11,7 @@ STAMP := .venv/.made
 DEMO := .venv-demo/.made
 PEERS := .venv-peers/.made
 
-.PHONY: demo reproduce test test-levels contracts faults check docs bench peers build stubs clean
+.PHONY: demo reproduce test test-levels contracts faults check docs bench peers build stubs fuzz clean
 
 # The wheel with the compiled core, keyed by its sources: built once, installed into every environment.
 SOURCES := pyproject.toml README.md LICENSE $(shell find native src -type f -not -name '*.so' -not -path '*/__pycache__/*')
@@ -47,6 +47,11 @@ check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Every parser on changed events, under sanitizers, for FUZZ_SECONDS; then what failed, if anything.
+FUZZ_SECONDS ?= 240
+fuzz: $(STAMP)
+	$(BIN)/python native/fuzz/run.py --seconds $(FUZZ_SECONDS)
 
 # The types of the compiled core, for mypy: after its functions have changed.
 stubs: $(STAMP)
