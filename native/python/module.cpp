@@ -29,6 +29,7 @@ NB_MODULE(_core, m) {
   bind_hashing(m);
   bind_json_sets(m);
   bind_levels(m);
+  bind_minimise(m);
   bind_objectives(m);
   bind_perceptron(m);
   bind_ridge(m);

@@ -16,6 +16,7 @@ void bind_fourier(nanobind::module_& m);
 void bind_hashing(nanobind::module_& m);
 void bind_json_sets(nanobind::module_& m);
 void bind_levels(nanobind::module_& m);
+void bind_minimise(nanobind::module_& m);
 void bind_objectives(nanobind::module_& m);
 void bind_perceptron(nanobind::module_& m);
 void bind_ridge(nanobind::module_& m);

@@ -17,7 +17,7 @@ def logged_softmax(scale: float, n: int = 300) -> PolicyValue:
 
 
 @pytest.mark.parametrize("scale", [0.1, 1.0])
-def test_majorise_minimise_never_rises_and_ends_no_higher_than_lbfgs(scale: float) -> None:
+def test_majorise_minimise_never_rises_and_ends_where_lbfgs_finds_nothing_lower(scale: float) -> None:
     exact = logged_softmax(scale)
     start = 0.5 * np.random.default_rng(1).normal(size=12)
     values = [exact(start)[0]]
@@ -29,9 +29,10 @@ def test_majorise_minimise_never_rises_and_ends_no_higher_than_lbfgs(scale: floa
     full = MajoriseMinimise(rounds=200)(exact, start)
     assert full.converged
     assert full.value == pytest.approx(exact(full.params)[0])
-    direct = LBFGS()(exact, start).value
-    # At scale 1 the minimum is the logger itself, where σ̂ = 0 and the penalty has a kink: the bound's smoothness pays.
-    assert direct - 1e-4 < full.value < direct + 1e-6
+    further = LBFGS()(exact, full.params).value  # there are several minima: not from the same start
+    assert full.value - 1e-4 < further <= full.value
+    if scale == 1:  # the minimum is the logger itself, where σ̂ = 0 and the penalty has a kink: smoothness pays
+        assert full.value < LBFGS()(exact, start).value + 1e-6
 
 
 def test_a_step_is_a_call() -> None:

@@ -1,8 +1,7 @@
-"""L-BFGS. Repeated solves keep the curvature of the previous one; single solves use SciPy.
+"""L-BFGS. Repeated solves keep the curvature of the previous one; single solves start from nothing, more carefully.
 
 A learner that solves again every few rounds has done most of the work already: with stored curvature, a few iterations
-are enough. SciPy keeps nothing between calls and costs about 40 µs per evaluation, more than the objective of a short
-log.
+are enough. A single solve needs many, in double precision, with a line search that meets the strong Wolfe conditions.
 """
 
 from __future__ import annotations
@@ -10,8 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
+from o2pl import _core
 from o2pl.compiled.threads import one_blas_thread
 from o2pl.oracles.quasi_newton import descend, no_pairs
 from o2pl.protocols import Floats, Solution, State, ValueAndGradient
@@ -47,20 +45,15 @@ class LBFGS:
 
     def __call__(self, function: ValueAndGradient, start: Floats, negligible: float = 0.0) -> Solution:
         """Solve from scratch; also stops when a step gains at most `negligible`."""
-        from scipy.optimize import minimize  # imported here: scipy would double the time of `import o2pl`
-
-        options = {"maxiter": self.iterations, "gtol": self.tolerance, "ftol": negligible, "maxcor": self.memory}
-        with one_blas_thread(math.inf):  # SciPy's own matrices are tiny: threads would only wait for each other
-            found = minimize(function, start, jac=True, method="L-BFGS-B", options=options)
-        # SciPy reports a failure if a line search finds no lower point; at a kink, that is the minimum.
-        converged = bool(found.success) or bool(np.abs(found.jac).max(initial=0.0) <= self.tolerance)
-        return Solution(np.asarray(found.x), float(found.fun), converged, int(found.nfev))
+        settings = self.iterations, self.memory, self.tolerance, negligible
+        with one_blas_thread(math.inf):  # sums do not depend on the number of threads
+            return Solution(*_core.minimise(function, start, *settings))
 
 
 @storable
 @dataclass(frozen=True)
 class Alone:
-    """Solves without stored curvature, by SciPy: its line search is more careful where weights may vanish."""
+    """Solves without stored curvature: the line search is more careful where weights may vanish."""
 
     oracle: LBFGS
     plain = False
