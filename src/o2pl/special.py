@@ -17,6 +17,14 @@ from o2pl import _core
 
 Doubles = NDArray[np.float64]
 
+_MANY = 300  # degrees of freedom
+_STUDENT = (  # polynomials in z², times z, by powers of 1/ν
+    ((1, 1), 4),
+    ((5, 16, 3), 96),
+    ((3, 19, 17, -15), 384),
+    ((79, 776, 1482, -1920, -945), 92160),
+)
+
 
 def expit(x: ArrayLike) -> Any:
     """Return 1 / (1 + e^-x)."""
@@ -74,10 +82,15 @@ def binomial_tail(hits: int, trials: int, probability: float) -> float:
 
 
 def student_quantile(probability: float, freedom: int) -> float:
-    """Return the t with P(T ≤ t) = probability ≥ ½, for an integer number of degrees of freedom.
+    """Return the t with P(T ≤ t) = probability ≥ ½, for an integer number of degrees of freedom ν.
 
-    P(|T| ≤ √ν tan θ) is a finite sum of powers of cos θ; θ is found by bisection.
+    P(|T| ≤ √ν tan θ) is a finite sum of powers of cos θ; θ is found by bisection. For ν > 300 the expansion in 1/ν
+    around the normal quantile has an error below 1e-8.
     """
+    if freedom > _MANY:
+        z, v = float(ndtri(probability)), float(freedom)
+        terms = [z * float(np.polyval(powers, z * z)) / divisor for powers, divisor in _STUDENT]
+        return z + sum(term / v ** (k + 1) for k, term in enumerate(terms))
     low, high = 0.0, math.pi / 2
     for _ in range(60):
         theta = (low + high) / 2

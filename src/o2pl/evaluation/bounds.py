@@ -21,6 +21,7 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 
 from o2pl.protocols import Floats
+from o2pl.special import student_quantile
 from o2pl.theory.betting import bet_sums, lower_from_sums
 
 Kind = Literal["normal, with skew", "betting", "betting, at any time", "none"]
@@ -97,11 +98,9 @@ def lower_bound(
 
 
 def _normal(sums: TermSums, delta: float) -> float:
-    from scipy.special import stdtrit
-
     n = sums.rows
     second, third, _ = sums.central()
     deviation = math.sqrt(second * n / (n - 1))
-    z = float(stdtrit(n - 1, 1 - delta))
+    z = student_quantile(1 - delta, round(n) - 1)
     skew = third / second**1.5
     return float(sums.mean - z * deviation / math.sqrt(n) + min(0.0, (1 + 2 * z * z) * skew * deviation / (6 * n)))

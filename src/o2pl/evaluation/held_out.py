@@ -24,6 +24,7 @@ from o2pl.evaluation.values import columns_of
 from o2pl.interactions import Interactions
 from o2pl.learners.targets import Target
 from o2pl.protocols import Floats
+from o2pl.special import ndtri
 
 _TESTED = 50_000  # last rows that are searched for faults
 _COLUMNS = ("estimate", "lower", "upper", "more", "less", "whole", "surprises")
@@ -95,8 +96,6 @@ def evidence(
 
 def _pessimistic(value: Gains, delta: float) -> float:
     """Return mean - z e - what the log lacks, e² = s²/n + one_more² (`one_more_row`), in rewards."""
-    from scipy.special import ndtri
-
     lower, n = value._weighed(value.lower), len(value)
     if not np.isfinite(lower).all():
         return -math.inf

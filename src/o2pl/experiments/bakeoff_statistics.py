@@ -11,6 +11,7 @@ import numpy as np
 
 from o2pl.experiments.summary import percentile_interval
 from o2pl.protocols import Floats, Ints
+from o2pl.special import ndtr
 
 LEVEL = 0.05  # level of the tests on one data set; the paper does not give its own
 SMALLEST_GAP = 0.02  # from the paper: a smaller mean gap is not a win
@@ -48,8 +49,6 @@ def z_scores(ours: Floats, theirs: Floats, played: Ints) -> Floats:
 
 def by_z_test(ours: Floats, theirs: Floats, played: Ints) -> Ints:
     """Apply the rule of the paper's figure: one-sided Z-tests at `LEVEL`, for a win and for a loss. [sets]"""
-    from scipy.special import ndtr
-
     z = z_scores(ours, theirs, played)
     return np.where(ndtr(-z) < LEVEL, 1, np.where(ndtr(z) < LEVEL, -1, 0))
 

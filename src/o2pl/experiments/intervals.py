@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from o2pl.protocols import Floats
+from o2pl.special import ndtri, student_quantile
 
 LEVEL = 0.95
 FEWEST = 5
@@ -215,10 +216,8 @@ def _bands(function: Function, samples: Sequence[Any]) -> tuple[int, Floats, Flo
 
 
 def _stretch(units: int) -> float:
-    from scipy.stats import norm, t
-
     end = (1 + LEVEL) / 2
-    return float(t.ppf(end, units - 1) * math.sqrt(units / (units - 1)) / norm.ppf(end))
+    return student_quantile(end, units - 1) * math.sqrt(units / (units - 1)) / float(ndtri(end))
 
 
 def _too_few(value: float, units: int, over: str) -> Estimate:

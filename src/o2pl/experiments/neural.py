@@ -18,6 +18,7 @@ from o2pl.experiments.summary import final_values
 from o2pl.learners import Bandit
 from o2pl.learners.rivals import seeded
 from o2pl.learners.rivals.trees import BoostedTrees
+from o2pl.special import student_quantile
 
 if TYPE_CHECKING:
     from pyarrow import Table
@@ -44,8 +45,6 @@ def run_unit(unit: Unit) -> Columns:
 
 def table(rows: Table) -> list[str]:
     """Return a Markdown table: mean reward of each learner in each world, and its lead over the default, ± 95 %."""
-    from scipy.stats import t
-
     values = final_values(rows, "mean_reward")
     worlds = list(dict.fromkeys(rows["world"].to_pylist()))
     lines = [f"| | {' | '.join(worlds)} |", "|" + "---|" * (len(worlds) + 1)]
@@ -54,7 +53,7 @@ def table(rows: Table) -> list[str]:
         for world in worlds:
             own, default = values.get((world, name), np.empty(0)), values[world, "bandit"]
             lead, n = own - default[: len(own)], len(own)
-            half = t.ppf(0.975, n - 1) * lead.std(ddof=1) / np.sqrt(n) if n > 1 else np.nan
+            half = student_quantile(0.975, n - 1) * lead.std(ddof=1) / np.sqrt(n) if n > 1 else np.nan
             beside = f" ({lead.mean():+.3f} ± {half:.3f}, {n} seeds)" if name != "bandit" and n else ""
             said.append(f"{own.mean():.3f}{beside}" if n else "")
         lines.append(f"| {name} | {' | '.join(said)} |")
