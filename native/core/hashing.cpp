@@ -4,15 +4,20 @@
 
 namespace o2 {
 
-int64_t number_features(std::span<const int32_t> indices, int32_t* slot_of, int64_t slots) {
-  for (const int32_t index : indices)
+int64_t number_features(std::span<const int32_t> indices, std::span<int32_t> slot_of, int64_t slots) {
+  for (const int32_t index : indices) {
+    if (static_cast<uint32_t>(index) >= slot_of.size()) return -1;  // a negative one is large, too
     if (slot_of[index] == 0) slot_of[index] = static_cast<int32_t>(slots++);
+  }
   return slots;
 }
 
-void scale_features(std::span<const int32_t> indices, const float* values, const int32_t* slot_of, int64_t slots, Moments moments) {
+bool scale_features(std::span<const int32_t> indices, const float* values, std::span<const int32_t> slot_of, int64_t slots,
+                    Moments moments) {
   for (size_t j = 0; j < indices.size(); j++) {
+    if (static_cast<uint32_t>(indices[j]) >= slot_of.size()) return false;
     const int32_t i = slot_of[indices[j]];
+    if (static_cast<uint32_t>(i) >= static_cast<uint64_t>(slots)) return false;
     const double x = values[j];
     moments.feature[i] = indices[j];
     moments.count[i] += 1;
@@ -24,6 +29,7 @@ void scale_features(std::span<const int32_t> indices, const float* values, const
       moments.scale[2 * i] = static_cast<float>(moments.mean[i]);
       moments.scale[2 * i + 1] = static_cast<float>(inverse_deviation(moments.count[i], moments.mean[i], moments.squares[i]));
     }
+  return true;
 }
 
 int64_t to_slots(SparseRows rows, const int32_t* slot_of, const float* scale, int64_t slots, int32_t* out_slots, float* out_values,

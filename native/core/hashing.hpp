@@ -26,11 +26,12 @@ struct Moments {
   float* scale;  // (shift, factor) [slots, 2]
 };
 
-// Assign slots to new features. slot_of [2^bits]: 0 if none. Returns the number of slots.
-int64_t number_features(std::span<const int32_t> indices, int32_t* slot_of, int64_t slots);
+// Assign slots to new features. slot_of [2^bits]: 0 if none. Returns the number of slots; -1: an index is beyond the table.
+int64_t number_features(std::span<const int32_t> indices, std::span<int32_t> slot_of, int64_t slots);
 
-// Update the moments of each slot, and its scale.
-void scale_features(std::span<const int32_t> indices, const float* values, const int32_t* slot_of, int64_t slots, Moments moments);
+// Update the moments of each slot, and its scale. False: an index has no slot with moments; then some may be updated.
+bool scale_features(std::span<const int32_t> indices, const float* values, std::span<const int32_t> slot_of, int64_t slots,
+                    Moments moments);
 
 // Write slots and scaled values; each row starts with the constant. Features without a slot are dropped. Returns the
 // number of entries written; at most that of the rows and one each.

@@ -12,14 +12,17 @@ using o2::Array, o2::NewArray;
 
 namespace {
 
+constexpr const char* BEYOND = "indices: found one beyond the table of slots, or without moments";
+
 void check_indices(std::span<const int32_t> indices, int64_t size) {
   for (const int32_t index : indices)
-    if (index < 0 || index >= size) throw std::invalid_argument("indices: found one beyond the table of slots");
+    if (index < 0 || index >= size) throw std::invalid_argument(BEYOND);
 }
 
 int64_t number_features(Array<const int32_t> indices, Array<int32_t> slot_of, int64_t slots) {
-  check_indices(indices.span(), slot_of.size());
-  return o2::number_features(indices.span(), slot_of.data, slots);
+  const int64_t found = o2::number_features(indices.span(), slot_of.span(), slots);
+  if (found < 0) throw std::invalid_argument(BEYOND);
+  return found;
 }
 
 void scale_features(Array<const int32_t> indices, Array<const float> values, Array<const int32_t> slot_of, Array<int32_t> feature,
@@ -28,11 +31,8 @@ void scale_features(Array<const int32_t> indices, Array<const float> values, Arr
   if (values.size() != indices.size()) throw std::invalid_argument("values: expected as many as indices");
   for (const int64_t size : {count.size(), mean.size(), squares.size(), plain.size(), scale.shape[0]})
     if (size != slots || scale.shape[1] != 2) throw std::invalid_argument("moments: expected one of each slot");
-  check_indices(indices.span(), slot_of.size());
-  for (const int32_t index : indices.span())
-    if (slot_of[index] < 0 || slot_of[index] >= slots) throw std::invalid_argument("slot_of: found a slot without moments");
-  o2::scale_features(indices.span(), values.data, slot_of.data, slots,
-                     {feature.data, count.data, mean.data, squares.data, plain.data, scale.data});
+  const o2::Moments moments{feature.data, count.data, mean.data, squares.data, plain.data, scale.data};
+  if (!o2::scale_features(indices.span(), values.data, slot_of.span(), slots, moments)) throw std::invalid_argument(BEYOND);
 }
 
 std::tuple<NewArray<int32_t>, NewArray<float>, NewArray<int64_t>> to_slots(Array<const int32_t> indices, Array<const float> values,

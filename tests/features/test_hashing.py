@@ -82,3 +82,16 @@ def test_a_state_from_a_file_lacks_the_table_and_makes_it_again() -> None:
     kept = {name: array for name, array in seen.items() if not name.startswith("_")}
     np.testing.assert_array_equal(features.slot_of(kept), features.slot_of(seen))
     np.testing.assert_array_equal(features.transform(kept, rows).dense(), features.transform(seen, rows).dense())
+
+
+def test_indices_beyond_the_table_are_refused() -> None:
+    features = Hashed(bits=4)
+    seen = features.observe(features.init(16), rows_of({3: 1.0}))
+    for index in (16, -1, 2**30):
+        for use in (features.observe, features.transform):
+            with pytest.raises(ValueError, match="beyond the table"):
+                use(seen, rows_of({index: 1.0}))
+    old = features.init(16)
+    features.observe(old, rows_of({1: 1.0, 2: 1.0}))
+    with pytest.raises(ValueError, match="without moments"):  # the table has a later state's slot
+        features.observe(old, rows_of({2: 1.0}))
