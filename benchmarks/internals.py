@@ -25,7 +25,7 @@ from o2pl.fitting.streaming import scan as scan
 from o2pl.formats.bad import BadRows as BadRows
 from o2pl.formats.files import read_tables as read_tables
 from o2pl.interactions import Interactions
-from o2pl.kernels import actionwise, gaussian, linear, registry, softmax
+from o2pl.kernels import actionwise, dense, gaussian, registry
 from o2pl.kernels.registry import Problem as Problem
 from o2pl.kernels.registry import find_value as find_value
 from o2pl.kernels.sparse import SparseValue
@@ -46,7 +46,7 @@ from o2pl.storage import decode as decode
 
 SETTINGS = Pessimistic(penalty=0.1, baseline="mean", l2=0.1)
 REPLAY = Replay()
-FEATURES_KEPT = linear.HELD  # bytes of features that a solve keeps from one evaluation to the next
+FEATURES_KEPT = dense.HELD  # bytes of features that a solve keeps from one evaluation to the next
 
 
 class Outcomes(NamedTuple):
@@ -82,9 +82,10 @@ def terms(came: Outcomes) -> Terms:
 
 def softmax_value(features: Floats, n_actions: int, came: Outcomes, keep_features: bool = False) -> ValueAndGradient:
     """Of a linear softmax, on features [n, d]. `keep_features`: all of them from one evaluation to the next."""
-    with patch.object(linear, "HELD", 2**40 if keep_features else FEATURES_KEPT):
-        log = SETTINGS.prepare(came.log(features))
-        return softmax.softmax_value(log, features.__getitem__, features.shape[1], n_actions)
+    log, (n, width) = SETTINGS.prepare(came.log(features)), features.shape
+    held = 2**40 if keep_features else FEATURES_KEPT
+    rows = dense.laid_out(log, features, dense.as_they_are(width), n_actions, held)
+    return dense.dense_value(log, rows, n, width, n_actions)
 
 
 def actionwise_value(items: Floats, offsets: Ints, came: Outcomes) -> ValueAndGradient:

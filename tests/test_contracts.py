@@ -11,6 +11,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import chisquare, kstest
 
+from o2pl._core import draw
 from o2pl.features import Chain, Fourier, Intercept, Quadratic, Settled, Standardise, UserItems
 from o2pl.objectives import PessimisticLog, Phi, PolicyValue, ridge_control
 from o2pl.policies import (
@@ -29,7 +30,7 @@ from o2pl.policies import (
     UniformMixture,
 )
 from o2pl.policies.likelihood import log_likelihood, log_probabilities, probabilities
-from o2pl.policies.sampling import draw, draw_rows
+from o2pl.policies.sampling import draw_rows
 from o2pl.rows import ActionSets, SparseRows
 from o2pl.storage import decode, encode
 

@@ -2,7 +2,6 @@
 // The files below may include no header with code that other files compile too: the linker could pick their copies,
 // which run on newer machines only.
 #include "core/simd.hpp"
-#include "core/features.inl"
 
 #define O2_JOINED(name, level) name##_##level
 #define O2_NAMED(name, level) O2_JOINED(name, level)
@@ -15,3 +14,7 @@
 #include "core/vector.inl"
 #include "core/actionwise.inl"
 #include "core/running_control.inl"
+#include "core/dense.inl"
+#include "core/features.inl"
+#include "core/deciding.inl"
+#include "core/outcome.inl"

@@ -21,11 +21,14 @@ const char* level_name();
 // Calls a kernel that is a template of the level, as compiled for `level()`: at_level([&](auto L) { kernel<L>(x); })
 template <class Call>
 decltype(auto) at_level(Call&& call) {
+#if defined(__x86_64__) || defined(_M_X64)
   switch (level()) {
     case Level::avx512: return call(std::integral_constant<int, 3>{});
     case Level::avx2: return call(std::integral_constant<int, 2>{});
-    default: return call(std::integral_constant<int, 1>{});
+    default: break;
   }
+#endif
+  return call(std::integral_constant<int, 1>{});
 }
 
 }  // namespace o2

@@ -12,6 +12,7 @@
 #include <span>
 #include <stdexcept>
 #include <type_traits>
+#include <vector>
 
 #define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
 #define PY_ARRAY_UNIQUE_SYMBOL o2pl_numpy
@@ -162,3 +163,28 @@ struct type_caster<o2::NewArray<T, N>> {
 };
 
 }  // namespace nanobind::detail
+
+namespace o2 {
+
+// An array from within a Python object, kept alive with its conversion. `nanobind::cast` to an `Array` would not keep it.
+template <class T, int N = 1>
+class KeptArray {
+ public:
+  explicit KeptArray(nanobind::handle from) {
+    PyArray_Descr* type = PyArray_DescrFromType(numpy_type<T>());
+    PyObject* made = PyArray_FromAny(from.ptr(), type, N, N, NPY_ARRAY_CARRAY_RO, nullptr);
+    if (!made) throw nanobind::python_error();
+    kept_ = nanobind::steal(made);
+    auto* array = reinterpret_cast<PyArrayObject*>(made);
+    view_.data = static_cast<const T*>(PyArray_DATA(array));
+    for (int i = 0; i < N; i++) view_.shape[i] = PyArray_DIM(array, i);
+  }
+  const Array<const T, N>& view() const { return view_; }
+  std::vector<T> copied() const { return {view_.data, view_.data + view_.size()}; }
+
+ private:
+  nanobind::object kept_;
+  Array<const T, N> view_;
+};
+
+}  // namespace o2

@@ -28,6 +28,8 @@ NB_MODULE(_core, m) {
   bind_fourier(m);
   bind_hashing(m);
   bind_json_sets(m);
+  bind_deciding(m);
+  bind_dense(m);
   bind_levels(m);
   bind_minimise(m);
   bind_objectives(m);
@@ -38,4 +40,6 @@ NB_MODULE(_core, m) {
   bind_offers(m);
   bind_sparse(m);
   bind_vw_text(m);
+  bind_outcome(m);
+  bind_rounds(m);
 }

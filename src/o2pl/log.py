@@ -253,12 +253,52 @@ class Log:
         self._propensities = self._buffers.make("propensities", (_FIRST,), np.float64)
         self._ids = self._buffers.make("ids", (_FIRST,), np.int64)
         self._row_weights: Floats | None = None  # from the first rows that have them; None: one each
+        self._columns = _core.LogColumns()
         self.n = rows or 0
+        self._opened = rows is not None
+        self._attach()
         self._tally = Tally.nothing(n_actions or 0)
         self._counted = 0  # rows counted in `_tally`
 
     def __len__(self) -> int:
         return self.n
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return self._columns.n
+
+    @n.setter
+    def n(self, rows: int) -> None:
+        self._columns.n = rows
+
+    @property
+    def columns_in_place(self) -> _core.LogColumns | None:
+        """What appends numeric rows with actions by index in one call; None: rows are of another kind."""
+        return self._columns if self._plain else None
+
+    @property
+    def _plain(self) -> bool:
+        return isinstance(self.contexts, DenseColumn) and not self.continuous
+
+    def _attach(self) -> None:
+        """Let rows be appended in one call, to the current buffers."""
+        if self._plain and self._row_weights is None and not self._opened:
+            columns = self._actions, self._rewards, self._propensities, self._ids
+            # columns of another process are read-only
+            if all(each.flags.writeable for each in (self.contexts.values, *columns)):
+                self._columns.attach(self.contexts.values, *columns)
+                return
+        self._columns.detach()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**{name: value for name, value in self.__dict__.items() if name != "_columns"}, "n": self.n}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._columns = _core.LogColumns()
+        for name, value in state.items():
+            setattr(self, name, value)
+        self._attach()
 
     def empty(self, folder: str | os.PathLike[str] | None = None, rows: int | None = None) -> Log:
         """Return an empty log of the same kind, in memory or in a folder; or the folder's first `rows` rows."""
@@ -278,6 +318,7 @@ class Log:
             self._rewards = self._buffers.grown("rewards", self._rewards, need)
             self._propensities = self._buffers.grown("propensities", self._propensities, need)
             self._ids = self._buffers.grown("ids", self._ids, need)
+        self._attach()
 
     @property
     def folder(self) -> Path | None:
@@ -287,6 +328,7 @@ class Log:
     def shortened(self, rows: int) -> Log:
         """Return a log of the first `rows` rows that shares the columns."""
         made = copy(self)
+        made._columns.detach()
         made.n = rows
         return made
 
@@ -320,6 +362,7 @@ class Log:
         if self._row_weights is not None or row_weights is not None:
             known = np.ones(n) if self._row_weights is None else self._row_weights
             self._row_weights = _extended(known, n, row_weights, len(actions), 1)
+            self._attach()
         self.n = end
 
     def tally(self, rows: int) -> Tally:

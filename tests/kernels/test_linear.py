@@ -13,9 +13,9 @@ from threadpoolctl import threadpool_limits
 
 import o2pl
 from o2pl.features.plan import feature_plan, planned_features
-from o2pl.kernels import linear
+from o2pl.kernels import linear, values
+from o2pl.kernels.dense import dense_value, laid_out
 from o2pl.kernels.linear import PANEL, block_bounds, inverse_propensities
-from o2pl.kernels.softmax import softmax_value
 from o2pl.learners.member import QUADRATIC
 from o2pl.objectives import PessimisticLog, Phi, PolicyValue, ridge_control
 from o2pl.oracles import LBFGS
@@ -36,7 +36,7 @@ def problem(n: int, with_control: bool, d: int = 4) -> tuple[Any, Any, Any, int]
     control = ridge_control(features, actions, losses, K, -0.4, 2.0) if with_control else None
     phi = Phi(3.0, n, 5.0, 0.5, 0.7)
     log = PessimisticLog(actions, losses, generator.uniform(0.1, 1, n), 3.0, phi, -0.4, control, 0.2)
-    return lambda rows: planned_features(plan, x[rows]), features, log, plan.width
+    return (x, plan), features, log, plan.width
 
 
 @pytest.mark.parametrize("with_control", [False, True])
@@ -45,11 +45,11 @@ def problem(n: int, with_control: bool, d: int = 4) -> tuple[Any, Any, Any, int]
 def test_any_number_of_blocks_is_the_general_objective(
     n: int, with_control: bool, held: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(linear, "HELD", held)
     monkeypatch.setattr(linear, "BLOCK", 1)
-    rows, features, log, width = problem(n, with_control)
-    fast, general = softmax_value(log, rows, width, K), PolicyValue(Softmax(K), features, log)
-    assert len(fast._blocks) == -(-n // ROWS)
+    given, features, log, width = problem(n, with_control)
+    rows = laid_out(log, *given, K, held)
+    assert (rows.held > 0) == (held > 0)
+    fast, general = dense_value(log, rows, n, width, K), PolicyValue(Softmax(K), features, log)
     for seed in range(2):  # the second time features may be those that were kept
         params = np.random.default_rng(seed).normal(size=K * width)
         found, expected = fast(params), general(params)
@@ -59,12 +59,12 @@ def test_any_number_of_blocks_is_the_general_objective(
 
 def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(linear, "BLOCK", 1)
-    rows, _, log, width = problem(3 * PANEL * ROWS + 100, True)
+    given, _, log, width = problem(3 * PANEL * ROWS + 100, True)
     start, oracle = np.random.default_rng(0).normal(size=K * width), LBFGS(iterations=4, memory=4)
 
     def solved(threads: int) -> tuple[Any, Any]:
         with threadpool_limits(threads, user_api="blas"):
-            function = softmax_value(log, rows, width, K)
+            function = dense_value(log, laid_out(log, *given, K), len(given[0]), width, K)
             found, _ = oracle.step(function, start, oracle.init(len(start)))
             return (found.value, found.evaluations), np.append(found.params, function(start)[1])
 
@@ -92,13 +92,13 @@ def test_tiny_propensities_are_finite_numbers() -> None:
 def test_features_of_a_solve_are_freed_when_it_ends(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the garbage collector, which may come late: they are as large as the log."""
     alive: list[weakref.ref[Any]] = []
-    held = linear.HeldFeatures.__init__
 
-    def watched(self: Any, *given: Any) -> None:
-        held(self, *given)
-        alive.append(weakref.ref(self))
+    def watched(*given: Any) -> Any:
+        made = laid_out(*given)
+        alive.append(weakref.ref(made))
+        return made
 
-    monkeypatch.setattr(linear.HeldFeatures, "__init__", watched)
+    monkeypatch.setattr(values, "laid_out", watched)
     generator = np.random.default_rng(0)
     learner = make()
     gc.disable()

@@ -7,10 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from o2pl.kernels.outcome import outcome_value
+from o2pl.kernels.dense import as_they_are, dense_value, laid_out
 from o2pl.objectives import PolicyValue
 from o2pl.objectives.outcome import OutcomeLog
 from o2pl.policies import Softmax
+
+
+def fast_value(log: Any, X: Any, n_actions: int) -> Any:
+    return dense_value(log, laid_out(log, X, as_they_are(X.shape[1]), n_actions), len(X), X.shape[1], n_actions)
 
 
 def same(n: int, K: int, competing: bool, scale: float) -> Any:
@@ -20,7 +24,7 @@ def same(n: int, K: int, competing: bool, scale: float) -> Any:
     log = OutcomeLog(generator.integers(K, size=n), rewards, competing, 0.4, 5.0)
     params = np.append(scale * generator.normal(size=5 * K), 0.7)
     (value, gradient), (expected, slow) = (
-        outcome_value(log, X.__getitem__, 5, K)(params.copy()),
+        fast_value(log, X, K)(params.copy()),
         PolicyValue(Softmax(K), X, log, extra=1)(params),
     )
     assert value == pytest.approx(expected, rel=2e-5)
@@ -44,6 +48,6 @@ def test_scores_far_apart(competing: bool, scale: float) -> None:
 
 def test_no_reward_and_no_rival_at_all() -> None:
     log = OutcomeLog(np.zeros(3, int), np.zeros(3), True, 0.0, 0.0)
-    value, gradient = outcome_value(log, np.ones((3, 1), np.float32).__getitem__, 1, 1)(np.zeros(2))
+    value, gradient = fast_value(log, np.ones((3, 1), np.float32), 1)(np.zeros(2))
     assert value == pytest.approx(np.log(2))
     np.testing.assert_allclose(gradient, [0.5, -0.5])

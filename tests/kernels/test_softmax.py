@@ -8,9 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from o2pl.kernels.softmax import softmax_value
+from o2pl.kernels.dense import as_they_are, dense_value, laid_out
 from o2pl.objectives import PessimisticLog, Phi, PolicyValue, ridge_control
 from o2pl.policies import Softmax
+
+
+def fast_value(log: Any, X: Any, n_actions: int) -> Any:
+    return dense_value(log, laid_out(log, X, as_they_are(X.shape[1]), n_actions), len(X), X.shape[1], n_actions)
 
 
 def case(n: int, K: int, alpha: float, control: bool = False, scale: float = 1.0) -> tuple[Any, Any, Any]:
@@ -24,7 +28,7 @@ def case(n: int, K: int, alpha: float, control: bool = False, scale: float = 1.0
 
 
 def same(X: Any, log: Any, params: Any, K: int) -> Any:
-    fast, general = softmax_value(log, X.__getitem__, 5, K), PolicyValue(Softmax(K), X, log)
+    fast, general = fast_value(log, X, K), PolicyValue(Softmax(K), X, log)
     (value, gradient), (expected, slow) = fast(params), general(params)
     assert value == pytest.approx(expected, rel=2e-5)
     np.testing.assert_allclose(gradient, slow, rtol=1e-4, atol=2e-5)
@@ -51,7 +55,7 @@ def test_where_all_rows_are_clipped_only_decay_is_left() -> None:
 
 def test_the_gradient_is_that_of_finite_differences() -> None:
     X, log, params = case(200, 3, 1e3, control=True)
-    fast = softmax_value(log, X.__getitem__, 5, 3)
+    fast = fast_value(log, X, 3)
     units = 3e-2 * np.eye(len(params))
     slow = np.array([(fast(params + e)[0] - fast(params - e)[0]) / 6e-2 for e in units])
     np.testing.assert_allclose(fast(params)[1], slow, atol=2e-3)

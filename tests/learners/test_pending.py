@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from pathlib import Path
 from typing import Any
@@ -89,10 +90,32 @@ def test_each_decision_once() -> None:
             learner.update(again, 0.0)
     learner.update(X[1], second.action, 1.0, second.propensity)
     with pytest.raises(o2pl.InvalidInput, match="again; its reward is in row 1"):
-        learner.update(X[1], second.action, 1.0, second.propensity)
-    with pytest.raises(o2pl.InvalidInput, match="again; its reward is in row 1"):
         learner.update(second, 1.0)
     assert len(learner.log_) == 2
+
+
+def test_parts_that_went_through_json_are_the_decisions() -> None:
+    """They are compared by value: another float object with the same propensity is the same decision."""
+    learner = o2pl.Bandit(3, random_state=0)
+    decision = learner.act(X[0])
+    told = json.loads(json.dumps({"x": X[0].tolist(), "action": decision.action, "p": decision.propensity}))
+    learner.update(told["x"], told["action"], 1.0, told["p"])
+    with pytest.raises(o2pl.InvalidInput, match="again; its reward is in row 0"):
+        learner.update(decision, 1.0)
+    assert learner.log_.event_ids == [decision.id]
+
+
+def test_parts_of_another_row_are_a_row_of_their_own() -> None:
+    learner = o2pl.Bandit(3, random_state=0)
+    decision = learner.act(X[0])
+    for context, action, propensity in (
+        (X[1], decision.action, decision.propensity),
+        (X[0], (decision.action + 1) % 3, decision.propensity),
+        (X[0], decision.action, 0.5),
+    ):
+        learner.update(context, action, 1.0, propensity)
+    learner.update(decision, 1.0)
+    assert len(learner.log_) == 4
 
 
 def test_what_cannot_be_told() -> None:
@@ -152,23 +175,9 @@ def test_told_by_its_parts_a_decision_waits_no_longer_whatever_came_in_between()
     assert len(learner._engine.pending) == 2  # which moves the newest to those that are looked up
     learner.update(X[2], third.action, 0.0, third.propensity)
     assert [each.number for each in learner._engine.pending] == [first.number]
-    with pytest.raises(ValueError, match="again"):
-        learner.update(X[2], third.action, 0.0, third.propensity)
     learner.update(first, 1.0)
     assert learner.log_.ids.tolist() == [second.number, third.number, first.number]
     assert not len(learner._engine.pending)
-
-
-def test_a_newer_decision_is_kept_when_an_older_one_is_dropped_as_told() -> None:
-    """As between threads: another one decides after `told` has found the newest."""
-    learner = o2pl.Bandit(3, random_state=0)
-    first = learner.act(X[0])
-    queue = learner._engine.pending
-    assert queue.told(first.propensity) is first
-    second = learner.act(X[1])
-    assert queue.drop(first.number, first)
-    assert not queue.drop(first.number, first)
-    assert [each.number for each in queue] == [second.number]
 
 
 def test_a_dictionary_that_changes_after_the_decision_is_kept_and_learned_as_it_was() -> None:

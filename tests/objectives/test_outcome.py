@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import o2pl
+from o2pl._core import played_log_odds, prediction_sums
 from o2pl.interactions import Interactions
 from o2pl.objectives import PolicyValue
-from o2pl.objectives.outcome import Outcome, OutcomeLog, played_log_odds, prediction_sums
+from o2pl.objectives.outcome import Outcome, OutcomeLog
 from o2pl.oracles import LBFGS
 from o2pl.policies import ActionWise, Softmax
 from o2pl.policies.likelihood import probabilities

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import o2pl
+from o2pl._core import lbfgs_direction, remember
 from o2pl.objectives import PessimisticLog, Phi, PolicyValue, ridge_control
 from o2pl.oracles import LBFGS
-from o2pl.oracles.quasi_newton import descend, lbfgs_direction, no_pairs, remember
+from o2pl.oracles.quasi_newton import descend, no_pairs
 from o2pl.policies import Softmax
 
 
@@ -31,7 +32,7 @@ def test_direction_is_that_of_the_dense_formula(n_pairs: int) -> None:
     pairs = no_pairs(5, 7)
     steps = [generator.normal(size=7) for _ in range(n_pairs)]
     for step in steps:
-        remember(np.zeros(7), step, np.zeros(7), hessian @ step, **pairs)
+        remember(step, np.zeros(7), hessian @ step, **pairs)
     kept = steps[-5:]
     gradient, direction = generator.normal(size=7), np.empty(7)
     slope = lbfgs_direction(gradient, **pairs, out=direction)
@@ -42,8 +43,8 @@ def test_direction_is_that_of_the_dense_formula(n_pairs: int) -> None:
 
 def test_without_pairs_the_direction_is_downhill_and_bad_pairs_are_not_kept() -> None:
     pairs = no_pairs(3, 2)
-    remember(np.zeros(2), np.array([1.0, 0.0]), np.zeros(2), np.array([-1.0, 0.0]), **pairs)
-    remember(np.ones(2), np.array([1.0, 1.0001]), np.ones(2), np.array([1.0, 2.0]), **pairs)  # a kink
+    remember(np.array([1.0, 0.0]), np.zeros(2), np.array([-1.0, 0.0]), **pairs)
+    remember(np.array([0.0, 1e-4]), np.ones(2), np.array([0.0, 1.0]), **pairs)  # a kink
     direction = np.empty(2)
     assert lbfgs_direction(np.array([1.0, -2.0]), **pairs, out=direction) == -5
     np.testing.assert_array_equal(direction, [-1, 2])
@@ -100,7 +101,7 @@ def test_pairs_of_quite_another_objective_do_no_harm() -> None:
     pairs, generator = no_pairs(10, 24), np.random.default_rng(0)
     for _ in range(10):
         step = generator.normal(size=24)
-        remember(np.zeros(24), step, np.zeros(24), step * np.exp(3 * generator.normal(size=24)), **pairs)
+        remember(step, np.zeros(24), step * np.exp(3 * generator.normal(size=24)), **pairs)
     found = descend(function, np.zeros(24), pairs, 500, 1e-5)
     assert found.value <= oracle(function, np.zeros(24)).value + 1e-4
 
@@ -108,8 +109,8 @@ def test_pairs_of_quite_another_objective_do_no_harm() -> None:
 def test_a_tiny_step_is_believed_if_its_curvature_is_known() -> None:
     for size, curved, kept in ((1e-4, 9.0, 2), (1e-4, 11.0, 1), (1.0, 11.0, 2), (1e-4, -1.0, 1)):
         pairs, step = no_pairs(5, 2), size * np.array([1.0, 0.0])
-        remember(np.zeros(2), np.ones(2), np.zeros(2), np.ones(2), **pairs)  # a curvature of 1
-        remember(np.ones(2), 1 + step, np.ones(2), 1 + curved * step, **pairs)
+        remember(np.ones(2), np.zeros(2), np.ones(2), **pairs)  # a curvature of 1
+        remember(step, np.ones(2), curved * step, **pairs)
         assert pairs["at"][1] == kept
 
 
@@ -117,7 +118,7 @@ def test_pairs_of_a_kink_do_not_stop_a_learner_for_good() -> None:
     generator = np.random.default_rng(0)
     function, start = value_of(1000, True), 2 * generator.normal(size=24)
     steep = no_pairs(10, 24)  # a pair of a kink: a curvature of 1e5 along every axis
-    remember(np.zeros(24), np.ones(24), np.zeros(24), np.full(24, 1e5), **steep)
+    remember(np.ones(24), np.zeros(24), np.full(24, 1e5), **steep)
     found = descend(function, start, steep, 60, 1e-5)
     fresh = descend(function, start, no_pairs(10, 24), 60, 1e-5)
     assert fresh.value < function(start)[0] - 0.1

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from o2pl.compiled import compiled
+from o2pl._core import acting_row, acting_rows, draw, draw_one, softmax_in_place
 from o2pl.errors import InvalidInput
 from o2pl.policies.sampling import (
     CountBonus,
@@ -11,45 +11,31 @@ from o2pl.policies.sampling import (
     acting_among,
     acting_numbers,
     acting_parts,
-    acting_row,
-    acting_rows,
-    draw,
-    draw_one,
     draw_rows,
     equal_sets,
     log_softmax,
     mix_uniform,
     sharpen,
-    softmax_in_place,
     with_bonus,
 )
 from o2pl.protocols import Explored
 
 
-@compiled
-def _mixed_in_a_kernel(probabilities: np.ndarray, epsilon: float, share: float, out: np.ndarray) -> None:
-    for k in range(len(probabilities)):
-        out[k] = mix_uniform(probabilities[k], epsilon, share)
-
-
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0])
-def test_mixing_is_the_same_for_numbers_arrays_and_kernels(epsilon: float) -> None:
+def test_mixing_is_the_same_for_numbers_arrays_and_rows(epsilon: float) -> None:
     probabilities = np.array([0.7, 0.3, 0.0])
     slow = [(1 - epsilon) * p + epsilon / 3 for p in (0.7, 0.3, 0.0)]
     np.testing.assert_allclose(mix_uniform(probabilities, epsilon, 1 / 3), slow, rtol=1e-15)
     np.testing.assert_allclose([mix_uniform(p, epsilon, 1 / 3) for p in probabilities], slow, rtol=1e-15)
     inside = np.empty(3)
-    _mixed_in_a_kernel(probabilities, epsilon, 1 / 3, inside)
-    np.testing.assert_allclose(inside, slow, rtol=1e-15)
+    acting_row(np.log(probabilities + 1e-300)[None], acting_numbers(np.ones(1), 1.0, Explored(epsilon, [], [])), inside)
+    np.testing.assert_allclose(inside, slow, rtol=1e-14, atol=1e-299)
     np.testing.assert_allclose(mix_uniform(probabilities, epsilon, 1 / np.array([1, 2, 4]))[2], epsilon / 4)
 
 
 def test_a_mixture_is_never_above_1() -> None:
     above = np.nextafter(1.0, 2.0)
     assert mix_uniform(above, 0.0, 1.0) == 1
-    out = np.empty(1)
-    _mixed_in_a_kernel(np.array([above]), 0.0, 1.0, out)
-    assert out[0] == 1
 
 
 def test_inversion_skips_what_is_impossible_and_gives_the_rest_to_the_last() -> None:

@@ -43,6 +43,11 @@ def _given() -> int:
     return max((each.num_threads or 1 for each in _blas().lib_controllers), default=1)
 
 
+def thread_count() -> int:
+    """Return the number of threads for work on many rows."""
+    return _given()
+
+
 @contextmanager
 def one_blas_thread(multiplications: float) -> Iterator[None]:
     """Limit BLAS to one thread in this context: blocks are small, and rows are split over threads."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from o2pl import _core
 from o2pl.compiled.threads import side_by_side
 from o2pl.kernels.linear import LinearValue, panel_rows
 from o2pl.kernels.registry import Problem, find_value
@@ -57,13 +58,13 @@ class BlockwiseValue:
         n = len(self.problem.rows)
         return [slice(start, min(start + self._step, n)) for start in range(0, n, self._step)]
 
-    def block(self, rows: slice) -> LinearValue | PolicyValue:
+    def block(self, rows: slice) -> LinearValue | _core.DenseValue | PolicyValue:
         """Return the objective on these rows, by a kernel if there is one."""
         some, control = self.problem.rows[rows], None if self.control is None else self.control.part(rows)
         log = self.problem.objective.prepare(some, control, totals=self.totals)
         problem = self.problem._replace(rows=some, log=log, shared={"held": 0}, previous=None)
         function = None if problem.policy.continuous else find_value(problem)  # densities: see `pessimistic_combine`
-        if isinstance(function, LinearValue):
+        if isinstance(function, LinearValue | _core.DenseValue):
             return function
         return PolicyValue(problem.policy, problem.featurise(), log, problem.objective.extra)
 

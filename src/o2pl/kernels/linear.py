@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.compiled import compiled
+from o2pl import _core
 from o2pl.compiled.threads import side_by_side
-from o2pl.objectives.penalty import Phi, phi
-from o2pl.objectives.pessimistic import MODELLED, RISK, VARIANCE, PessimisticLog
+from o2pl.objectives.pessimistic import PessimisticLog
 from o2pl.protocols import Floats, Ints
 
 BLOCK = 2**18  # elements of a block: 1 MiB in single precision
@@ -147,34 +146,10 @@ def inverse_propensities(log: PessimisticLog, dtype: Any) -> Floats:
 
 def pessimistic_combine(log: PessimisticLog, size: int) -> Combine:
     """Return `PessimisticLog.combine`, compiled. size: of the weight matrix. Other parameters have separate sums."""
-    penalty = Phi(*map(float, log.penalty))  # type: ignore[call-overload]  # a Phi in every fused objective
+    penalty: Any = tuple(map(float, log.penalty))  # type: ignore[call-overload]  # a Phi in every fused objective
 
     def put_together(params: Floats, sums: Floats, gradients: Floats) -> tuple[float, Floats]:
-        gradient = np.empty(len(params))
-        return combine(params, sums, gradients, size, log.size, penalty, log.l2, gradient), gradient
+        own = np.asarray(gradients, np.float64)
+        return _core.pessimistic_combine(params, sums, own, size, log.size, penalty, log.l2)
 
     return put_together
-
-
-@compiled
-def combine(
-    params: Floats, sums: Floats, gradients: Floats, own: int, size: float, penalty: Phi, l2: float, gradient: Floats
-) -> float:
-    """Return V and its gradient from the sums of all panels. sums [panels, 3 + 2 extra], gradients [panels, ≥ 2 own]"""
-    extra, total = len(params) - own, np.zeros(sums.shape[1])
-    for panel in range(len(sums)):
-        for i in range(len(total)):
-            total[i] += sums[panel, i]
-    pessimism, slope = phi(total[VARIANCE] / size, penalty)
-    shrink, squares = l2 / size, 0.0
-    for i in range(len(params)):
-        of_risk, of_variance = 0.0, 0.0
-        if i < own:
-            for panel in range(len(sums)):
-                of_risk += gradients[panel, i]
-                of_variance += gradients[panel, own + i]
-        else:
-            of_risk, of_variance = total[3 + i - own], total[3 + extra + i - own]
-        gradient[i] = (of_risk + slope * of_variance) / size + shrink * params[i]
-        squares += params[i] * params[i]
-    return float((total[RISK] + total[MODELLED]) / size + pessimism + 0.5 * shrink * squares)

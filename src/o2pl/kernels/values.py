@@ -10,16 +10,16 @@ import numpy as np
 from o2pl.features.plan import planned_features
 from o2pl.kernels.actionwise import actionwise_value
 from o2pl.kernels.card import CardValue
+from o2pl.kernels.dense import HELD as LAID_OUT
+from o2pl.kernels.dense import as_they_are, dense_value, laid_out
 from o2pl.kernels.finite import FiniteValue
 from o2pl.kernels.gaussian import gaussian_value
 from o2pl.kernels.linear import HELD, Features, HeldFeatures
 from o2pl.kernels.networks import network_value
-from o2pl.kernels.outcome import outcome_value
 from o2pl.kernels.registry import Problem, fused_value
-from o2pl.kernels.softmax import softmax_value
 from o2pl.kernels.sparse import SparseOutcome, SparseValue
 from o2pl.objectives.outcome import Outcome, OutcomeLog
-from o2pl.objectives.pessimistic import Pessimistic
+from o2pl.objectives.pessimistic import Pessimistic, PessimisticLog
 from o2pl.policies.actionwise import ActionWise
 from o2pl.policies.finite import FiniteClass, ThresholdClass
 from o2pl.policies.gaussian import Gaussian
@@ -60,17 +60,20 @@ def sparse_rows(problem: Problem) -> SparseRows:
     return known
 
 
-@fused_value(Softmax, Pessimistic, "dense")
-def _softmax(problem: Problem) -> Any:
-    assert isinstance(problem.policy, Softmax)
-    return softmax_value(problem.log, rows_of_features(problem), problem.width, problem.policy.n_actions)
-
-
+@fused_value(Softmax, Pessimistic, "dense", weighed=True)
 @fused_value(Softmax, Outcome, "dense", weighed=True)
-def _outcome(problem: Problem) -> Any:
+def _softmax(problem: Problem) -> Any:
+    """Members that learn from the same features, columns and weights share the rows."""
     assert isinstance(problem.policy, Softmax)
-    assert isinstance(problem.log, OutcomeLog)
-    return outcome_value(problem.log, rows_of_features(problem), problem.width, problem.policy.n_actions)
+    contexts, log, plan = problem.rows.contexts, problem.log, problem.feature_plan()
+    key = (id(problem.seen), problem.start, type(log), problem.policy.n_actions)
+    if plan is None:  # a feature map of somebody else
+        contexts, plan = problem.featurise(), as_they_are(problem.width)
+    known = problem.shared.get(key)
+    if known is None or known[1] is not log.weights or isinstance(log, PessimisticLog):
+        held = problem.shared.get("held", LAID_OUT)
+        known = problem.shared[key] = laid_out(log, contexts, plan, problem.policy.n_actions, held), log.weights
+    return dense_value(log, known[0], len(contexts), plan.width, problem.policy.n_actions)
 
 
 @fused_value(Softmax, Pessimistic, "dense", weighed=True, device="card")
@@ -121,8 +124,10 @@ def _played(problem: Problem) -> Any:
     alone = replace(log, actions=np.zeros_like(log.actions), offsets=None)
     if isinstance(played, SparseRows):
         return SparseOutcome(alone, problem.features.transform(problem.seen, played), 1)
-    features = HeldFeatures(lambda rows: problem.features.transform(problem.seen, played[rows]), np.float32)
-    return outcome_value(alone, features, problem.width, 1)
+    plan = problem.feature_plan()
+    if plan is None:
+        played, plan = problem.features.transform(problem.seen, played), as_they_are(problem.width)
+    return dense_value(alone, laid_out(alone, played, plan, 1), len(played), plan.width, 1)
 
 
 for _objective in (Pessimistic, Outcome):

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from o2pl._core import Packed
 from o2pl.contexts import ContextReader, DictionaryReader, OfferReader
 from o2pl.features.hashing import Hashed
 from o2pl.features.plan import FeaturePlan
 from o2pl.features.user_items import UserItems
-from o2pl.kernels.deciding import Packed
 from o2pl.kernels.offers import PackedOffers
 from o2pl.policies.actionwise import ActionWise
 from o2pl.policies.cells import Cells

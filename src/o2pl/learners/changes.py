@@ -22,15 +22,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from o2pl import _core
 from o2pl.features import Hashed, Standardise, UserItems
 from o2pl.learners.member import LINEAR, Member
 from o2pl.learners.schedules import Recent
-from o2pl.objectives.outcome import Outcome, prediction_sums
+from o2pl.objectives.outcome import Outcome
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.policies.actionwise import ActionWise
 from o2pl.protocols import Floats
@@ -40,7 +40,6 @@ from o2pl.validation import check_count, check_number
 _PRIOR = -3.0  # log prior of the monitor among the members: it also acts once its predictions are good
 _STEPS = LBFGS(iterations=2, tolerance=1e-5, memory=6)  # more steps do not detect changes earlier
 _SPARSE_STEPS = LBFGS(iterations=2, tolerance=2e-3, memory=2)  # for hashed features, which are many
-_TURN = 0.1  # largest change of the slope in a block
 _WINDOW = 4  # window of the monitor, in units of its memory
 _NOTHING: Floats = np.zeros((6, 0))  # D, c, d and the three entries of H, for no members
 
@@ -97,33 +96,9 @@ class Change:
 
     def observe(self, state: Floats, z: Floats, rewards: Floats) -> Floats:
         """Return the state after a block of rows. state [6, M], initially `_NOTHING`; z: predicted log-odds, [M, n]"""
-        sums = np.empty(state.shape)
-        prediction_sums(z, rewards, state[1], 1 + state[2], sums)
-        factors = _fading(len(rewards), self.memory, self.block)
-        members: Any = zip(state.T.tolist(), sums.T.tolist(), strict=True)  # type: ignore[call-overload]  # lists of lists
-        return np.array([_observed(before, added, *factors) for before, added in members]).T.copy()
-
-
-def _observed(before: list[float], added: list[float], of_score: float, of_curvature: float) -> tuple[float, ...]:
-    """Return one member's state after a block. In plain numbers: one operation on tiny arrays takes as long as all."""
-    score, c, d, *curvature = before
-    h, hz, hzz = (of_curvature * old + new for old, new in zip(curvature, added[3:], strict=True))
-    by_level, by_slope = added[1], added[2]
-    slope = _within(((h + 1) * by_slope - hz * by_level) / ((h + 1) * (hzz + 1) - hz * hz), _TURN)
-    slope = _within(d + slope, 1.0) - d
-    level = c + _within((by_level - hz * slope) / (h + 1), 1.0)
-    return of_score * score + added[0], level, d + slope, h, hz, hzz
-
-
-@lru_cache(maxsize=256)
-def _fading(rows: int, memory: int, block: int) -> tuple[float, float]:
-    """Return the factors of D and of H before a block of this many rows."""
-    of_score, of_curvature = np.exp(-rows * np.array([1 / memory, 1 / block])).tolist()
-    return of_score, of_curvature
-
-
-def _within(value: float, limit: float) -> float:
-    return min(max(value, -limit), limit)
+        new = state.copy()
+        _core.watch(new, z, rewards, float(self.memory), float(self.block))
+        return new
 
 
 class Changed(NamedTuple):

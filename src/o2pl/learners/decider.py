@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from o2pl import _core
+from o2pl._core import Packed, acting_row, acting_rows, draw, draw_one
 from o2pl.action_names import Names
 from o2pl.contexts import ContextReader, OfferReader, SetsReader
 from o2pl.contexts.dictionaries import Row
 from o2pl.contexts.offers import Offer, allowed_actions
-from o2pl.contexts.readers import plain
 from o2pl.contexts.sets import offer_of
 from o2pl.decisions import COUNT, Decision
 from o2pl.features.hashing import Hashed
-from o2pl.kernels.deciding import SCORES, Packed, decide, decide_number
 from o2pl.kernels.registry import featurise
 from o2pl.learners.acting import ActingMember, packed_members, packed_offers, stacked_weights
 from o2pl.learners.decider_files import arguments_from, content_of
@@ -31,10 +30,6 @@ from o2pl.policies.cells import Cells
 from o2pl.policies.gaussian import Gaussian
 from o2pl.policies.sampling import (
     acting_among,
-    acting_row,
-    acting_rows,
-    draw,
-    draw_one,
     equal_sets,
     with_bonus,
     with_exploration,
@@ -68,11 +63,27 @@ class Decider:
         self.acting, self._items, self._exploration = acting, items, exploration
         self._offers = packed_offers(self.members, reader)
         self._packed: Packed | None = packed_members(self.members, reader, None if before is None else before._packed)
-        self._numbers: tuple[Ints, Floats] = (np.empty(0, np.int64), np.empty(0))
-        if self._packed is not None:
-            self._numbers = self._packed.layout, self._packed.numbers
         self.continuous = bool(self.members[0].policy.continuous)
         self._one = self._single()
+
+    def __reduce__(self) -> Any:
+        """Pickle and copy the parts; what is packed of them is packed again."""
+        given = (
+            [*self.members],
+            self.acting,
+            self.sharpness,
+            self.reader,
+            None,
+            self.names,
+            self._items,
+            self._exploration,
+        )
+        return Decider, given
+
+    @property
+    def packed_rows(self) -> Packed | None:
+        """The members, packed for decisions on numeric rows; None: others."""
+        return self._packed if self._one == self._row else None
 
     # -- one decision
 
@@ -109,23 +120,17 @@ class Decider:
         return None
 
     def _row(self, context: Any, uniform: float) -> Decision | None:
-        # `plain` and `Decision.keep` (with bytes instead of an array), inlined: each call would take 5 % of the time
-        if not (type(context) is _ARRAY and context.dtype.char in "fd" and context.ndim == 1):
-            return None
-        if not context.flags.c_contiguous:
-            return None
-        drawn = decide(context, *self._numbers, self.acting, uniform)
-        if drawn[0] < 0:
+        # `Decision.keep`, inlined and with bytes instead of an array: a call would take 5 % of the time
+        drawn = self._packed.decide(context, self.acting, uniform)  # type: ignore[union-attr]  # chosen with it
+        if drawn is None:
             return None
         decision = _decision(Decision, (self.names[drawn[0]], drawn[1]) if self.names else drawn)
         decision.kept = COUNT.next(), context.tobytes(), context.dtype
         return decision
 
     def _set(self, context: Any, uniform: float) -> Decision | None:
-        if not plain(context, 2) or context.shape[1] != self.reader.width:
-            return None
-        drawn = decide(context.reshape(-1), *self._numbers, self.acting, uniform)
-        return _decision(Decision, drawn).keep(context) if drawn[0] >= 0 else None
+        drawn = self._packed.decide(context, self.acting, uniform)  # type: ignore[union-attr]  # chosen with it
+        return None if drawn is None else _decision(Decision, drawn).keep(context)
 
     def _offer(self, context: Any, uniform: float) -> Decision:
         assert self._offers is not None
@@ -173,20 +178,18 @@ class Decider:
         return Decision(self.names[action] if self.names else action, float(pi[place])).keep(context)
 
     def _number(self, context: Any, uniform: float) -> Decision | None:
-        if not plain(context, 1) or len(context) != self.reader.width or not _core.all_finite(context):
+        score, member = self._packed.score(context), self.members[0]  # type: ignore[union-attr]  # chosen with it
+        if score is None:
             return None
-        score, member = np.empty(1), self.members[0]
-        decide(context, *self._numbers, score, SCORES)
-        action, density = member.policy.sample(score[0], member.params, uniform)
+        action, density = member.policy.sample(score, member.params, uniform)
         return Decision(float(action), float(density)).keep(context)
 
     def _within(self, context: Any, uniform: float) -> Decision | None:
-        if not plain(context, 1):
+        pi = self._packed.policy(context, self.acting)  # type: ignore[union-attr]  # chosen with it
+        if pi is None:
             return None
-        drawn = decide_number(context, *self._numbers, self.acting, uniform, self.members[0].policy.numbers)
-        if drawn[1] <= 0:
-            return None
-        decision = _decision(Decision, drawn)
+        (action,), (density,) = self.members[0].policy.draw(pi[None], np.array([uniform]))
+        decision = _decision(Decision, (float(action), float(density)))
         decision.kept = COUNT.next(), context.tobytes(), context.dtype
         return decision
 
@@ -230,7 +233,7 @@ class Decider:
             return self._offers.scores(rows)
         if self._packed is not None:
             values = rows.values if isinstance(rows, ActionSets) else rows
-            return self._packed.scores(values).reshape(len(self.members), -1)
+            return self._packed.scores(np.ascontiguousarray(values, np.float32)).reshape(len(self.members), -1)
         made: list[Floats] = []
         features, of = None, None  # members with the same state share their features
         for m in self.members:
@@ -267,14 +270,12 @@ class Decider:
     def _probabilities(self, rows: Any) -> Floats:
         scores = self.scores(rows)
         out = np.empty(scores.shape[1])
-        # as single decisions are computed, to the last bit
-        alone, together = (acting_row, acting_rows) if self._packed else (_core.acting_row, _core.acting_rows)
         if isinstance(rows, ActionSets) and rows.item_ids is not None:
             for first, last in pairwise(rows.offsets.tolist()):
                 own = slice(first, last)
-                alone(scores[:, own].copy(), self.acting_on(rows.item_ids[own]), out[own])
+                acting_row(scores[:, own].copy(), self.acting_on(rows.item_ids[own]), out[own])
             return out
-        together(scores, _offsets(rows, scores), self.acting, out)
+        acting_rows(scores, _offsets(rows, scores), self.acting, out)
         return out if isinstance(rows, ActionSets) else out.reshape(len(rows), -1)
 
     @property
@@ -379,5 +380,4 @@ def _offsets(rows: Any, scores: Floats) -> Ints:
     return equal_sets(len(rows), scores.shape[1] // max(len(rows), 1))
 
 
-_ARRAY = np.ndarray
 _decision = tuple.__new__  # the constructor of a named tuple, without its argument handling

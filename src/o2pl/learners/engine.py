@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from o2pl import _core
 from o2pl.compiled.threads import one_blas_thread
 from o2pl.contexts import ContextReader
-from o2pl.decisions import Decision, id_of
+from o2pl.decisions import COUNT, Decision, id_of
 from o2pl.errors import InvalidInput
 from o2pl.features import Hashed
 from o2pl.interactions import Interactions
@@ -102,13 +104,45 @@ class Engine:
         self.learned = 0  # rows included in the members' gains
         self.forgotten: Tally | None = None  # plays and rewards of each action before the base
         self.mean_reward = MeanReward()  # of the rows since the base that were learned from
+        self.rounds: _core.Rounds | None = None  # what decides and appends in one call; None: other kinds of rows
         self.checkpoint = min(member.checkpoint for member in self.present)
         self._acting: tuple[Any, Any, Floats] = (
             None,
             None,
             np.empty(0),
         )  # shares, exploration, and both as `acting_numbers`
-        self.decider = self.new_decider()
+        self._decider = self.new_decider()
+        self.begin_rounds()
+
+    def begin_rounds(self) -> None:
+        """Let decisions on numeric rows, and their rewards, take one call each."""
+        columns = self.log.columns_in_place
+        if columns is not None and self.log.reward_range is not None:
+            waiting, ends = self.pending.waiting, self.log.reward_range
+            self.rounds = _core.Rounds(Decision, COUNT, self.stream, waiting, columns, ends)
+        self.checkpoint, self.decider = self._checkpoint, self._decider
+
+    @property
+    def decider(self) -> Decider:
+        """The acting policy. It is replaced when the engine has learned."""
+        return self._decider
+
+    @decider.setter
+    def decider(self, decider: Decider) -> None:
+        self._decider = decider
+        if self.rounds is not None:
+            self.rounds.decide_by(decider.packed_rows, decider.acting, self.log.action_names or None)
+
+    @property
+    def checkpoint(self) -> int:
+        """The number of rows at which to learn."""
+        return self._checkpoint
+
+    @checkpoint.setter
+    def checkpoint(self, rows: int) -> None:
+        self._checkpoint = rows
+        if self.rounds is not None:
+            self.rounds.checkpoint = rows
 
     def seen_by(self, features: FeatureMap, schedule: Schedule) -> Seen:
         """Return the state of these features, shared by all members with the same rows and features.
@@ -163,7 +197,7 @@ class Engine:
         except ValueError:
             self.stream.give_back(uniform)
             raise
-        self.pending.newest.append(decision)
+        self.pending.keep(decision)
         return decision
 
     @property
@@ -225,18 +259,18 @@ class Engine:
 
     def append(self, context: Any, action: Any, reward: float, propensity: float, number: int | None = None) -> None:
         """Append one interaction; everything but the context is checked. number: of the decision, for duplicates."""
-        log, pending, decision = self.log, self.pending, None
+        log, pending = self.log, self.pending
         entry = context if is_read(context) else self.reader.entry(context)
         if log.action_sets and action >= entry.offsets[1]:
             check_actions([action], entry.sizes)  # raises with the reason
         if number is None:
-            decision = pending.told(propensity)
+            decision = pending.newest(context, action, propensity)
             if decision is not None:
                 if log.continuous:
                     check_as_drawn(action, decision)
                 number = decision.number
         with self.lock:
-            if number is not None and not pending.drop(number, decision):
+            if number is not None and not pending.drop(number):
                 self.check_new(number)
             append_row(log, entry, action, reward, propensity, number)
             if log.n >= self.checkpoint:
@@ -246,7 +280,9 @@ class Engine:
         """Accept rewards for decisions of another learner."""
         with self.lock:
             known = set(self.log.columns.ids.tolist()) if len(others) else set()
-            self.pending.newest.extend(one for one in others if one.number not in known)
+            for one in others:
+                if one.number not in known:
+                    self.pending.keep(one)
 
     def check_new(self, number: int, where: str = "update", instead: str = "") -> None:
         """Reject a decision that already has its reward."""
@@ -301,7 +337,7 @@ class Engine:
 
         upto: number of rows of the log; None: all.
         """
-        with self.lock:
+        with self.lock, self._learning():
             n = len(self.log) if upto is None else upto
             rows = self.log[:n]
             if self.columns is not None and not self.columns.settled:
@@ -333,6 +369,18 @@ class Engine:
                         with_oracle = OFFLINE if member.watches and many else oracle
                         member.learn(window, start, control, shared, with_oracle, self.passes)
             self.settle(n, due)
+
+    @contextmanager
+    def _learning(self) -> Iterator[None]:
+        """Let rewards wait for the lock meanwhile."""
+        if self.rounds is None:
+            yield
+            return
+        self.rounds.learning = True
+        try:
+            yield
+        finally:
+            self.rounds.learning = False
 
     def settle(self, n: int, due: Sequence[MemberState]) -> None:
         self.learned = n

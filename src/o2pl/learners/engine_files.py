@@ -69,6 +69,7 @@ def restore(engine: Engine, header: dict[str, Any], arrays: dict[str, Array]) ->
         engine.running = _named(arrays, "control.")
     engine.checkpoint = min(member.checkpoint for member in engine.present)
     engine.decider = engine.new_decider()
+    engine.begin_rounds()
 
 
 def _named(arrays: dict[str, Array], prefix: str) -> dict[str, Array]:

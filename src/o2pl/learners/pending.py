@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-import threading
-from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from o2pl import _core
 from o2pl.contexts import ContextReader
 from o2pl.decisions import Decision
 from o2pl.errors import InvalidInput
@@ -19,67 +17,42 @@ from o2pl.rows import ActionSets, SparseRows
 
 PENDING = 10_000  # minimum number of decisions whose contexts are kept
 _READ = frozenset((ActionSets, SparseRows))
+_COMPARED = (dict, list, tuple, int, float, str, type(None))
 
 
 class Pending:
-    """The last `PENDING` decisions (and some earlier ones) without a reward. Thread-safe.
-
-    `newest` is a bounded queue of new decisions. When a decision is looked up by number, the queue is moved to the
-    dictionary.
-    """
+    """The last `PENDING` decisions (and some earlier ones) without a reward. Thread-safe."""
 
     def __init__(self) -> None:
-        self.newest: deque[Decision] = deque(maxlen=PENDING)  # appending is atomic
-        self._by_number: dict[int, Decision] = {}
-        self._lock = threading.Lock()
-        self._last: Decision | None = None  # last decision that was moved
+        self.waiting = _core.PendingDecisions(PENDING)
 
-    def told(self, propensity: Any) -> Decision | None:
-        """Return the newest decision if its propensity is this very object: the user has unpacked it."""
-        try:
-            newest: Decision | None = self.newest[-1]
-        except IndexError:
-            newest = self._last
-        return newest if newest is not None and propensity is newest[1] else None
+    def keep(self, decision: Decision) -> None:
+        self.waiting.keep(decision.number, decision)
 
     def get(self, number: int) -> Decision | None:
-        self._index()
-        return self._by_number.get(number)
+        found: Decision | None = self.waiting.get(number)
+        return found
 
-    def drop(self, number: int, told: Decision | None = None) -> bool:
-        """Remove a decision. Returns whether it was there; True for exactly one of several threads.
+    def drop(self, number: int) -> bool:
+        """Remove a decision. Returns whether it was there; True for exactly one of several threads."""
+        return self.waiting.drop(number)
 
-        told: the decision, from `told`. It is probably still the newest one, which is removed without a look-up.
+    def newest(self, context: Any, action: Any, propensity: float) -> Decision | None:
+        """Return the newest decision if it waits and consists of these parts: the user has unpacked it.
+
+        A real-valued action may have been rounded: `check_as_drawn`.
         """
-        if told is not None:
-            with self._lock:
-                last = self.newest.pop() if self.newest else None
-                if last is not None:
-                    self._last = last
-                    if last is told:
-                        return True
-                    self._by_number[last.number] = last
-        self._index()
-        return self._by_number.pop(number, None) is not None
-
-    def _index(self) -> None:
-        with self._lock:
-            newest, known = self.newest, self._by_number
-            while newest:
-                decision = newest.popleft()
-                known[decision.number] = self._last = decision
-            if len(known) > 2 * PENDING:
-                for number in list(itertools.islice(known, len(known) - PENDING)):
-                    known.pop(number, None)
+        found: Decision | None = self.waiting.newest()
+        if found is None or found.propensity != propensity or not same_context(found.context, context):
+            return None
+        return found if found.played == action or isinstance(action, float) else None
 
     def __len__(self) -> int:
-        self._index()
-        return len(self._by_number)
+        return len(self.waiting)
 
     def __iter__(self) -> Iterator[Decision]:
         """Iterate from old to new."""
-        self._index()
-        return iter(list(self._by_number.values()))
+        return iter(self.waiting.decisions())
 
     # -- files
 
@@ -99,7 +72,7 @@ class Pending:
             contexts = rows.contexts[row : row + 1]
             context = contexts[0] if isinstance(contexts, np.ndarray) else contexts
             action = rows.action_names[action] if rows.action_names else action
-            self.newest.append(Decision(action, propensity).keep(context, number))
+            self.keep(Decision(action, propensity).keep(context, number))
 
 
 _ROUNDED = 1e-3  # tolerated rounding of an action, as a fraction of 1 / density
@@ -114,6 +87,15 @@ def check_as_drawn(action: float, decision: Decision) -> None:
             " (or rounded a lot) afterwards has another density, or none at the bounds. Pass the bounds to the learner"
             " (bounds=), and play the action that it returns"
         )
+
+
+def same_context(one: Any, other: Any) -> bool:
+    """Return whether two contexts are the same, as given or as encoded."""
+    if type(one) in _READ and type(one) is type(other):
+        return all(same_context(getattr(one, name), getattr(other, name)) for name in one.__dataclass_fields__)
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return bool(np.array_equal(one, other))
+    return type(one) is type(other) and isinstance(one, _COMPARED) and bool(one == other)
 
 
 def is_read(context: Any) -> bool:

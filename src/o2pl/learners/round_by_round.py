@@ -64,7 +64,12 @@ class RoundByRound(Learned, ABC):
             Unpacks to (action, propensity); the propensity is a density for continuous actions.
         """
         if items is None and ids is None and exclude is None and slots is None and type(context) is not Offer:
-            return (self._engine or self._begin(context)).decide(context)
+            engine = self._engine or self._begin(context)
+            if engine.rounds is not None:
+                decision: Decision | None = engine.rounds.act(context)
+                if decision is not None:
+                    return decision
+            return engine.decide(context)
         return self._act_among(context, items, ids, exclude, slots)
 
     def _act_among(self, context: Any, items: Any, ids: Any, exclude: Any, slots: int | None) -> Decision:
@@ -89,6 +94,16 @@ class RoundByRound(Learned, ABC):
         items, `update(user, items, action, reward, propensity)`. A list takes one reward per slot, or one for the whole
         list.
         """
+        engine = self._engine
+        if engine is not None and engine.rounds is not None and last is None:
+            if propensity is None:
+                appended = engine.rounds.update(context, action if reward is None else reward)
+            else:
+                appended = engine.rounds.tell(context, action, reward, propensity)
+            if appended >= 0:
+                if appended:
+                    engine.learn_if_due()
+                return self
         if last is not None:
             context, action, reward, propensity = (context, action), reward, propensity, last
         if type(context) is not _ARRAY or type(action) is not self._action_type:  # otherwise it is no list

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from o2pl import _core
+from o2pl._core import played_log_odds, prediction_sums
 from o2pl.interactions import Interactions
 from o2pl.learners.decider import Decider
 from o2pl.learners.member import STRETCH, MemberState
-from o2pl.objectives.outcome import FAR, log_likelihoods, played_log_odds, prediction_sums
+from o2pl.objectives.outcome import FAR, log_likelihoods
 from o2pl.objectives.weights import policy_weights
 from o2pl.policies.sampling import equal_sets
 from o2pl.protocols import Floats

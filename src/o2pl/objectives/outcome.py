@@ -21,8 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.compiled import compiled_in_order
-from o2pl.compiled.comparing import larger, smaller
 from o2pl.interactions import Interactions
 from o2pl.objectives.terms import PRIOR_ROWS, Totals
 from o2pl.protocols import Array, Floats, Ints
@@ -142,52 +140,6 @@ class OutcomeLog:
         if not self.competing:
             return 0.0, 0.0
         return 0.5 * self.level_l2 * tau**2 / self.size, (-pulled + self.level_l2 * tau) / self.size
-
-
-@compiled_in_order
-def played_log_odds(scores: Floats, offsets: Ints, actions: Ints, competing: Array, tau: Floats, out: Floats) -> None:
-    """Compute z of the played actions, as predicted by M members. scores [M, total], out [M, n]"""
-    for m in range(len(scores)):
-        for s in range(len(actions)):
-            own = scores[m, offsets[s] : offsets[s + 1]]
-            z = own[actions[s]] + (-tau[m] if competing[m] else tau[m])
-            if competing[m] and len(own) > 1:
-                top, total = -math.inf, 0.0
-                for k in range(len(own)):
-                    if k != actions[s]:
-                        top = larger(top, own[k])
-                for k in range(len(own)):
-                    if k != actions[s]:
-                        total += math.exp(own[k] - top)
-                z -= top + math.log(total)
-            out[m, s] = z
-
-
-@compiled_in_order
-def prediction_sums(z: Floats, rewards: Floats, level: Floats, slope: Floats, out: Floats) -> None:
-    """Compute Σ log-likelihood of rewards and its derivatives for M members, calibrated as m = σ(level + slope z).
-
-    z [M, n]. out [6, M]: the sums of log-likelihoods, of (r - m) and (r - m) z, of m (1 - m) times 1, z and z².
-    """
-    for k in range(len(z)):
-        likelihood, by_level, by_slope, h, hz, hzz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-        for s in range(len(rewards)):
-            x, r = smaller(larger(z[k, s], -FAR), FAR), rewards[s]
-            m = 1 / (1 + math.exp(-(level[k] + slope[k] * x)))
-            curvature = m * (1 - m)
-            by_level += r - m
-            by_slope += (r - m) * x
-            h += curvature
-            hz += curvature * x
-            hzz += curvature * x * x
-            m = smaller(larger(m, _SURE), 1 - _SURE)
-            if r == 1:
-                likelihood += math.log(m)
-            elif r == 0:
-                likelihood += math.log1p(-m)
-            else:
-                likelihood += r * math.log(m) + (1 - r) * math.log1p(-m)
-        out[0, k], out[1, k], out[2, k], out[3, k], out[4, k], out[5, k] = likelihood, by_level, by_slope, h, hz, hzz
 
 
 def log_likelihoods(z: Floats, rewards: Floats) -> Floats:

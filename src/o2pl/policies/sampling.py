@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from o2pl import _core
 from o2pl.compiled import compiled_in_order, compiled_inlined, within_kernels
 from o2pl.compiled.comparing import larger, smaller
 from o2pl.errors import InvalidInput
@@ -229,14 +230,6 @@ def acting_row(scores: Floats, acting: Floats, out: Floats) -> None:
         out[k] = mix_uniform(out[k], acting[_EPSILON], share)
 
 
-@compiled_in_order
-def acting_rows(scores: Floats, offsets: Ints, acting: Floats, out: Floats) -> None:
-    """Apply `acting_row` to each set offsets[s] : offsets[s + 1]. scores [M, total], out [total]"""
-    for s in range(len(offsets) - 1):
-        own = slice(offsets[s], offsets[s + 1])
-        acting_row(scores[:, own].copy(), acting, out[own])
-
-
 @compiled_inlined
 def draw_one(probabilities: Floats, uniform: float) -> int:
     """Draw one action by inversion. [K]"""
@@ -251,17 +244,6 @@ def draw_one(probabilities: Floats, uniform: float) -> int:
     return chosen
 
 
-@compiled_in_order
-def draw(probabilities: Floats, offsets: Ints, uniforms: Floats) -> tuple[Ints, Floats]:
-    """Draw one action per set `probabilities[offsets[s]:offsets[s + 1]]`. Returns actions and probabilities."""
-    n = len(uniforms)
-    actions, propensities = np.empty(n, np.int64), np.empty(n)
-    for s in range(n):
-        actions[s] = draw_one(probabilities[offsets[s] : offsets[s + 1]], uniforms[s])
-        propensities[s] = probabilities[offsets[s] + actions[s]]
-    return actions, propensities
-
-
 def equal_sets(n: int, k: int) -> Ints:
     """Return the offsets of n sets of size k."""
     return np.arange(0, n * k + 1, k)
@@ -269,7 +251,7 @@ def equal_sets(n: int, k: int) -> Ints:
 
 def draw_rows(probabilities: Floats, uniforms: Floats) -> tuple[Ints, Floats]:
     """Apply `draw` to a matrix [n, K]."""
-    return draw(np.ascontiguousarray(probabilities).reshape(-1), equal_sets(*probabilities.shape), uniforms)
+    return _core.draw(np.ascontiguousarray(probabilities).reshape(-1), equal_sets(*probabilities.shape), uniforms)
 
 
 def sharpen(probabilities: Floats, sharpness: float) -> Floats:

@@ -1,0 +1,67 @@
+#include "core/deciding.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/deciding_kernels.hpp"
+#include "core/levels.hpp"
+
+namespace o2 {
+namespace {
+
+const DecidingKernels& kernels() {
+  static const DecidingKernels& found = O2_CHOSEN(deciding);
+  return found;
+}
+
+int64_t padded(int64_t columns) { return (columns + SCORES_AT_ONCE - 1) / SCORES_AT_ONCE * SCORES_AT_ONCE; }
+
+}  // namespace
+
+Scorer::Scorer(int64_t d, int64_t n_actions, int64_t members, std::vector<std::shared_ptr<const ScoringGroup>> groups)
+    : d_(d), K_(n_actions), M_(members), groups_(std::move(groups)) {
+  for (const auto& each : groups_) {
+    widest_ = std::max(widest_, each->width);
+    most_columns_ = std::max({most_columns_, each->columns, padded(each->directions_of)});
+  }
+}
+
+void Scorer::scores(const float* inputs, double* out, int64_t stride, ScoringRoom& room) const {
+  room.row.resize(widest_);
+  room.sums.resize(most_columns_);
+  for (const auto& each : groups_) {
+    const ScoringGroup& own = *each;
+    double *row = room.row.data(), *x = row + own.intercept;
+    row[0] = 1;  // overwritten if there is no intercept
+    for (int64_t i = 0; i < d_; i++) {
+      const double standardised = (static_cast<double>(inputs[i]) - own.shift[i]) * own.scale[i];
+      x[i] = std::min(std::max(standardised, -own.clip), own.clip);
+    }
+    if (!own.product_shift.empty()) {
+      const double* factors = x;
+      int64_t m = d_;
+      if (own.directions_of) {
+        room.projected.resize(padded(own.directions_of));
+        kernels().weighted_sums(x, d_, own.directions.data(), padded(own.directions_of), room.projected.data());
+        factors = room.projected.data(), m = own.directions_of;
+      }
+      kernels().products(factors, m, own.product_shift.data(), own.product_scale.data(), x + d_);
+    }
+    kernels().weighted_sums(row, own.width, own.W.data(), own.columns, room.sums.data());
+    const double* sums = room.sums.data();
+    for (int64_t m : own.members) {
+      std::copy(sums, sums + K_, out + m * stride);
+      sums += K_;
+    }
+  }
+}
+
+void Scorer::policy(const float* inputs, int64_t n, const Acting& acting, ScoringRoom& room) const {
+  const int64_t among = n * K_;
+  room.scores.resize(M_ * among);
+  room.pi.resize(among);
+  for (int64_t r = 0; r < n; r++) scores(inputs + r * d_, room.scores.data() + r * K_, among, room);
+  acting_row(room.scores.data(), M_, among, among, acting, room.pi.data());
+}
+
+}  // namespace o2

@@ -1,0 +1,50 @@
+// Decisions: inputs to features to scores of all members to the acting policy to an action.
+//
+// Inputs are rounded to single precision, as a log keeps them; all else is in double precision, and sums keep their
+// order: a decision is the same bits alone and in a batch, at every level of instructions.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/acting.hpp"
+
+namespace o2 {
+
+// Features of a group of members, and their weights side by side; see `o2pl.features.plan.FeaturePlan`.
+struct ScoringGroup {
+  int64_t d, directions_of, intercept, width, columns;
+  double clip;
+  std::vector<double> shift, scale;                  // [d]
+  std::vector<double> directions;                    // [d, directions_of padded to 8]
+  std::vector<double> product_shift, product_scale;  // [p]
+  std::vector<double> W;                             // [width, columns]: K of each member, then padding
+  std::vector<int64_t> members;
+};
+
+// Work arrays of a decision; one per thread.
+struct ScoringRoom {
+  std::vector<double> row, projected, sums, scores, pi;
+};
+
+class Scorer {
+ public:
+  Scorer(int64_t d, int64_t n_actions, int64_t members, std::vector<std::shared_ptr<const ScoringGroup>> groups);
+
+  int64_t inputs() const { return d_; }
+  int64_t n_actions() const { return K_; }
+  int64_t members() const { return M_; }
+  const std::vector<std::shared_ptr<const ScoringGroup>>& groups() const { return groups_; }
+
+  // Scores of one row: member m's K from out + m · stride on. Inputs [d], finite.
+  void scores(const float* inputs, double* out, int64_t stride, ScoringRoom& room) const;
+
+  // The acting policy of a row, or among n rows of an action set (K = 1), written to room.pi.
+  void policy(const float* inputs, int64_t n, const Acting& acting, ScoringRoom& room) const;
+
+ private:
+  int64_t d_, K_, M_, widest_ = 0, most_columns_ = 0;
+  std::vector<std::shared_ptr<const ScoringGroup>> groups_;
+};
+
+}  // namespace o2

@@ -1,0 +1,283 @@
+#include "core/dense.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "core/lanes.hpp"
+#include "core/levels.hpp"
+#include "core/penalty.hpp"
+#include "core/threads.hpp"
+
+namespace o2 {
+
+const DenseKernels& dense_kernels() {
+  static const DenseKernels& found = O2_CHOSEN(dense);
+  return found;
+}
+
+// -- rows
+
+DenseRows::DenseRows(Plan plan, const float* X, int64_t n, const Columns& columns, int K, bool by_action,
+                     int64_t panel_rows, int64_t held)
+    : plan_(std::move(plan)), X_(X), n_(n), K_(K) {
+  const int d = plan_.d, m = plan_.directions_of, p = plan_.products(), width = 1 + d + p;
+  factors_ = (1 + d + m) | 1;  // odd: lanes of one factor then do not all fall into the same sets of the cache
+  const int padded = (width + 7) / 8 * 8;
+  first_.assign(padded, 0), second_.assign(padded, 0);
+  shift_.assign(padded, 0), scale_.assign(padded, 1);
+  for (int i = 0; i < d; i++) first_[1 + i] = (1 + i) * LANES;
+  int at = 1 + d;
+  const int factors = p ? (m ? m : d) : 0, from = m ? 1 + d : 1;
+  if (factors * (factors + 1) / 2 != p) throw std::invalid_argument("products: found a number that fits no inputs");
+  for (int i = 0; i < factors; i++)
+    for (int j = i; j < factors; j++, at++) {
+      first_[at] = (from + i) * LANES, second_[at] = (from + j) * LANES;
+      shift_[at] = plan_.product_shift[at - 1 - d], scale_[at] = plan_.product_scale[at - 1 - d];
+    }
+  for (int q = width; q < padded; q++) scale_[q] = 0;
+  const int64_t count = std::max<int64_t>(1, (n + panel_rows - 1) / panel_rows);
+  panels_.resize(count);
+  for (int64_t i = 0; i < count; i++) {
+    Panel& one = panels_[i];
+    one.start = i * panel_rows;
+    one.rows = static_cast<int>(std::min(panel_rows, n - one.start));
+    lay(one, columns, by_action);
+    const int64_t bytes = static_cast<int64_t>(one.vectors) * factors_ * LANES * 4;
+    if (held_ + bytes <= held) {
+      held_ += bytes;
+      one.x.resize(bytes / 4);
+      lay_inputs(one, one.x.data());
+    }
+  }
+}
+
+const Products DenseRows::products() const {
+  return {padded(), first_.data(), second_.data(), plan_.products() == 0};
+}
+
+void DenseRows::lay(Panel& one, const Columns& columns, bool by_action) {
+  const int n = one.rows;
+  const int64_t start = one.start;
+  by_action = by_action && n >= 12 * K_;
+  if (by_action) {
+    std::vector<int> at(K_ + 1, 0);
+    for (int i = 0; i < n; i++) at[columns.actions[start + i]]++;
+    int total = 0;
+    for (int k = 0; k < K_; k++) {
+      const int size = up_to_lanes(at[k]);
+      one.alike.insert(one.alike.end(), size / LANES, k);
+      at[k] = total, total += size;
+    }
+    one.order.assign(total, -1);
+    for (int i = 0; i < n; i++) one.order[at[columns.actions[start + i]]++] = static_cast<int32_t>(i);
+  } else {
+    one.order.assign(up_to_lanes(n), -1);
+    for (int i = 0; i < n; i++) one.order[i] = i;
+  }
+  const size_t places = one.order.size();
+  one.vectors = static_cast<int>(places / LANES);
+  one.action.assign(places, -1), one.reward.assign(places, 0), one.weight.assign(places, 0);
+  if (columns.inverse) one.inverse.assign(places, 0);
+  for (size_t i = 0; i < places; i++) {
+    if (one.order[i] < 0) continue;
+    const int64_t r = start + one.order[i];
+    const double w = columns.weights ? columns.weights[r] : 1.0;
+    one.action[i] = static_cast<float>(columns.actions[r]), one.reward[i] = static_cast<float>(columns.rewards[r]);
+    one.weight[i] = static_cast<float>(w);
+    if (columns.inverse) one.inverse[i] = columns.inverse[r];
+  }
+  for (int64_t r = start; r < start + n; r++) {
+    const double w = columns.weights ? columns.weights[r] : 1.0;
+    size_ += w, total_ += w * columns.rewards[r];
+  }
+}
+
+void DenseRows::lay_inputs(const Panel& one, float* to) const {
+  const auto& kernels = dense_kernels();
+  const float* directions = plan_.directions_of ? plan_.directions.data() : nullptr;
+  for (int v = 0; v < one.vectors; v++) {
+    const int32_t* order = &one.order[v * LANES];
+    int some = LANES;
+    while (some && order[some - 1] < 0) some--;
+    if (some == 0) {
+      std::fill_n(to + static_cast<int64_t>(v) * factors_ * LANES, factors_ * LANES, 0.0f);
+      continue;
+    }
+    kernels.lay_out(X_ + one.start * plan_.d, plan_.d, order, some, plan_.shift.data(), plan_.scale.data(), plan_.clip,
+                    directions, plan_.directions_of, factors_, to + static_cast<int64_t>(v) * factors_ * LANES);
+  }
+}
+
+Rows DenseRows::panel(int64_t panel, std::vector<float>& room) const {
+  const Panel& one = panels_[panel];
+  const float* x = one.x.data();
+  if (one.x.empty()) {
+    room.resize(static_cast<size_t>(one.vectors) * factors_ * LANES);
+    lay_inputs(one, room.data());
+    x = room.data();
+  }
+  return {one.vectors, factors_, one.rows, x, one.action.data(), one.reward.data(), one.weight.data(),
+          one.inverse.empty() ? nullptr : one.inverse.data(), one.alike.empty() ? nullptr : one.alike.data()};
+}
+
+void DenseRows::pack(const double* theta, float* packed) const {
+  const int Q = padded(), width = plan_.width(), skip = 1 - plan_.intercept;
+  std::fill_n(packed, static_cast<size_t>(K_) * Q, 0.0f);
+  for (int c = 0; c < chunks_of(K_); c++) {
+    const int kc = chunk_size(K_, c), k0 = chunk_start(K_, c);
+    float* w = packed + static_cast<int64_t>(k0) * Q;
+    for (int a = 0; a < kc; a++) {
+      const double* own = theta + static_cast<int64_t>(k0 + a) * width;
+      double constant = plan_.intercept ? own[0] : 0.0;
+      for (int q = 1; q < width + skip; q++) {
+        const double x = own[q - skip] * scale_[q];
+        w[q * kc + a] = static_cast<float>(x);
+        constant -= x * shift_[q];
+      }
+      w[a] = static_cast<float>(constant);
+    }
+  }
+}
+
+void DenseRows::unpack(const float* gradient, double* to) const {
+  const int Q = padded(), width = plan_.width(), skip = 1 - plan_.intercept;
+  for (int c = 0; c < chunks_of(K_); c++) {
+    const int kc = chunk_size(K_, c), k0 = chunk_start(K_, c);
+    const float* g = gradient + static_cast<int64_t>(k0) * Q;
+    for (int a = 0; a < kc; a++) {
+      double* own = to + static_cast<int64_t>(k0 + a) * width;
+      const double constant = g[a];
+      if (plan_.intercept) own[0] += constant;
+      for (int q = 1; q < width + skip; q++) own[q - skip] += (g[q * kc + a] - shift_[q] * constant) * scale_[q];
+    }
+  }
+}
+
+// -- objectives
+
+namespace {
+
+// Work arrays of one thread.
+struct Room {
+  std::vector<float> laid, gradient, work;
+};
+
+// Sums of all panels, in order. one(panel's rows, room) -> its sums; writes `parts` packed gradients to room.gradient.
+template <class One>
+Sums over_panels(const DenseRows& rows, int parts, int threads, const One& one) {
+  const int K = rows.actions(), Q = rows.padded(), block = block_of(rows.factors());
+  const int64_t size = static_cast<int64_t>(K) * rows.plan().width(), n_panels = rows.panels();
+  const size_t work = static_cast<size_t>(3) * K * block * LANES + (static_cast<size_t>(parts) * K + 1) * Q * LANES + Q;
+  std::vector<Sums> found(n_panels);
+  in_parallel(n_panels, threads, [&](int64_t panel) {
+    thread_local Room room;
+    room.work.resize(std::max(room.work.size(), work));
+    room.gradient.resize(static_cast<size_t>(parts) * K * Q);
+    Sums& own = found[panel];
+    const Rows laid = rows.panel(panel, room.laid);
+    one(panel, laid, room, own);
+    own.gradients.assign(parts * size, 0.0);
+    for (int part = 0; part < parts; part++)
+      rows.unpack(room.gradient.data() + static_cast<int64_t>(part) * K * Q, own.gradients.data() + part * size);
+    if (n_panels > 1) std::vector<float>().swap(room.laid);
+  });
+  for (int64_t panel = 1; panel < n_panels; panel++) {
+    for (int i = 0; i < 3; i++) found[0].values[i] += found[panel].values[i];
+    for (int64_t i = 0; i < parts * size; i++) found[0].gradients[i] += found[panel].gradients[i];
+  }
+  return std::move(found[0]);
+}
+
+double squares(const double* x, int64_t n) {
+  double total = 0;
+  for (int64_t i = 0; i < n; i++) total += x[i] * x[i];
+  return total;
+}
+
+class OutcomeValue final : public DenseValue {
+ public:
+  OutcomeValue(std::shared_ptr<const DenseRows> rows, const OutcomeSettings& settings)
+      : rows_(std::move(rows)), settings_(settings), size_(static_cast<int64_t>(rows_->actions()) * rows_->plan().width()) {}
+
+  int64_t n_params() const override { return size_ + 1; }
+
+  Sums sums(const double* params, int threads) const override {
+    const int K = rows_->actions();
+    std::vector<float> packed(static_cast<size_t>(K) * rows_->padded());
+    rows_->pack(params, packed.data());
+    const auto tau = static_cast<float>(params[size_]);
+    const auto& kernels = dense_kernels();
+    const auto kernel = settings_.competing ? kernels.competing : kernels.independent;
+    return over_panels(*rows_, 1, threads, [&](int64_t, const Rows& rows, Room& room, Sums& own) {
+      const OutcomeSums found = kernel(rows, rows_->products(), K, packed.data(), tau, room.gradient.data(), room.work.data());
+      own.values[0] = found.loss, own.values[1] = found.pulled;
+    });
+  }
+
+  double value(const double* params, double* gradient, int threads) const override {
+    const Sums found = sums(params, threads);
+    const double size = settings_.size, shrink = settings_.l2 / size, tau = params[size_];
+    for (int64_t i = 0; i < size_; i++) gradient[i] = found.gradients[i] / size + shrink * params[i];
+    double value = found.values[0] / size + 0.5 * shrink * squares(params, size_);
+    gradient[size_] = 0;
+    if (settings_.competing) {
+      value += 0.5 * settings_.level_l2 * tau * tau / size;
+      gradient[size_] = (settings_.level_l2 * tau - found.values[1]) / size;
+    }
+    return value;
+  }
+
+ private:
+  std::shared_ptr<const DenseRows> rows_;
+  OutcomeSettings settings_;
+  int64_t size_;
+};
+
+class PessimisticValue final : public DenseValue {
+ public:
+  PessimisticValue(std::shared_ptr<const DenseRows> rows, const PessimisticSettings& settings)
+      : rows_(std::move(rows)), settings_(settings), size_(static_cast<int64_t>(rows_->actions()) * rows_->plan().width()) {}
+
+  int64_t n_params() const override { return size_; }
+
+  Sums sums(const double* params, int threads) const override {
+    const int K = rows_->actions();
+    std::vector<float> packed(static_cast<size_t>(K) * rows_->padded());
+    rows_->pack(params, packed.data());
+    return over_panels(*rows_, 2, threads, [&](int64_t panel, const Rows& rows, Room& room, Sums& own) {
+      const Control control = {settings_.control, settings_.stride, rows_->start_of(panel),
+                               static_cast<float>(settings_.baseline)};
+      const PessimisticSums found = dense_kernels().pessimistic(rows, rows_->products(), K, packed.data(),
+                                                                static_cast<float>(settings_.alpha), control,
+                                                                room.gradient.data(), room.work.data());
+      own.values[0] = found.risk, own.values[1] = found.variance, own.values[2] = found.modelled;
+    });
+  }
+
+  double value(const double* params, double* gradient, int threads) const override {
+    const Sums found = sums(params, threads);
+    const double size = settings_.size, shrink = settings_.l2 / size;
+    const auto [pessimism, slope] = phi(found.values[1] / size, settings_.penalty);
+    const double *of_risk = found.gradients.data(), *of_variance = of_risk + size_;
+    for (int64_t i = 0; i < size_; i++) gradient[i] = (of_risk[i] + slope * of_variance[i]) / size + shrink * params[i];
+    return (found.values[0] + found.values[2]) / size + pessimism + 0.5 * shrink * squares(params, size_);
+  }
+
+ private:
+  std::shared_ptr<const DenseRows> rows_;
+  PessimisticSettings settings_;
+  int64_t size_;
+};
+
+}  // namespace
+
+std::unique_ptr<DenseValue> outcome_value(std::shared_ptr<const DenseRows> rows, const OutcomeSettings& settings) {
+  return std::make_unique<OutcomeValue>(std::move(rows), settings);
+}
+
+std::unique_ptr<DenseValue> pessimistic_value(std::shared_ptr<const DenseRows> rows, const PessimisticSettings& settings) {
+  return std::make_unique<PessimisticValue>(std::move(rows), settings);
+}
+
+}  // namespace o2

@@ -1,0 +1,41 @@
+#include "core/outcome.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/levels.hpp"
+#include "core/math.hpp"
+
+namespace o2 {
+
+PredictionSums prediction_sums(const double* z, const double* rewards, int64_t n, double level, double slope) {
+  PredictionSums sums{};
+  at_level([&](auto L) { kernels::prediction_sums<L>(z, rewards, n, level, slope, sums); });
+  return sums;
+}
+
+Watched watched(const Watched& before, const double* z, const double* rewards, int64_t n, double memory, double block) {
+  constexpr double TURN = 0.1;  // largest change of the slope in a block
+  const auto within = [](double x, double limit) { return std::min(std::max(x, -limit), limit); };
+  const PredictionSums sums = prediction_sums(z, rewards, n, before.level, 1 + before.turn);
+  const double rows = static_cast<double>(n), of_score = exp_of(-rows / memory), of_curvature = exp_of(-rows / block);
+  const double h = of_curvature * before.h + sums.h, hz = of_curvature * before.hz + sums.hz;
+  const double hzz = of_curvature * before.hzz + sums.hzz;
+  const double step = ((h + 1) * sums.by_slope - hz * sums.by_level) / ((h + 1) * (hzz + 1) - hz * hz);
+  const double turn = within(before.turn + within(step, TURN), 1.0), slope = turn - before.turn;
+  const double level = before.level + within((sums.by_level - hz * slope) / (h + 1), 1.0);
+  return {of_score * before.score + sums.likelihood, level, turn, h, hz, hzz};
+}
+
+double played_log_odds(const double* scores, int64_t K, int64_t action, bool competing, double tau) {
+  if (!competing) return scores[action] + tau;
+  if (K == 1) return scores[action] - tau;
+  double top = -std::numeric_limits<double>::infinity(), total = 0;
+  for (int64_t k = 0; k < K; k++)
+    if (k != action) top = std::max(top, scores[k]);
+  for (int64_t k = 0; k < K; k++)
+    if (k != action) total += exp_of(scores[k] - top);
+  return scores[action] - tau - (top + log_of(total));
+}
+
+}  // namespace o2

@@ -1,0 +1,34 @@
+// How well members predict rewards: log-odds of played actions, and sums of log-likelihoods. See `o2pl.objectives.outcome`.
+#pragma once
+#include <cstdint>
+
+namespace o2 {
+
+// Predictions are kept this far from 0 and 1 when members are weighted, and their log-odds within ±FAR.
+constexpr double SURE = 1e-4, FAR = 9.210240366975849;
+
+// Sums over rows of log-likelihoods, of (r - m) and (r - m) z, and of m (1 - m) times 1, z and z², m = σ(level + slope z).
+struct PredictionSums {
+  double likelihood, by_level, by_slope, h, hz, hzz;
+};
+
+PredictionSums prediction_sums(const double* z, const double* rewards, int64_t n, double level, double slope);
+
+// z of action a among scores [K]: f_a - log Σ_{b≠a} exp f_b - τ if actions compete, else f_a + τ.
+double played_log_odds(const double* scores, int64_t K, int64_t action, bool competing, double tau);
+
+// What a monitor of changes knows of one member: see `o2pl.learners.changes`.
+struct Watched {
+  double score, level, turn, h, hz, hzz;  // D; the calibration m = σ(level + (1 + turn) z), and its curvature
+};
+
+// After a block of n rows: D fades with `memory` rows, the curvature with `block` rows; one Newton step of the calibration.
+Watched watched(const Watched& before, const double* z, const double* rewards, int64_t n, double memory, double block);
+
+namespace kernels {
+
+template <int LEVEL>
+void prediction_sums(const double* z, const double* rewards, int64_t n, double level, double slope, PredictionSums& sums);
+
+}  // namespace kernels
+}  // namespace o2

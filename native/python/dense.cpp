@@ -1,0 +1,232 @@
+#include "core/dense.hpp"
+
+#include <nanobind/stl/tuple.h>
+
+#include <stdexcept>
+
+#include "core/lbfgs.hpp"
+#include "python/arrays.hpp"
+#include "python/module.hpp"
+
+namespace nb = nanobind;
+using o2::Array, o2::NewArray;
+
+namespace {
+
+std::vector<float> copied(nb::handle from) { return o2::KeptArray<float>(from).copied(); }
+
+// Rows in lanes, with the arrays that they point to.
+struct HeldRows {
+  std::shared_ptr<const o2::DenseRows> rows;
+  nb::object contexts;
+};
+
+HeldRows dense_rows(nb::object contexts, nb::typed<nb::tuple, nb::any, nb::ellipsis> plan, Array<const int64_t> actions, Array<const double> rewards,
+                    nb::object inverse, nb::object weights, int n_actions, bool by_action, int64_t panel_rows, int64_t held) {
+  const auto X = nb::cast<Array<const float, 2>>(contexts, false);  // no copy: it is kept
+  const auto [n, d] = X.shape;
+  o2::Plan made;
+  const o2::KeptArray<float, 2> kept_directions(plan[3]);
+  const auto directions = kept_directions.view();  // [d, m]
+  made.d = static_cast<int>(d), made.directions_of = static_cast<int>(directions.shape[1]);
+  made.intercept = nb::cast<int>(plan[6]), made.clip = nb::cast<float>(nb::float_(plan[2]));
+  made.shift = copied(plan[0]), made.scale = copied(plan[1]);
+  made.product_shift = copied(plan[4]);
+  made.product_scale = copied(plan[5]);
+  o2::expect(static_cast<int64_t>(made.shift.size()) == d && made.scale.size() == made.shift.size() && directions.shape[0] == d &&
+            made.product_scale.size() == made.product_shift.size(),
+        "plan: found other numbers of inputs than the rows have");
+  made.directions.resize(d * made.directions_of);
+  for (int64_t i = 0; i < d; i++)
+    for (int j = 0; j < made.directions_of; j++) made.directions[j * d + i] = directions.data[i * made.directions_of + j];
+  o2::expect(actions.size() == n && rewards.size() == n, "columns: found other lengths than rows");
+  o2::expect(n_actions >= 1 && panel_rows >= 1, "n_actions, panel_rows: expected at least 1");
+  for (int64_t r = 0; r < n; r++) o2::expect(actions[r] >= 0 && actions[r] < n_actions, "actions: found one out of range");
+  o2::Columns columns{actions.data, rewards.data, nullptr, nullptr};
+  if (!inverse.is_none()) {
+    const auto given = nb::cast<Array<const float>>(inverse, false);
+    o2::expect(given.size() == n, "inverse: found another length than rows");
+    columns.inverse = given.data;
+  }
+  if (!weights.is_none()) {
+    const auto given = nb::cast<Array<const double>>(weights, false);
+    o2::expect(given.size() == n, "weights: found another length than rows");
+    columns.weights = given.data;
+  }
+  std::shared_ptr<const o2::DenseRows> rows;
+  {
+    const nb::gil_scoped_release released;
+    rows = std::make_shared<const o2::DenseRows>(std::move(made), X.data, n, columns, n_actions, by_action, panel_rows, held);
+  }
+  return {std::move(rows), std::move(contexts)};
+}
+
+// An objective on rows, as a function of the parameters.
+struct Value {
+  std::unique_ptr<o2::DenseValue> value;
+  nb::object rows, control;  // what it points to
+  int threads;
+
+  int64_t size() const { return value->n_params(); }
+};
+
+Value outcome_value(nb::object rows, bool competing, double size, double l2, double level_l2, int threads) {
+  const auto& held = nb::cast<const HeldRows&>(rows);
+  return {o2::outcome_value(held.rows, {competing, size, l2, level_l2}), rows, nb::none(), threads};
+}
+
+Value pessimistic_value(nb::object rows, double alpha, double size, double l2, double baseline,
+                        std::tuple<double, double, double, double, double> penalty, nb::object control, int threads) {
+  const auto& held = nb::cast<const HeldRows&>(rows);
+  const auto [at, t, log_inv_delta, p, scale] = penalty;
+  o2::PessimisticSettings settings{alpha, size, l2, baseline, {at, t, log_inv_delta, p, scale}, nullptr, 0};
+  if (!control.is_none()) {
+    const auto given = nb::cast<Array<const float, 2>>(control, false);
+    o2::expect(given.shape[0] == held.rows->actions() && given.shape[1] >= held.rows->rows(), "control: found another shape");
+    settings.control = given.data, settings.stride = given.shape[1];
+  }
+  return {o2::pessimistic_value(held.rows, settings), rows, control, threads};
+}
+
+std::tuple<double, NewArray<double>> call(const Value& self, Array<const double> params) {
+  o2::expect(params.size() == self.size(), "params: found another number");
+  NewArray<double> gradient({self.size()});
+  double value;
+  {
+    const nb::gil_scoped_release released;
+    value = self.value->value(params.data, gradient.view.data, self.threads);
+  }
+  return {value, std::move(gradient)};
+}
+
+std::tuple<NewArray<double>, NewArray<double, 2>> sums(const Value& self, Array<const double> params) {
+  o2::expect(params.size() == self.size(), "params: found another number");
+  o2::Sums found;
+  {
+    const nb::gil_scoped_release released;
+    found = self.value->sums(params.data, self.threads);
+  }
+  const auto& rows = *nb::cast<const HeldRows&>(self.rows).rows;
+  const int64_t own = static_cast<int64_t>(rows.actions()) * rows.plan().width();
+  NewArray<double> values({3});
+  NewArray<double, 2> gradients({static_cast<int64_t>(found.gradients.size()) / own, own});
+  std::copy_n(found.values, 3, values.view.data);
+  std::copy(found.gradients.begin(), found.gradients.end(), gradients.view.data);
+  return {std::move(values), std::move(gradients)};
+}
+
+// V and its gradient from the sums of all panels: [panels, 3 + 2 extra] and [panels, ≥ 2 own]. Other parameters than the
+// `own` first ones have their gradients among the sums.
+std::tuple<double, NewArray<double>> pessimistic_combine(Array<const double> params, Array<const double, 2> sums,
+                                                         Array<const double, 2> gradients, int64_t own, double size,
+                                                         std::tuple<double, double, double, double, double> penalty,
+                                                         double l2) {
+  const int64_t n = params.size(), extra = n - own, panels = sums.shape[0], columns = sums.shape[1];
+  o2::expect(own >= 0 && extra >= 0 && columns == 3 + 2 * extra && gradients.shape[0] == panels && gradients.shape[1] >= 2 * own,
+             "combine: found shapes that do not fit the parameters");
+  std::vector<double> total(columns, 0.0);
+  for (int64_t panel = 0; panel < panels; panel++)
+    for (int64_t i = 0; i < columns; i++) total[i] += sums.data[panel * columns + i];
+  const auto [alpha, t, log_inv_delta, p, scale] = penalty;
+  const auto [pessimism, slope] = o2::phi(total[1] / size, {alpha, t, log_inv_delta, p, scale});
+  const double shrink = l2 / size;
+  double squares = 0;
+  NewArray<double> gradient({n});
+  for (int64_t i = 0; i < n; i++) {
+    double of_risk = 0, of_variance = 0;
+    if (i < own) {
+      for (int64_t panel = 0; panel < panels; panel++) {
+        of_risk += gradients.data[panel * gradients.shape[1] + i];
+        of_variance += gradients.data[panel * gradients.shape[1] + own + i];
+      }
+    } else {
+      of_risk = total[3 + i - own], of_variance = total[3 + extra + i - own];
+    }
+    gradient.view[i] = (of_risk + slope * of_variance) / size + shrink * params[i];
+    squares += params[i] * params[i];
+  }
+  return {(total[0] + total[2]) / size + pessimism + 0.5 * shrink * squares, std::move(gradient)};
+}
+
+o2::Pairs pairs_of(int64_t n, Array<float, 2> steps, Array<float, 2> changes, Array<double> inner, Array<int64_t> at) {
+  const int64_t memory = inner.size();
+  o2::expect(steps.shape[0] == memory && steps.shape[1] == n && changes.shape == steps.shape && at.size() == 2 && memory > 0,
+        "pairs: found another shape than the parameters");
+  o2::expect(at[0] >= 0 && at[0] < memory && at[1] >= 0 && at[1] <= memory, "pairs: found a position out of range");
+  return {memory, n, steps.data, changes.data, inner.data, at.data, at.data + 1};
+}
+
+double lbfgs_direction(Array<const double> gradient, Array<float, 2> steps, Array<float, 2> changes, Array<double> inner,
+                       Array<int64_t> at, Array<double> out) {
+  o2::expect(out.size() == gradient.size(), "out: found another length than the gradient");
+  return o2::lbfgs_direction(gradient.data, pairs_of(gradient.size(), steps, changes, inner, at), out.data);
+}
+
+void remember(Array<const double> step, Array<const double> start, Array<const double> change, Array<float, 2> steps,
+              Array<float, 2> changes, Array<double> inner, Array<int64_t> at) {
+  o2::expect(step.size() == start.size() && change.size() == start.size(), "step, change: found another length than the start");
+  o2::remember(start.data, step.data, change.data, pairs_of(start.size(), steps, changes, inner, at));
+}
+
+std::tuple<NewArray<double>, double, bool, int64_t> descend(nb::object function, Array<const double> params,
+                                                            Array<float, 2> steps, Array<float, 2> changes,
+                                                            Array<double> inner, Array<int64_t> at, int64_t iterations,
+                                                            double tolerance, double negligible) {
+  const int64_t n = params.size();
+  const o2::Pairs pairs = pairs_of(n, steps, changes, inner, at);
+  const o2::Stop stop{iterations, tolerance, negligible};
+  std::vector<double> found(params.data, params.data + n);
+  o2::Descent done{};
+  if (nb::isinstance<Value>(function)) {
+    const auto& own = nb::cast<const Value&>(function);
+    o2::expect(own.size() == n, "params: found another number");
+    const nb::gil_scoped_release released;
+    done = o2::descend([&](const double* x, double* g) { return own.value->value(x, g, own.threads); }, found, pairs, stop);
+  } else {
+    const auto called = [&](const double* x, double* g) {
+      NewArray<double> there({n});
+      std::copy_n(x, n, there.view.data);
+      const nb::object result = function(there.object);
+      const o2::KeptArray<double> kept(result[1]);
+      const auto gradient = kept.view();
+      o2::expect(gradient.size() == n, "gradient: found another length than the parameters");
+      std::copy_n(gradient.data, n, g);
+      return nb::cast<double>(nb::float_(result[0]));
+    };
+    done = o2::descend(called, found, pairs, stop);
+  }
+  NewArray<double> result({n});
+  std::copy(found.begin(), found.end(), result.view.data);
+  return {std::move(result), done.value, done.converged, done.evaluations};
+}
+
+}  // namespace
+
+void bind_dense(nb::module_& m) {
+  nb::class_<HeldRows>(m, "DenseRows", nb::is_weak_referenceable(), "Rows of a log in lanes, for objectives of linear softmax policies.")
+      .def_prop_ro("held", [](const HeldRows& self) { return self.rows->held(); }, "Bytes of rows that are kept laid out")
+      .def_prop_ro("size", [](const HeldRows& self) { return self.rows->size(); }, "Σ weights")
+      .def_prop_ro("total", [](const HeldRows& self) { return self.rows->total(); }, "Σ weighted rewards");
+  m.def("dense_rows", &dense_rows, nb::arg("contexts"), nb::arg("plan"), nb::arg("actions"), nb::arg("rewards"),
+        nb::arg("inverse").none(), nb::arg("weights").none(), nb::arg("n_actions"), nb::arg("by_action"),
+        nb::arg("panel_rows"), nb::arg("held"), "Lay out rows. contexts [n, d] float32, plan: a `FeaturePlan`");
+  nb::class_<Value>(m, "DenseValue", "An objective and its gradient as a function of the parameters.")
+      .def("__call__", &call, nb::arg("params"))
+      .def("sums", &sums, nb::arg("params"), "Return the sums over all rows, and the parts of the gradient [parts, K width].")
+      .def_prop_ro("n_params", &Value::size)
+      .def_prop_ro("incremental", [](const Value&) { return false; }, "It is made anew for new rows.");
+  m.def("outcome_value", &outcome_value, nb::arg("rows"), nb::arg("competing"), nb::arg("size"), nb::arg("l2"),
+        nb::arg("level_l2"), nb::arg("threads"), "Return `OutcomeLog` with a linear softmax.");
+  m.def("pessimistic_value", &pessimistic_value, nb::arg("rows"), nb::arg("alpha"), nb::arg("size"), nb::arg("l2"),
+        nb::arg("baseline"), nb::arg("penalty"), nb::arg("control").none(), nb::arg("threads"),
+        "Return `PessimisticLog` with a linear softmax. control: float32 [K, at least n]");
+  m.def("pessimistic_combine", &pessimistic_combine, nb::arg("params"), nb::arg("sums"), nb::arg("gradients"), nb::arg("own"),
+        nb::arg("size"), nb::arg("penalty"), nb::arg("l2"), "Return V and its gradient from the sums of all panels.");
+  m.def("lbfgs_direction", &lbfgs_direction, nb::arg("gradient"), nb::arg("steps"), nb::arg("changes"), nb::arg("inner"),
+        nb::arg("at"), nb::arg("out"), "Compute out = -H gradient by the two-loop recursion. Returns the slope along it.");
+  m.def("remember", &remember, nb::arg("step"), nb::arg("start"), nb::arg("change"), nb::arg("steps"), nb::arg("changes"),
+        nb::arg("inner"), nb::arg("at"), "Store a step and the change of the gradient, if they tell about the curvature.");
+  m.def("descend", &descend, nb::arg("function"), nb::arg("params"), nb::arg("steps"), nb::arg("changes"), nb::arg("inner"),
+        nb::arg("at"), nb::arg("iterations"), nb::arg("tolerance"), nb::arg("negligible"),
+        "Minimise along L-BFGS directions. Returns params, value, whether converged, and the number of evaluations.");
+}

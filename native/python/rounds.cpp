@@ -1,0 +1,226 @@
+// One call per decision, and one per reward: what an engine does between two times of learning, for numeric rows and
+// actions by index. Whatever is unusual is left to the engine: then `act` returns None, `update` and `tell` Outcome::LEFT.
+#include <nanobind/stl/pair.h>
+
+#include <cmath>
+#include <utility>
+
+#include "python/columns.hpp"
+#include "python/module.hpp"
+#include "python/packed.hpp"
+#include "python/pending.hpp"
+#include "python/uniforms.hpp"
+
+namespace nb = nanobind;
+using o2::LogColumns, o2::Packed, o2::Pending, o2::Uniforms;
+
+namespace {
+
+enum Outcome { LEFT = -1, DONE = 0, DUE = 1 };  // DUE: a row was appended, and it is time to learn
+
+class Rounds {
+ public:
+  // decision_type: `Decision`, a tuple with an attribute `kept`; count: its `next()` gives the number of a new one.
+  Rounds(nb::object decision_type, nb::object count, nb::object uniforms, nb::object pending, nb::object columns,
+         std::pair<double, double> rewards)
+      : type_(std::move(decision_type)), count_(std::move(count)), uniforms_(std::move(uniforms)),
+        pending_(std::move(pending)), columns_(std::move(columns)), kept_(nb::steal(PyUnicode_InternFromString("kept"))),
+        next_(nb::steal(PyUnicode_InternFromString("next"))), lowest_(rewards.first), highest_(rewards.second) {}
+
+  int64_t checkpoint = 0;  // number of rows at which to learn
+  bool learning = false;   // then rows wait: they are left to the engine, which waits for its lock
+
+  void decide_by(nb::object packed, nb::object acting, nb::object names) {
+    packed_ = std::move(packed), acting_ = std::move(acting), names_ = std::move(names);
+  }
+
+  nb::object act(nb::handle context) {
+    if (!packed_.is_valid() || packed_.is_none()) return nb::none();
+    Packed& packed = *nb::inst_ptr<Packed>(packed_);
+    const auto* acting = reinterpret_cast<PyArrayObject*>(acting_.ptr());
+    if (!packed.act(context, {static_cast<const double*>(PyArray_DATA(const_cast<PyArrayObject*>(acting))), {PyArray_DIM(acting, 0)}}))
+      return nb::none();
+    const std::vector<double>& pi = packed.room.pi;
+    const int64_t action = o2::draw_one(pi.data(), static_cast<int64_t>(pi.size()), stream().next());
+    const nb::object number = nb::steal(PyObject_CallMethodNoArgs(count_.ptr(), next_.ptr()));
+    if (!number.is_valid()) nb::raise_python_error();
+    auto* array = reinterpret_cast<PyArrayObject*>(context.ptr());
+    nb::object bytes = nb::steal(PyBytes_FromStringAndSize(static_cast<const char*>(PyArray_DATA(array)), PyArray_NBYTES(array)));
+    nb::object decision = decided(action, pi[action]);
+    const nb::object kept = nb::steal(PyTuple_Pack(3, number.ptr(), bytes.ptr(), reinterpret_cast<PyObject*>(PyArray_DESCR(array))));
+    if (!kept.is_valid() || PyObject_SetAttr(decision.ptr(), kept_.ptr(), kept.ptr()) < 0) nb::raise_python_error();
+    waiting().keep(PyLong_AsLongLong(number.ptr()), decision);
+    return decision;
+  }
+
+  // The reward of a decision that waits for it.
+  int update(nb::handle decision, nb::handle given) {
+    if (reinterpret_cast<PyObject*>(Py_TYPE(decision.ptr())) != type_.ptr() || !free()) return LEFT;
+    double reward;
+    if (!number_of(given, reward) || !(reward >= lowest_ && reward <= highest_)) return LEFT;
+    const nb::object kept = nb::steal(PyObject_GetAttr(decision.ptr(), kept_.ptr()));
+    if (!kept.is_valid()) nb::raise_python_error();
+    int64_t number;
+    if (!read_kept(kept, number)) return LEFT;
+    int64_t action;
+    const double propensity = PyFloat_AsDouble(PyTuple_GET_ITEM(decision.ptr(), 1));
+    if (!index_of(PyTuple_GET_ITEM(decision.ptr(), 0), action) || !(propensity > 0 && propensity <= 1)) return LEFT;
+    if (!waiting().drop(number)) return LEFT;  // told already, or of another learner
+    return append(action, reward, propensity, number);
+  }
+
+  // The four parts. They are the newest decision's if it has the same context, action and propensity.
+  int tell(nb::handle context, nb::handle played, nb::handle given, nb::handle drawn) {
+    double reward, propensity;
+    int64_t action, n = 1;
+    if (!free() || !number_of(given, reward) || !number_of(drawn, propensity) || !index_of(played.ptr(), action)) return LEFT;
+    if (!(reward >= lowest_ && reward <= highest_) || !(propensity >= LEAST && propensity <= 1)) return LEFT;
+    if (!o2::read_rows(context, 1, log().width(), given_, n)) return LEFT;
+    const nb::object newest = waiting().newest();
+    int64_t number = -1;
+    if (!newest.is_none() && reinterpret_cast<PyObject*>(Py_TYPE(newest.ptr())) == type_.ptr()) {
+      int64_t its_action;
+      const nb::object kept = nb::steal(PyObject_GetAttr(newest.ptr(), kept_.ptr()));
+      const bool same = PyFloat_AsDouble(PyTuple_GET_ITEM(newest.ptr(), 1)) == propensity &&
+                        index_of(PyTuple_GET_ITEM(newest.ptr(), 0), its_action) && its_action == action &&
+                        kept.is_valid() && read_kept(kept, number) && row_ == given_;
+      if (!same) number = -1;
+    }
+    if (number < 0) return LEFT;
+    waiting().drop(number);
+    row_ = given_;
+    return append(action, reward, propensity, number);
+  }
+
+ private:
+  static constexpr double LEAST = 1e-12;  // smaller propensities are left to the engine, which knows its limit
+  nb::object type_, count_, uniforms_, pending_, columns_, kept_, next_, packed_, acting_, names_;
+  double lowest_, highest_;
+  std::vector<float> row_, given_;
+
+  Uniforms& stream() { return *nb::inst_ptr<Uniforms>(uniforms_); }
+  Pending& waiting() { return *nb::inst_ptr<Pending>(pending_); }
+  LogColumns& log() { return *nb::inst_ptr<LogColumns>(columns_); }
+  bool free() { return !learning && log().has_room() && packed_.is_valid() && !packed_.is_none(); }
+
+  int append(int64_t action, double reward, double propensity, int64_t number) {
+    log().append(row_.data(), action, reward, propensity, number);
+    return log().n >= checkpoint ? DUE : DONE;
+  }
+
+  nb::object decided(int64_t action, double propensity) {
+    auto* type = reinterpret_cast<PyTypeObject*>(type_.ptr());
+    nb::object made = nb::steal(type->tp_alloc(type, 2));
+    if (!made.is_valid()) nb::raise_python_error();
+    PyObject* first = names_.is_none() ? PyLong_FromLongLong(action) : Py_NewRef(PyTuple_GET_ITEM(names_.ptr(), action));
+    PyTuple_SET_ITEM(made.ptr(), 0, first);
+    PyTuple_SET_ITEM(made.ptr(), 1, PyFloat_FromDouble(propensity));
+    return made;
+  }
+
+  // The context of a decision to row_, and its number; false: it is not a row of this log.
+  bool read_kept(const nb::object& kept, int64_t& number) {
+    if (!PyTuple_CheckExact(kept.ptr()) || PyTuple_GET_SIZE(kept.ptr()) != 3) return false;
+    PyObject *bytes = PyTuple_GET_ITEM(kept.ptr(), 1), *kind = PyTuple_GET_ITEM(kept.ptr(), 2);
+    if (!PyBytes_CheckExact(bytes) || !PyArray_DescrCheck(kind)) return false;
+    const char letter = reinterpret_cast<PyArray_Descr*>(kind)->type;
+    const auto width = static_cast<Py_ssize_t>(log().width());
+    const char* from = PyBytes_AS_STRING(bytes);
+    row_.resize(width);
+    if (letter == 'f' && PyBytes_GET_SIZE(bytes) == width * 4) {
+      std::memcpy(row_.data(), from, width * 4);
+    } else if (letter == 'd' && PyBytes_GET_SIZE(bytes) == width * 8) {
+      for (Py_ssize_t i = 0; i < width; i++) {
+        double x;
+        std::memcpy(&x, from + 8 * i, 8);
+        row_[i] = static_cast<float>(x);
+      }
+    } else {
+      return false;
+    }
+    number = PyLong_AsLongLong(PyTuple_GET_ITEM(kept.ptr(), 0));
+    return number >= 0;
+  }
+
+  // A plain float, or a plain integer that is not a bool, or NumPy's double.
+  static bool number_of(nb::handle given, double& number) {
+    PyObject* o = given.ptr();
+    if (PyFloat_Check(o)) {  // NumPy's double too
+      number = PyFloat_AS_DOUBLE(o);
+      return true;
+    }
+    if (!PyLong_CheckExact(o)) return false;
+    number = PyLong_AsDouble(o);
+    if (number == -1.0 && PyErr_Occurred()) {
+      PyErr_Clear();
+      return false;
+    }
+    return true;
+  }
+
+  bool index_of(PyObject* action, int64_t& index) {
+    if (names_.is_none()) {
+      if (!PyLong_CheckExact(action)) return false;
+      index = PyLong_AsLongLong(action);
+      if (index == -1 && PyErr_Occurred()) PyErr_Clear();
+    } else {
+      if (!PyUnicode_CheckExact(action)) return false;
+      index = -1;
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names_.ptr()); i++) {
+        PyObject* name = PyTuple_GET_ITEM(names_.ptr(), i);
+        if (name == action || PyUnicode_Compare(name, action) == 0) {
+          index = i;
+          break;
+        }
+      }
+    }
+    return index >= 0 && index < nb::inst_ptr<Packed>(packed_)->scorer->n_actions();
+  }
+};
+
+}  // namespace
+
+void bind_rounds(nb::module_& m) {
+  nb::class_<Uniforms>(m, "Uniforms", "Uniform numbers of a NumPy generator, drawn ahead.")
+      .def(nb::init<nb::object>(), nb::arg("generator"))
+      .def("next", &Uniforms::next)
+      .def("give_back", &Uniforms::give_back, nb::arg("number"), "Return an unused number to the stream.")
+      .def("refill", &Uniforms::refill)
+      .def("skip", &Uniforms::skip, nb::arg("used"))
+      .def("take", [](Uniforms& self, int64_t n) {
+        o2::NewArray<double> made({n});
+        for (int64_t i = 0; i < n; i++) made.view[i] = self.next();
+        return made;
+      }, nb::arg("n"), "Return the next n numbers.")
+      .def_prop_ro("left", &Uniforms::left, "Numbers that are drawn already")
+      .def_prop_ro("before", [](const Uniforms& self) { return self.before(); })
+      .def_prop_ro("position", &Uniforms::position);
+  nb::class_<Pending>(m, "PendingDecisions", "Decisions that wait for their reward, by number.")
+      .def(nb::init<int64_t>(), nb::arg("limit"))
+      .def("keep", &Pending::keep, nb::arg("number"), nb::arg("decision"))
+      .def("get", &Pending::get, nb::arg("number"), nb::sig("def get(self, number: int) -> typing.Any"), "Return the decision, or None.")
+      .def("drop", &Pending::drop, nb::arg("number"), "Remove a decision. Returns whether it was there.")
+      .def("newest", &Pending::newest, nb::sig("def newest(self) -> typing.Any"), "Return the newest decision, if it still waits; else None.")
+      .def("decisions", &Pending::decisions, nb::sig("def decisions(self) -> list[typing.Any]"), "Return the decisions, from old to new.")
+      .def("__len__", &Pending::size);
+  nb::class_<LogColumns>(m, "LogColumns", "The number of rows of a log, and its columns where they are numeric.")
+      .def(nb::init<>())
+      .def_rw("n", &LogColumns::n)
+      .def("attach", &LogColumns::attach, nb::arg("values"), nb::arg("actions"), nb::arg("rewards"), nb::arg("propensities"),
+           nb::arg("ids"), "Append to these buffers from now on.")
+      .def("detach", &LogColumns::detach, "Append nothing any more.");
+  nb::class_<Rounds>(m, "Rounds", "Decisions and rewards between two times of learning, for numeric rows.")
+      .def(nb::init<nb::object, nb::object, nb::object, nb::object, nb::object, std::pair<double, double>>(),
+           nb::arg("decision_type"), nb::arg("count"), nb::arg("uniforms"), nb::arg("pending"), nb::arg("columns"),
+           nb::arg("rewards"))
+      .def_rw("checkpoint", &Rounds::checkpoint, "Number of rows at which to learn.")
+      .def_rw("learning", &Rounds::learning)
+      .def("decide_by", &Rounds::decide_by, nb::arg("packed").none(), nb::arg("acting").none(), nb::arg("names").none())
+      .def("act", &Rounds::act, nb::arg("context").none(), nb::sig("def act(self, context: typing.Any) -> typing.Any"),
+           "Return a decision; None if the context is not a plain row.")
+      .def("update", &Rounds::update, nb::arg("decision").none(), nb::arg("reward").none(),
+           "Append the row of a decision: -1 if it is left to the engine, 1 if it is time to learn, else 0.")
+      .def("tell", &Rounds::tell, nb::arg("context").none(), nb::arg("action").none(), nb::arg("reward").none(),
+           nb::arg("propensity").none(),
+           "Like `update`, from the parts of the newest decision.");
+}
