@@ -17,7 +17,6 @@ ELSEWHERE = {  # module: where it is tested, or why it is not
     "kernels/card_blocks.py": "plain XLA, in kernels/test_card",
     "kernels/card_parts.py": "both forms of it, in kernels/test_card",
     "kernels/card_tiles.py": "the fused tiles, in kernels/test_card",
-    "kernels/set_texts.py": "beside the plain parts in learners/test_set_texts",
     "kernels/dense.py": "in kernels/test_softmax, test_outcome and test_linear",
     "kernels/values.py": "every registration runs in test_kernel_contracts",
     "learners/acting.py": "members as kernels get them, in kernels/test_deciding and learners/test_decider",

@@ -28,7 +28,7 @@ class Rounds {
         next_(nb::steal(PyUnicode_InternFromString("next"))), lowest_(rewards.first), highest_(rewards.second) {}
 
   int64_t checkpoint = 0;  // number of rows at which to learn
-  bool learning = false;   // then rows wait: they are left to the engine, which waits for its lock
+  int64_t busy = 0;        // somebody holds the engine's lock: rows are left to the engine, which waits for it
 
   void decide_by(nb::object packed, nb::object acting, nb::object names) {
     packed_ = std::move(packed), acting_ = std::move(acting), names_ = std::move(names);
@@ -101,7 +101,7 @@ class Rounds {
   Uniforms& stream() { return *nb::inst_ptr<Uniforms>(uniforms_); }
   Pending& waiting() { return *nb::inst_ptr<Pending>(pending_); }
   LogColumns& log() { return *nb::inst_ptr<LogColumns>(columns_); }
-  bool free() { return !learning && log().has_room() && packed_.is_valid() && !packed_.is_none(); }
+  bool free() { return busy == 0 && log().has_room() && packed_.is_valid() && !packed_.is_none(); }
 
   int append(int64_t action, double reward, double propensity, int64_t number) {
     log().append(row_.data(), action, reward, propensity, number);
@@ -214,7 +214,7 @@ void bind_rounds(nb::module_& m) {
            nb::arg("decision_type"), nb::arg("count"), nb::arg("uniforms"), nb::arg("pending"), nb::arg("columns"),
            nb::arg("rewards"))
       .def_rw("checkpoint", &Rounds::checkpoint, "Number of rows at which to learn.")
-      .def_rw("learning", &Rounds::learning)
+      .def_rw("busy", &Rounds::busy)
       .def("decide_by", &Rounds::decide_by, nb::arg("packed").none(), nb::arg("acting").none(), nb::arg("names").none())
       .def("act", &Rounds::act, nb::arg("context").none(), nb::sig("def act(self, context: typing.Any) -> typing.Any"),
            "Return a decision; None if the context is not a plain row.")

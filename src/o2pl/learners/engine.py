@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -73,13 +72,40 @@ class Parts(NamedTuple):
     device: str = "cpu"  # where objectives are evaluated
 
 
+class Turn:
+    """The lock of an engine. Rewards that arrive in one call wait for it, too: the rounds are busy meanwhile."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._rounds: _core.Rounds | None = None
+        self._depth = 0
+
+    def guard(self, rounds: _core.Rounds) -> None:
+        """Let these rounds wait, from now on."""
+        rounds.busy = self._depth
+        self._rounds = rounds
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._wait(1)
+
+    def __exit__(self, *error: object) -> None:
+        self._wait(-1)
+        self._lock.release()
+
+    def _wait(self, more: int) -> None:
+        self._depth += more
+        if self._rounds is not None:
+            self._rounds.busy = self._depth
+
+
 class Engine:
     """The engine of `O2PL`, `Bandit` and `GaussianO2PL`."""
 
     def __init__(self, parts: Parts, reader: ContextReader, log: Log, stream: UniformStream) -> None:
-        self.parts, self.reader, self.log, self.stream = parts, reader, log, stream
+        self.parts, self.reader, self._log, self.stream = parts, reader, log, stream
         self.passes: Passes | None = None  # None: learn from the log in memory, in this process
-        self.lock = threading.RLock()
+        self.lock = Turn()
         self.pending = Pending()
         joins = [member.joins for member in parts.members]
         if joins[0] or any(later < earlier for earlier, later in pairwise(joins)):
@@ -120,7 +146,18 @@ class Engine:
         if columns is not None and self.log.reward_range is not None:
             waiting, ends = self.pending.waiting, self.log.reward_range
             self.rounds = _core.Rounds(Decision, COUNT, self.stream, waiting, columns, ends)
+            self.lock.guard(self.rounds)
         self.checkpoint, self.decider = self._checkpoint, self._decider
+
+    @property
+    def log(self) -> Log:
+        """The interactions so far."""
+        return self._log
+
+    @log.setter
+    def log(self, log: Log) -> None:
+        self._log = log
+        self.begin_rounds()
 
     @property
     def decider(self) -> Decider:
@@ -337,7 +374,7 @@ class Engine:
 
         upto: number of rows of the log; None: all.
         """
-        with self.lock, self._learning():
+        with self.lock:
             n = len(self.log) if upto is None else upto
             rows = self.log[:n]
             if self.columns is not None and not self.columns.settled:
@@ -369,18 +406,6 @@ class Engine:
                         with_oracle = OFFLINE if member.watches and many else oracle
                         member.learn(window, start, control, shared, with_oracle, self.passes)
             self.settle(n, due)
-
-    @contextmanager
-    def _learning(self) -> Iterator[None]:
-        """Let rewards wait for the lock meanwhile."""
-        if self.rounds is None:
-            yield
-            return
-        self.rounds.learning = True
-        try:
-            yield
-        finally:
-            self.rounds.learning = False
 
     def settle(self, n: int, due: Sequence[MemberState]) -> None:
         self.learned = n
