@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.evaluation.logged_softmax import softmax_log
 
-from o2pl import O2PL
+from o2pl import O2PL, evaluate
 from o2pl.evaluation.calibration import propensity_calibration
 from o2pl.evaluation.logs import as_log
 from o2pl.interactions import Interactions
@@ -35,7 +35,6 @@ FAULTS = {
     "uniform although it was not": lambda log, q: np.full(3000, 0.25),
     "halved": lambda log, q: q / 2,
     "of the row before": lambda log, q: np.roll(q, 1),
-    "raised to a floor": lambda log, q: np.maximum(q, 0.5),
 }
 
 
@@ -46,3 +45,34 @@ def test_wrong_propensities_are_found(name: str) -> None:
     wrong = FAULTS[name](log, log.propensities)
     faulty = Interactions(log.contexts, log.actions, log.rewards, wrong)
     assert propensity_calibration(faulty).p_value < 1e-6
+
+
+def test_propensities_that_are_too_large_show_in_the_mean_weight() -> None:
+    """The test counts plays that are too many. Too few may come from actions that were not available."""
+    log = softmax_log(3000, 4, 3, 1.0, 0)
+    faulty = log.changed(propensities=np.maximum(log.propensities, 0.5))
+    found = evaluate(faulty, "uniform", baseline="logged", propensities="logged")
+    assert found.diagnostics.mean_weight < 0.8
+    assert found.unsupported > 0.1
+    assert found.judgement.verdict == "cannot be judged"
+
+
+@pytest.mark.parametrize("kind", ["changes", "excluded actions"])
+@pytest.mark.parametrize(("n", "k", "d"), [(500, 5, 20), (1000, 10, 30)])
+def test_it_keeps_its_level_for_many_columns_and_a_logger_that_changes(n: int, k: int, d: int, kind: str) -> None:
+    """Level .01 in 40 logs with exact propensities."""
+    refused = 0
+    for seed in range(40):
+        g = np.random.default_rng(seed)
+        x = g.normal(size=(n, d))
+        first, second = (np.random.default_rng(one).normal(size=(d, k)) / d**0.5 for one in (1, 2))
+        second = second if kind == "changes" else first
+        scores = 1.5 * np.where((np.arange(n) < n // 2)[:, None], x @ first, x @ second)
+        q = 0.95 * np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True) + 0.05 / k
+        if kind == "excluded actions":
+            q[:, 1:] *= g.random((n, k - 1)) > 0.3
+            q /= q.sum(axis=1, keepdims=True)
+        actions = np.minimum((q.cumsum(axis=1) < g.random(n)[:, None]).sum(axis=1), k - 1)
+        log = Interactions(x, actions, np.zeros(n), q[np.arange(n), actions], (0, 1), k)
+        refused += propensity_calibration(log).p_value < 0.01
+    assert not refutes(refused, 40, 0.01, 1e-3)

@@ -47,7 +47,7 @@ def test_what_speaks_against_a_log() -> None:
     assert any("Only one action was played" in one for one in one_action.warnings)
     assert one_action.sections["use"] == ("none: see the warnings",)
     assert any("Every reward is 1" in one for one in describe(log(rewards=np.ones(n))).warnings)
-    wrong = describe(log(propensities=np.full(n, 0.5)))
+    wrong = describe(log(propensities=np.full(n, 0.25)))
     assert any("do not match the actions" in one for one in wrong.warnings)
     assert "do not trust weighted estimates" in wrong.sections["use"][0]
     assert any("All propensities are 1" in one for one in describe(log(propensities=np.ones(n))).warnings)

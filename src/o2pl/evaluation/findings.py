@@ -138,14 +138,9 @@ def _propensities(log: Interactions, seen: Diagnostics) -> list[str]:
         ]
     if test.worst is None or test.p_value >= SURE:
         return []
-    cause = (
-        "its logged propensities are too small"
-        if test.worst.ratio > 1
-        else "its logged propensities are too large, or it was not available in some rows"
-    )
     return [
-        f"The logged propensities do not match the actions (p = {test.p_value:.1g}): {said_of(test.worst)}: {cause}."
-        " Do not trust any weighted estimate before this is explained."
+        f"The logged propensities do not match the actions (p = {test.p_value:.1g}): {said_of(test.worst)}: its logged"
+        " propensities are too small. Do not trust any weighted estimate before this is explained."
     ]
 
 
