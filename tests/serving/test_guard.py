@@ -19,6 +19,8 @@ from o2pl.serving.settings import LearningMode
 from o2pl.serving.store import Store
 from o2pl.serving.trainer import Trainer
 
+LATER = 1e12  # when all wait times are over
+
 
 def opposite(body: bytes) -> bytes:
     """The policy that prefers what this one avoids."""
@@ -40,7 +42,7 @@ def look(store: Store, guarding: Guard, g: Any, batches: int, name: str, **chang
     for batch in range(batches):
         decide(store, visits(100, g), g, f"{name}{batch}", **changes)
         application = store.application("page")
-        join(store, application, 0.0, waits=False)
+        join(store, application, LATER)
         if guarding.look(application):
             return 100 * (batch + 1)
     return 0
@@ -91,8 +93,23 @@ def test_a_model_that_is_as_good_as_uniform_is_hardly_ever_withdrawn(store: Stor
     made = visits(1500, g)
     for number in range(20):
         decide(store, made, g, f"run{number}", version=0, model_version=1)
-        join(store, store.application("page"), 0.0, waits=False)
+        join(store, store.application("page"), LATER)
         fresh = Guard(store, 1)
-        fresh.seen = guard.Watched(outcome=1500 * number)
+        fresh.seen = guard.Watched(decision=1500 * number)
         acted += fresh.look(store.application("page"))
     assert acted <= 3  # at most 1 of 20 on average; 4 or more have a chance of 1.6 %
+
+
+def test_rewards_that_arrive_low_ones_last_withdraw_nothing(store: Store) -> None:
+    """The policy and the baseline are worth the same; outcomes are written by value, and counted by decision."""
+    store.add_application("page")
+    store.add_model(1, b"uniform", 0, 0)
+    g = np.random.default_rng(5)
+    decide(store, visits(1500, g), g, "early", version=0, model_version=1)
+    join(store, store.application("page"), 0.0, waits=False)
+    watching = Guard(store, 1)
+    assert not watching.look(store.application("page"))
+    assert watching.seen.rows == 0  # no wait time is over: nothing is judged yet
+    join(store, store.application("page"), LATER)
+    assert not watching.look(store.application("page"))
+    assert watching.seen.rows == 1500

@@ -5,6 +5,9 @@ is known) has an anytime-valid upper bound (`standing`). When it falls below 0, 
 are withdrawn and the last version before them is pinned. If there is none, the application's own choice is returned
 (apprentice mode), or decisions are uniform (version 0 is pinned).
 
+Decisions are judged in their own order, when their wait time is over and their rewards are known: outcomes by arrival
+would bring high rewards first and low ones later, and a policy as good as the baseline would be withdrawn.
+
 A long good past must not hide a bad present: decisions are tested in epochs of 10,000, the k-th at level
 δ / ((k + 1)(k + 2)). These levels sum to δ, so a policy that is never worse is ever withdrawn with probability at most
 δ.
@@ -21,10 +24,12 @@ import msgspec
 import numpy as np
 from sqlalchemy import func, select, update
 
+from o2pl.evaluation.judgement import judge
 from o2pl.protocols import Floats
 from o2pl.serving import applications as known_applications
 from o2pl.serving import reads, standing, versions
 from o2pl.serving.applications import Application
+from o2pl.serving.joining import Joined
 from o2pl.serving.minutes import weights_of
 from o2pl.serving.schema import models
 from o2pl.serving.settings import LearningMode
@@ -39,7 +44,7 @@ _LOGGER = logging.getLogger("o2pl.serving")
 class Watched(msgspec.Struct):
     """State of the guard, stored as a note."""
 
-    outcome: int = 0  # last outcome read
+    decision: int = 0  # last decision read
     epoch: int = 0
     rows: int = 0  # rows of this epoch
     first: int = 0  # lowest version in this epoch
@@ -55,19 +60,25 @@ class Guard:
         self._store, self._name, self._delta = store, f"guard:{application_id}", delta
         said = store.note(self._name)
         self.seen = msgspec.json.decode(said, type=Watched) if said else Watched()
+        if said and '"outcome"' in said:  # of an earlier version, which counted by arrival: a new epoch
+            self.seen = Watched(epoch=self.seen.epoch + 1, good=self.seen.good)
 
     def look(self, application: Application) -> bool:
         """Check the new outcomes. Returns whether versions were withdrawn."""
-        acted, before = False, self.seen.outcome
+        acted, before = False, self.seen.decision
+        with self._store.reading() as connection:
+            said = reads.note(connection, f"joined:{application.id}")
+        upto = msgspec.json.decode(said, type=Joined).decision if said else 0
         while True:
-            found = self._store.learned_rows(application.id, self.seen.outcome, _MOST)
+            with self._store.reading() as connection:
+                found = reads.settled_rows(connection, application.id, self.seen.decision, upto, _MOST)
             if not found:
                 break
-            self.seen.outcome = found[-1].id
+            self.seen.decision = found[-1].decision_id
             rows = [row for row in found if row.model_version > 0 and row.preferred is None]
             for start in range(0, len(rows), 500):
                 acted = self._judge(application, rows[start : start + 500]) or acted
-        if self.seen.outcome != before:
+        if self.seen.decision != before:
             self._store.put_note(self._name, msgspec.json.encode(self.seen).decode())
         return acted
 
@@ -88,16 +99,23 @@ class Guard:
         found = standing.intervals(sums, settings.reward_range, 2 * level)  # its upper bound uses half of it
         other = "baseline" if "gain over baseline" in found else "uniform"
         gain = found.get(f"gain over {other}")
-        if gain is None or gain.high >= 0:
+        if gain is None:
             return False
         said = "the baseline" if other == "baseline" else "uniform decisions"
+        middle = (gain.low + gain.high) / 2
+        judged = judge(
+            "the policy", said, middle, gain.low, gain.high, delta=level, kind="betting, at any time", rows=gain.rows,
+            effective=gain.rows,
+        )  # fmt: skip
+        if judged.verdict != "worse":
+            return False
         sure = f"over {gain.rows} decisions, with confidence {1 - level:.4g}"
-        self._withdraw(application, other, f"worse than {said} by at least {-gain.high:.4g} {sure}")
+        self._withdraw(application, other, f"{judged.verdict} than {said} by at least {-gain.high:.4g} {sure}")
         return True
 
     def _next_epoch(self, good: int) -> None:
         seen = self.seen
-        self.seen = Watched(outcome=seen.outcome, epoch=seen.epoch + 1, good=good)
+        self.seen = Watched(decision=seen.decision, epoch=seen.epoch + 1, good=good)
 
     def _withdraw(self, application: Application, other: str, why: str) -> None:
         seen = self.seen

@@ -57,6 +57,18 @@ def learned_rows(connection: Connection, application_id: int, after: int, limit:
     return connection.execute(query.order_by(outcomes.c.id).limit(limit)).all()
 
 
+def settled_rows(connection: Connection, application_id: int, after: int, upto: int, limit: int) -> Rows:
+    """Return outcomes in the order of their decisions, of decisions after one and up to another."""
+    own = [outcomes.c.id, outcomes.c.decision_id, outcomes.c.reward, outcomes.c.by_default, outcomes.c.joined_at]
+    query = (
+        select(*own, *_AS_LEARNED)
+        .join(decisions, decisions.c.id == outcomes.c.decision_id)
+        .where(outcomes.c.application_id == application_id, outcomes.c.decision_id > after)
+        .where(outcomes.c.decision_id <= upto)
+    )
+    return connection.execute(query.order_by(outcomes.c.decision_id).limit(limit)).all()
+
+
 def event(connection: Connection, application_id: int, event_id: str) -> dict[str, Rows]:
     """Return all rows of an event: decisions (one per slot), rewards, activations and outcomes."""
     here = {
