@@ -9,7 +9,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from o2pl import _core
-from o2pl.compiled import compiled_inlined
 from o2pl.contexts.dictionaries import DictionaryReader
 from o2pl.contexts.frames import as_frame, as_mapping, has_names, is_frame
 from o2pl.contexts.offers import NO_ID, Offer, as_offer
@@ -332,14 +331,6 @@ def share_words(reader: ContextReader, other: ContextReader) -> None:
 
 
 def plain(context: Any, dimensions: int) -> bool:
-    """Return whether a context is an array of the type that kernels are compiled for."""
+    """Return whether a context is an array of the type that the compiled core reads."""
     usable = type(context) is np.ndarray and context.dtype.char in "fd" and context.ndim == dimensions
     return usable and context.flags.c_contiguous
-
-
-@compiled_inlined
-def all_finite(row: Floats) -> bool:
-    total = np.float32(0)
-    for i in range(len(row)):
-        total += np.float32(row[i]) * np.float32(0)  # 0 unless an entry is NaN, infinite or too large for float32
-    return total == 0  # type: ignore[no-any-return]  # numpy's bool here, a plain one when compiled
