@@ -28,6 +28,7 @@ ELSEWHERE = {  # module: where it is tested, or why it is not
     "learners/learned.py": "through the learners: logs, snapshots, files in learners/test_base and test_engine",
     "learners/params.py": "through the learners: clone, get_params, set_params in learners/test_estimators",
     "learners/round_by_round.py": "every form of `update` in learners/test_pending, bad ones in test_base",
+    "learners/turn.py": "threads share a learner in learners/test_engine",
     "learners/weighing.py": "through the learners in learners/test_union, test_changes and test_bandit",
     "learners/rivals/discrete.py": "in learners/rivals/test_rivals",
     "extras.py": "in test_core",

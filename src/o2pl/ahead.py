@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from o2pl._core import draw_one
 from o2pl.evaluation.evaluate import evaluate
 from o2pl.learners import O2PL, Bandit, ContinuousBandit, Decider, GaussianO2PL
 from o2pl.learners.set_texts import SetTexts
-from o2pl.policies.sampling import draw_one
 
 _LOG_ROWS = 300
 

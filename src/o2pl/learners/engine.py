@@ -8,7 +8,6 @@ Appending and learning hold a lock; deciding reads the current `Decider`, which 
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -35,6 +34,7 @@ from o2pl.learners.pending import Pending, append_row, check_as_drawn, is_read
 from o2pl.learners.schedules import Schedule
 from o2pl.learners.shared_columns import SharedColumns
 from o2pl.learners.stream import UniformStream
+from o2pl.learners.turn import Turn
 from o2pl.learners.union import (
     shares,
 )
@@ -70,33 +70,6 @@ class Parts(NamedTuple):
     exploration: Exploration
     watch: tuple[Change, int] | None = None  # change detection, and the index of the monitor
     device: str = "cpu"  # where objectives are evaluated
-
-
-class Turn:
-    """The lock of an engine. Rewards that arrive in one call wait for it, too: the rounds are busy meanwhile."""
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._rounds: _core.Rounds | None = None
-        self._depth = 0
-
-    def guard(self, rounds: _core.Rounds) -> None:
-        """Let these rounds wait, from now on."""
-        rounds.busy = self._depth
-        self._rounds = rounds
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-        self._wait(1)
-
-    def __exit__(self, *error: object) -> None:
-        self._wait(-1)
-        self._lock.release()
-
-    def _wait(self, more: int) -> None:
-        self._depth += more
-        if self._rounds is not None:
-            self._rounds.busy = self._depth
 
 
 class Engine:

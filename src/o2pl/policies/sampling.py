@@ -7,7 +7,6 @@ Everything is computed element by element, so a row's result is the same alone a
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -15,8 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from o2pl import _core
-from o2pl.compiled import compiled_in_order, compiled_inlined, within_kernels
-from o2pl.compiled.comparing import larger, smaller
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Explored, Floats, Ints
 from o2pl.storage import storable
@@ -172,76 +169,12 @@ def acting_among(acting: Floats, members: int, allowed: Ints) -> Floats:
     return numbers
 
 
-@compiled_in_order
-def softmax_in_place(scores: Floats, sharpness: float) -> None:
-    """Replace scores by the probabilities softmax(sharpness · scores). [K]"""
-    top = -math.inf
-    for k in range(len(scores)):
-        top = larger(top, scores[k])
-    total = 0.0
-    for k in range(len(scores)):
-        scores[k] = math.exp(sharpness * (scores[k] - top))
-        total += scores[k]
-    for k in range(len(scores)):
-        scores[k] /= total
-
-
 def mix_uniform(probabilities: Any, epsilon: float, share: Any) -> Any:
     """Return (1 - ε) p + ε share, for one probability or for arrays. share: 1/K for uniform exploration.
 
-    The result is at most 1 despite rounding. Kernels call it for one probability at a time.
+    The result is at most 1 despite rounding. `native/core/acting.cpp` has the same for one row.
     """
     return np.minimum((1 - epsilon) * probabilities + epsilon * share, 1.0)
-
-
-def _mix_one(probabilities: Any, epsilon: Any, share: Any) -> Any:
-    return smaller((1 - epsilon) * probabilities + epsilon * share, 1.0)
-
-
-@within_kernels(mix_uniform)
-def _mix_in_kernels(probabilities: Any, epsilon: Any, share: Any) -> Any:
-    return _mix_one
-
-
-@compiled_in_order
-def acting_row(scores: Floats, acting: Floats, out: Floats) -> None:
-    """Write the acting policy of one row to `out` [K]. scores [M, K] are overwritten. acting: `acting_numbers`"""
-    M, K = scores.shape
-    if M == 1:
-        for k in range(K):
-            out[k] = scores[0, k]
-    else:
-        for k in range(K):
-            out[k] = 0.0
-        for m in range(M):
-            softmax_in_place(scores[m], 1.0)
-            for k in range(K):
-                out[k] += acting[_HEAD + m] * scores[m, k]
-        for k in range(K):
-            out[k] = math.log(out[k]) if out[k] > 0 else -math.inf
-    first = _HEAD + M
-    if acting[_BONUS] > 0:
-        for k in range(K):
-            out[k] += acting[first + k]
-        first += K
-    softmax_in_place(out, acting[_SHARPNESS])
-    for k in range(K):
-        share = acting[first + k] if acting[_SHARE] > 0 else 1.0 / K
-        out[k] = mix_uniform(out[k], acting[_EPSILON], share)
-
-
-@compiled_inlined
-def draw_one(probabilities: Floats, uniform: float) -> int:
-    """Draw one action by inversion. [K]"""
-    below = 0.0
-    chosen = 0
-    for k in range(len(probabilities)):
-        if probabilities[k] > 0:
-            chosen = k  # rounding may leave the sum slightly below 1: the last possible action gets the rest
-            below += probabilities[k]
-            if uniform < below:
-                break
-    return chosen
 
 
 def equal_sets(n: int, k: int) -> Ints:
