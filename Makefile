@@ -11,7 +11,7 @@ STAMP := .venv/.made
 DEMO := .venv-demo/.made
 PEERS := .venv-peers/.made
 
-.PHONY: demo reproduce test test-levels contracts faults check docs bench peers build stubs fuzz clean
+.PHONY: demo reproduce guarantees test test-levels contracts faults check docs bench peers build stubs fuzz clean
 
 # The wheel with the compiled core, keyed by its sources: built once, installed into every environment.
 SOURCES := pyproject.toml README.md LICENSE $(shell find native src -type f -not -name '*.so' -not -path '*/__pycache__/*')
@@ -64,6 +64,10 @@ docs: $(STAMP)
 
 # The environment of the libraries that the bench and some tests run beside ours.
 peers: $(PEERS)
+
+# Every door that says "better", in worlds whose truth is known: an hour or two on few cores; docs/guarantees.md is made from it.
+guarantees: $(STAMP)
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.guarantees
 
 bench: $(STAMP) $(PEERS)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks

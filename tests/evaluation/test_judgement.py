@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import o2pl
 from o2pl.evaluation.judgement import Judgement, deploying, judge
 
 
@@ -34,3 +36,10 @@ def test_deploying() -> None:
     assert "appears to be worse" in deploying(judged(-0.3, 0.1)).reason
     assert "above -0.1 with confidence: more rows" in deploying(judged(-0.2, 0.4), 0.1).reason
     assert "hardly shows 30%" in deploying(judged(-0.1, 0.3, unsupported=0.3)).reason
+
+
+def test_the_word_is_formed_in_one_file() -> None:
+    source = Path(o2pl.__file__).parent
+    folders = ("evaluation", "fitting", "learners", "serving", "formats", "adapters", "demo")
+    files = [path for folder in folders for path in (source / folder).rglob("*.py")]
+    assert [path.name for path in files if '"better"' in path.read_text()] == ["judgement.py"]

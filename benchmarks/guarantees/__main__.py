@@ -1,0 +1,12 @@
+"""Run the hostile worlds and write the page; `page` alone writes it from the stored rows."""
+
+import sys
+
+from benchmarks.guarantees.page import write_page
+from benchmarks.guarantees.run import run
+
+if __name__ == "__main__":
+    asked = sys.argv[1] if len(sys.argv) > 1 else "400"
+    if asked != "page":
+        run(int(asked), lambda done: print(done, flush=True))
+    write_page()
