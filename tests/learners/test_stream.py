@@ -3,9 +3,13 @@ from __future__ import annotations
 import json
 import sys
 import threading
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 
+import o2pl
 from o2pl.learners.stream import AHEAD, UniformStream
 
 
@@ -63,3 +67,23 @@ def test_a_learner_does_not_draw_with_the_numbers_its_world_was_made_of() -> Non
     assert abs(np.corrcoef(own, np.random.default_rng(0).random(2000))[0, 1]) < 0.1
     generator = np.random.default_rng(0)
     np.testing.assert_array_equal(UniformStream(generator).take(5), np.random.default_rng(0).random(5))
+
+
+def test_copies_draw_numbers_of_their_own_by_their_number(tmp_path: Path) -> None:
+    learner = o2pl.Bandit(5, random_state=0)
+    for _ in range(3):
+        learner.act(np.zeros(2))
+    learner.save(tmp_path / "common")
+
+    def decisions(**given: int) -> list[Any]:
+        copy = o2pl.load(tmp_path / "common", **given)
+        return [copy.act(np.zeros(2)).action for _ in range(40)]
+
+    assert decisions() == decisions() == [learner.act(np.zeros(2)).action for _ in range(40)]
+    assert decisions(worker=1) == decisions(worker=1)
+    assert len({tuple(decisions(worker=k)) for k in range(6)} | {tuple(decisions())}) == 7
+    with pytest.raises(o2pl.InvalidInput, match="worker"):
+        o2pl.load(tmp_path / "common", worker=-1)
+    learner.snapshot().save(tmp_path / "policy")
+    with pytest.raises(o2pl.InvalidInput, match="worker: found a number for a Decider"):
+        o2pl.load(tmp_path / "policy", worker=1)

@@ -27,7 +27,7 @@ from o2pl.learners.refreshing import refresh
 from o2pl.learners.round_by_round import RoundByRound, alone
 from o2pl.protocols import Array, Floats
 from o2pl.storage import UnreadableFile, decode, read
-from o2pl.validation import LEAST_PROPENSITY, check_least_propensity, check_reward_range
+from o2pl.validation import LEAST_PROPENSITY, check_least_propensity, check_number, check_reward_range
 
 _BEGINNING = threading.Lock()  # threads that use a new learner concurrently must create one engine only
 
@@ -326,8 +326,21 @@ class BanditEstimator(RoundByRound, ABC):
         return called_later("o2pl.evaluation.deploying", "safe_to_deploy")(self, baseline, delta, fresh)
 
 
-def load(path: str | os.PathLike[str] | IO[bytes], *, name: str = "") -> Any:
-    """Load a saved learner or `Decider` from a path or an open file. name: file name for error messages."""
+def load(path: str | os.PathLike[str] | IO[bytes], *, name: str = "", worker: int | None = None) -> Any:
+    """Load a saved learner or `Decider`.
+
+    Parameters
+    ----------
+    path
+        A path or an open file.
+    name
+        File name for error messages.
+    worker
+        None: the learner continues exactly like the saved one, with the same random numbers. Copies that decide side by
+        side need random numbers of their own: give each another number, 0, 1, 2, ...
+    """
+    if worker is not None:
+        worker = int(check_number("worker", worker, 0))
     header, arrays = read(path, name)
     path = name or str(path)
     known = BanditEstimator._classes
@@ -335,6 +348,10 @@ def load(path: str | os.PathLike[str] | IO[bytes], *, name: str = "") -> Any:
         raise UnreadableFile(f"{path}: found a {header.get('class')!r}, expected one of {sorted((*known, 'Decider'))}")
     try:
         if header["class"] == "Decider":
+            if worker is not None:
+                raise InvalidInput(
+                    "worker: found a number for a Decider, which has random numbers of its own; expected None"
+                )
             return Decider.restore(header, arrays)
         kind = known[header["class"]]
         learner = kind(**{**kind._earlier, **{n: decode(v) for n, v in header["params"].items()}})
@@ -343,6 +360,8 @@ def load(path: str | os.PathLike[str] | IO[bytes], *, name: str = "") -> Any:
             engine = learner._make_engine(header["width"], header["n_actions"], decode(header.get("names")) or ())
             engine.reader.schema = decode(header.get("schema"))
             engine.restore(header["engine"], arrays)
+            if worker is not None:
+                engine.draw_from(engine.stream.of_worker(worker))
             learner._adopt(engine)
     except (KeyError, TypeError) as error:
         raise UnreadableFile(f"{path}: damaged ({error!r})") from error

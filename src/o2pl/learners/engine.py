@@ -122,6 +122,11 @@ class Engine:
             self.lock.guard(self.rounds)
         self.checkpoint, self.decider = self._checkpoint, self._decider
 
+    def draw_from(self, stream: UniformStream) -> None:
+        """Draw actions with these random numbers from now on."""
+        self.stream = stream
+        self.begin_rounds()
+
     @property
     def log(self) -> Log:
         """The interactions so far."""

@@ -9,7 +9,7 @@ import numpy as np
 from o2pl import _core
 
 _OWN = (np.random.Generator, np.random.BitGenerator, np.random.SeedSequence, np.random.RandomState)
-_DOMAIN = 2  # arbitrary, but must not change
+_DOMAIN, _WORKERS = 2, 3  # arbitrary, but must not change
 AHEAD = 1024  # numbers drawn ahead: drawing one at a time is ten times slower
 
 
@@ -37,5 +37,20 @@ class UniformStream(_core.Uniforms):
             stream.skip(state["used"])
         return stream
 
+    def of_worker(self, worker: int) -> UniformStream:
+        """Return the sequence of a copy with this number: another one for every number, fixed by this sequence."""
+        state = self.state()
+        entropy = [*_integers(state["before"]), state["used"]]
+        return UniformStream(np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(_WORKERS, worker))))
+
     def __reduce__(self) -> Any:
         return UniformStream.restore, (self.state(),)
+
+
+def _integers(state: Any) -> list[int]:
+    """Return all non-negative integers of a generator's state, in order."""
+    if isinstance(state, dict):
+        return [number for value in state.values() for number in _integers(value)]
+    if isinstance(state, np.ndarray):
+        return [int(number) for number in state.reshape(-1)]
+    return [int(state)] if isinstance(state, int | np.integer) else []
