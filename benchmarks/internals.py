@@ -98,7 +98,7 @@ def actionwise_value(items: Floats, offsets: Ints, came: Outcomes) -> ValueAndGr
 def gaussian_value(features: Floats, centre: float, scale: float, came: Outcomes) -> ValueAndGradient:
     """Of a ~ N(centre + θ·φ, scale²); the propensities are densities."""
     log = SETTINGS.prepare(came.log(features))
-    return gaussian.gaussian_value(log, features.__getitem__, features.shape[1], Gaussian(centre, scale))
+    return gaussian.gaussian_value(log, features, dense.as_they_are(features.shape[1]), Gaussian(centre, scale))
 
 
 def sparse_value(

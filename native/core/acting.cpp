@@ -1,11 +1,19 @@
 #include "core/acting.hpp"
 
 #include <algorithm>
-#include <limits>
 
-#include "core/math.hpp"
+#include "core/acting_kernels.hpp"
+#include "core/levels.hpp"
 
 namespace o2 {
+namespace {
+
+const ActingKernels& kernels() {
+  static const ActingKernels& found = O2_CHOSEN(acting);
+  return found;
+}
+
+}  // namespace
 
 Acting::Acting(const double* numbers, int64_t members) : sharpness(numbers[0]), epsilon(numbers[1]) {
   const auto n_bonus = static_cast<int64_t>(numbers[2]), n_share = static_cast<int64_t>(numbers[3]);
@@ -15,24 +23,14 @@ Acting::Acting(const double* numbers, int64_t members) : sharpness(numbers[0]), 
 }
 
 void softmax_in_place(double* scores, int64_t K, double sharpness) {
-  double top = -std::numeric_limits<double>::infinity(), total = 0;
-  for (int64_t k = 0; k < K; k++) top = std::max(top, scores[k]);
-  for (int64_t k = 0; k < K; k++) scores[k] = exp_of(sharpness * (scores[k] - top));
-  for (int64_t k = 0; k < K; k++) total += scores[k];
-  for (int64_t k = 0; k < K; k++) scores[k] /= total;
+  kernels().softmax(scores, K, sharpness);
 }
 
 void acting_row(double* scores, int64_t M, int64_t K, int64_t stride, const Acting& acting, double* out) {
   if (M == 1) {
     std::copy(scores, scores + K, out);
   } else {
-    std::fill(out, out + K, 0.0);
-    for (int64_t m = 0; m < M; m++) {
-      double* own = scores + m * stride;
-      softmax_in_place(own, K, 1.0);
-      for (int64_t k = 0; k < K; k++) out[k] += acting.weights[m] * own[k];
-    }
-    for (int64_t k = 0; k < K; k++) out[k] = log_of(out[k]);
+    kernels().mix(scores, M, K, stride, acting.weights, out);
   }
   if (acting.bonus)
     for (int64_t k = 0; k < K; k++) out[k] += acting.bonus[k];

@@ -121,30 +121,32 @@ Rows DenseRows::panel(int64_t panel, std::vector<float>& room) const {
           one.inverse.empty() ? nullptr : one.inverse.data(), one.alike.empty() ? nullptr : one.alike.data()};
 }
 
-void DenseRows::pack(const double* theta, float* packed) const {
+template <class T>
+void DenseRows::pack(const double* theta, T* packed) const {
   const int Q = padded(), width = plan_.width(), skip = 1 - plan_.intercept;
-  std::fill_n(packed, static_cast<size_t>(K_) * Q, 0.0f);
+  std::fill_n(packed, static_cast<size_t>(K_) * Q, T(0));
   for (int c = 0; c < chunks_of(K_); c++) {
     const int kc = chunk_size(K_, c), k0 = chunk_start(K_, c);
-    float* w = packed + static_cast<int64_t>(k0) * Q;
+    T* w = packed + static_cast<int64_t>(k0) * Q;
     for (int a = 0; a < kc; a++) {
       const double* own = theta + static_cast<int64_t>(k0 + a) * width;
       double constant = plan_.intercept ? own[0] : 0.0;
       for (int q = 1; q < width + skip; q++) {
         const double x = own[q - skip] * scale_[q];
-        w[q * kc + a] = static_cast<float>(x);
+        w[q * kc + a] = static_cast<T>(x);
         constant -= x * shift_[q];
       }
-      w[a] = static_cast<float>(constant);
+      w[a] = static_cast<T>(constant);
     }
   }
 }
 
-void DenseRows::unpack(const float* gradient, double* to) const {
+template <class T>
+void DenseRows::unpack(const T* gradient, double* to) const {
   const int Q = padded(), width = plan_.width(), skip = 1 - plan_.intercept;
   for (int c = 0; c < chunks_of(K_); c++) {
     const int kc = chunk_size(K_, c), k0 = chunk_start(K_, c);
-    const float* g = gradient + static_cast<int64_t>(k0) * Q;
+    const T* g = gradient + static_cast<int64_t>(k0) * Q;
     for (int a = 0; a < kc; a++) {
       double* own = to + static_cast<int64_t>(k0 + a) * width;
       const double constant = g[a];
@@ -153,6 +155,11 @@ void DenseRows::unpack(const float* gradient, double* to) const {
     }
   }
 }
+
+template void DenseRows::pack(const double* theta, float* packed) const;
+template void DenseRows::pack(const double* theta, double* packed) const;
+template void DenseRows::unpack(const float* gradient, double* to) const;
+template void DenseRows::unpack(const double* gradient, double* to) const;
 
 // -- objectives
 
@@ -201,6 +208,7 @@ class OutcomeValue final : public DenseValue {
       : rows_(std::move(rows)), settings_(settings), size_(static_cast<int64_t>(rows_->actions()) * rows_->plan().width()) {}
 
   int64_t n_params() const override { return size_ + 1; }
+  int64_t parts() const override { return 1; }
 
   Sums sums(const double* params, int threads) const override {
     const int K = rows_->actions();
@@ -240,6 +248,7 @@ class PessimisticValue final : public DenseValue {
       : rows_(std::move(rows)), settings_(settings), size_(static_cast<int64_t>(rows_->actions()) * rows_->plan().width()) {}
 
   int64_t n_params() const override { return size_; }
+  int64_t parts() const override { return 2; }
 
   Sums sums(const double* params, int threads) const override {
     const int K = rows_->actions();
@@ -256,12 +265,7 @@ class PessimisticValue final : public DenseValue {
   }
 
   double value(const double* params, double* gradient, int threads) const override {
-    const Sums found = sums(params, threads);
-    const double size = settings_.size, shrink = settings_.l2 / size;
-    const auto [pessimism, slope] = phi(found.values[1] / size, settings_.penalty);
-    const double *of_risk = found.gradients.data(), *of_variance = of_risk + size_;
-    for (int64_t i = 0; i < size_; i++) gradient[i] = (of_risk[i] + slope * of_variance[i]) / size + shrink * params[i];
-    return (found.values[0] + found.values[2]) / size + pessimism + 0.5 * shrink * squares(params, size_);
+    return pessimistic_combine(sums(params, threads), params, size_, settings_.size, settings_.l2, settings_.penalty, gradient);
   }
 
  private:
@@ -271,6 +275,15 @@ class PessimisticValue final : public DenseValue {
 };
 
 }  // namespace
+
+double pessimistic_combine(const Sums& sums, const double* params, int64_t n, double size, double l2, const Phi& penalty,
+                           double* gradient) {
+  const double shrink = l2 / size;
+  const auto [pessimism, slope] = phi(sums.values[1] / size, penalty);
+  const double *of_risk = sums.gradients.data(), *of_variance = of_risk + n;
+  for (int64_t i = 0; i < n; i++) gradient[i] = (of_risk[i] + slope * of_variance[i]) / size + shrink * params[i];
+  return (sums.values[0] + sums.values[2]) / size + pessimism + 0.5 * shrink * squares(params, n);
+}
 
 std::unique_ptr<DenseValue> outcome_value(std::shared_ptr<const DenseRows> rows, const OutcomeSettings& settings) {
   return std::make_unique<OutcomeValue>(std::move(rows), settings);

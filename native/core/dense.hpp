@@ -52,13 +52,16 @@ class DenseRows {
   int factors() const { return factors_; }
   int64_t panels() const { return static_cast<int64_t>(panels_.size()); }
   int64_t start_of(int64_t panel) const { return panels_[panel].start; }
+  int64_t rows_of(int64_t panel) const { return panels_[panel].rows; }
 
   // The rows of a panel. room: where they are laid out unless they are kept.
   Rows panel(int64_t panel, std::vector<float>& room) const;
 
   // Weights by feature [K, width] to packed ones of raw products, and their gradient back (added to `to`).
-  void pack(const double* theta, float* packed) const;
-  void unpack(const float* gradient, double* to) const;
+  template <class T>
+  void pack(const double* theta, T* packed) const;
+  template <class T>
+  void unpack(const T* gradient, double* to) const;
 
  private:
   struct Panel {
@@ -80,7 +83,8 @@ class DenseRows {
   void lay_inputs(const Panel& panel, float* to) const;
 };
 
-// Sums over rows of an objective, and the parts of its gradient by the weights, [parts][K, width].
+// Sums over rows of an objective, and the parts of its gradient by the weights, [parts][K, width]; those of a policy with
+// more parameters follow its weights.
 struct Sums {
   double values[3] = {0, 0, 0};
   std::vector<double> gradients;
@@ -93,6 +97,7 @@ class DenseValue {
   // The objective at params; writes its gradient. params: [K, width], then those of the objective.
   virtual double value(const double* params, double* gradient, int threads) const = 0;
   virtual int64_t n_params() const = 0;
+  virtual int64_t parts() const = 0;  // of the gradient
 };
 
 // `OutcomeLog` of `o2pl.objectives.outcome` with a linear softmax.
@@ -109,6 +114,10 @@ struct PessimisticSettings {
   const float* control;  // [K, stride]; null: none
   int64_t stride;
 };
+// The pessimistic objective and its gradient, both of n parameters, from sums over all rows.
+double pessimistic_combine(const Sums& sums, const double* params, int64_t n, double size, double l2, const Phi& penalty,
+                           double* gradient);
+
 std::unique_ptr<DenseValue> pessimistic_value(std::shared_ptr<const DenseRows> rows, const PessimisticSettings& settings);
 
 }  // namespace o2

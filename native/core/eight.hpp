@@ -32,6 +32,16 @@ O2_IN Eight eight_at(const double* p) {
   for (int i = 0; i < Eight::PARTS; i++) memcpy(&out.parts[i], p + i * Eight::WIDTH, sizeof(Eight::Part));
   return out;
 }
+O2_IN Eight eight_of_floats(const float* p) {
+  typedef float Half __attribute__((vector_size(4 * Eight::WIDTH)));
+  Eight out;
+  for (int i = 0; i < Eight::PARTS; i++) {
+    Half x;
+    memcpy(&x, p + i * Eight::WIDTH, sizeof(x));
+    out.parts[i] = __builtin_convertvector(x, Eight::Part);
+  }
+  return out;
+}
 O2_IN Eight operator+(const Eight& a, const Eight& b) { return by_parts(a, b, [](auto x, auto y) { return x + y; }); }
 O2_IN Eight operator-(const Eight& a, const Eight& b) { return by_parts(a, b, [](auto x, auto y) { return x - y; }); }
 O2_IN Eight operator*(const Eight& a, const Eight& b) { return by_parts(a, b, [](auto x, auto y) { return x * y; }); }

@@ -11,6 +11,8 @@
 #include "core/bets.inl"
 #include "core/sums.inl"
 #include "core/sparse.inl"
+#include "core/acting.inl"
+#include "core/gaussian.inl"
 #include "core/vector.inl"
 #include "core/actionwise.inl"
 #include "core/running_control.inl"

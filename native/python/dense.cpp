@@ -1,4 +1,5 @@
 #include "core/dense.hpp"
+#include "core/gaussian.hpp"
 
 #include <nanobind/stl/tuple.h>
 
@@ -88,6 +89,18 @@ Value pessimistic_value(nb::object rows, double alpha, double size, double l2, d
   return {o2::pessimistic_value(held.rows, settings), rows, control, threads};
 }
 
+Value gaussian_value(nb::object rows, Array<const double> centred, Array<const double> residuals,
+                     Array<const double> log_propensities, double alpha, double size, double l2,
+                     std::tuple<double, double, double, double, double> penalty, double scale, bool learn_scale, int threads) {
+  const auto& held = nb::cast<const HeldRows&>(rows);
+  const auto [at, t, log_inv_delta, p, factor] = penalty;
+  const int64_t n = held.rows->rows();
+  o2::expect(held.rows->actions() == 1, "rows: expected those of one action");
+  o2::expect(centred.size() == n && residuals.size() == n && log_propensities.size() == n, "columns: found other lengths than rows");
+  const o2::GaussianSettings settings{alpha, size, l2, {at, t, log_inv_delta, p, factor}, scale, learn_scale};
+  return {o2::gaussian_value(held.rows, {centred.data, residuals.data, log_propensities.data}, settings), rows, nb::none(), threads};
+}
+
 std::tuple<double, NewArray<double>> call(const Value& self, Array<const double> params) {
   o2::expect(params.size() == self.size(), "params: found another number");
   NewArray<double> gradient({self.size()});
@@ -106,10 +119,9 @@ std::tuple<NewArray<double>, NewArray<double, 2>> sums(const Value& self, Array<
     const nb::gil_scoped_release released;
     found = self.value->sums(params.data, self.threads);
   }
-  const auto& rows = *nb::cast<const HeldRows&>(self.rows).rows;
-  const int64_t own = static_cast<int64_t>(rows.actions()) * rows.plan().width();
+  const int64_t parts = self.value->parts();
   NewArray<double> values({3});
-  NewArray<double, 2> gradients({static_cast<int64_t>(found.gradients.size()) / own, own});
+  NewArray<double, 2> gradients({parts, static_cast<int64_t>(found.gradients.size()) / parts});
   std::copy_n(found.values, 3, values.view.data);
   std::copy(found.gradients.begin(), found.gradients.end(), gradients.view.data);
   return {std::move(values), std::move(gradients)};
@@ -220,6 +232,10 @@ void bind_dense(nb::module_& m) {
   m.def("pessimistic_value", &pessimistic_value, nb::arg("rows"), nb::arg("alpha"), nb::arg("size"), nb::arg("l2"),
         nb::arg("baseline"), nb::arg("penalty"), nb::arg("control").none(), nb::arg("threads"),
         "Return `PessimisticLog` with a linear softmax. control: float32 [K, at least n]");
+  m.def("gaussian_value", &gaussian_value, nb::arg("rows"), nb::arg("centred"), nb::arg("residuals"),
+        nb::arg("log_propensities"), nb::arg("alpha"), nb::arg("size"), nb::arg("l2"), nb::arg("penalty"), nb::arg("scale"),
+        nb::arg("learn_scale"), nb::arg("threads"),
+        "Return `PessimisticLog` with a Gaussian policy, on rows of one action. With learn_scale, the last parameter is its log.");
   m.def("pessimistic_combine", &pessimistic_combine, nb::arg("params"), nb::arg("sums"), nb::arg("gradients"), nb::arg("own"),
         nb::arg("size"), nb::arg("penalty"), nb::arg("l2"), "Return V and its gradient from the sums of all panels.");
   m.def("lbfgs_direction", &lbfgs_direction, nb::arg("gradient"), nb::arg("steps"), nb::arg("changes"), nb::arg("inner"),

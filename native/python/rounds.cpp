@@ -1,10 +1,12 @@
 // One call per decision, and one per reward: what an engine does between two times of learning, for numeric rows and
-// actions by index. Whatever is unusual is left to the engine: then `act` returns None, `update` and `tell` Outcome::LEFT.
+// actions by index or real-valued. Whatever is unusual is left to the engine: then `act` returns None, `update` and `tell` Outcome::LEFT.
 #include <nanobind/stl/pair.h>
 
+#include <cfloat>
 #include <cmath>
 #include <utility>
 
+#include "core/normal.hpp"
 #include "python/columns.hpp"
 #include "python/module.hpp"
 #include "python/packed.hpp"
@@ -12,7 +14,7 @@
 #include "python/uniforms.hpp"
 
 namespace nb = nanobind;
-using o2::LogColumns, o2::Packed, o2::Pending, o2::Uniforms;
+using o2::Array, o2::LogColumns, o2::Packed, o2::Pending, o2::Played, o2::Uniforms;
 
 namespace {
 
@@ -30,23 +32,34 @@ class Rounds {
   int64_t checkpoint = 0;  // number of rows at which to learn
   int64_t busy = 0;        // somebody holds the engine's lock: rows are left to the engine, which waits for it
 
+  // By index; or, with packed None, all is left to the engine.
   void decide_by(nb::object packed, nb::object acting, nb::object names) {
-    packed_ = std::move(packed), acting_ = std::move(acting), names_ = std::move(names);
+    packed_ = std::move(packed), acting_ = std::move(acting), names_ = std::move(names), kind_ = Kind::index;
+  }
+
+  // Within bounds, in cells. numbers: those of `Cells`
+  void decide_within(nb::object packed, nb::object acting, Array<const double> numbers) {
+    o2::expect(numbers.size() == 3, "numbers: expected low, high, and log(high / low) or 0");
+    packed_ = std::move(packed), acting_ = std::move(acting), names_ = nb::none(), kind_ = Kind::within;
+    bounds_ = o2::Bounds::of(numbers.data);
+  }
+
+  // From a normal distribution whose mean is the centre plus the score.
+  void decide_normal(nb::object packed, double centre, double scale) {
+    packed_ = std::move(packed), acting_ = nb::none(), names_ = nb::none(), kind_ = Kind::normal;
+    centre_ = centre, scale_ = scale;
   }
 
   nb::object act(nb::handle context) {
     if (!packed_.is_valid() || packed_.is_none()) return nb::none();
-    Packed& packed = *nb::inst_ptr<Packed>(packed_);
-    const auto* acting = reinterpret_cast<PyArrayObject*>(acting_.ptr());
-    if (!packed.act(context, {static_cast<const double*>(PyArray_DATA(const_cast<PyArrayObject*>(acting))), {PyArray_DIM(acting, 0)}}))
-      return nb::none();
-    const std::vector<double>& pi = packed.room.pi;
-    const int64_t action = o2::draw_one(pi.data(), static_cast<int64_t>(pi.size()), stream().next());
+    Played action;
+    double propensity;
+    if (!draw(context, action, propensity)) return nb::none();
     const nb::object number = nb::steal(PyObject_CallMethodNoArgs(count_.ptr(), next_.ptr()));
     if (!number.is_valid()) nb::raise_python_error();
     auto* array = reinterpret_cast<PyArrayObject*>(context.ptr());
     nb::object bytes = nb::steal(PyBytes_FromStringAndSize(static_cast<const char*>(PyArray_DATA(array)), PyArray_NBYTES(array)));
-    nb::object decision = decided(action, pi[action]);
+    nb::object decision = decided(action, propensity);
     const nb::object kept = nb::steal(PyTuple_Pack(3, number.ptr(), bytes.ptr(), reinterpret_cast<PyObject*>(PyArray_DESCR(array))));
     if (!kept.is_valid() || PyObject_SetAttr(decision.ptr(), kept_.ptr(), kept.ptr()) < 0) nb::raise_python_error();
     waiting().keep(PyLong_AsLongLong(number.ptr()), decision);
@@ -62,27 +75,28 @@ class Rounds {
     if (!kept.is_valid()) nb::raise_python_error();
     int64_t number;
     if (!read_kept(kept, number)) return LEFT;
-    int64_t action;
+    Played action;
     const double propensity = PyFloat_AsDouble(PyTuple_GET_ITEM(decision.ptr(), 1));
-    if (!index_of(PyTuple_GET_ITEM(decision.ptr(), 0), action) || !(propensity > 0 && propensity <= 1)) return LEFT;
+    if (!played(PyTuple_GET_ITEM(decision.ptr(), 0), action) || !likely(propensity, 0)) return LEFT;
     if (!waiting().drop(number)) return LEFT;  // told already, or of another learner
     return append(action, reward, propensity, number);
   }
 
   // The four parts. They are the newest decision's if it has the same context, action and propensity.
-  int tell(nb::handle context, nb::handle played, nb::handle given, nb::handle drawn) {
+  int tell(nb::handle context, nb::handle taken, nb::handle given, nb::handle drawn) {
     double reward, propensity;
-    int64_t action, n = 1;
-    if (!free() || !number_of(given, reward) || !number_of(drawn, propensity) || !index_of(played.ptr(), action)) return LEFT;
-    if (!(reward >= lowest_ && reward <= highest_) || !(propensity >= LEAST && propensity <= 1)) return LEFT;
+    Played action;
+    int64_t n = 1;
+    if (!free() || !number_of(given, reward) || !number_of(drawn, propensity) || !played(taken.ptr(), action)) return LEFT;
+    if (!(reward >= lowest_ && reward <= highest_) || !likely(propensity, LEAST)) return LEFT;
     if (!o2::read_rows(context, 1, log().width(), given_, n)) return LEFT;
     const nb::object newest = waiting().newest();
     int64_t number = -1;
     if (!newest.is_none() && reinterpret_cast<PyObject*>(Py_TYPE(newest.ptr())) == type_.ptr()) {
-      int64_t its_action;
+      Played its_action;
       const nb::object kept = nb::steal(PyObject_GetAttr(newest.ptr(), kept_.ptr()));
       const bool same = PyFloat_AsDouble(PyTuple_GET_ITEM(newest.ptr(), 1)) == propensity &&
-                        index_of(PyTuple_GET_ITEM(newest.ptr(), 0), its_action) && its_action == action &&
+                        played(PyTuple_GET_ITEM(newest.ptr(), 0), its_action) && its_action == action &&
                         kept.is_valid() && read_kept(kept, number) && row_ == given_;
       if (!same) number = -1;
     }
@@ -94,25 +108,66 @@ class Rounds {
 
  private:
   static constexpr double LEAST = 1e-12;  // smaller propensities are left to the engine, which knows its limit
+  enum class Kind { index, within, normal };
   nb::object type_, count_, uniforms_, pending_, columns_, kept_, next_, packed_, acting_, names_;
-  double lowest_, highest_;
+  double lowest_, highest_, centre_ = 0, scale_ = 1;
+  Kind kind_ = Kind::index;
+  o2::Bounds bounds_{};
   std::vector<float> row_, given_;
 
   Uniforms& stream() { return *nb::inst_ptr<Uniforms>(uniforms_); }
   Pending& waiting() { return *nb::inst_ptr<Pending>(pending_); }
   LogColumns& log() { return *nb::inst_ptr<LogColumns>(columns_); }
+  // The uniform number comes first: fetching it may run Python, and other decisions would use the same work arrays.
+  bool draw(nb::handle context, Played& action, double& propensity) {
+    const double uniform = stream().next();
+    if (drawn_from(context, uniform, action, propensity)) return true;
+    stream().give_back(uniform);
+    return false;
+  }
+
+  bool drawn_from(nb::handle context, double uniform, Played& action, double& propensity) {
+    if (packed_.is_none()) return false;
+    Packed& packed = *nb::inst_ptr<Packed>(packed_);
+    if (kind_ == Kind::normal) {
+      const auto score = packed.score(context);
+      if (score) std::tie(action.number, propensity) = as_pair(o2::draw_normal(centre_ + *score, scale_, uniform));
+      return score.has_value();
+    }
+    auto* acting = reinterpret_cast<PyArrayObject*>(acting_.ptr());
+    if (!packed.act(context, {static_cast<const double*>(PyArray_DATA(acting)), {PyArray_DIM(acting, 0)}})) return false;
+    const std::vector<double>& pi = packed.room.pi;
+    const auto K = static_cast<int64_t>(pi.size());
+    if (kind_ == Kind::within) {
+      std::tie(action.number, propensity) = as_pair(o2::draw_number(pi.data(), K, uniform, bounds_));
+    } else {
+      action.index = o2::draw_one(pi.data(), K, uniform);
+      propensity = pi[action.index];
+    }
+    return true;
+  }
+
+  static std::pair<double, double> as_pair(const o2::DrawnNumber& drawn) { return {drawn.action, drawn.density}; }
+
+  // A propensity that needs no closer look; densities may be above 1.
+  bool likely(double propensity, double least) const {
+    return kind_ == Kind::index ? propensity > 0 && propensity >= least && propensity <= 1 : propensity >= DBL_MIN && propensity <= DBL_MAX;
+  }
+
   bool free() { return busy == 0 && log().has_room() && packed_.is_valid() && !packed_.is_none(); }
 
-  int append(int64_t action, double reward, double propensity, int64_t number) {
+  int append(const Played& action, double reward, double propensity, int64_t number) {
     log().append(row_.data(), action, reward, propensity, number);
     return log().n >= checkpoint ? DUE : DONE;
   }
 
-  nb::object decided(int64_t action, double propensity) {
+  nb::object decided(const Played& action, double propensity) {
     auto* type = reinterpret_cast<PyTypeObject*>(type_.ptr());
     nb::object made = nb::steal(type->tp_alloc(type, 2));
     if (!made.is_valid()) nb::raise_python_error();
-    PyObject* first = names_.is_none() ? PyLong_FromLongLong(action) : Py_NewRef(PyTuple_GET_ITEM(names_.ptr(), action));
+    PyObject* first = kind_ != Kind::index ? PyFloat_FromDouble(action.number)
+                      : names_.is_none()   ? PyLong_FromLongLong(action.index)
+                                           : Py_NewRef(PyTuple_GET_ITEM(names_.ptr(), action.index));
     PyTuple_SET_ITEM(made.ptr(), 0, first);
     PyTuple_SET_ITEM(made.ptr(), 1, PyFloat_FromDouble(propensity));
     return made;
@@ -156,6 +211,15 @@ class Rounds {
       return false;
     }
     return true;
+  }
+
+  bool played(PyObject* action, Played& found) {
+    if (log().real() != (kind_ != Kind::index)) return false;
+    if (kind_ == Kind::index) return index_of(action, found.index);
+    if (!PyFloat_CheckExact(action)) return false;
+    found.number = PyFloat_AS_DOUBLE(action);
+    const bool inside = kind_ == Kind::normal || (bounds_.low < found.number && found.number < bounds_.high);
+    return inside && std::isfinite(found.number);
   }
 
   bool index_of(PyObject* action, int64_t& index) {
@@ -216,6 +280,8 @@ void bind_rounds(nb::module_& m) {
       .def_rw("checkpoint", &Rounds::checkpoint, "Number of rows at which to learn.")
       .def_rw("busy", &Rounds::busy)
       .def("decide_by", &Rounds::decide_by, nb::arg("packed").none(), nb::arg("acting").none(), nb::arg("names").none())
+      .def("decide_within", &Rounds::decide_within, nb::arg("packed"), nb::arg("acting"), nb::arg("numbers"))
+      .def("decide_normal", &Rounds::decide_normal, nb::arg("packed"), nb::arg("centre"), nb::arg("scale"))
       .def("act", &Rounds::act, nb::arg("context").none(), nb::sig("def act(self, context: typing.Any) -> typing.Any"),
            "Return a decision; None if the context is not a plain row.")
       .def("update", &Rounds::update, nb::arg("decision").none(), nb::arg("reward").none(),

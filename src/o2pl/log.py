@@ -274,12 +274,12 @@ class Log:
 
     @property
     def columns_in_place(self) -> _core.LogColumns | None:
-        """What appends numeric rows with actions by index in one call; None: rows are of another kind."""
+        """What appends numeric rows in one call; None: rows are of another kind."""
         return self._columns if self._plain else None
 
     @property
     def _plain(self) -> bool:
-        return isinstance(self.contexts, DenseColumn) and not self.continuous
+        return isinstance(self.contexts, DenseColumn)
 
     def _attach(self) -> None:
         """Let rows be appended in one call, to the current buffers."""

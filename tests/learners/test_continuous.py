@@ -124,3 +124,31 @@ def test_a_clipped_action_with_its_unclipped_density_is_refused() -> None:
     learner.update([1.0, 2.0], round(price, 2), 5.0, density)  # to the cent, its density is the same
     learner.update([1.0, 2.0], 30.0, 5.0, 0.02)  # of another logger
     assert len(learner.log_) == told + 2
+
+
+@pytest.mark.parametrize("name", ["plain", "continuous", "continuous, log"])
+def test_rounds_in_one_call_are_those_of_the_engine(name: str) -> None:
+    """What the compiled core decides and appends, and what it leaves: by decision, by parts, with a rounded action."""
+    fast, slow = (LEARNERS[name]() if name in LEARNERS else o2pl.GaussianO2PL(random_state=3) for _ in range(2))
+    generator = np.random.default_rng(5)
+    contexts, rewards = generator.normal(size=(300, 3)).astype(np.float32), generator.random(300).tolist()
+    numbers: Any = ([], [])
+    for t, (context, reward) in enumerate(zip(contexts, rewards, strict=True)):
+        decisions = [learner.act(context) for learner in (fast, slow)]
+        assert decisions[0] == decisions[1]
+        if t == 0:
+            slow._engine.rounds = None
+        for learner, decision, known in zip((fast, slow), decisions, numbers, strict=True):
+            known.append(decision.number)
+            action, density = decision
+            if t % 3 == 0:
+                learner.update(decision, reward)
+            else:
+                learner.update(context, action if t % 3 == 1 else action * (1 + 1e-9), reward, density)
+    assert fast._engine.rounds is not None
+    for learner, known in zip((fast, slow), numbers, strict=True):
+        np.testing.assert_array_equal(learner.log_.ids, known)
+    for column in ("contexts", "actions", "rewards", "propensities"):
+        np.testing.assert_array_equal(getattr(fast.log_, column), getattr(slow.log_, column))
+    with pytest.raises(InvalidInput):  # told already
+        fast.update(decisions[0], 0.5)

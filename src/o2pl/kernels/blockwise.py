@@ -63,7 +63,7 @@ class BlockwiseValue:
         some, control = self.problem.rows[rows], None if self.control is None else self.control.part(rows)
         log = self.problem.objective.prepare(some, control, totals=self.totals)
         problem = self.problem._replace(rows=some, log=log, shared={"held": 0}, previous=None)
-        function = None if problem.policy.continuous else find_value(problem)  # densities: see `pessimistic_combine`
+        function = find_value(problem)
         if isinstance(function, LinearValue | _core.DenseValue):
             return function
         return PolicyValue(problem.policy, problem.featurise(), log, problem.objective.extra)

@@ -1,59 +1,28 @@
-"""The Gaussian policy in `LinearValue`.
-
-In double precision: with a small scale, rounding a mean to single precision changes the log density a lot.
-"""
+"""The Gaussian policy on dense rows, in the compiled core: see `native/core/gaussian.hpp`."""
 
 from __future__ import annotations
 
-import math
+from typing import Any
 
 import numpy as np
 
-from o2pl.compiled import compiled
-from o2pl.compiled.exponential import exp_any
-from o2pl.kernels.linear import Features, LinearValue, block_bounds, pessimistic_combine
-from o2pl.objectives.pessimistic import RISK, VARIANCE, PessimisticLog
-from o2pl.objectives.weights import clipped_sums, split_cotangent
-from o2pl.policies.gaussian import LOG_SQRT_2PI, Gaussian
+from o2pl import _core
+from o2pl.compiled.threads import thread_count
+from o2pl.features.plan import FeaturePlan
+from o2pl.kernels.dense import HELD
+from o2pl.kernels.linear import panel_rows
+from o2pl.objectives.pessimistic import PessimisticLog
+from o2pl.policies.gaussian import Gaussian
 from o2pl.protocols import Floats
 
 
-def gaussian_value(log: PessimisticLog, features: Features, width: int, policy: Gaussian) -> LinearValue:
+def gaussian_value(log: PessimisticLog, contexts: Floats, plan: FeaturePlan, policy: Gaussian) -> _core.DenseValue:
     """Return `PolicyValue` of `Gaussian`."""
-    centred, log_propensities, residuals = log.actions - policy.centre, np.log(log.propensities), log.residuals
-
-    def partial(scores: Floats, rows: slice, params: Floats, cotangents: Floats, sums: Floats) -> None:
-        _, scale = policy.split(params)
-        gaussian_partial(
-            scores[0], centred[rows], residuals[rows], log_propensities[rows], log.alpha, scale, cotangents, sums
-        )
-
-    bounds, sums = block_bounds(len(log.actions), width), 3 + 2 * policy.learn_scale
-    combine = pessimistic_combine(log, width)
-    return LinearValue(bounds, features, partial, (1, width), combine, parts=2, sums=sums, dtype=np.float64)
-
-
-@compiled
-def gaussian_partial(
-    means: Floats, centred: Floats, residuals: Floats, log_propensities: Floats, alpha: float, scale: float, D: Floats,
-    sums: Floats,
-) -> None:  # fmt: skip
-    """Compute cotangents D [2, n] from means minus centre, which are overwritten. Learned scale: two more sums."""
-    n, constant = len(means), math.log(scale) + LOG_SQRT_2PI
-    z, weights = means, np.empty(n)
-    for r in range(n):
-        z[r] = (centred[r] - means[r]) / scale
-        weights[r] = exp_any(-0.5 * z[r] * z[r] - constant - log_propensities[r])
-    risk, variance = clipped_sums(weights, residuals, alpha)
-    sums[RISK] += risk
-    sums[VARIANCE] += variance
-    split_cotangent(weights, residuals, alpha, 1, D[0], D[1])
-    if len(sums) > 3:  # ∂ log π / ∂ log scale = z² - 1
-        for part in range(2):
-            total = 0.0
-            for r in range(n):
-                total += D[part, r] * (z[r] * z[r] - 1)
-            sums[3 + part] += total
-    for part in range(2):
-        for r in range(n):  # ∂ log π / ∂ mean = z / scale
-            D[part, r] *= z[r] / scale
+    n, step, residuals = len(log.actions), panel_rows(plan.width), np.ascontiguousarray(log.residuals, np.float64)
+    rows = np.ascontiguousarray(contexts, np.float32)
+    laid = _core.dense_rows(rows, plan, np.zeros(n, np.int64), residuals, None, None, 1, False, step, HELD)
+    penalty: Any = tuple(map(float, log.penalty))  # type: ignore[call-overload]  # a Phi in every fused objective
+    return _core.gaussian_value(
+        laid, log.actions - policy.centre, residuals, np.log(log.propensities), float(log.alpha), log.size, log.l2,
+        penalty, policy.scale, policy.learn_scale, thread_count() if n > step else 1,
+    )  # fmt: skip

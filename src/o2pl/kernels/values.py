@@ -88,7 +88,10 @@ def _on_card(problem: Problem) -> Any:
 @fused_value(Gaussian, Pessimistic, "dense")
 def _gaussian(problem: Problem) -> Any:
     assert isinstance(problem.policy, Gaussian)
-    return gaussian_value(problem.log, rows_of_features(problem, np.float64), problem.width, problem.policy)
+    plan = problem.feature_plan()
+    if plan is None:  # a feature map of somebody else
+        return gaussian_value(problem.log, problem.featurise(), as_they_are(problem.width), problem.policy)
+    return gaussian_value(problem.log, problem.rows.contexts, plan, problem.policy)
 
 
 @fused_value(ActionWise, Pessimistic, "sets")

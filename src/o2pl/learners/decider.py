@@ -80,10 +80,15 @@ class Decider:
         )
         return Decider, given
 
-    @property
-    def packed_rows(self) -> Packed | None:
-        """The members, packed for decisions on numeric rows; None: others."""
-        return self._packed if self._one == self._row else None
+    def decide_in(self, rounds: _core.Rounds) -> None:
+        """Let decisions on numeric rows be made by `rounds`; on others they are left to this decider."""
+        policy, params = self.members[0].policy, self.members[0].params
+        if self._one == self._within:
+            rounds.decide_within(self._packed, self.acting, policy.numbers)
+        elif self._one == self._number:
+            rounds.decide_normal(self._packed, policy.centre, policy.split(params)[1])
+        else:
+            rounds.decide_by(self._packed if self._one == self._row else None, self.acting, self.names or None)
 
     # -- one decision
 
@@ -181,7 +186,7 @@ class Decider:
         score, member = self._packed.score(context), self.members[0]  # type: ignore[union-attr]  # chosen with it
         if score is None:
             return None
-        action, density = member.policy.sample(score, member.params, uniform)
+        (action,), (density,) = member.policy.sample(np.array([score]), member.params, np.array([uniform]))
         return Decision(float(action), float(density)).keep(context)
 
     def _within(self, context: Any, uniform: float) -> Decision | None:

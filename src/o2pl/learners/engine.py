@@ -146,7 +146,7 @@ class Engine:
     def decider(self, decider: Decider) -> None:
         self._decider = decider
         if self.rounds is not None:
-            self.rounds.decide_by(decider.packed_rows, decider.acting, self.log.action_names or None)
+            decider.decide_in(self.rounds)
 
     @property
     def checkpoint(self) -> int:

@@ -9,7 +9,6 @@ import numpy as np
 
 from o2pl import _core
 from o2pl.protocols import Array, Floats, Pullback
-from o2pl.special import ndtri
 from o2pl.storage import storable
 
 LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
@@ -77,15 +76,8 @@ class Gaussian:
         return self.mean(scores), np.full(len(scores), self.split(params)[1])
 
     def density(self, scores: Floats, params: Floats, actions: Floats) -> Floats:
-        return _density(actions, self.mean(scores), self.split(params)[1])
+        return _core.normal_density(actions, self.mean(scores), self.split(params)[1])
 
     def sample(self, scores: Floats, params: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
-        """Draw one action per score from one uniform number each. Returns actions and densities; scalars work too."""
-        mean, (_, scale) = self.mean(scores), self.split(params)
-        actions = mean + scale * ndtri(np.maximum(uniforms, 1e-16))
-        return actions, _density(actions, mean, scale)
-
-
-def _density(actions: Floats, mean: Floats, scale: float) -> Floats:
-    z = (actions - mean) / scale
-    return np.exp(-0.5 * (z * z)) / (scale * math.sqrt(2 * math.pi))
+        """Draw one action per score from one uniform number each. Returns actions and densities. [n]"""
+        return _core.draw_normal(self.mean(scores), self.split(params)[1], uniforms)
