@@ -16,13 +16,10 @@ from functools import cached_property
 import numpy as np
 
 from o2pl import _core
-from o2pl.compiled import compiled_in_order
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Floats, Pullback
 from o2pl.storage import storable
 from o2pl.validation import check_count, check_pair
-
-_EDGE = 1e-9  # minimum distance to a cell's edge, relative to its width: rounding never changes the cell
 
 
 @storable
@@ -116,27 +113,3 @@ class Cells:
     def draw(self, probabilities: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
         """Draw one action per row from one uniform number each. Returns actions and densities. [n, K], [n]"""
         return _core.draw_numbers(probabilities, uniforms, self.numbers)
-
-
-@compiled_in_order
-def action_at(place: float, within: Floats) -> float:
-    """Return the action at a relative position, strictly between the bounds despite rounding."""
-    low, high, ratio = within[0], within[1], within[2]
-    action = low * math.exp(place * ratio) if ratio > 0 else low + place * (high - low)
-    return float(min(max(action, low), high))
-
-
-@compiled_in_order
-def draw_number(probabilities: Floats, uniform: float, within: Floats) -> tuple[float, float]:
-    """Draw an action by inversion; the remainder of the uniform number is the position in the cell. [K]"""
-    K, below, chosen = len(probabilities), 0.0, 0
-    for k in range(K):
-        if probabilities[k] > 0:
-            chosen = k  # rounding may leave the sum slightly below 1: the last possible cell gets the rest
-            if uniform < below + probabilities[k]:
-                break
-            below += probabilities[k]
-    p = probabilities[chosen]
-    left = min(max((uniform - below) / p, _EDGE), 1 - _EDGE)
-    action = action_at((chosen + left) / K, within)
-    return action, p * K / (action * within[2] if within[2] > 0 else within[1] - within[0])
