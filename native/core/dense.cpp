@@ -125,18 +125,17 @@ template <class T>
 void DenseRows::pack(const double* theta, T* packed) const {
   const int Q = padded(), width = plan_.width(), skip = 1 - plan_.intercept;
   std::fill_n(packed, static_cast<size_t>(K_) * Q, T(0));
+  std::vector<double> scaled(Q);
   for (int c = 0; c < chunks_of(K_); c++) {
     const int kc = chunk_size(K_, c), k0 = chunk_start(K_, c);
     T* w = packed + static_cast<int64_t>(k0) * Q;
     for (int a = 0; a < kc; a++) {
       const double* own = theta + static_cast<int64_t>(k0 + a) * width;
-      double constant = plan_.intercept ? own[0] : 0.0;
-      for (int q = 1; q < width + skip; q++) {
-        const double x = own[q - skip] * scale_[q];
-        w[q * kc + a] = static_cast<T>(x);
-        constant -= x * shift_[q];
-      }
-      w[a] = static_cast<T>(constant);
+      double centred[4] = {};  // Σ scaled · shift, in four parts
+      for (int q = 1; q < width + skip; q++) scaled[q] = own[q - skip] * scale_[q];
+      for (int q = 1 + plan_.d; q < width + skip; q++) centred[q % 4] += scaled[q] * shift_[q];
+      w[a] = static_cast<T>((plan_.intercept ? own[0] : 0.0) - ((centred[0] + centred[2]) + (centred[1] + centred[3])));
+      for (int q = 1; q < width + skip; q++) w[q * kc + a] = static_cast<T>(scaled[q]);
     }
   }
 }
@@ -150,8 +149,8 @@ void DenseRows::unpack(const T* gradient, double* to) const {
     for (int a = 0; a < kc; a++) {
       double* own = to + static_cast<int64_t>(k0 + a) * width;
       const double constant = g[a];
-      if (plan_.intercept) own[0] += constant;
-      for (int q = 1; q < width + skip; q++) own[q - skip] += (g[q * kc + a] - shift_[q] * constant) * scale_[q];
+      if (plan_.intercept) own[0] = constant;
+      for (int q = 1; q < width + skip; q++) own[q - skip] = (g[q * kc + a] - shift_[q] * constant) * scale_[q];
     }
   }
 }
@@ -184,7 +183,7 @@ Sums over_panels(const DenseRows& rows, int parts, int threads, const One& one) 
     Sums& own = found[panel];
     const Rows laid = rows.panel(panel, room.laid);
     one(panel, laid, room, own);
-    own.gradients.assign(parts * size, 0.0);
+    own.gradients.resize(parts * size);
     for (int part = 0; part < parts; part++)
       rows.unpack(room.gradient.data() + static_cast<int64_t>(part) * K * Q, own.gradients.data() + part * size);
     if (n_panels > 1) std::vector<float>().swap(room.laid);

@@ -57,7 +57,7 @@ class DenseRows {
   // The rows of a panel. room: where they are laid out unless they are kept.
   Rows panel(int64_t panel, std::vector<float>& room) const;
 
-  // Weights by feature [K, width] to packed ones of raw products, and their gradient back (added to `to`).
+  // Weights by feature [K, width] to packed ones of raw products, and their gradient back.
   template <class T>
   void pack(const double* theta, T* packed) const;
   template <class T>

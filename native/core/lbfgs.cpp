@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/levels.hpp"
+
 namespace o2 {
 namespace {
 
@@ -15,15 +17,17 @@ constexpr double TINY = 1e-6;        // (|step| / |parameters|)² below which a 
 constexpr double KINK = 10;          // if its curvature exceeds the largest known one by this factor
 constexpr double REACH = 10;         // largest step, relative to the norm of the parameters, or to 1
 
-// Sums in eight parts, which vectorise; always in this order.
-template <class X, class Y>
-double dot(const X* x, const Y* y, int64_t n) {
-  double part[8] = {};
-  int64_t i = 0;
-  for (; i + 8 <= n; i += 8)
-    for (int l = 0; l < 8; l++) part[l] += static_cast<double>(x[i + l]) * static_cast<double>(y[i + l]);
-  for (; i < n; i++) part[i % 8] += static_cast<double>(x[i]) * static_cast<double>(y[i]);
-  return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
+double dot(const double* x, const double* y, int64_t n) {
+  return at_level([&](auto L) { return kernels::dot<L>(x, y, n); });
+}
+double dot(const float* x, const double* y, int64_t n) {
+  return at_level([&](auto L) { return kernels::dot<L>(x, y, n); });
+}
+double dot(const float* x, const float* y, int64_t n) {
+  return at_level([&](auto L) { return kernels::dot<L>(x, y, n); });
+}
+void add(double by, const float* x, double* to, int64_t n) {
+  at_level([&](auto L) { kernels::add<L>(by, x, to, n); });
 }
 
 struct Found {
@@ -40,7 +44,7 @@ double lbfgs_direction(const double* gradient, const Pairs& p, double* out) {
     const int64_t k = (*p.at - 1 - back + p.memory) % p.memory;
     const float* change = p.changes + k * n;
     along[k] = dot(p.steps + k * n, out, n) / p.inner[k];
-    for (int64_t i = 0; i < n; i++) out[i] -= along[k] * change[i];
+    add(-along[k], change, out, n);
   }
   if (count == 0) return dot(gradient, out, n);
   const int64_t newest = (*p.at - 1 + p.memory) % p.memory;
@@ -51,7 +55,7 @@ double lbfgs_direction(const double* gradient, const Pairs& p, double* out) {
     const int64_t k = (*p.at - 1 - back + p.memory) % p.memory;
     const float* step = p.steps + k * n;
     const double by = along[k] - dot(p.changes + k * n, out, n) / p.inner[k];
-    for (int64_t i = 0; i < n; i++) out[i] += by * step[i];
+    add(by, step, out, n);
   }
   return dot(gradient, out, n);
 }

@@ -40,4 +40,12 @@ void remember(const double* start, const double* step, const double* change, con
 // Minimises from params [n], which are replaced. The pairs are used and updated.
 Descent descend(const Function& function, std::vector<double>& params, const Pairs& pairs, const Stop& stop);
 
+namespace kernels {  // once per level of instructions
+
+template <int LEVEL, class X, class Y>
+double dot(const X* x, const Y* y, int64_t n);
+template <int LEVEL>
+void add(double by, const float* x, double* to, int64_t n);  // to += by x
+
+}  // namespace kernels
 }  // namespace o2

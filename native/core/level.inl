@@ -20,3 +20,4 @@
 #include "core/features.inl"
 #include "core/deciding.inl"
 #include "core/outcome.inl"
+#include "core/lbfgs.inl"
