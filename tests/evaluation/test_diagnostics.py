@@ -87,12 +87,12 @@ def test_real_valued_actions_and_action_sets_are_tested_too() -> None:
     actions = contexts[:, 0] + 0.5 * g.normal(size=2000)
     density = np.exp(-2 * (actions - contexts[:, 0]) ** 2) / (0.5 * math.sqrt(2 * math.pi))
     assert propensity_calibration(Interactions(contexts, actions, actions, density)).p_value > 0.05
-    assert propensity_calibration(Interactions(contexts, actions, actions, density * 1.3)).p_value < 1e-3
+    assert propensity_calibration(Interactions(contexts, actions, actions, density / 1.3)).p_value < 1e-3
     sizes = g.integers(2, 6, 2000)
     sets = ActionSets.of([g.normal(size=(k, 2)) for k in sizes])
     chosen = g.integers(sizes)
     assert propensity_calibration(Interactions(sets, chosen, actions, 1 / sizes)).p_value > 0.05
-    assert propensity_calibration(Interactions(sets, chosen, actions, np.full(2000, 0.5))).p_value < 1e-3
+    assert propensity_calibration(Interactions(sets, chosen, actions, np.full(2000, 0.2))).p_value < 1e-3
 
 
 def test_few_rows_and_one_action_say_nothing() -> None:

@@ -30,19 +30,20 @@ def distrust(log: Interactions, test: Calibration, estimated: bool = False) -> s
 
     log: with contexts as numbers. estimated: its propensities are estimates.
     """
-    found = repetition(log)
-    if found.alarm:
+    found, wrong = repetition(log), "" if estimated else fault(log, test).partition(":")[0]
+    if found.alarm:  # propensities that are too small look alike: both are said
         return (
             f"rows repeat: {found.rows:,} rows have the context and the action of an earlier row, {found.expected:,.0f}"
-            " are expected. Intervals take rows for independent: drop the repetitions"
+            f" are expected{' if the propensities are right, but ' + wrong if wrong else ''}. Intervals take rows for"
+            " independent: drop the repetitions"
         )
     if estimated and deterministic(log.propensities, bool(log.continuous)):
         return DETERMINISTIC.format(why="the contexts determine the actions")
     if not estimated:
         if certain(log) > _NEARLY:
             return DETERMINISTIC.format(why="nearly all propensities are 1")
-        if fault(log, test):
-            return fault(log, test).partition(":")[0]
+        if wrong:
+            return wrong
     ran = arriving(log.rewards)
     if ran:
         return (
