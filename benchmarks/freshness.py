@@ -25,18 +25,16 @@ from benchmarks.measure import Row, of_pairs
 from benchmarks.serving import bodies
 from o2pl import load
 from o2pl.serving.entries import DecisionRow, RewardRow
-from o2pl.serving.learning import warm_up_training
 from o2pl.serving.schema import decisions, models, outcomes
 from o2pl.serving.store import Store
 
 _EVERY = 0.05  # seconds between two writes
 _LOOK = 0.25  # seconds between two looks
-_START = 120.0  # seconds that the first version may take: kernels may have to be compiled
+_START = 120.0  # seconds that the first version may take
 
 
 def freshness(rate: int = 500, seconds: float = 600.0, texts: int = 3000) -> Row:
     """The age at its worst, beside the time between two versions that the settings ask for."""
-    warm_up_training()  # as `o2pl warm-up` does: kernels are compiled before
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "o2pl.sqlite") as store:
         store.add_application("bench")
         asked = store.settings(1).model_export_frequency.total_seconds()

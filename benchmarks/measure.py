@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 from unittest.mock import patch
 
-import scipy.linalg  # noqa: F401  # numba's BLAS is scipy's: loaded, its threads can be set
 from threadpoolctl import threadpool_limits
 
 World = TypeVar("World")

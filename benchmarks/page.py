@@ -21,7 +21,7 @@ from benchmarks.table import BENCH
 RESULTS = Path(__file__).with_name("results.json")
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 BUSY = 0.5  # cores that others keep busy before a run: above it, do not trust speeds
-PACKAGES = ("numpy", "scipy", "numba", "vowpalwabbit", "vw-estimators")
+PACKAGES = ("numpy", "scipy", "vowpalwabbit", "vw-estimators")
 
 INTRODUCTION = """# Benchmarks
 

@@ -18,7 +18,6 @@ from benchmarks.freshness import contexts
 from benchmarks.measure import Row, of_pairs
 from benchmarks.serving import bodies, prepared
 from o2pl.serving.entries import DecisionRow, RewardRow
-from o2pl.serving.learning import warm_up_training
 from o2pl.serving.store import Store
 
 _BATCH = 2000  # entries in a transaction
@@ -48,7 +47,6 @@ _measured: dict[tuple[int, int], list[tuple[Started, Started]]] = {}
 
 def _started(events: int, repeats: int) -> list[tuple[Started, Started]]:
     if (events, repeats) not in _measured:
-        warm_up_training()  # as `o2pl warm-up` does: kernels are compiled before
         with tempfile.TemporaryDirectory() as folder:
             full, empty = Path(folder) / "full", Path(folder) / "empty"
             full.mkdir()

@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 from benchmarks.measure import Row, of_pairs
@@ -25,10 +24,10 @@ def first_example(page: str) -> str:
     return found[1]
 
 
-def cpu_seconds(arguments: tuple[str, ...], **variables: str) -> float:
+def cpu_seconds(arguments: tuple[str, ...]) -> float:
     """Of a new Python, and of the processes that it starts and waits for."""
     before = os.times()
-    environment = {**os.environ, **variables}
+    environment = {**os.environ}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode; the first run leaves it
     subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL, env=environment)
     after = os.times()
@@ -41,13 +40,6 @@ def startup(arguments: tuple[str, ...], repeats: int = 7) -> Row:
     return of_pairs([(cpu_seconds(arguments), cpu_seconds(PLAIN)) for _ in range(repeats)], "CPU s")
 
 
-def first_use(program: str | None = None, repeats: int = 3) -> Row:
-    """README's first example, or `program`, with an empty folder for compiled kernels; then with what that has left."""
-    example = first_example(README.read_text()) if program is None else program
-
-    def pair() -> tuple[float, float]:
-        with tempfile.TemporaryDirectory() as folder:
-            compiling, loading = (cpu_seconds(("-c", example), NUMBA_CACHE_DIR=folder) for _ in range(2))
-            return compiling, loading
-
-    return of_pairs([pair() for _ in range(repeats)], "CPU s")
+def first_use(program: str | None = None, repeats: int = 7) -> Row:
+    """README's first example, or `program`, beside a Python that imports numpy alone."""
+    return startup(("-c", first_example(README.read_text()) if program is None else program), repeats)

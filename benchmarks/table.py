@@ -66,9 +66,9 @@ def _default() -> Rows:
     what = f"{NAME}: one decision (`act`) after 2,000 rounds, d = 20, K = 5, median"
     tiny = {"learn": 100, "decisions": 20, "repeats": 1}
     yield "default_act", Bench(DEFAULT, what, "VW, predict", partial(rounds.act, learner, 20, 5), "value ≤ 8", tiny)
-    what = "README's first example in a new Python, kernels not yet compiled: CPU time"
+    what = "README's first example in a new Python: CPU time"
     program = {"program": "pass", "repeats": 1}
-    yield "start_first_use", Bench(DEFAULT, what, "again, kernels on disk", startup.first_use, "value ≤ 10", program)
+    yield "start_first_use", Bench(DEFAULT, what, "`import numpy`", startup.first_use, "value ≤ 1", program)
     few = {"rounds": 40, "seeds": 1}
     for suffix, way, how, against, bar in (
         ("", "drivers", "`run`", "VW Greedy, own driver (`--cbify`)", "≤ .5"),
@@ -315,7 +315,7 @@ def _serving() -> Rows:
     brief = {"rate": 100, "seconds": 3.0, "texts": 50}
     yield "serve_freshness", Bench(SERVING, what, "one version every 5 s", freshness.freshness, "value ≤ 10", brief)
     brief, empty = {"events": 50, "repeats": 1}, "a store without events"
-    what = "`o2pl serve`, kernels compiled before, 1e6 events in SQLite: seconds"
+    what = "`o2pl serve`, 1e6 events in SQLite: seconds"
     yield "serve_start", Bench(SERVING, f"{what} until ready", empty, serving_start.ready, "value ≤ 5", brief)
     first = f"{what} until the first rank call is answered"
     yield "serve_first_rank", Bench(SERVING, first, empty, serving_start.first_rank, "value ≤ 10", brief)

@@ -24,7 +24,8 @@ GROUPS: dict[tuple[str, str], dict[str, str]] = {
         "version": "the version",
         "lazily": "names imported when they are first used",
         "cluster": "Ray, and how many cores there are",
-        "compiled": "Numba: one decorator, one cache",
+        "threads": "how many threads, and work on them",
+        "special": "functions of probability theory",
         "extras": "what the core does without",
         "locks": "locks between processes",
         "protocols": "the signatures of all parts",
@@ -56,7 +57,6 @@ GROUPS: dict[tuple[str, str], dict[str, str]] = {
         "fitting": "learning from a log, of any size",
         "experiments": "the paper's studies and our own",
         "adapters": "learners inside other libraries",
-        "ahead": "compiling before the first use",
     },
     ("#9a6200", "what users start"): {
         "serving": "the decision service",

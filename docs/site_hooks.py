@@ -35,7 +35,7 @@ GROUPS = {
     "Settings of learners": [
         "Member", "Exact", "Geometric", "Replay", "Change", "CountBonus", "UniformExploration", "Hashed",
     ],
-    "The rest": ["Explanation", "InvalidInput", "MissingExtra", "warm_up"],
+    "The rest": ["Explanation", "InvalidInput", "MissingExtra"],
 }  # fmt: skip
 
 

@@ -53,7 +53,7 @@ def every_command_has_its_help() -> None:
         assert done.exit_code == 0, (arguments, done.output, done.exception)
 
 
-EVERYTHING = "matplotlib, pyarrow and scikit-learn"
+EVERYTHING = "matplotlib, pyarrow, scikit-learn and scipy"
 EXPERIMENTS_EXTRA = f"needs {EVERYTHING}: pip install 'o2pl[experiments]'"
 SCIKIT_LEARN = "needs scikit-learn: pip install 'o2pl[experiments]'"
 PYARROW = "needs pyarrow: pip install 'o2pl[experiments]'"

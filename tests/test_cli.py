@@ -37,7 +37,7 @@ def call(*arguments: object) -> Result:
 
 def test_help_and_version():
     assert call("--version").output == f"o2pl {o2pl.__version__}\n"
-    for command in ("list", "run", "demo", "warm-up"):
+    for command in ("list", "run", "demo"):
         assert command in call("--help").output
         assert call(command, "--help").exit_code == 0
     text = call("run", "--help").output
@@ -58,17 +58,10 @@ def test_help_and_version():
     assert "o2pl run wheel/17" in text
 
 
-def test_warm_up_says_how_long_it_took_and_where_kernels_are():
-    found = call("warm-up")
-    assert found.exit_code == 0
-    assert found.output.startswith("ready after ")
-    assert "kernels are cached in " in found.output
-
-
 def test_help_imports_nothing_heavy():
     code = "import sys; from o2pl.cli import app; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    heavy = {"numba", "scipy", "pyarrow", "sklearn", "matplotlib", "ray", "vowpalwabbit"}
+    heavy = {"scipy", "pyarrow", "sklearn", "matplotlib", "ray", "vowpalwabbit"}
     assert not heavy & set(loaded)
 
 
@@ -197,6 +190,6 @@ def test_near_misses_of_policies_and_units(small_log: Path) -> None:
     assert "expected 'wheel'" in call("run", "whel/3").output
 
 
-def test_the_commands_are_listed_without_numpy_and_numba() -> None:
-    code = "import sys, o2pl.cli; print([name for name in ('numpy', 'numba', 'http.client') if name in sys.modules])"
+def test_the_commands_are_listed_without_numpy() -> None:
+    code = "import sys, o2pl.cli; print([name for name in ('numpy', 'http.client') if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout == b"[]\n"

@@ -55,7 +55,7 @@ def test_tests_that_need_jax_are_skipped_without_it() -> None:
 
 
 def test_the_core_needs_what_acting_and_learning_need() -> None:
-    assert packages(PROJECT["dependencies"]) == {"numba", "numpy", "rich", "scipy", "threadpoolctl", "typer"}
+    assert packages(PROJECT["dependencies"]) == {"numpy", "rich", "threadpoolctl", "typer"}
 
 
 @pytest.mark.parametrize("name", EXTRAS)

@@ -8,7 +8,7 @@ namespace {
 
 void bet_costs(double* __restrict bets, double* __restrict costs, int64_t n, double first, double log_inverse) {
   constexpr double LARGEST_BET = 0.5;
-  for (int64_t i = 0; i < n; i++) {
+  for (int i = 0; i < static_cast<int>(n); i++) {  // conversions of longer integers do not vectorise at every level
     const double t = first + static_cast<double>(i) + 1.0;
     const double bet = std::sqrt(2.0 * log_inverse / (bets[i] * t * log_of(1.0 + t)));
     bets[i] = bet < LARGEST_BET ? bet : LARGEST_BET;

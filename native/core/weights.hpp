@@ -37,13 +37,6 @@ inline ClippedSums clipped_sums(const T* weights, const T* residuals, int64_t n,
   return sums;
 }
 
-// R̂ and σ̂²
-template <class T>
-inline ClippedSums clipped_moments(const T* weights, const T* residuals, int64_t n, T alpha) {
-  const ClippedSums sums = clipped_sums(weights, residuals, n, alpha);
-  return {sums.risk / static_cast<double>(n), sums.variance / static_cast<double>(n)};
-}
-
 // 1{w < α} w e, of the risk, and 2 · 1{w < α} w (w - 1), of the variance; w may be infinite.
 template <class T>
 inline void cotangent_parts(T w, T residual, T alpha, T& of_loss, T& of_weight) {

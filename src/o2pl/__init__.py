@@ -20,7 +20,6 @@ from o2pl.lazily import attributes_of
 from o2pl.version import __version__
 
 if TYPE_CHECKING:
-    from o2pl.ahead import warm_up
     from o2pl.contexts import Offer
     from o2pl.decisions import Decision, ListDecision
     from o2pl.errors import InvalidInput, MissingExtra
@@ -97,14 +96,12 @@ __all__ = [
     "fit",
     "load",
     "read_log",
-    "warm_up",
 ]
 
 # A name is imported when it is first used: half of `import o2pl` would be for names that a program does not use.
 __getattr__, __dir__ = attributes_of(
     __name__,
     {
-        "o2pl.ahead": "warm_up",
         "o2pl.contexts": "Offer",
         "o2pl.decisions": "Decision ListDecision",
         "o2pl.errors": "InvalidInput MissingExtra",

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import time
 from collections.abc import Iterator
 from typing import Annotated
 
@@ -127,28 +125,6 @@ app.command("export", epilog="`o2pl export log.parquet`, then `o2pl describe log
 )
 app.command("forget", epilog="`o2pl forget --where user.id=17`.")(_one_line_errors()(store_commands.forget_person))
 app.command("retain", epilog="`o2pl retain --days 90 --archive old`.")(_one_line_errors()(store_commands.retain))
-
-
-@app.command("warm-up")
-def warm_up_kernels() -> None:
-    """Compile all kernels now instead of at first use: in a container image, or before a service starts.
-
-    Compiled kernels are cached in `NUMBA_CACHE_DIR` if it is set, else in the package's folder, else in the user's
-    cache folder. The cache is valid for this processor, Python version and o2pl version only.
-    """
-    from o2pl import warm_up
-    from o2pl.compiled import folders
-    from o2pl.extras import missing
-
-    seconds = warm_up()
-    if not missing("serve"):
-        from o2pl.serving.learning import warm_up_training
-
-        began = time.perf_counter()
-        warm_up_training()
-        seconds += time.perf_counter() - began
-    kept = os.path.commonpath(folders()) if folders() else "memory only: no cache folder is writable"
-    typer.echo(f"ready after {seconds:.0f} s; kernels are cached in {kept}")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import Any
 
 from o2pl.errors import InvalidInput
 
-_LIBRARIES = ("OMP", "OPENBLAS", "MKL", "NUMBA")
+_LIBRARIES = ("OMP", "OPENBLAS", "MKL")
 ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in _LIBRARIES} | {"VECLIB_MAXIMUM_THREADS": "1"}
 
 

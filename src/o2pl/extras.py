@@ -12,7 +12,7 @@ from o2pl.errors import MissingExtra
 EXTRAS: dict[str, tuple[str, ...]] = {
     "logs": ("msgspec", "pyarrow"),
     "plots": ("matplotlib",),
-    "experiments": ("matplotlib", "pyarrow", "sklearn"),
+    "experiments": ("matplotlib", "pyarrow", "sklearn", "scipy"),
     "vw": ("vowpalwabbit",),
     "ray": ("ray",),
     "serve": ("fastapi", "httptools", "msgspec", "prometheus_client", "pyarrow", "sqlalchemy", "uvicorn"),

@@ -51,12 +51,11 @@ TOY = Experiment(
 
 def threads(unit: Unit) -> dict[str, object]:
     """How many threads each library of this process computes with."""
-    import numba
     import threadpoolctl
 
     np.eye(2) @ np.eye(2)
     pools = [(pool["prefix"], pool["num_threads"]) for pool in threadpoolctl.threadpool_info()]
-    return {"threads": [*pools, ("numba", numba.get_num_threads())]}
+    return {"threads": pools}
 
 
 def dies(unit: Unit) -> dict[str, object]:

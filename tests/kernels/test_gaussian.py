@@ -1,4 +1,4 @@
-"""The kernel of real-valued actions beside `PolicyValue`, and its exponential."""
+"""The objective of real-valued actions in the compiled core, beside `PolicyValue`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from o2pl.compiled.exponential import exp_any
 from o2pl.kernels import linear
 from o2pl.kernels.dense import as_they_are
 from o2pl.kernels.gaussian import gaussian_value
@@ -69,11 +68,3 @@ def test_the_gradient_is_that_of_finite_differences() -> None:
     units = 1e-6 * np.eye(len(params))
     slow = np.array([(fast(params + e)[0] - fast(params - e)[0]) / 2e-6 for e in units])
     np.testing.assert_allclose(fast(params)[1], slow, rtol=1e-5, atol=1e-7)
-
-
-def test_the_exponential() -> None:
-    x = np.concatenate([np.linspace(-707, 708, 5001), np.random.default_rng(0).normal(size=500)])
-    found = np.array([exp_any(each) for each in x])
-    assert (np.abs(found / np.exp(x) - 1) <= 1e-15 + 3e-16 * np.abs(x)).all()
-    assert [exp_any(each) for each in (-math.inf, -1e4, 0.0, 1e4, math.inf)] == [0.0, 0.0, 1.0, math.inf, math.inf]
-    assert math.isnan(exp_any(math.nan))

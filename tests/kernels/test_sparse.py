@@ -82,7 +82,7 @@ def test_panels_of_a_long_log_add_up_to_the_whole_on_any_number_of_threads(
     assert [len(range(n)[own]) for own in sparse.panels(n)] == [251, 251, 251, 248]
     results = []
     for threads in (1, 3):
-        monkeypatch.setattr("o2pl.compiled.threads._given", lambda threads=threads: threads)
+        monkeypatch.setattr("o2pl.threads._given", lambda threads=threads: threads)
         results.append(SparseOutcome(log, rows, n_actions)(params))
     assert results[0][0] == results[1][0] == pytest.approx(value, rel=1e-6)
     np.testing.assert_array_equal(results[0][1], results[1][1])

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import minimize, rosen, rosen_der
-from tests.compiled.test_threads import blas_threads
 from tests.oracles.cases import quadratic
+from tests.test_threads import blas_threads
 from threadpoolctl import threadpool_limits
 
 from o2pl.oracles import LBFGS

@@ -118,7 +118,7 @@ def server(folder: Path, *arguments: str, database: str = "") -> Iterator[Server
 
 
 def _ready(process: subprocess.Popen[bytes], output: Path, errors: Path) -> dict[str, str]:
-    until = time.monotonic() + 300  # kernels may have to be compiled
+    until = time.monotonic() + 300  # a busy machine starts it slowly
     while time.monotonic() < until:
         said = dict(line.split(": ", 1) for line in output.read_text().splitlines() if ": " in line)
         if "ready" in said:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 from tests.serving.rows import decision, reward
 
+from o2pl.learners import Decider
+from o2pl.serving.applications import Application
 from o2pl.serving.joining import join
-from o2pl.serving.learning import interactions, learner_for, warm_up_training
+from o2pl.serving.learning import interactions, learner_for, published
+from o2pl.serving.models import decider_of
+from o2pl.serving.settings import Kind, Settings
 from o2pl.serving.store import Store
 
 
@@ -31,5 +36,39 @@ def test_texts_out_of_the_ordinary_are_read_too_and_bad_ones_left_out(store: Sto
     assert np.isfinite(learner._engine.members[0].params).all()
 
 
-def test_warming_up_learns_in_every_kind_of_application() -> None:
-    warm_up_training()
+class Row(NamedTuple):
+    """A row of the store: a decision with its reward."""
+
+    id: int
+    event_id: str
+    context: bytes
+    actions: bytes
+    action: int
+    value: float
+    reward: float
+    propensity: float = 0.5
+
+
+def row(kind: Kind, k: int) -> Row:
+    text = {
+        Kind.RANKED: b'{"x":%d,"u":"u%d","_multi":[{"id":"a","y":%d},{"id":"b"},{"id":"c"}]}' % (k % 5, k % 7, k % 3),
+        Kind.FIXED: b'{"x":%d,"u":"u%d"}' % (k % 5, k % 7),
+        Kind.CONTINUOUS: b"[%d,%d]" % (k % 5, k % 7),
+    }[kind]
+    return Row(k, str(k), text, b'["a","b","c"]', k % 3, (1 + k % 11) / 12, float(k % 2))
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_every_kind_of_application_learns_in_batches_and_is_published(kind: Kind) -> None:
+    settings = Settings(
+        actions=("a", "b", "c") if kind is Kind.FIXED else (),
+        bounds=(0.0, 1.0) if kind is Kind.CONTINUOUS else None,
+    )
+    application = Application(0, "", kind, settings, None, 0.0)
+    learner = learner_for(application)
+    for batch in range(2):
+        log = interactions(application, [row(kind, 250 * batch + k) for k in range(250)])
+        assert log is not None
+        assert len(log) == 250
+        learner = learner.partial_fit(log, at_most=300)
+    assert isinstance(decider_of(published(application, learner)), Decider)

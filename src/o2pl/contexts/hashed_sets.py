@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from o2pl import _core
-from o2pl.compiled.threads import side_by_side
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.rows import ActionSets, SparseRows, entries_at
+from o2pl.threads import side_by_side
 
 _PART = 2**13  # sets that one thread encodes at a time
 

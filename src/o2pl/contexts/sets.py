@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.compiled.threads import ahead
 from o2pl.contexts.dictionaries import DictionaryReader, joined_features
 from o2pl.contexts.frames import as_frame, as_mapping, is_frame
 from o2pl.contexts.json_sets import json_sets
@@ -28,6 +27,7 @@ from o2pl.contexts.offers import NO_ID, Offer, kind_of_context
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Ints
 from o2pl.rows import ActionSets, SparseRows
+from o2pl.threads import ahead
 
 _MANY = 2000  # number of texts from which the compiled reader pays off
 _BLOCK = 4096  # texts per block

@@ -21,13 +21,11 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for the page.")] = Path(
     require_extra("experiments", "the demo")
     from rich.console import Console
 
-    from o2pl.compiled import say_if_first
     from o2pl.demo.story import tell
 
     for name, what in (("vw", "Vowpal Wabbit"), ("serve", "the decision service")):
         if missing(name):
             typer.echo(f"{what} is skipped; to include it: {install_command(name)}", err=True)
-    say_if_first()
     with Steps(Console(stderr=True)) as steps:
         path = tell(out, steps)
     typer.echo(f"page: {path}")

@@ -22,7 +22,7 @@ from o2pl.errors import InvalidInput
 from o2pl.protocols import Floats
 from o2pl.serving.simulate import News, Played, Service, rank, visits
 
-_PATIENCE = 120.0  # seconds until it is ready, including compilation of kernels
+_PATIENCE = 120.0  # seconds until it is ready
 _RATE = 250.0  # readers per second
 
 

@@ -21,7 +21,7 @@ from o2pl.evaluation.multinomial import fit_action_wise, fit_multinomial
 from o2pl.interactions import BLOCK, Interactions
 from o2pl.protocols import Floats, Ints
 from o2pl.rows import ActionSets
-from o2pl.special import ndtr
+from o2pl.special import gammainc, ndtr
 
 FEWEST = 40  # with fewer rows, nothing is tested
 _ENOUGH = 15.0  # minimum of Σ φ in a cell; rarer actions are pooled
@@ -124,8 +124,6 @@ def _cell(action: str, rows: str, S: float, V: float, E: float, E2: float) -> Ca
     expected (E S/V), the gamma bound of weighted Poisson counts is used, with S²/V plays. Fewer plays are no evidence:
     the action may not have been available, and where μ̂ is out of date, few plays with a large φ/q make up for the rest.
     """
-    from scipy.special import gammainc, ndtr  # imported here: scipy would double the time of `import o2pl`
-
     if E == 0 or S == 0:
         return CalibrationCell(action, rows, 1.0 if E == 0 else 0.0, math.inf, 1.0)
     expected, plays = E * S / V, S**2 / V

@@ -104,7 +104,7 @@ def run_unit(unit: Unit) -> Columns:
 
 @cache
 def _compile(learner: str) -> None:
-    """Compile once per process, so that no run's seconds include compiling or loading kernels."""
+    """Play once per process, so that no run's seconds include imports."""
     iris: Any = WORLDS["iris"]
     made = built(json.loads(learner), n_actions=iris.n_actions, random_state=0)
     play(made, iris.sample(150, np.random.default_rng(0)), every_round=True)

@@ -281,10 +281,8 @@ def _say_left_out(experiment: Experiment, options: Options) -> None:
 
 
 def _progress(screen: Any) -> Progress:
-    from o2pl.compiled import say_if_first
     from o2pl.experiments.progress import Bar, Plain
 
-    say_if_first()
     return Bar(screen) if screen.is_terminal else Plain(lambda line: typer.echo(line, err=True))
 
 

@@ -84,7 +84,7 @@ def run_unit(unit: Unit) -> Columns:
     chance, choice = np.random.SeedSequence(unit.world["first_seed"] + unit.seed).spawn(2)  # all learners: same chance
     rounds = world.sample(unit.rounds, np.random.default_rng(chance))
     seed = int(choice.generate_state(1, np.uint64)[0])
-    play_timed(built(unit.learner, reward_range=world.reward_range, random_state=0), rounds, 300)  # compiles
+    play_timed(built(unit.learner, reward_range=world.reward_range, random_state=0), rounds, 300)  # imports
     learner = built(unit.learner, reward_range=world.reward_range, random_state=seed)
     actions, seconds = play_timed(learner, rounds, unit.rounds)
     rows = np.arange(unit.rounds)

@@ -41,7 +41,7 @@ class Silent:
 class Pace:
     """Rate of finished units and time left: unknown until enough units have finished.
 
-    Time counts from the end of the first unit, which waits for workers to start and kernels to compile. Units differ,
+    Time counts from the end of the first unit, which waits for workers to start. Units differ,
     so a tenth of them must have ended, and five or half of few.
     """
 

@@ -199,7 +199,7 @@ def cost_cells(data: str | None) -> Sequence[Cell]:
 def run_cost_unit(unit: Unit) -> Columns:
     world, make, rounds = _world(unit), LEARNERS[unit.learner["name"]], _rounds(unit)
     stretch = world.sample(rounds, np.random.default_rng([unit.seed, 1]))
-    play(make(world.n_actions, unit.seed), stretch, min(rounds, 100))  # compiles
+    play(make(world.n_actions, unit.seed), stretch, min(rounds, 100))  # imports
     learner: Any = make(world.n_actions, unit.seed)
     start = time.process_time()
     done = play(learner, stretch)

@@ -127,7 +127,7 @@ def means_of_stretches(values: Any, ends: Any) -> Any:
 
 @cache
 def _compile(learner: str) -> None:
-    """Compile once per process, so that no run's seconds include compiling or loading kernels."""
+    """Play once per process, so that no run's seconds include imports."""
     iris: Any = WORLDS["iris"]
     fresh = built(json.loads(learner), n_actions=3, reward_range=(0.0, 1.0), random_state=0)
     play(fresh, iris.sample(150, np.random.default_rng(0)), every_round=True)

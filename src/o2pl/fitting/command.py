@@ -69,7 +69,6 @@ def fit_log(
     Parquet logs larger than memory are read in small blocks: candidates are compared on a sample of 100,000 rows, and
     the best one learns from all rows. The model is then a policy without its log: it can decide and be evaluated.
     """
-    from o2pl.compiled import say_if_first
     from o2pl.evaluation.command import reward_range
     from o2pl.fitting.candidates import guessed_range
     from o2pl.fitting.checkpoints import Checkpoints, fingerprint
@@ -91,7 +90,6 @@ def fit_log(
     found = read_and_say(log, ends, skip_bad, need_propensities=False)
     if found.reward_range is None:
         found = found.changed(reward_range=guessed_range(found.rewards))
-    say_if_first()
     settings = (incumbent, confidence, candidates, seed)
     work = Checkpoints(out.with_name(f"{out.name}.fitting"), fingerprint(found, settings))
     if work.other:
@@ -148,9 +146,6 @@ def _names(only: str) -> list[str]:
 
 
 def _stream(asked: Streamed, figure: Path | None) -> None:
-    from o2pl.compiled import say_if_first
-
-    say_if_first()
     try:
         found = fit_streamed(asked)
     except KeyboardInterrupt:

@@ -27,7 +27,6 @@ from typing import Any
 import numpy as np
 
 from o2pl import _core
-from o2pl.compiled.threads import ahead
 from o2pl.contexts import Offer, Records, as_frame
 from o2pl.contexts.frames import arrow_table, is_frame
 from o2pl.contexts.hashed_sets import HashedSets
@@ -44,6 +43,7 @@ from o2pl.formats.nested import ROLES, with_lists
 from o2pl.interactions import Interactions
 from o2pl.learners.base import load
 from o2pl.protocols import Array, Floats
+from o2pl.threads import ahead
 from o2pl.validation import RewardRange
 
 _BLOCK = 4096  # texts that a thread hashes at a time

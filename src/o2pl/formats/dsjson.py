@@ -19,13 +19,13 @@ from typing import IO, Any
 
 import numpy as np
 
-from o2pl.compiled.threads import ahead
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
 from o2pl.formats.bad import BadRows
 from o2pl.formats.blocks import Block, blocks_of, numbered
 from o2pl.formats.dsjson_table import Lines, fast_table, scan_lines
 from o2pl.formats.rows import rows_of
+from o2pl.threads import ahead
 
 _RAW = ("Version", "o", "VWState", "_tag", "_original_label_cost", "_ba", "DeferredAction", "i")  # kept unchanged
 _COLUMNS = (

@@ -18,7 +18,6 @@ from typing import IO, Any
 import numpy as np
 
 from o2pl import _core
-from o2pl.compiled.threads import ahead
 from o2pl.contexts.vw_events import BLANKS, BadLine, event_row
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
@@ -28,6 +27,7 @@ from o2pl.formats.hashed_column import HASHED, hashed_column
 from o2pl.formats.rows import rows_of
 from o2pl.formats.vw_scan import Events, scan_events
 from o2pl.protocols import Ints
+from o2pl.threads import ahead
 
 _LONG = 1 << 20  # bytes from which the compiled reader pays off
 Pairs = list[tuple[str, Any]]  # a JSON object; keys may repeat

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from o2pl import _core
-from o2pl.compiled.threads import side_by_side
 from o2pl.kernels.linear import LinearValue, panel_rows
 from o2pl.kernels.registry import Problem, find_value
 from o2pl.objectives.control import Control
 from o2pl.objectives.pessimistic import PolicyValue
 from o2pl.objectives.terms import Totals
 from o2pl.protocols import Floats
+from o2pl.threads import side_by_side
 
 _SETS = 2**14  # rows per block of action sets
 _AT_ONCE = 64  # blocks whose sums are kept until they are added in order

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from o2pl import _core
-from o2pl.compiled.threads import thread_count
 from o2pl.features.plan import FeaturePlan
 from o2pl.kernels.linear import inverse_propensities, panel_rows
 from o2pl.objectives.outcome import OutcomeLog
 from o2pl.objectives.pessimistic import PessimisticLog
 from o2pl.protocols import Floats
+from o2pl.threads import thread_count
 
 HELD = 32 * 2**20  # bytes of laid out rows that are kept between evaluations
 _NONE = np.empty(0, np.float32)

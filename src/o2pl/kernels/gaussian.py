@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from o2pl import _core
-from o2pl.compiled.threads import thread_count
 from o2pl.features.plan import FeaturePlan
 from o2pl.kernels.dense import HELD
 from o2pl.kernels.linear import panel_rows
 from o2pl.objectives.pessimistic import PessimisticLog
 from o2pl.policies.gaussian import Gaussian
 from o2pl.protocols import Floats
+from o2pl.threads import thread_count
 
 
 def gaussian_value(log: PessimisticLog, contexts: Floats, plan: FeaturePlan, policy: Gaussian) -> _core.DenseValue:

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from o2pl import _core
-from o2pl.compiled.threads import side_by_side
 from o2pl.objectives.pessimistic import PessimisticLog
 from o2pl.protocols import Floats, Ints
+from o2pl.threads import side_by_side
 
 BLOCK = 2**18  # elements of a block: 1 MiB in single precision
 PANEL = 8  # blocks whose sums are one term

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from o2pl import _core
-from o2pl.compiled.threads import side_by_side
 from o2pl.kernels.linear import inverse_propensities
 from o2pl.objectives.outcome import OutcomeLog
 from o2pl.objectives.pessimistic import VARIANCE, PessimisticLog
 from o2pl.protocols import Floats, Ints
 from o2pl.rows import SparseRows
+from o2pl.threads import side_by_side
 
 PANEL = 2**14  # rows of a panel, at least
 PANELS = 4  # at most: each has a gradient of its own

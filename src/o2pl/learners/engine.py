@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from o2pl import _core
-from o2pl.compiled.threads import one_blas_thread
 from o2pl.contexts import ContextReader
 from o2pl.decisions import COUNT, Decision, id_of
 from o2pl.errors import InvalidInput
@@ -45,6 +44,7 @@ from o2pl.objectives.running_control import RunningControl
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.policies.sampling import acting_numbers, check_explored
 from o2pl.protocols import Array, Exploration, FeatureMap, Floats, Ints, Oracle, Policy, State
+from o2pl.threads import one_blas_thread
 from o2pl.validation import check_actions
 
 _FAINT = 1e-4  # members with a smaller weight hardly act

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from o2pl.compiled.threads import one_blas_thread
 from o2pl.errors import InvalidInput
 from o2pl.interactions import Interactions
 from o2pl.kernels.registry import n_inputs
@@ -25,6 +24,7 @@ from o2pl.learners.member import MemberState
 from o2pl.objectives.outcome import Outcome
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.protocols import Floats, Ints
+from o2pl.threads import one_blas_thread
 from o2pl.validation import check_count
 
 if TYPE_CHECKING:

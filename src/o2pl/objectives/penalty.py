@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
-
-from o2pl.compiled import compiled
+from typing import NamedTuple
 
 _TINY = 1e-9  # smaller σ counts as 0: the penalty has a kink there, and its slope is multiplied by w - 1 = 0
 
 
 class Phi(NamedTuple):
-    """λ Φ_p at round t. λ = `scale` is 1 in the paper. With α = ∞ (no clipping) the terms with α are dropped.
-
-    Kernels accept it directly.
-    """
+    """λ Φ_p at round t. λ = `scale` is 1 in the paper. With α = ∞ (no clipping) the terms with α are dropped."""
 
     alpha: float
     t: float
@@ -23,12 +18,11 @@ class Phi(NamedTuple):
     scale: float = 1.0
 
     def __call__(self, variance: float) -> tuple[float, float]:
-        return phi(variance, Phi(*map(float, self)))
+        return phi(variance, self)
 
 
-@compiled
-def phi(variance: float, penalty: Any) -> tuple[float, float]:
-    """Return scale * Φ_p(σ, α, t, δ) and its derivative by v = σ². penalty: a `Phi` of floats
+def phi(variance: float, penalty: Phi) -> tuple[float, float]:
+    """Return scale * Φ_p(σ, α, t, δ) and its derivative by v = σ².
 
     Φ_p = (α/t)^{2/(2+p)} + σ^{1-p/2}/√t + σ √(log(1/δ)/t) + α log(1/δ)/t.
 

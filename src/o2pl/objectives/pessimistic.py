@@ -155,15 +155,14 @@ class PessimisticLog:
         weigh: Any = 1.0 if self.weights is None else self.weights[rows]
         log_pi, played, own = self._likelihoods(scores, rows)
         ratios = importance_weights(own, self.propensities[rows])
-        residuals, cotangents = self.residuals[rows], [np.empty(len(own)), np.empty(len(own))]
-        split_cotangent(ratios, residuals, self.alpha, 1, *cotangents)
+        residuals = self.residuals[rows]
         sums = np.zeros(3)
         if self.weights is None:
             sums[:2] = clipped_sums(ratios, residuals, self.alpha)
         else:
             centred = clip_weights(ratios, self.alpha) - 1
             sums[:2] = weigh @ (centred * residuals), weigh @ centred**2
-        of_risk, of_variance = (weigh * each for each in cotangents)
+        of_risk, of_variance = (weigh * each for each in split_cotangent(ratios, residuals, self.alpha))
         if log_pi is None:
             return sums, [of_risk, of_variance]
         pulled = np.zeros((2, *log_pi.shape))  # cotangents of all log probabilities

@@ -1,11 +1,10 @@
-"""Terms of the pessimistic objective: α, Φ and b as functions of the number of rows, for Python and kernels."""
+"""Terms of the pessimistic objective: α, Φ and b as functions of the number of rows."""
 
 from __future__ import annotations
 
 import math
 from typing import NamedTuple
 
-from o2pl.compiled import compiled
 from o2pl.interactions import Interactions
 from o2pl.objectives.penalty import Phi
 from o2pl.protocols import Floats
@@ -31,18 +30,15 @@ class Totals(NamedTuple):
 CLIP, BETA, P, DELTA, PENALTY, BASELINE, L2 = range(7)
 
 
-@compiled
 def clip_at(numbers: Floats, t: float) -> float:
     return clip_level(max(t, 1.0), numbers[BETA], numbers[P]) if math.isnan(numbers[CLIP]) else numbers[CLIP]
 
 
-@compiled
 def penalty_at(numbers: Floats, t: float) -> Phi:
     t = max(t, 1.0)
     return Phi(clip_at(numbers, t), t, log_inverse_confidence(t, numbers[DELTA]), numbers[P], numbers[PENALTY])
 
 
-@compiled
 def baseline_at(numbers: Floats, total_loss: float, rows: float) -> float:
     mean = (total_loss - PRIOR_ROWS) / (rows + PRIOR_ROWS)
     return mean if math.isnan(numbers[BASELINE]) else numbers[BASELINE]

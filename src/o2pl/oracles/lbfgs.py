@@ -10,10 +10,10 @@ import math
 from dataclasses import dataclass
 
 from o2pl import _core
-from o2pl.compiled.threads import one_blas_thread
 from o2pl.oracles.quasi_newton import descend, no_pairs
 from o2pl.protocols import Floats, Solution, State, ValueAndGradient
 from o2pl.storage import storable
+from o2pl.threads import one_blas_thread
 
 
 @storable

@@ -97,7 +97,7 @@ class Acting:
             self._reader = DictionaryReader(Hashed().bits)
 
     def try_out(self) -> None:
-        """Make a dummy decision: kernels are loaded or compiled now, not during the first call."""
+        """Make a dummy decision: what is imported or read at first is ready before the first call."""
         if self.kind is Kind.RANKED:
             self.ranked(b'{"user":"a","_multi":[{"id":"a","b":1},{"id":"b"}]}', 2, 0.5)
         elif self.kind is Kind.FIXED:

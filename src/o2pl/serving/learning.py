@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -22,9 +22,8 @@ from o2pl.objectives.outcome import Outcome
 from o2pl.policies.actionwise import ActionWise
 from o2pl.protocols import Array
 from o2pl.rows import ActionSets
-from o2pl.serving import standing
 from o2pl.serving.applications import Application
-from o2pl.serving.settings import Kind, Settings
+from o2pl.serving.settings import Kind
 from o2pl.validation import LEAST_PROPENSITY
 
 HISTORY = 200_000  # newest outcomes that are learned from: bounds the time of a solve, and memory
@@ -78,43 +77,6 @@ def interactions(application: Application, rows: Sequence[Any]) -> Interactions 
     half = len(rows) // 2  # bisect to find the invalid ones
     parts = [part for some in (rows[:half], rows[half:]) if (part := interactions(application, some)) is not None]
     return _joined(parts) if len(parts) == 2 else next(iter(parts), None)
-
-
-def warm_up_training() -> None:
-    """Compile the trainer's kernels before it takes the lock."""
-    for kind in Kind:
-        settings = Settings(
-            actions=("a", "b", "c") if kind is Kind.FIXED else (),
-            bounds=(0.0, 1.0) if kind is Kind.CONTINUOUS else None,
-        )
-        application, learner = Application(0, "", kind, settings, None, 0.0), None
-        for batch in range(2):
-            rows = [_example(kind, 250 * batch + k) for k in range(250)]
-            log = interactions(application, rows)
-            assert log is not None
-            learner = (learner or learner_for(application)).partial_fit(log, at_most=300)
-        published(application, learner)
-    standing.tally(np.array([0.0, 1.0]), (0.0, 1.0), np.ones(2), np.ones(2))
-
-
-class _Example(NamedTuple):
-    id: int
-    event_id: str
-    context: bytes
-    actions: bytes
-    action: int
-    value: float
-    reward: float
-    propensity: float = 0.5
-
-
-def _example(kind: Kind, k: int) -> _Example:
-    text = {
-        Kind.RANKED: b'{"x":%d,"u":"u%d","_multi":[{"id":"a","y":%d},{"id":"b"},{"id":"c"}]}' % (k % 5, k % 7, k % 3),
-        Kind.FIXED: b'{"x":%d,"u":"u%d"}' % (k % 5, k % 7),
-        Kind.CONTINUOUS: b"[%d,%d]" % (k % 5, k % 7),
-    }[kind]
-    return _Example(k, str(k), text, b'["a","b","c"]', k % 3, (1 + k % 11) / 12, float(k % 2))
 
 
 def _log(application: Application, rows: Sequence[Any], contexts: Any, actions: Any) -> Interactions:

@@ -30,7 +30,7 @@ from o2pl.serving.election import Election
 from o2pl.serving.forget import refit_wanted
 from o2pl.serving.guard import Guard
 from o2pl.serving.joining import join
-from o2pl.serving.learning import AT_MOST, HISTORY, interactions, learned_part, learner_for, published, warm_up_training
+from o2pl.serving.learning import AT_MOST, HISTORY, interactions, learned_part, learner_for, published
 from o2pl.serving.minutes import count_minutes, recount_minutes
 from o2pl.serving.retention import delete_old
 from o2pl.serving.schema import outcomes
@@ -258,7 +258,6 @@ class Trainer:
     def run(self, stop: threading.Event, said: Callable[[str], None] = _LOGGER.info) -> None:
         """Run until `stop`: train while this process holds the lock, otherwise wait for it."""
         election, waiting = Election(self.store), False
-        warm_up_training()
         try:
             while not stop.is_set():
                 try:

@@ -5,10 +5,9 @@ import time
 from collections.abc import Iterator
 
 import pytest
-import scipy.linalg  # noqa: F401  # with its BLAS, whose threads are counted
 import threadpoolctl
 
-from o2pl.compiled import threads
+from o2pl import threads
 
 
 def blas_threads() -> set[int]:

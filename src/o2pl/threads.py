@@ -13,6 +13,8 @@ from functools import cache
 from itertools import chain, islice
 from typing import Any, TypeVar
 
+from o2pl.cluster import cores
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -20,9 +22,7 @@ _SMALL = 2**18  # below this, BLAS uses one thread anyway, and setting it would 
 
 
 class _Here(threading.local):
-    given: int | None = (
-        None  # BLAS threads before the limit to one; cached, since the query takes as long as a small solve
-    )
+    given: int | None = None  # BLAS threads before the limit to one; the query takes as long as a small solve
 
 
 _here = _Here()
@@ -30,17 +30,17 @@ _here = _Here()
 
 @cache
 def _blas() -> Any:
-    import scipy.linalg  # noqa: F401  # numba's BLAS is scipy's: it must be loaded to be found
+    import numpy as np  # noqa: F401  # its BLAS must be loaded to be found
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController().select(user_api="blas")
 
 
 def _given() -> int:
-    """Return the number of threads of this process: the number of BLAS threads."""
+    """Return the number of threads of this process: that of NumPy's BLAS; if it has none to set, of the processors."""
     if _here.given is not None:
         return _here.given
-    return max((each.num_threads or 1 for each in _blas().lib_controllers), default=1)
+    return max((each.num_threads or 1 for each in _blas().lib_controllers), default=cores())
 
 
 def thread_count() -> int:
@@ -82,7 +82,7 @@ def side_by_side(work: Callable[[int], None], parts: int) -> None:
 def ahead(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
     """Yield the work on each item, in order, while the available threads work on the next ones.
 
-    Kernels in `work` must release the GIL. Nothing is at work any more when this ends, after an error too.
+    What takes long in `work` must release the GIL. Nothing is at work any more when this ends, after an error too.
     """
     rest = iter(items)
     few = list(islice(rest, 2))
