@@ -90,9 +90,8 @@ def softmax_value(features: Floats, n_actions: int, came: Outcomes, keep_feature
 
 def actionwise_value(items: Floats, offsets: Ints, came: Outcomes) -> ValueAndGradient:
     """Of shared weights over action sets: items [rows of all sets, d], set s from offsets[s] on."""
-    sets = ActionSets(items, offsets)
-    log = SETTINGS.prepare(came.log(sets))
-    return actionwise.actionwise_value(log, lambda rows: sets[rows].values, offsets, items.shape[1])
+    log = SETTINGS.prepare(came.log(ActionSets(items, offsets)))
+    return actionwise.actionwise_value(log, items, dense.as_they_are(items.shape[1]), offsets)
 
 
 def gaussian_value(features: Floats, centre: float, scale: float, came: Outcomes) -> ValueAndGradient:

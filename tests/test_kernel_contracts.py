@@ -25,7 +25,7 @@ from o2pl import Geometric, Member
 from o2pl.features import Chain, Fourier, Hashed, Intercept, Quadratic, Standardise
 from o2pl.features.plan import feature_plan
 from o2pl.interactions import Interactions
-from o2pl.kernels import actionwise, linear, registry
+from o2pl.kernels import linear, registry
 from o2pl.kernels.networks import network_value
 from o2pl.kernels.registry import Problem, find_value, n_inputs
 from o2pl.kernels.replay import adam_on_a_window
@@ -229,8 +229,7 @@ def assert_same_function(problem: Problem, fused: Any) -> None:
 
 def in_blocks(monkeypatch: pytest.MonkeyPatch, several: bool) -> None:
     """Blocks of 256 rows, the fewest there can be."""
-    for module in (linear, actionwise):
-        monkeypatch.setattr(module, "BLOCK", 1 if several else 2**18)
+    monkeypatch.setattr(linear, "BLOCK", 1 if several else 2**18)
 
 
 @each_case

@@ -88,8 +88,27 @@ for n, d, m in ((1, 3, 1), (7, 21, 5), (33, 40, 17)):
     actions, losses, inverse = generator.integers(min(m, 3), size=n), -generator.random(n), 1 / generator.random(n)
     numbers = np.array([2.0, 1.0, 0.0, 0.05, 1.0, np.nan, 0.0])
     _core.predict_losses(*columns, actions, losses, 0, numbers, 0.1, 0.0, *model, made[-1])
-    made += [generator.normal(size=3 * n), np.empty((2, 3 * n))]
-    made.append(np.array(_core.actionwise_partial(made[-2], offsets, actions, losses, inverse, 3.0, made[-1])))
+    none = np.empty(0, np.float32)
+    plan = shift, scale, 1.5, np.empty((d, 0), np.float32), none, none, 1
+    some, phi = generator.normal(size=d + 1), (3.0, 9.0, 2.0, 0.5, 1.0)
+    zeros = np.zeros(3 * n, int), np.zeros(3 * n)
+    sets = _core.dense_rows(rows.repeat(3, axis=0), plan, *zeros, None, None, 1, False, 64, 0)
+    value = _core.action_sets_value(sets, offsets, actions, losses, inverse, 3.0, 9.0, 0.1, phi, 1)
+    made += value.sums(some)
+    own = _core.dense_rows(rows, plan, np.zeros(n, int), losses, None, None, 1, False, 16, 2**20)
+    value = _core.gaussian_value(own, losses, losses, inverse, 3.0, 9.0, 0.1, phi, 0.7, True, 1)
+    made.append(value(np.append(some, 0.2))[1])
+    state = np.eye(d), np.zeros(d), generator.normal(size=(2, d)), np.ones(2)
+    _core.learn_rows(rows.astype(float), losses, np.empty(0), 0, *state)
+    made += state
+    weights = generator.normal(size=(d + 1) * m + (m + 1) * 3)
+    made += [_core.perceptron(rows, weights, np.array([d, m, 3]), kind) for kind in range(3)]
+    made += [_core.cosines(rows), generator.normal(size=m), np.zeros(m), np.zeros(m)]
+    _core.adam_step(made[-3], weights[:m].copy(), made[-2], made[-1], 3, 0.1)
+    sums, heap, counts = np.zeros((5, m)), np.zeros((n * m, 3)), np.zeros(2, int)
+    _core.add_rows(sums, heap, counts, np.exp(directions[:, :1].T.repeat(n, 0)), losses, 1 / inverse, numbers, 0.0)
+    made += [sums, _core.class_values(sums, float(n), 0.1, *phi)]
+    made += [*_core.ridge_scores(np.tile(np.eye(d), (m, 1, 1)), directions.astype(float), rows[0].astype(float))]
 print(hashlib.sha256(b"".join(array.tobytes() for array in made)).hexdigest())
 """
 

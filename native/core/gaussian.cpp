@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/double_rows.hpp"
 #include "core/lanes.hpp"
 #include "core/levels.hpp"
 #include "core/math.hpp"
@@ -47,10 +48,14 @@ class GaussianValue final : public DenseValue {
     in_parallel(n_panels, threads, [&](int64_t panel) {
       thread_local std::vector<float> laid;
       const int64_t start = starts_[panel];
-      std::vector<double> gradient(2 * rows_->padded());
+      const Rows rows = rows_->panel(panel, laid);
+      const int64_t places = static_cast<int64_t>(rows.vectors) * LANES;
+      std::vector<double> gradient(2 * count), first(places), second(places);
+      double_rows().scores(rows, rows_->products(), count, W.data(), first.data());
       const RealActions own = {centred_.data() + start, residuals_.data() + start, log_propensities_.data() + start};
-      const GaussianSums made = kernels().sums(rows_->panel(panel, laid), rows_->products(), count, own,
-                                               {W.data(), scale, log_scale, settings_.alpha}, gradient.data());
+      const GaussianSums made =
+          kernels().partial(rows.weight, places, own, {scale, log_scale, settings_.alpha}, first.data(), second.data());
+      double_rows().pull(rows, rows_->products(), count, first.data(), second.data(), gradient.data());
       Sums& to = found[panel];
       to.values[0] = made.risk, to.values[1] = made.variance;
       to.gradients.assign(2 * size, 0.0);

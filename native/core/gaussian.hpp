@@ -33,14 +33,14 @@ struct GaussianSums {
 };
 
 struct GaussianPolicy {
-  const double* W;  // [count], of raw products: see `DenseRows::pack`
   double scale, log_scale, alpha;
 };
 
 struct GaussianKernels {
-  // G [2, count]: gradients of risk and variance by W. columns: in lanes, like the rows
-  GaussianSums (*sums)(const Rows& rows, const Products& products, int count, const RealActions& columns,
-                       const GaussianPolicy& policy, double* G);
+  // Means minus the centre, [n] in lanes, become cotangents of the risk; `of_variances` gets those of the variance. n is a
+  // multiple of 8; real: 0 where there is no row.
+  GaussianSums (*partial)(const float* real, int64_t n, const RealActions& columns, const GaussianPolicy& policy, double* means,
+                          double* of_variances);
 };
 
 extern const GaussianKernels gaussian_1, gaussian_2, gaussian_3;

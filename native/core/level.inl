@@ -12,6 +12,7 @@
 #include "core/sums.inl"
 #include "core/sparse.inl"
 #include "core/acting.inl"
+#include "core/double_rows.inl"
 #include "core/gaussian.inl"
 #include "core/vector.inl"
 #include "core/actionwise.inl"

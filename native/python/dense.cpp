@@ -1,3 +1,4 @@
+#include "core/action_sets.hpp"
 #include "core/dense.hpp"
 #include "core/gaussian.hpp"
 
@@ -101,6 +102,24 @@ Value gaussian_value(nb::object rows, Array<const double> centred, Array<const d
   return {o2::gaussian_value(held.rows, {centred.data, residuals.data, log_propensities.data}, settings), rows, nb::none(), threads};
 }
 
+Value action_sets_value(nb::object rows, Array<const int64_t> offsets, Array<const int64_t> actions, Array<const double> residuals,
+                        Array<const double> inverse, double alpha, double size, double l2,
+                        std::tuple<double, double, double, double, double> penalty, int threads) {
+  const auto& held = nb::cast<const HeldRows&>(rows);
+  const auto [at, t, log_inv_delta, p, scale] = penalty;
+  const int64_t n = actions.size();
+  o2::expect(held.rows->actions() == 1, "rows: expected those of one action");
+  o2::expect(offsets.size() == n + 1 && residuals.size() == n && inverse.size() == n, "columns: found other lengths than sets");
+  o2::expect(offsets[0] == 0 && offsets[n] == held.rows->rows(), "offsets: expected those of all rows");
+  for (int64_t s = 0; s < n; s++)
+    o2::expect(offsets[s] < offsets[s + 1] && actions[s] >= 0 && actions[s] < offsets[s + 1] - offsets[s],
+               "actions: found one beyond its set");
+  for (int64_t panel = 1; panel < held.rows->panels(); panel++)
+    o2::expect(held.rows->start_of(panel) % o2::LANES == 0, "rows: expected panels of whole vectors");
+  return {o2::action_sets_value(held.rows, {offsets.data, actions.data, residuals.data, inverse.data, n},
+                                {alpha, size, l2, {at, t, log_inv_delta, p, scale}}), rows, nb::none(), threads};
+}
+
 std::tuple<double, NewArray<double>> call(const Value& self, Array<const double> params) {
   o2::expect(params.size() == self.size(), "params: found another number");
   NewArray<double> gradient({self.size()});
@@ -125,39 +144,6 @@ std::tuple<NewArray<double>, NewArray<double, 2>> sums(const Value& self, Array<
   std::copy_n(found.values, 3, values.view.data);
   std::copy(found.gradients.begin(), found.gradients.end(), gradients.view.data);
   return {std::move(values), std::move(gradients)};
-}
-
-// V and its gradient from the sums of all panels: [panels, 3 + 2 extra] and [panels, ≥ 2 own]. Other parameters than the
-// `own` first ones have their gradients among the sums.
-std::tuple<double, NewArray<double>> pessimistic_combine(Array<const double> params, Array<const double, 2> sums,
-                                                         Array<const double, 2> gradients, int64_t own, double size,
-                                                         std::tuple<double, double, double, double, double> penalty,
-                                                         double l2) {
-  const int64_t n = params.size(), extra = n - own, panels = sums.shape[0], columns = sums.shape[1];
-  o2::expect(own >= 0 && extra >= 0 && columns == 3 + 2 * extra && gradients.shape[0] == panels && gradients.shape[1] >= 2 * own,
-             "combine: found shapes that do not fit the parameters");
-  std::vector<double> total(columns, 0.0);
-  for (int64_t panel = 0; panel < panels; panel++)
-    for (int64_t i = 0; i < columns; i++) total[i] += sums.data[panel * columns + i];
-  const auto [alpha, t, log_inv_delta, p, scale] = penalty;
-  const auto [pessimism, slope] = o2::phi(total[1] / size, {alpha, t, log_inv_delta, p, scale});
-  const double shrink = l2 / size;
-  double squares = 0;
-  NewArray<double> gradient({n});
-  for (int64_t i = 0; i < n; i++) {
-    double of_risk = 0, of_variance = 0;
-    if (i < own) {
-      for (int64_t panel = 0; panel < panels; panel++) {
-        of_risk += gradients.data[panel * gradients.shape[1] + i];
-        of_variance += gradients.data[panel * gradients.shape[1] + own + i];
-      }
-    } else {
-      of_risk = total[3 + i - own], of_variance = total[3 + extra + i - own];
-    }
-    gradient.view[i] = (of_risk + slope * of_variance) / size + shrink * params[i];
-    squares += params[i] * params[i];
-  }
-  return {(total[0] + total[2]) / size + pessimism + 0.5 * shrink * squares, std::move(gradient)};
 }
 
 o2::Pairs pairs_of(int64_t n, Array<float, 2> steps, Array<float, 2> changes, Array<double> inner, Array<int64_t> at) {
@@ -232,12 +218,13 @@ void bind_dense(nb::module_& m) {
   m.def("pessimistic_value", &pessimistic_value, nb::arg("rows"), nb::arg("alpha"), nb::arg("size"), nb::arg("l2"),
         nb::arg("baseline"), nb::arg("penalty"), nb::arg("control").none(), nb::arg("threads"),
         "Return `PessimisticLog` with a linear softmax. control: float32 [K, at least n]");
+  m.def("action_sets_value", &action_sets_value, nb::arg("rows"), nb::arg("offsets"), nb::arg("actions"), nb::arg("residuals"),
+        nb::arg("inverse"), nb::arg("alpha"), nb::arg("size"), nb::arg("l2"), nb::arg("penalty"), nb::arg("threads"),
+        "Return `PessimisticLog` with the action-wise softmax, on the rows of all sets, in panels of whole vectors.");
   m.def("gaussian_value", &gaussian_value, nb::arg("rows"), nb::arg("centred"), nb::arg("residuals"),
         nb::arg("log_propensities"), nb::arg("alpha"), nb::arg("size"), nb::arg("l2"), nb::arg("penalty"), nb::arg("scale"),
         nb::arg("learn_scale"), nb::arg("threads"),
         "Return `PessimisticLog` with a Gaussian policy, on rows of one action. With learn_scale, the last parameter is its log.");
-  m.def("pessimistic_combine", &pessimistic_combine, nb::arg("params"), nb::arg("sums"), nb::arg("gradients"), nb::arg("own"),
-        nb::arg("size"), nb::arg("penalty"), nb::arg("l2"), "Return V and its gradient from the sums of all panels.");
   m.def("lbfgs_direction", &lbfgs_direction, nb::arg("gradient"), nb::arg("steps"), nb::arg("changes"), nb::arg("inner"),
         nb::arg("at"), nb::arg("out"), "Compute out = -H gradient by the two-loop recursion. Returns the slope along it.");
   m.def("remember", &remember, nb::arg("step"), nb::arg("start"), nb::arg("change"), nb::arg("steps"), nb::arg("changes"),

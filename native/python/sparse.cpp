@@ -1,6 +1,5 @@
 #include "core/sparse.hpp"
 
-#include "core/actionwise.hpp"
 #include "core/penalty.hpp"
 #include "core/running_control.hpp"
 
@@ -156,21 +155,6 @@ double predict_losses(Array<const int32_t> indices, Array<const float> values, A
   return model.total;
 }
 
-std::tuple<double, double> actionwise_partial(Array<double> scores, Array<const int64_t> offsets, Array<const int64_t> actions,
-                                              Array<const double> residuals, Array<const double> inverse, double alpha,
-                                              Array<double, 2> cotangents) {
-  const int64_t n = actions.size(), total = scores.size();
-  require(offsets.size() == n + 1 && residuals.size() == n && inverse.size() == n && offsets[n] - offsets[0] == total &&
-              cotangents.shape[0] == 2 && cotangents.shape[1] == total,
-          "actionwise_partial: arrays of different lengths");
-  for (int64_t s = 0; s < n; s++)
-    require(actions[s] >= 0 && actions[s] < offsets[s + 1] - offsets[s], "actionwise_partial: found an action beyond its set");
-  const o2::SetsLog log{offsets.data, actions.data, residuals.data, inverse.data, n, alpha};
-  nb::gil_scoped_release free;
-  const auto sums = o2::actionwise_partial(log, scores.data, cotangents.data, cotangents.data + total);
-  return {sums.risk, sums.variance};
-}
-
 double shrunk(Array<const double> params, double size, double shrink, Array<double> gradient) {
   require(params.size() == gradient.size(), "shrunk: arrays of different lengths");
   nb::gil_scoped_release free;
@@ -194,10 +178,6 @@ void bind_sparse(nb::module_& m) {
         nb::arg("losses"), nb::arg("before"), nb::arg("numbers"), nb::arg("prior"), nb::arg("total"), nb::arg("weights"),
         nb::arg("spread"), nb::arg("predicted"),
         "Write y - b of each row and action to `predicted` [n, K], and update the model after each row. Returns Σ losses.");
-  m.def("actionwise_partial", &actionwise_partial, nb::arg("scores"), nb::arg("offsets"), nb::arg("actions"),
-        nb::arg("residuals"), nb::arg("inverse"), nb::arg("alpha"), nb::arg("cotangents"),
-        "Return the sums of risk and variance, and write cotangents [2, total] of the scores of all sets' actions, which"
-        " become probabilities.");
   m.def("shrunk", &shrunk, nb::arg("params"), nb::arg("size"), nb::arg("shrink"), nb::arg("gradient"),
         "Turn sums of gradients into means, and add shrink · params. Returns |params|².");
   nb::class_<SparseRisk>(m, "SparseRisk", "The pessimistic objective of a log on sparse rows.")

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from o2pl.kernels import actionwise
-from o2pl.kernels.actionwise import actionwise_value, blocks_of_sets
+from o2pl.kernels import linear
+from o2pl.kernels.actionwise import actionwise_value
+from o2pl.kernels.dense import as_they_are
 from o2pl.objectives import PessimisticLog, Phi, PolicyValue
 from o2pl.policies import ActionWise
 from o2pl.rows import ActionSets
@@ -35,7 +36,7 @@ def sets_case(seed: int, n: int, largest: int, alpha: float, spread: float = 1.0
 
 
 def fused(log: PessimisticLog, features: ActionSets) -> Any:
-    return actionwise_value(log, lambda sets: features[sets].values, features.offsets, features.values.shape[1])
+    return actionwise_value(log, features.values, as_they_are(features.values.shape[1]), features.offsets)
 
 
 def same(features: Any, log: Any, params: Any) -> Any:
@@ -59,7 +60,7 @@ def same(features: Any, log: Any, params: Any) -> Any:
 )
 def test_sets_of_any_size(seed: int, n: int, largest: int, alpha: float, block: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(actionwise, "BLOCK", block)
+        patch.setattr(linear, "BLOCK", block)
         same(*sets_case(seed, min(n, 20) if largest > ROWS else n, largest, alpha))
 
 
@@ -79,15 +80,3 @@ def test_the_gradient_is_that_of_finite_differences() -> None:
     units = 1e-6 * np.eye(len(params))
     slow = np.array([(fast(params + e)[0] - fast(params - e)[0]) / 2e-6 for e in units])
     np.testing.assert_allclose(fast(params)[1], slow, rtol=1e-5, atol=1e-7)
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.lists(st.integers(1, 3 * ROWS), min_size=1, max_size=60))
-def test_blocks_hold_whole_sets(sizes: list[int]) -> None:
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
-    bounds = [0, *blocks_of_sets(offsets, ROWS)]
-    assert bounds[-1] == len(sizes)
-    assert (np.diff(bounds) >= 1).all()
-    rows = np.diff(offsets[bounds])
-    assert ((rows <= ROWS) | (np.diff(bounds) == 1)).all()
-    assert (rows[:-1] + rows[1:] > ROWS).all()  # no two neighbours would fit into one

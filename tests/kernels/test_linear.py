@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import weakref
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ import o2pl
 from o2pl.features.plan import feature_plan, planned_features
 from o2pl.kernels import linear, values
 from o2pl.kernels.dense import dense_value, laid_out
-from o2pl.kernels.linear import PANEL, block_bounds, inverse_propensities
+from o2pl.kernels.linear import PANEL, inverse_propensities
 from o2pl.learners.member import QUADRATIC
 from o2pl.objectives import PessimisticLog, Phi, PolicyValue, ridge_control
 from o2pl.oracles import LBFGS
@@ -71,13 +70,6 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     alone, together = solved(1), solved(3)
     assert alone[0] == together[0]
     np.testing.assert_array_equal(alone[1], together[1])
-
-
-def test_blocks_hold_every_row_once() -> None:
-    for n, width in ((1, 3), (1000, 10**6), (10**6, 20), (0, 4)):
-        bounds = block_bounds(n, width)
-        assert (bounds[0], bounds[-1]) == (0, n)
-        assert all(a < b for a, b in pairwise(bounds)) or n == 0
 
 
 def test_tiny_propensities_are_finite_numbers() -> None:

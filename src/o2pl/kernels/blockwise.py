@@ -1,6 +1,6 @@
 """An objective evaluated block by block: on a log on disk, or on a shard of one.
 
-The blocks are the panels of `LinearValue`, so the sums equal those of a log in memory, term by term.
+The blocks are the panels of `DenseRows`, so the sums equal those of a log in memory, term by term.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from o2pl import _core
-from o2pl.kernels.linear import LinearValue, panel_rows
+from o2pl.kernels.linear import panel_rows
 from o2pl.kernels.registry import Problem, find_value
 from o2pl.objectives.control import Control
 from o2pl.objectives.pessimistic import PolicyValue
@@ -58,13 +58,13 @@ class BlockwiseValue:
         n = len(self.problem.rows)
         return [slice(start, min(start + self._step, n)) for start in range(0, n, self._step)]
 
-    def block(self, rows: slice) -> LinearValue | _core.DenseValue | PolicyValue:
+    def block(self, rows: slice) -> _core.DenseValue | PolicyValue:
         """Return the objective on these rows, by a kernel if there is one."""
         some, control = self.problem.rows[rows], None if self.control is None else self.control.part(rows)
         log = self.problem.objective.prepare(some, control, totals=self.totals)
         problem = self.problem._replace(rows=some, log=log, shared={"held": 0}, previous=None)
         function = find_value(problem)
-        if isinstance(function, LinearValue | _core.DenseValue):
+        if isinstance(function, _core.DenseValue):
             return function
         return PolicyValue(problem.policy, problem.featurise(), log, problem.objective.extra)
 

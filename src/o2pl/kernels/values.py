@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.features.plan import planned_features
+from o2pl.features.plan import FeaturePlan, planned_features
 from o2pl.kernels.actionwise import actionwise_value
 from o2pl.kernels.card import CardValue
 from o2pl.kernels.dense import HELD as LAID_OUT
@@ -88,18 +88,21 @@ def _on_card(problem: Problem) -> Any:
 @fused_value(Gaussian, Pessimistic, "dense")
 def _gaussian(problem: Problem) -> Any:
     assert isinstance(problem.policy, Gaussian)
-    plan = problem.feature_plan()
-    if plan is None:  # a feature map of somebody else
-        return gaussian_value(problem.log, problem.featurise(), as_they_are(problem.width), problem.policy)
-    return gaussian_value(problem.log, problem.rows.contexts, plan, problem.policy)
+    return gaussian_value(problem.log, *_rows_and_plan(problem, problem.rows.contexts), problem.policy)
 
 
 @fused_value(ActionWise, Pessimistic, "sets")
 def _actionwise(problem: Problem) -> Any:
-    def features(sets: Any) -> Floats:
-        return np.asarray(problem.featurise(sets).values)
+    sets = problem.rows.contexts
+    return actionwise_value(problem.log, *_rows_and_plan(problem, sets.values), sets.offsets)
 
-    return actionwise_value(problem.log, features, problem.rows.contexts.offsets, problem.width)
+
+def _rows_and_plan(problem: Problem, rows: Floats) -> tuple[Floats, FeaturePlan]:
+    """Return rows and the plan of their features, for sums in double precision: products are rounded, as elsewhere."""
+    plan = problem.feature_plan()
+    if plan is not None and len(plan.product_shift) == 0:
+        return rows, plan
+    return problem.features.transform(problem.seen, rows), as_they_are(problem.width)
 
 
 @fused_value(SparseSoftmax, Pessimistic, "sparse")
