@@ -15,6 +15,7 @@ void* numpy_is_there() {
 NB_MODULE(_core, m) {
   if (!numpy_is_there()) throw nanobind::python_error();
   m.doc() = "The compiled core of o2pl.";
+  nanobind::set_leak_warnings(false);  // what a program still holds when it ends is no fault of its own
   bind_acting(m);
   bind_dictionaries(m);
   bind_adam(m);
