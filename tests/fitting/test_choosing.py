@@ -184,9 +184,11 @@ def test_the_same_log_makes_the_same_learner_and_kept_parts_are_used(tmp_path):
 
 def test_propensities_that_are_wrong_are_said():
     log, _ = world(2000, 5)
-    wrong = o2pl.Interactions(log.contexts, log.actions, log.rewards, np.full(2000, 0.9), reward_range=(0, 1))
-    found = fit(wrong, candidates=[linear()])
+    too_small = o2pl.Interactions(log.contexts, log.actions, log.rewards, np.full(2000, 0.1), reward_range=(0, 1))
+    found = fit(too_small, candidates=[linear()])
     assert any("do not match the actions" in warning for warning in found.warnings)
+    too_large = o2pl.Interactions(log.contexts, log.actions, log.rewards, np.full(2000, 0.9), reward_range=(0, 1))
+    assert "hardly shows" in str(fit(too_large, candidates=[linear()]))  # as if actions had not been available
     assert not fit(log, candidates=[linear()]).warnings
 
 
