@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -41,5 +42,7 @@ def test_deploying() -> None:
 def test_the_word_is_formed_in_one_file() -> None:
     source = Path(o2pl.__file__).parent
     folders = ("evaluation", "fitting", "learners", "serving", "formats", "adapters", "demo")
-    files = [path for folder in folders for path in (source / folder).rglob("*.py")]
-    assert [path.name for path in files if '"better"' in path.read_text()] == ["judgement.py"]
+    formed = re.compile(r"""["'`]better["'`]|better (than \{|than \$)|(better|worse), with \d""")
+    files = [path for folder in folders for kind in ("*.py", "*.js") for path in (source / folder).rglob(kind)]
+    assert len([path for path in files if path.suffix == ".js"]) > 1
+    assert [path.name for path in files if formed.search(path.read_text())] == ["judgement.py"]

@@ -76,7 +76,7 @@ def test_regret_falls_and_the_page_shows_it(tmp_path: Path) -> None:
         assert found["total"]["reward"][0] == pytest.approx(mean, abs=41 / len(played))  # of 40 it is not known here
         low, high = found["total"]["reward"][1:]
         assert low < np.mean([one.chosen for one in played]) < high
-        assert found["total"]["gains"]["uniform"][0] > 0
+        assert found["total"]["gains"]["uniform"]["value"] > 0
 
 
 def regret(played: list[Played]) -> float:

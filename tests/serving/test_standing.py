@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from o2pl.evaluation.sequences import confidence_sequence, difference_sequence
-from o2pl.serving.standing import intervals, nothing, pack, tally, unpack
+from o2pl.serving.standing import intervals, judged, nothing, pack, tally, unpack
 
 RANGE = (-1.0, 3.0)
 
@@ -66,3 +66,16 @@ def test_packing_rounds_down() -> None:
     again = unpack(pack(sums))
     assert (again <= sums).all()
     np.testing.assert_allclose(again, sums, rtol=2e-7)
+
+
+def test_the_gain_is_judged_as_everywhere() -> None:
+    rewards, uniform, baseline = rows(3000)
+    found = intervals(tally(rewards, RANGE, uniform, baseline), RANGE)
+    one = judged("the service", "uniform", found, 0.05, 99.0)
+    assert one is not None
+    assert (one.verdict, one.sign, one.rows, one.interval) == ("better", 1, 3000, found["gain over uniform"][1:])
+    assert one.estimate == one.high  # an estimate lies inside its interval
+    assert str(one) == "the service is better than uniform decisions, with 95% confidence at any time"
+    few = intervals(tally(rewards[:5], RANGE, uniform[:5], np.full(5, np.nan)), RANGE)
+    assert judged("the service", "uniform", few, 0.05).verdict == "no difference shown"
+    assert judged("the service", "baseline", few, 0.05) is None

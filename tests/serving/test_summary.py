@@ -59,7 +59,10 @@ def test_rewards_are_those_of_the_rows_up_to_the_first_open_minute(store: Store)
     assert found["total"]["reward"] == pytest.approx([reward.mean(), *own], abs=1e-4)
     gain = difference_sequence(reward, (0, 1), np.ones(len(p)), baseline, 0.05, moving=True).last
     expected = reward.mean() - (baseline * reward).sum() / baseline.sum()
-    assert found["total"]["gains"]["baseline"] == pytest.approx([expected, *gain], abs=1e-4)
+    judged = found["total"]["gains"]["baseline"]
+    assert [judged["value"], judged["low"], judged["high"]] == pytest.approx([expected, *gain], abs=1e-4)
+    assert (judged["verdict"], judged["sign"]) == (("better", 1) if gain[0] > 0 else ("no difference shown", 0))
+    assert judged["verdict"] in judged["says"] or "cannot be distinguished" in judged["says"]
     effective = found["overlap"]["uniform"]
     w = 1 / 6 / p
     assert effective["effective"] == pytest.approx(w.sum() ** 2 / (w**2).sum())

@@ -43,6 +43,11 @@ class Judgement:
         return self.verdict == "better"
 
     @property
+    def sign(self) -> int:
+        """1: better, -1: worse, 0: neither is shown."""
+        return (self.verdict == "better") - (self.verdict == "worse")
+
+    @property
     def interval(self) -> tuple[float, float]:
         return self.low, self.high
 

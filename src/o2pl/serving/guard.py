@@ -24,7 +24,6 @@ import msgspec
 import numpy as np
 from sqlalchemy import func, select, update
 
-from o2pl.evaluation.judgement import judge
 from o2pl.protocols import Floats
 from o2pl.serving import applications as known_applications
 from o2pl.serving import reads, standing, versions
@@ -98,19 +97,12 @@ class Guard:
         level = self._delta / ((seen.epoch + 1) * (seen.epoch + 2))
         found = standing.intervals(sums, settings.reward_range, 2 * level)  # its upper bound uses half of it
         other = "baseline" if "gain over baseline" in found else "uniform"
-        gain = found.get(f"gain over {other}")
-        if gain is None:
+        judged = standing.judged("the policy", other, found, level)
+        if judged is None or judged.verdict != "worse":
             return False
-        said = "the baseline" if other == "baseline" else "uniform decisions"
-        middle = (gain.low + gain.high) / 2
-        judged = judge(
-            "the policy", said, middle, gain.low, gain.high, delta=level, kind="betting, at any time", rows=gain.rows,
-            effective=gain.rows,
-        )  # fmt: skip
-        if judged.verdict != "worse":
-            return False
-        sure = f"over {gain.rows} decisions, with confidence {1 - level:.4g}"
-        self._withdraw(application, other, f"{judged.verdict} than {said} by at least {-gain.high:.4g} {sure}")
+        sure = f"over {judged.rows} decisions, with confidence {1 - level:.4g}"
+        why = f"{judged.verdict} than {judged.baseline} by at least {-judged.high:.4g} {sure}"
+        self._withdraw(application, other, why)
         return True
 
     def _next_epoch(self, good: int) -> None:

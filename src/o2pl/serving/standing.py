@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from o2pl.evaluation.judgement import Judgement, judge
 from o2pl.protocols import Floats
 from o2pl.theory.betting import BETS, bet_sums, lower_from_sums
 
@@ -85,3 +86,21 @@ def intervals(sums: Floats, reward_range: tuple[float, float], delta: float = 0.
             ends = low + (high - low) * below, high - (high - low) * above
         found[question] = Interval(int(one[0]), *ends)
     return found
+
+
+def judged(
+    policy: str, other: str, found: dict[str, Interval], delta: float, estimate: float | None = None
+) -> Judgement | None:
+    """Return the judgement of the gain over another policy at level δ; None: nothing is known of the other policy.
+
+    estimate: of the gain, from the same rows; None: the middle of its interval.
+    """
+    gain = found.get(f"gain over {other}")
+    if gain is None:
+        return None
+    middle = (gain.low + gain.high) / 2 if estimate is None else min(max(estimate, gain.low), gain.high)
+    said = "the baseline" if other == "baseline" else "uniform decisions"
+    return judge(
+        policy, said, middle, gain.low, gain.high, delta=delta, kind="betting, at any time", rows=gain.rows,
+        effective=gain.rows,
+    )  # fmt: skip

@@ -20,6 +20,7 @@ import msgspec
 import numpy as np
 from sqlalchemy import Connection, Row, func, select
 
+from o2pl.evaluation.judgement import Judgement
 from o2pl.protocols import Floats
 from o2pl.serving import standing
 from o2pl.serving.applications import Application
@@ -127,12 +128,18 @@ def _rewards(
             if not name.startswith("gain")
         }
         points.append({"at": start * 60, "rows": here, "mean": earned / here, **latest})
-    gains = {
-        name.removeprefix("gain over "): [latest["service"][0] - latest[name.removeprefix("gain over ")][0], low, high]
-        for name, (_, low, high) in (found.items() if points else ())
-        if name.startswith("gain")
-    }
+    gains = {}
+    for other in standing.OTHERS if points else ():
+        gap = latest["service"][0] - means[other] if other in means else None
+        if (judged := standing.judged("the service", other, found, DELTA, gap)) is not None:
+            gains[other] = _told(judged)
     return points, {"rows": count, "reward": latest.get("service"), "gains": gains}
+
+
+def _told(judged: Judgement) -> dict[str, Any]:
+    """Return a judgement for the page, which forms no verdict of its own."""
+    numbers = {"value": judged.estimate, "low": judged.low, "high": judged.high}
+    return {**numbers, "verdict": judged.verdict, "sign": judged.sign, "says": str(judged)}
 
 
 def _weights(rows: Sequence[Row[Any]], name: str) -> Floats:

@@ -176,8 +176,8 @@ function tile(name, value, small, tone = null) {
 
 function gainTile(name, gain) {
   if (!gain) return null;
-  const [value, low, high] = gain, sure = low > 0 ? "better, with 95% confidence" : high < 0 ? "worse, with 95% confidence" : "not decided yet";
-  return tile(`Gain over ${name}`, signed(value), `${signed(low)} to ${signed(high)}: ${sure}`, low > 0 ? "up" : high < 0 ? "down" : null);
+  const tone = { 1: "up", "-1": "down" }[gain.sign] ?? null;
+  return tile(`Gain over ${name}`, signed(gain.value), `${signed(gain.low)} to ${signed(gain.high)}: ${gain.says}`, tone);
 }
 
 function showTiles(s) {
