@@ -28,14 +28,14 @@ test: $(STAMP)
 	$(BIN)/python -m pytest
 
 # The core alone: from contexts to decisions. Under three minutes on two idle cores; `test` is everything.
-FAST := $(addprefix tests/,theory contexts features policies objectives oracles learners) \
+FAST := $(addprefix tests/,theory contexts features policies objectives oracles engine explaining learners) \
     $(addprefix tests/test_,action_names.py contracts.py decisions.py interactions.py layout.py log.py native.py rows.py storage.py validation.py)
 
 test-fast: $(STAMP)
 	$(BIN)/python -m pytest $(FAST)
 
 # Folders whose results are numbers, and numbers alone; the rest takes longer than it tells here.
-NUMERICAL := $(addprefix tests/,theory features policies objectives oracles kernels learners evaluation) tests/test_contracts.py
+NUMERICAL := $(addprefix tests/,theory features policies objectives oracles kernels engine explaining learners evaluation) tests/test_contracts.py
 
 # The numerical tests at the CPU level below this machine's (`LEVEL=plain`: the lowest), where sums round otherwise; minutes.
 test-levels: $(STAMP)

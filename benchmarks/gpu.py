@@ -125,8 +125,8 @@ def value(d: int, n_actions: int, n: int, repeats: int = _REPEATS) -> Row:
 def fit(n: int = 10**8, d: int = 20, n_actions: int = 5, repeats: int = 3) -> Row:
     """A fit of the pessimistic objective from 0, after loading, in seconds; beside plain XLA on the same card."""
     _, card = _card()
+    from o2pl.engine.engine import OFFLINE
     from o2pl.kernels.card import CardValue
-    from o2pl.learners.engine import OFFLINE
     from o2pl.objectives.pessimistic import Pessimistic, PessimisticLog
 
     pieces = [made(d, n_actions, min(n, 10**7), seed)[:4] for seed in range(max(1, n // 10**7))]
@@ -198,9 +198,9 @@ def network(batch: int = 65_536, d: int = 64, n_actions: int = 10, hidden: int =
 def online(rounds: int = 100_000, d: int = 64, n_actions: int = 10, repeats: int = 3) -> Row:
     """All re-learning of a network of two layers of 128 in an online run, in seconds, beside the same on the CPU."""
     _, card = _card()
+    from o2pl.engine.schedules import SELDOM
     from o2pl.interactions import Interactions
     from o2pl.kernels.networks import NetworkValue
-    from o2pl.learners.schedules import SELDOM
     from o2pl.objectives import Outcome
     from o2pl.oracles import Minibatch
     from o2pl.policies import Neural

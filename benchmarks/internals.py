@@ -16,6 +16,10 @@ import numpy as np
 
 from o2pl import O2PL
 from o2pl.cluster import connected as connected
+from o2pl.engine import member
+from o2pl.engine.member import LINEAR as LINEAR
+from o2pl.engine.schedules import Replay
+from o2pl.engine.stream import UniformStream
 from o2pl.features import Standardise
 from o2pl.fitting.passes import BlockPasses as BlockPasses
 from o2pl.fitting.ray_passes import RayPasses as RayPasses
@@ -29,11 +33,7 @@ from o2pl.kernels import actionwise, dense, gaussian, registry
 from o2pl.kernels.registry import Problem as Problem
 from o2pl.kernels.registry import find_value as find_value
 from o2pl.kernels.sparse import SparseValue
-from o2pl.learners import member
-from o2pl.learners.member import LINEAR as LINEAR
 from o2pl.learners.rivals.cats import CATS as CATS
-from o2pl.learners.schedules import Replay
-from o2pl.learners.stream import UniformStream
 from o2pl.log import Log as Log
 from o2pl.objectives import Pessimistic
 from o2pl.objectives.outcome import Outcome as Outcome

@@ -15,11 +15,11 @@ from typer.testing import CliRunner
 import o2pl
 from o2pl.cli import app
 from o2pl.contexts.schema import COMMON, SHARED
+from o2pl.engine.change import Change
+from o2pl.engine.pending import PENDING
 from o2pl.fitting.choosing import FEW
 from o2pl.fitting.ray_passes import STRIPE
 from o2pl.fitting.streaming import SAMPLE
-from o2pl.learners.changes import Change
-from o2pl.learners.pending import PENDING
 from o2pl.serving.guard import _EPOCH
 from o2pl.serving.learning import _EXPLORATION, HISTORY
 from o2pl.serving.personalizer import MOST_ACTIONS, MOST_SLOTS

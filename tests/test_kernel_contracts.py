@@ -22,6 +22,8 @@ from tests.covering import covering, pairs_in, pairs_of
 
 import o2pl
 from o2pl import Geometric, Member
+from o2pl.engine import decider, member
+from o2pl.engine.member import LINEAR, QUADRATIC
 from o2pl.features import Chain, Fourier, Hashed, Intercept, Quadratic, Standardise
 from o2pl.features.plan import feature_plan
 from o2pl.interactions import Interactions
@@ -29,8 +31,6 @@ from o2pl.kernels import linear, registry
 from o2pl.kernels.networks import network_value
 from o2pl.kernels.registry import Problem, find_value, n_inputs
 from o2pl.kernels.replay import adam_on_a_window
-from o2pl.learners import decider, member
-from o2pl.learners.member import LINEAR, QUADRATIC
 from o2pl.objectives import Pessimistic, PolicyValue
 from o2pl.objectives.control import ridge_baseline, ridge_control
 from o2pl.objectives.outcome import Outcome

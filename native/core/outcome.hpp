@@ -17,7 +17,7 @@ PredictionSums prediction_sums(const double* z, const double* rewards, int64_t n
 // z of action a among scores [K]: f_a - log Σ_{b≠a} exp f_b - τ if actions compete, else f_a + τ.
 double played_log_odds(const double* scores, int64_t K, int64_t action, bool competing, double tau);
 
-// What a monitor of changes knows of one member: see `o2pl.learners.changes`.
+// What a monitor of changes knows of one member: see `o2pl.engine.change`.
 struct Watched {
   double score, level, turn, h, hz, hzz;  // D; the calibration m = σ(level + (1 + turn) z), and its curvature
 };

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
+from o2pl.engine.member import LINEAR
 from o2pl.evaluation.multinomial import fit_multinomial
-from o2pl.learners.member import LINEAR
 
 
 def test_probabilities_are_those_of_a_penalised_multinomial_regression() -> None:

@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from o2pl.engine.schedules import NEAR_EXACT, as_schedule
 from o2pl.experiments import Options, results, run
 from o2pl.experiments import schedules as module
 from o2pl.experiments.engines import Local
 from o2pl.experiments.schedules import COMPARED, COSTS, COSTS_STUDY, LENGTHS, LONG, SCHEDULES, SCHEDULES_STUDY
-from o2pl.learners.schedules import NEAR_EXACT, as_schedule
 from o2pl.storage import encode
 
 ROUNDS = 100

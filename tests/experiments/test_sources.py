@@ -17,7 +17,7 @@ def names(files: list[Path]) -> set[str]:
 
 def test_what_every_experiment_depends_on() -> None:
     files = names(sources.shared_files())
-    assert {"learners/engine.py", "objectives/pessimistic.py", "policies/softmax.py", "__init__.py"} <= files
+    assert {"engine/engine.py", "objectives/pessimistic.py", "policies/softmax.py", "__init__.py"} <= files
     assert any(name.startswith("_core") and not name.endswith(".pyi") for name in files)  # the compiled core
     assert not [name for name in files if name.startswith(("serving/", "demo/", "experiments/", "cli"))]
 
@@ -33,7 +33,7 @@ def test_an_experiment_depends_on_its_file_and_those_of_its_folder_that_it_impor
 @pytest.mark.parametrize(
     ("edited", "differs"),
     [
-        ("learners/engine.py", True),
+        ("engine/engine.py", True),
         ("_core.so", True),
         ("features/new.py", True),
         ("experiments/run.py", True),
@@ -48,7 +48,7 @@ def test_the_hash_changes_with_what_decides_and_with_nothing_else(
     edited: str, differs: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in (
-        "learners/engine.py",
+        "engine/engine.py",
         "experiments/helping.py",
         "experiments/figures.py",
         "serving/trainer.py",

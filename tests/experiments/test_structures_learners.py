@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from o2pl import Bandit
+from o2pl.engine.member import QUADRATIC
 from o2pl.experiments import structures_learners
 from o2pl.experiments.description import built
 from o2pl.experiments.structures_learners import (
@@ -21,7 +22,6 @@ from o2pl.experiments.structures_learners import (
     structure_learners,
     wheel_learners,
 )
-from o2pl.learners.member import QUADRATIC
 from o2pl.storage import decode
 
 UNTUNED = {"bandit", "o2pl", "uniform"}

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from o2pl.engine.member import LINEAR
 from o2pl.fitting.checkpoints import Checkpoints
 from o2pl.fitting.passes import BlockPasses, Pass, mapped_control
 from o2pl.interactions import Interactions
 from o2pl.kernels.registry import Problem
-from o2pl.learners.member import LINEAR
 from o2pl.objectives.control import ridge_control
 from o2pl.objectives.outcome import Outcome
 from o2pl.objectives.pessimistic import VARIANCE, Pessimistic, PolicyValue

@@ -143,7 +143,7 @@ def test_lists_are_learned_from_and_evaluated() -> None:
     found = o2pl.evaluate_lists(log[400:], learner, baseline="logged", at_any_time=True)
     assert found.n == 100
     assert found.slots[0].value > 0.7
-    assert found.slots[1].value == 0
+    assert found.slots[1].value < 0.05
     assert found.differences[0].value > 0.2
     event = slot_events(3)[2]["c"]
     first, second = learner.act({"User": event["User"]}, event["_multi"], slots=2).actions

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from o2pl.engine.member import LINEAR
 from o2pl.interactions import Interactions
 from o2pl.kernels import linear, values
 from o2pl.kernels.blockwise import BlockwiseValue, added
 from o2pl.kernels.registry import Problem, find_value
-from o2pl.learners.member import LINEAR
 from o2pl.objectives.control import ridge_control
 from o2pl.objectives.outcome import Outcome
 from o2pl.objectives.pessimistic import Pessimistic, PolicyValue

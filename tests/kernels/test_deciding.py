@@ -12,12 +12,12 @@ import pytest
 import o2pl
 from o2pl import Member
 from o2pl.contexts import DenseReader, DictionaryReader, SetsReader
+from o2pl.engine.acting import ActingMember
+from o2pl.engine.decider import Decider
+from o2pl.engine.member import LINEAR, QUADRATIC
 from o2pl.features import Chain, Fourier, Hashed, Intercept, Quadratic, Standardise
 from o2pl.features.plan import feature_plan
 from o2pl.kernels.registry import featurise
-from o2pl.learners.acting import ActingMember
-from o2pl.learners.decider import Decider
-from o2pl.learners.member import LINEAR, QUADRATIC
 from o2pl.policies import ActionWise, Gaussian, Softmax, SparseSoftmax, UniformMixture
 from o2pl.policies.sampling import acting_numbers
 from o2pl.protocols import Explored

@@ -11,11 +11,11 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 import o2pl
+from o2pl.engine.member import QUADRATIC
 from o2pl.features.plan import feature_plan, planned_features
 from o2pl.kernels import linear, values
 from o2pl.kernels.dense import dense_value, laid_out
 from o2pl.kernels.linear import PANEL, inverse_propensities
-from o2pl.learners.member import QUADRATIC
 from o2pl.objectives import PessimisticLog, Phi, PolicyValue, ridge_control
 from o2pl.oracles import LBFGS
 from o2pl.policies import Softmax

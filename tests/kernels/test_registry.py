@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from o2pl.contexts import DictionaryReader, SetsReader
+from o2pl.engine.member import QUADRATIC
 from o2pl.features import Chain, Fourier, Hashed, Standardise
 from o2pl.interactions import Interactions
 from o2pl.kernels.registry import Problem, featurise, find_value, kind_of, n_inputs
 from o2pl.kernels.values import rows_of_features
-from o2pl.learners.member import QUADRATIC
 from o2pl.objectives import Pessimistic
 from o2pl.policies import ActionWise, Softmax, SparseSoftmax, ThresholdClass, UniformMixture
 from o2pl.rows import ActionSets

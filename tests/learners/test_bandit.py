@@ -10,9 +10,9 @@ from scipy import stats
 
 import o2pl
 from o2pl import Bandit, Member
+from o2pl.engine.member import LINEAR, QUADRATIC
+from o2pl.engine.union import predicted_log_odds
 from o2pl.features import Hashed
-from o2pl.learners.member import LINEAR, QUADRATIC
-from o2pl.learners.union import predicted_log_odds
 from o2pl.objectives import Outcome, Pessimistic
 from o2pl.policies import Softmax, ThresholdClass
 from o2pl.policies.sampling import CountBonus, UniformExploration

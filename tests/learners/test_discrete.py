@@ -9,9 +9,9 @@ import pytest
 
 import o2pl
 from o2pl import Member
+from o2pl.engine.member import LINEAR
 from o2pl.features import Hashed
 from o2pl.learners.discrete import as_exploration
-from o2pl.learners.member import LINEAR
 from o2pl.objectives import Outcome
 from o2pl.policies import ActionWise, Gaussian, Softmax
 from o2pl.policies.sampling import CountBonus, UniformExploration

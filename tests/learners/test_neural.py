@@ -103,7 +103,7 @@ def test_names_stand_for_networks_by_the_kind_of_contexts() -> None:
         assert matrices.act(generator.normal(size=(4, 3))).action in range(4)
         assert offers.act(generator.normal(size=2), generator.normal(size=(5, 3))).action in range(5)
         kinds = [
-            {type(m.policy).__name__ for m in learner._engine.parts.members if m.policy is not None}
+            {type(m.policy).__name__ for m in learner._engine.spec.members if m.policy is not None}
             for learner in (rows, matrices, offers)
         ]
         assert "Neural" in kinds[0]

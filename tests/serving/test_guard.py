@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from tests.serving.worlds import decide, visits
 
+from o2pl.engine.decider import Decider
 from o2pl.learners import load
-from o2pl.learners.decider import Decider
 from o2pl.serving import guard
 from o2pl.serving.guard import Guard
 from o2pl.serving.joining import join

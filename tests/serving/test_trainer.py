@@ -20,8 +20,8 @@ from tests.serving.faults import FULL
 from tests.serving.rows import decision
 from tests.serving.worlds import decide, visits
 
+from o2pl.engine.decider import Decider
 from o2pl.learners import load
-from o2pl.learners.decider import Decider
 from o2pl.serving.entries import DecisionRow, RewardRow
 from o2pl.serving.forget import forget
 from o2pl.serving.settings import Kind, LearningMode, Settings

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from o2pl.engine.member import LINEAR
 from o2pl.features import Standardise
-from o2pl.learners.member import LINEAR
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.policies import ActionWise
 from o2pl.policies.likelihood import log_likelihood, probabilities

@@ -17,11 +17,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
+from o2pl.engine.member import QUADRATIC
 from o2pl.experiments.description import OF_THE_RUN, Description, decoded, described, needed_extra
 from o2pl.experiments.pessimism import Arms
 from o2pl.features import Chain, Quadratic, Standardise
 from o2pl.learners import O2PL, Geometric, Replay
-from o2pl.learners.member import QUADRATIC
 from o2pl.learners.rivals import RAW, UNIT, MakeLearner, Range
 from o2pl.learners.rivals.greedy import EpsilonGreedy, Uniform
 from o2pl.learners.rivals.linear import LinTS, LinUCB

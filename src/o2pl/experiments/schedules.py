@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from o2pl.drawing import new_figure, tidy
+from o2pl.engine.schedules import as_schedule
 from o2pl.environments import WORLDS, BernoulliTask
 from o2pl.evaluation.loop import play
 from o2pl.experiments.comparison import COLUMNS, compare, crossed, o2pl, world_of
@@ -23,7 +24,6 @@ from o2pl.experiments.figures import STYLES
 from o2pl.experiments.intervals import Estimate, mean, of_means
 from o2pl.experiments.study import Claim, Study, at_most
 from o2pl.experiments.summary import final_values, percentile_interval
-from o2pl.learners.schedules import as_schedule
 from o2pl.protocols import Environment, Floats
 
 if TYPE_CHECKING:

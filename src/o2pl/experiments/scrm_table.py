@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from o2pl.engine.member import LINEAR
 from o2pl.environments import Advertising, ContinuousRounds, ContinuousWorld, Pricing, Synthetic, TableRounds, Toy
 from o2pl.environments.classification import class_rewards
 from o2pl.experiments.batches import batch_sizes, categorical, gaussian, rollouts
@@ -16,7 +17,6 @@ from o2pl.experiments.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.experiments.pessimism import Arms
 from o2pl.extras import extra
 from o2pl.learners import O2PL, Exact, GaussianO2PL
-from o2pl.learners.member import LINEAR
 from o2pl.learners.rivals.crm import SCRM
 from o2pl.policies import Gaussian, Softmax
 from o2pl.protocols import Floats

@@ -12,6 +12,7 @@ import inspect
 from pathlib import Path
 from typing import Any
 
+from o2pl.engine.member import QUADRATIC
 from o2pl.experiments.bakeoff_learners import (
     PRODUCTS,
     Entrant,
@@ -24,7 +25,6 @@ from o2pl.experiments.bakeoff_learners import (
 )
 from o2pl.experiments.wheel_learners import FEATURES, TUNED
 from o2pl.learners import O2PL, Bandit
-from o2pl.learners.member import QUADRATIC
 from o2pl.learners.rivals.bootstrap import BootstrapEnsemble
 from o2pl.learners.rivals.greedy import EpsilonGreedy, Uniform
 from o2pl.learners.rivals.inverse_gap import InverseGap

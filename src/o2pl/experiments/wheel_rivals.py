@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from o2pl.decisions import Decision
+from o2pl.engine.member import LINEAR
 from o2pl.errors import InvalidInput
-from o2pl.learners.member import LINEAR
 from o2pl.learners.params import Parameters
 from o2pl.learners.rivals import UNIT, Range
 from o2pl.learners.rivals.linear import LinTS, LinUCB

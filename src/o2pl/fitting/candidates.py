@@ -13,12 +13,12 @@ import numpy as np
 from o2pl.contexts import Frame, Records, as_frame
 from o2pl.contexts.offers import kind_of_contexts
 from o2pl.contexts.schema import COMMON, Schema
+from o2pl.engine.member import LINEAR, QUADRATIC
 from o2pl.errors import InvalidInput
 from o2pl.features import Hashed, Standardise, UserItems
 from o2pl.interactions import Interactions
 from o2pl.learners import O2PL, Bandit, GaussianO2PL, Member
 from o2pl.learners.base import BanditEstimator
-from o2pl.learners.member import LINEAR, QUADRATIC
 from o2pl.objectives.outcome import Outcome
 from o2pl.policies import ActionWise
 from o2pl.rows import ActionSets, SparseRows

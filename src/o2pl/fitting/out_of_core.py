@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from o2pl.engine.decider import Decider
+from o2pl.engine.offline import learn_offline
 from o2pl.errors import InvalidInput
 from o2pl.fitting.candidates import Candidate, candidates_for, named, some
 from o2pl.fitting.checkpoints import Checkpoints
@@ -19,8 +21,6 @@ from o2pl.fitting.passes import BlockPasses, Passed
 from o2pl.fitting.streaming import Read, Scanned, begin, copy_log, scan
 from o2pl.formats.bad import BadRows
 from o2pl.formats.files import kind_of_file, parquet_size
-from o2pl.learners.decider import Decider
-from o2pl.learners.offline import learn_offline
 from o2pl.log import Log
 from o2pl.validation import RewardRange
 

@@ -16,8 +16,8 @@ from o2pl.formats.command import LOG_HELP, read_and_say
 
 if TYPE_CHECKING:
     from o2pl.contexts.schema import Field
-    from o2pl.learners.decider import Decider
-    from o2pl.learners.explaining import Explanation
+    from o2pl.engine.decider import Decider
+    from o2pl.explaining import Explanation
 
 _EXPECTED = (
     "expected JSON, such as '{\"age\": 31}' or '[0.5, 2]', the path of a JSON file,"
@@ -58,8 +58,8 @@ def explain_policy(
 ) -> None:
     """Explain a decision: how much each feature adds to an action compared with another, and the support in the log."""
     from o2pl.contexts import Offer
+    from o2pl.engine.decider import Decider
     from o2pl.learners.base import load
-    from o2pl.learners.decider import Decider
 
     if figure is not None:
         require_extra("plots", "drawing figures")
@@ -101,7 +101,7 @@ def row_of_log(learner: Any, decider: Decider, log: Path | None, row: int | None
     """Return the context of a row for the policy, and print the action that was played."""
     import numpy as np
 
-    from o2pl.learners.decider import Decider
+    from o2pl.engine.decider import Decider
 
     if log is not None:
         found = read_and_say(log, None, 0, need_propensities=False)

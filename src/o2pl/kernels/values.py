@@ -94,7 +94,7 @@ def _gaussian(problem: Problem) -> Any:
 @fused_value(ActionWise, Pessimistic, "sets")
 def _actionwise(problem: Problem) -> Any:
     sets = problem.rows.contexts
-    return actionwise_value(problem.log, *_rows_and_plan(problem, sets.values), sets.offsets)
+    return actionwise_value(problem.log, *_rows_and_plan(problem, sets.inputs), sets.offsets)
 
 
 def _rows_and_plan(problem: Problem, rows: Floats) -> tuple[Floats, FeaturePlan]:

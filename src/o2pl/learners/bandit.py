@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
+from o2pl.engine.change import Change
+from o2pl.engine.member import LINEAR, QUADRATIC, Member
+from o2pl.engine.schedules import SELDOM, Geometric, Schedule, as_schedule
 from o2pl.errors import InvalidInput
 from o2pl.features import Hashed, Standardise, UserItems
-from o2pl.learners.changes import Change
 from o2pl.learners.discrete import DiscreteEstimator, as_exploration
-from o2pl.learners.member import LINEAR, QUADRATIC, Member
-from o2pl.learners.schedules import SELDOM, Geometric, Schedule, as_schedule
 from o2pl.objectives.outcome import Outcome
 from o2pl.policies import ActionWise, Neural, NeuralSets
 from o2pl.policies.sampling import CountBonus, UniformExploration

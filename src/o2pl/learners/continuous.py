@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from o2pl.contexts import ContextReader, DenseReader
+from o2pl.engine.engine import Rewards
 from o2pl.errors import InvalidInput
+from o2pl.explaining.explained import Explained
 from o2pl.learners.base import BanditEstimator
-from o2pl.learners.engine import Rewards
-from o2pl.learners.explaining.explained import Explained
 from o2pl.protocols import Array, Floats
 from o2pl.validation import check_continuous_actions, check_pair, check_reward_range, check_rewards
 

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 
 from o2pl.action_names import Names
+from o2pl.engine.engine import Engine
+from o2pl.engine.member import LINEAR, QUADRATIC, Member
+from o2pl.engine.schedules import Geometric, as_schedule
+from o2pl.engine.spec import Spec
+from o2pl.engine.stream import UniformStream
 from o2pl.errors import InvalidInput
 from o2pl.features import Settled
 from o2pl.learners.continuous import Bounds, ContinuousEstimator, check_bounds
 from o2pl.learners.discrete import as_exploration
-from o2pl.learners.engine import Engine, Parts
-from o2pl.learners.member import LINEAR, QUADRATIC, Member
-from o2pl.learners.schedules import Geometric, as_schedule
-from o2pl.learners.stream import UniformStream
 from o2pl.log import Log
 from o2pl.objectives.squares import LeastSquares
 from o2pl.policies.cells import Cells
@@ -107,8 +108,8 @@ class ContinuousBandit(ContinuousEstimator):
         exploration = as_exploration(self.exploration)
         policy = Curve(self._cells(), width)
         schedule = _OFTEN if self.schedule == "geometric" else as_schedule(self.schedule)
-        parts = Parts(
+        spec = Spec(
             [Member(features)], [policy], LeastSquares(), schedule, None, 1.0, exploration
         )  # fmt: skip
         log = Log(width, continuous=True, reward_range=check_reward_range(self.reward_range))
-        return Engine(parts, self._new_reader(width), log, UniformStream(self.random_state))
+        return Engine(spec, self._new_reader(width), log, UniformStream(self.random_state))

@@ -14,19 +14,20 @@ from o2pl.contexts import ContextReader, make_reader
 from o2pl.contexts.offers import allowed_actions, kind_of_context, kind_of_contexts, offered
 from o2pl.contexts.sets import offer_of
 from o2pl.decisions import Decision, ListDecision, listed_ids
+from o2pl.engine.change import Change
+from o2pl.engine.engine import Engine, Rewards
+from o2pl.engine.lists import decide_offer, slot_propensities, slot_rewards
+from o2pl.engine.member import Member
+from o2pl.engine.schedules import Schedule, as_schedule
+from o2pl.engine.spec import Spec
+from o2pl.engine.stream import UniformStream
 from o2pl.errors import InvalidInput
+from o2pl.explaining.explained import Explained
 from o2pl.features import Chain, Hashed, UserItems
 from o2pl.kernels.card import check_device, find_device
 from o2pl.kernels.registry import has_card
 from o2pl.learners.base import BanditEstimator
-from o2pl.learners.changes import Change
-from o2pl.learners.engine import Engine, Parts, Rewards
-from o2pl.learners.explaining.explained import Explained
 from o2pl.learners.kinds import BY_CONTEXTS, OF_KINDS, check_policy, features_for, for_offers, policy_of
-from o2pl.learners.lists import decide_offer, slot_propensities, slot_rewards
-from o2pl.learners.member import Member
-from o2pl.learners.schedules import Schedule, as_schedule
-from o2pl.learners.stream import UniformStream
 from o2pl.log import Log
 from o2pl.policies.finite import FiniteClass
 from o2pl.policies.neural import innermost
@@ -247,7 +248,7 @@ class DiscreteEstimator(Explained, BanditEstimator):
             members, place = change.watch(members, sets)
             watch = change, place
         policies, schedule = [policy_of(member, n_actions) for member in members], self._schedule(n_actions)
-        parts = Parts(
+        spec = Spec(
             members, policies, self._objective(), schedule, self._ridge(policies, schedule, sets),
             check_number("sharpness", self.sharpness, 0, open_low=True), self._exploration(), watch,
             self._checked_device(members, policies, sets, sparse),
@@ -257,7 +258,7 @@ class DiscreteEstimator(Explained, BanditEstimator):
             width, action_sets=sets, sparse=sparse, n_actions=n_actions, reward_range=ends, action_names=names,
             shared=None if sparse else self._shared,
         )  # fmt: skip
-        return Engine(parts, self._new_reader(width), log, UniformStream(self.random_state))
+        return Engine(spec, self._new_reader(width), log, UniformStream(self.random_state))
 
     def _checked_device(self, members: Sequence[Member], policies: Sequence[Policy], sets: bool, sparse: bool) -> str:
         """Return the device of the objectives. A GPU that no member can use is an error."""

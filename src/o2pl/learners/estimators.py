@@ -8,13 +8,13 @@ from typing import Any, Self
 
 import numpy as np
 
+from o2pl.engine.member import LINEAR, QUADRATIC, Member
+from o2pl.engine.schedules import SELDOM, Replay, Schedule
 from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Fourier, Hashed, Intercept, Standardise, UserItems
 from o2pl.learners.discrete import DiscreteEstimator
 from o2pl.learners.held_out import Verdict
 from o2pl.learners.incumbent import SafeImprovement
-from o2pl.learners.member import LINEAR, QUADRATIC, Member
-from o2pl.learners.schedules import SELDOM, Replay, Schedule
 from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.policies import ActionWise, Neural, NeuralSets
 from o2pl.policies.finite import FinitePolicies

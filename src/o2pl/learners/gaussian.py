@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from o2pl.action_names import Names
+from o2pl.engine.engine import Engine
+from o2pl.engine.member import LINEAR, Member
+from o2pl.engine.schedules import as_schedule
+from o2pl.engine.spec import Spec
+from o2pl.engine.stream import UniformStream
 from o2pl.errors import InvalidInput
 from o2pl.features import Standardise
 from o2pl.learners.continuous import Bounds, ContinuousEstimator, check_bounds
-from o2pl.learners.engine import Engine, Parts
-from o2pl.learners.member import LINEAR, Member
-from o2pl.learners.schedules import as_schedule
-from o2pl.learners.stream import UniformStream
 from o2pl.log import Log
 from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.policies import Gaussian, NeuralGaussian
@@ -132,6 +133,6 @@ class GaussianO2PL(ContinuousEstimator):
         features = self.features
         if features is None:
             features = Standardise() if isinstance(policy, NeuralGaussian) else LINEAR
-        parts = Parts([Member(features)], [policy], objective, schedule, self.control, 1.0, UniformExploration())
+        spec = Spec([Member(features)], [policy], objective, schedule, self.control, 1.0, UniformExploration())
         log = Log(width, continuous=True, reward_range=check_reward_range(self.reward_range))
-        return Engine(parts, self._new_reader(width), log, UniformStream(self.random_state))
+        return Engine(spec, self._new_reader(width), log, UniformStream(self.random_state))

@@ -24,6 +24,7 @@ from o2pl.action_names import Names
 from o2pl.contexts import ContextReader, Records, make_reader
 from o2pl.contexts.offers import kind_of_contexts as contexts_kind
 from o2pl.contexts.records import are_records
+from o2pl.engine.member import LINEAR
 from o2pl.errors import InvalidInput
 from o2pl.features import Hashed, Standardise, UserItems
 from o2pl.interactions import Interactions, log_or_columns
@@ -40,7 +41,6 @@ from o2pl.learners.held_out import (
     some_of,
     verdicts,
 )
-from o2pl.learners.member import LINEAR
 from o2pl.learners.params import Parameters
 from o2pl.learners.targets import as_target
 from o2pl.objectives.pessimistic import Pessimistic, PolicyValue

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from o2pl.engine.member import LINEAR, Member
 from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Hashed, Standardise, UserItems
-from o2pl.learners.member import LINEAR, Member
 from o2pl.policies import ActionWise, NeuralSets, Softmax, SparseSoftmax
 from o2pl.policies.finite import FinitePolicies
 from o2pl.policies.neural import innermost, is_network, with_actions

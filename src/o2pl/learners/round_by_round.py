@@ -9,11 +9,11 @@ import numpy as np
 
 from o2pl.contexts import ContextReader, Offer
 from o2pl.decisions import Decision, ListDecision, listed_ids, number_of
+from o2pl.engine.engine import Engine
+from o2pl.engine.pending import PENDING, is_read
 from o2pl.errors import InvalidInput
 from o2pl.interactions import Interactions
-from o2pl.learners.engine import Engine
 from o2pl.learners.learned import Learned
-from o2pl.learners.pending import PENDING, is_read
 
 _LISTS = (list, tuple)  # `list | tuple` would be rebuilt in every call
 _ARRAY = np.ndarray

@@ -15,10 +15,10 @@ import numpy as np
 
 from o2pl._core import draw_one
 from o2pl.contexts import DictionaryReader
+from o2pl.engine.decider import Decider
+from o2pl.engine.set_texts import SetTexts, check_depth
 from o2pl.errors import InvalidInput
 from o2pl.features.hashing import Hashed
-from o2pl.learners.decider import Decider
-from o2pl.learners.set_texts import SetTexts, check_depth
 from o2pl.policies.cells import Cells
 from o2pl.protocols import Floats
 from o2pl.serving.settings import Kind, Settings

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from o2pl.engine.decider import Decider
 from o2pl.errors import InvalidInput
-from o2pl.learners.decider import Decider
-from o2pl.learners.explaining import Explanation
+from o2pl.explaining import Explanation
 from o2pl.serving.applications import Application
 from o2pl.serving.deciding import Acting, Drawn, redecided
 from o2pl.serving.models import decider_of

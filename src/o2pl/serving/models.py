@@ -13,9 +13,9 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from o2pl.engine.decider import Decider
 from o2pl.errors import InvalidInput
 from o2pl.learners import load
-from o2pl.learners.decider import Decider
 from o2pl.serving import applications, versions
 from o2pl.serving.applications import Application
 from o2pl.serving.database import StoreUnavailable

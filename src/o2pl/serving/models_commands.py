@@ -111,8 +111,8 @@ def import_policy(
     ] = False,
 ) -> None:
     """Publish a policy from a file as the newest version."""
+    from o2pl.engine.decider import Decider
     from o2pl.learners import load
-    from o2pl.learners.decider import Decider
     from o2pl.serving.models import check_model
 
     if not policy.is_file():

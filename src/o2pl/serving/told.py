@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from o2pl.engine.decider import Decider
 from o2pl.errors import InvalidInput
-from o2pl.learners.decider import Decider
 from o2pl.serving.applications import Application
 from o2pl.serving.events import DecisionDiffers, recomputed, why
 from o2pl.serving.models import decider_of

@@ -20,9 +20,9 @@ from typing import Any
 
 from sqlalchemy import func, select
 
+from o2pl.engine.trimming import drop_rows
 from o2pl.errors import InvalidInput
 from o2pl.learners import load
-from o2pl.learners.trimming import drop_rows
 from o2pl.serving import reads, versions
 from o2pl.serving.applications import Application
 from o2pl.serving.database import StoreUnavailable

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+from o2pl.engine.member import QUADRATIC
 from o2pl.features import Chain, Intercept
-from o2pl.learners.member import QUADRATIC
 from o2pl.learners.rivals.greedy import EpsilonGreedy, Uniform
 
 WITH_ONE = Chain((Intercept(),))

@@ -7,10 +7,10 @@ import pytest
 from scipy.stats import chisquare
 from sklearn.datasets import load_wine
 
+from o2pl.engine.stream import UniformStream
 from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Standardise
 from o2pl.learners.rivals.vw import ALGORITHMS, VowpalWabbit
-from o2pl.learners.stream import UniformStream
 
 vowpalwabbit = pytest.importorskip("vowpalwabbit")
 

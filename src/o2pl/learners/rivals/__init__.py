@@ -12,8 +12,8 @@ from typing import Any, Protocol, Self, TypeVar
 
 from numpy.typing import ArrayLike
 
+from o2pl.engine.member import QUADRATIC
 from o2pl.features import Chain, Standardise
-from o2pl.learners.member import QUADRATIC
 from o2pl.learners.rivals.bootstrap import BootstrapEnsemble
 from o2pl.learners.rivals.crm import CRM, SCRM
 from o2pl.learners.rivals.greedy import EpsilonGreedy, Uniform

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from o2pl.decisions import Decision
+from o2pl.engine.stream import UniformStream
 from o2pl.extras import extra
 from o2pl.learners.params import Parameters
-from o2pl.learners.stream import UniformStream
 from o2pl.protocols import Seed
 from o2pl.validation import check_context, check_count, check_number, check_pair, check_reward, check_reward_range
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from o2pl import _core
 from o2pl.decisions import Decision
-from o2pl.learners.member import LINEAR
+from o2pl.engine.member import LINEAR
 from o2pl.learners.rivals.discrete import DiscreteLearner
 from o2pl.protocols import FeatureMap, Floats, Seed
 from o2pl.special import ndtri

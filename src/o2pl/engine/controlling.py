@@ -1,0 +1,54 @@
+"""The control variate of an engine, shared by members that learn from the same rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from o2pl.engine.member import LINEAR
+from o2pl.interactions import Interactions
+from o2pl.kernels.registry import Problem
+from o2pl.kernels.values import rows_of_features  # importing it registers the fused values
+from o2pl.objectives.control import ridge_baseline, ridge_control
+from o2pl.objectives.running_control import RunningControl
+from o2pl.objectives.terms import Totals
+from o2pl.protocols import Floats
+from o2pl.rows import ActionSets
+
+if TYPE_CHECKING:
+    from o2pl.engine.engine import Engine
+
+
+def observe_control(engine: Engine, rows: Interactions) -> None:
+    """Update the running control of sparse rows with the new rows."""
+    if engine.running is None or engine.spec.control is None:
+        return
+    known, member = len(engine.running["predicted"]), engine.members[0]
+    new = rows[known:]
+    control = RunningControl(engine.spec.control, engine.log.n_actions or 0)
+    features = member.seen.features.transform(member.seen.state, new.contexts)
+    engine.running = control.observe(engine.running, features, new.actions, new.losses, member.objective.numbers)
+
+
+def control_of(engine: Engine, rows: Interactions, start: int, weights: Floats | None, shared: dict[Any, Any]) -> Any:
+    """Return the control variate of the log's rows, which begin at `start`; None without one. weights: of the rows"""
+    ridge, objective, n_actions = engine.spec.control, engine.spec.objective, engine.log.n_actions
+    if ridge is None or isinstance(rows.contexts, ActionSets):
+        return None
+    if engine.running is not None:
+        own = slice(start, start + len(rows))
+        baseline = objective.level(rows.losses, weights)
+        return RunningControl(ridge, n_actions or 0).control(engine.running, own, rows.actions, baseline)
+    member = engine.members[0]
+    seen = engine.seen_by(LINEAR, member.schedule)
+    seen.observe(engine.log.columns)
+    problem = Problem(
+        member.policy, objective, LINEAR, seen.state, rows, start, None, None, shared, plan=seen.plan
+    )  # fmt: skip
+    if engine.passes is not None and n_actions is not None:
+        baseline = objective.level_of(Totals.of(rows))
+        return engine.passes.control(problem.featurise, rows, n_actions, baseline, ridge)
+    losses, features = rows.losses, rows_of_features(problem)
+    baseline = objective.level(losses, weights)
+    if n_actions is None:
+        return ridge_baseline(features, losses, baseline, ridge)
+    return ridge_control(features, rows.actions, losses, n_actions, baseline, ridge)

@@ -1,0 +1,71 @@
+"""What a decider saves, and how it is restored. Format version 2 must keep loading."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from o2pl.action_names import Names
+from o2pl.contexts import ContextReader, DenseReader, DictionaryReader, OfferReader, SetsReader, make_reader
+from o2pl.engine.acting import ActingMember, restored
+from o2pl.engine.item_memory import NOTHING, ItemMemory
+from o2pl.engine.shortening import lengthened
+from o2pl.features.hashing import Hashed
+from o2pl.features.plan import feature_plan
+from o2pl.features.user_items import UserItems
+from o2pl.protocols import Array, Exploration, Floats
+from o2pl.storage import decode, encode
+
+
+def content_of(
+    members: Sequence[ActingMember], acting: Floats, sharpness: float, reader: ContextReader, names: Names,
+    items: ItemMemory | None, exploration: Exploration | None,
+) -> tuple[dict[str, Any], dict[str, Array]]:  # fmt: skip
+    """Return the header and the arrays of a file with a decider of these parts. items: None without item effects"""
+    inner = reader.inner if isinstance(reader, SetsReader) else reader
+    dictionaries = inner.settings if isinstance(inner, DictionaryReader) else None
+    numbered = inner.numbered if isinstance(inner, DenseReader) else None
+    sets, offers = isinstance(reader, SetsReader), isinstance(reader, OfferReader)
+    shared = reader.shared if isinstance(reader, OfferReader) else None
+    header = {
+        "class": "Decider",
+        "sharpness": sharpness,
+        "names": encode(names),
+        "reader": encode((reader.width, sets, dictionaries, numbered, reader.schema, shared, offers)),
+        "exploration": encode(exploration) if items is not None else None,
+        "members": [[encode(member.features), encode(member.policy)] for member in members],
+    }
+    arrays: dict[str, Array] = {"acting": acting}
+    if items is not None:
+        arrays |= {f"items.{name}": np.asarray(array) for name, array in items._asdict().items()}
+    for k, member in enumerate(members):
+        seen = {f"seen.{name}": array for name, array in member.seen.items() if not name.startswith("_")}
+        if k and member.seen is members[0].seen:
+            seen = {}  # written once
+        arrays |= {f"member{k}.{name}": array for name, array in ({"params": member.params} | seen).items()}
+    return header, arrays
+
+
+def arguments_from(header: dict[str, Any], arrays: dict[str, Array]) -> tuple[Any, ...]:
+    """Return the arguments of `Decider` from the content of a file."""
+    arrays = lengthened(header, arrays)
+    reader, members = make_reader(*decode(header["reader"])), list[ActingMember]()
+    for k, (features, policy) in enumerate((decode(f), decode(p)) for f, p in header["members"]):
+        kept = {n.split(".", 2)[2]: a for n, a in arrays.items() if n.startswith(f"member{k}.seen.")}
+        same = [
+            known for known in members
+            if known.features == features and all(np.array_equal(kept[n], known.seen[n]) for n in kept)
+        ]  # fmt: skip
+        if same:  # shared features: computed once, their state is written once
+            seen, plan = same[0].seen, same[0].plan
+        else:
+            seen = restored(features, kept)
+            dense = not isinstance(features, Hashed | UserItems)
+            plan = feature_plan(features, seen, reader.width or 0) if dense else None
+        members.append(ActingMember(features, seen, policy, arrays[f"member{k}.params"], plan))
+    items = {name.removeprefix("items."): array for name, array in arrays.items() if name.startswith("items.")}
+    memory, exploration = ItemMemory(**items) if items else NOTHING, decode(header.get("exploration"))
+    names = decode(header.get("names")) or ()
+    return members, arrays["acting"], header["sharpness"], reader, None, names, memory, exploration

@@ -1,0 +1,417 @@
+"""The engine: members on one log, re-learned at checkpoints, acting as one mixture in between.
+
+Everything that differs between learners is a part (`protocols.py`). Between two checkpoints nothing that decisions
+depend on changes, so rounds between them can be decided as one batch, with exactly the decisions of one call per round.
+Appending and learning hold a lock; deciding reads the current `Decider`, which is replaced atomically.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from o2pl import _core
+from o2pl.contexts import ContextReader
+from o2pl.decisions import COUNT, Decision, id_of
+from o2pl.engine.acting import ActingMember
+from o2pl.engine.change import Changed, Watch
+from o2pl.engine.controlling import control_of, observe_control
+from o2pl.engine.decider import Decider
+from o2pl.engine.files import restore, saved
+from o2pl.engine.finite_run import run_finite
+from o2pl.engine.item_memory import NOTHING, ItemMemory, remembered
+from o2pl.engine.lock import Turn
+from o2pl.engine.mean_reward import MeanReward
+from o2pl.engine.member import STRETCH, MemberState, Passes, Seen
+from o2pl.engine.pending import Pending, append_row, check_as_drawn, is_read
+from o2pl.engine.schedules import Schedule
+from o2pl.engine.shared_columns import SharedColumns
+from o2pl.engine.spec import Spec
+from o2pl.engine.stream import UniformStream
+from o2pl.engine.union import (
+    shares,
+)
+from o2pl.engine.weighing import calibrate_members, weigh_members
+from o2pl.errors import InvalidInput
+from o2pl.features import Hashed
+from o2pl.interactions import Interactions
+from o2pl.log import Log, Tally
+from o2pl.objectives.outcome import Outcome
+from o2pl.objectives.running_control import RunningControl
+from o2pl.oracles.lbfgs import LBFGS
+from o2pl.policies.sampling import acting_numbers, check_explored
+from o2pl.protocols import Array, FeatureMap, Floats, Ints, Oracle, State
+from o2pl.threads import one_blas_thread
+from o2pl.validation import check_actions
+
+_FAINT = 1e-4  # members with a smaller weight hardly act
+OFFLINE = LBFGS(iterations=500, tolerance=1e-6)
+
+
+class Rewards(NamedTuple):
+    """The rewards of actions in the rounds of a simulation."""
+
+    of: Callable[[Ints, Array], Floats]  # rewards of `actions` in rounds `rows`
+    table: Floats | None = None  # of all actions, [T, K]
+
+
+class Engine:
+    """The engine of `O2PL`, `Bandit` and `GaussianO2PL`."""
+
+    def __init__(self, spec: Spec, reader: ContextReader, log: Log, stream: UniformStream) -> None:
+        self.spec, self.reader, self._log, self.stream = spec, reader, log, stream
+        self.passes: Passes | None = None  # None: learn from the log in memory, in this process
+        self.lock = Turn()
+        self.pending = Pending()
+        joins = [member.joins for member in spec.members]
+        if joins[0] or any(later < earlier for earlier, later in pairwise(joins)):
+            raise InvalidInput(f"policy: found members that join after {joins} rows, expected 0 first, then ascending")
+        self.seen: list[Seen] = []
+        self.members: list[MemberState] = []
+        for member, policy in zip(spec.members, spec.policies, strict=True):
+            schedule = member.schedule or spec.schedule
+            seen = self.seen_by(member.features, schedule)
+            self.members.append(MemberState.start(member, policy, spec.objective, seen, schedule, log.width))
+            self.members[-1].device = spec.device
+        self.columns = SharedColumns() if log.action_sets and not log.sparse and log.shared is None else None
+        self.running: State | None = None  # state of the control variate of sparse rows
+        if spec.control is not None and log.sparse:
+            self.running = RunningControl(spec.control, log.n_actions or 0).init()
+        self.watch = None
+        if spec.watch is not None:
+            self.watch = Watch(*spec.watch)
+            self.members[self.watch.place].watches = True
+        self.gains = np.array([member.prior for member in spec.members if not member.joins])  # of the joined members
+        self._shares: tuple[Any, float, Floats] = (None, 0.0, np.empty(0))  # gains, rate, and the weights they give
+        self.learned = 0  # rows included in the members' gains
+        self.forgotten: Tally | None = None  # plays and rewards of each action before the base
+        self.mean_reward = MeanReward()  # of the rows since the base that were learned from
+        self.rounds: _core.Rounds | None = None  # what decides and appends in one call; None: other kinds of rows
+        self.checkpoint = min(member.checkpoint for member in self.present)
+        self._acting: tuple[Any, Any, Floats] = (
+            None,
+            None,
+            np.empty(0),
+        )  # shares, exploration, and both as `acting_numbers`
+        self._decider = self.new_decider()
+        self.begin_rounds()
+
+    def begin_rounds(self) -> None:
+        """Let decisions on numeric rows, and their rewards, take one call each."""
+        columns = self.log.columns_in_place
+        if columns is not None and self.log.reward_range is not None:
+            waiting, ends = self.pending.waiting, self.log.reward_range
+            self.rounds = _core.Rounds(Decision, COUNT, self.stream, waiting, columns, ends)
+            self.lock.guard(self.rounds)
+        self.checkpoint, self.decider = self._checkpoint, self._decider
+
+    def draw_from(self, stream: UniformStream) -> None:
+        """Draw actions with these random numbers from now on."""
+        self.stream = stream
+        self.begin_rounds()
+
+    @property
+    def log(self) -> Log:
+        """The interactions so far."""
+        return self._log
+
+    @log.setter
+    def log(self, log: Log) -> None:
+        self._log = log
+        self.begin_rounds()
+
+    @property
+    def decider(self) -> Decider:
+        """The acting policy. It is replaced when the engine has learned."""
+        return self._decider
+
+    @decider.setter
+    def decider(self, decider: Decider) -> None:
+        self._decider = decider
+        if self.rounds is not None:
+            decider.decide_in(self.rounds)
+
+    @property
+    def checkpoint(self) -> int:
+        """The number of rows at which to learn."""
+        return self._checkpoint
+
+    @checkpoint.setter
+    def checkpoint(self, rows: int) -> None:
+        self._checkpoint = rows
+        if self.rounds is not None:
+            self.rounds.checkpoint = rows
+
+    def seen_by(self, features: FeatureMap, schedule: Schedule) -> Seen:
+        """Return the state of these features, shared by all members with the same rows and features.
+
+        Hashed features are numbered in order of appearance for all members: all schedules share one state.
+        """
+        for seen in self.seen:
+            if seen.features == features and (seen.schedule == schedule or isinstance(features, Hashed)):
+                return seen
+        self.seen.append(Seen(features, schedule, features.init(self.log.width)))
+        return self.seen[-1]
+
+    @property
+    def present(self) -> list[MemberState]:
+        """Return the members that had joined when they last learned; at least one."""
+        return self.members[: len(self.gains)]
+
+    @property
+    def weights(self) -> Floats:
+        """The weights of the joined members; the same array until gains or rate change."""
+        rate = self.spec.objective.rate(self.learned - self.base)
+        if self._shares[0] is not self.gains or self._shares[1] != rate:
+            self._shares = self.gains, rate, shares(self.gains, rate)
+        return self._shares[2]
+
+    @property
+    def base(self) -> int:
+        """The row at which the members' history starts. A detected change moves it."""
+        return 0 if self.watch is None else self.watch.base
+
+    @property
+    def changes(self) -> list[Changed]:
+        """The detected changes."""
+        return [] if self.watch is None else list(self.watch.found)
+
+    @property
+    def effort(self) -> tuple[int, int]:
+        """The number of solves of all members so far, and of their evaluations of the objective."""
+        solves, evaluations = np.sum([member.effort for member in self.members], axis=0)
+        return int(solves), int(evaluations)
+
+    # -- acting
+
+    def decide(self, context: Any, allowed: Ints | None = None) -> Decision:
+        """Decide, and keep the decision with its context until its reward arrives by id.
+
+        allowed: indices of the allowed actions, for a fixed number of actions; None: all.
+        """
+        uniform = self.stream.next()
+        try:
+            decision = self.decider.decide(context, uniform, allowed)
+        except ValueError:
+            self.stream.give_back(uniform)
+            raise
+        self.pending.keep(decision)
+        return decision
+
+    @property
+    def acting(self) -> Floats:
+        """Return how scores become the acting policy: see `acting_numbers`."""
+        return self._acting[2]
+
+    def snapshot(self) -> Decider:
+        """Return the current acting policy without the log. It does not change when the engine learns."""
+        return self.decider
+
+    def new_decider(self, before: Decider | None = None) -> Decider:
+        log, spec = self.log, self.spec
+        acting, counts = [], []
+        for m in self.present:
+            plan = None if log.sparse or log.shared is not None else m.seen.plan(log.width)
+            own = m.acting(log.width)
+            acting += [ActingMember(m.seen.features, m.seen.state, policy, params, plan) for policy, params in own]
+            counts.append(len(own))
+        self.mean_reward = self.mean_reward.extended(log, self.base, self.learned)
+        tally = log.tally(self.learned).since(self.forgotten)
+        explored = spec.exploration.at(tally.plays, self.mean_reward.value, tally.rewards)
+        weights = self.weights
+        if len(acting) > len(weights):
+            weights = np.repeat(weights / counts, counts)
+        if self._acting[0] is not weights or self._acting[1] is not explored:
+            numbers = acting_numbers(weights, spec.sharpness, check_explored(explored, log.n_actions))
+            self._acting = weights, explored, numbers
+        names, items, rule = log.action_names, self._remembered(), spec.exploration
+        return Decider(acting, self._acting[2], spec.sharpness, self.reader, before, names, items, rule)
+
+    def _remembered(self) -> ItemMemory:
+        """Return the item memory from the rows since the base that were learned from."""
+        sets = self.log.contexts if self.log.action_sets else None
+        if sets is None or sets.item_ids is None or self.learned <= self.base:
+            return NOTHING
+        best = self.present[int(np.argmax(self.weights))]
+        return remembered(self.log[self.base : self.learned].thinned(), best, self.mean_reward.value)
+
+    def run(self, contexts: Any, rewards: Rewards) -> Interactions:
+        """Simulate rounds on given contexts, in blocks between checkpoints."""
+        with self.lock, one_blas_thread(math.inf):
+            start, done = len(self.log), 0
+            self.log.reserve(len(contexts))
+            if run_finite(self, contexts, rewards.table):
+                return self.log[start:]
+            while done < len(contexts):
+                some = min(len(contexts) - done, self.checkpoint - len(self.log), STRETCH)
+                stretch = contexts[done : done + some]
+                actions, propensities = self.decider.sample(stretch, self.stream.take(some))
+                self.log.extend_columns(
+                    stretch, actions, rewards.of(np.arange(done, done + some), actions), propensities
+                )
+                done += some
+                self.learn_if_due()
+            return self.log[start:]
+
+    # -- learning
+
+    def append(self, context: Any, action: Any, reward: float, propensity: float, number: int | None = None) -> None:
+        """Append one interaction; everything but the context is checked. number: of the decision, for duplicates."""
+        log, pending = self.log, self.pending
+        entry = context if is_read(context) else self.reader.entry(context)
+        if log.action_sets and action >= entry.offsets[1]:
+            check_actions([action], entry.sizes)  # raises with the reason
+        if number is None:
+            decision = pending.newest(context, action, propensity)
+            if decision is not None:
+                if log.continuous:
+                    check_as_drawn(action, decision)
+                number = decision.number
+        with self.lock:
+            if number is not None and not pending.drop(number):
+                self.check_new(number)
+            append_row(log, entry, action, reward, propensity, number)
+            if log.n >= self.checkpoint:
+                self.learn_if_due()
+
+    def wait_for(self, others: Pending) -> None:
+        """Accept rewards for decisions of another learner."""
+        with self.lock:
+            known = set(self.log.columns.ids.tolist()) if len(others) else set()
+            for one in others:
+                if one.number not in known:
+                    self.pending.keep(one)
+
+    def check_new(self, number: int, where: str = "update", instead: str = "") -> None:
+        """Reject a decision that already has its reward."""
+        rows = np.flatnonzero(self.log.columns.ids == number)
+        if len(rows):
+            raise InvalidInput(
+                f"{where}: found decision {id_of(number)!r} again; its reward is in row {rows[0]} of the log,"
+                f" expected each decision once{instead}"
+            )
+
+    def extend(self, rows: Interactions) -> None:
+        """Append checked interactions. They are learned from when `learn` is called."""
+        with self.lock:
+            if rows.ids is not None:
+                known = self.log.columns.ids[np.isin(self.log.columns.ids, rows.ids)]
+                if len(known):
+                    self.check_new(int(known[0]), "partial_fit", "; merge(log) adds only new rows")
+                for number in rows.ids.tolist() if len(self.pending) else ():
+                    self.pending.drop(number)
+            self.log.extend(rows)
+
+    def begin_at(self, rows: Interactions, params: Floats) -> None:
+        """Start from a log that was learned from elsewhere, with the parameters of the only member."""
+        (member,) = self.members
+        self.log.extend(rows)
+        member.seen.observe(self.log.columns)
+        member.params = params
+        self.settle(len(rows), self.members)
+
+    def imitate(self) -> None:
+        """Start at the logging policy if possible: far from it, all weights and the gradient are 0."""
+        rows = self.log.columns
+        for member in self.members:
+            if hasattr(member.policy, "imitate"):
+                policy: Any = member.policy
+                state = member.seen.features.observe(member.seen.state, rows.contexts)
+                member.params = policy.imitate(member.seen.features.transform(state, rows.contexts), rows.actions)
+
+    def learn_if_due(self) -> None:
+        n = len(self.log)
+        if n >= self.checkpoint:
+            self.learn(self.due(n))
+
+    def due(self, n: int) -> list[MemberState]:
+        """Return the members whose schedule is due at n rows."""
+        return [m for m in self.members if m.joins <= n - self.base and m.checkpoint <= n]
+
+    def learn(
+        self, due: Sequence[MemberState] | None = None, oracle: Oracle | None = None, upto: int | None = None
+    ) -> None:
+        """Learn now: the given members, or all that are due. With `oracle`, solve with it on the whole log.
+
+        upto: number of rows of the log; None: all.
+        """
+        with self.lock:
+            n = len(self.log) if upto is None else upto
+            rows = self.log[:n]
+            if self.columns is not None and not self.columns.settled:
+                self.columns.observe(rows.contexts[self.learned :])
+            if weigh_members(self, rows, oracle is None):
+                due = self._restart(n)
+            joined = [member for member in self.members if member.joins <= n - self.base]
+            if len(joined) > len(self.gains):
+                # A new member learns from the whole log: it starts with the gains of the best member.
+                priors = [member.prior for member in self.spec.members[len(self.gains) : len(joined)]]
+                self.gains = np.concatenate([self.gains, self.gains.max() + np.array(priors)])
+            due = joined if due is None else due
+            for seen in {id(member.seen): member.seen for member in due}.values():
+                seen.observe(rows)
+            by_start: dict[int, list[MemberState]] = {}
+            for m in due:
+                by_start.setdefault(m.first(n) if oracle is None or m.watches else m.base, []).append(m)
+            many = self.watch is not None and n - self.learned > self.watch.change.memory
+            with one_blas_thread(max((len(m.params) for m in due), default=0) * (n - min(by_start, default=0))):
+                observe_control(self, rows)
+                shared: dict[Any, Any] = {}
+                for start, own in sorted(by_start.items()):
+                    window = rows[start:] if start else rows
+                    control = None
+                    if self.spec.control is not None:
+                        weights = own[0].weights(window, start, not oracle)
+                        control = control_of(self, window, start, weights, shared)
+                    for member in own:
+                        with_oracle = OFFLINE if member.watches and many else oracle
+                        member.learn(window, start, control, shared, with_oracle, self.passes)
+            self.settle(n, due)
+
+    def settle(self, n: int, due: Sequence[MemberState]) -> None:
+        self.learned = n
+        weights = self.weights
+        faint = [m for m, weight in zip(self.members, weights.tolist(), strict=False) if weight < _FAINT]
+        for member in due:
+            member.known, member.checkpoint = n, member.after(n, any(member is m for m in faint))
+        self.checkpoint = min([member.checkpoint for member in self.present])
+        self.decider = self.new_decider(self.decider)
+        if isinstance(self.spec.objective, Outcome):
+            calibrate_members(self, [member for member in due if not member.objective.extra])
+
+    def _restart(self, n: int) -> list[MemberState]:
+        """Restart all members but the monitor at the base. Returns the joined ones, which are due."""
+        self.count_forgotten()
+        for member in self.members:
+            if not member.watches:
+                member.restart(self.base, self.log.width)
+        self.gains = np.array([member.prior for member in self.spec.members if member.joins <= n - self.base])
+        return self.present
+
+    def count_forgotten(self) -> None:
+        if self.base and self.log.n_actions is not None:
+            before = self.log[: self.base]
+            self.forgotten = Tally.nothing(self.log.n_actions).with_rows(before.actions, before.losses)
+
+    # -- saving
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return the header and the arrays of a file."""
+        with self.lock:
+            return saved(self)
+
+    def restore(self, header: dict[str, Any], arrays: dict[str, Array]) -> None:
+        """Continue from the content of a file."""
+        restore(self, header, arrays)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle and copy like a file: the log is in memory, the lock is new."""
+        return {"spec": self.spec, "reader": self.reader, "log": self.log.empty(), "saved": self.state()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["spec"], state["reader"], state["log"], UniformStream(None))  # type: ignore[misc]
+        self.restore(*state["saved"])

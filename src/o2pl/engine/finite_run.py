@@ -1,0 +1,56 @@
+"""Simulations of a finite class that is searched after every round, in one compiled loop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from o2pl import _core
+from o2pl.engine.schedules import Exact
+from o2pl.kernels.finite import FiniteValue
+from o2pl.kernels.registry import featurise
+from o2pl.objectives.pessimistic import Pessimistic
+from o2pl.oracles.exhaustive import Exhaustive
+from o2pl.policies.finite import FinitePolicies
+from o2pl.policies.sampling import UniformExploration
+from o2pl.protocols import Floats
+
+if TYPE_CHECKING:
+    from o2pl.engine.engine import Engine
+
+_CHUNK = 2_000_000  # likelihoods in memory at a time
+
+
+def run_finite(engine: Engine, contexts: Any, table: Floats | None) -> bool:
+    """Simulate the rounds like `Engine.run`. Returns False, and does nothing, if the parts are not supported."""
+    member, spec = engine.members[0], engine.spec
+    policy = member.policy
+    usable = len(engine.members) == 1 and isinstance(policy, FinitePolicies) and type(member.objective) is Pessimistic
+    usable = usable and type(member.schedule) is Exact and type(member.oracle) is Exhaustive and spec.control is None
+    if not usable or table is None or not isinstance(spec.exploration, UniformExploration):
+        return False
+    assert isinstance(policy, FinitePolicies)
+    function = member.function if isinstance(member.function, FiniteValue) else FiniteValue()
+    sums = function.sums_of(policy.size)
+    warm_start, low, high = max(member.schedule.warm_start, 1), *(engine.log.reward_range or (-1.0, 0.0))
+    params = member.params.copy()
+    chunk = max(1, _CHUNK // (policy.size * policy.n_actions))
+    for first in range(0, len(contexts), chunk):
+        rows = contexts[first : first + chunk]
+        L = np.ascontiguousarray(policy.all_likelihoods(featurise(member.seen.features, member.seen.state, rows)))
+        rewards = table[first : first + chunk]
+        sums.reserve(len(rows) * policy.size)
+        actions, propensities = np.empty(len(rows), np.int64), np.empty(len(rows))
+        before = len(engine.log)
+        sums.total = _core.finite_rounds(
+            L, (low - rewards) / (high - low), engine.stream.take(len(rows)), params, engine.acting, warm_start,
+            sums.sums, sums.heap, sums.counts, sums.total, member.objective.numbers, actions, propensities,
+        )  # fmt: skip
+        engine.log.extend_columns(rows, actions, rewards[np.arange(len(rows)), actions], propensities)
+        solves = max(0, len(engine.log) - max(before, warm_start - 1))
+        member.effort += (solves, solves * policy.size)
+    member.params, member.function = params, function
+    member.seen.observe(engine.log.columns)
+    engine.settle(len(engine.log), [member])
+    return True

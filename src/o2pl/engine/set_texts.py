@@ -1,0 +1,119 @@
+"""Decisions on action sets as JSON text, without building dictionaries: the fast path of the service."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from o2pl import _core
+from o2pl.contexts import DictionaryReader, SetsReader
+from o2pl.engine.acting import ActingMember, stacked_weights
+from o2pl.engine.decider import Decider
+from o2pl.errors import InvalidInput
+from o2pl.features.hashing import Hashed
+from o2pl.policies.actionwise import ActionWise
+from o2pl.policies.sampling import acting_numbers
+from o2pl.protocols import Explored, Floats
+
+MOST = 250_000  # limit of features of one action set, products included: a few milliseconds
+_WEIGHED, _TOO_LARGE = 1, 2  # of `HashedMembers.policy_of_text`
+_NONE = np.empty(0)
+
+
+class SetTexts:
+    """The acting policy on JSON texts of action sets, `{"user": …, "_multi": [{…}, …]}`.
+
+    Most texts are parsed and scored in one call of the compiled core. Unusual ones are parsed by `json` and scored by
+    the decider. Texts that are no action sets are an error.
+    """
+
+    def __init__(self, decider: Decider | None = None) -> None:
+        """decider: a policy for action sets of dictionaries; None: the uniform policy."""
+        decider = _uniform() if decider is None else decider
+        reader = decider.reader
+        if not isinstance(reader, SetsReader) or not isinstance(reader.inner, DictionaryReader):
+            raise InvalidInput("policy: found another kind of policy, expected one for action sets of dictionaries")
+        self.decider = decider
+        first, inner = decider.members[0], reader.inner
+        alike = all(isinstance(m.policy, ActionWise) and m.seen is first.seen for m in decider.members)
+        self._members: _core.HashedMembers | None = None
+        self._how: tuple[int, bool, Floats] = inner.width - 1, inner.signed, decider.acting
+        if alike and isinstance(first.features, Hashed) and not inner.interactions:
+            slots = first.features.slot_of(first.seen), first.seen["scale"]
+            weights = stacked_weights(decider.members, 1)  # of sets: one weight per slot
+            self._members = _core.HashedMembers(*slots, weights, len(decider.members))
+
+    def probabilities(self, text: bytes, n_actions: int) -> Floats:
+        """Return the probabilities of the actions of one set, [K]. A text that is no set of K actions is an error."""
+        out = np.empty(n_actions)
+        if self._members is not None:
+            found = self._members.policy_of_text(text, *self._how, MOST, out)
+            if found == _WEIGHED:
+                return out
+            if found == _TOO_LARGE:
+                raise _too_large()
+        return self._parsed(text, n_actions)
+
+    def _parsed(self, text: bytes, n_actions: int) -> Floats:
+        try:
+            context = json.loads(text, parse_constant=_refuse)
+        except (ValueError, RecursionError) as error:
+            raise InvalidInput(f"context: found text that is not JSON, or nested too deeply ({error})") from None
+        check_depth(context)
+        if not isinstance(context, dict) or "_multi" not in context:
+            raise InvalidInput("context: found no `_multi`, expected an object with the list of actions under that key")
+        _check_size(context)
+        found = self.decider.probabilities(self.decider.reader.row(context))
+        if len(found) != n_actions:
+            raise InvalidInput(f"context: found {len(found)} actions, expected {n_actions}")
+        return found
+
+
+def _check_size(context: dict[str, Any]) -> None:
+    """Reject a context with too many feature products before they are formed."""
+    actions = context["_multi"] if isinstance(context["_multi"], list) else []
+    shared = _values(value for name, value in context.items() if name != "_multi")
+    if sum((shared + 1) * (_values([action]) + 1) for action in actions) > MOST + len(actions):
+        raise _too_large()
+
+
+def _values(parts: Iterable[Any]) -> int:
+    """Count the strings and numbers within objects and lists."""
+    count, level = 0, list(parts)
+    while level:
+        inner = [each for each in level if isinstance(each, dict | list)]
+        count += len(level) - len(inner)
+        level = [part for each in inner for part in (each.values() if isinstance(each, dict) else each)]
+    return count
+
+
+def _too_large() -> InvalidInput:
+    return InvalidInput(
+        f"context: found more than {MOST:,} features, including products of shared and action features;"
+        " expected fewer features or fewer actions"
+    )
+
+
+def check_depth(context: Any) -> None:
+    """Reject objects and lists nested deeper than the kernels read: some readers are recursive."""
+    level: list[Any] = [context]
+    for _ in range(_core.DEEPEST_JSON):
+        inner = [each for each in level if isinstance(each, dict | list)]
+        level = [part for each in inner for part in (each.values() if isinstance(each, dict) else each)]
+        if not level:
+            return
+    raise InvalidInput(f"context: found more than {_core.DEEPEST_JSON} nested objects or lists, expected fewer")
+
+
+def _refuse(name: str) -> float:
+    raise ValueError(f"{name} is not a number in JSON")
+
+
+def _uniform() -> Decider:
+    """Return the uniform policy, used before anything is learned."""
+    features, reader = Hashed(), SetsReader(DictionaryReader(Hashed().bits))
+    member = ActingMember(features, features.init(0), ActionWise(), np.zeros(1), None)
+    return Decider([member], acting_numbers(np.ones(1), 1.0, Explored(0.0, _NONE, _NONE)), 1.0, reader)

@@ -1,0 +1,58 @@
+"""Explanation methods of learners."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from o2pl.explaining import gradients  # noqa: F401  # importing it registers the terms of networks
+from o2pl.explaining.coefficients import Coefficients, coefficients
+from o2pl.explaining.explanation import Explanation, explain, member_name
+from o2pl.objectives.outcome import Outcome
+
+if TYPE_CHECKING:
+    from o2pl.engine.engine import Engine
+
+
+class Explained:
+    """Adds `explain` (for discrete actions) and `coefficients` to a learner."""
+
+    if TYPE_CHECKING:
+
+        def _begun(self) -> Engine: ...  # of the learner
+
+    def explain(
+        self, context: Any, items: Any = None, *, ids: Any = None, exclude: Any = None, action: Any = None,
+        against: Any = None,
+    ) -> Explanation:  # fmt: skip
+        """Explain an action: how much each feature of the context contributes, compared with another action.
+
+        The context (with items, ids, exclude) is given as to `act`; or pass a decision that `act` returned. action: the
+        action to explain; default: that of the decision, or the most likely one. against: the action to compare with;
+        default: the most likely other one. `print` the result, read `.features`, `.terms` and `.support`, or draw
+        `.figure()`.
+        """
+        engine = self._begun()
+        rows = engine.log[engine.base : engine.learned]
+        return explain(engine.decider, (context, items, ids, exclude), action, against, labels(engine), rows)
+
+    def coefficients(self, contexts: Any = None) -> Coefficients:
+        """Return the weights of linear and quadratic members per unit of the input; `to_frame()` for pandas.
+
+        For a Gaussian policy they are those of the mean action.
+
+        contexts: example dictionaries that restore the names of hashed features. A learner knows the names it has read
+        itself; after loading from a file it does not.
+        """
+        engine = self._begun()
+        return coefficients(engine.decider, labels(engine), contexts)
+
+
+def labels(engine: Engine) -> list[str]:
+    """Return the display names of the members."""
+    found = []
+    for acting, state in zip(engine.decider.members, engine.present, strict=False):
+        kind = ""
+        if isinstance(state.objective, Outcome):
+            kind = ", competing actions" if state.objective.competing else ", independent actions"
+        found.append(member_name(acting) + kind + (", last rows" if state.watches else ""))
+    return found

@@ -1,0 +1,270 @@
+"""Explanation of a decision: the difference between two actions in one context as a sum of terms.
+
+Decisions are drawn from p ∝ exp(sharpness (log P + bonus)), P = Σ_m ρ_m π_m the members' mixture (`policies.sampling`).
+A member's part is a sum of terms: log π_m(a) - log π_m(b) = Σ_k c_mk. The mixture's is a weighted sum of these:
+
+    log P(a) - log P(b) = Σ_m w_m Σ_k c_mk,  w_m = ρ_m L(π_m(a), π_m(b)) / L(P(a), P(b)),  L(x, y) = (x - y) / log(x/y)
+
+exactly, since P(a) - P(b) = Σ_m ρ_m (π_m(a) - π_m(b)). With one member w is 1; members that agree have w = ρ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from o2pl.errors import InvalidInput, nearest
+from o2pl.explaining.situation import Given, Situation, shown, situation
+from o2pl.explaining.support import Support, support_in
+from o2pl.explaining.terms import INTERCEPT, Compared, Term, hashed_entries, terms_of
+from o2pl.features.hashing import Hashed
+from o2pl.features.user_items import UserItems
+from o2pl.interactions import Interactions
+from o2pl.policies.neural import is_network
+from o2pl.policies.sampling import log_softmax
+from o2pl.protocols import Floats
+from o2pl.rows import SparseRows
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from o2pl.engine.decider import Decider
+
+ITEM = "the item itself"  # effect of an item (by id) beyond its features
+WHOLE = "all inputs"  # the only term of a member whose scores cannot be decomposed
+
+
+class Feature(NamedTuple):
+    """Contribution of a feature: its own terms, and half of each product with another. All sum to the difference.
+
+    For linear and quadratic members that is its Shapley value against the average context.
+    """
+
+    name: str
+    value: str  # in this context, or of this item
+    against: str  # value of the other item, for action sets
+    adds: float
+    alone: float  # the part without products with other features
+
+
+class MemberPart(NamedTuple):
+    """The contribution of one member."""
+
+    name: str
+    weight: float  # ρ, among the members
+    counts: float  # w, the factor of its terms in the mixture
+    difference: float  # log π(action) - log π(against): the sum of its terms
+    terms: tuple[Term, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """The explanation of `action` compared with `against`.
+
+    `terms` (inputs, pairwise products, the intercept) sum to `difference`: the difference of the two actions' log
+    probabilities before exploration and sharpening. `features` has the same sum by feature. The acting policy
+    multiplies `difference + bonus` by `sharpness`, and mixes in a fraction `epsilon` of exploration.
+    """
+
+    action: Any
+    against: Any  # None if there is only one action
+    probabilities: dict[Any, float]  # of the acting policy
+    without_exploration: dict[Any, float]  # the same without bonus and ε
+    difference: float
+    terms: tuple[Term, ...]  # largest first; zero terms are omitted
+    features: tuple[Feature, ...]  # largest first, without the intercept
+    intercept: float
+    bonus: float  # bonus of `action` for few plays, minus that of `against`
+    epsilon: float
+    sharpness: float
+    members: tuple[MemberPart, ...]
+    unknown: tuple[str, ...]  # hashed features that were not learned yet
+    support: Support | None  # None without a log
+
+    @property
+    def propensity(self) -> float:
+        """The probability of `action`."""
+        return self.probabilities[self.action]
+
+    def __str__(self) -> str:
+        from o2pl.explaining.render import as_text
+
+        return as_text(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from o2pl.explaining.render import as_html
+
+        return as_html(self)
+
+    def figure(self, most: int = 12) -> Figure:
+        """Draw bars of the `most` largest contributions. `.savefig("why.png")` saves the figure."""
+        from o2pl.explaining.render import draw_explanation
+
+        return draw_explanation(self, most)
+
+
+def explain(
+    decider: Decider,
+    given: Given,
+    action: Any = None,
+    against: Any = None,
+    labels: Sequence[str] = (),
+    log: Interactions | None = None,
+) -> Explanation:
+    """Explain a decision of a decider. labels: names of the members; log: the rows it has learned from."""
+    if decider.continuous:
+        raise InvalidInput(
+            "explain: found a policy with real-valued actions, expected discrete actions;"
+            " use coefficients() for the mean of a GaussianO2PL, and predict_reward(contexts, actions)"
+            " for the expected rewards of a ContinuousBandit"
+        )
+    here = situation(decider, given)
+    pi, acting, actions = here.probabilities, here.acting, here.actions
+    logs = log_softmax(here.scores)  # log π_m, [M, K]
+    with np.errstate(divide="ignore"):  # members may have weight 0
+        mixture = np.logaddexp.reduce(np.log(acting.weights)[:, None] + logs, axis=0)
+    decided = mixture + here.effects
+    order = np.lexsort((-(decided + acting.bonus), -pi)).tolist()
+    first = order[0] if here.chosen is None else here.chosen
+    if action is not None:
+        first = _place(action, actions, "action")
+    second = next((place for place in order if place != first), first)
+    if against is not None:
+        second = _place(against, actions, "against")
+        if second == first:
+            raise InvalidInput(f"against: found {against!r}, which is the action itself, expected another one")
+    members = _members(decider, here, (first, second), logs, mixture, labels)
+    terms = _mixed(members, float(here.effects[first] - here.effects[second]))
+    features, intercept = _by_feature(
+        terms, shown(decider, here, first), shown(decider, here, second) if here.sets else {}
+    )  # fmt: skip
+    support = None
+    if log is not None:
+        looked_at = sorted({first, second}) if here.sets else range(len(pi))
+        named, places = [actions[k] for k in looked_at], [here.places[k] for k in looked_at]
+        support = support_in(log, decider.members[0], here.rows, named, places)
+    alone = np.exp(log_softmax(acting.sharpness * decided[None])[0])
+    return Explanation(
+        action=actions[first],
+        against=actions[second] if second != first else None,
+        probabilities=dict(zip(actions, pi.tolist(), strict=True)),
+        without_exploration=dict(zip(actions, alone.tolist(), strict=True)),
+        difference=math.fsum(term.adds for term in terms),
+        terms=terms,
+        features=features,
+        intercept=intercept,
+        bonus=float(acting.bonus[first] - acting.bonus[second]),
+        epsilon=acting.epsilon,
+        sharpness=acting.sharpness,
+        members=members,
+        unknown=_unknown(decider, here, (first, second)),
+        support=support,
+    )
+
+
+def _place(given: Any, actions: list[Any], what: str) -> int:
+    given = given.item() if isinstance(given, np.generic) else given
+    if given in actions and not isinstance(given, bool):
+        return actions.index(given)
+    if isinstance(given, str) and isinstance(actions[0], str):
+        raise InvalidInput(f"{what}: found {given!r}, {nearest(given, actions)}")
+    some = ", ".join(repr(one) for one in actions[:8]) + (", …" if len(actions) > 8 else "")
+    raise InvalidInput(f"{what}: found {given!r}, expected one of {some}")
+
+
+# -- members and their mixture
+
+
+def _members(
+    decider: Decider, here: Situation, pair: tuple[int, int], logs: Floats, mixture: Floats, labels: Sequence[str]
+) -> tuple[MemberPart, ...]:
+    first, second = pair
+    places = (first, second) if here.sets else (here.places[first], here.places[second])
+    compared = Compared(here.inputs, here.sets, *places, here.names)
+    whole, made = _log_mean(mixture[first], mixture[second]), []
+    for m, (member, weight) in enumerate(zip(decider.members, here.acting.weights.tolist(), strict=True)):
+        terms = terms_of(member.policy, member, compared)
+        if terms is None:
+            terms = [Term(WHOLE, (WHOLE,), float(logs[m, first] - logs[m, second]))]
+        counts = weight * math.exp(_log_mean(logs[m, first], logs[m, second]) - whole)
+        name = labels[m] if m < len(labels) else member_name(member)
+        difference = math.fsum(term.adds for term in terms)
+        made.append(MemberPart(name, weight, counts, difference, _sorted(terms)))
+    return tuple(made)
+
+
+def member_name(member: Any) -> str:
+    """Return the member's name, by its features."""
+    if isinstance(member.features, Hashed):
+        return "hashed"
+    if is_network(member.policy):
+        return "neural"
+    if isinstance(member.features, UserItems):
+        return "user × items"
+    if member.plan is None:
+        return type(member.policy).__name__
+    return "quadratic" if len(member.plan.product_shift) else "linear"
+
+
+def _log_mean(a: float, b: float) -> float:
+    """Return log L(e^a, e^b) with L(x, y) = (x - y) / log(x/y), and L(x, x) = x."""
+    apart = abs(a - b)
+    if apart < 1e-6:
+        return (a + b) / 2
+    grown = apart + math.log(-math.expm1(-apart))  # log(e^apart - 1)
+    return min(a, b) + grown - math.log(apart)
+
+
+def _mixed(members: Sequence[MemberPart], effect: float) -> tuple[Term, ...]:
+    """Return the members' terms, added up by name, and the item's own effect."""
+    parts: dict[str, tuple[tuple[str, ...], list[float]]] = {}
+    for member in members:
+        for term in member.terms:
+            parts.setdefault(term.name, (term.features, []))[1].append(member.counts * term.adds)
+    mixed = [Term(name, features, math.fsum(adds)) for name, (features, adds) in parts.items()]
+    return _sorted([*mixed, Term(ITEM, (ITEM,), effect)])
+
+
+def _sorted(terms: Sequence[Term]) -> tuple[Term, ...]:
+    return tuple(sorted((t for t in terms if t.adds or t.name == INTERCEPT), key=lambda term: -abs(term.adds)))
+
+
+# -- by feature
+
+
+def _by_feature(
+    terms: Sequence[Term], values: dict[str, str], against: dict[str, str]
+) -> tuple[tuple[Feature, ...], float]:
+    """Return the features, largest first, and the intercept."""
+    alone: dict[str, list[float]] = {}
+    shared: dict[str, list[float]] = {}
+    intercept = 0.0
+    for term in terms:
+        if not term.features:
+            intercept += term.adds
+        for name in term.features:
+            group = alone if len(term.features) == 1 else shared
+            group.setdefault(name, []).append(term.adds / len(term.features))
+    found = []
+    for name in dict.fromkeys([*alone, *shared]):
+        own = math.fsum(alone.get(name, ()))
+        adds = math.fsum([*alone.get(name, ()), *shared.get(name, ())])
+        found.append(Feature(name, values.get(name, ""), against.get(name, ""), adds, own))
+    return tuple(sorted(found, key=lambda feature: -abs(feature.adds))), intercept
+
+
+def _unknown(decider: Decider, here: Situation, pair: tuple[int, int]) -> tuple[str, ...]:
+    """Return the features of a hashed row for which no member has weights."""
+    if not isinstance(here.inputs, SparseRows):
+        return ()
+    found: dict[str, None] = {}
+    for row in dict.fromkeys(pair) if here.sets else (0,):
+        slots, _ = hashed_entries(decider.members[0], here.inputs[row : row + 1])
+        found |= {one.name: None for one, slot in zip(here.names[row], slots, strict=True) if slot == 0}
+    return tuple(found)

@@ -1,6 +1,0 @@
-"""Explanations of decisions: the contribution of each feature, and the support in the log."""
-
-from o2pl.learners.explaining.coefficients import Coefficients
-from o2pl.learners.explaining.explanation import Explanation
-
-__all__ = ["Coefficients", "Explanation"]
