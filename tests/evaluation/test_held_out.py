@@ -30,6 +30,20 @@ def test_against_a_given_policy() -> None:
     assert found.judgement.interval == pytest.approx(same.judgement.interval, abs=1e-9)
 
 
+def test_what_another_part_s_policy_would_have_earned_widens_the_interval() -> None:
+    log = log_of(2000)
+    parts = [HeldOut(log).values(as_target(policy, log))]
+    plain, same, other = (
+        evidence("policy", parts, log, 0.05, others=others) for others in (None, parts[0][0], np.zeros(len(log)))
+    )
+    assert same.judgement.interval == plain.judgement.interval
+    gap = parts[0][0] - log.rewards
+    stretch = np.sqrt(1 + parts[0][0].var() / gap.var())
+    for before, after in zip(plain.judgement.interval, other.judgement.interval, strict=True):
+        middle = plain.judgement.estimate
+        assert after - middle == pytest.approx(stretch * (before - middle), rel=0.01)
+
+
 def test_the_gain_over_the_logger_row_by_row() -> None:
     log = log_of(500).changed(reward_range=(-1, 3))
     value = gains_from([HeldOut(log).values(as_target(policy, log))], log)

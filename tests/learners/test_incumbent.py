@@ -12,11 +12,13 @@ from sklearn.linear_model import LogisticRegression
 from tests.evaluation.cases import dropped_log
 
 from o2pl.errors import InvalidInput
+from o2pl.evaluation.held_out import HeldOut
 from o2pl.features import Chain, Intercept
 from o2pl.interactions import Interactions
 from o2pl.learners import O2PL, load
 from o2pl.learners.held_out import held_out_columns, random_loss, verdicts
 from o2pl.learners.incumbent import SafeImprovement, clone, improved
+from o2pl.learners.targets import as_target
 from o2pl.objectives import Pessimistic
 from o2pl.policies import Softmax, probabilities
 from o2pl.rows import ActionSets
@@ -80,13 +82,17 @@ def test_rows_are_judged_by_policies_that_have_not_learned_from_them():
         ]
 
     held = held_out_columns(learn, rows, 4, seed=1)
-    assert held.shape == (2, 19, 61)
+    assert held.shape == (2, 20, 61)
     folds = [set(range(61)) - each for each in learned_from]
     assert sorted(s for fold in folds for s in fold) == list(range(61))  # each row is held out once
     for number, fold in enumerate(folds, 1):
         for s in fold:
             assert held[0, 5, s] == pytest.approx(float(actions[s] == number % K) / propensities[s])  # its weight
             assert held[1, -1, s] == pytest.approx(math.log(1 / K))
+    np.testing.assert_allclose(held[1, 18], held[1, 0])  # the same policy, learned without another fold
+    part = rows[np.array(sorted(folds[1]))]
+    one = as_target(lambda x: np.tile(np.eye(K)[1], (len(x), 1)), part)  # learned without the first fold
+    np.testing.assert_allclose(held[0, 18, sorted(folds[1])], HeldOut(part, 1 / 4).estimates(one))
 
 
 def test_gains_and_verdicts_share_out_the_confidence():

@@ -77,6 +77,7 @@ class Gains:
     known_range: bool
     row_weights: Floats | None = None
     kept: Ints | None = None  # rows in the bets; None: all
+    stretch: float = 1.0  # factor of the distances of both ends from the mean: `held_out`
 
     def __len__(self) -> int:
         return len(self.estimate)
@@ -109,7 +110,7 @@ class Gains:
             self.largest, n * np.array([self._mean(self.more), self._mean(self.less)]),
             np.array([[one.sum(), one @ one] for one in weights]).reshape(-1, 2),
             np.array([[one.sum(), one @ one] for one in map(self._multiplied, self.weights)]).reshape(-1, 2),
-            n, len(self.lower[kept]), self.ends, self.scale, self.known_range,
+            n, len(self.lower[kept]), self.ends, self.scale, self.known_range, self.stretch,
         )  # fmt: skip
 
     @property
@@ -147,6 +148,7 @@ class GainSums(NamedTuple):
     ends: RewardRange
     scale: tuple[float, float]
     known_range: bool
+    stretch: float = 1.0
 
     def added(self, other: GainSums) -> GainSums:
         return self._replace(
@@ -316,6 +318,8 @@ def ends_of(sums: GainSums, delta: float, at_any_time: bool = False) -> Ends:
     few = min(sums.surprised, sums.lower.surprises), min(sums.surprised, sums.upper.surprises)
     below, kind = lower_bound(sums.lower, delta / 2, few[0], at_any_time, sums.bet_rows)
     above, other = lower_bound(sums.upper, delta / 2, few[1], at_any_time, sums.bet_rows)
+    below -= (sums.stretch - 1) * (sums.lower.mean - below)
+    above -= (sums.stretch - 1) * (sums.upper.mean - above)
     mean, lost = sums.estimate / sums.rows, sums.lost
     low, high = _within(sums, below - lost, lost - above)
     if sums.known_range:

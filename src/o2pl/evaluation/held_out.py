@@ -2,6 +2,12 @@
 
 Each part of the held-out rows has its own reward model and its own support, fitted within it. What is known of a policy
 from one part is an array of columns, which can be stored; parts are put together before anything is judged.
+
+Parts are not independent: the policy that is judged on one part has learned from the others. Where no action matters,
+the mean Σ_k ε_k δ(ε_j, j ≠ k) of the noise ε_k of part k and what was learned from the others has every product ε_j ε_k
+twice, and so twice the variance that the rows show. What was learned from all parts alike has none of that. So the
+distance of an end from the mean grows by the factor √(1 + s_d²/s²), with s² the variance of the terms and s_d² that of
+their difference from the terms of another part's policy on the same row.
 """
 
 from __future__ import annotations
@@ -45,6 +51,10 @@ class HeldOut:
         floors = np.repeat(np.array(found.floors)[:, None], len(self.rows), axis=1)
         return np.concatenate([np.stack([getattr(found, name) for name in _COLUMNS]), floors])
 
+    def estimates(self, policy: Target) -> Floats:
+        """Return the terms of the estimate of V(policy). [n]"""
+        return np.asarray(self.values(policy)[0])
+
 
 def gains_from(parts: Sequence[Floats], log: Interactions, difference: bool = False) -> Gains:
     """Put the parts together. log: their rows, in this order."""
@@ -80,11 +90,16 @@ class Evidence(NamedTuple):
 
 def evidence(
     name: str, parts: Sequence[Floats], log: Interactions, delta: float, doubt: str = "",
-    baseline: str = "the logging policy", differences: Sequence[Floats] = (),
+    baseline: str = "the logging policy", differences: Sequence[Floats] = (), others: Floats | None = None,
 ) -> Evidence:  # fmt: skip
-    """Judge a policy from its columns. differences: its columns against the baseline, if that is not the logger."""
+    """Judge a policy from its columns. differences: its columns against the baseline, if that is not the logger.
+
+    others: `estimates` of another part's policy in the same rows, if there are several parts. [n]
+    """
     value = gains_from(parts, log)
     gain = gains_from(differences, log, True) if len(differences) else over_the_logger(value, log)
+    if others is not None:
+        value, gain = (replace(one, stretch=_stretch(one, value.estimate - others)) for one in (value, gain))
     ends = ends_of(gain.sums, delta)
     judgement = judge(
         name, baseline, ends.estimate, ends.low, ends.high, delta=delta, kind=ends.kind, rows=len(log),
@@ -92,6 +107,12 @@ def evidence(
     )  # fmt: skip
     pessimistic = _pessimistic(value, delta), _pessimistic(gain, delta)
     return Evidence(ends_of(value.sums, delta), *pessimistic, judgement)
+
+
+def _stretch(one: Gains, off: Floats) -> float:
+    """Return √(1 + s_d²/s²). off: what the terms differ from those of another part's policy. [n]"""
+    spread, apart = (float(one._weighed(terms).var()) for terms in (one.estimate, off))
+    return math.sqrt(1 + apart / spread) if math.isfinite(apart) and spread > 0 else 1.0
 
 
 def _pessimistic(value: Gains, delta: float) -> float:

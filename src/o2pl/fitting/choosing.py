@@ -27,13 +27,14 @@ from o2pl.evaluation.logs import as_log, with_numbers
 from o2pl.evaluation.propensities import estimate_propensities
 from o2pl.fitting.candidates import Candidate, candidates_for, guessed_range, named
 from o2pl.interactions import Interactions
-from o2pl.learners.targets import as_target
+from o2pl.learners.targets import Target, as_target
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.validation import RewardRange, check_number
 
 FEW = 30_000  # with fewer rows, every row is held out once; otherwise a quarter of the rows
 _FOLDS, _SHARE = 3, 4
 
+Part = tuple[Ints, Ints]  # held-out rows, and those learned from
 Kept = Callable[[str, Callable[[], Array]], Array]  # returns the cached result of a name, or computes it
 Told = Callable[[str, int, int], None]  # progress: candidate, parts done, parts in total
 
@@ -137,25 +138,21 @@ def fit(
     keep: Kept = kept or (lambda name, compute: compute())
     readings: dict[Any, Interactions] = {}
     found: dict[str, list[Floats]] = {one.name: [] for one in chosen_from}
+    pooled = numbers[np.concatenate([own for own, _ in parts])]
     done, total = 0, len(parts) * len(chosen_from)
     for candidate in chosen_from:
-        for place, ((own, rest), judge) in enumerate(zip(parts, judges, strict=True)):
+        for place in range(len(parts)):
 
-            def values(
-                candidate: Candidate = candidate, own: Ints = own, rest: Ints = rest, judge: HeldOut = judge
-            ) -> Floats:
-                read = _read_once(rows, candidate, readings)
-                learner = candidate.made().fit(read[rest])
-                return judge.values(as_target(learner, judge.rows, contexts=read.contexts[own]))
+            def values(candidate: Candidate = candidate, place: int = place) -> Floats:
+                return _held_out(candidate, place, _read_once(rows, candidate, readings), parts, judges)
 
             found[candidate.name].append(keep(f"{candidate.name}, part {place}", values))
             done += 1
             if told is not None:
                 told(candidate.name, done, total)
-    pooled = numbers[np.concatenate([own for own, _ in parts])]
     doubt = doubts(numbers, not known)
     each = delta / len(chosen_from)
-    judged = [_judged(name, part, pooled, each, delta, doubt) for name, part in found.items()]
+    judged = [_judged(name, part, pooled, parts, each, delta, doubt) for name, part in found.items()]
     judged.sort(key=lambda one: one.pessimistic, reverse=True)
     winner = next(one for one in chosen_from if one.name == judged[0].name)
     learner = winner.made().fit(rows) if learned is None else learned(winner)
@@ -166,14 +163,35 @@ def fit(
     )  # fmt: skip
 
 
-def _judged(name: str, parts: Sequence[Floats], pooled: Interactions, each: float, delta: float, doubt: str) -> Judged:
-    found = evidence(name, parts, pooled, each, doubt)
+def _held_out(
+    candidate: Candidate, place: int, read: Interactions, parts: Sequence[Part], judges: Sequence[HeldOut]
+) -> Floats:
+    """Return the columns of a policy learned without a part, in that part, and its estimates in the next. Flat."""
+    learner = candidate.made().fit(read[parts[place][1]])
+
+    def target(k: int) -> Target:
+        return as_target(learner, judges[k].rows, contexts=read.contexts[parts[k][0]])
+
+    after = (place + 1) % len(parts)
+    own = judges[place].values(target(place)).ravel()
+    return own if after == place else np.append(own, judges[after].estimates(target(after)))
+
+
+def _judged(
+    name: str, flat: Sequence[Floats], pooled: Interactions, parts: Sequence[Part], each: float, delta: float,
+    doubt: str,
+) -> Judged:  # fmt: skip
+    sizes = [len(own) for own, _ in parts]
+    after = [len(one) - sizes[(k + 1) % len(parts)] * (len(parts) > 1) for k, one in enumerate(flat)]
+    columns = [one[:end].reshape(-1, size) for one, end, size in zip(flat, after, sizes, strict=True)]
+    others = [flat[k - 1][after[k - 1] :] for k in range(len(parts))]
+    found = evidence(name, columns, pooled, each, doubt, others=np.concatenate(others) if len(parts) > 1 else None)
     judgement = replace(found.judgement, confidence=1 - delta)  # jointly
     ends, effective = found.value, found.judgement.effective
     return Judged(name, ends.estimate, ends.low, ends.high, found.pessimistic, judgement, effective)
 
 
-def held_out_parts(n: int, seed: int) -> list[tuple[Ints, Ints]]:
+def held_out_parts(n: int, seed: int) -> list[Part]:
     """Return pairs of held-out rows and training rows."""
     if n < 2 * _FOLDS:
         raise InvalidInput(f"fit: found {n} rows, expected at least {2 * _FOLDS}")

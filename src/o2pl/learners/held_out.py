@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ Learn = Callable[[Ints], Sequence[Probabilities]]
 Kept = Callable[[str, Callable[[], Floats]], Floats]  # returns the cached result of a name, or computes it
 
 _VALUE, _SURE = 9, 2.0  # columns of `evaluation.held_out`; standard errors
+_OTHER = 2 * _VALUE  # column of the estimate for another fold's policy
 _SHARES = (0.0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)  # of uniform exploration
 _NEAR = 0.02  # nats per row by which a clone may be less likely than what it clones
 
@@ -38,28 +40,43 @@ def held_out_columns(
     learn: Learn, rows: Interactions, folds: int, seed: Any = None, kept: Kept = computed,
     incumbent: Floats | None = None,
 ) -> Floats:  # fmt: skip
-    """Return what every row says of policies that were learned without the row's fold. [policies, 19, n]
+    """Return what every row says of policies that were learned without the row's fold. [policies, 20, n]
 
     `learn(places)` learns from those rows and returns policies as functions of contexts. The columns are those of the
-    value, those of the gain over the incumbent (its probabilities of all actions, if it did not make the log), and the
-    log-likelihood of the row's action. `kept`: cache of earlier results.
+    value, those of the gain over the incumbent (its probabilities of all actions, if it did not make the log), the
+    estimate for the policy learned without the fold before, and the log-likelihood of the row's action. `kept`: cache
+    of earlier results.
     """
     n = len(rows)
     fold = np.random.default_rng(seed).permutation(n) % folds
+    places = [np.flatnonzero(fold == k) for k in range(folds)]
+
+    @cache
+    def part(k: int) -> Any:
+        numbers = called_later("o2pl.evaluation.logs", "with_numbers")(rows[places[k]])
+        return called_later("o2pl.evaluation.held_out", "HeldOut")(numbers, 1 / folds)
+
     held: Floats = np.empty(0)
-    for left_out in range(folds):
-        own, rest = np.flatnonzero(fold == left_out), np.flatnonzero(fold != left_out)
+    for k in range(folds):
+        own, after = places[k], (k + 1) % folds
 
-        def found(own: Ints = own, rest: Ints = rest) -> Floats:
-            test = rows[own]
-            numbers = called_later("o2pl.evaluation.logs", "with_numbers")(test)
-            part = called_later("o2pl.evaluation.held_out", "HeldOut")(numbers, 1 / folds)
-            against = None if incumbent is None else table_target("incumbent", numbers, some_of(incumbent, rows, own))
-            return np.stack([_columns(part, policy, test.contexts, against) for policy in learn(rest)])
+        def found(k: int = k, own: Ints = own, after: int = after) -> Floats:
+            known = None if incumbent is None else some_of(incumbent, rows, own)
+            against = None if known is None else table_target("incumbent", part(k).rows, known)
+            policies = learn(np.flatnonzero(fold != k))
+            mine = [_columns(part(k), policy, rows.contexts[own], against).ravel() for policy in policies]
+            next_to = [
+                as_target(policy, part(after).rows, contexts=rows.contexts[places[after]]) for policy in policies
+            ]
+            return np.stack(
+                [np.append(one, part(after).estimates(two)) for one, two in zip(mine, next_to, strict=True)]
+            )
 
-        values = kept(f"fold{left_out}", found)
-        held = np.empty((*values.shape[:2], n)) if not len(held) else held
-        held[:, :, own] = values
+        values = kept(f"fold{k}", found)
+        columns = values[:, : len(values[0]) - len(places[after])].reshape(len(values), -1, len(own))
+        held = np.empty((len(values), columns.shape[1] + 1, n)) if not len(held) else held
+        held[:, :_OTHER, own], held[:, -1, own] = columns[:, :_OTHER], columns[:, -1]
+        held[:, _OTHER, places[after]] = values[:, -len(places[after]) :]
     return held
 
 
@@ -92,7 +109,7 @@ class Verdict(NamedTuple):
 def verdicts(
     held: Floats, pessimism: Sequence[float], confidence: float, rows: Interactions, known: bool = False
 ) -> tuple[Verdict, ...]:
-    """Return the candidates' verdicts from their columns [candidates, 19, n]: jointly, by Bonferroni.
+    """Return the candidates' verdicts from their columns [candidates, 20, n]: jointly, by Bonferroni.
 
     known: gains are over a given incumbent, otherwise over the logger.
     """
@@ -103,7 +120,7 @@ def verdicts(
     found = []
     for level, columns in zip(pessimism, held, strict=True):
         value, gain = [columns[:_VALUE]], [columns[_VALUE : 2 * _VALUE]] if known else []
-        one = evidence("the new policy", value, numbers, each, doubt, "the incumbent", gain)
+        one = evidence("the new policy", value, numbers, each, doubt, "the incumbent", gain, columns[_OTHER])
         judged = one.judgement
         said = replace(judged, confidence=confidence).sentence(" (jointly for all candidates)")
         gains = (judged.estimate, judged.low)
@@ -130,7 +147,7 @@ class Imitation(NamedTuple):
 
 
 def imitation(columns: Floats, likelihoods: Floats, choices: Ints) -> Imitation:
-    """Compare a clone's columns [19, n] with the incumbent's probabilities of the logged actions. [n]
+    """Compare a clone's columns [20, n] with the incumbent's probabilities of the logged actions. [n]
 
     Incumbents often explore uniformly, which a clone alone would miss. choices: number of actions in each row.
     """
