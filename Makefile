@@ -28,8 +28,8 @@ test: $(STAMP)
 	$(BIN)/python -m pytest
 
 # The core alone: from contexts to decisions. Under three minutes on two idle cores; `test` is everything.
-FAST := $(addprefix tests/,theory contexts features policies objectives oracles engine explaining learners) \
-    $(addprefix tests/test_,action_names.py contracts.py decisions.py interactions.py layout.py log.py native.py rows.py storage.py validation.py)
+FAST := $(addprefix tests/,theory data encode features policies objectives oracles engine explaining learners) \
+    $(addprefix tests/test_,contracts.py decisions.py layout.py native.py storage.py validation.py)
 
 test-fast: $(STAMP)
 	$(BIN)/python -m pytest $(FAST)

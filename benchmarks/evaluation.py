@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from benchmarks import peers
 from benchmarks.measure import Row, Skipped, Task, of_pairs, rates
+from o2pl.data.interactions import BLOCK, Interactions
 from o2pl.evaluation.estimators import Estimate, EstimatorSettings, Stream, estimator_input
 from o2pl.evaluation.evaluate import evaluate
-from o2pl.interactions import BLOCK, Interactions
 
 Tables = dict[str, NDArray[Any]]
 RESAMPLES = 100

@@ -198,8 +198,8 @@ def network(batch: int = 65_536, d: int = 64, n_actions: int = 10, hidden: int =
 def online(rounds: int = 100_000, d: int = 64, n_actions: int = 10, repeats: int = 3) -> Row:
     """All re-learning of a network of two layers of 128 in an online run, in seconds, beside the same on the CPU."""
     _, card = _card()
+    from o2pl.data.interactions import Interactions
     from o2pl.engine.schedules import SELDOM
-    from o2pl.interactions import Interactions
     from o2pl.kernels.networks import NetworkValue
     from o2pl.objectives import Outcome
     from o2pl.oracles import Minibatch

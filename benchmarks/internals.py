@@ -16,6 +16,9 @@ import numpy as np
 
 from o2pl import O2PL
 from o2pl.cluster import connected as connected
+from o2pl.data.contexts import ActionSets, SparseRows
+from o2pl.data.interactions import Interactions
+from o2pl.data.log import Log as Log
 from o2pl.engine import member
 from o2pl.engine.member import LINEAR as LINEAR
 from o2pl.engine.schedules import Replay
@@ -28,20 +31,17 @@ from o2pl.fitting.streaming import copy_log as copy_log
 from o2pl.fitting.streaming import scan as scan
 from o2pl.formats.bad import BadRows as BadRows
 from o2pl.formats.files import read_tables as read_tables
-from o2pl.interactions import Interactions
 from o2pl.kernels import actionwise, dense, gaussian, registry
 from o2pl.kernels.registry import Problem as Problem
 from o2pl.kernels.registry import find_value as find_value
 from o2pl.kernels.sparse import SparseValue
 from o2pl.learners.rivals.cats import CATS as CATS
-from o2pl.log import Log as Log
 from o2pl.objectives import Pessimistic
 from o2pl.objectives.outcome import Outcome as Outcome
 from o2pl.objectives.terms import PRIOR_ROWS
 from o2pl.policies import Softmax as Softmax
 from o2pl.policies.gaussian import Gaussian
 from o2pl.protocols import Floats, Ints, ValueAndGradient
-from o2pl.rows import ActionSets, SparseRows
 from o2pl.storage import decode as decode
 
 SETTINGS = Pessimistic(penalty=0.1, baseline="mean", l2=0.1)

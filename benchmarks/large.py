@@ -34,8 +34,8 @@ from benchmarks.internals import (
 from benchmarks.measure import Row, of_pairs, rates
 from benchmarks.peers import Child
 from o2pl import Bandit, load
+from o2pl.data.interactions import Interactions
 from o2pl.extras import missing
-from o2pl.interactions import Interactions
 from o2pl.protocols import Array, Floats
 
 WIDTH, ACTIONS, FRESH = 20, 5, 20_000

@@ -33,13 +33,9 @@ GROUPS: dict[tuple[str, str], dict[str, str]] = {
         "storage": "files that are versioned, never pickled",
         "drawing": "Matplotlib, in one place",
     },
-    ("#0072b2", "contexts, decisions, logs"): {
-        "rows": "contexts as rows of numbers",
-        "decisions": "an action, its probability, its id",
-        "action_names": "actions by name",
-        "contexts": "frames and dictionaries to rows",
-        "interactions": "what was decided and what it earned",
-        "log": "the append-only log",
+    ("#0072b2", "data, in and out"): {
+        "data": "contexts, decisions, logs",
+        "encode": "frames and dictionaries to rows",
         "formats": "VW, Parquet, CSV, OBP: in and out",
     },
     ("#c2371b", "learning"): {

@@ -16,7 +16,7 @@ import o2pl
 from o2pl.policies import ThresholdClass
 from o2pl.storage import VERSION
 
-FOLDER = Path(__file__).parent / "data" / "saved"
+FOLDER = Path(__file__).parent / "files" / "saved"
 ROUNDS = 60
 
 

@@ -12,6 +12,7 @@ from scipy.integrate import quad
 from scipy.stats import chisquare, kstest
 
 from o2pl._core import draw
+from o2pl.data.contexts import ActionSets, SparseRows
 from o2pl.features import Chain, Fourier, Intercept, Quadratic, Settled, Standardise, UserItems
 from o2pl.objectives import PessimisticLog, Phi, PolicyValue, ridge_control
 from o2pl.policies import (
@@ -31,7 +32,6 @@ from o2pl.policies import (
 )
 from o2pl.policies.likelihood import log_likelihood, log_probabilities, probabilities
 from o2pl.policies.sampling import draw_rows
-from o2pl.rows import ActionSets, SparseRows
 from o2pl.storage import decode, encode
 
 N, D = 40, 4

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from o2pl import Decision, InvalidInput
-from o2pl.decisions import as_it_is, check_ids, id_of, next_number, number_of, numbers_for
+from o2pl.data.decisions import as_it_is, check_ids, id_of, next_number, number_of, numbers_for
 
 
 def test_a_decision_unpacks_to_two_and_has_an_id() -> None:

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import o2pl
 from o2pl.cli import app
-from o2pl.contexts.schema import COMMON, SHARED
+from o2pl.encode.schema import COMMON, SHARED
 from o2pl.engine.change import Change
 from o2pl.engine.pending import PENDING
 from o2pl.fitting.choosing import FEW

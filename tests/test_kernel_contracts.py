@@ -22,11 +22,12 @@ from tests.covering import covering, pairs_in, pairs_of
 
 import o2pl
 from o2pl import Geometric, Member
+from o2pl.data.contexts import ActionSets
+from o2pl.data.interactions import Interactions
 from o2pl.engine import decider, member
 from o2pl.engine.member import LINEAR, QUADRATIC
 from o2pl.features import Chain, Fourier, Hashed, Intercept, Quadratic, Standardise
 from o2pl.features.plan import feature_plan
-from o2pl.interactions import Interactions
 from o2pl.kernels import linear, registry
 from o2pl.kernels.networks import network_value
 from o2pl.kernels.registry import Problem, find_value, n_inputs
@@ -38,7 +39,6 @@ from o2pl.objectives.running_control import RunningControl
 from o2pl.oracles import Adam
 from o2pl.policies import ActionWise, FiniteClass, Gaussian, Softmax, SparseSoftmax, ThresholdClass
 from o2pl.policies.finite import FinitePolicies
-from o2pl.rows import ActionSets
 
 FULL = os.environ.get("O2PL_CONTRACTS") == "full"
 K = 3

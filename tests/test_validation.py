@@ -10,7 +10,6 @@ import pytest
 
 from o2pl import InvalidInput
 from o2pl.validation import (
-    check_action_sets,
     check_actions,
     check_context,
     check_contexts,
@@ -34,7 +33,6 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: check_contexts([[1.0]], width=2), r"found shape \(1, 1\), expected \(rows, 2\)"),
     (lambda: check_context(["x"]), "context: expected numbers"),
     (lambda: check_context([[1.0]]), r"context: found shape \(1, 1\)"),
-    (lambda: check_action_sets([[[1.0]], [[0.0], [NAN]]]), "action set 1, action 1: found"),
     (lambda: check_rewards([0.0, 1.5], (0, 1)), r"reward, row 1: found 1.5, expected a number in \[0, 1\]"),
     (lambda: check_reward(NAN, (0, 1)), "reward, row 0: found nan"),
     (lambda: check_propensities([0.5, 0.0]), "propensity, row 1: found 0.0"),

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from o2pl.interactions import Interactions
+from o2pl.data.interactions import Interactions
 
 Array = NDArray[Any]
 Table = Callable[[Array], Array]  # contexts [n, d] -> [n, K]

@@ -20,8 +20,11 @@ from o2pl.lazily import attributes_of
 from o2pl.version import __version__
 
 if TYPE_CHECKING:
-    from o2pl.contexts import Offer
-    from o2pl.decisions import Decision, ListDecision
+    from o2pl.data.contexts import ActionSets, SparseRows
+    from o2pl.data.decisions import Decision, ListDecision
+    from o2pl.data.interactions import Interactions
+    from o2pl.data.log import Log
+    from o2pl.data.offers import Offer
     from o2pl.errors import InvalidInput, MissingExtra
     from o2pl.evaluation.candidates import Candidates
     from o2pl.evaluation.evaluate import evaluate
@@ -33,7 +36,6 @@ if TYPE_CHECKING:
     from o2pl.features import Hashed
     from o2pl.fitting import Fit, fit
     from o2pl.formats import describe, read_log
-    from o2pl.interactions import Interactions
     from o2pl.learners import (
         O2PL,
         Bandit,
@@ -50,9 +52,7 @@ if TYPE_CHECKING:
         SafeImprovement,
         load,
     )
-    from o2pl.log import Log
     from o2pl.policies.sampling import CountBonus, UniformExploration
-    from o2pl.rows import ActionSets, SparseRows
 
 __all__ = [
     "O2PL",
@@ -102,8 +102,8 @@ __all__ = [
 __getattr__, __dir__ = attributes_of(
     __name__,
     {
-        "o2pl.contexts": "Offer",
-        "o2pl.decisions": "Decision ListDecision",
+        "o2pl.data.offers": "Offer",
+        "o2pl.data.decisions": "Decision ListDecision",
         "o2pl.errors": "InvalidInput MissingExtra",
         "o2pl.evaluation.candidates": "Candidates",
         "o2pl.evaluation.evaluate": "evaluate",
@@ -114,14 +114,14 @@ __getattr__, __dir__ = attributes_of(
         "o2pl.features": "Hashed",
         "o2pl.fitting": "Fit fit",
         "o2pl.formats": "describe read_log",
-        "o2pl.interactions": "Interactions",
+        "o2pl.data.interactions": "Interactions",
         "o2pl.learners": (
             "O2PL Bandit Change ContinuousBandit Decider Exact Explanation GaussianO2PL Geometric Member Replay Run"
             " SafeImprovement load"
         ),
         "o2pl.evaluation.judgement": "DeployVerdict Judgement",
-        "o2pl.log": "Log",
+        "o2pl.data.log": "Log",
         "o2pl.policies.sampling": "CountBonus UniformExploration",
-        "o2pl.rows": "ActionSets SparseRows",
+        "o2pl.data.contexts": "ActionSets SparseRows",
     },
 )

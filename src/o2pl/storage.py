@@ -26,7 +26,7 @@ VERSION = 2  # version of written files; versions from OLDEST on can be read
 OLDEST = 2
 
 # Migrations from version v to v + 1: (header, arrays) -> (header, arrays). A format change adds one, and a file of the
-# old version in `tests/data/saved`.
+# old version in `tests/files/saved`.
 Upgrade = Callable[[dict[str, Any], dict[str, Array]], tuple[dict[str, Any], dict[str, Array]]]
 UPGRADES: dict[int, Upgrade] = {}
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from o2pl import _core
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Floats, Ints
-from o2pl.rows import ActionSets, SparseRows
 
 RewardRange = tuple[float, float]
 LEAST_PROPENSITY = 1e-12  # smaller probabilities are taken for mistakes: such actions are practically never drawn
@@ -69,64 +66,6 @@ def check_context(context: Any, width: int | None = None) -> Floats:
         raise InvalidInput(f"context: found shape {row.shape}, expected ({width or 'features'},)")
     _check_finite("context", row[None], [context])
     return row
-
-
-def check_action_sets(sets: Any, width: int | None = None) -> ActionSets:
-    checked = sets if isinstance(sets, ActionSets) else ActionSets.of(sets)
-    for name, column, size in (
-        ("shared", checked.shared, len(checked)),
-        ("slots", checked.slots, len(checked)),
-        ("item_ids", checked.item_ids, len(checked.values)),
-    ):
-        if column is not None and len(column) != size:
-            raise InvalidInput(f"{name} of action sets: found {len(column)} rows, expected {size}")
-    if checked.shared is not None:
-        check_contexts(checked.shared.reshape(len(checked), -1) if checked.shared.size else np.zeros((1, 1)))
-    if isinstance(checked.values, SparseRows):
-        _check_offsets("action sets", checked.offsets, len(checked.values), least=1)
-        return replace(checked, values=check_sparse_rows(checked.values, width))
-    if width is not None and checked.values.shape[1] != width:
-        raise InvalidInput(f"action sets: found {checked.values.shape[1]} features, expected {width}")
-    _check_offsets("action sets", checked.offsets, len(checked.values), least=1)
-    bad = np.flatnonzero(~np.isfinite(checked.values).all(axis=1))
-    if bad.size:
-        row = int(checked.owner[bad[0]])
-        action = int(bad[0] - checked.offsets[row])
-        raise InvalidInput(
-            f"action set {row}, action {action}: found {checked.values[bad[0]]}, expected finite numbers"
-        )
-    return checked
-
-
-def check_sparse_rows(rows: SparseRows, width: int | None = None) -> SparseRows:
-    if width is not None and rows.width != width:
-        raise InvalidInput(f"contexts: found sparse rows of width {rows.width}, expected {width}")
-    if _core.sparse_rows_fit(rows.indices, rows.values, rows.offsets, rows.width):
-        return rows
-    if len(rows.indices) != len(rows.values):
-        raise InvalidInput(f"sparse rows: found {len(rows.indices)} indices and {len(rows.values)} values")
-    _check_offsets("sparse rows", rows.offsets, len(rows.values), least=0)
-    fine = np.isfinite(rows.values) & (rows.indices >= 0) & (rows.indices < rows.width)
-    if not fine.all():
-        at = int(np.argmin(fine))
-        row = int(np.searchsorted(rows.offsets, at, "right")) - 1
-        raise InvalidInput(
-            f"context, row {row}: found the value {rows.values[at]} at feature {rows.indices[at]}, expected finite"
-            f" values at features from 0 to {rows.width - 1}"
-        )
-    return rows
-
-
-def _check_offsets(name: str, offsets: Any, total: int, least: int) -> None:
-    """Check offsets of rows with at least `least` entries each and `total` entries in all."""
-    ends = check_column(f"offsets of {name}", offsets)
-    if len(ends) == 0 or ends[0] != 0 or ends[-1] != total:
-        found = f"{ends[0]} to {ends[-1]}" if len(ends) else "none"
-        raise InvalidInput(f"offsets of {name}: found {found}, expected 0 to {total}")
-    sizes = np.diff(ends)
-    if (sizes < least).any():
-        row = int(np.argmax(sizes < least))
-        raise InvalidInput(f"offsets of {name}, row {row}: found {sizes[row]} entries, expected at least {least}")
 
 
 def _check_finite(name: str, rows: Floats, given: Any) -> None:

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import o2pl
+from o2pl.data.contexts import ActionSets
 from o2pl.features import Chain, Intercept, Standardise
 from o2pl.policies import ActionWise
-from o2pl.rows import ActionSets
 
 FEATURES = {
     "standardised": Standardise(),

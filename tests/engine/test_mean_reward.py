@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from o2pl import Bandit
+from o2pl.data.log import Log
 from o2pl.engine.mean_reward import MeanReward
-from o2pl.log import Log
 
 
 def log_of(rewards: np.ndarray) -> Log:

@@ -10,13 +10,13 @@ import pytest
 
 import o2pl
 from o2pl import Bandit, InvalidInput, Member
+from o2pl.data.contexts import ActionSets
 from o2pl.engine.member import MemberState
 from o2pl.engine.refreshing import _sample
 from o2pl.features import Hashed
 from o2pl.objectives import Outcome
 from o2pl.policies import ActionWise
 from o2pl.policies.sampling import CountBonus
-from o2pl.rows import ActionSets
 
 K = 3
 COLOURS = ("red", "green", "blue", "grey")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import o2pl
+from o2pl.data.interactions import Interactions
 from o2pl.engine.member import QUADRATIC
 from o2pl.engine.union import evidence, predicted_log_odds, progressive_gains, shares
-from o2pl.interactions import Interactions
 
 
 def weights_of(learner: Any) -> Any:

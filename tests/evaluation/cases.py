@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.interactions import Interactions
+from o2pl.data.interactions import Interactions
 
 LOGGER, POLICY = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.2, 0.7])
 

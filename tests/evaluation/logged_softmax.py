@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from o2pl.interactions import Interactions
+from o2pl.data.interactions import Interactions
 
 
 def softmax_log(n: int, k: int, d: int, sharp: float, seed: int, fault: float = 1.0) -> Interactions:

@@ -5,9 +5,9 @@ import pytest
 from tests.evaluation.logged_softmax import softmax_log
 
 from o2pl import O2PL, evaluate
+from o2pl.data.interactions import Interactions
 from o2pl.evaluation.calibration import propensity_calibration
 from o2pl.evaluation.logs import as_log
-from o2pl.interactions import Interactions
 from o2pl.theory.inequality import refutes
 
 

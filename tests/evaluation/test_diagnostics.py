@@ -11,6 +11,7 @@ from scipy.stats import chi2
 from tests.evaluation.logged_softmax import softmax_log
 
 from o2pl import ActionSets, InvalidInput
+from o2pl.data.interactions import Interactions
 from o2pl.evaluation.calibration import propensity_calibration
 from o2pl.evaluation.diagnostics import (
     clip_fraction,
@@ -22,7 +23,6 @@ from o2pl.evaluation.diagnostics import (
 )
 from o2pl.evaluation.reward_models import fit_rewards
 from o2pl.evaluation.values import columns_of
-from o2pl.interactions import Interactions
 from o2pl.learners.targets import as_target
 from o2pl.theory.inequality import refutes
 

@@ -14,6 +14,7 @@ from benchmarks.peers import Child
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from o2pl.data.interactions import BLOCK
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.estimators import (
     ESTIMATORS,
@@ -26,7 +27,6 @@ from o2pl.evaluation.estimators import (
     row_values,
     value_of,
 )
-from o2pl.interactions import BLOCK
 from o2pl.objectives import Control, PessimisticLog, Phi
 from o2pl.objectives.weights import policy_weights
 from o2pl.theory.inequality import refutes

@@ -11,12 +11,12 @@ from tests.evaluation.cases import LOGGER, MEANS, POLICY, dropped_log, log_of, p
 
 import o2pl
 from o2pl import ActionSets, InvalidInput
+from o2pl.data.interactions import Interactions
 from o2pl.evaluation.estimators import EstimatorInput, estimate
 from o2pl.evaluation.evaluate import Evaluation, evaluate
 from o2pl.evaluation.logs import as_log
 from o2pl.evaluation.reward_models import fit_rewards
 from o2pl.evaluation.values import columns_of
-from o2pl.interactions import Interactions
 from o2pl.learners.targets import as_target
 from o2pl.objectives import Phi
 from o2pl.theory.inequality import refutes

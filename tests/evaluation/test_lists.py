@@ -12,7 +12,7 @@ import pytest
 
 import o2pl
 from o2pl import Bandit, Interactions, Offer, evaluate_lists
-from o2pl.rows import ActionSets
+from o2pl.data.contexts import ActionSets
 
 ITEMS = 4
 LEVELS = np.array([0.9, 0.6, 0.3])  # how likely a slot is looked at

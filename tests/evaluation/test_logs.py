@@ -12,9 +12,9 @@ from tests.evaluation.cases import log_of, policy
 
 import o2pl
 from o2pl import InvalidInput
+from o2pl.data.contexts import SparseRows
 from o2pl.evaluation.evaluate import evaluate
 from o2pl.evaluation.logs import as_log, common_features, with_numbers
-from o2pl.rows import SparseRows
 
 
 def test_four_columns_and_their_range() -> None:

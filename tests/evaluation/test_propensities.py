@@ -7,9 +7,9 @@ import pytest
 
 import o2pl
 from o2pl import ActionSets, InvalidInput
+from o2pl.data.interactions import Interactions
 from o2pl.evaluation.calibration import propensity_calibration
 from o2pl.evaluation.propensities import deterministic, estimate_propensities
-from o2pl.interactions import Interactions
 
 
 def softmax_log(n: int = 4000, strength: float = 1.0, seed: int = 0) -> tuple[Interactions, np.ndarray]:

@@ -9,10 +9,10 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from o2pl import ActionSets, GaussianO2PL
+from o2pl.data.interactions import Interactions
 from o2pl.evaluation.reward_models import fit_rewards
 from o2pl.evaluation.values import columns_of
 from o2pl.features import Standardise
-from o2pl.interactions import Interactions
 from o2pl.learners.targets import as_target
 
 

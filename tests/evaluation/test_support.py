@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from tests.evaluation.logged_softmax import softmax_log
 
+from o2pl.data.interactions import Interactions
 from o2pl.evaluation.support import largest_shown, support_of
-from o2pl.interactions import Interactions
 
 
 def test_two_actions_are_exact() -> None:

@@ -7,9 +7,9 @@ import pytest
 from tests.evaluation.cases import log_of, policy
 
 import o2pl
+from o2pl.data.interactions import Interactions
 from o2pl.evaluation.calibration import propensity_calibration
 from o2pl.evaluation.trust import arriving, distrust, repetition
-from o2pl.interactions import Interactions
 
 
 def said(log: Interactions) -> str:

@@ -3,13 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from o2pl.contexts.naming import Named
+from o2pl.data.contexts import ActionSets
+from o2pl.encode.naming import Named
 from o2pl.engine.acting import ActingMember
 from o2pl.explaining.terms import Compared, Term, sight, sight_of, terms_of
 from o2pl.features import Chain, Fourier, Intercept, Quadratic, Standardise, UserItems
 from o2pl.features.plan import feature_plan
 from o2pl.policies import ActionWise, FiniteClass, Softmax
-from o2pl.rows import ActionSets
 
 GENERATOR = np.random.default_rng(0)
 MAPS = {

@@ -3,11 +3,11 @@ from __future__ import annotations
 import numpy as np
 from tests.features.cases import rows
 
+from o2pl.data.interactions import Interactions
 from o2pl.engine.member import Seen
 from o2pl.engine.schedules import Geometric
 from o2pl.features import Chain, Intercept, Settled, Standardise
 from o2pl.features.plan import feature_plan, planned_features
-from o2pl.interactions import Interactions
 
 MAP = Chain((Standardise(), Intercept()))
 

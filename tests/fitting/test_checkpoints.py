@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import o2pl
-from o2pl.contexts import Records
+from o2pl.data.records import Records
 from o2pl.fitting.checkpoints import Checkpoints, fingerprint
 
 

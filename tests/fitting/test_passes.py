@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from o2pl.data.interactions import Interactions
 from o2pl.engine.member import LINEAR
 from o2pl.fitting.checkpoints import Checkpoints
 from o2pl.fitting.passes import BlockPasses, Pass, mapped_control
-from o2pl.interactions import Interactions
 from o2pl.kernels.registry import Problem
 from o2pl.objectives.control import ridge_control
 from o2pl.objectives.outcome import Outcome

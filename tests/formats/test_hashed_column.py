@@ -12,13 +12,14 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from o2pl import Bandit, InvalidInput, read_log
-from o2pl.contexts import DictionaryReader, Records
-from o2pl.contexts.sets import dictionary_sets
+from o2pl.data.interactions import Interactions
+from o2pl.data.records import Records
+from o2pl.encode import DictionaryReader
+from o2pl.encode.sets import dictionary_sets
 from o2pl.formats.bad import BadRows
 from o2pl.formats.columns import log_of
 from o2pl.formats.describing import describe
 from o2pl.formats.vw_text import read_vw_text
-from o2pl.interactions import Interactions
 
 pytest.importorskip("msgspec")
 pa: Any = pytest.importorskip("pyarrow")
@@ -28,7 +29,7 @@ pa: Any = pytest.importorskip("pyarrow")
 def _compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled readers, whatever the size."""
     monkeypatch.setattr("o2pl.formats.vw_text._LONG", -1)
-    monkeypatch.setattr("o2pl.contexts.sets._MANY", 0)
+    monkeypatch.setattr("o2pl.encode.sets._MANY", 0)
 
 
 def read(text: bytes, hashed: bool) -> tuple[Any, dict[int, str] | list[Any]]:

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from o2pl.data.contexts import ActionSets
 from o2pl.kernels import linear
 from o2pl.kernels.actionwise import actionwise_value
 from o2pl.kernels.dense import as_they_are
 from o2pl.objectives import PessimisticLog, Phi, PolicyValue
 from o2pl.policies import ActionWise
-from o2pl.rows import ActionSets
 
 ROWS = 256
 

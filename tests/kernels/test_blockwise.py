@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from o2pl.data.contexts import ActionSets
+from o2pl.data.interactions import Interactions
 from o2pl.engine.member import LINEAR
-from o2pl.interactions import Interactions
 from o2pl.kernels import linear, values
 from o2pl.kernels.blockwise import BlockwiseValue, added
 from o2pl.kernels.registry import Problem, find_value
@@ -17,7 +18,6 @@ from o2pl.objectives.outcome import Outcome
 from o2pl.objectives.pessimistic import Pessimistic, PolicyValue
 from o2pl.objectives.terms import Totals
 from o2pl.policies import ActionWise, Gaussian, Softmax
-from o2pl.rows import ActionSets
 
 N, K = 5000, 3
 

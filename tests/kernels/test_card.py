@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import o2pl
+from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
-from o2pl.interactions import Interactions
 from o2pl.kernels import card, registry
 from o2pl.kernels.card import CardValue, bytes_needed, check_device, check_room, find_device
 from o2pl.objectives import Outcome, Pessimistic, PolicyValue, ridge_control

@@ -11,7 +11,8 @@ import pytest
 
 import o2pl
 from o2pl import Member
-from o2pl.contexts import DenseReader, DictionaryReader, SetsReader
+from o2pl.data.contexts import ActionSets
+from o2pl.encode import DenseReader, DictionaryReader, SetsReader
 from o2pl.engine.acting import ActingMember
 from o2pl.engine.decider import Decider
 from o2pl.engine.member import LINEAR, QUADRATIC
@@ -21,7 +22,6 @@ from o2pl.kernels.registry import featurise
 from o2pl.policies import ActionWise, Gaussian, Softmax, SparseSoftmax, UniformMixture
 from o2pl.policies.sampling import acting_numbers
 from o2pl.protocols import Explored
-from o2pl.rows import ActionSets
 
 D = 4
 NONE = np.empty(0)

@@ -3,11 +3,11 @@ from __future__ import annotations
 import numpy as np
 
 from o2pl import _core
+from o2pl.data.contexts import ActionSets
 from o2pl.features.user_items import LAST, UserItems
 from o2pl.kernels.offers import PackedOffers
 from o2pl.policies.sampling import acting_numbers
 from o2pl.protocols import Explored
-from o2pl.rows import ActionSets
 
 G = np.random.default_rng(0)
 NONE = np.empty(0)

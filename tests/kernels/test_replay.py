@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 import o2pl
+from o2pl.data.contexts import ActionSets
+from o2pl.data.interactions import Interactions
 from o2pl.features import Chain, Fourier, Standardise
 from o2pl.features.plan import feature_plan
-from o2pl.interactions import Interactions
 from o2pl.kernels.replay import adam_on_a_window
 from o2pl.objectives import Pessimistic
 from o2pl.oracles import Adam
 from o2pl.policies import ActionWise, Softmax, UniformMixture
-from o2pl.rows import ActionSets
 
 
 def test_it_is_for_a_linear_softmax_on_planned_features_and_changes_nothing_it_is_given() -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from o2pl.interactions import Interactions
+from o2pl.data.contexts import SparseRows
+from o2pl.data.interactions import Interactions
 from o2pl.kernels import sparse
 from o2pl.kernels.sparse import SparseOutcome, SparseValue
 from o2pl.objectives import Control, Pessimistic, PolicyValue
 from o2pl.objectives.outcome import OutcomeLog
 from o2pl.policies import Softmax
-from o2pl.rows import SparseRows
 
 
 def sparse_matrix(n: int, d: int, seed: int) -> SparseRows:

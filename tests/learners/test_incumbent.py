@@ -11,17 +11,17 @@ from sklearn.base import clone as sklearn_clone
 from sklearn.linear_model import LogisticRegression
 from tests.evaluation.cases import dropped_log
 
+from o2pl.data.contexts import ActionSets
+from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.held_out import HeldOut
 from o2pl.features import Chain, Intercept
-from o2pl.interactions import Interactions
 from o2pl.learners import O2PL, load
 from o2pl.learners.held_out import held_out_columns, random_loss, verdicts
 from o2pl.learners.incumbent import SafeImprovement, clone, improved
 from o2pl.learners.targets import as_target
 from o2pl.objectives import Pessimistic
 from o2pl.policies import Softmax, probabilities
-from o2pl.rows import ActionSets
 
 K, D = 3, 4
 TRUTH = np.random.default_rng(5).normal(size=(D, K))

@@ -6,8 +6,8 @@ from tests.evaluation.cases import POLICY, log_of, policy
 
 import o2pl
 from o2pl import ActionSets, InvalidInput
+from o2pl.data.interactions import Interactions
 from o2pl.evaluation.evaluate import evaluate
-from o2pl.interactions import Interactions
 from o2pl.learners.targets import as_target
 
 

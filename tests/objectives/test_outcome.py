@@ -9,13 +9,13 @@ import pytest
 
 import o2pl
 from o2pl._core import played_log_odds, prediction_sums
-from o2pl.interactions import Interactions
+from o2pl.data.contexts import ActionSets
+from o2pl.data.interactions import Interactions
 from o2pl.objectives import PolicyValue
 from o2pl.objectives.outcome import Outcome, OutcomeLog
 from o2pl.oracles import LBFGS
 from o2pl.policies import ActionWise, Softmax
 from o2pl.policies.likelihood import probabilities
-from o2pl.rows import ActionSets
 
 N, D, TAU = 40, 3, 0.7
 each_kind = pytest.mark.parametrize("competing", [True, False])

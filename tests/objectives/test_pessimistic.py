@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from o2pl.interactions import Interactions
+from o2pl.data.contexts import ActionSets
+from o2pl.data.interactions import Interactions
 from o2pl.objectives import Control, Pessimistic, PessimisticLog, Phi, PolicyValue
 from o2pl.policies import FiniteClass, Softmax
-from o2pl.rows import ActionSets
 
 N, K = 30, 3
 GENERATOR = np.random.default_rng(0)

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from o2pl.data.contexts import SparseRows
 from o2pl.objectives import Pessimistic
 from o2pl.objectives.running_control import RunningControl
-from o2pl.rows import SparseRows
 
 N, D, K, B, RIDGE = 60, 4, 3, -0.4, 2.0
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from o2pl import InvalidInput
-from o2pl.interactions import Interactions
+from o2pl.data.interactions import Interactions
 from o2pl.objectives import LeastSquares, PolicyValue
 from o2pl.policies import Cells, Curve
 

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
-from o2pl.interactions import Interactions
 from o2pl.objectives import Pessimistic, PolicyValue
 from o2pl.oracles import LBFGS, Minibatch
 from o2pl.policies import Softmax

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from o2pl.data.contexts import ActionSets, SparseRows
 from o2pl.policies import ActionWise
 from o2pl.policies.likelihood import probabilities
-from o2pl.rows import ActionSets, SparseRows
 
 
 def test_each_set_is_a_softmax_of_its_own() -> None:

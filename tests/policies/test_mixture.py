@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from o2pl.data.contexts import ActionSets
 from o2pl.policies import ActionWise, Softmax, UniformMixture
 from o2pl.policies.likelihood import probabilities
-from o2pl.rows import ActionSets
 
 
 def test_every_action_keeps_its_share() -> None:

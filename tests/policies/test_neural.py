@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from o2pl.data.contexts import ActionSets
 from o2pl.errors import InvalidInput
 from o2pl.policies import ActionWise, JaxPolicy, Neural, NeuralGaussian, NeuralSets, Truncated, UniformMixture
 from o2pl.policies.neural import innermost, is_network, with_actions
-from o2pl.rows import ActionSets
 
 
 def test_a_network_takes_the_number_of_actions_of_its_learner() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from o2pl.data.contexts import SparseRows
 from o2pl.policies import SparseSoftmax
 from o2pl.policies.sparse import sparse_scores, sparse_sums
-from o2pl.rows import SparseRows
 
 # What stands twice counts twice; the second row is empty.
 ROWS = SparseRows(

@@ -17,7 +17,7 @@ from o2pl.serving.applications import digest
 from o2pl.serving.entries import ActivationRow, DecisionRow, RewardRow
 from o2pl.serving.store import Store
 
-FOLDER = Path(__file__).parents[1] / "data" / "serving"
+FOLDER = Path(__file__).parents[1] / "files" / "serving"
 KEY = "a key of the example"
 
 

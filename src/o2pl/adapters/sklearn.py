@@ -13,13 +13,13 @@ from typing import Any, Self
 
 import numpy as np
 
+from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.estimators import estimate
 from o2pl.evaluation.logs import with_numbers
 from o2pl.evaluation.reward_models import fit_rewards
 from o2pl.evaluation.values import columns_of
 from o2pl.extras import extra
-from o2pl.interactions import Interactions
 from o2pl.learners import Bandit
 from o2pl.learners.targets import as_target
 from o2pl.protocols import Array, Floats

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from o2pl._core import Packed
-from o2pl.contexts import ContextReader, DictionaryReader, OfferReader
+from o2pl.encode import ContextReader, DictionaryReader, OfferReader
 from o2pl.features.hashing import Hashed
 from o2pl.features.plan import FeaturePlan
 from o2pl.features.user_items import UserItems

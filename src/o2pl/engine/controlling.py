@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from o2pl.data.contexts import ActionSets
+from o2pl.data.interactions import Interactions
 from o2pl.engine.member import LINEAR
-from o2pl.interactions import Interactions
 from o2pl.kernels.registry import Problem
 from o2pl.kernels.values import rows_of_features  # importing it registers the fused values
 from o2pl.objectives.control import ridge_baseline, ridge_control
 from o2pl.objectives.running_control import RunningControl
 from o2pl.objectives.terms import Totals
 from o2pl.protocols import Floats
-from o2pl.rows import ActionSets
 
 if TYPE_CHECKING:
     from o2pl.engine.engine import Engine

@@ -12,12 +12,12 @@ import numpy as np
 
 from o2pl import _core
 from o2pl._core import Packed, acting_row, acting_rows, draw, draw_one
-from o2pl.action_names import Names
-from o2pl.contexts import ContextReader, OfferReader, SetsReader
-from o2pl.contexts.dictionaries import Row
-from o2pl.contexts.offers import Offer, allowed_actions
-from o2pl.contexts.sets import offer_of
-from o2pl.decisions import COUNT, Decision
+from o2pl.data.action_names import Names
+from o2pl.data.contexts import ActionSets, Row
+from o2pl.data.decisions import COUNT, Decision
+from o2pl.data.kinds import offer_of
+from o2pl.data.offers import Offer, allowed_actions
+from o2pl.encode import ContextReader, OfferReader, SetsReader
 from o2pl.engine.acting import ActingMember, packed_members, packed_offers, stacked_weights
 from o2pl.engine.decider_files import arguments_from, content_of
 from o2pl.engine.item_memory import NOTHING, ItemMemory
@@ -38,7 +38,6 @@ from o2pl.policies.sampling import (
 from o2pl.policies.softmax import Softmax
 from o2pl.policies.sparse import SparseSoftmax
 from o2pl.protocols import Array, Exploration, Floats, Ints
-from o2pl.rows import ActionSets
 from o2pl.storage import packed, write
 from o2pl.validation import check_number
 

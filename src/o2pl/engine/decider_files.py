@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.action_names import Names
-from o2pl.contexts import ContextReader, DenseReader, DictionaryReader, OfferReader, SetsReader, make_reader
+from o2pl.data.action_names import Names
+from o2pl.encode import ContextReader, DenseReader, DictionaryReader, OfferReader, SetsReader, make_reader
 from o2pl.engine.acting import ActingMember, restored
 from o2pl.engine.item_memory import NOTHING, ItemMemory
 from o2pl.engine.shortening import lengthened

@@ -15,8 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from o2pl import _core
-from o2pl.contexts import ContextReader
-from o2pl.decisions import COUNT, Decision, id_of
+from o2pl.data.decisions import COUNT, Decision, id_of
+from o2pl.data.interactions import Interactions
+from o2pl.data.log import Log, Tally
+from o2pl.encode import ContextReader
 from o2pl.engine.acting import ActingMember
 from o2pl.engine.change import Changed, Watch
 from o2pl.engine.controlling import control_of, observe_control
@@ -38,8 +40,6 @@ from o2pl.engine.union import (
 from o2pl.engine.weighing import calibrate_members, weigh_members
 from o2pl.errors import InvalidInput
 from o2pl.features import Hashed
-from o2pl.interactions import Interactions
-from o2pl.log import Log, Tally
 from o2pl.objectives.outcome import Outcome
 from o2pl.objectives.running_control import RunningControl
 from o2pl.oracles.lbfgs import LBFGS

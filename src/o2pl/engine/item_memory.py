@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from o2pl.data.contexts import ActionSets
+from o2pl.data.interactions import Interactions
 from o2pl.engine.member import STRETCH, MemberState
-from o2pl.interactions import Interactions
 from o2pl.objectives.outcome import Outcome
 from o2pl.protocols import Exploration, Floats, Ints
-from o2pl.rows import ActionSets
 from o2pl.special import expit
 
 _STEPS = 4

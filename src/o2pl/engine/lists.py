@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.contexts import ContextReader, Offer
-from o2pl.decisions import Decision, ListDecision
+from o2pl.data.decisions import Decision, ListDecision
+from o2pl.data.offers import Offer
+from o2pl.encode import ContextReader
 from o2pl.errors import InvalidInput
 
 

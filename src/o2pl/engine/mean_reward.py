@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from o2pl.log import Log
+from o2pl.data.log import Log
 
 
 class MeanReward(NamedTuple):

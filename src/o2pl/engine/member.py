@@ -7,11 +7,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from o2pl.data.contexts import ActionSets
+from o2pl.data.interactions import Interactions
 from o2pl.engine.schedules import Geometric, Schedule
 from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Intercept, Quadratic, Settled, Standardise
 from o2pl.features.plan import FeaturePlan, feature_plan
-from o2pl.interactions import Interactions
 from o2pl.kernels.registry import Problem, find_value, n_inputs
 from o2pl.kernels.replay import adam_on_a_window
 from o2pl.objectives.control import Control
@@ -28,7 +29,6 @@ from o2pl.policies.neural import is_network
 from o2pl.policies.softmax import Softmax
 from o2pl.policies.sparse import SparseSoftmax
 from o2pl.protocols import Array, FeatureMap, Floats, Function, Ints, Oracle, Policy, PreparedLog, State
-from o2pl.rows import ActionSets
 from o2pl.storage import storable
 from o2pl.validation import check_number
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from o2pl.data.log import Log
 from o2pl.engine.engine import OFFLINE, Engine
-from o2pl.log import Log
 
 
 def learn_offline(engine: Engine, log: Log) -> None:

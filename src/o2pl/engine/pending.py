@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from o2pl import _core
-from o2pl.contexts import ContextReader
-from o2pl.decisions import Decision
+from o2pl.data.contexts import ActionSets, SparseRows
+from o2pl.data.decisions import Decision
+from o2pl.data.interactions import Interactions
+from o2pl.data.log import Log
+from o2pl.encode import ContextReader
 from o2pl.errors import InvalidInput
-from o2pl.interactions import Interactions
-from o2pl.log import Log
-from o2pl.rows import ActionSets, SparseRows
 
 PENDING = 10_000  # minimum number of decisions whose contexts are kept
 _READ = frozenset((ActionSets, SparseRows))

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from o2pl.data.interactions import Interactions
 from o2pl.engine.member import MemberState
 from o2pl.errors import InvalidInput
-from o2pl.interactions import Interactions
 from o2pl.kernels.registry import n_inputs
 from o2pl.objectives.outcome import Outcome
 from o2pl.oracles.lbfgs import LBFGS

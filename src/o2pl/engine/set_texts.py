@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from o2pl import _core
-from o2pl.contexts import DictionaryReader, SetsReader
+from o2pl.encode import DictionaryReader, SetsReader
 from o2pl.engine.acting import ActingMember, stacked_weights
 from o2pl.engine.decider import Decider
 from o2pl.errors import InvalidInput

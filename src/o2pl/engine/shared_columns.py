@@ -6,8 +6,8 @@ import warnings
 
 import numpy as np
 
+from o2pl.data.contexts import ActionSets
 from o2pl.protocols import Array, Floats
-from o2pl.rows import ActionSets
 
 _ENOUGH = 20  # rounds after which it is no coincidence
 _NAMED = 6  # columns named in the warning

@@ -8,14 +8,14 @@ import numpy as np
 
 from o2pl import _core
 from o2pl._core import played_log_odds, prediction_sums
+from o2pl.data.contexts import ActionSets
+from o2pl.data.interactions import Interactions
 from o2pl.engine.decider import Decider
 from o2pl.engine.member import STRETCH, MemberState
-from o2pl.interactions import Interactions
 from o2pl.objectives.outcome import FAR, log_likelihoods
 from o2pl.objectives.weights import policy_weights
 from o2pl.policies.sampling import equal_sets
 from o2pl.protocols import Floats
-from o2pl.rows import ActionSets
 
 _ALONE = np.ones(1)
 _NEWTON_STEPS = 20  # each of at most 1 in the level, .5 in the slope

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from o2pl.data.interactions import Interactions
 from o2pl.engine.change import Watch
 from o2pl.engine.member import STRETCH, MemberState
 from o2pl.engine.union import calibrated, evidence, predicted_log_odds, progressive_evidence, progressive_gains
-from o2pl.interactions import Interactions
 from o2pl.objectives.outcome import Outcome
 from o2pl.objectives.terms import Totals
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from o2pl.data.interactions import Interactions
 from o2pl.environments.moments import gaussian_average, mean_capped_square, mean_clipped, normal_density
 from o2pl.environments.rounds import check_rounds, require
-from o2pl.interactions import Interactions
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.storage import storable
 from o2pl.validation import check_reward_range

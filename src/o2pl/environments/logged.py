@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from o2pl.data.interactions import Interactions
 from o2pl.environments.classification import class_rewards
 from o2pl.environments.datasets import Dataset, Source
 from o2pl.environments.rounds import TableRounds, bernoulli_rounds, check_rounds, require
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
-from o2pl.interactions import Interactions
 from o2pl.policies.sampling import draw_rows, mix_uniform, sharpen
 from o2pl.protocols import Floats, Ints
 from o2pl.storage import storable

@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from o2pl.data.contexts import ActionSets
+from o2pl.data.interactions import BLOCK, Interactions
 from o2pl.evaluation.multinomial import fit_action_wise, fit_multinomial
-from o2pl.interactions import BLOCK, Interactions
 from o2pl.protocols import Floats, Ints
-from o2pl.rows import ActionSets
 from o2pl.special import gammainc, ndtr
 
 FEWEST = 40  # with fewer rows, nothing is tested

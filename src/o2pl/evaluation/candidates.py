@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.contexts import Frame
+from o2pl.data.frames import Frame
+from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
 from o2pl.evaluation import findings
 from o2pl.evaluation.calibration import propensity_calibration
@@ -28,7 +29,6 @@ from o2pl.evaluation.running_rewards import running_rewards
 from o2pl.evaluation.support import support_of
 from o2pl.evaluation.trust import distrust
 from o2pl.evaluation.values import columns_of
-from o2pl.interactions import Interactions
 from o2pl.learners.targets import Target, as_target, with_names
 from o2pl.protocols import Array, Ints, Seed
 from o2pl.validation import RewardRange, check_number

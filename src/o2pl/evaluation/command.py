@@ -10,9 +10,9 @@ from o2pl.errors import InvalidInput, nearest
 from o2pl.extras import install_command, missing, require_extra
 
 if TYPE_CHECKING:
+    from o2pl.data.interactions import Interactions
     from o2pl.evaluation.candidates import Candidates
     from o2pl.evaluation.results import Evaluation
-    from o2pl.interactions import Interactions
 
 
 def named_policy(text: str, what: str = "policy") -> Any:

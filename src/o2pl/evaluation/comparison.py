@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from o2pl.data.interactions import Interactions
 from o2pl.evaluation.bounds import Kind
 from o2pl.evaluation.gains import Ends, Model, Side, ends_of, gains_of, running
 from o2pl.evaluation.intervals import one_more_row
@@ -15,7 +16,6 @@ from o2pl.evaluation.sensitivity import Linear
 from o2pl.evaluation.sequences import ConfidenceSequence
 from o2pl.evaluation.support import support_of
 from o2pl.evaluation.values import PolicyColumns
-from o2pl.interactions import Interactions
 from o2pl.protocols import Floats
 
 

@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from o2pl.data.contexts import ActionSets
+from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.reward_models import RewardModel
-from o2pl.interactions import Interactions
 from o2pl.learners.targets import Target
 from o2pl.objectives.weights import effective_sample_size
 from o2pl.protocols import Floats, Ints, Seed
-from o2pl.rows import ActionSets
 from o2pl.special import gammaincc
 from o2pl.theory.heb import ErrorBound, error_bound_of_sample
 

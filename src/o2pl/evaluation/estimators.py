@@ -16,9 +16,9 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from o2pl.data.interactions import BLOCK
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.intervals import added_by_one_more, weighed
-from o2pl.interactions import BLOCK
 from o2pl.objectives.weights import clip_weights, effective_sample_size, policy_weights
 from o2pl.protocols import Floats, Ints, Penalty
 from o2pl.theory.schedules import clip_level

@@ -9,7 +9,8 @@ from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
-from o2pl.action_names import places_of
+from o2pl.data.action_names import places_of
+from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
 from o2pl.evaluation import findings
 from o2pl.evaluation.calibration import Calibration, propensity_calibration
@@ -40,7 +41,6 @@ from o2pl.evaluation.values import (
     settings_of,
     wider,
 )
-from o2pl.interactions import Interactions
 from o2pl.learners.base import BanditEstimator
 from o2pl.learners.targets import Target, as_target, with_names
 from o2pl.objectives.weights import clip_weights

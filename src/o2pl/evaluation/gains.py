@@ -23,14 +23,14 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from o2pl.data.contexts import ActionSets
+from o2pl.data.interactions import Interactions
 from o2pl.evaluation.bounds import Kind, TermSums, lower_bound, sums_of
 from o2pl.evaluation.estimators import EstimatorInput
 from o2pl.evaluation.sequences import ConfidenceSequence
 from o2pl.evaluation.support import Support, largest_shown
-from o2pl.interactions import Interactions
 from o2pl.learners.targets import PolicyRows, Target
 from o2pl.protocols import Floats, Ints
-from o2pl.rows import ActionSets
 from o2pl.theory.betting import betting_lower
 from o2pl.validation import RewardRange
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.bounds import Kind
 from o2pl.evaluation.calibration import propensity_calibration
@@ -28,7 +29,6 @@ from o2pl.evaluation.judgement import DeployVerdict, Judgement, deploying, judge
 from o2pl.evaluation.logs import as_log, with_numbers
 from o2pl.evaluation.results import Valued
 from o2pl.evaluation.trust import distrust
-from o2pl.interactions import Interactions
 from o2pl.learners.targets import Target, as_target
 from o2pl.objectives.weights import effective_sample_size, policy_weights
 from o2pl.protocols import Floats, Ints

@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.contexts import Frame, Records, Schema, make_reader
-from o2pl.contexts.offers import kind_of_contexts
+from o2pl.data.contexts import ActionSets, SparseRows
+from o2pl.data.frames import Frame
+from o2pl.data.interactions import Interactions, log_in
+from o2pl.data.kinds import kind_of_contexts
+from o2pl.data.records import Records
+from o2pl.encode import Schema, make_reader
 from o2pl.errors import InvalidInput
-from o2pl.interactions import Interactions, log_in
 from o2pl.learners.base import BanditEstimator
 from o2pl.protocols import Floats
-from o2pl.rows import ActionSets, SparseRows
 from o2pl.validation import RewardRange, check_reward_range
 
 _BITS = 18

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from o2pl.data.contexts import ActionSets
 from o2pl.engine.member import LINEAR
 from o2pl.features import Standardise
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.policies import ActionWise
 from o2pl.policies.likelihood import log_likelihood, probabilities
 from o2pl.protocols import Floats, Ints, State
-from o2pl.rows import ActionSets
 
 _MOST_ROWS = 20_000  # more rows hardly improve the few fitted parameters
 _DECAY = 1.0  # ½ |weights|² added to the summed loss: otherwise the model is overconfident about rare actions

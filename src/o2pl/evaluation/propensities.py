@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from o2pl.data.contexts import ActionSets
+from o2pl.data.interactions import Interactions
 from o2pl.evaluation.logs import as_log, with_numbers
 from o2pl.evaluation.multinomial import fit_action_wise, fit_multinomial
-from o2pl.interactions import Interactions
 from o2pl.protocols import Floats, Ints, Seed
-from o2pl.rows import ActionSets
 
 _BINS = 20  # bins of real-valued actions, with equally many rows
 _FOLDS = 5

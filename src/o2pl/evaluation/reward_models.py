@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from o2pl.data.contexts import ActionSets
+from o2pl.data.interactions import Interactions
 from o2pl.evaluation.regressions import (
     Link,
     SlopeEvidence,
@@ -23,10 +25,8 @@ from o2pl.evaluation.regressions import (
     sums_outside,
 )
 from o2pl.features import Standardise
-from o2pl.interactions import Interactions
 from o2pl.learners.targets import PolicyRows
 from o2pl.protocols import Array, Floats, Ints, Seed, State
-from o2pl.rows import ActionSets
 
 _SCALE = Standardise()
 _FOLDS, _FEW = 5, 2

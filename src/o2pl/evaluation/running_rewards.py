@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from o2pl.data.contexts import ActionSets
+from o2pl.data.interactions import Interactions
 from o2pl.evaluation.reward_models import RewardModel, fit_rewards
-from o2pl.interactions import Interactions
 from o2pl.learners.targets import PolicyRows
 from o2pl.protocols import Floats, Seed
-from o2pl.rows import ActionSets
 
 _FIRST = 64  # rows before the first fit
 

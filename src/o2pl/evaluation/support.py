@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from o2pl.data.contexts import ActionSets
+from o2pl.data.interactions import Interactions
 from o2pl.evaluation.multinomial import fit_action_wise, fit_multinomial
-from o2pl.interactions import Interactions
 from o2pl.protocols import Floats, Ints
-from o2pl.rows import ActionSets
 
 _SLACK, _RANK = 3.0, 10
 _SHARES = np.array([0.0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0])  # of uniform exploration

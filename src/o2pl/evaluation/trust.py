@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from o2pl.data.contexts import ActionSets
+from o2pl.data.interactions import Interactions
 from o2pl.evaluation.calibration import Calibration, CalibrationCell
 from o2pl.evaluation.judgement import EXPLORE
 from o2pl.evaluation.propensities import deterministic
-from o2pl.interactions import Interactions
 from o2pl.protocols import Floats
-from o2pl.rows import ActionSets
 
 SURE = 0.01  # p-values below this are reported
 _NEARLY = 0.99  # share of rows with propensity 1 above which a log is deterministic

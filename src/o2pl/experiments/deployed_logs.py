@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
-from o2pl.interactions import Interactions
 from o2pl.protocols import Array, Floats, Ints
 
 CAMPAIGNS = {"all": 80, "men": 34, "women": 46}

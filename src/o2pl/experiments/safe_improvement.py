@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from o2pl.data.interactions import Interactions
 from o2pl.environments.datasets import Embedded, ParquetSet, catalogue
 from o2pl.environments.incumbents import IncumbentLog
 from o2pl.experiments.classification import HALVES
@@ -24,7 +25,6 @@ from o2pl.experiments.comparison import world_of
 from o2pl.experiments.description import OF_THE_RUN, Description, described
 from o2pl.experiments.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.experiments.pessimism import Arms
-from o2pl.interactions import Interactions
 from o2pl.learners.held_out import random_loss
 from o2pl.learners.incumbent import SafeImprovement, clone, improved
 from o2pl.learners.rivals import MakeLearner, seeded, seedless

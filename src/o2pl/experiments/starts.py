@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from o2pl.data.interactions import Interactions
 from o2pl.drawing import new_figure, tidy
 from o2pl.environments import BernoulliTask, Margin
 from o2pl.experiments.experiment import Cell, Columns, Experiment, Size, Unit
@@ -19,7 +20,6 @@ from o2pl.experiments.figures import STYLES
 from o2pl.experiments.intervals import mean, ratio
 from o2pl.experiments.study import Claim, Study, at_least, at_most, between
 from o2pl.experiments.summary import final_values, mean_and_error
-from o2pl.interactions import Interactions
 from o2pl.objectives.pessimistic import Pessimistic, PolicyValue
 from o2pl.policies import Softmax
 from o2pl.policies.sampling import log_softmax

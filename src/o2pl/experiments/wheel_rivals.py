@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from o2pl.decisions import Decision
+from o2pl.data.decisions import Decision
 from o2pl.engine.member import LINEAR
 from o2pl.errors import InvalidInput
 from o2pl.learners.params import Parameters

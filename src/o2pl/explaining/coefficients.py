@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from o2pl.contexts.dictionaries import DictionaryReader
-from o2pl.contexts.naming import column_names, entry_names
-from o2pl.contexts.readers import SetsReader
+from o2pl.data.contexts import ActionSets
+from o2pl.encode.dictionaries import DictionaryReader
+from o2pl.encode.naming import column_names, entry_names
+from o2pl.encode.readers import SetsReader
 from o2pl.errors import InvalidInput, MissingExtra
 from o2pl.explaining.explanation import member_name
 from o2pl.explaining.terms import INTERCEPT, sight
@@ -22,7 +23,6 @@ from o2pl.policies.gaussian import Gaussian
 from o2pl.policies.sampling import acting_parts
 from o2pl.policies.sparse import SparseSoftmax
 from o2pl.protocols import Floats
-from o2pl.rows import ActionSets
 
 if TYPE_CHECKING:
     from o2pl.engine.decider import Decider

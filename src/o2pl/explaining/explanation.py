@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from o2pl.data.contexts import SparseRows
+from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput, nearest
 from o2pl.explaining.situation import Given, Situation, shown, situation
 from o2pl.explaining.support import Support, support_in
 from o2pl.explaining.terms import INTERCEPT, Compared, Term, hashed_entries, terms_of
 from o2pl.features.hashing import Hashed
 from o2pl.features.user_items import UserItems
-from o2pl.interactions import Interactions
 from o2pl.policies.neural import is_network
 from o2pl.policies.sampling import log_softmax
 from o2pl.protocols import Floats
-from o2pl.rows import SparseRows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from o2pl.data.contexts import ActionSets
 from o2pl.explaining.terms import INTERCEPT, Compared, Term, terms_of
 from o2pl.kernels.registry import featurise
 from o2pl.policies.neural import JaxPolicy, Neural, NeuralSets
 from o2pl.protocols import Floats
-from o2pl.rows import ActionSets
 
 CLOSE = 1e-6  # tolerance of the sum, relative to 1 + |difference|
 _POINTS, _MOST = 32, 2048

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from o2pl._core import acting_row
-from o2pl.contexts import OfferReader, SetsReader
-from o2pl.contexts.naming import column_names, entry_names, shown_values
-from o2pl.contexts.offers import allowed_actions
-from o2pl.contexts.sets import offer_of
-from o2pl.decisions import Decision, ListDecision
+from o2pl.data.contexts import ActionSets, SparseRows
+from o2pl.data.decisions import Decision, ListDecision
+from o2pl.data.kinds import offer_of
+from o2pl.data.offers import allowed_actions
+from o2pl.encode import OfferReader, SetsReader
+from o2pl.encode.naming import column_names, entry_names, shown_values
 from o2pl.errors import InvalidInput
 from o2pl.policies.sampling import ActingParts, acting_among, acting_parts
 from o2pl.protocols import Floats, Ints
-from o2pl.rows import ActionSets, SparseRows
 
 if TYPE_CHECKING:
     from o2pl.engine.decider import Decider

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from o2pl.data.contexts import ActionSets, SparseRows
+from o2pl.data.interactions import BLOCK, Interactions
 from o2pl.features.hashing import Hashed
 from o2pl.features.standardise import Standardise
-from o2pl.interactions import BLOCK, Interactions
 from o2pl.policies.sparse import sparse_scores
 from o2pl.protocols import Floats
-from o2pl.rows import ActionSets, SparseRows
 
 _SHARE = 20  # one row in 20 is near
 _LEAST = 50  # minimum number of near rows

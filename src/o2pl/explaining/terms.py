@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from o2pl.data.contexts import SparseRows
 from o2pl.features.hashing import CLIP
 from o2pl.features.plan import FeaturePlan
 from o2pl.features.standardise import Standardise
@@ -24,7 +25,6 @@ from o2pl.policies.gaussian import Gaussian
 from o2pl.policies.softmax import Softmax
 from o2pl.policies.sparse import SparseSoftmax
 from o2pl.protocols import Floats, Ints, State
-from o2pl.rows import SparseRows
 
 INTERCEPT = "intercept"
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from o2pl import _core
+from o2pl.data.contexts import SparseRows
 from o2pl.errors import InvalidInput
 from o2pl.features.standardise import Standardise
 from o2pl.protocols import Array, Ints, State
-from o2pl.rows import SparseRows
 from o2pl.storage import storable
 
 CLIP = np.float32(Standardise().clip)  # limit of standardised numbers

@@ -10,18 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.contexts import Frame, Records, as_frame
-from o2pl.contexts.offers import kind_of_contexts
-from o2pl.contexts.schema import COMMON, Schema
+from o2pl.data.contexts import ActionSets, SparseRows
+from o2pl.data.frames import Frame, as_frame
+from o2pl.data.interactions import Interactions
+from o2pl.data.kinds import kind_of_contexts
+from o2pl.data.records import Records
+from o2pl.encode.schema import COMMON, Schema
 from o2pl.engine.member import LINEAR, QUADRATIC
 from o2pl.errors import InvalidInput
 from o2pl.features import Hashed, Standardise, UserItems
-from o2pl.interactions import Interactions
 from o2pl.learners import O2PL, Bandit, GaussianO2PL, Member
 from o2pl.learners.base import BanditEstimator
 from o2pl.objectives.outcome import Outcome
 from o2pl.policies import ActionWise
-from o2pl.rows import ActionSets, SparseRows
 from o2pl.validation import RewardRange
 
 _PENALTIES, _L2 = (0.1, 1.0), (0.1, 10.0)  # λ and L2 of O2PL

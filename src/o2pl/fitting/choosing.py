@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.estimators import EstimatorInput
 from o2pl.evaluation.held_out import HeldOut, doubts, evidence
@@ -26,7 +27,6 @@ from o2pl.evaluation.judgement import Judgement
 from o2pl.evaluation.logs import as_log, with_numbers
 from o2pl.evaluation.propensities import estimate_propensities
 from o2pl.fitting.candidates import Candidate, candidates_for, guessed_range, named
-from o2pl.interactions import Interactions
 from o2pl.learners.targets import Target, as_target
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.validation import RewardRange, check_number

@@ -15,9 +15,9 @@ from o2pl.fitting.streamed import Address, EngineName, Memory, OutOfCore, Stream
 from o2pl.formats.command import Log, SkipBad, read_and_say
 
 if TYPE_CHECKING:
+    from o2pl.data.interactions import Interactions
     from o2pl.fitting.checkpoints import Checkpoints
     from o2pl.fitting.choosing import Fit
-    from o2pl.interactions import Interactions
     from o2pl.protocols import Array, Floats
 
 _INTERRUPTED = 130  # exit code that shells expect after Ctrl-C

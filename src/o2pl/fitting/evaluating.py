@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from o2pl.contexts.schema import Schema
+from o2pl.data.interactions import Interactions
+from o2pl.encode.schema import Schema
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.estimators import EstimatorInput, EstimatorSettings, Stream
 from o2pl.evaluation.evaluate import evaluate
@@ -27,7 +28,6 @@ from o2pl.evaluation.values import columns_of, headline_of, wider
 from o2pl.fitting.streaming import Read, named_alike, rows_of, sampled, scan
 from o2pl.formats.bad import BadRows
 from o2pl.formats.files import Part, parquet_parts, part_tables
-from o2pl.interactions import Interactions
 from o2pl.learners.targets import as_target, with_names
 from o2pl.protocols import Floats, Ints
 from o2pl.validation import RewardRange

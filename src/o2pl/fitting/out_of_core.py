@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from o2pl.data.log import Log
 from o2pl.engine.decider import Decider
 from o2pl.engine.offline import learn_offline
 from o2pl.errors import InvalidInput
@@ -21,7 +22,6 @@ from o2pl.fitting.passes import BlockPasses, Passed
 from o2pl.fitting.streaming import Read, Scanned, begin, copy_log, scan
 from o2pl.formats.bad import BadRows
 from o2pl.formats.files import kind_of_file, parquet_size
-from o2pl.log import Log
 from o2pl.validation import RewardRange
 
 _COPIES = 4  # peak memory of an in-memory fit, in copies of the log in double precision

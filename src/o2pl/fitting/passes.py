@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from o2pl.interactions import Interactions
+from o2pl.data.interactions import Interactions
+from o2pl.data.log import Buffers
 from o2pl.kernels.blockwise import BlockwiseValue
 from o2pl.kernels.registry import Problem
-from o2pl.log import Buffers
 from o2pl.objectives.control import Control, RidgeSums
 from o2pl.objectives.pessimistic import VARIANCE, PessimisticLog
 from o2pl.objectives.terms import Totals

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from o2pl.data.log import Log
 from o2pl.errors import InvalidInput
 from o2pl.fitting.passes import BlockPasses, Kept, Passed, mapped_control
 from o2pl.kernels.blockwise import BlockwiseValue, Sums, added
 from o2pl.kernels.registry import Problem
-from o2pl.log import Log
 from o2pl.objectives.terms import Totals
 from o2pl.protocols import Floats
 

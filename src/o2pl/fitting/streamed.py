@@ -13,12 +13,12 @@ from o2pl.extras import require_extra
 from o2pl.formats.command import say_bad
 
 if TYPE_CHECKING:
+    from o2pl.data.log import Log
     from o2pl.evaluation.results import Evaluation
     from o2pl.fitting.checkpoints import Checkpoints
     from o2pl.fitting.choosing import Fit
     from o2pl.fitting.out_of_core import MakePasses
     from o2pl.fitting.passes import BlockPasses, Passed
-    from o2pl.log import Log
     from o2pl.validation import RewardRange
 
 ENGINES = ("local", "ray")

@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.action_names import Names, renumbered
+from o2pl.data.action_names import Names, renumbered
+from o2pl.data.interactions import Interactions
+from o2pl.data.log import Log
 from o2pl.engine.engine import Engine
 from o2pl.errors import InvalidInput
 from o2pl.fitting.candidates import guessed_range
 from o2pl.formats.bad import BadRows
 from o2pl.formats.columns import log_of
 from o2pl.formats.files import parquet_size, parquet_tables
-from o2pl.interactions import Interactions
-from o2pl.log import Log
 from o2pl.protocols import Ints
 from o2pl.validation import RewardRange, check_counted_from_zero
 

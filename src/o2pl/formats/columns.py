@@ -27,20 +27,20 @@ from typing import Any
 import numpy as np
 
 from o2pl import _core
-from o2pl.contexts import Offer, Records, as_frame
-from o2pl.contexts.frames import arrow_table, is_frame
-from o2pl.contexts.hashed_sets import HashedSets
-from o2pl.contexts.json_sets import json_sets
-from o2pl.contexts.records import parser
-from o2pl.contexts.vw_json import as_json
-from o2pl.decisions import check_ids, numbers_for
+from o2pl.data.decisions import check_ids, numbers_for
+from o2pl.data.frames import arrow_table, as_frame, is_frame
+from o2pl.data.hashed_sets import HashedSets
+from o2pl.data.interactions import Interactions
+from o2pl.data.offers import Offer
+from o2pl.data.records import Records, parser
+from o2pl.data.vw_json import as_json
+from o2pl.encode.json_sets import json_sets
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
 from o2pl.formats.bad import BadRows
 from o2pl.formats.files import kind_of_file, read_table
 from o2pl.formats.hashed_column import HASHED, has_hashes, hashed_sets
 from o2pl.formats.nested import ROLES, with_lists
-from o2pl.interactions import Interactions
 from o2pl.learners.base import load
 from o2pl.protocols import Array, Floats
 from o2pl.threads import ahead

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from o2pl.data.interactions import Interactions
     from o2pl.formats.bad import BadRows
-    from o2pl.interactions import Interactions
     from o2pl.validation import RewardRange
 
 LOG_HELP = (

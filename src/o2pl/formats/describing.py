@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.contexts import Frame, Records
-from o2pl.contexts.frames import KINDS
-from o2pl.contexts.offers import kind_of_contexts
+from o2pl.data.contexts import ActionSets
+from o2pl.data.frames import KINDS, Frame
+from o2pl.data.interactions import Interactions
+from o2pl.data.kinds import kind_of_contexts
+from o2pl.data.records import Records
 from o2pl.evaluation.calibration import FEWEST, propensity_calibration
 from o2pl.evaluation.diagnostics import drift
 from o2pl.evaluation.estimators import EstimatorInput
 from o2pl.evaluation.logs import with_numbers
-from o2pl.interactions import Interactions
 from o2pl.protocols import Floats
-from o2pl.rows import ActionSets
 
 _SAMPLE = 50_000  # largest number of rows used by tests
 _LEVEL = 0.01  # significance level of tests

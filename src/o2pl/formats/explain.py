@@ -15,7 +15,7 @@ from o2pl.extras import require_extra
 from o2pl.formats.command import LOG_HELP, read_and_say
 
 if TYPE_CHECKING:
-    from o2pl.contexts.schema import Field
+    from o2pl.encode.schema import Field
     from o2pl.engine.decider import Decider
     from o2pl.explaining import Explanation
 
@@ -57,7 +57,7 @@ def explain_policy(
     figure: Path | None = None,
 ) -> None:
     """Explain a decision: how much each feature adds to an action compared with another, and the support in the log."""
-    from o2pl.contexts import Offer
+    from o2pl.data.offers import Offer
     from o2pl.engine.decider import Decider
     from o2pl.learners.base import load
 
@@ -133,7 +133,7 @@ def typed_context(text: str, decider: Decider) -> Any:
 
 
 def _from_json(text: str, where: str) -> Any:
-    from o2pl.contexts import Offer
+    from o2pl.data.offers import Offer
 
     try:
         given = json.loads(text)
@@ -160,7 +160,7 @@ def _numbers(given: Any) -> Any:
 def _from_values(values: list[str], decider: Decider) -> Any:
     import numpy as np
 
-    from o2pl.contexts.schema import Schema
+    from o2pl.encode.schema import Schema
 
     schema = decider.reader.schema
     if not isinstance(schema, Schema):

@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from o2pl.contexts.hashed_sets import HashedSets
-from o2pl.contexts.json_sets import json_sets
+from o2pl.data.hashed_sets import HashedSets
+from o2pl.encode.json_sets import json_sets
 from o2pl.protocols import Array, Floats, Ints
 
 HASHED = "hashed"  # name of the column, beside `context`

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from o2pl.data.contexts import SparseRows
+from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
-from o2pl.interactions import Interactions
-from o2pl.rows import SparseRows
 
 # Columns that are not context. All but the first three are optional.
 ROLES = (

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.logs import with_numbers
-from o2pl.interactions import Interactions
 from o2pl.protocols import Floats
 from o2pl.validation import RewardRange
 

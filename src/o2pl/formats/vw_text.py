@@ -18,7 +18,7 @@ from typing import IO, Any
 import numpy as np
 
 from o2pl import _core
-from o2pl.contexts.vw_events import BLANKS, BadLine, event_row
+from o2pl.data.vw_events import BLANKS, BadLine, event_row
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
 from o2pl.formats.bad import BadRows

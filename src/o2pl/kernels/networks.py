@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from o2pl.data.contexts import ActionSets
 from o2pl.kernels.card import find_device
 from o2pl.kernels.registry import Problem
 from o2pl.objectives.outcome import OutcomeLog
@@ -23,7 +24,6 @@ from o2pl.objectives.pessimistic import PolicyValue
 from o2pl.oracles.adam import FIRST, FLOOR, SECOND
 from o2pl.policies.differentiable import jax_module, padded
 from o2pl.protocols import Floats, Ints
-from o2pl.rows import ActionSets
 
 _AT_A_TIME = 64  # steps per call
 _FEW = 4  # minimum padded set size: fewer programs are compiled

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from o2pl.data.contexts import ActionSets, SparseRows
+from o2pl.data.interactions import Interactions
 from o2pl.features.plan import FeaturePlan, feature_plan
-from o2pl.interactions import Interactions
 from o2pl.protocols import FeatureMap, Function, Policy, State
-from o2pl.rows import ActionSets, SparseRows
 
 
 class Problem(NamedTuple):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from o2pl import _core
+from o2pl.data.interactions import Interactions
 from o2pl.features.plan import FeaturePlan, planned_features
-from o2pl.interactions import Interactions
 from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.oracles.adam import Adam
 from o2pl.policies.softmax import Softmax

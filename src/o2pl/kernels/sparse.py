@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from o2pl import _core
+from o2pl.data.contexts import SparseRows
 from o2pl.kernels.linear import inverse_propensities
 from o2pl.objectives.outcome import OutcomeLog
 from o2pl.objectives.pessimistic import VARIANCE, PessimisticLog
 from o2pl.protocols import Floats, Ints
-from o2pl.rows import SparseRows
 from o2pl.threads import side_by_side
 
 PANEL = 2**14  # rows of a panel, at least

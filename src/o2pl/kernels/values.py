@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from o2pl.data.contexts import SparseRows
 from o2pl.features.plan import FeaturePlan, planned_features
 from o2pl.kernels.actionwise import actionwise_value
 from o2pl.kernels.card import CardValue
@@ -27,7 +28,6 @@ from o2pl.policies.neural import JaxPolicy, Neural, NeuralSets
 from o2pl.policies.softmax import Softmax
 from o2pl.policies.sparse import SparseSoftmax
 from o2pl.protocols import Floats
-from o2pl.rows import SparseRows
 
 
 def rows_of_features(problem: Problem, dtype: Any = np.float32) -> Features:

@@ -11,17 +11,17 @@ from typing import IO, Any, ClassVar, Self
 
 import numpy as np
 
-from o2pl.action_names import Names
-from o2pl.contexts import ContextReader
-from o2pl.contexts.offers import placed
-from o2pl.contexts.readers import share_words
-from o2pl.contexts.records import Records
+from o2pl.data.action_names import Names
+from o2pl.data.interactions import Interactions, log_in, log_or_columns, new_rows
+from o2pl.data.offers import placed
+from o2pl.data.records import Records
+from o2pl.encode import ContextReader
+from o2pl.encode.readers import share_words
 from o2pl.engine.decider import Decider
 from o2pl.engine.engine import Engine, Rewards
 from o2pl.engine.offline import learn_offline
 from o2pl.engine.refreshing import refresh
 from o2pl.errors import InvalidInput
-from o2pl.interactions import Interactions, log_in, log_or_columns, new_rows
 from o2pl.kernels.registry import n_inputs
 from o2pl.lazily import called_later
 from o2pl.learners.round_by_round import RoundByRound, alone

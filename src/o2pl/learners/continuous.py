@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.contexts import ContextReader, DenseReader
+from o2pl.encode import ContextReader, DenseReader
 from o2pl.engine.engine import Rewards
 from o2pl.errors import InvalidInput
 from o2pl.explaining.explained import Explained

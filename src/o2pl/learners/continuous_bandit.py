@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.action_names import Names
+from o2pl.data.action_names import Names
+from o2pl.data.log import Log
 from o2pl.engine.engine import Engine
 from o2pl.engine.member import LINEAR, QUADRATIC, Member
 from o2pl.engine.schedules import Geometric, as_schedule
@@ -17,7 +18,6 @@ from o2pl.errors import InvalidInput
 from o2pl.features import Settled
 from o2pl.learners.continuous import Bounds, ContinuousEstimator, check_bounds
 from o2pl.learners.discrete import as_exploration
-from o2pl.log import Log
 from o2pl.objectives.squares import LeastSquares
 from o2pl.policies.cells import Cells
 from o2pl.policies.curve import Curve

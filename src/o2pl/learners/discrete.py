@@ -9,11 +9,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from o2pl.action_names import Names, are_words, check_names, names_in, numbers_of, renumbered
-from o2pl.contexts import ContextReader, make_reader
-from o2pl.contexts.offers import allowed_actions, kind_of_context, kind_of_contexts, offered
-from o2pl.contexts.sets import offer_of
-from o2pl.decisions import Decision, ListDecision, listed_ids
+from o2pl.data.action_names import Names, are_words, check_names, names_in, numbers_of, renumbered
+from o2pl.data.contexts import ActionSets
+from o2pl.data.decisions import Decision, ListDecision, listed_ids
+from o2pl.data.kinds import kind_of_context, kind_of_contexts, offer_of
+from o2pl.data.log import Log
+from o2pl.data.offers import allowed_actions, offered
+from o2pl.encode import ContextReader, make_reader
 from o2pl.engine.change import Change
 from o2pl.engine.engine import Engine, Rewards
 from o2pl.engine.lists import decide_offer, slot_propensities, slot_rewards
@@ -28,12 +30,10 @@ from o2pl.kernels.card import check_device, find_device
 from o2pl.kernels.registry import has_card
 from o2pl.learners.base import BanditEstimator
 from o2pl.learners.kinds import BY_CONTEXTS, OF_KINDS, check_policy, features_for, for_offers, policy_of
-from o2pl.log import Log
 from o2pl.policies.finite import FiniteClass
 from o2pl.policies.neural import innermost
 from o2pl.policies.sampling import UniformExploration
 from o2pl.protocols import Array, Exploration, Floats, Policy
-from o2pl.rows import ActionSets
 from o2pl.validation import (
     check_actions,
     check_count,

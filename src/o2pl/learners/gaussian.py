@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.action_names import Names
+from o2pl.data.action_names import Names
+from o2pl.data.log import Log
 from o2pl.engine.engine import Engine
 from o2pl.engine.member import LINEAR, Member
 from o2pl.engine.schedules import as_schedule
@@ -17,7 +18,6 @@ from o2pl.engine.stream import UniformStream
 from o2pl.errors import InvalidInput
 from o2pl.features import Standardise
 from o2pl.learners.continuous import Bounds, ContinuousEstimator, check_bounds
-from o2pl.log import Log
 from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.policies import Gaussian, NeuralGaussian
 from o2pl.policies.sampling import UniformExploration

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from o2pl.interactions import Interactions
+from o2pl.data.contexts import ActionSets
+from o2pl.data.interactions import Interactions
 from o2pl.lazily import called_later
 from o2pl.learners.targets import as_target, table_target
 from o2pl.protocols import Floats, Ints
-from o2pl.rows import ActionSets
 
 Probabilities = Callable[[Any], Floats]  # contexts -> [n, K]; flat for action sets
 Learn = Callable[[Ints], Sequence[Probabilities]]

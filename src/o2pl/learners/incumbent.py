@@ -20,14 +20,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from o2pl.action_names import Names
-from o2pl.contexts import ContextReader, Records, make_reader
-from o2pl.contexts.offers import kind_of_contexts as contexts_kind
-from o2pl.contexts.records import are_records
+from o2pl.data.action_names import Names
+from o2pl.data.contexts import ActionSets, SparseRows
+from o2pl.data.interactions import Interactions, log_or_columns
+from o2pl.data.kinds import kind_of_contexts as contexts_kind
+from o2pl.data.records import Records, are_records
+from o2pl.encode import ContextReader, make_reader
 from o2pl.engine.member import LINEAR
 from o2pl.errors import InvalidInput
 from o2pl.features import Hashed, Standardise, UserItems
-from o2pl.interactions import Interactions, log_or_columns
 from o2pl.kernels.registry import featurise, n_inputs
 from o2pl.learners.held_out import (
     Imitation,
@@ -48,7 +49,6 @@ from o2pl.oracles.lbfgs import LBFGS
 from o2pl.policies import ActionWise, Softmax, SparseSoftmax, log_likelihood, log_probabilities
 from o2pl.policies.sampling import log_softmax
 from o2pl.protocols import Array, FeatureMap, Floats, Ints, Policy, State
-from o2pl.rows import ActionSets, SparseRows
 from o2pl.validation import (
     check_count,
     check_number,

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from o2pl.data.interactions import Interactions, replace_names
 from o2pl.engine.change import Changed
 from o2pl.engine.decider import Decider
 from o2pl.engine.engine import Engine
-from o2pl.interactions import Interactions, replace_names
 from o2pl.learners.params import Parameters
 from o2pl.protocols import Array, Floats
 from o2pl.storage import encode, write

@@ -7,12 +7,13 @@ from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 
-from o2pl.contexts import ContextReader, Offer
-from o2pl.decisions import Decision, ListDecision, listed_ids, number_of
+from o2pl.data.decisions import Decision, ListDecision, listed_ids, number_of
+from o2pl.data.interactions import Interactions
+from o2pl.data.offers import Offer
+from o2pl.encode import ContextReader
 from o2pl.engine.engine import Engine
 from o2pl.engine.pending import PENDING, is_read
 from o2pl.errors import InvalidInput
-from o2pl.interactions import Interactions
 from o2pl.learners.learned import Learned
 
 _LISTS = (list, tuple)  # `list | tuple` would be rebuilt in every call

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from o2pl.action_names import Names, are_words, check_names, numbers_of, places_of
+from o2pl.data.action_names import Names, are_words, check_names, numbers_of, places_of
+from o2pl.data.contexts import ActionSets
+from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput, nearest
-from o2pl.interactions import Interactions
 from o2pl.protocols import Floats
-from o2pl.rows import ActionSets
 from o2pl.validation import check_actions
 
 _ROUNDING = 1e-6  # tolerance of the sum of probabilities

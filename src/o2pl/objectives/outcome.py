@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.interactions import Interactions
+from o2pl.data.contexts import ActionSets, own_offsets
+from o2pl.data.interactions import Interactions
 from o2pl.objectives.terms import PRIOR_ROWS, Totals
 from o2pl.protocols import Array, Floats, Ints
-from o2pl.rows import ActionSets, own_offsets
 from o2pl.special import expit
 from o2pl.storage import storable
 from o2pl.validation import check_number

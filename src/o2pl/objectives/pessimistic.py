@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.interactions import Interactions
+from o2pl.data.contexts import ActionSets, own_offsets
+from o2pl.data.interactions import Interactions
 from o2pl.objectives.control import Control
 from o2pl.objectives.penalty import Phi, Tangent
 from o2pl.objectives.terms import Totals, baseline_at, clip_at, penalty_at
@@ -23,7 +24,6 @@ from o2pl.objectives.weights import clip_weights, clipped_sums, importance_weigh
 from o2pl.policies.finite import FinitePolicies
 from o2pl.policies.sampling import log_softmax, pull_to_scores
 from o2pl.protocols import Array, Floats, Ints, Penalty, Policy
-from o2pl.rows import ActionSets, own_offsets
 from o2pl.storage import storable
 from o2pl.validation import check_number
 

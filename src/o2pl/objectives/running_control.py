@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from o2pl import _core
+from o2pl.data.contexts import SparseRows
 from o2pl.objectives.control import Control
 from o2pl.protocols import Array, Floats, Ints, State
-from o2pl.rows import SparseRows
 
 
 class RunningControl(NamedTuple):

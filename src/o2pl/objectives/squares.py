@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.interactions import Interactions
+from o2pl.data.interactions import Interactions
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.storage import storable
 from o2pl.validation import check_number

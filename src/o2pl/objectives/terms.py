@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from o2pl.interactions import Interactions
+from o2pl.data.interactions import Interactions
 from o2pl.objectives.penalty import Phi
 from o2pl.protocols import Floats
 from o2pl.theory.schedules import clip_level, log_inverse_confidence

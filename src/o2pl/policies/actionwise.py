@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from o2pl import _core
+from o2pl.data.contexts import ActionSets, SparseRows
 from o2pl.policies.sparse import sparse_scores, sparse_sums
 from o2pl.protocols import Array, Floats, Pullback
-from o2pl.rows import ActionSets, SparseRows
 from o2pl.storage import storable
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from o2pl.data.contexts import ActionSets
 from o2pl.policies.sampling import log_softmax, pull_to_scores
 from o2pl.protocols import Array, Floats, Policy, Pullback
-from o2pl.rows import ActionSets
 
 
 def log_likelihood(policy: Policy, params: Floats, features: Any, actions: Array) -> tuple[Floats, Pullback]:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from o2pl.data.contexts import ActionSets
 from o2pl.policies.sampling import log_softmax, mix_uniform, pull_to_scores
 from o2pl.protocols import Array, DiscretePolicy, Floats, Ints, Pullback
-from o2pl.rows import ActionSets
 from o2pl.storage import storable
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from o2pl.data.contexts import ActionSets
 from o2pl.errors import InvalidInput
 from o2pl.policies.differentiable import pulled_back, scored_alone, sloped, unravelled
 from o2pl.policies.mixture import UniformMixture
@@ -27,7 +28,6 @@ from o2pl.policies.network import (
 )
 from o2pl.policies.truncated import Truncated
 from o2pl.protocols import Array, Floats, Pullback
-from o2pl.rows import ActionSets
 from o2pl.storage import storable
 from o2pl.validation import check_count
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from o2pl import _core
+from o2pl.data.contexts import SparseRows
 from o2pl.protocols import Array, Floats, Pullback
-from o2pl.rows import SparseRows
 from o2pl.storage import storable
 
 

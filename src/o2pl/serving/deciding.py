@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from o2pl._core import draw_one
-from o2pl.contexts import DictionaryReader
+from o2pl.encode import DictionaryReader
 from o2pl.engine.decider import Decider
 from o2pl.engine.set_texts import SetTexts, check_depth
 from o2pl.errors import InvalidInput

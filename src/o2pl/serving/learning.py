@@ -10,18 +10,18 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from o2pl.contexts.json_sets import json_sets
+from o2pl.data.contexts import ActionSets
+from o2pl.data.interactions import Interactions
+from o2pl.encode.json_sets import json_sets
 from o2pl.engine.change import Change
 from o2pl.engine.compacting import compact
 from o2pl.engine.schedules import Geometric
 from o2pl.errors import InvalidInput
 from o2pl.features import Hashed
-from o2pl.interactions import Interactions
 from o2pl.learners import Bandit, ContinuousBandit, Member
 from o2pl.objectives.outcome import Outcome
 from o2pl.policies.actionwise import ActionWise
 from o2pl.protocols import Array
-from o2pl.rows import ActionSets
 from o2pl.serving.applications import Application
 from o2pl.serving.settings import Kind
 from o2pl.validation import LEAST_PROPENSITY

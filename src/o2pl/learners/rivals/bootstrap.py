@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
-from o2pl.decisions import Decision
+from o2pl.data.decisions import Decision
 from o2pl.learners.rivals.discrete import HistoryLearner
 from o2pl.learners.rivals.models import logistic_weights, logit
 from o2pl.protocols import Floats, Ints

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.decisions import Decision
+from o2pl.data.decisions import Decision
 from o2pl.engine.stream import UniformStream
 from o2pl.extras import extra
 from o2pl.learners.params import Parameters

@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from o2pl.data.interactions import Interactions
 from o2pl.engine.member import LINEAR
 from o2pl.engine.stream import UniformStream
 from o2pl.errors import InvalidInput
-from o2pl.interactions import Interactions
 from o2pl.learners.params import Parameters
 from o2pl.objectives.weights import clip_weights, importance_weights
 from o2pl.oracles.lbfgs import LBFGS

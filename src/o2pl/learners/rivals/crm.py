@@ -11,10 +11,10 @@ from typing import Any, Literal, Self
 
 from numpy.typing import ArrayLike
 
-from o2pl.decisions import Decision
+from o2pl.data.decisions import Decision
+from o2pl.data.log import Log
 from o2pl.errors import InvalidInput
 from o2pl.learners.rivals.counterfactual import CounterfactualLearner
-from o2pl.log import Log
 from o2pl.validation import check_contexts, check_count, check_number
 
 

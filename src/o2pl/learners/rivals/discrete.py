@@ -10,11 +10,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from o2pl.decisions import Decision
+from o2pl.data.decisions import Decision
+from o2pl.data.log import Log
 from o2pl.engine.member import LINEAR
 from o2pl.engine.stream import UniformStream
 from o2pl.learners.params import Parameters
-from o2pl.log import Log
 from o2pl.objectives.terms import PRIOR_ROWS
 from o2pl.policies.sampling import draw_rows, mix_uniform
 from o2pl.protocols import FeatureMap, Floats, Ints, Seed, State

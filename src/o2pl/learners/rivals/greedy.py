@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
-from o2pl.decisions import Decision
+from o2pl.data.decisions import Decision
 from o2pl.features import Chain
 from o2pl.learners.rivals.discrete import DiscreteLearner, HistoryLearner
 from o2pl.learners.rivals.models import Link, check_link, fit_per_action, predict_per_action

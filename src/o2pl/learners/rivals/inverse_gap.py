@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from o2pl.decisions import Decision
+from o2pl.data.decisions import Decision
 from o2pl.errors import InvalidInput
 from o2pl.learners.rivals.discrete import HistoryLearner
 from o2pl.learners.rivals.models import fit_per_action, predict_per_action

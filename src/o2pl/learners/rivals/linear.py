@@ -11,7 +11,7 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 
 from o2pl import _core
-from o2pl.decisions import Decision
+from o2pl.data.decisions import Decision
 from o2pl.engine.member import LINEAR
 from o2pl.learners.rivals.discrete import DiscreteLearner
 from o2pl.protocols import FeatureMap, Floats, Seed

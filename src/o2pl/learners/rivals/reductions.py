@@ -9,9 +9,9 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from o2pl.data.interactions import Interactions
 from o2pl.engine.member import LINEAR
 from o2pl.errors import InvalidInput
-from o2pl.interactions import Interactions
 from o2pl.learners.params import Parameters
 from o2pl.learners.rivals.models import (
     Link,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.decisions import Decision
+from o2pl.data.decisions import Decision
 from o2pl.extras import extra
 from o2pl.features import Chain
 from o2pl.learners.rivals.discrete import HistoryLearner

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.decisions import Decision
+from o2pl.data.decisions import Decision
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
 from o2pl.features import Standardise

@@ -1,0 +1,79 @@
+"""Action sets as hashed features, and their encoding as rows: own features, shared features, and products of both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from o2pl import _core
+from o2pl.data.contexts import ActionSets, SparseRows, entries_at
+from o2pl.errors import InvalidInput
+from o2pl.protocols import Array, Floats, Ints
+from o2pl.threads import side_by_side
+
+_PART = 2**13  # sets that one thread encodes at a time
+
+
+@dataclass(frozen=True, eq=False)
+class HashedSets:
+    """Features of action sets by `name_hash`, with all of its bits: each learner takes as many as it needs.
+
+    `sets[:10]` and `sets[rows]` select sets; the features are not copied.
+    """
+
+    hashes: Array  # uint32, [total]
+    values: Floats  # float32, [total]
+    shared: Ints  # start and end of the features that the actions of each set share, [n, 2]
+    rows: Ints  # start and end of the features of each action, [sum of K, 2]
+    offsets: Ints  # start of each set in `rows`, [n + 1]
+
+    @classmethod
+    def joined(cls, parts: Sequence[HashedSets]) -> HashedSets:
+        """Return the sets of several parts as one."""
+        if len(parts) == 1:
+            return parts[0]
+        starts = np.cumsum([0] + [len(part.hashes) for part in parts])
+        sizes = np.concatenate([np.diff(part.offsets) for part in parts])
+        return cls(
+            np.concatenate([part.hashes for part in parts]),
+            np.concatenate([part.values for part in parts]),
+            np.concatenate([part.shared + start for part, start in zip(parts, starts, strict=False)]),
+            np.concatenate([part.rows + start for part, start in zip(parts, starts, strict=False)]),
+            np.concatenate([[0], np.cumsum(sizes)]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.shared)
+
+    def __getitem__(self, sets: slice | Ints) -> HashedSets:
+        own, offsets = entries_at(self.offsets, sets)
+        shared = np.ascontiguousarray(self.shared[sets])
+        return replace(self, shared=shared, rows=self.rows[own], offsets=offsets)
+
+    def encoded(self, mask: int, signed: bool, played: Ints | None = None) -> ActionSets:
+        """Return rows with the features of an action, then the shared ones, then the products of both.
+
+        played: index of one action per set, to encode only that one; None: all.
+        """
+        rows, offsets = self.rows, self.offsets
+        if played is not None:
+            if not ((played >= 0) & (played < np.diff(offsets))).all():
+                raise InvalidInput("action: found an index beyond the actions of its context")
+            rows, offsets = rows[offsets[:-1] + played], np.arange(len(offsets))
+        out_offsets = _core.set_offsets(self.shared, rows, offsets)
+        indices, out_values = np.empty(out_offsets[-1], np.int32), np.empty(out_offsets[-1], np.float32)
+
+        def fill(part: int) -> None:
+            own = part * _PART, min((part + 1) * _PART, len(self))
+            _core.fill_sets(
+                self.hashes, self.values, self.shared, rows, offsets, mask, signed, *own, out_offsets, indices,
+                out_values,
+            )  # fmt: skip
+
+        if len(self) > _PART:
+            side_by_side(fill, -(-len(self) // _PART))
+        elif len(self):
+            fill(0)  # perhaps by one of several threads
+        return ActionSets(SparseRows(indices, out_values, out_offsets, mask + 1), offsets)

@@ -1,0 +1,147 @@
+"""What kind of context is given, and its parts: users, items, what a set's actions share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from o2pl.data.contexts import ActionSets
+from o2pl.data.frames import as_frame, as_mapping, is_frame
+from o2pl.data.offers import Offer
+from o2pl.errors import InvalidInput
+
+_EXPECTED = (
+    "a list of dictionaries, one per action, or {'shared': {...}, 'actions': [{...}, ...]},"
+    " or a pair of shared features and such a list"
+)
+
+
+def kind_of_context(context: Any) -> str:
+    """Return the kind of a context: "row", "matrix" (items), "offer" (user and numeric rows) or "dictionaries"."""
+    if isinstance(context, Offer):
+        return "dictionaries" if context.dictionaries else "offer"
+    if isinstance(context, Mapping):
+        listed = "_multi" in context or ("actions" in context and set(context) <= {"shared", "actions"})
+        return "dictionaries" if listed else "row"
+    if isinstance(context, np.ndarray):
+        return "matrix" if context.ndim == 2 else "row"
+    if isinstance(context, tuple) and len(context) == 2:
+        items = context[1]
+        if is_frame(items) or (isinstance(items, np.ndarray) and items.ndim == 2):
+            return "offer"
+        if isinstance(items, list | tuple) and len(items):
+            if isinstance(items[0], Mapping):
+                return "dictionaries"
+            if isinstance(items[0], list | tuple | np.ndarray):
+                return "offer"
+        return "row"
+    if isinstance(context, list) and len(context) and isinstance(context[0], Mapping):
+        return "dictionaries"
+    return "row"
+
+
+def kind_of_contexts(contexts: Any) -> str:
+    """Return the kind of many contexts, by the first."""
+    if isinstance(contexts, ActionSets):
+        if contexts.shared is not None:
+            return "offer"
+        return "matrix" if isinstance(contexts.values, np.ndarray) else "dictionaries"
+    if getattr(contexts, "sizes", None) is not None:  # Records
+        return "dictionaries" if not len(contexts) or kind_of_context(contexts[0]) != "offer" else "offer"
+    if is_frame(contexts) or isinstance(contexts, Mapping) or not hasattr(contexts, "__getitem__"):
+        return "row"
+    if isinstance(contexts, np.ndarray) and contexts.dtype != object:
+        return "matrix" if contexts.ndim == 3 else "row"
+    return kind_of_context(contexts[0]) if len(contexts) else "row"
+
+
+def is_set(context: Any) -> bool:
+    """Return whether this is an action set of dictionaries."""
+    if isinstance(context, Offer):
+        return context.dictionaries
+    if isinstance(context, Mapping):
+        return "_multi" in context or ("actions" in context and set(context) <= {"shared", "actions"})
+    listed = isinstance(context, list | tuple) and len(context) > 0
+    return (
+        listed
+        and all(isinstance(part, Mapping | list | tuple) or part is None for part in context[:2])
+        and (
+            isinstance(context[-1], Mapping)
+            or (isinstance(context, tuple) and len(context) == 2 and is_set(context[1]))
+        )
+    )
+
+
+def split_set(context: Any) -> tuple[Mapping[Any, Any], Sequence[Any]]:
+    """Return the shared features, and the features of each action."""
+    shared: Any = {}
+    actions = context
+    if isinstance(context, Offer):
+        shared, actions = shared_of(context.user, context.slot), context.items
+        if context.kept is not None:
+            actions = [actions[place] for place in context.kept]
+    elif isinstance(context, Mapping) and "_multi" in context:
+        shared, actions = _own(context), context["_multi"]
+        if isinstance(actions, list | tuple):
+            actions = [_own(action) if isinstance(action, Mapping) else action for action in actions]
+    elif isinstance(context, Mapping) and "actions" in context and set(context) <= {"shared", "actions"}:
+        shared, actions = context.get("shared") or {}, context["actions"]
+    elif isinstance(context, tuple) and len(context) == 2 and not isinstance(context[1], Mapping):
+        shared, actions = context[0] or {}, context[1]
+    if type(actions) is not list and is_frame(actions):
+        actions = as_frame(actions).dictionaries()
+    listed = type(actions) is list or (
+        isinstance(actions, Sequence | np.ndarray) and not isinstance(actions, str | bytes)
+    )
+    if not listed or not len(actions):
+        raise InvalidInput(f": found {type(context).__name__}, expected {_EXPECTED}")
+    if type(shared) is not dict and not isinstance(shared, Mapping):
+        raise InvalidInput(f", shared: found {type(shared).__name__}, expected a dictionary of features")
+    return shared, actions
+
+
+def _own(features: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Drop the keys that start with _, which are reserved by VW."""
+    return {key: value for key, value in features.items() if not str(key).startswith("_")}
+
+
+def shared_of(user: Any, slot: int | None) -> dict[Any, Any]:
+    """Return the shared features; the list slot is added as a string."""
+    shared = {} if user is None else user if type(user) is dict else as_mapping(user)
+    if shared is None and isinstance(user, list | tuple | np.ndarray):
+        shared = {str(column): value for column, value in enumerate(user)}  # a numeric row
+    if shared is None:
+        raise InvalidInput(f", user: found {type(user).__name__}, expected a dictionary of features")
+    if slot is None:
+        return dict(shared)
+    known = shared.get("slot")
+    return {**shared, "slot": {**(known if isinstance(known, Mapping) else {}), "place": str(slot)}}
+
+
+def as_offer(context: Any) -> Offer | None:
+    """Return the offer of a context that is an `Offer` or a pair (user, items); else None."""
+    if isinstance(context, Offer):
+        return context
+    if isinstance(context, tuple) and len(context) == 2 and kind_of_context(context) != "row":
+        return Offer(*context)
+    return None
+
+
+def offer_of(context: Any, items: Any = None, ids: Any = None, exclude: Any = None) -> Offer:
+    """Return the offer of a user and items, or of one context that contains both."""
+    if isinstance(context, Offer) and items is None:
+        if ids is None and exclude is None:
+            return context
+        known = context.ids if ids is None else ids
+        gone = [one for one in (context.ids or range(len(context.items))) if one not in context.actions]
+        return Offer(context.user, context.items, ids=known, exclude=[*gone, *(exclude or [])], slot=context.slot)
+    if items is None:
+        if isinstance(context, tuple) and len(context) == 2:
+            context, items = context
+        elif kind_of_context(context) == "dictionaries":
+            context, items = split_set(context)
+        else:
+            context, items = None, context
+    return Offer(context, items, ids=ids, exclude=exclude)

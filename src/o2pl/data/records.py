@@ -1,0 +1,91 @@
+"""Raw contexts of a log: dictionaries, action sets of them, or JSON texts of either.
+
+They are stored unchanged, since each learner encodes them itself; texts are parsed when they are read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from o2pl.data.frames import as_mapping, is_frame
+from o2pl.data.hashed_sets import HashedSets
+from o2pl.data.kinds import as_offer, is_set, split_set
+from o2pl.data.vw_events import event_json, is_event
+from o2pl.data.vw_json import as_json
+from o2pl.errors import InvalidInput
+from o2pl.protocols import Array, Ints
+
+
+def parser() -> Callable[[Any], Any]:
+    """Return a JSON parser: msgspec if it is installed (twice as fast), else Python's."""
+    try:
+        from msgspec.json import Decoder
+    except ModuleNotFoundError:
+        return json.loads
+    decode: Callable[[Any], Any] = Decoder().decode
+    return decode
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """One context per row. `records[:10]` and `records[rows]` select rows; `records[3]` is one parsed context."""
+
+    values: Array  # mappings, action sets of mappings, or JSON texts as bytes, [n] objects
+    sizes: Ints | None = None  # of action sets, [n]; None: contexts are dictionaries
+    slots: Ints | None = None  # list slot of each action set, from 0, [n]
+    hashed: HashedSets | None = None  # features of action sets; then values may also be events of VW's text, as bytes
+
+    @classmethod
+    def of(cls, contexts: Sequence[Any]) -> Records:
+        """Build records from dictionaries, or from action sets of dictionaries."""
+        values = np.empty(len(contexts), object)
+        for row, one in enumerate(contexts):
+            values[row] = as_mapping(one) or one
+        if not is_set(contexts[0]) and as_offer(contexts[0]) is None:
+            return cls(values)
+        sizes, slots, listed = np.zeros(len(contexts), np.int64), np.zeros(len(contexts), np.int64), False
+        for row, one in enumerate(contexts):
+            offer = as_offer(one)
+            try:
+                sizes[row] = len(split_set(one)[1] if offer is None else offer)
+            except InvalidInput as error:
+                raise InvalidInput(f"action set {row}{error}") from None
+            if offer is not None and offer.slot is not None:
+                slots[row], listed = offer.slot, True
+        return cls(values, sizes, slots if listed else None)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, rows: Any) -> Any:
+        if isinstance(rows, int | np.integer):
+            one = self.values[rows]
+            if not isinstance(one, bytes):
+                return one
+            return parser()(event_json(one) if self.hashed is not None and is_event(one) else one)
+        columns: Any = (None if column is None else column[rows] for column in (self.sizes, self.slots, self.hashed))
+        return Records(self.values[rows], *columns)
+
+    def __iter__(self) -> Iterator[Any]:
+        parse = parser()
+        if self.hashed is not None:
+            return map(parse, as_json(self.values))
+        return (parse(one) if isinstance(one, bytes) else one for one in self.values)
+
+
+def are_records(contexts: Any) -> bool:
+    """Return whether contexts are dictionaries, action sets of dictionaries, or offers of users with names."""
+    if isinstance(contexts, Records):
+        return True
+    sequence = isinstance(contexts, list | tuple) or (isinstance(contexts, np.ndarray) and contexts.dtype == object)
+    if not sequence or not len(contexts):
+        return False
+    if as_mapping(contexts[0]) is not None or is_set(contexts[0]):
+        return True
+    offer = as_offer(contexts[0])
+    return offer is not None and (as_mapping(offer.user) is not None or is_frame(offer.items))

@@ -1,0 +1,287 @@
+"""Readers of numeric rows and named columns, of action sets, and of users with items."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from o2pl import _core
+from o2pl.data.contexts import ActionSets, Contexts, check_action_sets
+from o2pl.data.frames import as_frame, as_mapping, has_names, is_frame
+from o2pl.data.kinds import as_offer
+from o2pl.data.offer_rows import OfferRows, item_numbers, read_offer, sets_of_offers
+from o2pl.data.offers import Offer
+from o2pl.data.records import Records
+from o2pl.encode.dictionaries import DictionaryReader
+from o2pl.encode.schema import OfferSchema, Schema
+from o2pl.encode.sets import dictionary_set, dictionary_sets
+from o2pl.errors import InvalidInput
+from o2pl.protocols import Floats
+from o2pl.validation import check_context, check_contexts
+
+_NO_USER = "found a user, expected only items, as in the learner's first data; start with both to learn their products"
+
+
+class ContextReader(Protocol):
+    """Encodes raw contexts as checked rows."""
+
+    schema: Any  # Schema or OfferSchema of the columns, if contexts have names
+
+    @property
+    def width(self) -> int | None: ...  # numbers per row; None: set by the first row
+    def rows(self, contexts: Any) -> Contexts: ...  # of many contexts
+    def row(self, context: Any) -> Contexts: ...  # of one
+    def entry(self, context: Any) -> Any: ...  # of one, in the form that the log's column needs
+
+
+class DenseReader:
+    """Reads numeric rows. `numbered`: the first entry is the index of one of this many contexts.
+
+    Data frames and dictionaries are encoded as numeric rows by their schema, which the first batch sets.
+    """
+
+    schema: Schema | None = None
+
+    def __init__(self, width: int | None = None, numbered: int | None = None) -> None:
+        self.width, self.numbered = width, numbered
+
+    def rows(self, contexts: Any) -> Floats:
+        if has_names(contexts) or isinstance(contexts, Records):
+            return self._known(self._named(contexts))
+        return self._known(check_contexts(contexts, self.width))
+
+    def row(self, context: Any) -> Floats:
+        mapping = as_mapping(context)
+        if mapping is not None:
+            row = None if self.schema is None else self.schema.row(mapping)
+            return self._known(self._named([mapping]) if row is None else row[None])
+        return self._known(check_context(context, self.width)[None])
+
+    def entry(self, context: Any) -> Floats:
+        usable = type(context) is np.ndarray and context.dtype.char in "fd" and context.shape == (self.width,)
+        if usable and self.numbered is None and context.flags.c_contiguous and _core.all_finite(context):
+            row: Floats = context
+            return row
+        return np.asarray(self.row(context)[0])
+
+    def _named(self, contexts: Any) -> Floats:
+        """Encode a data frame or named rows by the schema, which the first of them sets."""
+        frame = as_frame(contexts)
+        if self.schema is None and self.width is not None:  # the first rows had no names
+            numbers = frame.numbers()
+            if numbers is None or numbers.shape[1] != self.width:
+                raise InvalidInput(
+                    f"contexts: found {frame!r}, expected rows of {self.width} numbers, as in the learner's first data"
+                )
+            return check_contexts(numbers, self.width)
+        if self.schema is None:
+            self.schema = Schema.learn(frame)
+        return self.schema.numbers(frame, rows=not is_frame(contexts))
+
+    def _known(self, rows: Floats) -> Floats:
+        if self.numbered is not None:
+            bad = np.flatnonzero(~np.isin(rows[:, 0], np.arange(self.numbered)))
+            if bad.size:
+                raise InvalidInput(
+                    f"context, row {bad[0]}: found {rows[bad[0], 0]:g},"
+                    f" expected an integer from 0 to {self.numbered - 1}, a context of the finite class"
+                )
+        return rows
+
+
+class SetsReader:
+    """Reads action sets: a matrix per context, a data frame, or a list of dictionaries, one row per action.
+
+    Sets of dictionaries may have shared features: see `contexts.sets`.
+    """
+
+    def __init__(self, inner: DenseReader | DictionaryReader) -> None:
+        self.inner = inner
+
+    @property
+    def width(self) -> int | None:
+        return self.inner.width
+
+    @property
+    def schema(self) -> Schema | None:
+        return self.inner.schema
+
+    @schema.setter
+    def schema(self, schema: Schema | None) -> None:
+        self.inner.schema = schema
+
+    def rows(self, contexts: Any) -> ActionSets:
+        if isinstance(self.inner, DictionaryReader):
+            return dictionary_sets(self.inner, contexts)
+        if not hasattr(contexts, "__len__"):
+            raise InvalidInput(f"contexts: found a {type(contexts).__name__}, expected a sequence of action sets")
+        if self.width is not None and not len(contexts):
+            return ActionSets(np.empty((0, self.width), np.float32), np.zeros(1, np.int64))
+        if not isinstance(contexts, ActionSets) and any(isinstance(one, tuple | Offer) for one in contexts):
+            return self._without_user(contexts)
+        if isinstance(contexts, ActionSets) and contexts.shared is not None and contexts.shared.shape[1]:
+            raise InvalidInput(_NO_USER)
+        if not isinstance(contexts, ActionSets) and len(contexts) and has_names(contexts[0]):
+            made = []
+            for row, one in enumerate(contexts):
+                try:
+                    made.append(self.inner.rows(one))
+                except InvalidInput as error:
+                    raise InvalidInput(f"action set {row}: {error}") from None
+            return check_action_sets(made, self.width)
+        return check_action_sets(contexts, self.width)
+
+    def _without_user(self, contexts: Any) -> ActionSets:
+        """Encode offers of items without a user."""
+        for row, one in enumerate(contexts):
+            offer = as_offer(one)
+            if offer is not None and offer.user is not None:
+                raise InvalidInput(f"offer {row}: {_NO_USER}")
+        offers = OfferReader(0, None if self.width is None else 1 + self.width)
+        offers.schema = None if self.schema is None else OfferSchema(None, self.schema)
+        return replace(offers.rows(contexts), shared=None)
+
+    def row(self, context: Any) -> ActionSets:
+        return self.rows(context if isinstance(context, ActionSets) else [context])
+
+    def entry(self, context: Any) -> ActionSets:
+        if isinstance(self.inner, DictionaryReader):
+            return dictionary_set(self.inner, context)
+        usable = plain(context, 2) and context.shape[1] == self.width
+        if usable and len(context) and _core.all_finite(context.reshape(-1)):
+            return ActionSets(context, np.array([0, len(context)]))
+        return self.row(context)
+
+
+class OfferReader:
+    """Encodes offers as `ActionSets` with shared features. shared: number of user features; None: not known yet."""
+
+    def __init__(self, shared: int | None = None, width: int | None = None) -> None:
+        items = None if width is None or shared is None else width - 1 - shared
+        self.shared, self._users, self._items = shared, DenseReader(shared), DenseReader(items)
+
+    @property
+    def width(self) -> int | None:
+        """The width of `ActionSets.inputs`."""
+        return None if self.shared is None or self._items.width is None else 1 + self.shared + self._items.width
+
+    @property
+    def schema(self) -> OfferSchema | None:
+        schemas = self._users.schema, self._items.schema
+        return None if schemas == (None, None) else OfferSchema(*schemas)
+
+    @schema.setter
+    def schema(self, schema: OfferSchema | None) -> None:
+        self._users.schema, self._items.schema = (None, None) if schema is None else (schema.user, schema.items)
+
+    def rows(self, contexts: Any) -> ActionSets:
+        if isinstance(contexts, ActionSets):
+            return self._checked(contexts)
+        if not len(contexts):
+            if self.width is None:
+                raise InvalidInput("contexts: found none, expected at least one, to determine the number of features")
+            return self._none()
+        self._learn_users(contexts)
+        return sets_of_offers(contexts, self._read)
+
+    def _learn_users(self, contexts: Any) -> None:
+        """Learn the schema of named users from the first batch."""
+        first = as_offer(contexts[0])
+        fresh = self._users.schema is None and self._users.width is None
+        if fresh and first is not None and as_mapping(first.user) is not None:
+            offers = (as_offer(context) for context in contexts)
+            self._users.rows([as_mapping(offer.user) for offer in offers if offer is not None])
+
+    def row(self, context: Any) -> ActionSets:
+        return self.rows(context if isinstance(context, ActionSets) else [context])
+
+    def entry(self, context: Any) -> ActionSets:
+        """Encode one offer; a copy, so that later changes by the caller have no effect."""
+        if isinstance(context, ActionSets):
+            return self._checked(context)
+        try:
+            user, items, offer = self._read(context)
+        except InvalidInput as error:
+            raise InvalidInput(f"offer: {error}") from None
+        slots = None if offer.slot is None else np.array([offer.slot])
+        return ActionSets(items, np.array([0, len(items)]), user[None], offer.codes, slots)
+
+    def _read(self, context: Any) -> OfferRows:
+        return read_offer(context, self._user, self._rows_of_items, self.shared)
+
+    def _user(self, user: Any) -> Floats:
+        try:
+            return np.array(self._users.row(user)[0], np.float32)
+        except InvalidInput as error:
+            raise InvalidInput(f"user: {error}") from None
+
+    def _rows_of_items(self, items: Any) -> Floats:
+        if not (has_names(items) or is_frame(items)):
+            return item_numbers(items, self._items.width)
+        try:
+            rows = np.array(self._items.rows(items), np.float32)
+        except InvalidInput as error:
+            raise InvalidInput(f"items: {error}") from None
+        if self._items.width is not None and rows.shape[1] != self._items.width:
+            raise InvalidInput(f"items: found shape {rows.shape}, expected (items, {self._items.width})")
+        return rows
+
+    def _none(self) -> ActionSets:
+        """Return no offers."""
+        items, users = np.empty((0, self._items.width or 0)), np.empty((0, self.shared or 0))
+        return ActionSets(items.astype(np.float32), np.zeros(1, np.int64), users.astype(np.float32))
+
+    def _checked(self, sets: ActionSets) -> ActionSets:
+        if sets.shared is None:
+            sets = ActionSets(
+                sets.values, sets.offsets, np.empty((len(sets), 0), np.float32), sets.item_ids, sets.slots
+            )
+        assert sets.shared is not None
+        found = None if not isinstance(sets.values, np.ndarray) else (sets.shared.shape[1], sets.values.shape[1])
+        if found is None or (self.width is not None and found != (self.shared, self._items.width)):
+            raise InvalidInput(
+                f"offers: found {found or 'sparse rows'}, expected {(self.shared, self._items.width)}:"
+                " numbers of features of the user and of an item"
+            )
+        return sets
+
+
+def make_reader(
+    width: int | None,
+    action_sets: bool = False,
+    dictionaries: tuple[int, bool, Sequence[tuple[str, str]]] | None = None,
+    numbered: int | None = None,
+    schema: Any = None,
+    shared: int | None = None,
+    offers: bool = False,
+) -> ContextReader:
+    """Return a reader of numeric rows or, with the settings of a `DictionaryReader`, of dictionaries; or of sets.
+
+    numbered: the first number of a row is the index of one of this many contexts. schema: of data frames. offers: for
+    users and items as numeric rows, of which `shared` are the user's.
+    """
+    if offers:
+        reader = OfferReader(shared, width)
+        reader.schema = schema
+        return reader
+    rows = DenseReader(width, numbered) if dictionaries is None else DictionaryReader(*dictionaries)
+    rows.schema = schema
+    if isinstance(rows, DictionaryReader):
+        rows.fresh = width is None
+    return SetsReader(rows) if action_sets else rows
+
+
+def share_words(reader: ContextReader, other: ContextReader) -> None:
+    """Share the noted names of another reader of dictionaries."""
+    inner, read = (one.inner if isinstance(one, SetsReader) else one for one in (reader, other))
+    if isinstance(inner, DictionaryReader) and isinstance(read, DictionaryReader):
+        inner.know(read)
+
+
+def plain(context: Any, dimensions: int) -> bool:
+    """Return whether a context is an array of the type that the compiled core reads."""
+    usable = type(context) is np.ndarray and context.dtype.char in "fd" and context.ndim == dimensions
+    return usable and context.flags.c_contiguous

@@ -1,0 +1,42 @@
+"""Contexts that are kept as they were handed in."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from o2pl import InvalidInput
+from o2pl.data.records import Records, are_records, parser
+from o2pl.encode import DictionaryReader
+
+ROWS = [{"a": 1.0}, {"a": "x"}, {"b": [1, 2]}]
+SETS = [[{"a": 1}], ({"u": 1}, [{"a": 1}, {"a": 2}]), {"u": 1, "_multi": [{}, {}, {}]}]
+
+
+def test_rows_and_parts() -> None:
+    records = Records.of(ROWS)
+    assert (len(records), records.sizes, records[1]) == (3, None, {"a": "x"})
+    assert list(records[np.array([2, 0])]) == [ROWS[2], ROWS[0]]
+    assert list(records[1:]) == ROWS[1:]
+    assert are_records(records)
+    assert are_records(ROWS)
+    assert not are_records([[1.0]])
+    assert not are_records([])
+
+
+def test_sets_know_their_sizes() -> None:
+    records = Records.of(SETS)
+    assert records.sizes is not None
+    assert records.sizes.tolist() == [1, 2, 3]
+    assert records[1:].sizes.tolist() == [2, 3]
+    with pytest.raises(InvalidInput, match="action set 1: found dict"):
+        Records.of([SETS[0], {"a": 1}])
+
+
+def test_texts_are_parsed_when_they_are_read() -> None:
+    texts = Records(np.array([b'{"a": 1.0}', b'{"a": "x"}', b'{"b": [1, 2]}'], object))
+    assert list(texts) == ROWS
+    assert texts[1] == ROWS[1]
+    reader = DictionaryReader(12)
+    np.testing.assert_array_equal(reader.rows(texts).indices, reader.rows(ROWS).indices)
+    assert parser()(b"[1]") == [1]
