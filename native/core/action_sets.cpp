@@ -27,11 +27,12 @@ class ActionSetsValue final : public DenseValue {
     const int count = 1 + rows_->plan().d + rows_->plan().products();
     const int64_t n_panels = rows_->panels(), terms = (n_ + AT_ONCE - 1) / AT_ONCE;
     const auto places = static_cast<size_t>(rows_->rows() + LANES);
-    std::vector<double> W(rows_->padded()), scores(places), of_risk(places), of_variance(places);
+    std::vector<double> W(rows_->features()), scores(places), of_risk(places), of_variance(places);
     rows_->pack(params, W.data());
     in_parallel(n_panels, threads, [&](int64_t panel) {
-      std::vector<float> laid;
-      double_rows().scores(rows_->panel(panel, laid), rows_->products(), count, W.data(), scores.data() + rows_->start_of(panel));
+      Lined room(laid_of(rows_->factors()));
+      double_rows().scores(rows_->panel(panel), rows_->products(), count, W.data(), scores.data() + rows_->start_of(panel),
+                           room.data());
     });
     std::vector<SetSums> found(terms);
     in_parallel(terms, threads, [&](int64_t term) {
@@ -42,11 +43,11 @@ class ActionSetsValue final : public DenseValue {
     });
     std::vector<std::vector<double>> gradients(n_panels);
     in_parallel(n_panels, threads, [&](int64_t panel) {
-      std::vector<float> laid;
+      Lined room(laid_of(rows_->factors()));
       std::vector<double> own(2 * count);
       const int64_t start = rows_->start_of(panel);
-      double_rows().pull(rows_->panel(panel, laid), rows_->products(), count, of_risk.data() + start, of_variance.data() + start,
-                         own.data());
+      double_rows().pull(rows_->panel(panel), rows_->products(), count, of_risk.data() + start, of_variance.data() + start,
+                         own.data(), room.data());
       gradients[panel].assign(2 * width_, 0.0);
       for (int part = 0; part < 2; part++) rows_->unpack(own.data() + part * count, gradients[panel].data() + part * width_);
     });

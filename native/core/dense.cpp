@@ -23,9 +23,8 @@ DenseRows::DenseRows(Plan plan, const float* X, int64_t n, const Columns& column
     : plan_(std::move(plan)), X_(X), n_(n), K_(K) {
   const int d = plan_.d, m = plan_.directions_of, p = plan_.products(), width = 1 + d + p;
   factors_ = (1 + d + m) | 1;  // odd: lanes of one factor then do not all fall into the same sets of the cache
-  const int padded = (width + 7) / 8 * 8;
-  first_.assign(padded, 0), second_.assign(padded, 0);
-  shift_.assign(padded, 0), scale_.assign(padded, 1);
+  first_.assign(width, 0), second_.assign(width, 0);
+  shift_.assign(width, 0), scale_.assign(width, 1);
   for (int i = 0; i < d; i++) first_[1 + i] = (1 + i) * LANES;
   int at = 1 + d;
   const int factors = p ? (m ? m : d) : 0, from = m ? 1 + d : 1;
@@ -35,7 +34,6 @@ DenseRows::DenseRows(Plan plan, const float* X, int64_t n, const Columns& column
       first_[at] = (from + i) * LANES, second_[at] = (from + j) * LANES;
       shift_[at] = plan_.product_shift[at - 1 - d], scale_[at] = plan_.product_scale[at - 1 - d];
     }
-  for (int q = width; q < padded; q++) scale_[q] = 0;
   const int64_t count = std::max<int64_t>(1, (n + panel_rows - 1) / panel_rows);
   panels_.resize(count);
   for (int64_t i = 0; i < count; i++) {
@@ -47,13 +45,13 @@ DenseRows::DenseRows(Plan plan, const float* X, int64_t n, const Columns& column
     if (held_ + bytes <= held) {
       held_ += bytes;
       one.x.resize(bytes / 4);
-      lay_inputs(one, one.x.data());
+      dense_kernels().lay_out(rows_of_panel(one), 0, one.vectors, one.x.data());
     }
   }
 }
 
 const Products DenseRows::products() const {
-  return {padded(), first_.data(), second_.data(), plan_.products() == 0};
+  return {features(), first_.data(), second_.data(), plan_.products() == 0};
 }
 
 void DenseRows::lay(Panel& one, const Columns& columns, bool by_action) {
@@ -71,20 +69,18 @@ void DenseRows::lay(Panel& one, const Columns& columns, bool by_action) {
     }
     one.order.assign(total, -1);
     for (int i = 0; i < n; i++) one.order[at[columns.actions[start + i]]++] = static_cast<int32_t>(i);
-  } else {
-    one.order.assign(up_to_lanes(n), -1);
-    for (int i = 0; i < n; i++) one.order[i] = i;
   }
-  const size_t places = one.order.size();
-  one.vectors = static_cast<int>(places / LANES);
-  one.action.assign(places, -1), one.reward.assign(places, 0), one.weight.assign(places, 0);
+  const int places = by_action ? static_cast<int>(one.order.size()) : up_to_lanes(n);
+  one.vectors = places / LANES;
+  one.action.assign(places, -1), one.reward.assign(places, 0);
+  if (columns.weights) one.weight.assign(places, 0);
   if (columns.inverse) one.inverse.assign(places, 0);
-  for (size_t i = 0; i < places; i++) {
-    if (one.order[i] < 0) continue;
-    const int64_t r = start + one.order[i];
-    const double w = columns.weights ? columns.weights[r] : 1.0;
+  for (int i = 0; i < places; i++) {
+    const int row = by_action ? one.order[i] : i < n ? i : -1;
+    if (row < 0) continue;
+    const int64_t r = start + row;
     one.action[i] = static_cast<float>(columns.actions[r]), one.reward[i] = static_cast<float>(columns.rewards[r]);
-    one.weight[i] = static_cast<float>(w);
+    if (columns.weights) one.weight[i] = static_cast<float>(columns.weights[r]);
     if (columns.inverse) one.inverse[i] = columns.inverse[r];
   }
   for (int64_t r = start; r < start + n; r++) {
@@ -93,37 +89,17 @@ void DenseRows::lay(Panel& one, const Columns& columns, bool by_action) {
   }
 }
 
-void DenseRows::lay_inputs(const Panel& one, float* to) const {
-  const auto& kernels = dense_kernels();
-  const float* directions = plan_.directions_of ? plan_.directions.data() : nullptr;
-  for (int v = 0; v < one.vectors; v++) {
-    const int32_t* order = &one.order[v * LANES];
-    int some = LANES;
-    while (some && order[some - 1] < 0) some--;
-    if (some == 0) {
-      std::fill_n(to + static_cast<int64_t>(v) * factors_ * LANES, factors_ * LANES, 0.0f);
-      continue;
-    }
-    kernels.lay_out(X_ + one.start * plan_.d, plan_.d, order, some, plan_.shift.data(), plan_.scale.data(), plan_.clip,
-                    directions, plan_.directions_of, factors_, to + static_cast<int64_t>(v) * factors_ * LANES);
-  }
-}
-
-Rows DenseRows::panel(int64_t panel, std::vector<float>& room) const {
-  const Panel& one = panels_[panel];
-  const float* x = one.x.data();
-  if (one.x.empty()) {
-    room.resize(static_cast<size_t>(one.vectors) * factors_ * LANES);
-    lay_inputs(one, room.data());
-    x = room.data();
-  }
-  return {one.vectors, factors_, one.rows, x, one.action.data(), one.reward.data(), one.weight.data(),
-          one.inverse.empty() ? nullptr : one.inverse.data(), one.alike.empty() ? nullptr : one.alike.data()};
+Rows DenseRows::rows_of_panel(const Panel& one) const {
+  const auto at = [](const auto& array) { return array.empty() ? nullptr : array.data(); };
+  const Raw raw = {X_ + one.start * plan_.d, at(one.order), plan_.shift.data(), plan_.scale.data(), at(plan_.directions),
+                   plan_.d, plan_.directions_of, plan_.clip};
+  return {one.vectors, factors_, one.rows, at(one.x), one.action.data(), one.reward.data(), at(one.weight), at(one.inverse),
+          at(one.alike), raw};
 }
 
 template <class T>
 void DenseRows::pack(const double* theta, T* packed) const {
-  const int Q = padded(), width = plan_.width(), skip = 1 - plan_.intercept;
+  const int Q = features(), width = plan_.width(), skip = 1 - plan_.intercept;
   std::fill_n(packed, static_cast<size_t>(K_) * Q, T(0));
   std::vector<double> scaled(Q);
   for (int c = 0; c < chunks_of(K_); c++) {
@@ -142,7 +118,7 @@ void DenseRows::pack(const double* theta, T* packed) const {
 
 template <class T>
 void DenseRows::unpack(const T* gradient, double* to) const {
-  const int Q = padded(), width = plan_.width(), skip = 1 - plan_.intercept;
+  const int Q = features(), width = plan_.width(), skip = 1 - plan_.intercept;
   for (int c = 0; c < chunks_of(K_); c++) {
     const int kc = chunk_size(K_, c), k0 = chunk_start(K_, c);
     const T* g = gradient + static_cast<int64_t>(k0) * Q;
@@ -166,27 +142,26 @@ namespace {
 
 // Work arrays of one thread.
 struct Room {
-  std::vector<float> laid, gradient, work;
+  std::vector<float> gradient;
+  Lined work;
 };
 
 // Sums of all panels, in order. one(panel's rows, room) -> its sums; writes `parts` packed gradients to room.gradient.
 template <class One>
 Sums over_panels(const DenseRows& rows, int parts, int threads, const One& one) {
-  const int K = rows.actions(), Q = rows.padded(), block = block_of(rows.factors());
+  const int K = rows.actions(), Q = rows.features(), block = block_of(rows.factors());
   const int64_t size = static_cast<int64_t>(K) * rows.plan().width(), n_panels = rows.panels();
-  const size_t work = static_cast<size_t>(3) * K * block * LANES + (static_cast<size_t>(parts) * K + 1) * Q * LANES + Q;
+  const size_t work = laid_of(rows.factors()) + static_cast<size_t>(3) * K * block * LANES + (static_cast<size_t>(parts) * K + 1) * Q * LANES + Q;
   std::vector<Sums> found(n_panels);
   in_parallel(n_panels, threads, [&](int64_t panel) {
     thread_local Room room;
     room.work.resize(std::max(room.work.size(), work));
     room.gradient.resize(static_cast<size_t>(parts) * K * Q);
     Sums& own = found[panel];
-    const Rows laid = rows.panel(panel, room.laid);
-    one(panel, laid, room, own);
+    one(panel, rows.panel(panel), room, own);
     own.gradients.resize(parts * size);
     for (int part = 0; part < parts; part++)
       rows.unpack(room.gradient.data() + static_cast<int64_t>(part) * K * Q, own.gradients.data() + part * size);
-    if (n_panels > 1) std::vector<float>().swap(room.laid);
   });
   for (int64_t panel = 1; panel < n_panels; panel++) {
     for (int i = 0; i < 3; i++) found[0].values[i] += found[panel].values[i];
@@ -211,7 +186,7 @@ class OutcomeValue final : public DenseValue {
 
   Sums sums(const double* params, int threads) const override {
     const int K = rows_->actions();
-    std::vector<float> packed(static_cast<size_t>(K) * rows_->padded());
+    std::vector<float> packed(static_cast<size_t>(K) * rows_->features());
     rows_->pack(params, packed.data());
     const auto tau = static_cast<float>(params[size_]);
     const auto& kernels = dense_kernels();
@@ -251,7 +226,7 @@ class PessimisticValue final : public DenseValue {
 
   Sums sums(const double* params, int threads) const override {
     const int K = rows_->actions();
-    std::vector<float> packed(static_cast<size_t>(K) * rows_->padded());
+    std::vector<float> packed(static_cast<size_t>(K) * rows_->features());
     rows_->pack(params, packed.data());
     return over_panels(*rows_, 2, threads, [&](int64_t panel, const Rows& rows, Room& room, Sums& own) {
       const Control control = {settings_.control, settings_.stride, rows_->start_of(panel),

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/dense_kernels.hpp"
+#include "core/lanes.hpp"
 #include "core/penalty.hpp"
 
 namespace o2 {
@@ -37,7 +38,7 @@ struct Columns {
 class DenseRows {
  public:
   // by_action: rows of an action are laid out together where there are many, which independent actions use.
-  // held: how many bytes of laid out rows may be kept between evaluations; the others are laid out each time.
+  // held: how many bytes of laid out rows may be kept between evaluations; the others are laid out as they are used.
   DenseRows(Plan plan, const float* X, int64_t n, const Columns& columns, int K, bool by_action, int64_t panel_rows,
             int64_t held);
 
@@ -48,14 +49,13 @@ class DenseRows {
   int actions() const { return K_; }
   const Plan& plan() const { return plan_; }
   const Products products() const;
-  int padded() const { return static_cast<int>(first_.size()); }  // features with the constant, a multiple of 8
+  int features() const { return static_cast<int>(first_.size()); }  // with the constant
   int factors() const { return factors_; }
   int64_t panels() const { return static_cast<int64_t>(panels_.size()); }
   int64_t start_of(int64_t panel) const { return panels_[panel].start; }
   int64_t rows_of(int64_t panel) const { return panels_[panel].rows; }
 
-  // The rows of a panel. room: where they are laid out unless they are kept.
-  Rows panel(int64_t panel, std::vector<float>& room) const;
+  Rows panel(int64_t panel) const { return rows_of_panel(panels_[panel]); }
 
   // Weights by feature [K, width] to packed ones of raw products, and their gradient back.
   template <class T>
@@ -67,8 +67,8 @@ class DenseRows {
   struct Panel {
     int64_t start = 0;
     int rows = 0, vectors = 0;
-    std::vector<int32_t> order, alike;
-    std::vector<float> x, action, reward, weight, inverse;
+    std::vector<int32_t> order, alike;  // empty: the rows in their own order
+    Lined x, action, reward, weight, inverse;  // empty: x not kept, weights 1 each, none needed
   };
   Plan plan_;
   const float* X_;
@@ -80,7 +80,7 @@ class DenseRows {
   std::vector<float> shift_, scale_;  // of the padded features; 0 and 1 but for products
 
   void lay(Panel& panel, const Columns& columns, bool by_action);
-  void lay_inputs(const Panel& panel, float* to) const;
+  Rows rows_of_panel(const Panel& panel) const;
 };
 
 // Sums over rows of an objective, and the parts of its gradient by the weights, [parts][K, width]; those of a policy with

@@ -1,11 +1,15 @@
 // Objectives on dense rows, and their gradients: passes over rows in lanes. See dense.hpp for the arrays.
 // This file is compiled once per level of instructions: no header with code that other files compile too.
 #include "core/dense_kernels.hpp"
+#include "core/laying.inl"
 #include "core/simd.hpp"
 
 namespace o2 {
 namespace {
 namespace dense_pass {
+
+using laying::fetch;
+using laying::laid_at;
 
 constexpr float STEEP = 60.0f;
 #if O2_LEVEL == 3
@@ -20,9 +24,8 @@ constexpr int rows_for(int kc) { int r = (O2_LEVEL == 3 ? 12 : 6) / kc; return r
 constexpr int products_for(int kc) { int j = AT_ONCE / kc; return j >= 8 ? 8 : j >= 4 ? 4 : j >= 2 ? 2 : 1; }
 
 
-O2_IN void fetch(const float* x, int vectors, int step) {  // the next block, while this one is worked on
-  for (int64_t i = 0; i < (int64_t)vectors * step; i += LANES) __builtin_prefetch(x + i, 0, 2);
-}
+// of sixteen rows, whose features begin at x
+O2_IN V weight_of(const Rows& rows, int at, const float* x) { return rows.weight ? load(rows.weight + at) : load(x); }
 
 template <bool LINEAR>
 O2_IN V feature(const float* row, const Products& p, int q) {
@@ -57,22 +60,28 @@ void forward_all(const float* x, int step, int vectors, const Products& p, const
   (p.linear ? forward_rows<KC, true> : forward_rows<KC, false>)(x, step, vectors, p, W, stride, P, of_action);
 }
 
+template <int KC, int J, bool LINEAR>
+O2_IN void backward(const float* x, int step, int vectors, const Products& p, int q, const float* D, int of_action, float* own, bool begin) {
+  V s[J][KC];
+  for (int j = 0; j < J; j++) for (int k = 0; k < KC; k++) s[j][k] = begin ? zero() : load(own + (j * KC + k) * LANES);
+  for (int v = 0; v < vectors; v++) {
+    const float *row = x + v * step, *d = D + v * LANES;
+    for (int j = 0; j < J; j++) {
+      V f = feature<LINEAR>(row, p, q + j);
+      for (int k = 0; k < KC; k++) s[j][k] = fma(f, load(d + k * of_action), s[j][k]);
+    }
+  }
+  for (int j = 0; j < J; j++) for (int k = 0; k < KC; k++) store(own + (j * KC + k) * LANES, s[j][k]);
+}
+
 template <int KC, bool LINEAR>
 void backward_rows(const float* x, int step, int vectors, const Products& p, const float* D, int of_action, float* sums, bool begin) {
   constexpr int J = products_for(KC);
-  for (int q = 0; q < p.count; q += J) {
-    V s[J][KC];
-    float* own = sums + q * KC * LANES;
-    for (int j = 0; j < J; j++) for (int k = 0; k < KC; k++) s[j][k] = begin ? zero() : load(own + (j * KC + k) * LANES);
-    for (int v = 0; v < vectors; v++) {
-      const float *row = x + v * step, *d = D + v * LANES;
-      for (int j = 0; j < J; j++) {
-        V f = feature<LINEAR>(row, p, q + j);
-        for (int k = 0; k < KC; k++) s[j][k] = fma(f, load(d + k * of_action), s[j][k]);
-      }
-    }
-    for (int j = 0; j < J; j++) for (int k = 0; k < KC; k++) store(own + (j * KC + k) * LANES, s[j][k]);
-  }
+  int q = 0;
+  for (; q + J <= p.count; q += J)
+    backward<KC, J, LINEAR>(x, step, vectors, p, q, D, of_action, sums + (int64_t)q * KC * LANES, begin);
+  for (; q < p.count; q++)
+    backward<KC, 1, LINEAR>(x, step, vectors, p, q, D, of_action, sums + (int64_t)q * KC * LANES, begin);
 }
 
 template <int KC>
@@ -96,11 +105,11 @@ O2_IN V one_loss(V u, V total, V exponent, V reward, V weight) {  // log(1 + u) 
   return own * weight;
 }
 
-void competing_part(int vectors, int K, float* P, int of_action, const float* action, const float* reward,
-                    const float* weight, float tau, Lanes& sums) {
+void competing_part(const Rows& rows, int from, int vectors, const float* x, int K, float* P, int of_action, float tau, Lanes& sums) {
   for (int v = 0; v < vectors; v++) {
+    const int at = (from + v) * LANES;
     float* p = P + v * LANES;
-    V a = load(action + v * LANES), own = zero(), top = set1(-1e30f), total = zero();
+    V a = load(rows.action + at), own = zero(), top = set1(-1e30f), total = zero();
     for (int k = 0; k < K; k++) {
       V s = load(p + k * of_action);
       Mask mine = same(a, set1((float)k));
@@ -114,7 +123,7 @@ void competing_part(int vectors, int K, float* P, int of_action, const float* ac
       total = total + e;
     }
     if (K == 1) top = zero(), total = set1(1.0f);
-    V r = load(reward + v * LANES), w = load(weight + v * LANES);
+    V r = load(rows.reward + at), w = weight_of(rows, at, x + v * rows.factors * LANES);
     V exponent = top + set1(tau) - own;
     V u = total * exp_(least(most(exponent, set1(-STEEP)), set1(STEEP)));
     V c = (set1(1.0f) / (set1(1.0f) + u) - r) * w;
@@ -171,18 +180,18 @@ void reduce(const float* sums, int count, float* out) {
 
 OutcomeSums competing(const Rows& rows, const Products& p, int K, const float* W, float tau, float* G, float* room) {
   int step = rows.factors * LANES, block = block_of(rows.factors), of_action = block * LANES, chunks = chunks_of(K);
-  float *P = room, *sums = room + K * of_action;
+  float *P = room + laid_of(rows.factors), *sums = P + K * of_action;
   OutcomeSums total;
   for (int v = 0; v < rows.vectors; v += block) {
     int some = rows.vectors - v < block ? rows.vectors - v : block;
-    const float* x = rows.x + (int64_t)v * step;
+    const float* x = laid_at(rows, v, some, room);
     for (int c = 0; c < chunks; c++) {
       int k0 = chunk_start(K, c), kc = chunk_size(K, c);
       O2_BY_SIZE(forward_all, kc, x, step, some, p, W + (int64_t)k0 * p.count, kc, P + k0 * of_action, of_action)
     }
-    fetch(x + (int64_t)some * step, rows.vectors - v - some < block ? rows.vectors - v - some : block, step);
+    fetch(rows, v + some, block);
     Lanes lanes = {zero(), zero()};
-    competing_part(some, K, P, of_action, rows.action + v * LANES, rows.reward + v * LANES, rows.weight + v * LANES, tau, lanes);
+    competing_part(rows, v, some, x, K, P, of_action, tau, lanes);
     total.loss += sum(lanes.loss);
     total.pulled += sum(lanes.pulled);
     for (int c = 0; c < chunks; c++) {
@@ -196,11 +205,11 @@ OutcomeSums competing(const Rows& rows, const Products& p, int K, const float* W
 
 OutcomeSums independent_mixed(const Rows& rows, const Products& p, int K, const float* W, float tau, float* G, float* room) {
   int step = rows.factors * LANES, block = block_of(rows.factors), of_action = block * LANES, chunks = chunks_of(K);
-  float *P = room, *sums = room + K * of_action;
+  float *P = room + laid_of(rows.factors), *sums = P + K * of_action;
   OutcomeSums total;
   for (int v = 0; v < rows.vectors; v += block) {
     int some = rows.vectors - v < block ? rows.vectors - v : block;
-    const float* x = rows.x + (int64_t)v * step;
+    const float* x = laid_at(rows, v, some, room);
     for (int c = 0; c < chunks; c++) {
       int k0 = chunk_start(K, c), kc = chunk_size(K, c);
       O2_BY_SIZE(forward_all, kc, x, step, some, p, W + (int64_t)k0 * p.count, kc, P + k0 * of_action, of_action)
@@ -210,7 +219,7 @@ OutcomeSums independent_mixed(const Rows& rows, const Products& p, int K, const 
       int at = (v + u) * LANES;
       V a = load(rows.action + at), own = zero();
       for (int k = 0; k < K; k++) own = pick(same(a, set1((float)k)), load(P + k * of_action + u * LANES), own);
-      V c = independent_one(own, load(rows.reward + at), load(rows.weight + at), tau, lanes);
+      V c = independent_one(own, load(rows.reward + at), weight_of(rows, at, x + u * step), tau, lanes);
       for (int k = 0; k < K; k++) store(P + k * of_action + u * LANES, pick(same(a, set1((float)k)), c, zero()));
     }
     total.loss += sum(lanes.loss);
@@ -227,7 +236,7 @@ OutcomeSums independent_mixed(const Rows& rows, const Products& p, int K, const 
 OutcomeSums independent(const Rows& rows, const Products& p, int K, const float* W, float tau, float* G, float* room) {
   if (!rows.alike) return independent_mixed(rows, p, K, W, tau, G, room);
   int step = rows.factors * LANES, block = block_of(rows.factors), of_action = block * LANES;
-  float *P = room, *sums = room + of_action, *reduced = sums + p.count * LANES;
+  float *P = room + laid_of(rows.factors), *sums = P + of_action, *reduced = sums + p.count * LANES;
   for (int i = 0; i < K * p.count; i++) G[i] = 0;
   OutcomeSums total;
   int v = 0;
@@ -241,13 +250,13 @@ OutcomeSums independent(const Rows& rows, const Products& p, int K, const float*
     bool begin = true;
     for (; v < end; v += block, begin = false) {
       int some = end - v < block ? end - v : block;
-      const float* x = rows.x + (int64_t)v * step;
+      const float* x = laid_at(rows, v, some, room);
       forward_all<1>(x, step, some, p, own, kc, P, of_action);
-      fetch(x + (int64_t)some * step, rows.vectors - v - some < block ? rows.vectors - v - some : block, step);
+      fetch(rows, v + some, block);
       Lanes lanes = {zero(), zero()};
       for (int u = 0; u < some; u++) {
         int at = (v + u) * LANES;
-        store(P + u * LANES, independent_one(load(P + u * LANES), load(rows.reward + at), load(rows.weight + at), tau, lanes));
+        store(P + u * LANES, independent_one(load(P + u * LANES), load(rows.reward + at), weight_of(rows, at, x + u * step), tau, lanes));
       }
       total.loss += sum(lanes.loss);
       total.pulled += sum(lanes.pulled);
@@ -261,66 +270,11 @@ OutcomeSums independent(const Rows& rows, const Products& p, int K, const float*
   return total;
 }
 
-// 16 rows of up to 16 numbers to lanes
-#if O2_LEVEL == 3
-O2_IN void turn(const float* const* rows, int i, int some, float* to) {
-  __m512 r[16], t[16];
-  __mmask16 in = (__mmask16)((1u << some) - 1);
-  for (int l = 0; l < 16; l++) r[l] = _mm512_maskz_loadu_ps(in, rows[l] + i);
-  for (int l = 0; l < 8; l++) t[2 * l] = _mm512_unpacklo_ps(r[2 * l], r[2 * l + 1]), t[2 * l + 1] = _mm512_unpackhi_ps(r[2 * l], r[2 * l + 1]);
-  for (int q = 0; q < 4; q++) {
-    __m512d a = _mm512_castps_pd(t[4 * q]), b = _mm512_castps_pd(t[4 * q + 1]), c = _mm512_castps_pd(t[4 * q + 2]), d = _mm512_castps_pd(t[4 * q + 3]);
-    r[4 * q] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, c)), r[4 * q + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, c));
-    r[4 * q + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(b, d)), r[4 * q + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(b, d));
-  }  // r[4 q + j]: rows 4 q … 4 q + 3 of columns j, 4 + j, 8 + j, 12 + j
-  for (int j = 0; j < 4; j++) {
-    __m512 a = _mm512_shuffle_f32x4(r[j], r[4 + j], 0x88), b = _mm512_shuffle_f32x4(r[j], r[4 + j], 0xdd);
-    __m512 c = _mm512_shuffle_f32x4(r[8 + j], r[12 + j], 0x88), d = _mm512_shuffle_f32x4(r[8 + j], r[12 + j], 0xdd);
-    t[j] = _mm512_shuffle_f32x4(a, c, 0x88), t[8 + j] = _mm512_shuffle_f32x4(a, c, 0xdd);
-    t[4 + j] = _mm512_shuffle_f32x4(b, d, 0x88), t[12 + j] = _mm512_shuffle_f32x4(b, d, 0xdd);
-  }
-  for (int j = 0; j < some; j++) _mm512_storeu_ps(to + j * LANES, t[j]);
-}
-#else
-O2_IN void turn(const float* const* rows, int i, int some, float* to) {
-  for (int j = 0; j < some; j++) for (int l = 0; l < LANES; l++) to[j * LANES + l] = rows[l][i + j];
-}
-#endif
-
-void lay_out(const float* X, int d, const int32_t* rows, int n, const float* shift, const float* scale, float clip,
-             const float* directions, int m, int factors, float* out) {
-  int vectors = (n + LANES - 1) / LANES, step = factors * LANES;
-  for (int v = 0; v < vectors; v++) {
-    float* to = out + (int64_t)v * step;
-    float in[LANES];
-    const float* from[LANES];
-    for (int l = 0; l < LANES; l++) {
-      int32_t r = v * LANES + l < n ? rows[v * LANES + l] : -1;
-      in[l] = r >= 0;
-      from[l] = X + (int64_t)(r < 0 ? rows[v * LANES] : r) * d;  // the first of a vector is a row
-    }
-    V inside = load(in), most_ = set1(clip), least_ = set1(-clip);
-    store(to, inside);
-    for (int i = 0; i < d; i += LANES) turn(from, i, d - i < LANES ? d - i : LANES, to + (1 + i) * LANES);
-    for (int i = 0; i < d; i++) {
-      float* own = to + (1 + i) * LANES;
-      store(own, least(most((load(own) - set1(shift[i])) * set1(scale[i]), least_), most_) * inside);
-    }
-    for (int j = 0; j < m; j++) {
-      V s = zero();
-      for (int i = 0; i < d; i++) s = fma(set1(directions[j * d + i]), load(to + (1 + i) * LANES), s);
-      store(to + (1 + d + j) * LANES, s);
-    }
-    for (int i = 1 + d + m; i < factors; i++) store(to + i * LANES, zero());
-  }
-}
-
-
 // Pessimistic objective of a softmax: D [2K] cotangents of risk (with the control's part) and of variance.
 //     live = 1{w < α} w,  ∂risk/∂log π = live e,  ∂variance/∂log π = 2 live (w - 1),  w = π(a|x)/q
 struct PessimisticLanes { V risk, variance, modelled; };
 
-void pessimistic_part(const Rows& rows, int from, int vectors, int K, float* P, int of_action, float alpha,
+void pessimistic_part(const Rows& rows, int from, int vectors, const float* x, int K, float* P, int of_action, float alpha,
                       const Control& control, PessimisticLanes& sums) {
   float* D = P + K * of_action;
   const V one = set1(1.0f), limit = set1(alpha), base = set1(control.baseline);
@@ -341,7 +295,7 @@ void pessimistic_part(const Rows& rows, int from, int vectors, int K, float* P, 
       store(p + k * of_action, pi);
       own = pick(same(a, set1((float)k)), pi, own);
     }
-    V w = own * load(rows.inverse + at), e = load(rows.reward + at), weigh = load(rows.weight + at);
+    V w = own * load(rows.inverse + at), e = load(rows.reward + at), weigh = weight_of(rows, at, x + v * rows.factors * LANES);
     V clipped = least(w, limit), centred = (clipped - one) * weigh;
     sums.risk = fma(centred, e, sums.risk);
     sums.variance = fma(centred, clipped - one, sums.variance);
@@ -375,19 +329,19 @@ void pessimistic_part(const Rows& rows, int from, int vectors, int K, float* P, 
 PessimisticSums pessimistic(const Rows& rows, const Products& p, int K, const float* W, float alpha, const Control& control,
                             float* G, float* room) {
   int step = rows.factors * LANES, block = block_of(rows.factors), of_action = block * LANES, chunks = chunks_of(K);
-  float *P = room, *D = P + K * of_action, *sums = D + 2 * K * of_action;
+  float *P = room + laid_of(rows.factors), *D = P + K * of_action, *sums = D + 2 * K * of_action;
   const int64_t part = (int64_t)K * p.count;
   PessimisticSums total;
   for (int v = 0; v < rows.vectors; v += block) {
     int some = rows.vectors - v < block ? rows.vectors - v : block;
-    const float* x = rows.x + (int64_t)v * step;
+    const float* x = laid_at(rows, v, some, room);
     for (int c = 0; c < chunks; c++) {
       int k0 = chunk_start(K, c), kc = chunk_size(K, c);
       O2_BY_SIZE(forward_all, kc, x, step, some, p, W + (int64_t)k0 * p.count, kc, P + k0 * of_action, of_action)
     }
-    fetch(x + (int64_t)some * step, rows.vectors - v - some < block ? rows.vectors - v - some : block, step);
+    fetch(rows, v + some, block);
     PessimisticLanes lanes = {zero(), zero(), zero()};
-    pessimistic_part(rows, v, some, K, P, of_action, alpha, control, lanes);
+    pessimistic_part(rows, v, some, x, K, P, of_action, alpha, control, lanes);
     total.risk += sum(lanes.risk), total.variance += sum(lanes.variance), total.modelled += sum(lanes.modelled);
     for (int half = 0; half < 2; half++)
       for (int c = 0; c < chunks; c++) {
@@ -403,6 +357,6 @@ PessimisticSums pessimistic(const Rows& rows, const Products& p, int K, const fl
 }  // namespace dense_pass
 }  // namespace
 
-const DenseKernels O2_TABLE(dense) = {dense_pass::competing, dense_pass::independent, dense_pass::pessimistic, dense_pass::lay_out};
+const DenseKernels O2_TABLE(dense) = {dense_pass::competing, dense_pass::independent, dense_pass::pessimistic, laying::lay_out};
 
 }  // namespace o2

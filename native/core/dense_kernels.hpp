@@ -6,17 +6,29 @@ namespace o2 {
 
 constexpr int LANES = 16, MOST_AT_ONCE = 6;  // actions whose sums are in registers together
 
-// Rows for learning: lanes are rows, [vector][factor][16]; factor 0 is 1. Padding has weight 0.
+// Rows as a log has them. In lanes they are (x - shift) scale within clip, and their projections on directions.
+struct Raw {
+  const float* X;        // [.., d], from the first of the rows on
+  const int32_t* order;  // the row of each place, -1: none; null: in their own order
+  const float *shift, *scale, *directions;  // [d], [d], [m, d]
+  int d, m;
+  float clip;
+};
+
+// Rows for learning: lanes are rows, [vector][factor][16]; factor 0 is 1, and 0 where there is none.
 struct Rows {
   int vectors, factors, rows;
-  const float *x, *action, *reward, *weight;  // reward: for the pessimistic objective, the residual e = y - b
+  const float* x;  // null: laid out from `raw` as they are used, a block at a time
+  const float *action, *reward;  // reward: for the pessimistic objective, the residual e = y - b
+  const float* weight;           // null: 1 each
   const float* inverse;                       // 1/q, for the pessimistic objective
   const int32_t* alike;                       // the action of all rows of a vector; null: mixed
+  Raw raw;
 };
 
 // A score is a sum of weights times products of two factors. Weights: [chunk of actions][product][actions of chunk]
 struct Products {
-  int count;  // a multiple of 8; the last ones may be repeated with weight 0
+  int count;
   const int32_t *first, *second;  // factors, times LANES
   bool linear;  // all second ones are the constant
 };
@@ -38,9 +50,8 @@ struct DenseKernels {
   // G: gradients of risk and control, then of the variance
   PessimisticSums (*pessimistic)(const Rows&, const Products&, int K, const float* W, float alpha, const Control&, float* G,
                                  float* room);
-  // rows of a log to lanes: (x - shift) scale within clip; projected factors behind them. rows: indices, -1: none
-  void (*lay_out)(const float* X, int d, const int32_t* rows, int n, const float* shift, const float* scale, float clip,
-                  const float* directions, int m, int factors, float* out);
+  // `vectors` of raw rows to lanes, from the vector `from` on
+  void (*lay_out)(const Rows& rows, int from, int vectors, float* out);
 };
 
 extern const DenseKernels dense_1, dense_2, dense_3;  // of each level
@@ -55,9 +66,11 @@ static inline constexpr int chunk_start(int K, int c) {
   const int n = chunks_of(K), more = K % n;
   return c * (K / n) + (c < more ? c : more);
 }
+constexpr int MOST_OF_BLOCK = 16;
+static inline constexpr int laid_of(int factors) { return MOST_OF_BLOCK * factors * LANES; }  // numbers of a block laid out
 static inline constexpr int block_of(int factors) {  // vectors that are worked on together: they fit into the cache
   const int v = 1408 / factors;
-  return v > 16 ? 16 : v < 4 ? 4 : v;
+  return v > MOST_OF_BLOCK ? MOST_OF_BLOCK : v < 4 ? 4 : v;
 }
 
 }  // namespace o2

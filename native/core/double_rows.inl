@@ -1,10 +1,11 @@
 #include "core/double_rows.hpp"
 #include "core/eight.hpp"
+#include "core/laying.inl"
 
 namespace o2 {
 namespace {
 
-constexpr int ROWS_BLOCK = 16;  // vectors of rows that are worked on together
+constexpr int ROWS_BLOCK = MOST_OF_BLOCK;
 constexpr int PAIR = O2_LEVEL == 3 ? 2 : 1;  // vectors whose scores are summed up together
 constexpr int JOINT = O2_LEVEL == 1 ? 1 : 2;  // features that are pulled together
 
@@ -27,13 +28,16 @@ O2_IN void scores_of(const float* x, int step, const Products& p, int count, con
     for (int half = 0; half < 2; half++) to_lanes(sums[r][half], out + r * LANES + 8 * half);
 }
 
-void double_scores(const Rows& rows, const Products& p, int count, const double* W, double* out) {
+void double_scores(const Rows& rows, const Products& p, int count, const double* W, double* out, float* room) {
   const int step = rows.factors * LANES;
-  int v = 0;
-  for (; v + PAIR <= rows.vectors; v += PAIR)
-    scores_of<PAIR>(rows.x + static_cast<int64_t>(v) * step, step, p, count, W, out + static_cast<int64_t>(v) * LANES);
-  for (; v < rows.vectors; v++)
-    scores_of<1>(rows.x + static_cast<int64_t>(v) * step, step, p, count, W, out + static_cast<int64_t>(v) * LANES);
+  for (int v = 0; v < rows.vectors; v += ROWS_BLOCK) {
+    const int some = rows.vectors - v < ROWS_BLOCK ? rows.vectors - v : ROWS_BLOCK;
+    const float* x = laying::laid_at(rows, v, some, room);
+    double* to = out + static_cast<int64_t>(v) * LANES;
+    int u = 0;
+    for (; u + PAIR <= some; u += PAIR) scores_of<PAIR>(x + u * step, step, p, count, W, to + u * LANES);
+    for (; u < some; u++) scores_of<1>(x + u * step, step, p, count, W, to + u * LANES);
+  }
 }
 
 template <int J>
@@ -56,12 +60,13 @@ O2_IN void pull_of(const float* x, int step, int vectors, const Products& p, int
   }
 }
 
-void double_pull(const Rows& rows, const Products& p, int count, const double* first, const double* second, double* G) {
+void double_pull(const Rows& rows, const Products& p, int count, const double* first, const double* second, double* G,
+                 float* room) {
   const int step = rows.factors * LANES;
   for (int q = 0; q < 2 * count; q++) G[q] = 0;
   for (int v = 0; v < rows.vectors; v += ROWS_BLOCK) {
     const int some = rows.vectors - v < ROWS_BLOCK ? rows.vectors - v : ROWS_BLOCK;
-    const float* x = rows.x + static_cast<int64_t>(v) * step;
+    const float* x = laying::laid_at(rows, v, some, room);
     const double *a = first + static_cast<int64_t>(v) * LANES, *b = second + static_cast<int64_t>(v) * LANES;
     int q = 0;
     for (; q + JOINT <= count; q += JOINT) pull_of<JOINT>(x, step, some, p, q, a, b, G, count);

@@ -39,29 +39,29 @@ class GaussianValue final : public DenseValue {
 
   Sums sums(const double* params, int threads) const override {
     const int count = 1 + rows_->plan().d + rows_->plan().products();
-    std::vector<double> W(rows_->padded());
+    std::vector<double> W(rows_->features());
     rows_->pack(params, W.data());
     double log_scale = log_of(settings_.scale), scale = settings_.scale;
     if (settings_.learn_scale) log_scale = std::clamp(params[width_], -FARTHEST, FARTHEST), scale = exp_of(log_scale);
     const int64_t n_panels = rows_->panels(), size = n_params();
     std::vector<Sums> found(n_panels);
     in_parallel(n_panels, threads, [&](int64_t panel) {
-      thread_local std::vector<float> laid;
       const int64_t start = starts_[panel];
-      const Rows rows = rows_->panel(panel, laid);
+      const Rows rows = rows_->panel(panel);
       const int64_t places = static_cast<int64_t>(rows.vectors) * LANES;
+      Lined room(laid_of(rows.factors));
       std::vector<double> gradient(2 * count), first(places), second(places);
-      double_rows().scores(rows, rows_->products(), count, W.data(), first.data());
+      double_rows().scores(rows, rows_->products(), count, W.data(), first.data(), room.data());
       const RealActions own = {centred_.data() + start, residuals_.data() + start, log_propensities_.data() + start};
       const GaussianSums made =
-          kernels().partial(rows.weight, places, own, {scale, log_scale, settings_.alpha}, first.data(), second.data());
-      double_rows().pull(rows, rows_->products(), count, first.data(), second.data(), gradient.data());
+          kernels().partial(rows.rows, places, own, {scale, log_scale, settings_.alpha}, first.data(), second.data());
+      double_rows().pull(rows, rows_->products(), count, first.data(), second.data(), gradient.data(),
+                         room.data());
       Sums& to = found[panel];
       to.values[0] = made.risk, to.values[1] = made.variance;
       to.gradients.assign(2 * size, 0.0);
       for (int part = 0; part < 2; part++) rows_->unpack(gradient.data() + part * count, to.gradients.data() + part * size);
       if (settings_.learn_scale) to.gradients[width_] = made.risk_by_scale, to.gradients[size + width_] = made.variance_by_scale;
-      if (n_panels > 1) std::vector<float>().swap(laid);
     });
     for (int64_t panel = 1; panel < n_panels; panel++) {
       for (int i = 0; i < 2; i++) found[0].values[i] += found[panel].values[i];

@@ -38,8 +38,8 @@ struct GaussianPolicy {
 
 struct GaussianKernels {
   // Means minus the centre, [n] in lanes, become cotangents of the risk; `of_variances` gets those of the variance. n is a
-  // multiple of 8; real: 0 where there is no row.
-  GaussianSums (*partial)(const float* real, int64_t n, const RealActions& columns, const GaussianPolicy& policy, double* means,
+  // multiple of 8; rows: how many of them are rows.
+  GaussianSums (*partial)(int64_t rows, int64_t n, const RealActions& columns, const GaussianPolicy& policy, double* means,
                           double* of_variances);
 };
 

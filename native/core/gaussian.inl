@@ -6,7 +6,7 @@ namespace o2 {
 namespace {
 
 // ∂ log π / ∂ mean = z / scale, ∂ log π / ∂ log scale = z² - 1
-GaussianSums gaussian_partial(const float* real, int64_t n, const RealActions& columns, const GaussianPolicy& policy,
+GaussianSums gaussian_partial(int64_t rows, int64_t n, const RealActions& columns, const GaussianPolicy& policy,
                               double* __restrict means, double* __restrict of_variances) {
   constexpr double LOG_ROOT_2PI = 0.91893853320467274178;
   constexpr int64_t BLOCK = 256;
@@ -18,11 +18,11 @@ GaussianSums gaussian_partial(const float* real, int64_t n, const RealActions& c
     double *mean = means + start, *second = of_variances + start;
     const double *centred = columns.centred + start, *residuals = columns.residuals + start;
     const double* log_propensities = columns.log_propensities + start;
-    const float* there = real + start;
+    const int64_t there = rows - start;
     for (int64_t i = 0; i < some; i++) {
       const double z = (centred[i] - mean[i]) * inverse, w = exp_of(-0.5 * (z * z) - constant - log_propensities[i]);
-      const double off = there[i] > 0 ? (w < alpha ? w : alpha) - 1.0 : 0.0;
-      const double live = w < alpha && there[i] > 0 ? w : 0.0, away = live * (live - 1.0);
+      const double off = i < there ? (w < alpha ? w : alpha) - 1.0 : 0.0;
+      const double live = w < alpha && i < there ? w : 0.0, away = live * (live - 1.0);
       const double of_risk = live * residuals[i], of_variance = away + away, steepness = z * z - 1.0, pulled = z * inverse;
       risk[i] = off * residuals[i], variance[i] = off * off;
       risk_by_scale[i] = of_risk * steepness, variance_by_scale[i] = of_variance * steepness;
