@@ -92,10 +92,10 @@ for n, d, m in ((1, 3, 1), (7, 21, 5), (33, 40, 17)):
     plan = shift, scale, 1.5, np.empty((d, 0), np.float32), none, none, 1
     some, phi = generator.normal(size=d + 1), (3.0, 9.0, 2.0, 0.5, 1.0)
     zeros = np.zeros(3 * n, int), np.zeros(3 * n)
-    sets = _core.dense_rows(rows.repeat(3, axis=0), plan, *zeros, None, None, 1, False, 64, 0)
+    sets = _core.dense_rows(rows.repeat(3, axis=0), plan, *zeros, 0.0, None, None, 1, False, 64, 0)
     value = _core.action_sets_value(sets, offsets, actions, losses, inverse, 3.0, 9.0, 0.1, phi, 1)
     made += value.sums(some)
-    own = _core.dense_rows(rows, plan, np.zeros(n, int), losses, None, None, 1, False, 16, 2**20)
+    own = _core.dense_rows(rows, plan, np.zeros(n, int), losses, 0.0, None, None, 1, False, 16, 2**20)
     value = _core.gaussian_value(own, losses, losses, inverse, 3.0, 9.0, 0.1, phi, 0.7, True, 1)
     made.append(value(np.append(some, 0.2))[1])
     state = np.eye(d), np.zeros(d), generator.normal(size=(2, d)), np.ones(2)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include "core/lanes.hpp"
@@ -41,18 +42,21 @@ DenseRows::DenseRows(Plan plan, const float* X, int64_t n, const Columns& column
     one.start = i * panel_rows;
     one.rows = static_cast<int>(std::min(panel_rows, n - one.start));
     lay(one, columns, by_action);
-    const int64_t bytes = static_cast<int64_t>(one.vectors) * factors_ * LANES * 4;
-    if (held_ + bytes <= held) {
-      held_ += bytes;
-      one.x.resize(bytes / 4);
-      dense_kernels().lay_out(rows_of_panel(one), 0, one.vectors, one.x.data());
-    }
+    held_ += static_cast<int64_t>(one.vectors) * factors_ * LANES * 4;
+  }
+  if (held_ > held) held_ = 0;
+  if (held_ == 0) return;
+  for (Panel& one : panels_) {
+    one.x.resize(static_cast<size_t>(one.vectors) * factors_ * LANES);
+    dense_kernels().lay_out(rows_of_panel(one), 0, one.vectors, one.x.data());
   }
 }
 
 const Products DenseRows::products() const {
   return {features(), first_.data(), second_.data(), plan_.products() == 0};
 }
+
+constexpr float LARGEST = std::numeric_limits<float>::max();  // instead of ∞: ∞ times 0 is NaN
 
 void DenseRows::lay(Panel& one, const Columns& columns, bool by_action) {
   const int n = one.rows;
@@ -74,18 +78,18 @@ void DenseRows::lay(Panel& one, const Columns& columns, bool by_action) {
   one.vectors = places / LANES;
   one.action.assign(places, -1), one.reward.assign(places, 0);
   if (columns.weights) one.weight.assign(places, 0);
-  if (columns.inverse) one.inverse.assign(places, 0);
+  if (columns.propensities) one.inverse.assign(places, 0);
   for (int i = 0; i < places; i++) {
     const int row = by_action ? one.order[i] : i < n ? i : -1;
     if (row < 0) continue;
     const int64_t r = start + row;
-    one.action[i] = static_cast<float>(columns.actions[r]), one.reward[i] = static_cast<float>(columns.rewards[r]);
+    one.action[i] = static_cast<float>(columns.actions[r]), one.reward[i] = static_cast<float>(columns.residual(r));
     if (columns.weights) one.weight[i] = static_cast<float>(columns.weights[r]);
-    if (columns.inverse) one.inverse[i] = columns.inverse[r];
+    if (columns.propensities) one.inverse[i] = std::min(static_cast<float>(1 / columns.propensities[r]), LARGEST);
   }
   for (int64_t r = start; r < start + n; r++) {
     const double w = columns.weights ? columns.weights[r] : 1.0;
-    size_ += w, total_ += w * columns.rewards[r];
+    size_ += w, total_ += w * columns.residual(r);
   }
 }
 

@@ -29,16 +29,21 @@ struct Plan {
 // What is constant for a row while a policy changes. Null: not needed.
 struct Columns {
   const int64_t* actions;
-  const double* rewards;    // outcome: fractions of their range; pessimistic: residuals e = y - b
-  const float* inverse;     // pessimistic: 1/q
-  const double* weights;    // of the rows; null: one each
+  const double* rewards;       // outcome: fractions of their range; pessimistic: the losses y
+  double level;                // subtracted from all rewards
+  const float* subtracted;     // from each; null: the level
+  const double* propensities;  // pessimistic: q
+  const double* weights;       // of the rows; null: one each
+
+  double residual(int64_t r) const { return rewards[r] - (subtracted ? subtracted[r] : level); }
 };
 
 // Rows of a log in lanes, in panels. The arrays that are pointed to must outlive it.
 class DenseRows {
  public:
   // by_action: rows of an action are laid out together where there are many, which independent actions use.
-  // held: how many bytes of laid out rows may be kept between evaluations; the others are laid out as they are used.
+  // held: how many bytes of laid out rows may be kept between evaluations. More of them are laid out as they are used:
+  // rows that no cache holds are read as fast in their own order.
   DenseRows(Plan plan, const float* X, int64_t n, const Columns& columns, int K, bool by_action, int64_t panel_rows,
             int64_t held);
 

@@ -24,7 +24,7 @@ struct HeldRows {
 };
 
 HeldRows dense_rows(nb::object contexts, nb::typed<nb::tuple, nb::any, nb::ellipsis> plan, Array<const int64_t> actions, Array<const double> rewards,
-                    nb::object inverse, nb::object weights, int n_actions, bool by_action, int64_t panel_rows, int64_t held) {
+                    nb::object subtracted, nb::object propensities, nb::object weights, int n_actions, bool by_action, int64_t panel_rows, int64_t held) {
   const auto X = nb::cast<Array<const float, 2>>(contexts, false);  // no copy: it is kept
   const auto [n, d] = X.shape;
   o2::Plan made;
@@ -44,17 +44,17 @@ HeldRows dense_rows(nb::object contexts, nb::typed<nb::tuple, nb::any, nb::ellip
   o2::expect(actions.size() == n && rewards.size() == n, "columns: found other lengths than rows");
   o2::expect(n_actions >= 1 && panel_rows >= 1, "n_actions, panel_rows: expected at least 1");
   for (int64_t r = 0; r < n; r++) o2::expect(actions[r] >= 0 && actions[r] < n_actions, "actions: found one out of range");
-  o2::Columns columns{actions.data, rewards.data, nullptr, nullptr};
-  if (!inverse.is_none()) {
-    const auto given = nb::cast<Array<const float>>(inverse, false);
-    o2::expect(given.size() == n, "inverse: found another length than rows");
-    columns.inverse = given.data;
-  }
-  if (!weights.is_none()) {
-    const auto given = nb::cast<Array<const double>>(weights, false);
-    o2::expect(given.size() == n, "weights: found another length than rows");
-    columns.weights = given.data;
-  }
+  const auto column = [n = n]<class T>(const nb::object& given, T, const char* wrong) -> const T* {
+    if (given.is_none()) return nullptr;
+    const auto found = nb::cast<Array<const T>>(given, false);
+    o2::expect(found.size() == n, wrong);
+    return found.data;
+  };
+  const bool of_all = PyFloat_Check(subtracted.ptr());
+  const o2::Columns columns{actions.data, rewards.data, of_all ? nb::cast<double>(subtracted) : 0.0,
+                            of_all ? nullptr : column(subtracted, 0.0f, "subtracted: found another length than rows"),
+                            column(propensities, 0.0, "propensities: found another length than rows"),
+                            column(weights, 0.0, "weights: found another length than rows")};
   std::shared_ptr<const o2::DenseRows> rows;
   {
     const nb::gil_scoped_release released;
@@ -206,8 +206,8 @@ void bind_dense(nb::module_& m) {
       .def_prop_ro("size", [](const HeldRows& self) { return self.rows->size(); }, "Σ weights")
       .def_prop_ro("total", [](const HeldRows& self) { return self.rows->total(); }, "Σ weighted rewards");
   m.def("dense_rows", &dense_rows, nb::arg("contexts"), nb::arg("plan"), nb::arg("actions"), nb::arg("rewards"),
-        nb::arg("inverse").none(), nb::arg("weights").none(), nb::arg("n_actions"), nb::arg("by_action"),
-        nb::arg("panel_rows"), nb::arg("held"), "Lay out rows. contexts [n, d] float32, plan: a `FeaturePlan`");
+        nb::arg("subtracted"), nb::arg("propensities").none(), nb::arg("weights").none(), nb::arg("n_actions"), nb::arg("by_action"),
+        nb::arg("panel_rows"), nb::arg("held"), "Lay out rows. contexts [n, d] float32, plan: a `FeaturePlan`, subtracted: from the rewards, a float or float32 [n]");
   nb::class_<Value>(m, "DenseValue", "An objective and its gradient as a function of the parameters.")
       .def("__call__", &call, nb::arg("params"))
       .def("sums", &sums, nb::arg("params"), "Return the sums over all rows, and the parts of the gradient [parts, K width].")

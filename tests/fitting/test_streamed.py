@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import resource
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -24,19 +22,34 @@ def run(*arguments: str | Path, status: int = 0) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
+KILLED = """
+import os, signal, sys
+from o2pl.cli import app
+
+parts = 0
+
+def count(event, given):
+    global parts
+    if event == "os.rename" and str(given[1]).endswith(".npy"):
+        parts += 1
+        if parts == 15:  # nine parts of the choice, the copy, and some passes
+            os.kill(os.getpid(), signal.SIGKILL)
+
+sys.addaudithook(count)
+app()
+"""
+
+
 def test_a_kill_in_the_middle_changes_nothing(tmp_path: Path) -> None:
     """The real process is killed between two passes, and the same command goes on: the same policy, bit for bit."""
     log = write_parquet(tmp_path / "log", 4000)
-    command = [sys.executable, "-m", "o2pl.cli", "fit", str(log), "--out-of-core", "--candidates", "bandit linear"]
+    arguments = ["fit", str(log), "--out-of-core", "--candidates", "bandit linear"]
+    command = [sys.executable, "-m", "o2pl.cli", *arguments]
     subprocess.run([*command, "--out", str(tmp_path / "whole.o2pl")], check=True, capture_output=True)
     killed = tmp_path / "killed.o2pl"
     parts = Path(f"{killed}.fitting")
-    process = subprocess.Popen([*command, "--out", str(killed)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while len(list(parts.glob("*.npy"))) < 15:  # nine parts of the choice, the copy, and some passes
-        assert process.poll() is None, "it ended before it could be killed"
-        time.sleep(0.005)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    ended = subprocess.run([sys.executable, "-c", KILLED, *arguments, "--out", str(killed)], capture_output=True)
+    assert ended.returncode == -signal.SIGKILL
     assert not killed.exists()
     assert (parts / "log").is_dir()
     again = subprocess.run([*command, "--out", str(killed)], check=True, capture_output=True, text=True)

@@ -42,8 +42,8 @@ def control_of(engine: Engine, rows: Interactions, start: int, weights: Floats |
     seen = engine.seen_by(LINEAR, member.schedule)
     seen.observe(engine.log.columns)
     problem = Problem(
-        member.policy, objective, LINEAR, seen.state, rows, start, None, None, shared, plan=seen.plan
-    )  # fmt: skip
+        member.policy, objective, LINEAR, seen.state, rows, start, None, None, {"held": 0}, plan=seen.plan
+    )  # each feature is needed once or twice: made as they are used, they take no memory
     if engine.passes is not None and n_actions is not None:
         baseline = objective.level_of(Totals.of(rows))
         return engine.passes.control(problem.featurise, rows, n_actions, baseline, ridge)

@@ -21,7 +21,7 @@ def actionwise_value(log: PessimisticLog, rows: Floats, plan: FeaturePlan, offse
     """Return `PolicyValue` of `ActionWise` without a control variate. rows: of all actions of all sets."""
     n, step = len(rows), -(-panel_rows(plan.width) // _LANES) * _LANES
     rows, actions = np.ascontiguousarray(rows, np.float32), np.ascontiguousarray(log.actions, np.int64)
-    laid = _core.dense_rows(rows, plan, np.zeros(n, np.int64), np.zeros(n), None, None, 1, False, step, HELD)
+    laid = _core.dense_rows(rows, plan, np.zeros(n, np.int64), np.zeros(n), 0.0, None, None, 1, False, step, HELD)
     penalty: Any = tuple(map(float, log.penalty))  # type: ignore[call-overload]  # a Phi in every fused objective
     return _core.action_sets_value(
         laid, offsets, actions, log.residuals, inverse_propensities(log, np.float64), float(log.alpha), log.size,

@@ -12,7 +12,7 @@ import numpy as np
 
 from o2pl import _core
 from o2pl.features.plan import FeaturePlan
-from o2pl.kernels.linear import inverse_propensities, panel_rows
+from o2pl.kernels.linear import panel_rows
 from o2pl.objectives.outcome import OutcomeLog
 from o2pl.objectives.pessimistic import PessimisticLog
 from o2pl.protocols import Floats
@@ -34,13 +34,16 @@ def laid_out(
     """Return the rows of a log in lanes, with what the objective needs of each. held: bytes; None: `HELD`."""
     rows = np.ascontiguousarray(contexts, np.float32)
     outcome = isinstance(log, OutcomeLog)
-    rewards = log.rewards if isinstance(log, OutcomeLog) else log.losses - log.subtracted
-    inverse = None if isinstance(log, OutcomeLog) else inverse_propensities(log, np.float32)
+    rewards: Any = log.rewards if isinstance(log, OutcomeLog) else log.losses
+    subtracted: Any = 0.0 if isinstance(log, OutcomeLog) else log.subtracted
+    if isinstance(subtracted, np.ndarray):
+        subtracted = np.ascontiguousarray(subtracted, np.float32)
+    propensities = None if isinstance(log, OutcomeLog) else np.ascontiguousarray(log.propensities, np.float64)
     weights = None if log.weights is None else np.ascontiguousarray(log.weights, np.float64)
     actions, step = np.ascontiguousarray(log.actions, np.int64), panel_rows(plan.width)
     return _core.dense_rows(
-        rows, plan, actions, np.ascontiguousarray(rewards, np.float64), inverse, weights, n_actions, outcome, step,
-        HELD if held is None else held,
+        rows, plan, actions, np.ascontiguousarray(rewards, np.float64), subtracted, propensities, weights, n_actions,
+        outcome, step, HELD if held is None else held,
     )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ def gaussian_value(log: PessimisticLog, contexts: Floats, plan: FeaturePlan, pol
     """Return `PolicyValue` of `Gaussian`."""
     n, step, residuals = len(log.actions), panel_rows(plan.width), np.ascontiguousarray(log.residuals, np.float64)
     rows = np.ascontiguousarray(contexts, np.float32)
-    laid = _core.dense_rows(rows, plan, np.zeros(n, np.int64), residuals, None, None, 1, False, step, HELD)
+    laid = _core.dense_rows(rows, plan, np.zeros(n, np.int64), residuals, 0.0, None, None, 1, False, step, HELD)
     penalty: Any = tuple(map(float, log.penalty))  # type: ignore[call-overload]  # a Phi in every fused objective
     return _core.gaussian_value(
         laid, log.actions - policy.centre, residuals, np.log(log.propensities), float(log.alpha), log.size, log.l2,

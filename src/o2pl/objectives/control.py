@@ -23,7 +23,7 @@ class Control(NamedTuple):
     """Predicted losses, clipped to [-1, 0]."""
 
     by_action: Floats  # m(x_s, a), [K, n], single precision
-    played: Floats  # m(x_s, a_s) from a fit without row s, [n]
+    played: Floats  # m(x_s, a_s) from a fit without row s, [n]; single precision for long logs
 
     def of_rows(self, rows: slice | Ints) -> Floats:
         """Return the predictions of rows, [n, K]."""
@@ -44,10 +44,9 @@ def ridge_control(
         X = rows(slice(0, n))
         if X.size * (n_actions + X.shape[1]) <= _SMALL:
             return _short_control(X, actions, losses - baseline, n_actions, baseline, ridge)
-    played, coefficients = np.empty(n), []
-    order = np.argsort(actions, kind="stable")
-    ends = np.cumsum(np.bincount(actions, minlength=n_actions))
-    for own in np.split(order, ends[:-1]):
+    played, coefficients = np.empty(n, np.float32), []
+    for k in range(n_actions):
+        own = np.flatnonzero(actions == k)
         fitted, left_out = _ridge(rows, own, losses[own] - baseline, ridge)
         played[own] = left_out
         coefficients.append(fitted)
