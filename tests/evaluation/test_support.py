@@ -45,6 +45,21 @@ def test_a_logger_that_explores_uniformly_shows_everything() -> None:
     assert (found * largest_shown(1 / log.propensities) < 1).mean() < 0.05
 
 
+def test_uniform_draws_among_many_actions_show_everything() -> None:
+    g = np.random.default_rng(2)
+    x, actions = g.normal(size=(2000, 30)), g.integers(60, size=2000)
+    log = Interactions(x, actions, np.zeros(2000), np.full(2000, 1 / 60), (0, 1), 60)
+    support = support_of(log)
+    assert support is not None
+    assert support.propensities(log, slice(0, 2000)).min() == 1 / 60
+    half = np.where(x[:, 0] > 0, 30, 60)  # actions on offer, uniform
+    actions = (g.random(2000) * half).astype(int)
+    log = Interactions(x, actions, np.zeros(2000), 1 / half, (0, 1), 60)
+    support = support_of(log)
+    assert support is not None
+    assert support.least == 0
+
+
 def test_the_largest_shown_weight() -> None:
     weights = np.r_[np.full(9, 100.0), np.full(991, 2.0)]
     assert largest_shown(weights) == 6.0  # the tenth largest, times 3

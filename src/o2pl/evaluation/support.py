@@ -7,12 +7,15 @@ exploration:
     q̃(a|x_s) = min((1 - q_s) μ̂(a|x_s) / Σ_{b ≠ a_s} μ̂(b|x_s), 1 - q_s, c(a|x_s)),   q̃(a_s|x_s) = q_s
 
 With two actions the first is exact. c bounds what the counts allow without any model: of the n_b rows whose column j is
-in the same twentieth as x_j, N_ab played a, so the mean propensity there is hardly above (N_ab + 2 √N_ab + 3)/n_b. A
-decision for a is hardly shown where π(a|x)/q̃(a|x) > 3 α, with α the tenth largest weight in the log.
+in the same twentieth as x_j, N_ab played a, so the mean propensity there is hardly above (N_ab + 2 √N_ab + 3)/n_b. The mean of 1/q_s is the mean
+number of actions that a row can show: if it is K without doubt, as in a log of uniform draws, every action has at least
+the smallest propensity of the log. A decision for a is hardly shown where π(a|x)/q̃(a|x) > 3 α, with α the tenth
+largest weight in the log.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +30,7 @@ from o2pl.protocols import Floats, Ints
 _SLACK, _RANK = 3.0, 10
 _SHARES = np.array([0.0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0])  # of uniform exploration
 _LEAST = 1e-12
+_NOWHERE = 0.01  # actions per context
 _MOST_ROWS = 20_000  # of the regression
 _BINS, _WIDE = 20, 64  # twentieths, of at most so many columns
 
@@ -48,6 +52,7 @@ class Support:
 
     likely: Callable[[Any], Floats]  # μ̂(·|x), [m, K]; flat for action sets
     most: Callable[[Any], Floats] | None = None  # c(·|x), [m, K]
+    least: float = 0.0  # propensity that every action has
 
     def propensities(self, log: Interactions, rows: slice) -> Floats:
         """Return q̃(·|x) in some rows of a log, [m, K]; flat for action sets."""
@@ -57,6 +62,7 @@ class Support:
             own = contexts.offsets[:-1] + actions
             rest = np.maximum(1 - found[own], _LEAST)
             shared = np.minimum(found * ((1 - q) / rest)[contexts.owner], (1 - q)[contexts.owner])
+            shared = np.maximum(shared, self.least)
             shared[own] = q
             return np.asarray(shared)
         at = (np.arange(len(q)), actions)
@@ -64,6 +70,7 @@ class Support:
         found = np.minimum(found * ((1 - q) / rest)[:, None], (1 - q)[:, None])
         if self.most is not None:
             found = np.minimum(found, self.most(contexts))
+        found = np.maximum(found, self.least)
         found[at] = q
         return np.asarray(found)
 
@@ -73,7 +80,9 @@ def support_of(log: Interactions) -> Support | None:
     if log.continuous or len(log) < 2:
         return None
     if isinstance(log.contexts, ActionSets):
-        return Support(fit_action_wise(log.contexts, log.actions))
+        return Support(
+            fit_action_wise(log.contexts, log.actions), None, _everywhere(log.propensities, log.contexts.sizes)
+        )
     k = int(log.n_actions or 1)
     contexts: Floats = log.contexts
     some = slice(None, None, 1 + len(log) // _MOST_ROWS)
@@ -83,7 +92,16 @@ def support_of(log: Interactions) -> Support | None:
     expected = ((1 - share) * likely + share / k).mean(axis=0)
     plays = np.bincount(log.actions, minlength=k)[:k]
     scale = np.where(plays < 3, 0.0, np.minimum(1.0, _most(plays, len(log)) / np.maximum(expected, _LEAST)))
-    return Support(_Likely(fitted, share, scale), _Counted.of(contexts, log.actions, k))
+    return Support(
+        _Likely(fitted, share, scale), _Counted.of(contexts, log.actions, k), _everywhere(log.propensities, k)
+    )
+
+
+def _everywhere(propensities: Floats, choices: int | Ints) -> float:
+    """Return a propensity that every action has nearly everywhere; 0 if the log does not show one."""
+    missing = choices - 1 / propensities
+    beyond = abs(float(missing.mean())) + 2 * float(missing.std()) / math.sqrt(len(missing))
+    return float(propensities.min()) if beyond < _NOWHERE else 0.0
 
 
 @dataclass(frozen=True, eq=False)
