@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.guarantees.catalogue import named
+from benchmarks.guarantees.doors import DOORS
 from benchmarks.guarantees.page import share, wrong
 from benchmarks.guarantees.run import count
-from benchmarks.guarantees.worlds import named
 from scipy.stats import chisquare
 
 import o2pl
@@ -115,15 +116,22 @@ HOSTILE = [
     ("1s at once, 0s 300 rows late", "evaluate, value"),
     ("deterministic log", "candidates"),
     ("two policies, common noise", "evaluate, any time"),
+    ("two policies, common noise", "fit"),
+    ("deterministic log", "from_incumbent, given"),
+    ("the incumbent is not linear", "from_incumbent"),
+    ("better by .10, then worse by .05", "safe_to_deploy"),
+    ("exact propensities, 5 actions", "propensity test"),
+    ("lists, rewards of a few per cent", "evaluate_lists"),
+    ("as good as the baseline, low rewards late", "service, guard"),
 ]
 
 
 @pytest.mark.parametrize(("world", "door"), HOSTILE)
 def test_the_judgement_keeps_its_word_in_hostile_worlds(world: str, door: str) -> None:
     """A small part of `make guarantees`; binomial tests at 1e-3."""
-    row = count(named(world), door, 20, first=10_000)
-    assert not refutes(wrong(row), row["logs"], 0.025, 1e-3)
-    assert not row["intervals"] or not refutes(row["missed"], row["intervals"], 0.05, 1e-3)
+    row, promised = count(named(world), door, 20, first=10_000), DOORS[door]
+    assert not refutes(wrong(row), row["logs"], max(promised.wrong, 1e-9), 1e-3)
+    assert not row["intervals"] or not refutes(row["missed"], row["intervals"], promised.missed, 1e-3)
 
 
 def test_a_gain_of_three_standard_errors_is_seen() -> None:

@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from benchmarks.guarantees.doors import DELTA
+from benchmarks.guarantees.doors import DELTA, DOORS, UNPROMISED
 from benchmarks.guarantees.run import ROWS
 from o2pl.drawing import new_figure, tidy
 
@@ -16,15 +16,18 @@ FIGURE = Path("images/guarantees.png")
 # ruff: noqa: E501
 _TEXT = """# Guarantees
 
-Does the [judgement](evaluation.md#when-is-it-better) keep its word where the truth is known? Each row is one world and one door: so many logs were drawn, and what was said of each was compared with the truth. `make guarantees` makes the rows and this page again, at full size.
+Does the [judgement](evaluation.md#when-is-it-better) keep its word where the truth is known? Each row is one world and one door: {logs} logs were drawn, and what was said of each was compared with the truth. `make guarantees` makes the rows and this page again, at full size.
 
-- **wrong**: share of logs with a false "better" or a false "worse"; each is promised in at most {side} of logs.
-- **missed**: share of intervals that do not contain the truth; at most {delta} is promised. Logs that are refused ("cannot be judged") have no interval.
-- **holds**: neither is above its promise by more than two standard errors. In worlds named "power" the policy gains about three standard errors of DR, and "better" is expected in 80 % of logs.
+- **wrong**: share of logs with a false "better", or with a false "worse" if there are more of them. Promised in at most {side} of logs; `safe_to_deploy` and the service's guard promise {delta}, `from_incumbent` 10 %.
+- **missed**: share of intervals that do not contain the truth; at most {delta} is promised. Logs that are refused ("cannot be judged") have no interval. For `from_incumbent` (10 %): its bound is above the true gain of what it deploys, or what it keeps is worse than the incumbent by .01. For the propensity test (1 %): exact propensities are rejected. For lists: any of the joint intervals.
+- **holds**: neither is above its promise by more than two standard errors. In worlds named "power", "better" is expected in 80 % of logs where the true gain is at least three standard errors of its estimate (**gain/error**); intervals for any time and for several candidates are wider, and take more rows.
+
+{summary}
 
 ![Shares of missed intervals, by world and door, beside the promise](images/guarantees.png)
 
 """
+_POWERFUL = ("evaluate, difference",)
 
 
 def share(count: int, of: int) -> float:
@@ -33,42 +36,55 @@ def share(count: int, of: int) -> float:
 
 def wrong(row: dict[str, Any]) -> int:
     """Return how often a verdict was false, the more frequent one."""
-    better, worse = row["better"] * (row["gain"] <= 1e-9), row["worse"] * (row["gain"] >= -1e-9)
-    return max(int(better), int(worse))
+    return max(int(row["falsely better"]), int(row["falsely worse"]))
+
+
+def powerless(row: dict[str, Any]) -> bool:
+    """Return whether "better" is said too rarely where the gain is three standard errors."""
+    asked = (
+        row["world"].startswith("power") and row["door"] in _POWERFUL and row["gain"] >= 3 * (row["error"] or math.inf)
+    )
+    return asked and share(row["better"], row["logs"]) < 0.8 - _two(0.8, row["logs"])
 
 
 def holds(row: dict[str, Any]) -> bool:
-    if row["world"].startswith("power"):
-        powerless = row["door"] == "evaluate, difference" and share(row["better"], row["logs"]) < 0.8 - _two(0.8, row)
-        return not powerless and _within(row)
-    return _within(row)
+    door = DOORS[row["door"]]
+    fine = share(wrong(row), row["logs"]) <= door.wrong + _two(door.wrong, row["logs"])
+    covers = share(row["missed"], row["intervals"]) <= door.missed + _two(door.missed, row["intervals"])
+    return fine and covers and not powerless(row)
 
 
-def _within(row: dict[str, Any]) -> bool:
-    side = DELTA / 2
-    fine = share(wrong(row), row["logs"]) <= side + _two(side, row)
-    return fine and share(row["missed"], row["intervals"]) <= DELTA + _two(DELTA, row)
+def _two(p: float, logs: int) -> float:
+    return 2 * math.sqrt(p * (1 - p) / max(logs, 1))
 
 
-def _two(p: float, row: dict[str, Any]) -> float:
-    return 2 * math.sqrt(p * (1 - p) / row["logs"])
+def _line(row: dict[str, Any]) -> str:
+    logs = row["logs"]
+    missed = f"{share(row['missed'], row['intervals']):.1%}" if row["intervals"] else "–"
+    shares = f"{row['better'] / logs:.1%} | {row['worse'] / logs:.1%} | {share(wrong(row), logs):.1%}"
+    size = f"{row['gain'] / row['error']:+.1f}" if row["error"] else "–"
+    kept = "not promised" if row["door"] in UNPROMISED else "yes" if holds(row) else "**no**"
+    return (
+        f"| {row['world']} | {row['door']} | {row['rows']:,} | {row['gain']:+.3f} | {size} | {shares} | {missed}"
+        f" | {kept} |\n"
+    )
 
 
 def write_page() -> None:
     rows = json.loads(ROWS.read_text())
-    lines = [_TEXT.format(side=f"{DELTA / 2:.1%}", delta=f"{DELTA:.0%}")]
-    lines.append("| world | door | rows | logs | true gain | better | worse | wrong | missed | holds |\n")
+    promised = [row for row in rows if row["door"] not in UNPROMISED]
+    kept, worlds = sum(map(holds, promised)), len({row["world"] for row in rows})
+    logs = " to ".join(f"{n:,}" for n in sorted({min(row["logs"] for row in rows), max(row["logs"] for row in rows)}))
+    summary = f"{kept} of {len(promised)} rows hold, in {worlds} worlds."
+    lines = [_TEXT.format(side=f"{DELTA / 2:.1%}", delta=f"{DELTA:.0%}", logs=logs, summary=summary)]
+    lines.append("| world | door | rows | true gain | gain/error | better | worse | wrong | missed | holds |\n")
     lines.append("|---|---|---|---|---|---|---|---|---|---|\n")
-    for row in rows:
-        logs = row["logs"]
-        missed = f"{share(row['missed'], row['intervals']):.1%}" if row["intervals"] else "–"
-        shares = f"{row['better'] / logs:.1%} | {row['worse'] / logs:.1%} | {share(wrong(row), logs):.1%}"
-        lines.append(
-            f"| {row['world']} | {row['door']} | {row['rows']:,} | {logs} | {row['gain']:+.3f} | {shares} | {missed}"
-            f" | {'yes' if holds(row) else '**no**'} |\n"
-        )
-    PAGE.write_text("".join(lines))
-    _draw([row for row in rows if row["intervals"]])
+    PAGE.write_text("".join([*lines, *map(_line, rows), *_widths()]))
+    _draw([row for row in promised if row["intervals"]])
+
+
+def _widths() -> list[str]:
+    return []
 
 
 def _draw(rows: list[dict[str, Any]]) -> None:
@@ -76,7 +92,7 @@ def _draw(rows: list[dict[str, Any]]) -> None:
     doors = list(dict.fromkeys(row["door"] for row in rows))
     figure = new_figure(8.5, 1.5 + 0.24 * len(worlds))
     axes = figure.subplots()
-    for door, marker in zip(doors, "osD^v", strict=False):
+    for door, marker in zip(doors, "osD^v<>Pphx*d", strict=False):
         mine = [row for row in rows if row["door"] == door]
         shares = [share(row["missed"], row["intervals"]) for row in mine]
         axes.plot(shares, [worlds.index(row["world"]) for row in mine], marker, markersize=4, alpha=0.7, label=door)

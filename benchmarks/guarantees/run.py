@@ -8,28 +8,38 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from benchmarks.guarantees.doors import DOORS
-from benchmarks.guarantees.worlds import POWER, WORLDS, World, named
+import numpy as np
+
+from benchmarks.guarantees.catalogue import POWER, WORLDS, AnyWorld, named
+from benchmarks.guarantees.doors import DOORS, USUAL
 
 ROWS = Path(__file__).parents[2] / "docs" / "guarantees.json"
+_ZERO = 1e-9
 
 
-def count(world: World, door: str, logs: int, first: int = 0) -> dict[str, Any]:
+def count(world: AnyWorld, name: str, logs: int, first: int = 0) -> dict[str, Any]:
     """Return what a door said of so many logs of a world."""
-    said = [DOORS[door](world.case(first + seed)) for seed in range(logs)]
-    value, base = world.truth()
+    door = DOORS[name]
+    said = [door.say(world.case(first + seed)) for seed in range(logs)]
     covered = [one.covered for one in said if one.covered is not None]
+    estimates = np.array([one.estimate for one in said])
     return {
-        "world": world.name, "says": world.says, "door": door, "rows": world.n, "logs": logs, "gain": value - base,
+        "world": world.name, "says": world.says, "door": name, "rows": world.n, "logs": logs,
+        "gain": float(np.mean([one.gain for one in said])),
+        "error": float(estimates.std()) if np.isfinite(estimates).all() else None,
         "better": sum(one.better for one in said), "worse": sum(one.worse for one in said),
+        "falsely better": sum(one.better and one.gain <= _ZERO for one in said),
+        "falsely worse": sum(one.worse and one.gain >= -_ZERO for one in said),
         "missed": len(covered) - sum(covered), "intervals": len(covered),
     }  # fmt: skip
 
 
-def doors_of(world: World) -> list[str]:
-    """Return the doors that a world can be taken to."""
-    found = [door for door in DOORS if door != "fit" or world.equal]
-    return found if world.reward_range else [one for one in found if one not in ("evaluate, any time", "candidates")]
+def doors_of(world: AnyWorld) -> list[str]:
+    """Return the doors that a world is taken to."""
+    usual: list[str] = [] if world.only else [*USUAL]
+    if not world.reward_range:
+        usual = [one for one in usual if one not in ("evaluate, any time", "candidates")]
+    return [*usual, *world.doors]
 
 
 def run(logs: int, say: Callable[[str], None], workers: int | None = None) -> list[dict[str, Any]]:

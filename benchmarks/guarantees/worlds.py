@@ -1,4 +1,4 @@
-"""The worlds: contexts, rewards, a logger, a policy and a baseline, whose values are known."""
+"""Worlds: contexts, rewards, a logger, a policy and a baseline, whose values are known."""
 
 from __future__ import annotations
 
@@ -15,22 +15,24 @@ from o2pl.data.interactions import Interactions
 Array = NDArray[Any]
 Table = Callable[[Array], Array]  # contexts [n, d] -> [n, K]
 Draw = Callable[[np.random.Generator, Array], Array]  # expected rewards [n] -> rewards [n]
-_TRUTH = 1_000_000  # contexts behind a true value
+_TRUTH, _FRESH = 1_000_000, 20_000  # contexts behind a true value, and behind that of what was learned
 
 
 class Case(NamedTuple):
     """One log of a world, with the truth."""
 
-    log: Interactions
+    log: Any
     policy: Any
     baseline: Any
-    value: float
+    value: Any
     gain: float
+    gain_of: Callable[[Table], float]  # over the logger, of any policy
+    logger: Table
 
 
 @dataclass(frozen=True)
 class World:
-    """A world of independent rows; `spoil` may damage its log."""
+    """A world of independent rows; from row `change` on it is that of `later`. `spoil` may damage its log."""
 
     name: str
     says: str
@@ -43,34 +45,53 @@ class World:
     draw: Draw = lambda g, p: np.asarray((g.random(len(p)) < p) * 1.0)
     reward_range: tuple[float, float] | None = (0.0, 1.0)
     spoil: Callable[[np.random.Generator, Interactions], Interactions] = lambda g, log: log
+    doors: tuple[str, ...] = ()  # besides those of every world, or only these
+    only: bool = False
+    change: int = 0
+    later: tuple[Table, Table] | None = None  # means and logger
 
     @property
     def equal(self) -> bool:
         """Whether no action matters, so that no policy gains anything."""
         means = self.means(np.random.default_rng(0).normal(size=(100, self.d)).astype(np.float32))
-        return bool((np.ptp(means, axis=1) < 1e-9).all())
+        return self.later is None and bool((np.ptp(means, axis=1) < 1e-9).all())
 
     def case(self, seed: int) -> Case:
         g = np.random.default_rng([seed, self.n, len(self.name)])
         x = g.normal(size=(self.n, self.d)).astype(np.float32)
-        q = self.logger(x)
+        q, means = self._in_time(x, 1), self._in_time(x, 0)
         actions = drawn(g, q)
         at = (np.arange(self.n), actions)
-        rewards = self.draw(g, self.means(x)[at])
+        rewards = self.draw(g, means[at])
         log = Interactions(x, actions, rewards, q[at], self.reward_range, q.shape[1])
         value, base = self.truth()
-        return Case(self.spoil(g, log), self.policy, self.baseline, value, value - base)
+        return Case(self.spoil(g, log), self.policy, self.baseline, value, value - base, self.gain_of, self.logger)
+
+    def _in_time(self, x: Array, which: int) -> Array:
+        """Return the means, or the logger's probabilities, of rows in order."""
+        table = (self.means, self.logger)[which](x)
+        if self.later is not None:
+            table = np.concatenate([table[: self.change], self.later[which](x[self.change :])])
+        return table
 
     def truth(self) -> tuple[float, float]:
-        """The values of the policy and of the baseline."""
-        return _truth(self)
+        """The values of the policy and of the baseline, over the rows of a log."""
+        value, base = _truth(self, self.means, self.logger)
+        if self.later is None:
+            return value, base
+        share, (later, other) = self.change / self.n, _truth(self, *self.later)
+        return share * value + (1 - share) * later, share * base + (1 - share) * other
+
+    def gain_of(self, policy: Table) -> float:
+        x = np.random.default_rng(54321).normal(size=(_FRESH, self.d)).astype(np.float32)
+        return 0.0 if self.equal else float(((policy(x) - self.logger(x)) * self.means(x)).sum(1).mean())
 
 
 @cache
-def _truth(world: World) -> tuple[float, float]:
+def _truth(world: World, means: Table, logger: Table) -> tuple[float, float]:
     x = np.random.default_rng(12345).normal(size=(_TRUTH, world.d)).astype(np.float32)
-    rewards = world.means(x)
-    other = world.logger if isinstance(world.baseline, str) else world.baseline
+    rewards = means(x)
+    other = logger if isinstance(world.baseline, str) else world.baseline
     return float((world.policy(x) * rewards).sum(1).mean()), float((other(x) * rewards).sum(1).mean())
 
 
@@ -150,58 +171,3 @@ def late_zeros(rows: int) -> Callable[[np.random.Generator, Interactions], Inter
 
 def graded(g: np.random.Generator, p: Array) -> Array:
     return g.beta(4 * p + 0.05, 4 * (1 - p) + 0.05)
-
-
-# -- the worlds
-
-_FLAT = products(4)
-_K3 = always(0.6, 0.3, 0.1)
-
-# ruff: noqa: E501
-WORLDS: tuple[World, ...] = (
-    World("uniform logger, nothing matters", "binary rewards", 500, 3, by_action(0.3, 0.3, 0.3), always(1, 1, 1), softmax(3, 1.0, 1)),
-    World("softmax logger, nothing matters", "binary rewards", 1000, 3, linear(3, 2, 0.0, 0.2), softmax(3, 1.0, 3, 0.1), softmax(3, 1.0, 4)),
-    World("wrong reward model", "rewards depend on a product of columns, no action matters", 1500, 4, _FLAT, softmax(4, 1.5, 5, 0.05), softmax(4, 2.0, 6)),
-    World("wrong reward model, more rows", "the same", 6000, 4, _FLAT, softmax(4, 1.5, 5, 0.05), softmax(4, 2.0, 6)),
-    World("wrong model, graded rewards", "the same, rewards between", 800, 4, _FLAT, softmax(4, 1.0, 7, 0.1), softmax(4, 1.0, 8), draw=graded),
-    World("a bad action is hardly explored", "its propensity is .0005, it is worse by .3", 2000, 2, by_action(0.5, 0.5, 0.2), always(0.5, 0.4995, 0.0005), always(0.1, 0.1, 0.8)),
-    World("a bad action is never explored somewhere", "propensity 0 where x0 > 1, worth .1 there", 2000, 2,
-          lambda x: np.where((x[:, :1] > 1) & (np.arange(3) == 2), 0.0, 0.55 * np.ones((len(x), 3))),
-          lambda x: np.where(x[:, :1] > 1, [[0.5, 0.5, 0.0]], [[0.3, 0.3, 0.4]]), always(0, 0, 1)),
-    World("hardly explored where it is bad", "propensity .001 where x0 > .5", 3000, 3,
-          lambda x: np.where((x[:, :1] > 0.5) & (np.arange(3) == 1), 0.1, 0.55 * np.ones((len(x), 3))),
-          lambda x: np.where(x[:, :1] > 0.5, [[0.6, 0.001, 0.399]], [[0.3, 0.4, 0.3]]), always(0, 1, 0)),
-    World("rare rewards", ".3 % of rows, three actions", 200, 2, by_action(0.003, 0.003, 0.003), always(1, 1, 1), always(0.1, 0.2, 0.7), baseline=always(0.7, 0.2, 0.1)),
-    World("rare rewards, more rows", ".3 % of rows", 3000, 2, by_action(0.003, 0.003, 0.003), always(1, 1, 1), always(0.1, 0.2, 0.7), baseline=always(0.7, 0.2, 0.1)),
-    World("rare losses", ".3 % of rows", 200, 2, by_action(0.997, 0.997, 0.997), always(1, 1, 1), always(0.1, 0.2, 0.7)),
-    World("rare losses, of the policy only", "its action loses .6 %", 400, 2, by_action(0.999, 0.999, 0.994), _K3, always(0, 0, 1)),
-    World("rewards are all 1", "", 300, 2, by_action(1.0, 1.0, 1.0), _K3, always(0.1, 0.3, 0.6)),
-    World("rewards are all 0", "", 300, 2, by_action(0.0, 0.0, 0.0), _K3, always(0.1, 0.3, 0.6)),
-    World("an effective sample size of 5", "sharp logger and policy", 400, 5, linear(5, 9, 0.0), softmax(5, 1.5, 10, 0.02), softmax(5, 6.0, 11)),
-    World("heavy weights", "softmax policies without a floor", 1000, 5, linear(4, 12, 0.0), softmax(4, 1.2, 13), softmax(4, 1.2, 14)),
-    World("heavy weights, good surprises rare", "", 2000, 5, lambda x: np.repeat(np.where(x[:, :1] > 1.5, 0.9, 0.05), 4, axis=1), softmax(4, 1.2, 13), softmax(4, 1.2, 14)),
-    World("few rows", "40 rows", 40, 2, by_action(0.4, 0.4), always(1, 1), always(0.2, 0.8)),
-    World("many actions", "50 actions, 2,000 rows", 2000, 5, linear(50, 15, 0.0, 0.3), softmax(50, 0.5, 16, 0.5), softmax(50, 1.0, 17)),
-    World("skewed rewards", "revenue: a fifth of rows earn, few of them much", 1500, 3, by_action(0.02, 0.02, 0.02), always(1, 1, 1), softmax(3, 1.0, 1),
-          draw=lambda g, p: (g.random(len(p)) < 0.2) * g.beta(0.5, 0.5 * (0.2 / p - 1))),
-    World("nearly the same policy", "differs in 2 % of contexts", 2000, 3, by_action(0.4, 0.4, 0.4), _K3, lambda x: np.where(x[:, :1] > 2, [[0.0, 0.0, 1.0]], [[0.6, 0.3, 0.1]])),
-    World("two policies, common noise", "neither is the logger", 1000, 3, linear(3, 18, 0.0), always(1, 1, 1), softmax(3, 1.0, 19), baseline=softmax(3, 1.0, 20)),
-    World("worse by .05", "the policy is worse", 2000, 3, by_action(0.5, 0.45), always(1, 1), always(0.0, 1.0), baseline=always(1.0, 0.0)),
-    World("unknown reward range", "nothing matters", 800, 3, by_action(0.3, 0.3, 0.3), _K3, softmax(3, 1.0, 1), reward_range=None),
-    World("every row twice", "nothing matters", 1000, 3, by_action(0.3, 0.3, 0.3), _K3, softmax(3, 1.0, 1), spoil=repeated(2)),
-    World("every row four times", "nothing matters", 500, 3, by_action(0.3, 0.3, 0.3), _K3, softmax(3, 1.0, 1), spoil=repeated(4)),
-    World("1s at once, 0s 300 rows late", "nothing matters; the log is cut before the last 0s arrive", 1500, 3, by_action(0.3, 0.3, 0.3), _K3, softmax(3, 1.0, 1), spoil=late_zeros(300)),
-    World("deterministic log", "each context has one action, all propensities are 1", 1500, 2, lambda x: np.where(np.arange(2) == 1, 0.3, 0.55 * np.ones((len(x), 2))), signed(2), lambda x: signed(2)(-x)),
-)  # fmt: skip
-
-# Worlds with a true gain of three standard errors of DR.
-POWER: tuple[World, ...] = (
-    World("power: uniform logger", "", 2000, 3, by_action(0.30, 0.37, 0.30), always(1, 1, 1), always(0, 1, 0)),
-    World("power: softmax logger", "", 4000, 3, linear(3, 21, 0.2), softmax(3, 0.7, 22, 0.1), softmax(3, 0.7, 21)),
-    World("power: many rows", "", 20000, 3, by_action(0.05, 0.058, 0.05), always(1, 1, 1), always(0, 1, 0)),
-    World("power: two policies", "", 3000, 3, by_action(0.4, 0.46), always(1, 1), always(0.0, 1.0), baseline=always(1.0, 0.0)),
-)  # fmt: skip
-
-
-def named(name: str) -> World:
-    return next(one for one in (*WORLDS, *POWER) if one.name == name)

@@ -7,10 +7,10 @@ exploration:
     q̃(a|x_s) = min((1 - q_s) μ̂(a|x_s) / Σ_{b ≠ a_s} μ̂(b|x_s), 1 - q_s, c(a|x_s)),   q̃(a_s|x_s) = q_s
 
 With two actions the first is exact. c bounds what the counts allow without any model: of the n_b rows whose column j is
-in the same twentieth as x_j, N_ab played a, so the mean propensity there is hardly above (N_ab + 2 √N_ab + 3)/n_b. The mean of 1/q_s is the mean
-number of actions that a row can show: if it is K without doubt, as in a log of uniform draws, every action has at least
-the smallest propensity of the log. A decision for a is hardly shown where π(a|x)/q̃(a|x) > 3 α, with α the tenth
-largest weight in the log.
+in the same twentieth as x_j, N_ab played a, so the mean propensity there is hardly above (N_ab + 2 √N_ab + 3)/n_b. The
+mean of 1/q_s is the mean number of actions that a row can show: if it is K without doubt, as in a log of uniform draws,
+every action has at least the smallest propensity of the log. A decision for a is hardly shown where π(a|x)/q̃(a|x) >
+3 α, with α the tenth largest weight in the log.
 """
 
 from __future__ import annotations
