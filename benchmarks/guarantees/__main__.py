@@ -4,9 +4,11 @@ import sys
 
 from benchmarks.guarantees.page import write_page
 from benchmarks.guarantees.run import run
+from benchmarks.guarantees.widths import store
 
 if __name__ == "__main__":
     asked = sys.argv[1] if len(sys.argv) > 1 else "400"
     if asked != "page":
+        store()
         run(int(asked), lambda done: print(done, flush=True))
     write_page()

@@ -76,7 +76,7 @@ def from_incumbent(case: Case) -> Said:
     try:
         learner: Any = o2pl.O2PL.from_incumbent(case.log, random_state=0)
     except InvalidInput:
-        return Said(False, False, None, 0.0)
+        return Said(False, False, True, 0.0)  # nothing is deployed or kept
     gain, verdict = case.gain_of(learner.predict_proba), learner.improvement_
     covered = verdict.lower <= gain + _ROUNDING if verdict.deploy else gain >= -_HARM
     return Said(verdict.deploy, False, covered, gain)

@@ -99,7 +99,7 @@ def support_of(log: Interactions) -> Support | None:
 
 def _everywhere(propensities: Floats, choices: int | Ints) -> float:
     """Return a propensity that every action has nearly everywhere; 0 if the log does not show one."""
-    missing = choices - 1 / propensities
+    missing = choices - 1 / np.maximum(propensities, _LEAST)
     beyond = abs(float(missing.mean())) + 2 * float(missing.std()) / math.sqrt(len(missing))
     return float(propensities.min()) if beyond < _NOWHERE else 0.0
 
