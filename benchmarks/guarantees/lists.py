@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.guarantees.worlds import Array, Case
-from o2pl.interactions import Interactions
-from o2pl.rows import ActionSets
+from o2pl.data.contexts import ActionSets
+from o2pl.data.interactions import Interactions
 
 ITEMS, SLOTS = 4, 3
 _LOOKED_AT = np.array([0.9, 0.6, 0.3])  # how likely a slot is looked at
