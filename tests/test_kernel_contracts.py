@@ -22,7 +22,7 @@ from tests.covering import covering, pairs_in, pairs_of
 
 import o2pl
 from o2pl import Geometric, Member
-from o2pl.data.contexts import ActionSets
+from o2pl.data.contexts import ActionSets, n_inputs
 from o2pl.data.interactions import Interactions
 from o2pl.engine import decider, member
 from o2pl.engine.member import LINEAR, QUADRATIC
@@ -30,7 +30,7 @@ from o2pl.features import Chain, Fourier, Hashed, Intercept, Quadratic, Standard
 from o2pl.features.plan import feature_plan
 from o2pl.kernels import linear, registry
 from o2pl.kernels.networks import network_value
-from o2pl.kernels.registry import Problem, find_value, n_inputs
+from o2pl.kernels.registry import Problem, find_value
 from o2pl.kernels.replay import adam_on_a_window
 from o2pl.objectives import Pessimistic, PolicyValue
 from o2pl.objectives.control import ridge_baseline, ridge_control
@@ -185,9 +185,9 @@ def problem_of(
     case: Case, features: Any, control: bool, n: int, start: int = 0, weighed: bool = False, **settings: Any
 ) -> Problem:
     """As the engine would make it of the rows from `start` on."""
-    reader = learner_of(case, features)._new_reader(None)
+    encoder = learner_of(case, features)._new_encoder()
     contexts, actions, rewards, propensities = raw_log(case, n, drift=True)
-    rows = Interactions(reader.rows(contexts), actions, rewards, propensities, (0, 1))
+    rows = Interactions(encoder.encode(contexts), actions, rewards, propensities, (0, 1))
     objective = case.objective(**settings)
     seen = features.init(n_inputs(rows.contexts))
     seen = features.observe(seen, rows.contexts.values if isinstance(rows.contexts, ActionSets) else rows.contexts)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from o2pl.data.contexts import ActionSets
-from o2pl.encode import DictionaryReader
+from o2pl.encode.dictionaries import DictionaryReader
 from o2pl.encode.names import name_hash
 from o2pl.errors import InvalidInput
 

@@ -9,7 +9,7 @@ import pytest
 
 from o2pl.data import hashed_sets
 from o2pl.data.hashed_sets import HashedSets
-from o2pl.encode import DictionaryReader
+from o2pl.encode.dictionaries import DictionaryReader
 from o2pl.encode.json_sets import json_sets
 from o2pl.encode.sets import dictionary_sets
 

@@ -10,7 +10,8 @@ import pytest
 
 from o2pl.data.interactions import Interactions
 from o2pl.data.log import Log, Tally
-from o2pl.encode import DenseReader, DictionaryReader, SetsReader
+from o2pl.encode.dictionaries import DictionaryReader
+from o2pl.encode.readers import DenseReader, SetsReader
 
 BITS = 8
 

@@ -9,7 +9,7 @@ import o2pl
 from o2pl import Offer
 from o2pl.data.offer_rows import sets_of_offers
 from o2pl.data.offers import codes_of
-from o2pl.encode import OfferReader
+from o2pl.encode.readers import OfferReader
 
 USER, ITEMS = np.array([1.0, 2.0]), np.arange(12.0).reshape(4, 3)
 

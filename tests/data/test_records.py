@@ -7,7 +7,7 @@ import pytest
 
 from o2pl import InvalidInput
 from o2pl.data.records import Records, are_records, parser
-from o2pl.encode import DictionaryReader
+from o2pl.encode.dictionaries import DictionaryReader
 
 ROWS = [{"a": 1.0}, {"a": "x"}, {"b": [1, 2]}]
 SETS = [[{"a": 1}], ({"u": 1}, [{"a": 1}, {"a": 2}]), {"u": 1, "_multi": [{}, {}, {}]}]

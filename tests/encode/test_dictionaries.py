@@ -17,7 +17,7 @@ import pytest
 
 from o2pl import InvalidInput, _core
 from o2pl.data.contexts import SparseRows
-from o2pl.encode import DictionaryReader
+from o2pl.encode.dictionaries import DictionaryReader
 from o2pl.encode.names import name_hash
 from o2pl.encode.sets import dictionary_sets
 

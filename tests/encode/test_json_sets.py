@@ -14,8 +14,8 @@ from o2pl import InvalidInput
 from o2pl._core import set_sizes
 from o2pl.data.contexts import ActionSets
 from o2pl.data.records import Records
-from o2pl.encode import DictionaryReader
 from o2pl.encode import sets as sets_module
+from o2pl.encode.dictionaries import DictionaryReader
 from o2pl.encode.json_sets import json_sets
 from o2pl.encode.names import name_hash
 from o2pl.encode.sets import dictionary_sets

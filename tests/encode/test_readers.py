@@ -10,8 +10,8 @@ import pytest
 from o2pl import InvalidInput, Offer, _core
 from o2pl.data.contexts import ActionSets
 from o2pl.data.offers import codes_of
-from o2pl.encode import DenseReader, DictionaryReader, OfferReader, SetsReader, make_reader
-from o2pl.encode.readers import plain, share_words
+from o2pl.encode.dictionaries import DictionaryReader
+from o2pl.encode.readers import DenseReader, OfferReader, SetsReader, plain
 
 USER, ITEMS = np.array([1.0, 2.0]), np.arange(12.0).reshape(4, 3)
 
@@ -123,17 +123,6 @@ def test_what_kernels_take_as_it_is() -> None:
             False,
             False,
         ]
-
-
-def test_words_that_another_reader_has_read_are_known() -> None:
-    for sets in (False, True):
-        first, second = (make_reader(None, sets, (18, False, ())) for _ in range(2))
-        context = [{"city": "Rome"}] if sets else {"city": "Rome"}
-        first.rows([context])
-        share_words(second, first)
-        inner = getattr(second, "inner", second)
-        assert ("city", "Rome") in inner.words().values()
-    share_words(make_reader(2), make_reader(2))  # rows of numbers have none
 
 
 def test_offers() -> None:

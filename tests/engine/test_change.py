@@ -151,7 +151,7 @@ def test_members_schedule_counts_and_weights_begin_anew() -> None:
     assert np.abs((engine.members[engine.watch.place].params - before)[:-1]).max() < 1
     # they have learned from the rows since the base, and from no others
     anew = Bandit(K, policy="linear", changes=None, random_state=0)
-    anew._adopt(anew._make_engine(K, None))
+    anew._adopt(anew._make_engine(anew._new_encoder(width=K), None))
     for one, other in zip(anew._engine.members, engine.members, strict=False):
         one.seen.state = other.seen.state
         rows = learner.log_[row - 30 :]

@@ -116,7 +116,7 @@ def test_many_rows_in_stretches_are_those_of_each_alone(monkeypatch: pytest.Monk
     np.testing.assert_array_equal(rows._engine.decider.member_likelihoods(x, actions), by_member)
     assert len(rows.predict_proba(np.empty((0, 4)))) == 0
     assert of_sets._engine.decider.n_actions is None
-    assert isinstance(of_sets._reader.rows(sets), ActionSets)
+    assert isinstance(of_sets._engine.encoder.encode(sets), ActionSets)
 
 
 def published(kind: str) -> Any:

@@ -239,10 +239,10 @@ def tagged(name: str, generator: Any, tag: float) -> Any:
 def tags_of(name: str, learner: Any) -> Any:
     contexts = learner.log_.contexts
     if name.startswith("hashed actionwise"):
-        tag, rows = learner._engine.reader.row([{"tag": 1.0}]).values.indices[0], contexts.values
+        tag, rows = learner._engine.encoder.encode_one([{"tag": 1.0}]).values.indices[0], contexts.values
         return rows.values[rows.indices == tag][contexts.offsets[:-1]]
     if name.startswith("hashed"):
-        tag = learner._engine.reader.row({"tag": 1.0}).indices[0]
+        tag = learner._engine.encoder.encode_one({"tag": 1.0}).indices[0]
         return contexts.values[contexts.indices == tag]
     if name.startswith("items"):
         return contexts.shared[:, 0]

@@ -16,9 +16,9 @@ def test_a_union_learns_from_half_before_it_learns_from_all(monkeypatch: pytest.
     )
     whole = o2pl.Bandit(2, random_state=0).fit(log)
     for learner, expected in ((o2pl.Bandit(2, random_state=0), [200, 400]), (o2pl.O2PL(2, policy="linear"), [400])):
-        reader = learner._reader_for(log)
-        rows = learner._checked(log, reader=reader)
-        engine = learner._first_engine(reader, rows.contexts, 2)
+        encoder = learner._encoder_for(log)
+        rows = learner._checked(log, encoder=encoder)
+        engine = learner._make_engine(encoder, 2)
         engine.extend(rows)
         reached = []
         monkeypatch.setattr(engine, "learn", lambda engine=engine, reached=reached, **how: (

@@ -191,7 +191,7 @@ def test_rows_with_the_action_that_was_played_alone_teach_the_same() -> None:
     """As a service keeps them: independent actions have no part in the likelihood of another."""
     sets = as_sets(rows(1000, 0))
     learner = Bandit(policy="hashed actionwise", changes=None)
-    whole = learner._reader_for(*sets).rows(sets[0])
+    whole = learner._encoder_for(*sets).encode(sets[0])
     alone = ActionSets(whole.values[whole.offsets[:-1] + sets[1]], np.arange(1001))
     one = Bandit(policy="hashed actionwise", changes=None).partial_fit(*sets)
     two = Bandit(policy="hashed actionwise", changes=None).partial_fit(alone, np.zeros(1000, int), *sets[2:])

@@ -39,7 +39,7 @@ def learned(request: pytest.FixtureRequest) -> Any:
 
 
 def plain(decider: Any, context: Any) -> Any:
-    return decider.probabilities(decider.reader.row(context))
+    return decider.probabilities(decider.encoder.encode_one(context))
 
 
 def test_texts_are_weighed_as_their_dictionaries(learned: Any) -> None:

@@ -66,7 +66,7 @@ def test_hashed_words(tmp_path: Path) -> None:
     (member,) = learner.coefficients().members
     values = dict(zip(member.terms, member.values, strict=True))
     assert list(values) == ["intercept", "city=Rome", "age", "age is there", "city=Oslo"]
-    scores = learner.snapshot().scores(learner._engine.reader.row(contexts[4]))[0]
+    scores = learner.snapshot().scores(learner._engine.encoder.encode_one(contexts[4]))[0]
     again = values["intercept"] + values["city=Rome"] + values["age is there"] + 24 * values["age"]
     np.testing.assert_allclose(again, scores, rtol=1e-4, atol=1e-5)
     learner.save(tmp_path / "model.o2pl")
@@ -86,7 +86,7 @@ def test_items_share_their_weights() -> None:
     assert table.actions == ("all",)
     assert "user x1 × item x0" in table.members[0].terms
     row = dict(zip(table.members[0].terms, table.members[0].values[:, 0], strict=True))
-    scores = learner.snapshot().scores(learner._engine.reader.row((user, items)))[0]
+    scores = learner.snapshot().scores(learner._engine.encoder.encode_one((user, items)))[0]
     names = ["user x0", "user x1", "item x0", "item x1", "item x2"]
     again = [
         sum(row.get(term, 0.0) * value for term, value in by_term(np.concatenate([user, item]), names).items())

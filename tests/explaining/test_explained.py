@@ -105,8 +105,8 @@ def test_what_is_said_adds_up_to_what_is_done(kind: str, tmp_path: Path) -> None
 
     # Every member: its own scores, asked of the policy as it acts.
     if not more and not isinstance(given[-1], list):
-        reader = learner._engine.reader
-        rows = reader.row(given[0] if len(given) == 1 else given)
+        encoder = learner._engine.encoder
+        rows = encoder.encode_one(given[0] if len(given) == 1 else given)
         scores = learner.snapshot().scores(rows).reshape(len(found.members), -1)
         actions = list(found.probabilities)
         first, second = actions.index(found.action), actions.index(found.against)

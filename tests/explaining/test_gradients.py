@@ -50,7 +50,7 @@ def test_terms_add_up_to_the_difference_of_log_probabilities(name: str) -> None:
     learner = fitted(POLICIES[name])
     for x in np.random.default_rng(1).normal(size=(5, 3)):
         why = learner.explain(x, action=2, against=0)
-        scores = learner._engine.decider.scores(learner._reader.row(x))
+        scores = learner._engine.decider.scores(learner._engine.encoder.encode_one(x))
         logs = log_softmax(scores.reshape(1, -1))[0]
         difference = logs[2] - logs[0]
         assert abs(why.difference - difference) < 2 * CLOSE * (1 + abs(difference))
@@ -85,7 +85,7 @@ def test_items_of_sets_are_told_apart(towers: int) -> None:
         decision = learner.act(user, own)
         learner.update(decision, float(generator.random() < 1 / (1 + np.exp(-3 * user[0] * own[decision.action, 0]))))
     why = learner.explain(users[0], items[0], action=1, against=2)
-    from_scores = learner._engine.decider.scores(learner._reader.rows([(users[0], items[0])])).reshape(-1)
+    from_scores = learner._engine.decider.scores(learner._engine.encoder.encode([(users[0], items[0])])).reshape(-1)
     difference = from_scores[1] - from_scores[2]
     assert abs(why.difference - difference) < 2 * CLOSE * (1 + abs(difference))
     assert np.abs(difference) > 1e-3

@@ -10,7 +10,7 @@ import pytest
 
 from o2pl import InvalidInput
 from o2pl.data.contexts import SparseRows
-from o2pl.encode import DictionaryReader
+from o2pl.encode.dictionaries import DictionaryReader
 from o2pl.features import Hashed
 from o2pl.storage import decode, encode
 

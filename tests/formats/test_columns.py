@@ -15,7 +15,7 @@ from tests.formats.vw_logs import events, write_events
 import o2pl
 from o2pl import InvalidInput
 from o2pl.data.decisions import number_of
-from o2pl.encode import DictionaryReader
+from o2pl.encode.dictionaries import DictionaryReader
 from o2pl.encode.sets import dictionary_sets
 from o2pl.formats import read_log
 from o2pl.formats.bad import BadRows

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from o2pl import Bandit, InvalidInput, read_log
 from o2pl.data.interactions import Interactions
 from o2pl.data.records import Records
-from o2pl.encode import DictionaryReader
+from o2pl.encode.dictionaries import DictionaryReader
 from o2pl.encode.sets import dictionary_sets
 from o2pl.formats.bad import BadRows
 from o2pl.formats.columns import log_of

@@ -12,7 +12,7 @@ import pytest
 import o2pl
 from o2pl import Member
 from o2pl.data.contexts import ActionSets
-from o2pl.encode import DenseReader, DictionaryReader, SetsReader
+from o2pl.encode import Encoder
 from o2pl.engine.acting import ActingMember
 from o2pl.engine.decider import Decider
 from o2pl.engine.member import LINEAR, QUADRATIC
@@ -40,7 +40,7 @@ def acting(scores: list[Any], shares: Any, sharpness: float, explored: Explored)
 class Kind(NamedTuple):
     features: tuple[Any, ...]
     policy: Any
-    reader: Any
+    encoder: Encoder
     context: Any  # a function of a generator
 
 
@@ -57,18 +57,22 @@ def a_set(generator: Any) -> Any:
 
 
 KINDS = {
-    "softmax": Kind((LINEAR,), Softmax(11), DenseReader(D), row),
-    "union": Kind((LINEAR, QUADRATIC), Softmax(3), DenseReader(D), row),
-    "raw": Kind((Chain(()), Quadratic(), Chain((Standardise(clip=1.0), Intercept()))), Softmax(8), DenseReader(D), row),
-    "projected": Kind((Chain((Standardise(), Quadratic(most=3, projected=2))),), Softmax(2), DenseReader(D), row),
-    "sets": Kind((Standardise(), Chain((Standardise(), Quadratic()))), ActionWise(), SetsReader(DenseReader(D)), a_set),
-    "one set": Kind((LINEAR,), ActionWise(), SetsReader(DenseReader(D)), a_set),
-    "dictionaries": Kind((Hashed(bits=7),), SparseSoftmax(3), DictionaryReader(7), words),
-    "hashed union": Kind((Hashed(bits=7), Hashed(bits=7)), SparseSoftmax(3), DictionaryReader(7), words),
+    "softmax": Kind((LINEAR,), Softmax(11), Encoder(width=D), row),
+    "union": Kind((LINEAR, QUADRATIC), Softmax(3), Encoder(width=D), row),
+    "raw": Kind(
+        (Chain(()), Quadratic(), Chain((Standardise(clip=1.0), Intercept()))), Softmax(8), Encoder(width=D), row
+    ),
+    "projected": Kind((Chain((Standardise(), Quadratic(most=3, projected=2))),), Softmax(2), Encoder(width=D), row),
+    "sets": Kind(
+        (Standardise(), Chain((Standardise(), Quadratic()))), ActionWise(), Encoder(items=True, width=D), a_set
+    ),
+    "one set": Kind((LINEAR,), ActionWise(), Encoder(items=True, width=D), a_set),
+    "dictionaries": Kind((Hashed(bits=7),), SparseSoftmax(3), Encoder(hashed=(7, False, ())), words),
+    "hashed union": Kind((Hashed(bits=7), Hashed(bits=7)), SparseSoftmax(3), Encoder(hashed=(7, False, ())), words),
     "products": Kind(
         (Hashed(bits=7, signed=True, interactions=(("a", "b"),)),),
         SparseSoftmax(3),
-        DictionaryReader(7, True, (("a", "b"),)),
+        Encoder(hashed=(7, True, (("a", "b"),))),
         words,
     ),
 }
@@ -84,7 +88,7 @@ EXPLORED = {
 def decider_of(kind: Kind, sharpness: float, explored: Explored) -> Decider:
     """With random parameters, of features that have seen some contexts."""
     generator = np.random.default_rng(0)
-    rows = kind.reader.rows([kind.context(generator) for _ in range(60)])
+    rows = kind.encoder.encode([kind.context(generator) for _ in range(60)])
     members: list[ActingMember] = []
     for features in kind.features:
         width = (rows.values if isinstance(rows, ActionSets) else rows).width if "Sparse" in str(type(rows)) else D
@@ -96,7 +100,7 @@ def decider_of(kind: Kind, sharpness: float, explored: Explored) -> Decider:
             size -= 2 * kind.policy.n_actions * len(members)  # later ones have not learned of the newest features
         members.append(ActingMember(features, seen, kind.policy, 0.5 * generator.normal(size=size), plan))
     shares = generator.dirichlet(np.ones(len(members)))
-    return Decider(members, acting_numbers(shares, sharpness, explored), sharpness, kind.reader)
+    return Decider(members, acting_numbers(shares, sharpness, explored), sharpness, kind.encoder)
 
 
 # Action sets differ in their number of actions: a bonus or a share of each has no meaning.
@@ -111,10 +115,10 @@ def test_decisions_are_those_of_the_parts(name: str, sharpness: float, explored:
     decider = decider_of(kind, sharpness, rule)
     contexts = [kind.context(generator) for _ in range(40)]
     uniforms = generator.random(40)
-    rows = kind.reader.rows(contexts)
+    rows = kind.encoder.encode(contexts)
     actions, propensities = decider.sample(rows, uniforms)
     for r, (context, uniform) in enumerate(zip(contexts, uniforms, strict=True)):
-        one = kind.reader.row(context)
+        one = kind.encoder.encode_one(context)
         scores = [m.policy.scores(m.params, featurise(m.features, m.seen, one)).reshape(-1) for m in decider.members]
         expected = acting(scores, decider.acting[4 : 4 + len(scores)], sharpness, rule)
         chosen = int(np.searchsorted(np.cumsum(expected), uniform, side="right"))
@@ -149,7 +153,7 @@ def test_real_valued_decisions_are_those_of_the_parts(features: Any, learn_scale
     params = 0.3 * generator.normal(size=policy.n_params(features.width(D)))
     plan = feature_plan(features, seen, D)
     numbers = acting_numbers(np.ones(1), 1.0, EXPLORED["none"](0))
-    decider = Decider([ActingMember(features, seen, policy, params, plan)], numbers, 1.0, DenseReader(D))
+    decider = Decider([ActingMember(features, seen, policy, params, plan)], numbers, 1.0, Encoder(width=D))
     scale = np.exp(params[-1]) if learn_scale else 0.7
     theta = params[: features.width(D)]
     uniforms = generator.random(50)
@@ -193,7 +197,7 @@ def test_policies_of_other_kinds_are_decided_by_their_parts() -> None:
     for features, policy in itertools.product(
         (LINEAR, Chain((Standardise(), Fourier(5)))), (Softmax(3), UniformMixture(Softmax(3), 0.1))
     ):
-        decider = decider_of(Kind((features,), policy, DenseReader(D), row), 2.0, EXPLORED["uniform"](0))
+        decider = decider_of(Kind((features,), policy, Encoder(width=D), row), 2.0, EXPLORED["uniform"](0))
         context = row(np.random.default_rng(6))
         (member,) = decider.members
         scores = policy.scores(member.params, featurise(features, member.seen, context[None]))[0]

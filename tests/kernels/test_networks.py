@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from o2pl.data.contexts import ActionSets
+from o2pl.data.contexts import ActionSets, n_inputs
 from o2pl.data.interactions import Interactions
 from o2pl.features import Standardise
 from o2pl.kernels import registry
 from o2pl.kernels.networks import NetworkValue, network_value, program_of
-from o2pl.kernels.registry import Problem, find_value, n_inputs
+from o2pl.kernels.registry import Problem, find_value
 from o2pl.objectives import Outcome, Pessimistic, PolicyValue, ridge_control
 from o2pl.oracles import Minibatch
 from o2pl.policies import JaxPolicy, Neural, NeuralSets

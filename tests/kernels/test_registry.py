@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from o2pl.data.contexts import ActionSets
+from o2pl.data.contexts import ActionSets, n_inputs
 from o2pl.data.interactions import Interactions
-from o2pl.encode import DictionaryReader, SetsReader
+from o2pl.encode.dictionaries import DictionaryReader
+from o2pl.encode.readers import SetsReader
 from o2pl.engine.member import QUADRATIC
 from o2pl.features import Chain, Fourier, Hashed, Standardise
-from o2pl.kernels.registry import Problem, featurise, find_value, kind_of, n_inputs
+from o2pl.kernels.registry import Problem, featurise, find_value, kind_of
 from o2pl.kernels.values import rows_of_features
 from o2pl.objectives import Pessimistic
 from o2pl.policies import ActionWise, Softmax, SparseSoftmax, ThresholdClass, UniformMixture

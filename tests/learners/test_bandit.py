@@ -95,7 +95,8 @@ def test_actions_that_were_hardly_played_are_tried() -> None:
     ],
 )
 def test_exploration(policy: str, given: Any, rule: Any) -> None:
-    assert Bandit(3, policy=policy, exploration=given)._exploration() == rule
+    learner = Bandit(3, policy=policy, exploration=given)
+    assert learner._exploration(learner._new_encoder().items) == rule
 
 
 # -- members

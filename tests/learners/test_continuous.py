@@ -85,7 +85,7 @@ def test_a_log_of_another_logger_is_learned_from_and_evaluated(name: str) -> Non
     learner = LEARNERS[name]().fit(log[:600])
     found = o2pl.evaluate(log[600:], learner)
     fresh = generator.normal(size=(4000, 2))
-    played = learner.snapshot().sample(learner._reader.rows(fresh), generator.random(4000))[0]
+    played = learner.snapshot().sample(learner._engine.encoder.encode(fresh), generator.random(4000))[0]
     truth = float(np.mean(np.exp(-(((played - 11 - 2 * fresh[:, 0]) / 4) ** 2))))
     assert truth > (0.85 if "continuous" in name else 0.6) > rewards.mean() + 0.1
     unbiased = [one for one in found.estimates if one.name in ("ips", "snips", "dr")]

@@ -391,4 +391,7 @@ def test_auto_is_the_control_variate_that_the_docs_say() -> None:
         ("actionwise", "geometric", None),
     ):
         learner = o2pl.O2PL(**({"random_state": 0} | KINDS[kind]), schedule=schedule)
-        assert learner._make_engine(2, 3 if kind != "thresholds" else None).spec.control == expected
+        assert (
+            learner._make_engine(learner._new_encoder(width=2), 3 if kind != "thresholds" else None).spec.control
+            == expected
+        )

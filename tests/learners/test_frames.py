@@ -63,7 +63,7 @@ def test_frames_rows_and_files(make: str, policy: str, tmp_path: Any) -> None:
         (columns | {"more": [1.0] * N}, "column 'more': found, expected only"),
         ({"age": columns["age"], "city": columns["city"]}, "column 'member': found none"),
     ):
-        for reads in (again.predict, served.reader.rows):
+        for reads in (again.predict, served.encoder.encode):
             with pytest.raises(InvalidInput, match=said):
                 reads(MAKES[make](changed))
     with pytest.raises(InvalidInput, match="column 'town': found, expected only"):

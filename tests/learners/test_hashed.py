@@ -11,7 +11,7 @@ import pytest
 
 import o2pl
 from o2pl import O2PL, Bandit, Geometric, InvalidInput, Member, Replay, storage
-from o2pl.encode import DictionaryReader
+from o2pl.encode.dictionaries import DictionaryReader
 from o2pl.engine.controlling import control_of
 from o2pl.features import Hashed
 from o2pl.objectives.outcome import Outcome

@@ -26,7 +26,7 @@ def opposite(body: bytes) -> bytes:
     """The policy that prefers what this one avoids."""
     decider: Any = load(io.BytesIO(body))
     members = [member._replace(params=-member.params) for member in decider.members]
-    return Decider(members, decider.acting, decider.sharpness, decider.reader, None, decider.names).to_bytes()
+    return Decider(members, decider.acting, decider.sharpness, decider.encoder, None, decider.names).to_bytes()
 
 
 def good_and_bad(store: Store, g: Any, **changes: Any) -> None:

@@ -197,7 +197,7 @@ def test_fixed_and_continuous_applications_learn_beside_each_other(store: Store)
     pi = colours.predict_proba([{"likes": "red"}, {"likes": "blue"}])
     assert pi.argmax(axis=1).tolist() == [0, 1]
     prices = load(io.BytesIO(store.model_body(2, 1)))
-    assert abs(prices.means(prices.reader.rows([{"size": 2}]))[0] - 7) < 1
+    assert abs(prices.means(prices.encoder.encode([{"size": 2}]))[0] - 7) < 1
 
 
 def test_events_that_cannot_be_learned_from_are_left_out(store: Store, caplog: pytest.LogCaptureFixture) -> None:

@@ -149,6 +149,25 @@ def _matrix(row: int, given: Any) -> Floats:
 # Features: hash and value [n, 2]; segments and pairs of namespaces, index mask, signed: see `write_row`.
 Row = tuple[Array, Ints, Ints, int, bool]
 Contexts = Floats | ActionSets | SparseRows
+_ENCODED = frozenset((ActionSets, SparseRows))
+
+
+def is_encoded(context: Any) -> bool:
+    """Return whether a context is rows already: given so, or restored from a file."""
+    return type(context) in _ENCODED
+
+
+def alone(context: Any) -> Any:
+    """Return one context as a batch of one."""
+    return context if is_encoded(context) else [context]
+
+
+def n_inputs(contexts: Any) -> int:
+    """Return the number of inputs of a row."""
+    rows = contexts.values if isinstance(contexts, ActionSets) else contexts
+    if isinstance(contexts, ActionSets) and contexts.shared is not None:
+        return int(1 + contexts.shared.shape[1] + rows.shape[1])  # as in `ActionSets.inputs`
+    return int(rows.width if isinstance(rows, SparseRows) else rows.shape[1])
 
 
 # -- checks

@@ -12,6 +12,12 @@ from o2pl.data.frames import as_frame, as_mapping, is_frame
 from o2pl.data.offers import Offer
 from o2pl.errors import InvalidInput
 
+# Kinds of contexts. Their names are in files.
+ROW = "row"  # one for all of a fixed number of actions
+MATRIX = "matrix"  # a row of numbers per item
+OFFER = "offer"  # numbers of a user, and of items
+DICTIONARIES = "dictionaries"  # one per action, and what they share
+
 _EXPECTED = (
     "a list of dictionaries, one per action, or {'shared': {...}, 'actions': [{...}, ...]},"
     " or a pair of shared features and such a list"
@@ -19,42 +25,42 @@ _EXPECTED = (
 
 
 def kind_of_context(context: Any) -> str:
-    """Return the kind of a context: "row", "matrix" (items), "offer" (user and numeric rows) or "dictionaries"."""
+    """Return the kind of a context: ROW, MATRIX, OFFER or DICTIONARIES."""
     if isinstance(context, Offer):
-        return "dictionaries" if context.dictionaries else "offer"
+        return DICTIONARIES if context.dictionaries else OFFER
     if isinstance(context, Mapping):
         listed = "_multi" in context or ("actions" in context and set(context) <= {"shared", "actions"})
-        return "dictionaries" if listed else "row"
+        return DICTIONARIES if listed else ROW
     if isinstance(context, np.ndarray):
-        return "matrix" if context.ndim == 2 else "row"
+        return MATRIX if context.ndim == 2 else ROW
     if isinstance(context, tuple) and len(context) == 2:
         items = context[1]
         if is_frame(items) or (isinstance(items, np.ndarray) and items.ndim == 2):
-            return "offer"
+            return OFFER
         if isinstance(items, list | tuple) and len(items):
             if isinstance(items[0], Mapping):
-                return "dictionaries"
+                return DICTIONARIES
             if isinstance(items[0], list | tuple | np.ndarray):
-                return "offer"
-        return "row"
+                return OFFER
+        return ROW
     if isinstance(context, list) and len(context) and isinstance(context[0], Mapping):
-        return "dictionaries"
-    return "row"
+        return DICTIONARIES
+    return ROW
 
 
 def kind_of_contexts(contexts: Any) -> str:
     """Return the kind of many contexts, by the first."""
     if isinstance(contexts, ActionSets):
         if contexts.shared is not None:
-            return "offer"
-        return "matrix" if isinstance(contexts.values, np.ndarray) else "dictionaries"
+            return OFFER
+        return MATRIX if isinstance(contexts.values, np.ndarray) else DICTIONARIES
     if getattr(contexts, "sizes", None) is not None:  # Records
-        return "dictionaries" if not len(contexts) or kind_of_context(contexts[0]) != "offer" else "offer"
+        return DICTIONARIES if not len(contexts) or kind_of_context(contexts[0]) != OFFER else OFFER
     if is_frame(contexts) or isinstance(contexts, Mapping) or not hasattr(contexts, "__getitem__"):
-        return "row"
+        return ROW
     if isinstance(contexts, np.ndarray) and contexts.dtype != object:
-        return "matrix" if contexts.ndim == 3 else "row"
-    return kind_of_context(contexts[0]) if len(contexts) else "row"
+        return MATRIX if contexts.ndim == 3 else ROW
+    return kind_of_context(contexts[0]) if len(contexts) else ROW
 
 
 def is_set(context: Any) -> bool:

@@ -46,6 +46,9 @@ class DictionaryReader:
         self._names = _core.FeatureNames(_WORDS)
         self._last: tuple[Any, Any, Row] | None = None  # the last context, a deep copy of it, and its entry
 
+    def settle(self, rows: SparseRows) -> None:
+        self.fresh = False
+
     # -- one context, for kernels
 
     def entry(self, context: Any) -> Row:
@@ -82,10 +85,6 @@ class DictionaryReader:
     def words(self) -> dict[int, tuple[str, str | None]]:
         """Return the noted features by hash: their path, and the string; None for numbers."""
         return self._names.words()
-
-    def know(self, other: DictionaryReader) -> None:
-        """Share the names of another reader with the same settings."""
-        self._names = other._names
 
     def features(self, context: Any) -> tuple[Array, Ints]:
         """Return the features of one dictionary, hash and value [n, 2], and the segments of its namespaces."""

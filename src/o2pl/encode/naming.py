@@ -10,7 +10,7 @@ from o2pl import _core
 from o2pl.data.contexts import ActionSets, SparseRows
 from o2pl.data.kinds import split_set
 from o2pl.encode.dictionaries import DictionaryReader
-from o2pl.encode.readers import OfferReader, SetsReader
+from o2pl.encode.encoder import Encoder
 from o2pl.encode.schema import Schema
 from o2pl.protocols import Floats, Ints
 
@@ -26,25 +26,25 @@ class Named(NamedTuple):
 # -- rows of numbers
 
 
-def column_names(reader: Any, width: int) -> list[Named]:
+def column_names(encoder: Encoder, width: int) -> list[Named]:
     """Return the names of the columns; x0, x1, … if they have none. Users' start with `user`, items' with `item`."""
-    return [Named(name, (field,)) for name, field in _columns(reader, width)]
+    return [Named(name, (field,)) for name, field in _columns(encoder, width)]
 
 
-def _columns(reader: Any, width: int) -> list[tuple[str, str]]:
-    if isinstance(reader, OfferReader):
-        users, items = _schemas(reader)
-        shared = reader.shared or 0
+def _columns(encoder: Encoder, width: int) -> list[tuple[str, str]]:
+    if encoder.users:
+        users, items = _schemas(encoder)
+        shared = encoder.shared or 0
         return [
             ("slot", "slot"),
             *_prefixed("user", _named(users, shared), users),
             *_prefixed("item", _named(items, width - 1 - shared), items),
         ]
-    return _named(reader.schema, width)
+    return _named(encoder.schema, width)
 
 
-def _schemas(reader: OfferReader) -> tuple[Schema | None, Schema | None]:
-    return (None, None) if reader.schema is None else (reader.schema.user, reader.schema.items)
+def _schemas(encoder: Encoder) -> tuple[Schema | None, Schema | None]:
+    return (None, None) if encoder.schema is None else (encoder.schema.user, encoder.schema.items)
 
 
 def _named(schema: Schema | None, width: int) -> list[tuple[str, str]]:
@@ -58,14 +58,14 @@ def _prefixed(prefix: str, names: list[tuple[str, str]], schema: Schema | None) 
     return [(f"{prefix}{between}{name}", f"{prefix}{between}{field}") for name, field in names]
 
 
-def shown_values(reader: Any, row: Floats) -> dict[str, str]:
+def shown_values(encoder: Encoder, row: Floats) -> dict[str, str]:
     """Return the value of each feature in a numeric row."""
-    if isinstance(reader, OfferReader):
-        (users, items), first = _schemas(reader), 1 + (reader.shared or 0)
+    if encoder.users:
+        (users, items), first = _schemas(encoder), 1 + (encoder.shared or 0)
         values = ["", *_shown(users, row[1:first]), *_shown(items, row[first:])]
     else:
-        values = _shown(reader.schema, row)
-    features = dict.fromkeys(field for _, field in _columns(reader, len(row)))
+        values = _shown(encoder.schema, row)
+    features = dict.fromkeys(field for _, field in _columns(encoder, len(row)))
     return dict(zip(features, values, strict=True))
 
 
@@ -85,12 +85,12 @@ def _shown(schema: Schema | None, row: Floats) -> list[str]:
 # -- hashed rows
 
 
-def entry_names(reader: Any, context: Any) -> list[list[Named]]:
+def entry_names(encoder: Encoder, context: Any) -> list[list[Named]]:
     """Return the names of the entries of each row of a context, in order.
 
-    Rows without names get those that the reader has noted; unknown ones are shown as numbers.
+    Rows without names get those that the encoder has noted; unknown ones are shown as numbers.
     """
-    inner: Any = reader.inner if isinstance(reader, SetsReader) else reader
+    inner: Any = encoder.words
     rows = context.values if isinstance(context, ActionSets) else context
     if isinstance(rows, SparseRows):
         words = inner.words()
@@ -98,7 +98,7 @@ def entry_names(reader: Any, context: Any) -> list[list[Named]]:
         return [_recalled(rows[row : row + 1], known, words) for row in range(len(rows))]
     fresh = DictionaryReader(*inner.settings)
     fresh.schema = inner.schema
-    if isinstance(reader, SetsReader):
+    if encoder.items:
         entries, ends, segments = fresh.features_of_set(*split_set(context))
         pairs = fresh.set_pairs
     else:

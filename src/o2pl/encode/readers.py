@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from o2pl import _core
-from o2pl.data.contexts import ActionSets, Contexts, check_action_sets
+from o2pl.data.contexts import ActionSets, check_action_sets
 from o2pl.data.frames import as_frame, as_mapping, has_names, is_frame
 from o2pl.data.kinds import as_offer
 from o2pl.data.offer_rows import OfferRows, item_numbers, read_offer, sets_of_offers
@@ -25,18 +24,6 @@ from o2pl.validation import check_context, check_contexts
 _NO_USER = "found a user, expected only items, as in the learner's first data; start with both to learn their products"
 
 
-class ContextReader(Protocol):
-    """Encodes raw contexts as checked rows."""
-
-    schema: Any  # Schema or OfferSchema of the columns, if contexts have names
-
-    @property
-    def width(self) -> int | None: ...  # numbers per row; None: set by the first row
-    def rows(self, contexts: Any) -> Contexts: ...  # of many contexts
-    def row(self, context: Any) -> Contexts: ...  # of one
-    def entry(self, context: Any) -> Any: ...  # of one, in the form that the log's column needs
-
-
 class DenseReader:
     """Reads numeric rows. `numbered`: the first entry is the index of one of this many contexts.
 
@@ -47,6 +34,10 @@ class DenseReader:
 
     def __init__(self, width: int | None = None, numbered: int | None = None) -> None:
         self.width, self.numbered = width, numbered
+
+    def settle(self, rows: Floats) -> None:
+        """Later rows are as wide as these."""
+        self.width = rows.shape[1]
 
     def rows(self, contexts: Any) -> Floats:
         if has_names(contexts) or isinstance(contexts, Records):
@@ -113,6 +104,9 @@ class SetsReader:
     def schema(self, schema: Schema | None) -> None:
         self.inner.schema = schema
 
+    def settle(self, rows: ActionSets) -> None:
+        self.inner.settle(rows.values)
+
     def rows(self, contexts: Any) -> ActionSets:
         if isinstance(self.inner, DictionaryReader):
             return dictionary_sets(self.inner, contexts)
@@ -160,7 +154,7 @@ class OfferReader:
     """Encodes offers as `ActionSets` with shared features. shared: number of user features; None: not known yet."""
 
     def __init__(self, shared: int | None = None, width: int | None = None) -> None:
-        items = None if width is None or shared is None else width - 1 - shared
+        items: int | None = None if width is None or shared is None else width - 1 - shared
         self.shared, self._users, self._items = shared, DenseReader(shared), DenseReader(items)
 
     @property
@@ -176,6 +170,11 @@ class OfferReader:
     @schema.setter
     def schema(self, schema: OfferSchema | None) -> None:
         self._users.schema, self._items.schema = (None, None) if schema is None else (schema.user, schema.items)
+
+    def settle(self, rows: ActionSets) -> None:
+        assert rows.shared is not None
+        self.shared = self._users.width = rows.shared.shape[1]
+        self._items.width = rows.values.shape[1]
 
     def rows(self, contexts: Any) -> ActionSets:
         if isinstance(contexts, ActionSets):
@@ -247,38 +246,6 @@ class OfferReader:
                 " numbers of features of the user and of an item"
             )
         return sets
-
-
-def make_reader(
-    width: int | None,
-    action_sets: bool = False,
-    dictionaries: tuple[int, bool, Sequence[tuple[str, str]]] | None = None,
-    numbered: int | None = None,
-    schema: Any = None,
-    shared: int | None = None,
-    offers: bool = False,
-) -> ContextReader:
-    """Return a reader of numeric rows or, with the settings of a `DictionaryReader`, of dictionaries; or of sets.
-
-    numbered: the first number of a row is the index of one of this many contexts. schema: of data frames. offers: for
-    users and items as numeric rows, of which `shared` are the user's.
-    """
-    if offers:
-        reader = OfferReader(shared, width)
-        reader.schema = schema
-        return reader
-    rows = DenseReader(width, numbered) if dictionaries is None else DictionaryReader(*dictionaries)
-    rows.schema = schema
-    if isinstance(rows, DictionaryReader):
-        rows.fresh = width is None
-    return SetsReader(rows) if action_sets else rows
-
-
-def share_words(reader: ContextReader, other: ContextReader) -> None:
-    """Share the noted names of another reader of dictionaries."""
-    inner, read = (one.inner if isinstance(one, SetsReader) else one for one in (reader, other))
-    if isinstance(inner, DictionaryReader) and isinstance(read, DictionaryReader):
-        inner.know(read)
 
 
 def plain(context: Any, dimensions: int) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from o2pl._core import Packed
-from o2pl.encode import ContextReader, DictionaryReader, OfferReader
+from o2pl.encode import Encoder
 from o2pl.features.hashing import Hashed
 from o2pl.features.plan import FeaturePlan
 from o2pl.features.user_items import UserItems
@@ -44,19 +44,19 @@ def stacked_weights(members: Sequence[ActingMember], n_actions: int) -> Floats:
     return W.reshape(len(W), -1)
 
 
-def packed_offers(members: Sequence[ActingMember], reader: ContextReader) -> PackedOffers | None:
+def packed_offers(members: Sequence[ActingMember], encoder: Encoder) -> PackedOffers | None:
     """Pack members on users and items; None if one is of another kind."""
     alike = all(isinstance(m.features, UserItems) and isinstance(m.policy, ActionWise) for m in members)
-    if not alike or not isinstance(reader, OfferReader):
+    if not alike or not encoder.users:
         return None
     return PackedOffers([(member.features, member.seen, member.params) for member in members])
 
 
-def packed_members(members: Sequence[ActingMember], reader: ContextReader, before: Packed | None) -> Packed | None:
+def packed_members(members: Sequence[ActingMember], encoder: Encoder, before: Packed | None) -> Packed | None:
     """Pack the members' parts for the kernels; None if one is of another kind."""
     kinds = {type(member.policy) for member in members}
     known = len(kinds) == 1 and kinds <= {Softmax, ActionWise, Gaussian, Cells}
-    if not known or isinstance(reader, DictionaryReader):
+    if not known or encoder.hashed is not None:
         return None
     plans = [member.plan for member in members if member.plan is not None]
     if len(plans) < len(members):

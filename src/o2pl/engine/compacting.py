@@ -48,7 +48,7 @@ def compact(decider: Decider) -> Decider:
     )
     shares = parts.weights[loud] / parts.weights[loud].sum()
     acting = acting_numbers(shares, parts.sharpness, explored)
-    return Decider(members, acting, decider.sharpness, decider.reader, None, decider.names)
+    return Decider(members, acting, decider.sharpness, decider.encoder, None, decider.names)
 
 
 def _rounded(params: Floats, slots: int, K: int) -> Floats:

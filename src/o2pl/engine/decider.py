@@ -17,7 +17,7 @@ from o2pl.data.contexts import ActionSets, Row
 from o2pl.data.decisions import COUNT, Decision
 from o2pl.data.kinds import offer_of
 from o2pl.data.offers import Offer, allowed_actions
-from o2pl.encode import ContextReader, OfferReader, SetsReader
+from o2pl.encode import Encoder
 from o2pl.engine.acting import ActingMember, packed_members, packed_offers, stacked_weights
 from o2pl.engine.decider_files import arguments_from, content_of
 from o2pl.engine.item_memory import NOTHING, ItemMemory
@@ -51,7 +51,7 @@ class Decider:
     """The acting policy: members' scores → mixture → sharpen → explore → draw. `acting`: see `acting_numbers`."""
 
     def __init__(
-        self, members: Sequence[ActingMember], acting: Floats, sharpness: float, reader: ContextReader,
+        self, members: Sequence[ActingMember], acting: Floats, sharpness: float, encoder: Encoder,
         before: Decider | None = None, names: Names = (), items: ItemMemory = NOTHING,
         exploration: Exploration | None = None,
     ) -> None:  # fmt: skip
@@ -59,10 +59,10 @@ class Decider:
 
         items: item effects by id, and exploration of rarely played items.
         """
-        self.members, self.sharpness, self.reader, self.names = tuple(members), sharpness, reader, names
+        self.members, self.sharpness, self.encoder, self.names = tuple(members), sharpness, encoder, names
         self.acting, self._items, self._exploration = acting, items, exploration
-        self._offers = packed_offers(self.members, reader)
-        self._packed: Packed | None = packed_members(self.members, reader, None if before is None else before._packed)
+        self._offers = packed_offers(self.members, encoder)
+        self._packed: Packed | None = packed_members(self.members, encoder, None if before is None else before._packed)
         self.continuous = bool(self.members[0].policy.continuous)
         self._one = self._single()
 
@@ -72,7 +72,7 @@ class Decider:
             [*self.members],
             self.acting,
             self.sharpness,
-            self.reader,
+            self.encoder,
             None,
             self.names,
             self._items,
@@ -103,7 +103,7 @@ class Decider:
             drawn: Decision | None = self._one(context, uniform)
             if drawn is not None:
                 return drawn
-        actions, propensities = self.sample(self.reader.row(context), np.array([uniform]))
+        actions, propensities = self.sample(self.encoder.encode_one(context), np.array([uniform]))
         action = self.names[actions[0]] if self.names else actions[0].item()
         return Decision(action, float(propensities[0])).keep(context)
 
@@ -121,7 +121,7 @@ class Decider:
             slots = first.features.slot_of(first.seen), first.seen["scale"]
             W = stacked_weights(self.members, getattr(policy, "n_actions", 1))  # of sets: one weight per slot
             self._hashed = _core.HashedMembers(*slots, W, len(self.members))
-            return self._set_of_dictionaries if isinstance(self.reader, SetsReader) else self._dictionary
+            return self._set_of_dictionaries if self.encoder.items else self._dictionary
         return None
 
     def _row(self, context: Any, uniform: float) -> Decision | None:
@@ -139,7 +139,7 @@ class Decider:
 
     def _offer(self, context: Any, uniform: float) -> Decision:
         assert self._offers is not None
-        sets = self.reader.entry(context)
+        sets = self.encoder.entry(context)
         slot = 0 if sets.slots is None else int(sets.slots[0])
         acting = self.acting if sets.item_ids is None else self.acting_on(sets.item_ids)
         drawn = _core.decide_item(slot, sets.shared, sets.values, self._offers.numbers, acting, uniform)
@@ -156,7 +156,7 @@ class Decider:
         """Return a decider that makes this fraction of its decisions uniformly at random."""
         acting = with_exploration(self.acting, check_number("share", share, 0, 1))
         return Decider(
-            self.members, acting, self.sharpness, self.reader, self, self.names, self._items, self._exploration
+            self.members, acting, self.sharpness, self.encoder, self, self.names, self._items, self._exploration
         )
 
     @property
@@ -170,7 +170,7 @@ class Decider:
 
     def among(self, context: Any, allowed: Ints) -> Floats:
         """Return the acting policy restricted to the allowed actions; their probabilities only."""
-        rows = self.reader.row(context)
+        rows = self.encoder.encode_one(context)
         scores = np.ascontiguousarray(self.scores(rows).reshape(len(self.members), -1)[:, allowed])
         pi = np.empty(len(allowed))
         acting_row(scores, acting_among(self.acting, len(self.members), allowed), pi)
@@ -199,18 +199,17 @@ class Decider:
         return decision
 
     def _dictionary(self, context: Any, uniform: float) -> Decision:
-        reader: Any = self.reader  # a DictionaryReader
-        row: Row = reader.entry(context)
+        row: Row = self.encoder.entry(context)
         drawn = self._hashed.decide(*row, self.acting, uniform)
         decision = _decision(Decision, (self.names[drawn[0]], drawn[1]) if self.names else drawn)
-        copy = reader.copied(context)
+        copy = self.encoder.copied(context)
         if copy is None:
             return decision.keep(context)
         decision.kept = COUNT.next(), copy, None
         return decision
 
     def _set_of_dictionaries(self, context: Any, uniform: float) -> Decision | None:
-        sets = self.reader.entry(context)
+        sets = self.encoder.entry(context)
         if len(sets.offsets) != 2:
             return None
         acting = self.acting if sets.item_ids is None else self.acting_on(sets.item_ids)
@@ -224,11 +223,11 @@ class Decider:
         """Like a learner's `act`, with its own random numbers."""
         if items is None and ids is None and exclude is None and slots is None and type(context) is not Offer:
             return self.decide(context, random.random())
-        if items is None and not isinstance(self.reader, SetsReader | OfferReader):
+        if items is None and not self.encoder.items:
             allowed = allowed_actions(self.n_actions or 0, exclude, names=self.names)
             return self.decide(context, random.random(), allowed)
         offer = offer_of(context, items, ids, exclude)
-        return decide_offer(lambda sets: self.decide(sets, random.random()), self.reader, offer, slots)
+        return decide_offer(lambda sets: self.decide(sets, random.random()), self.encoder, offer, slots)
 
     # -- batches of checked rows
 
@@ -256,15 +255,15 @@ class Decider:
 
     def predict_proba(self, contexts: Any) -> Floats:
         """Return the acting policy's probabilities for raw contexts, like a learner's `predict_proba`."""
-        return self.probabilities(self.reader.rows(contexts))
+        return self.probabilities(self.encoder.encode(contexts))
 
     def predict_density(self, contexts: Any, actions: Any) -> Floats:
         """Return densities of real-valued actions for raw contexts, like a learner's `predict_density`."""
-        return self.likelihoods(self.reader.rows(contexts), np.asarray(actions, np.float64))
+        return self.likelihoods(self.encoder.encode(contexts), np.asarray(actions, np.float64))
 
     def nodes(self, contexts: Any) -> tuple[Floats, Floats]:
         """Return quadrature nodes [n, 2] and weights [2] of the policy, exact for quadratic functions of the action."""
-        means, deviations = self.moments(self.reader.rows(contexts))
+        means, deviations = self.moments(self.encoder.encode(contexts))
         return np.stack([means - deviations, means + deviations], axis=1), np.full(2, 0.5)
 
     @property
@@ -370,7 +369,9 @@ class Decider:
     def content(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return the header and the arrays of a file."""
         memory = self._items if self.knows_items else None
-        return content_of(self.members, self.acting, self.sharpness, self.reader, self.names, memory, self._exploration)
+        return content_of(
+            self.members, self.acting, self.sharpness, self.encoder, self.names, memory, self._exploration
+        )
 
     @classmethod
     def restore(cls, header: dict[str, Any], arrays: dict[str, Array]) -> Decider:

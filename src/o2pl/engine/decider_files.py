@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from o2pl.data.action_names import Names
-from o2pl.encode import ContextReader, DenseReader, DictionaryReader, OfferReader, SetsReader, make_reader
+from o2pl.encode import Encoder
 from o2pl.engine.acting import ActingMember, restored
 from o2pl.engine.item_memory import NOTHING, ItemMemory
 from o2pl.engine.shortening import lengthened
@@ -20,20 +20,15 @@ from o2pl.storage import decode, encode
 
 
 def content_of(
-    members: Sequence[ActingMember], acting: Floats, sharpness: float, reader: ContextReader, names: Names,
+    members: Sequence[ActingMember], acting: Floats, sharpness: float, encoder: Encoder, names: Names,
     items: ItemMemory | None, exploration: Exploration | None,
 ) -> tuple[dict[str, Any], dict[str, Array]]:  # fmt: skip
     """Return the header and the arrays of a file with a decider of these parts. items: None without item effects"""
-    inner = reader.inner if isinstance(reader, SetsReader) else reader
-    dictionaries = inner.settings if isinstance(inner, DictionaryReader) else None
-    numbered = inner.numbered if isinstance(inner, DenseReader) else None
-    sets, offers = isinstance(reader, SetsReader), isinstance(reader, OfferReader)
-    shared = reader.shared if isinstance(reader, OfferReader) else None
     header = {
         "class": "Decider",
         "sharpness": sharpness,
         "names": encode(names),
-        "reader": encode((reader.width, sets, dictionaries, numbered, reader.schema, shared, offers)),
+        "reader": encode(encoder.settings()),
         "exploration": encode(exploration) if items is not None else None,
         "members": [[encode(member.features), encode(member.policy)] for member in members],
     }
@@ -51,7 +46,7 @@ def content_of(
 def arguments_from(header: dict[str, Any], arrays: dict[str, Array]) -> tuple[Any, ...]:
     """Return the arguments of `Decider` from the content of a file."""
     arrays = lengthened(header, arrays)
-    reader, members = make_reader(*decode(header["reader"])), list[ActingMember]()
+    encoder, members = Encoder.of(*decode(header["reader"])), list[ActingMember]()
     for k, (features, policy) in enumerate((decode(f), decode(p)) for f, p in header["members"]):
         kept = {n.split(".", 2)[2]: a for n, a in arrays.items() if n.startswith(f"member{k}.seen.")}
         same = [
@@ -63,9 +58,9 @@ def arguments_from(header: dict[str, Any], arrays: dict[str, Array]) -> tuple[An
         else:
             seen = restored(features, kept)
             dense = not isinstance(features, Hashed | UserItems)
-            plan = feature_plan(features, seen, reader.width or 0) if dense else None
+            plan = feature_plan(features, seen, encoder.width or 0) if dense else None
         members.append(ActingMember(features, seen, policy, arrays[f"member{k}.params"], plan))
     items = {name.removeprefix("items."): array for name, array in arrays.items() if name.startswith("items.")}
     memory, exploration = ItemMemory(**items) if items else NOTHING, decode(header.get("exploration"))
     names = decode(header.get("names")) or ()
-    return members, arrays["acting"], header["sharpness"], reader, None, names, memory, exploration
+    return members, arrays["acting"], header["sharpness"], encoder, None, names, memory, exploration

@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from o2pl import _core
+from o2pl.data.contexts import is_encoded
 from o2pl.data.decisions import COUNT, Decision, id_of
 from o2pl.data.interactions import Interactions
 from o2pl.data.log import Log, Tally
-from o2pl.encode import ContextReader
+from o2pl.encode import Encoder
 from o2pl.engine.acting import ActingMember
 from o2pl.engine.change import Changed, Watch
 from o2pl.engine.controlling import control_of, observe_control
@@ -29,7 +30,7 @@ from o2pl.engine.item_memory import NOTHING, ItemMemory, remembered
 from o2pl.engine.lock import Turn
 from o2pl.engine.mean_reward import MeanReward
 from o2pl.engine.member import STRETCH, MemberState, Passes, Seen
-from o2pl.engine.pending import Pending, append_row, check_as_drawn, is_read
+from o2pl.engine.pending import Pending, append_row, check_as_drawn
 from o2pl.engine.schedules import Schedule
 from o2pl.engine.shared_columns import SharedColumns
 from o2pl.engine.spec import Spec
@@ -62,8 +63,8 @@ class Rewards(NamedTuple):
 class Engine:
     """The engine of `O2PL`, `Bandit` and `GaussianO2PL`."""
 
-    def __init__(self, spec: Spec, reader: ContextReader, log: Log, stream: UniformStream) -> None:
-        self.spec, self.reader, self._log, self.stream = spec, reader, log, stream
+    def __init__(self, spec: Spec, encoder: Encoder, log: Log, stream: UniformStream) -> None:
+        self.spec, self.encoder, self._log, self.stream = spec, encoder, log, stream
         self.passes: Passes | None = None  # None: learn from the log in memory, in this process
         self.lock = Turn()
         self.pending = Pending()
@@ -229,7 +230,7 @@ class Engine:
             numbers = acting_numbers(weights, spec.sharpness, check_explored(explored, log.n_actions))
             self._acting = weights, explored, numbers
         names, items, rule = log.action_names, self._remembered(), spec.exploration
-        return Decider(acting, self._acting[2], spec.sharpness, self.reader, before, names, items, rule)
+        return Decider(acting, self._acting[2], spec.sharpness, self.encoder, before, names, items, rule)
 
     def _remembered(self) -> ItemMemory:
         """Return the item memory from the rows since the base that were learned from."""
@@ -262,7 +263,7 @@ class Engine:
     def append(self, context: Any, action: Any, reward: float, propensity: float, number: int | None = None) -> None:
         """Append one interaction; everything but the context is checked. number: of the decision, for duplicates."""
         log, pending = self.log, self.pending
-        entry = context if is_read(context) else self.reader.entry(context)
+        entry = context if is_encoded(context) else self.encoder.entry(context)
         if log.action_sets and action >= entry.offsets[1]:
             check_actions([action], entry.sizes)  # raises with the reason
         if number is None:
@@ -410,8 +411,8 @@ class Engine:
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle and copy like a file: the log is in memory, the lock is new."""
-        return {"spec": self.spec, "reader": self.reader, "log": self.log.empty(), "saved": self.state()}
+        return {"spec": self.spec, "encoder": self.encoder, "log": self.log.empty(), "saved": self.state()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["spec"], state["reader"], state["log"], UniformStream(None))  # type: ignore[misc]
+        self.__init__(state["spec"], state["encoder"], state["log"], UniformStream(None))  # type: ignore[misc]
         self.restore(*state["saved"])

@@ -27,7 +27,7 @@ def saved(engine: Engine) -> tuple[dict[str, Any], dict[str, Array]]:
     }
     arrays: dict[str, Array] = {"gains": engine.gains, **engine.log.state()}
     if len(engine.pending):
-        waiting = engine.pending.rows(engine.log.empty(), engine.reader).state()
+        waiting = engine.pending.rows(engine.log.empty(), engine.encoder).state()
         arrays |= {f"pending.{name}": array for name, array in waiting.items()}
     if engine.watch is not None:
         header["changes"], arrays["evidence"] = engine.watch.state(), engine.watch.seen

@@ -9,21 +9,21 @@ import numpy as np
 
 from o2pl.data.decisions import Decision, ListDecision
 from o2pl.data.offers import Offer
-from o2pl.encode import ContextReader
+from o2pl.encode import Encoder
 from o2pl.errors import InvalidInput
 
 
-def decide_offer(decide: Callable[[Any], Decision], reader: ContextReader, offer: Offer, slots: int | None) -> Decision:
+def decide_offer(decide: Callable[[Any], Decision], encoder: Encoder, offer: Offer, slots: int | None) -> Decision:
     """Decide among the items of an offer. decide: decides on one action set.
 
     Each slot draws among the remaining items, so the propensity of a list is the product of its slots' propensities.
     """
     if slots is None:
-        return _named(decide(reader.entry(offer)), offer)
+        return _named(decide(encoder.entry(offer)), offer)
     made: list[Decision] = []
     for slot in range(slots):
         left = offer.without([one.action for one in made], slot)
-        made.append(_named(decide(reader.entry(left)), left))
+        made.append(_named(decide(encoder.entry(left)), left))
     return ListDecision.of(made)
 
 

@@ -7,13 +7,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from o2pl.data.contexts import ActionSets
+from o2pl.data.contexts import ActionSets, n_inputs
 from o2pl.data.interactions import Interactions
 from o2pl.engine.schedules import Geometric, Schedule
 from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Intercept, Quadratic, Settled, Standardise
 from o2pl.features.plan import FeaturePlan, feature_plan
-from o2pl.kernels.registry import Problem, find_value, n_inputs
+from o2pl.kernels.registry import Problem, find_value
 from o2pl.kernels.replay import adam_on_a_window
 from o2pl.objectives.control import Control
 from o2pl.objectives.outcome import Outcome

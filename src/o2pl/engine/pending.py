@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 
 from o2pl import _core
-from o2pl.data.contexts import ActionSets, SparseRows
+from o2pl.data.contexts import is_encoded
 from o2pl.data.decisions import Decision
 from o2pl.data.interactions import Interactions
 from o2pl.data.log import Log
-from o2pl.encode import ContextReader
+from o2pl.encode import Encoder
 from o2pl.errors import InvalidInput
 
 PENDING = 10_000  # minimum number of decisions whose contexts are kept
-_READ = frozenset((ActionSets, SparseRows))
 _COMPARED = (dict, list, tuple, int, float, str, type(None))
 
 
@@ -56,12 +55,12 @@ class Pending:
 
     # -- files
 
-    def rows(self, log: Log, reader: ContextReader) -> Log:
+    def rows(self, log: Log, encoder: Encoder) -> Log:
         """Return the decisions as rows of this empty log, with reward 0."""
         numbers = {name: number for number, name in enumerate(log.action_names)}
         for decision in self:
             action = numbers.get(decision.action, decision.action)
-            entry = decision.context if is_read(decision.context) else reader.entry(decision.context)
+            entry = decision.context if is_encoded(decision.context) else encoder.entry(decision.context)
             append_row(log, entry, action, 0.0, decision.propensity, decision.number)
         return log
 
@@ -91,21 +90,16 @@ def check_as_drawn(action: float, decision: Decision) -> None:
 
 def same_context(one: Any, other: Any) -> bool:
     """Return whether two contexts are the same, as given or as encoded."""
-    if type(one) in _READ and type(one) is type(other):
+    if is_encoded(one) and type(one) is type(other):
         return all(same_context(getattr(one, name), getattr(other, name)) for name in one.__dataclass_fields__)
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         return bool(np.array_equal(one, other))
     return type(one) is type(other) and isinstance(one, _COMPARED) and bool(one == other)
 
 
-def is_read(context: Any) -> bool:
-    """Return whether a context is encoded already, as restored from a file."""
-    return type(context) in _READ
-
-
 def append_row(log: Log, entry: Any, action: Any, reward: float, propensity: float, number: int | None) -> None:
-    """Append one row; its context is encoded, or comes from a reader's `entry`."""
-    if is_read(entry):
+    """Append one row; its context is encoded, or comes from a encoder's `entry`."""
+    if is_encoded(entry):
         ids = None if number is None else np.array([number])
         log.extend_columns(entry, np.array([action]), np.array([reward]), np.array([propensity]), ids)
     else:

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from o2pl.data.contexts import n_inputs
 from o2pl.data.interactions import Interactions
 from o2pl.engine.member import MemberState
 from o2pl.errors import InvalidInput
-from o2pl.kernels.registry import n_inputs
 from o2pl.objectives.outcome import Outcome
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.protocols import Floats, Ints

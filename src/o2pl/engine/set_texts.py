@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from o2pl import _core
-from o2pl.encode import DictionaryReader, SetsReader
+from o2pl.data.kinds import DICTIONARIES
+from o2pl.encode import Encoder
 from o2pl.engine.acting import ActingMember, stacked_weights
 from o2pl.engine.decider import Decider
 from o2pl.errors import InvalidInput
@@ -33,15 +34,16 @@ class SetTexts:
     def __init__(self, decider: Decider | None = None) -> None:
         """decider: a policy for action sets of dictionaries; None: the uniform policy."""
         decider = _uniform() if decider is None else decider
-        reader = decider.reader
-        if not isinstance(reader, SetsReader) or not isinstance(reader.inner, DictionaryReader):
+        encoder = decider.encoder
+        words = encoder.words
+        if not encoder.items or words is None:
             raise InvalidInput("policy: found another kind of policy, expected one for action sets of dictionaries")
         self.decider = decider
-        first, inner = decider.members[0], reader.inner
+        first = decider.members[0]
         alike = all(isinstance(m.policy, ActionWise) and m.seen is first.seen for m in decider.members)
         self._members: _core.HashedMembers | None = None
-        self._how: tuple[int, bool, Floats] = inner.width - 1, inner.signed, decider.acting
-        if alike and isinstance(first.features, Hashed) and not inner.interactions:
+        self._how: tuple[int, bool, Floats] = words.width - 1, words.signed, decider.acting
+        if alike and isinstance(first.features, Hashed) and not words.interactions:
             slots = first.features.slot_of(first.seen), first.seen["scale"]
             weights = stacked_weights(decider.members, 1)  # of sets: one weight per slot
             self._members = _core.HashedMembers(*slots, weights, len(decider.members))
@@ -66,7 +68,7 @@ class SetTexts:
         if not isinstance(context, dict) or "_multi" not in context:
             raise InvalidInput("context: found no `_multi`, expected an object with the list of actions under that key")
         _check_size(context)
-        found = self.decider.probabilities(self.decider.reader.row(context))
+        found = self.decider.probabilities(self.decider.encoder.encode_one(context))
         if len(found) != n_actions:
             raise InvalidInput(f"context: found {len(found)} actions, expected {n_actions}")
         return found
@@ -114,6 +116,7 @@ def _refuse(name: str) -> float:
 
 def _uniform() -> Decider:
     """Return the uniform policy, used before anything is learned."""
-    features, reader = Hashed(), SetsReader(DictionaryReader(Hashed().bits))
+    features = Hashed()
+    encoder = Encoder(DICTIONARIES, items=True, hashed=features.encoding)
     member = ActingMember(features, features.init(0), ActionWise(), np.zeros(1), None)
-    return Decider([member], acting_numbers(np.ones(1), 1.0, Explored(0.0, _NONE, _NONE)), 1.0, reader)
+    return Decider([member], acting_numbers(np.ones(1), 1.0, Explored(0.0, _NONE, _NONE)), 1.0, encoder)

@@ -9,9 +9,9 @@ import numpy as np
 from o2pl.data.contexts import ActionSets, SparseRows
 from o2pl.data.frames import Frame
 from o2pl.data.interactions import Interactions, log_in
-from o2pl.data.kinds import kind_of_contexts
+from o2pl.data.kinds import OFFER, kind_of_contexts
 from o2pl.data.records import Records
-from o2pl.encode import Schema, make_reader
+from o2pl.encode import Encoder, Schema
 from o2pl.errors import InvalidInput
 from o2pl.learners.base import BanditEstimator
 from o2pl.protocols import Floats
@@ -48,9 +48,9 @@ def with_numbers(log: Interactions) -> Interactions:
         schema = Schema.learn(contexts)
         return log.changed(contexts=schema.numbers(contexts), context_names=schema.names)
     if isinstance(contexts, Records):
-        dictionaries = kind_of_contexts(contexts) != "offer"
-        reader = make_reader(None, contexts.sizes is not None, (_BITS, False, ()), offers=not dictionaries)
-        contexts = reader.rows(contexts)
+        kind, sets = kind_of_contexts(contexts), contexts.sizes is not None
+        hashed = None if kind == OFFER else (_BITS, False, ())
+        contexts = Encoder(kind, items=sets, hashed=hashed).encode(contexts)
     if isinstance(contexts, SparseRows):
         return log.changed(contexts=common_features(contexts))
     if isinstance(contexts, ActionSets) and isinstance(contexts.values, SparseRows):

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from o2pl.data.contexts import ActionSets
-from o2pl.encode.dictionaries import DictionaryReader
 from o2pl.encode.naming import column_names, entry_names
-from o2pl.encode.readers import SetsReader
 from o2pl.errors import InvalidInput, MissingExtra
 from o2pl.explaining.explanation import member_name
 from o2pl.explaining.terms import INTERCEPT, sight
@@ -148,7 +146,7 @@ def _dense(decider: Decider, member: Any) -> tuple[list[str], Floats]:
     constant, linear, products = seen.per_unit()
     if isinstance(member.policy, Gaussian):
         constant = constant + member.policy.centre
-    names = [one.name for one in column_names(decider.reader, linear.shape[1])]
+    names = [one.name for one in column_names(decider.encoder, linear.shape[1])]
     rows, columns = np.triu_indices(products.shape[1])
     pairs = zip(rows.tolist(), columns.tolist(), strict=True)
     terms = [INTERCEPT, *names, *(f"{names[i]}²" if i == j else f"{names[i]} × {names[j]}" for i, j in pairs)]
@@ -163,16 +161,15 @@ def _dense(decider: Decider, member: Any) -> tuple[list[str], Floats]:
 
 def _words(decider: Decider, contexts: Any) -> dict[int, str]:
     """Return the names of hashed features by index: those known to the reader, and those in the given contexts."""
-    reader = decider.reader
-    inner = reader.inner if isinstance(reader, SetsReader) else reader
-    if not isinstance(inner, DictionaryReader):
+    encoder = decider.encoder
+    if encoder.words is None:
         return {}
     found: dict[int, str] = {}
-    for hashed, (path, word) in inner.words().items():
-        found[hashed & (inner.width - 1)] = path if word is None else f"{path}={word}"
+    for hashed, (path, word) in encoder.words.words().items():
+        found[hashed & (encoder.words.width - 1)] = path if word is None else f"{path}={word}"
     for context in () if contexts is None else contexts:
-        rows: Any = reader.row(context)
-        indices, names = (rows.values if isinstance(rows, ActionSets) else rows).indices, entry_names(reader, context)
+        rows: Any = encoder.encode_one(context)
+        indices, names = (rows.values if isinstance(rows, ActionSets) else rows).indices, entry_names(encoder, context)
         found |= dict(zip(indices.tolist(), (one.name for row in names for one in row), strict=True))
     return found
 

@@ -11,7 +11,6 @@ from o2pl.data.contexts import ActionSets, SparseRows
 from o2pl.data.decisions import Decision, ListDecision
 from o2pl.data.kinds import offer_of
 from o2pl.data.offers import allowed_actions
-from o2pl.encode import OfferReader, SetsReader
 from o2pl.encode.naming import column_names, entry_names, shown_values
 from o2pl.errors import InvalidInput
 from o2pl.policies.sampling import ActingParts, acting_among, acting_parts
@@ -58,13 +57,13 @@ def situation(decider: Decider, given: Given) -> Situation:
                 "explain: found a decision without a context, expected one that `act` returned, or a context"
             )
         context = decision.context
-    sets = isinstance(decider.reader, SetsReader | OfferReader)
+    sets = decider.encoder.items
     offer = None
     if sets and not isinstance(context, ActionSets):
         context = offer = offer_of(context, items, ids, exclude)
     elif items is not None or ids is not None:
         raise InvalidInput("explain: found items or `ids`, expected them only for a learner that chooses among items")
-    rows: Any = context if isinstance(context, SparseRows | ActionSets) else decider.reader.row(context)
+    rows: Any = context if isinstance(context, SparseRows | ActionSets) else decider.encoder.encode_one(context)
     if len(rows) != 1:
         raise InvalidInput(f"explain: found {len(rows)} contexts, expected one")
     scores = np.ascontiguousarray(decider.scores(rows).reshape(len(decider.members), -1))
@@ -100,15 +99,15 @@ def situation(decider: Decider, given: Given) -> Situation:
 
 def _names(decider: Decider, rows: Any, context: Any) -> Any:
     if isinstance(rows.values if isinstance(rows, ActionSets) else rows, SparseRows):
-        return entry_names(decider.reader, context)
-    return column_names(decider.reader, (rows.inputs if isinstance(rows, ActionSets) else rows).shape[1])
+        return entry_names(decider.encoder, context)
+    return column_names(decider.encoder, (rows.inputs if isinstance(rows, ActionSets) else rows).shape[1])
 
 
 def shown(decider: Decider, here: Situation, place: int) -> dict[str, str]:
     """Return the feature values of an action's row, formatted for display."""
     row = place if here.sets else 0
     if not isinstance(here.inputs, SparseRows):
-        return shown_values(decider.reader, here.inputs[row])
+        return shown_values(decider.encoder, here.inputs[row])
     found: dict[str, list[str]] = {}
     for named in here.names[row]:
         if len(named.features) == 1:

@@ -53,6 +53,11 @@ class Hashed:
     signed: bool = False
     interactions: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def encoding(self) -> tuple[int, bool, tuple[tuple[str, str], ...]]:
+        """The settings as an `Encoder` takes them."""
+        return self.bits, self.signed, self.interactions
+
     def __post_init__(self) -> None:
         if isinstance(self.bits, bool) or not isinstance(self.bits, int) or not 1 <= self.bits <= _MOST_BITS:
             raise InvalidInput(f"bits: found {self.bits!r}, expected an integer from 1 to {_MOST_BITS}")

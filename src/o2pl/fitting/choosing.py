@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from o2pl.data.interactions import Interactions
+from o2pl.encode import Encoder
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.estimators import EstimatorInput
 from o2pl.evaluation.held_out import HeldOut, doubts, evidence
@@ -204,9 +205,10 @@ def held_out_parts(n: int, seed: int) -> list[Part]:
 def _read_once(rows: Interactions, candidate: Candidate, readings: dict[Any, Interactions]) -> Interactions:
     """Return the log with contexts encoded for this learner; learners with the same encoding share it."""
     learner: Any = candidate.learner
-    kind = (getattr(learner, "_action_sets", False), getattr(learner, "_hashed", None))
+    encoder: Encoder = learner._encoder_for(rows)
+    kind = encoder.items, encoder.hashed
     if kind not in readings:
-        readings[kind] = replace(rows, contexts=learner._reader_for(rows).rows(rows.contexts))
+        readings[kind] = replace(rows, contexts=encoder.encode(rows.contexts))
     return readings[kind]
 
 

@@ -127,11 +127,11 @@ def named_alike(batch: Interactions, names: Names, n_actions: int) -> Interactio
 
 def begin(learner: Any, sample: Interactions) -> Engine:
     """Return the engine of a learner that starts with these contexts."""
-    reader = learner._reader_for(sample)
-    rows = reader.rows(sample.contexts)
+    encoder = learner._encoder_for(sample)
+    rows = encoder.encode(sample.contexts)
     if not isinstance(rows, np.ndarray):
         raise InvalidInput(f"log: found contexts that {learner!r} does not encode as numeric rows, {_EXPECTED}")
-    engine: Engine = learner._first_engine(reader, rows, sample.n_actions, sample.action_names)
+    engine: Engine = learner._make_engine(encoder, sample.n_actions, sample.action_names)
     return engine
 
 
@@ -145,7 +145,7 @@ def copy_log(
         log = engine.log.empty(folder)
         log.reserve(found.rows)
         for batch in batches(found, bad, read):
-            log.extend(learner._checked(batch, reader=engine.reader))
+            log.extend(learner._checked(batch, encoder=engine.encoder))
     except BaseException as error:
         shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):

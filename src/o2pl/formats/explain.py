@@ -111,7 +111,7 @@ def row_of_log(learner: Any, decider: Decider, log: Path | None, row: int | None
         found = learner.log_
     if row is None or row >= len(found):
         raise InvalidInput(f"row: found {row}, expected a row number from 0 to {len(found) - 1:,}")
-    rows: Any = decider.reader.rows(found.contexts[row : row + 1])
+    rows: Any = decider.encoder.encode(found.contexts[row : row + 1])
     played = found.named_actions[row]
     typer.echo(f"row {row}: action {played} was played, reward {found.rewards[row]:g}")
     return rows[0] if isinstance(rows, np.ndarray) else rows
@@ -162,7 +162,7 @@ def _from_values(values: list[str], decider: Decider) -> Any:
 
     from o2pl.encode.schema import Schema
 
-    schema = decider.reader.schema
+    schema = decider.encoder.schema
     if not isinstance(schema, Schema):
         try:
             return np.array([float(value) for value in values])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from o2pl.data.contexts import ActionSets, SparseRows
+from o2pl.data.contexts import ActionSets, SparseRows, n_inputs
 from o2pl.data.interactions import Interactions
 from o2pl.features.plan import FeaturePlan, feature_plan
 from o2pl.protocols import FeatureMap, Function, Policy, State
@@ -86,14 +86,6 @@ def kind_of(contexts: Any) -> str:
     if isinstance(contexts, ActionSets):
         return "sparse sets" if isinstance(contexts.values, SparseRows) else "sets"
     return "sparse" if isinstance(contexts, SparseRows) else "dense"
-
-
-def n_inputs(contexts: Any) -> int:
-    """Return the number of inputs of a row."""
-    rows = contexts.values if isinstance(contexts, ActionSets) else contexts
-    if isinstance(contexts, ActionSets) and contexts.shared is not None:
-        return int(1 + contexts.shared.shape[1] + rows.shape[1])  # as in `ActionSets.inputs`
-    return int(rows.width if isinstance(rows, SparseRows) else rows.shape[1])
 
 
 def featurise(features: FeatureMap, seen: State, contexts: Any) -> Any:

@@ -116,8 +116,8 @@ class Bandit(DiscreteEstimator):
     _classes_of_policies = _CLASSES
     _earlier: ClassVar[dict[str, Any]] = {"changes": None}
 
-    def _members(self) -> tuple[Member, ...]:
-        members = super()._members()
+    def _members(self, kind: str, shared: int | None = None) -> tuple[Member, ...]:
+        members = super()._members(kind, shared)
         if not any(isinstance(member.objective or Outcome(), Outcome) for member in members):
             raise InvalidInput(
                 "policy: found no member with an outcome objective, expected at least one Member(objective=Outcome());"
@@ -128,13 +128,13 @@ class Bandit(DiscreteEstimator):
     def _objective(self) -> Outcome:
         return Outcome()
 
-    def _change(self) -> Change | None:
+    def _change(self, members: tuple[Member, ...]) -> Change | None:
         if self.changes is None or isinstance(self.changes, Change):
             return self.changes
         if not isinstance(self.changes, str) or self.changes != "auto":
             raise InvalidInput(f'changes: found {self.changes!r}, expected "auto", a Change or None')
         shared = as_schedule(self.schedule)
-        schedules = [member.schedule or shared for member in self._members()]
+        schedules = [member.schedule or shared for member in members]
         return Change() if all(each.start(10**9) == 0 for each in schedules) else None
 
     def _schedule(self, n_actions: int | None) -> Schedule:
@@ -142,9 +142,9 @@ class Bandit(DiscreteEstimator):
             return Geometric(later=_LATER * n_actions)
         return as_schedule(self.schedule)
 
-    def _exploration(self) -> Exploration:
+    def _exploration(self, items: bool) -> Exploration:
         given = 0.0 if isinstance(self.exploration, str) and self.exploration == "auto" else self.exploration
         rule = as_exploration(given, instead='"auto", ')
-        if isinstance(rule, UniformExploration) and rule is not given and not self._action_sets:
+        if isinstance(rule, UniformExploration) and rule is not given and not items:
             return CountBonus(epsilon=rule.epsilon)
         return rule

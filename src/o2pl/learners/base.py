@@ -12,19 +12,19 @@ from typing import IO, Any, ClassVar, Self
 import numpy as np
 
 from o2pl.data.action_names import Names
+from o2pl.data.contexts import alone
 from o2pl.data.interactions import Interactions, log_in, log_or_columns, new_rows
+from o2pl.data.kinds import ROW
 from o2pl.data.offers import placed
 from o2pl.data.records import Records
-from o2pl.encode import ContextReader
-from o2pl.encode.readers import share_words
+from o2pl.encode import Encoder
 from o2pl.engine.decider import Decider
 from o2pl.engine.engine import Engine, Rewards
 from o2pl.engine.offline import learn_offline
 from o2pl.engine.refreshing import refresh
 from o2pl.errors import InvalidInput
-from o2pl.kernels.registry import n_inputs
 from o2pl.lazily import called_later
-from o2pl.learners.round_by_round import RoundByRound, alone
+from o2pl.learners.round_by_round import RoundByRound
 from o2pl.protocols import Array, Floats
 from o2pl.storage import UnreadableFile, decode, read
 from o2pl.validation import LEAST_PROPENSITY, check_least_propensity, check_number, check_reward_range
@@ -61,71 +61,59 @@ class BanditEstimator(RoundByRound, ABC):
     _density: ClassVar[bool] = False
 
     @abstractmethod
-    def _make_engine(self, width: int, n_actions: int | None, names: Names = ()) -> Engine:
-        """Create an engine for contexts of this width and this number (or these names) of actions."""
+    def _make_engine(self, encoder: Encoder, n_actions: int | None, names: Names = ()) -> Engine:
+        """Create an engine for contexts from this encoder and this number (or these names) of actions."""
 
     @abstractmethod
-    def _new_reader(self, width: int | None) -> ContextReader:
-        """Return the reader of contexts."""
+    def _new_encoder(self, kind: str = ROW, **known: Any) -> Encoder:
+        """Return an encoder of contexts of this kind. known: its `width`, `shared` and `schema`, from a file."""
+
+    def _kind_of(self, contexts: Any) -> str:
+        """Return the kind of the first contexts, for learners that choose their policy by it."""
+        return ROW
 
     @abstractmethod
-    def _check_actions(self, rows: Any, actions: Any) -> Array:
+    def _check_actions(self, encoder: Encoder, rows: Any, actions: Any) -> Array:
         """Return the checked actions of a batch, one per row."""
 
-    def _known_actions(self) -> int | None:
+    def _known_actions(self, encoder: Encoder) -> int | None:
         """Return the number of actions if it is known and the same for all contexts."""
         return None
 
     @abstractmethod
-    def _action_bounds(self) -> tuple[float, float]:
+    def _action_bounds(self, encoder: Encoder) -> tuple[float, float]:
         """Return (lowest, limit) with lowest ≤ action < limit. Needs an engine."""
 
     @abstractmethod
-    def _rewards(self, rounds: int, rewards: Any) -> tuple[Rewards, int | None]:
+    def _rewards(self, encoder: Encoder, rounds: int, rewards: Any) -> tuple[Rewards, int | None]:
         """Return the rewards of a simulation as a function, and the number of actions if they determine it."""
 
     # -- the first use
-
-    def _notice(self, contexts: Any) -> None:
-        """Hook: look at the first contexts, for learners that choose their policy by them."""
-
-    def _see(self, rows: Any) -> None:
-        """Hook: look at the first rows after reading."""
 
     def _begin(self, context: Any) -> Engine:
         with _BEGINNING:
             if self._engine is None:
                 contexts = alone(context)
-                self._notice(contexts)
-                reader = self._reader
-                self._adopt(self._first_engine(reader, reader.rows(contexts), None))
+                encoder = self._encoder_of(contexts)
+                encoder.encode(contexts)
+                self._adopt(self._make_engine(encoder, None))
             return self._begun()
-
-    def _first_engine(self, reader: ContextReader, rows: Any, n_actions: int | None, names: Names = ()) -> Engine:
-        """Create an engine for rows from this reader."""
-        self._see(rows)
-        engine = self._make_engine(n_inputs(rows), n_actions, names)
-        engine.reader.schema = reader.schema
-        share_words(engine.reader, reader)
-        return engine
 
     def _adopt(self, engine: Engine) -> None:
         ends = check_reward_range(self.reward_range)
         propensities = (sys.float_info.min, sys.float_info.max) if self._density else (LEAST_PROPENSITY, 1.0)
-        self._bounds = (*ends, *self._action_bounds(), *propensities)
+        self._bounds = (*ends, *self._action_bounds(engine.encoder), *propensities)
         names = engine.log.action_names
         self._places = {name: place for place, name in enumerate(names)} if names else None
         self._engine = engine
 
-    @property
-    def _reader(self) -> ContextReader:
-        return self._new_reader(None) if self._engine is None else self._engine.reader
+    def _encoder_of(self, contexts: Any) -> Encoder:
+        """Return the encoder of contexts, which may be the first ones."""
+        return self._new_encoder(self._kind_of(contexts)) if self._engine is None else self._engine.encoder
 
-    def _reader_for(self, *log: Any) -> ContextReader:
-        """Return the reader for a log or four columns, which may be the first ones."""
-        if self._engine is None:
-            self._notice(next(iter(log_or_columns(*log))))
-        return self._reader
+    def _encoder_for(self, *log: Any) -> Encoder:
+        """Return the encoder of a log or four columns, which may be the first ones."""
+        return self._encoder_of(next(iter(log_or_columns(*log))))
 
     # -- batches
 
@@ -135,7 +123,7 @@ class BanditEstimator(RoundByRound, ABC):
         actions: Any = None,
         rewards: Any = None,
         propensities: Any = None,
-        reader: ContextReader | None = None,
+        encoder: Encoder | None = None,
     ) -> Interactions:
         """Check a log or four columns against this learner, and return them as one log."""
         given = log_or_columns(contexts, actions, rewards, propensities)
@@ -152,19 +140,22 @@ class BanditEstimator(RoundByRound, ABC):
                     f" for {type(self).__name__}"
                 )
         contexts, actions, rewards, propensities = given
-        rows = (reader or self._reader_for(*given)).rows(contexts)
-        actions, names = self._numbered_actions(placed(contexts, actions), names, n_actions)
-        checked = self._check_actions(rows, actions)
+        encoder = encoder or self._encoder_of(contexts)
+        rows = encoder.encode(contexts)
+        actions, names = self._numbered_actions(encoder, placed(contexts, actions), names, n_actions)
+        checked = self._check_actions(encoder, rows, actions)
         ends = check_reward_range(self.reward_range)
         if not self._density:
             check_least_propensity(propensities)
-        known = self._known_actions() if n_actions is None else n_actions
+        known = self._known_actions(encoder) if n_actions is None else n_actions
         return Interactions(
             rows, checked, rewards, propensities, ends, known, self._density, action_names=names, ids=ids,
             row_weights=row_weights,
         )  # fmt: skip
 
-    def _numbered_actions(self, actions: Any, names: Names, n_actions: int | None) -> tuple[Any, Names]:
+    def _numbered_actions(
+        self, encoder: Encoder, actions: Any, names: Names, n_actions: int | None
+    ) -> tuple[Any, Names]:
         """Convert actions to this learner's indices. Returns them and their names. names: action names of the log."""
         return actions, ()
 
@@ -183,15 +174,15 @@ class BanditEstimator(RoundByRound, ABC):
             for a log of any length; the schedule still sets when the whole log is learned from. Use it for small,
             frequent batches, as in a service.
         """
-        reader = self._reader_for(contexts, actions, rewards, propensities)
-        self._add(self._checked(contexts, actions, rewards, propensities, reader), reader, at_most)
+        encoder = self._encoder_for(contexts, actions, rewards, propensities)
+        self._add(self._checked(contexts, actions, rewards, propensities, encoder), encoder, at_most)
         return self
 
-    def _add(self, batch: Interactions, reader: ContextReader, at_most: int | None = None) -> None:
-        """Append rows from this reader to the log, and learn."""
+    def _add(self, batch: Interactions, encoder: Encoder, at_most: int | None = None) -> None:
+        """Append rows from this encoder to the log, and learn."""
         if not len(batch):
             return
-        engine = self._engine or self._first_engine(reader, batch.contexts, batch.n_actions, batch.action_names)
+        engine = self._engine or self._make_engine(encoder, batch.n_actions, batch.action_names)
         engine.extend(batch)
         if len(engine.log) == len(batch):
             engine.imitate()
@@ -213,20 +204,20 @@ class BanditEstimator(RoundByRound, ABC):
         if log is None or log.ids is None:
             found = f"a {type(given).__name__}" if log is None else "a log without ids"
             raise InvalidInput(f"merge: found {found}, expected a learner, its file, or a log with `ids`")
-        reader = self._reader_for(log)
+        encoder = self._encoder_for(log)
         if theirs is not None:
-            schema = theirs._begun().reader.schema
-            if self._engine is not None and schema != reader.schema:
+            schema = theirs._begun().encoder.schema
+            if self._engine is not None and schema != encoder.schema:
                 raise InvalidInput(
                     "merge: found a learner that began with other columns or strings, expected a copy of this one:"
                     " save this learner, and load it in each process"
                 )
-            reader.schema = schema
+            encoder.schema = schema
         if self._engine is None:
-            self._add(self._checked(new_rows(log), reader=reader), reader)
+            self._add(self._checked(new_rows(log), encoder=encoder), encoder)
         else:
             with self._engine.lock:
-                self._add(self._checked(new_rows(log, self.log_.ids)), reader)
+                self._add(self._checked(new_rows(log, self.log_.ids)), encoder)
         if theirs is not None:
             self._begun().wait_for(theirs._begun().pending)
         return self
@@ -236,18 +227,18 @@ class BanditEstimator(RoundByRound, ABC):
 
         Pass four columns, or one log as `contexts`: `Interactions` (from `read_log`, for example) or a `Log`.
         """
-        before, noticed, self._engine = self._engine, self._noticed, None
+        before, self._engine = self._engine, None
         try:
-            reader = self._reader_for(contexts, actions, rewards, propensities)
-            batch = self._checked(contexts, actions, rewards, propensities, reader).with_ids()
+            encoder = self._encoder_for(contexts, actions, rewards, propensities)
+            batch = self._checked(contexts, actions, rewards, propensities, encoder).with_ids()
             if not len(batch):
                 raise InvalidInput("fit: found no rows, expected at least one")
-            engine = self._first_engine(reader, batch.contexts, batch.n_actions, batch.action_names)
+            engine = self._make_engine(encoder, batch.n_actions, batch.action_names)
             given, *_ = log_or_columns(contexts, actions, rewards, propensities)
             engine.log.extend(batch, copy=not isinstance(given, Records | list))  # their encoding is nobody else's
             learn_offline(engine, engine.log)
         except ValueError:
-            self._engine, self._noticed = before, noticed
+            self._engine = before
             raise
         self._adopt(engine)
         return self
@@ -277,13 +268,11 @@ class BanditEstimator(RoundByRound, ABC):
                 f"world: found {type(world).__name__}, expected an environment with `sample`, or a pair:"
                 " contexts and the rewards of all actions"
             )
+        encoder = self._encoder_of(contexts)
+        contexts = encoder.encode(contexts)[:rounds]
+        paid, n_actions = self._rewards(encoder, len(contexts), rewards)
         if self._engine is None:
-            self._notice(contexts)
-        reader = self._reader
-        contexts = reader.rows(contexts)[:rounds]
-        paid, n_actions = self._rewards(len(contexts), rewards)
-        if self._engine is None:
-            self._adopt(self._first_engine(reader, contexts, n_actions))
+            self._adopt(self._make_engine(encoder, n_actions))
         done = self._begun().run(contexts, paid)
         return Run(done.named_actions, done.rewards, done.propensities)
 
@@ -356,9 +345,10 @@ def load(path: str | os.PathLike[str] | IO[bytes], *, name: str = "", worker: in
         kind = known[header["class"]]
         learner = kind(**{**kind._earlier, **{n: decode(v) for n, v in header["params"].items()}})
         if "engine" in header:
-            learner._noticed = tuple(header.get("contexts", learner._noticed))
-            engine = learner._make_engine(header["width"], header["n_actions"], decode(header.get("names")) or ())
-            engine.reader.schema = decode(header.get("schema"))
+            of, shared = header.get("contexts", (ROW, None))
+            schema = decode(header.get("schema"))
+            encoder = learner._new_encoder(of, width=header["width"], shared=shared, schema=schema)
+            engine = learner._make_engine(encoder, header["n_actions"], decode(header.get("names")) or ())
             engine.restore(header["engine"], arrays)
             if worker is not None:
                 engine.draw_from(engine.stream.of_worker(worker))

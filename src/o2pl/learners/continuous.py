@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.encode import ContextReader, DenseReader
+from o2pl.data.kinds import ROW
+from o2pl.encode import Encoder
 from o2pl.engine.engine import Rewards
 from o2pl.errors import InvalidInput
 from o2pl.explaining.explained import Explained
@@ -28,34 +29,34 @@ class ContinuousEstimator(Explained, BanditEstimator):
 
     def predict_density(self, contexts: Any, actions: Any) -> Floats:
         """Return the density of each action under the acting policy, [n]."""
-        rows = self._reader.rows(contexts)
+        rows = self._begun().encoder.encode(contexts)
         return self._likelihoods(rows, check_continuous_actions(_one_each(rows, actions)))
 
     def predict_moments(self, contexts: Any) -> tuple[Floats, Floats]:
         """Return the exact mean and standard deviation of the acting policy's actions. [n], [n]"""
-        return self._begun().decider.moments(self._reader.rows(contexts))
+        return self._begun().decider.moments(self._begun().encoder.encode(contexts))
 
     def nodes(self, contexts: Any) -> tuple[Floats, Floats]:
         """Return quadrature nodes and weights of the policy, exact for quadratic functions of the action."""
         return self._begun().decider.nodes(contexts)
 
-    def _new_reader(self, width: int | None) -> ContextReader:
-        return DenseReader(width)
+    def _new_encoder(self, kind: str = ROW, **known: Any) -> Encoder:
+        return Encoder(kind, **known)
 
-    def _check_actions(self, rows: Any, actions: Any) -> Array:
+    def _check_actions(self, encoder: Encoder, rows: Any, actions: Any) -> Array:
         checked = check_continuous_actions(_one_each(rows, actions))
         bounds = check_bounds(self.bounds)
         if bounds is not None:
             _check_within(checked, bounds)
         return checked
 
-    def _action_bounds(self) -> tuple[float, float]:
+    def _action_bounds(self, encoder: Encoder) -> tuple[float, float]:
         bounds = check_bounds(self.bounds)
         if bounds is None:
             return -sys.float_info.max, math.inf
         return math.nextafter(bounds[0], math.inf), bounds[1]
 
-    def _rewards(self, rounds: int, rewards: Any) -> tuple[Rewards, int | None]:
+    def _rewards(self, encoder: Encoder, rounds: int, rewards: Any) -> tuple[Rewards, int | None]:
         if not callable(rewards):
             raise InvalidInput(f"rewards: found {type(rewards).__name__}, expected a function of rows and actions")
         ends = check_reward_range(self.reward_range)

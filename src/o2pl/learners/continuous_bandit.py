@@ -9,6 +9,7 @@ import numpy as np
 
 from o2pl.data.action_names import Names
 from o2pl.data.log import Log
+from o2pl.encode import Encoder
 from o2pl.engine.engine import Engine
 from o2pl.engine.member import LINEAR, QUADRATIC, Member
 from o2pl.engine.schedules import Geometric, as_schedule
@@ -71,15 +72,15 @@ class ContinuousBandit(ContinuousEstimator):
     def predict(self, contexts: Any) -> Floats:
         """Return the action with the highest expected reward for each context, [n]."""
         places = self.cells * _FINE
-        policy, params, features = self._parts(self._reader.rows(contexts))
+        policy, params, features = self._parts(self._begun().encoder.encode(contexts))
         best = policy.along(params, features, places).argmax(axis=1)
         return policy.cells.actions((best + 0.5) / places)
 
     def predict_reward(self, contexts: Any, actions: Any) -> Floats:
         """Return the estimated mean reward of each action, [n]."""
-        rows = self._reader.rows(contexts)
+        rows = self._begun().encoder.encode(contexts)
         policy, params, features = self._parts(rows)
-        shares, _ = policy.forward(params, features, self._check_actions(rows, actions))
+        shares, _ = policy.forward(params, features, self._check_actions(self._begun().encoder, rows, actions))
         return np.asarray(to_reward(-shares, self.reward_range))
 
     def _parts(self, rows: Any) -> tuple[Curve, Floats, Floats]:
@@ -99,8 +100,9 @@ class ContinuousBandit(ContinuousEstimator):
         log = wide if self.spacing == "auto" else self.spacing == "log"
         return Cells(bounds, check_count("cells", self.cells), log)
 
-    def _make_engine(self, width: int, n_actions: int | None, names: Names = ()) -> Engine:
+    def _make_engine(self, encoder: Encoder, n_actions: int | None, names: Names = ()) -> Engine:
         features: Any = self.features
+        width = encoder.width or 0
         if isinstance(features, str):
             if features != "auto":
                 raise InvalidInput(f'features: found {features!r}, expected "auto" or a feature map')
@@ -112,4 +114,4 @@ class ContinuousBandit(ContinuousEstimator):
             [Member(features)], [policy], LeastSquares(), schedule, None, 1.0, exploration
         )  # fmt: skip
         log = Log(width, continuous=True, reward_range=check_reward_range(self.reward_range))
-        return Engine(spec, self._new_reader(width), log, UniformStream(self.random_state))
+        return Engine(spec, encoder, log, UniformStream(self.random_state))

@@ -12,10 +12,10 @@ import numpy as np
 from o2pl.data.action_names import Names, are_words, check_names, names_in, numbers_of, renumbered
 from o2pl.data.contexts import ActionSets
 from o2pl.data.decisions import Decision, ListDecision, listed_ids
-from o2pl.data.kinds import kind_of_context, kind_of_contexts, offer_of
+from o2pl.data.kinds import MATRIX, OFFER, ROW, kind_of_context, kind_of_contexts, offer_of
 from o2pl.data.log import Log
 from o2pl.data.offers import allowed_actions, offered
-from o2pl.encode import ContextReader, make_reader
+from o2pl.encode import Encoder
 from o2pl.engine.change import Change
 from o2pl.engine.engine import Engine, Rewards
 from o2pl.engine.lists import decide_offer, slot_propensities, slot_rewards
@@ -25,12 +25,21 @@ from o2pl.engine.spec import Spec
 from o2pl.engine.stream import UniformStream
 from o2pl.errors import InvalidInput
 from o2pl.explaining.explained import Explained
-from o2pl.features import Chain, Hashed, UserItems
+from o2pl.features import Hashed, UserItems
 from o2pl.kernels.card import check_device, find_device
 from o2pl.kernels.registry import has_card
 from o2pl.learners.base import BanditEstimator
-from o2pl.learners.kinds import BY_CONTEXTS, OF_KINDS, check_policy, features_for, for_offers, policy_of
-from o2pl.policies.finite import FiniteClass
+from o2pl.learners.kinds import (
+    BY_CONTEXTS,
+    OF_KINDS,
+    check_policy,
+    features_for,
+    for_offers,
+    hashed_of,
+    items_of,
+    numbered_of,
+    policy_of,
+)
 from o2pl.policies.neural import innermost
 from o2pl.policies.sampling import UniformExploration
 from o2pl.protocols import Array, Exploration, Floats, Policy
@@ -67,10 +76,10 @@ class DiscreteEstimator(Explained, BanditEstimator):
     def _schedule(self, n_actions: int | None) -> Schedule:
         return as_schedule(self.schedule)
 
-    def _exploration(self) -> Exploration:
+    def _exploration(self, items: bool) -> Exploration:
         return as_exploration(self.exploration)
 
-    def _change(self) -> Change | None:
+    def _change(self, members: tuple[Member, ...]) -> Change | None:
         """Return the change detector; None: no change detection."""
         return None
 
@@ -85,7 +94,7 @@ class DiscreteEstimator(Explained, BanditEstimator):
             if slots > len(offer):
                 raise InvalidInput(f"slots: found {slots}, expected at most {len(offer)}, the number of allowed items")
         engine = self._engine or self._begin(offer)
-        return decide_offer(engine.decide, engine.reader, offer, slots)
+        return decide_offer(engine.decide, engine.encoder, offer, slots)
 
     def _listed(self, given: Any, actions: Any, rewards: Any, propensities: Any) -> list[tuple[Any, ...]]:
         slots: list[Any]
@@ -96,18 +105,19 @@ class DiscreteEstimator(Explained, BanditEstimator):
             return [self._decided(slot, reward, None) for slot, reward in zip(slots, told, strict=True)]
         told = slot_rewards(rewards, len(actions))
         offer, likely = offer_of(given), slot_propensities(propensities, len(actions))
-        if self._engine is None:
-            self._notice([offer])
-        reader, made = self._reader, []
+        encoder, made = self._encoder_of([offer]), []
         for slot, (action, reward, propensity) in enumerate(zip(actions, told, likely, strict=True)):
             left = offer.without(actions[:slot], slot)
-            made.append((reader.entry(left), left.place(action), reward, propensity, None))
+            made.append((encoder.entry(left), left.place(action), reward, propensity, None))
         return made
 
     def _offers(self, context: Any) -> bool:
         """Return whether a context contains the actions to choose from."""
-        begun = self._engine is not None or self.policy not in BY_CONTEXTS
-        return kind_of_context(context) != "row" or (begun and self._action_sets)
+        if kind_of_context(context) != ROW:
+            return True
+        if self._engine is None:
+            return self.policy not in BY_CONTEXTS and self._new_encoder().items
+        return self._engine.encoder.items
 
     def _act_without(self, context: Any, ids: Any, exclude: Any, slots: int | None) -> Decision:
         """Decide among a fixed number of actions, with some of them excluded."""
@@ -121,11 +131,11 @@ class DiscreteEstimator(Explained, BanditEstimator):
 
     def predict_proba(self, contexts: Any) -> Floats:
         """Return the acting policy's probabilities, [n, K]; for action sets, flat, one per (context, action)."""
-        return self._begun().decider.probabilities(self._reader.rows(contexts))
+        return self._begun().decider.probabilities(self._begun().encoder.encode(contexts))
 
     def predict(self, contexts: Any) -> Array:
         """Return the most likely action of each context, [n]: its name or item id if actions have names."""
-        rows = self._reader.rows(contexts)
+        rows = self._begun().encoder.encode(contexts)
         probabilities = self._begun().decider.probabilities(rows)
         if isinstance(rows, ActionSets):
             places = [int(np.argmax(one)) for one in np.split(probabilities, rows.offsets[1:-1])]
@@ -140,40 +150,23 @@ class DiscreteEstimator(Explained, BanditEstimator):
 
     # -- building the engine
 
-    def _notice(self, contexts: Any) -> None:
-        """Determine the kind of the first contexts; it sets the default policy."""
+    def _kind_of(self, contexts: Any) -> str:
         kind = kind_of_contexts(contexts)
         fixed = self.n_actions is not None or self.actions is not None
-        if kind == "matrix" and fixed and isinstance(self.policy, str) and self.policy in BY_CONTEXTS:
-            kind = "row"  # several rows instead of one: rejected later with a clear message
-        if kind == "matrix" and any(isinstance(member.features, UserItems) for member in self._given_members()):
-            kind = "offer"  # without a user
-        self._noticed = kind, None
+        if kind == MATRIX and fixed and isinstance(self.policy, str) and self.policy in BY_CONTEXTS:
+            return ROW  # several rows instead of one: rejected later with a clear message
+        if kind == MATRIX and any(isinstance(member.features, UserItems) for member in self._given_members(kind)):
+            return OFFER  # without a user
+        return kind
 
-    def _see(self, rows: Any) -> None:
-        shared = rows.shared if isinstance(rows, ActionSets) else None
-        self._noticed = self._kind, None if shared is None else shared.shape[1]
+    def _members(self, kind: str, shared: int | None = None) -> tuple[Member, ...]:
+        """Return the members given by `policy` for this kind of contexts. shared: number of user features."""
+        members = self._given_members(kind)
+        return tuple(for_offers(member, shared or 0) for member in members) if kind == OFFER else members
 
-    @property
-    def _kind(self) -> str:
-        """Return the kind of the contexts, as in `kind_of_contexts`."""
-        return self._noticed[0]
-
-    @property
-    def _shared(self) -> int | None:
-        """Return the number of user features, for numeric users and items; else None."""
-        return self._noticed[1]
-
-    def _members(self) -> tuple[Member, ...]:
-        """Return the members given by `policy` for this kind of contexts."""
-        members = self._given_members()
-        if self._kind != "offer":
-            return members
-        return tuple(for_offers(member, self._shared or 0) for member in members)
-
-    def _given_members(self) -> tuple[Member, ...]:
+    def _given_members(self, kind: str) -> tuple[Member, ...]:
         if isinstance(self.policy, str):
-            name = OF_KINDS.get((self.policy, self._kind), self.policy)
+            name = OF_KINDS.get((self.policy, kind), self.policy)
             if name in self._classes_of_policies:
                 return self._classes_of_policies[name]
         if isinstance(self.policy, Member):
@@ -189,43 +182,20 @@ class DiscreteEstimator(Explained, BanditEstimator):
             f"policy: found {self.policy!r}, expected one of {known}, a policy, a Member or several Members"
         )
 
-    @property
-    def _action_sets(self) -> bool:
-        """Return whether contexts are action sets. Members that disagree are an error."""
-        sets = {m.policy is not None and getattr(innermost(m.policy), "sets", False) for m in self._members()}
-        if len(sets) > 1:
-            raise InvalidInput("policy: found members with and without action sets, expected one kind of context")
-        if self._kind == "offer" and not all(sets):
+    def _new_encoder(self, kind: str = ROW, **known: Any) -> Encoder:
+        members = self._members(kind)
+        hashed, items = hashed_of(members), items_of(members)
+        if kind == OFFER and not items:
             raise InvalidInput(
                 f"policy: found {self.policy!r} with a user and items, expected 'union' (the default), 'items',"
                 " or members with ActionWise()"
             )
-        return sets.pop()
+        encoding = None if hashed is None else hashed.encoding
+        return Encoder(kind, items=items, hashed=encoding, numbered=numbered_of(members), **known)
 
-    @property
-    def _hashed(self) -> Hashed | None:
-        """Return the `Hashed` features if contexts are dictionaries. Members that disagree are an error."""
-        features = [member.features for member in self._members()]
-        hashed = [each for each in features if isinstance(each, Hashed)]
-        if hashed and (len(hashed) < len(features) or any(each != hashed[0] for each in hashed)):
-            raise InvalidInput("policy: found Hashed and other features, expected the same for all members")
-        return hashed[0] if hashed else None
-
-    @property
-    def _numbered(self) -> int | None:
-        """Return the number of contexts in the tables of finite classes; None if no table is indexed by context."""
-        raw = [innermost(member.policy) for member in self._members() if member.features == Chain(())]
-        return min((policy.table.shape[1] for policy in raw if isinstance(policy, FiniteClass)), default=None)
-
-    def _new_reader(self, width: int | None) -> ContextReader:
-        hashed = self._hashed
-        settings = None if hashed is None else (hashed.bits, hashed.signed, hashed.interactions)
-        offers = self._kind == "offer" and hashed is None
-        return make_reader(width, self._action_sets, settings, self._numbered, shared=self._shared, offers=offers)
-
-    def _make_engine(self, width: int, n_actions: int | None, names: Names = ()) -> Engine:
-        members = self._members()
-        sets, sparse = self._action_sets, self._hashed is not None
+    def _make_engine(self, encoder: Encoder, n_actions: int | None, names: Names = ()) -> Engine:
+        members = self._members(encoder.kind, encoder.shared)
+        sets, sparse = encoder.items, encoder.hashed is not None
         for member in members:
             check_policy(member)
         if not sets:
@@ -233,7 +203,7 @@ class DiscreteEstimator(Explained, BanditEstimator):
             own = {int(policy.n_actions) for policy in given_by if policy.n_actions is not None}
             if len(own) > 1:
                 raise InvalidInput(f"policy: found members with {sorted(own)} actions, expected one number of actions")
-            names = self._given_names() or names
+            names = self._given_names(sets) or names
             given = len(names) if self.n_actions is None and names else self.n_actions
             self.n_actions_ = n_actions = _agreed(next(iter(own), None), given, n_actions)
             if names and len(names) != n_actions:
@@ -242,23 +212,23 @@ class DiscreteEstimator(Explained, BanditEstimator):
                     " expected one per action: actions=[...] with all names"
                 )
         else:
-            n_actions, names = None, self._given_names()
-        watch, change = None, self._change()
+            n_actions, names = None, self._given_names(sets)
+        watch, change = None, self._change(members)
         if change is not None:
             members, place = change.watch(members, sets)
             watch = change, place
         policies, schedule = [policy_of(member, n_actions) for member in members], self._schedule(n_actions)
         spec = Spec(
             members, policies, self._objective(), schedule, self._ridge(policies, schedule, sets),
-            check_number("sharpness", self.sharpness, 0, open_low=True), self._exploration(), watch,
+            check_number("sharpness", self.sharpness, 0, open_low=True), self._exploration(sets), watch,
             self._checked_device(members, policies, sets, sparse),
         )  # fmt: skip
         ends = check_reward_range(self.reward_range)
         log = Log(
-            width, action_sets=sets, sparse=sparse, n_actions=n_actions, reward_range=ends, action_names=names,
-            shared=None if sparse else self._shared,
+            encoder.width or 0, action_sets=sets, sparse=sparse, n_actions=n_actions, reward_range=ends,
+            action_names=names, shared=encoder.shared,
         )  # fmt: skip
-        return Engine(spec, self._new_reader(width), log, UniformStream(self.random_state))
+        return Engine(spec, encoder, log, UniformStream(self.random_state))
 
     def _checked_device(self, members: Sequence[Member], policies: Sequence[Policy], sets: bool, sparse: bool) -> str:
         """Return the device of the objectives. A GPU that no member can use is an error."""
@@ -279,32 +249,34 @@ class DiscreteEstimator(Explained, BanditEstimator):
 
     # -- input
 
-    def _check_actions(self, rows: Any, actions: Any) -> Array:
+    def _check_actions(self, encoder: Encoder, rows: Any, actions: Any) -> Array:
         if len(np.atleast_1d(actions)) != len(rows):
             raise InvalidInput(f"actions: found {len(np.atleast_1d(actions))}, expected one per context ({len(rows)})")
-        return check_actions(actions, rows.sizes if isinstance(rows, ActionSets) else self._known_actions())
+        return check_actions(actions, rows.sizes if isinstance(rows, ActionSets) else self._known_actions(encoder))
 
-    def _known_actions(self) -> int | None:
-        if self._action_sets:
+    def _known_actions(self, encoder: Encoder) -> int | None:
+        if encoder.items:
             return None
         if self._engine is not None:
             return self.n_actions_
         if self.n_actions is None:
-            return len(self._given_names()) or None
+            return len(self._given_names(encoder.items)) or None
         return check_count("n_actions", self.n_actions)
 
-    def _given_names(self) -> Names:
+    def _given_names(self, items: bool) -> Names:
         """Return the action names from the constructor."""
         if self.actions is None:
             return ()
-        if self._action_sets:
+        if items:
             raise InvalidInput("actions: found names with action sets, expected None: items differ from round to round")
         return check_names(self.actions)
 
-    def _numbered_actions(self, actions: Any, names: Names, n_actions: int | None) -> tuple[Any, Names]:
-        own = self._given_names() if self._engine is None else self.actions_
+    def _numbered_actions(
+        self, encoder: Encoder, actions: Any, names: Names, n_actions: int | None
+    ) -> tuple[Any, Names]:
+        own = self._given_names(encoder.items) if self._engine is None else self.actions_
         words = are_words(actions)
-        if self._action_sets or not (own or names or words):
+        if encoder.items or not (own or names or words):
             return actions, ()
         if not own and self._engine is None:  # the first batch sets the names
             own = names or names_in(actions)
@@ -320,12 +292,12 @@ class DiscreteEstimator(Explained, BanditEstimator):
             numbers_of(actions, own)  # raises an error that names the row
         return numbers_of(actions, own) if words else renumbered(actions, names, own), own
 
-    def _action_bounds(self) -> tuple[float, float]:
-        return 0, math.inf if self._action_sets else self.n_actions_  # sizes of sets vary: the engine checks
+    def _action_bounds(self, encoder: Encoder) -> tuple[float, float]:
+        return 0, math.inf if encoder.items else self.n_actions_  # sizes of sets vary: the engine checks
 
-    def _rewards(self, rounds: int, rewards: Any) -> tuple[Rewards, int | None]:
+    def _rewards(self, encoder: Encoder, rounds: int, rewards: Any) -> tuple[Rewards, int | None]:
         if callable(rewards):
-            known = self._known_actions()
+            known = self._known_actions(encoder)
             if known is None:
                 raise InvalidInput("n_actions: found None, expected a number, to run in an environment")
             rows = np.arange(rounds)
@@ -333,7 +305,7 @@ class DiscreteEstimator(Explained, BanditEstimator):
         table = np.asarray(rewards, np.float64)[:rounds]
         if table.ndim != 2 or len(table) != rounds:
             raise InvalidInput(f"rewards: found shape {table.shape}, expected ({rounds}, number of actions)")
-        expected = self._known_actions()
+        expected = self._known_actions(encoder)
         if expected is not None and table.shape[1] != expected:
             raise InvalidInput(f"rewards: found {table.shape[1]} actions, expected {expected}")
         check_rewards(table.reshape(-1), check_reward_range(self.reward_range))

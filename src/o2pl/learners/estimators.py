@@ -195,9 +195,9 @@ class O2PL(DiscreteEstimator):
             exploration=exploration if found.deploy_ else max(exploration, found.imitation_.explored),
             random_state=random_state,
         )
-        reader = learner._reader_for(contexts, actions, rewards, propensities)
-        rows = learner._checked(contexts, actions, rewards, propensities, reader).with_ids()
-        engine = learner._first_engine(reader, rows.contexts, None)
+        encoder = learner._encoder_for(contexts, actions, rewards, propensities)
+        rows = learner._checked(contexts, actions, rewards, propensities, encoder).with_ids()
+        engine = learner._make_engine(encoder, None)
         engine.begin_at(rows, found.params_)
         learner._adopt(engine)
         learner.improvement_, learner.improvements_ = found.verdict_, found.verdicts_

@@ -10,6 +10,7 @@ import numpy as np
 
 from o2pl.data.action_names import Names
 from o2pl.data.log import Log
+from o2pl.encode import Encoder
 from o2pl.engine.engine import Engine
 from o2pl.engine.member import LINEAR, Member
 from o2pl.engine.schedules import as_schedule
@@ -80,7 +81,7 @@ class GaussianO2PL(ContinuousEstimator):
 
     def predict(self, contexts: Any) -> Floats:
         """Return the mean action for each context, [n]."""
-        return self._begun().decider.means(self._reader.rows(contexts))
+        return self._begun().decider.means(self._begun().encoder.encode(contexts))
 
     def nodes(self, contexts: Any) -> tuple[Floats, Floats]:
         """Return quadrature nodes and weights. Gauss-Hermite for a normal policy: exact up to degree 9."""
@@ -123,7 +124,7 @@ class GaussianO2PL(ContinuousEstimator):
         normal = Truncated(centre, scale, learned, self.heteroscedastic, bounds, log)
         return normal if self.policy == "linear" else NeuralGaussian(normal)
 
-    def _make_engine(self, width: int, n_actions: int | None, names: Names = ()) -> Engine:
+    def _make_engine(self, encoder: Encoder, n_actions: int | None, names: Names = ()) -> Engine:
         if self.control is not None:
             check_number("control", self.control, 0, open_low=True, instead="None or ")
         objective = Pessimistic(
@@ -134,5 +135,5 @@ class GaussianO2PL(ContinuousEstimator):
         if features is None:
             features = Standardise() if isinstance(policy, NeuralGaussian) else LINEAR
         spec = Spec([Member(features)], [policy], objective, schedule, self.control, 1.0, UniformExploration())
-        log = Log(width, continuous=True, reward_range=check_reward_range(self.reward_range))
-        return Engine(spec, self._new_reader(width), log, UniformStream(self.random_state))
+        log = Log(encoder.width or 0, continuous=True, reward_range=check_reward_range(self.reward_range))
+        return Engine(spec, encoder, log, UniformStream(self.random_state))

@@ -21,15 +21,16 @@ from typing import Any, Self
 import numpy as np
 
 from o2pl.data.action_names import Names
-from o2pl.data.contexts import ActionSets, SparseRows
+from o2pl.data.contexts import ActionSets, SparseRows, n_inputs
 from o2pl.data.interactions import Interactions, log_or_columns
+from o2pl.data.kinds import OFFER, ROW
 from o2pl.data.kinds import kind_of_contexts as contexts_kind
 from o2pl.data.records import Records, are_records
-from o2pl.encode import ContextReader, make_reader
+from o2pl.encode import Encoder
 from o2pl.engine.member import LINEAR
 from o2pl.errors import InvalidInput
 from o2pl.features import Hashed, Standardise, UserItems
-from o2pl.kernels.registry import featurise, n_inputs
+from o2pl.kernels.registry import featurise
 from o2pl.learners.held_out import (
     Imitation,
     Kept,
@@ -118,7 +119,7 @@ KINDS: dict[str, tuple[FeatureMap, bool]] = {
 
 def kind_of_contexts(contexts: Any) -> str:
     """Return the policy class in `KINDS` for these contexts. Dictionaries are encoded as numeric rows."""
-    if contexts_kind(contexts) == "offer":
+    if contexts_kind(contexts) == OFFER:
         return "items"
     if are_records(contexts):
         records = contexts if isinstance(contexts, Records) else Records.of(contexts[:1])
@@ -197,7 +198,7 @@ class SafeImprovement(Parameters):
     imitation_: Imitation = field(init=False)
     _incumbent: Any = field(default=None, init=False)
     _chosen: Learned | None = field(default=None, init=False)
-    _reader: ContextReader | None = field(default=None, init=False)
+    _encoder: Encoder | None = field(default=None, init=False)
 
     def fit(
         self,
@@ -217,13 +218,11 @@ class SafeImprovement(Parameters):
         """
         given, *_ = log_or_columns(contexts, actions, rewards, propensities)
         self.policy_, features, sets = self._kind(given)
-        hashed = (features.bits, features.signed, features.interactions) if isinstance(features, Hashed) else None
-        reader = make_reader(None, sets, hashed, offers=isinstance(features, UserItems))
-        rows = self._checked(reader, contexts, actions, rewards, propensities)
-        users: int | None = None
+        hashed = features.encoding if isinstance(features, Hashed) else None
+        encoder = Encoder(OFFER if isinstance(features, UserItems) else ROW, items=sets, hashed=hashed)
+        rows = self._checked(encoder, contexts, actions, rewards, propensities)
         if isinstance(features, UserItems):
-            users = int(rows.contexts.shared.shape[1])
-            features = replace(features, shared=users)
+            features = replace(features, shared=encoder.shared or 0)
         policy: Any = ActionWise()
         if not sets:
             K = check_count("n_actions", rows.n_actions if self.n_actions is None else self.n_actions)
@@ -248,8 +247,7 @@ class SafeImprovement(Parameters):
         self._incumbent = incumbent if hasattr(incumbent, "predict_proba") or callable(incumbent) else None
         self.baseline_ = float(to_reward(random_loss(rows.losses, rows.propensities), ends))
         self.n_actions_, self.actions_ = None if sets else policy.n_actions, () if sets else rows.action_names
-        width, offers = n_inputs(rows.contexts), users is not None
-        self._reader = make_reader(width, sets, hashed, schema=reader.schema, shared=users, offers=offers)
+        self._encoder = encoder
         return self
 
     def _kind(self, contexts: Any) -> tuple[str, FeatureMap, bool]:
@@ -260,9 +258,7 @@ class SafeImprovement(Parameters):
         features, sets = KINDS[name]
         return name, self.features or features, sets
 
-    def _checked(
-        self, reader: ContextReader, contexts: Any, actions: Any, rewards: Any, propensities: Any
-    ) -> Interactions:
+    def _checked(self, encoder: Encoder, contexts: Any, actions: Any, rewards: Any, propensities: Any) -> Interactions:
         if self.n_actions is not None:
             check_count("n_actions", self.n_actions)
         check_number("confidence", self.confidence, 0, below=1, open_low=True)
@@ -284,7 +280,7 @@ class SafeImprovement(Parameters):
                 )
         contexts, actions, rewards, propensities = given
         ends = check_reward_range(self.reward_range)
-        read = reader.rows(contexts)
+        read = encoder.encode(contexts)
         rows = Interactions(read, actions, rewards, propensities, ends, known, False, action_names=names)
         if rows.action_names and len(rows.action_names) != rows.n_actions:
             raise InvalidInput(
@@ -351,9 +347,9 @@ class SafeImprovement(Parameters):
 
     def _probabilities(self, contexts: Any) -> tuple[Floats, Any]:
         chosen = self._fitted()
-        assert self._reader is not None
+        assert self._encoder is not None
         self.check_kept()
-        rows = self._reader.rows(contexts)
+        rows = self._encoder.encode(contexts)
         if not self.deploy_ and self._incumbent is not None:
             kept = self._incumbent
             return np.asarray(kept.predict_proba(contexts) if hasattr(kept, "predict_proba") else kept(contexts)), rows

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from o2pl.data.kinds import DICTIONARIES, MATRIX, OFFER
 from o2pl.engine.member import LINEAR, Member
 from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Hashed, Standardise, UserItems
 from o2pl.policies import ActionWise, NeuralSets, Softmax, SparseSoftmax
-from o2pl.policies.finite import FinitePolicies
+from o2pl.policies.finite import FiniteClass, FinitePolicies
 from o2pl.policies.neural import innermost, is_network, with_actions
 from o2pl.protocols import FeatureMap, Policy
 
 BY_CONTEXTS = ("union", "neural")  # policy names whose class depends on the contexts
 # The classes of these policies, by the kind of contexts.
 OF_KINDS = {
-    ("union", "matrix"): "actionwise",
-    ("union", "offer"): "items",
-    ("union", "dictionaries"): "hashed actionwise",
-    ("actionwise", "offer"): "items",
-    ("neural", "matrix"): "neural actionwise",
-    ("neural", "offer"): "neural items",
-    ("hashed", "dictionaries"): "hashed actionwise",
+    ("union", MATRIX): "actionwise",
+    ("union", OFFER): "items",
+    ("union", DICTIONARIES): "hashed actionwise",
+    ("actionwise", OFFER): "items",
+    ("neural", MATRIX): "neural actionwise",
+    ("neural", OFFER): "neural items",
+    ("hashed", DICTIONARIES): "hashed actionwise",
 }
 
 
@@ -36,6 +38,28 @@ def for_offers(member: Member, shared: int) -> Member:
     if not isinstance(features, UserItems):
         return member
     return replace(member, features=replace(features, shared=shared))
+
+
+def items_of(members: Sequence[Member]) -> bool:
+    """Return whether contexts have their actions. Members that disagree are an error."""
+    sets = {m.policy is not None and bool(getattr(innermost(m.policy), "sets", False)) for m in members}
+    if len(sets) > 1:
+        raise InvalidInput("policy: found members with and without action sets, expected one kind of context")
+    return sets.pop()
+
+
+def hashed_of(members: Sequence[Member]) -> Hashed | None:
+    """Return the `Hashed` features if contexts are dictionaries. Members that disagree are an error."""
+    hashed = [member.features for member in members if isinstance(member.features, Hashed)]
+    if hashed and (len(hashed) < len(members) or any(each != hashed[0] for each in hashed)):
+        raise InvalidInput("policy: found Hashed and other features, expected the same for all members")
+    return hashed[0] if hashed else None
+
+
+def numbered_of(members: Sequence[Member]) -> int | None:
+    """Return the number of contexts in the tables of finite classes; None if no table is indexed by context."""
+    raw = [innermost(member.policy) for member in members if member.features == Chain(())]
+    return min((policy.table.shape[1] for policy in raw if isinstance(policy, FiniteClass)), default=None)
 
 
 def policy_of(member: Member, n_actions: int | None) -> Policy:

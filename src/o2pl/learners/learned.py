@@ -20,18 +20,17 @@ class Learned(Parameters):
     """Parameters, and an engine created at the first use."""
 
     _engine: Engine | None = None
-    _noticed: tuple[str, int | None] = ("row", None)  # the kind of contexts; the number of user features
 
     @property
     def feature_names_in_(self) -> tuple[str, ...]:
         """The names of the context columns (data frame columns or dictionary keys); empty if they have no names."""
-        schema = self._begun().reader.schema
+        schema = self._begun().encoder.schema
         return () if schema is None else tuple(field.name for field in schema.fields)
 
     @property
     def log_(self) -> Interactions:
         """The log of interactions so far."""
-        log, schema = self._begun().log.columns, self._begun().reader.schema
+        log, schema = self._begun().log.columns, self._begun().encoder.schema
         if schema is not None and isinstance(log.contexts, np.ndarray):
             return replace_names(log, schema.names)
         return log
@@ -75,9 +74,9 @@ class Learned(Parameters):
         if self._engine is not None:
             state, arrays = self._engine.state()
             header |= {"engine": state, "width": self._engine.log.width, "n_actions": getattr(self, "n_actions_", None)}
-            header["contexts"] = list(self._noticed)
+            header["contexts"] = [self._engine.encoder.kind, self._engine.encoder.shared]
             if self._engine.log.action_names:
                 header["names"] = encode(self._engine.log.action_names)
-            if self._engine.reader.schema is not None:
-                header["schema"] = encode(self._engine.reader.schema)
+            if self._engine.encoder.schema is not None:
+                header["schema"] = encode(self._engine.encoder.schema)
         write(path, header, arrays)

@@ -7,12 +7,13 @@ from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 
+from o2pl.data.contexts import alone
 from o2pl.data.decisions import Decision, ListDecision, listed_ids, number_of
 from o2pl.data.interactions import Interactions
 from o2pl.data.offers import Offer
-from o2pl.encode import ContextReader
+from o2pl.encode import Encoder
 from o2pl.engine.engine import Engine
-from o2pl.engine.pending import PENDING, is_read
+from o2pl.engine.pending import PENDING
 from o2pl.errors import InvalidInput
 from o2pl.learners.learned import Learned
 
@@ -36,7 +37,7 @@ class RoundByRound(Learned, ABC):
     @abstractmethod
     def _checked(
         self, contexts: Any, actions: Any = None, rewards: Any = None, propensities: Any = None,
-        reader: ContextReader | None = None,
+        encoder: Encoder | None = None,
     ) -> Interactions:  # fmt: skip
         """Check a log or four columns against this learner, and return them as one log."""
 
@@ -119,7 +120,7 @@ class RoundByRound(Learned, ABC):
             self._checked(alone(context), [action], [reward], [propensity])
             engine = self._begin(context)
         if type(context) is Offer:
-            context, action = engine.reader.entry(context), context.place(action)
+            context, action = engine.encoder.entry(context), context.place(action)
         low, high, first, limit, lowest, top = self._bounds
         try:
             place: Any = action if self._places is None else self._places.get(action)
@@ -170,8 +171,3 @@ class RoundByRound(Learned, ABC):
 
     def _listed(self, given: Any, actions: Any, rewards: Any, propensities: Any) -> list[tuple[Any, ...]]:
         raise InvalidInput(f"update: found a list of actions, which {type(self).__name__} does not have")
-
-
-def alone(context: Any) -> Any:
-    """Return one context as a batch of one."""
-    return context if is_read(context) else [context]

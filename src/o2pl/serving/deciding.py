@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from o2pl._core import draw_one
-from o2pl.encode import DictionaryReader
+from o2pl.encode import Encoder
 from o2pl.engine.decider import Decider
 from o2pl.engine.set_texts import SetTexts, check_depth
 from o2pl.errors import InvalidInput
@@ -94,7 +94,7 @@ class Acting:
         if kind is Kind.RANKED:
             self._texts = SetTexts(self.decider)
         elif kind is Kind.FIXED:
-            self._reader = DictionaryReader(Hashed().bits)
+            self._encoder = Encoder(hashed=Hashed().encoding)
 
     def try_out(self) -> None:
         """Make a dummy decision: what is imported or read at first is ready before the first call."""
@@ -102,8 +102,8 @@ class Acting:
             self.ranked(b'{"user":"a","_multi":[{"id":"a","b":1},{"id":"b"}]}', 2, 0.5)
         elif self.kind is Kind.FIXED:
             self.fixed(b'{"a":"b"}', 0.5)
-        elif self.decider is not None and self.decider.reader.schema is None:
-            self.continuous(_quoted([0.0] * (self.decider.reader.width or 1)), 0.5)
+        elif self.decider is not None and self.decider.encoder.schema is None:
+            self.continuous(_quoted([0.0] * (self.decider.encoder.width or 1)), 0.5)
 
     def ranked(self, text: bytes, n_actions: int, uniform: float) -> Drawn:
         """Decide on one action set from `set_text`."""
@@ -114,7 +114,7 @@ class Acting:
         context, K = _parsed(text), len(self.settings.actions)
         check_depth(context)
         if self.decider is None:
-            self._reader.row(context)  # rejects contexts that could not be learned from
+            self._encoder.encode_one(context)  # rejects contexts that could not be learned from
             left = K if allowed is None else len(allowed)
             return _drawn(np.full(left, 1 / left), uniform)
         return _drawn(self.decider.among(context, np.arange(K) if allowed is None else np.array(allowed)), uniform)

@@ -12,6 +12,7 @@ import numpy as np
 
 from o2pl.data.contexts import ActionSets
 from o2pl.data.interactions import Interactions
+from o2pl.data.kinds import DICTIONARIES
 from o2pl.encode.json_sets import json_sets
 from o2pl.engine.change import Change
 from o2pl.engine.compacting import compact
@@ -100,7 +101,7 @@ def _ranked(application: Application, rows: Sequence[Any]) -> tuple[ActionSets, 
     if hashed is not None:
         sets = hashed.encoded((1 << application.settings.hash_bits) - 1, False, actions)
     else:
-        whole = learner_for(application)._new_reader(None).rows([json.loads(text) for text in texts])
+        whole = learner_for(application)._new_encoder(DICTIONARIES).encode([json.loads(text) for text in texts])
         if not (actions < whole.sizes).all():
             raise InvalidInput("action: found an index beyond the actions of its context")
         played = whole.values[whole.offsets[:-1] + actions]
