@@ -61,8 +61,8 @@ Found scan_vw_text(nb::bytes block) {
     actions.view[s] = one.action;
     labels.view[2 * s] = one.cost, labels.view[2 * s + 1] = one.probability;
   }
-  return {std::move(places), NewArray<int64_t>(numbered.span()), std::move(usual), std::move(actions), std::move(labels), std::move(tags),
-          narrowed(sets), narrowed(lists.ends), NewArray<uint32_t>(lists.hashes.span()), NewArray<float>(lists.values.span())};
+  return {std::move(places), NewArray<int64_t>(std::move(numbered)), std::move(usual), std::move(actions), std::move(labels), std::move(tags),
+          narrowed(sets), narrowed(lists.ends), NewArray<uint32_t>(std::move(lists.hashes)), NewArray<float>(std::move(lists.values))};
 }
 
 std::tuple<NewArray<uint8_t>, NewArray<int64_t, 2>> vw_text_json(Array<const uint8_t> data, Array<const int64_t, 2> places,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from o2pl import InvalidInput
-from o2pl.data.records import Records, are_records, parser
+from o2pl.data.records import Records, Texts, are_records, parser
 from o2pl.encode.dictionaries import DictionaryReader
 
 ROWS = [{"a": 1.0}, {"a": "x"}, {"b": [1, 2]}]
@@ -40,3 +40,17 @@ def test_texts_are_parsed_when_they_are_read() -> None:
     reader = DictionaryReader(12)
     np.testing.assert_array_equal(reader.rows(texts).indices, reader.rows(ROWS).indices)
     assert parser()(b"[1]") == [1]
+
+
+def test_texts_of_a_column_are_made_when_they_are_read() -> None:
+    pa = pytest.importorskip("pyarrow")
+    given = [f'{{"row":{row}}}'.encode() for row in range(7)]
+    texts = Texts(pa.chunked_array([pa.array(given[:3], pa.binary()), pa.array(given[3:], pa.binary())]))
+    assert (len(texts), list(texts), texts[4], texts[-1]) == (7, given, given[4], given[6])
+    for rows in (slice(2, 6), np.array([5, 0, 0]), np.arange(7)[::-1], np.array(given) == given[3], slice(0, 0)):
+        own = np.array(given)[rows].tolist()
+        assert list(texts[rows]) == own
+        assert list(texts[rows][::-1]) == own[::-1]
+    records = Records(texts[1:5])
+    assert records[0] == {"row": 1}
+    assert list(records[np.array([2, 0])]) == [{"row": 3}, {"row": 1}]

@@ -34,15 +34,25 @@ class HashedSets:
         """Return the sets of several parts as one."""
         if len(parts) == 1:
             return parts[0]
-        starts = np.cumsum([0] + [len(part.hashes) for part in parts])
-        sizes = np.concatenate([np.diff(part.offsets) for part in parts])
-        return cls(
-            np.concatenate([part.hashes for part in parts]),
-            np.concatenate([part.values for part in parts]),
-            np.concatenate([part.shared + start for part, start in zip(parts, starts, strict=False)]),
-            np.concatenate([part.rows + start for part, start in zip(parts, starts, strict=False)]),
-            np.concatenate([[0], np.cumsum(sizes)]),
+        features, sets, rows = (
+            np.cumsum([0] + [len(each) for each in column])
+            for column in zip(*((part.hashes, part.shared, part.rows) for part in parts), strict=True)
         )
+        made = cls(
+            np.empty(features[-1], np.uint32), np.empty(features[-1], np.float32), np.empty((sets[-1], 2), np.int64),
+            np.empty((rows[-1], 2), np.int64), np.zeros(sets[-1] + 1, np.int64),
+        )  # fmt: skip
+
+        def fill(number: int) -> None:
+            part, first = parts[number], features[number]
+            made.hashes[first : features[number + 1]] = part.hashes
+            made.values[first : features[number + 1]] = part.values
+            np.add(part.shared, first, out=made.shared[sets[number] : sets[number + 1]])
+            np.add(part.rows, first, out=made.rows[rows[number] : rows[number + 1]])
+            np.add(part.offsets[1:], rows[number], out=made.offsets[sets[number] + 1 : sets[number + 1] + 1])
+
+        side_by_side(fill, len(parts))
+        return made
 
     def __len__(self) -> int:
         return len(self.shared)

@@ -31,11 +31,31 @@ def parser() -> Callable[[Any], Any]:
     return decode
 
 
+class Texts:
+    """Texts of an Arrow column as bytes, which are made when they are asked for. `texts[rows]` copies none."""
+
+    def __init__(self, column: Any, rows: Ints | None = None) -> None:
+        self._column, self._rows = column, rows  # None: all
+
+    def __len__(self) -> int:
+        return len(self._column if self._rows is None else self._rows)
+
+    def __getitem__(self, rows: Any) -> Any:
+        if isinstance(rows, int | np.integer):
+            return self._column[int(rows if self._rows is None else self._rows[rows])].as_py()
+        return Texts(self._column, (np.arange(len(self)) if self._rows is None else self._rows)[rows])
+
+    def __iter__(self) -> Iterator[bytes]:
+        if self._rows is None:
+            return (text for chunk in self._column.chunks for text in chunk.to_pylist())
+        return iter(self._column.take(self._rows).to_pylist())
+
+
 @dataclass(frozen=True, eq=False)
 class Records:
     """One context per row. `records[:10]` and `records[rows]` select rows; `records[3]` is one parsed context."""
 
-    values: Array  # mappings, action sets of mappings, or JSON texts as bytes, [n] objects
+    values: Array | Texts  # mappings, action sets of mappings, or JSON texts as bytes, [n] objects
     sizes: Ints | None = None  # of action sets, [n]; None: contexts are dictionaries
     slots: Ints | None = None  # list slot of each action set, from 0, [n]
     hashed: HashedSets | None = None  # features of action sets; then values may also be events of VW's text, as bytes

@@ -8,7 +8,8 @@ Names and numbers are copied as they are written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -19,13 +20,13 @@ from o2pl.protocols import Array
 _MANY, _BLOCK = 2000, 4096  # number of events from which a compiled kernel pays off, and events per block
 
 
-def as_json(contexts: Sequence[bytes] | Array) -> Iterator[bytes]:
+def as_json(contexts: Any) -> Iterator[bytes]:
     """Yield contexts as JSON: usual events of VW's text, those that `scan_event` reads, or JSON already."""
     if len(contexts) < _MANY:
         yield from (event_json(one) if is_event(one) else one for one in contexts)
         return
     for start in range(0, len(contexts), _BLOCK):
-        own = contexts[start : start + _BLOCK]
+        own = list(contexts[start : start + _BLOCK])
         ends = np.cumsum([0] + [len(one) for one in own])
         found = np.array([is_event(one) for one in own])
         if not found.any():

@@ -32,7 +32,7 @@ from o2pl.data.frames import arrow_table, as_frame, is_frame
 from o2pl.data.hashed_sets import HashedSets
 from o2pl.data.interactions import Interactions
 from o2pl.data.offers import Offer
-from o2pl.data.records import Records, parser
+from o2pl.data.records import Records, Texts, parser
 from o2pl.data.vw_json import as_json
 from o2pl.encode.json_sets import json_sets
 from o2pl.errors import InvalidInput
@@ -304,11 +304,12 @@ def _contexts(table: Any, taken: list[str], chosen: Sequence[str] | None, bad: B
             if name not in names:
                 raise InvalidInput(f"{bad.file}: found columns {_named(names)}, expected a column {name!r}")
     elif "context" in names:
-        texts = table.column("context").cast(pa.binary()).to_pylist()
+        column = table.column("context").cast(pa.binary())
         if has_hashes(table):
+            texts = Texts(column)
             hashed = hashed_sets(table.column(HASHED), texts)
             return _texts(list(as_json(texts)), bad) if hashed is None else _hashed(texts, hashed)
-        return _texts(texts, bad)
+        return _texts(column.to_pylist(), bad)
     else:
         chosen = [name for name in names if name not in (*ROLES, *taken, "actions")]
     if "actions" in names:
@@ -318,8 +319,8 @@ def _contexts(table: Any, taken: list[str], chosen: Sequence[str] | None, bad: B
     return as_frame(table.select(list(chosen)))
 
 
-def _hashed(texts: list[bytes], hashed: HashedSets) -> Records:
-    return Records(_objects(texts), np.diff(hashed.offsets), hashed=hashed)
+def _hashed(texts: Array | Texts, hashed: HashedSets) -> Records:
+    return Records(texts, np.diff(hashed.offsets), hashed=hashed)
 
 
 def _texts(texts: list[bytes], bad: BadRows) -> Records:
@@ -334,7 +335,7 @@ def _texts(texts: list[bytes], bad: BadRows) -> Records:
     parts = list(ahead(json_sets, blocks))
     hashed = [part for part in parts if part is not None]
     if len(hashed) == len(parts):
-        return _hashed(texts, HashedSets.joined(hashed))
+        return _hashed(values, HashedSets.joined(hashed))
     sizes = np.concatenate(list(ahead(_core.set_sizes, blocks)))
     for row in np.flatnonzero(sizes == 0).tolist():
         text = texts[row]

@@ -7,8 +7,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from o2pl.data.hashed_sets import HashedSets
+from o2pl.data.records import Texts
 from o2pl.encode.json_sets import json_sets
 from o2pl.protocols import Array, Floats, Ints
+from o2pl.threads import ahead
 
 HASHED = "hashed"  # name of the column, beside `context`
 
@@ -42,9 +44,9 @@ def hashed_column(pa: Any, found: Scanned) -> Any:
     return pa.ListArray.from_arrays(pa.array(found.sets), lists, mask=pa.array(none) if none.any() else None)
 
 
-def hashed_sets(column: Any, contexts: list[bytes]) -> HashedSets | None:
+def hashed_sets(column: Any, contexts: Texts) -> HashedSets | None:
     """Return the features of a column. Those that are null are found in the contexts, JSON; None if that fails."""
-    parts = [_of_chunk(chunk.drop_null()) for chunk in column.chunks]
+    parts = list(ahead(_of_chunk, column.chunks))
     given = np.asarray(column.is_valid())
     if not given.all():
         others = json_sets([contexts[row] for row in np.flatnonzero(~given).tolist()])
@@ -58,15 +60,18 @@ def hashed_sets(column: Any, contexts: list[bytes]) -> HashedSets | None:
 
 
 def _of_chunk(chunk: Any) -> HashedSets:
+    chunk = chunk.drop_null()
     lists = chunk.flatten()
     features = lists.flatten()
     ends = np.concatenate([[0], np.cumsum(lists.value_lengths())])
     places = np.column_stack([ends[:-1], ends[1:]])
     offsets = np.concatenate([[0], np.cumsum(chunk.value_lengths())])  # of sets among the lists; the first is shared
+    own = np.ones(len(places), bool)
+    own[offsets[:-1]] = False
     return HashedSets(
         features.field("hash").to_numpy(),
         features.field("value").to_numpy(),
         places[offsets[:-1]],
-        np.delete(places, offsets[:-1], axis=0),
+        places[own],
         offsets - np.arange(len(offsets)),
     )

@@ -126,10 +126,16 @@ def _played(problem: Problem) -> Any:
     assert isinstance(log, OutcomeLog)
     if log.competing:
         return None
-    played = sets.played(log.actions)
     alone = replace(log, actions=np.zeros_like(log.actions), offsets=None)
+    key = (id(problem.seen), problem.start, "played")
+    played = problem.shared.get(key)
+    if played is None:
+        played = sets.played(log.actions)
+        if isinstance(played, SparseRows):
+            played = problem.features.transform(problem.seen, played)
+        problem.shared[key] = played
     if isinstance(played, SparseRows):
-        return SparseOutcome(alone, problem.features.transform(problem.seen, played), 1)
+        return SparseOutcome(alone, played, 1)
     plan = problem.feature_plan()
     if plan is None:
         played, plan = problem.features.transform(problem.seen, played), as_they_are(problem.width)
