@@ -18,6 +18,27 @@ int64_t padded(int64_t columns) { return (columns + SCORES_AT_ONCE - 1) / SCORES
 
 }  // namespace
 
+std::shared_ptr<const ScoringGroup> scoring_group(const Plan& plan, int64_t K, const std::vector<int64_t>& members,
+                                                  const std::vector<const double*>& weights) {
+  auto made = std::make_shared<ScoringGroup>();
+  const int64_t d = plan.d, m = plan.directions_of, padded_m = padded(m);
+  made->d = d, made->directions_of = plan.products() ? m : 0, made->intercept = plan.intercept, made->clip = plan.clip;
+  made->shift.assign(plan.shift.begin(), plan.shift.end()), made->scale.assign(plan.scale.begin(), plan.scale.end());
+  made->product_shift.assign(plan.product_shift.begin(), plan.product_shift.end());
+  made->product_scale.assign(plan.product_scale.begin(), plan.product_scale.end());
+  made->directions.assign(d * padded_m, 0.0);
+  for (int64_t i = 0; i < d; i++)
+    for (int64_t j = 0; j < m; j++) made->directions[i * padded_m + j] = plan.directions[j * d + i];
+  made->width = plan.width(), made->members = members;
+  made->columns = padded(K * static_cast<int64_t>(members.size()));
+  made->W.assign(made->width * made->columns, 0.0);
+  for (size_t own = 0; own < members.size(); own++)
+    for (int64_t k = 0; k < K; k++)
+      for (int64_t q = 0; q < made->width; q++)
+        made->W[q * made->columns + static_cast<int64_t>(own) * K + k] = weights[own][k * made->width + q];
+  return made;
+}
+
 Scorer::Scorer(int64_t d, int64_t n_actions, int64_t members, std::vector<std::shared_ptr<const ScoringGroup>> groups)
     : d_(d), K_(n_actions), M_(members), groups_(std::move(groups)) {
   for (const auto& each : groups_) {
@@ -61,6 +82,7 @@ void Scorer::policy(const float* inputs, int64_t n, const Acting& acting, Scorin
   room.scores.resize(M_ * among);
   room.pi.resize(among);
   for (int64_t r = 0; r < n; r++) scores(inputs + r * d_, room.scores.data() + r * K_, among, room);
+  room.raw = room.scores;
   acting_row(room.scores.data(), M_, among, among, acting, room.pi.data());
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/acting.hpp"
+#include "core/dense.hpp"
 
 namespace o2 {
 
@@ -22,9 +23,14 @@ struct ScoringGroup {
   std::vector<int64_t> members;
 };
 
+// A group of members with these features. weights: [K, width] of each
+std::shared_ptr<const ScoringGroup> scoring_group(const Plan& plan, int64_t K, const std::vector<int64_t>& members,
+                                                  const std::vector<const double*>& weights);
+
 // Work arrays of a decision; one per thread.
 struct ScoringRoom {
   std::vector<double> row, projected, sums, scores, pi;
+  std::vector<double> raw;  // the last decision's scores, [members, among]: deciding overwrites `scores`
 };
 
 class Scorer {

@@ -27,6 +27,15 @@ Watched watched(const Watched& before, const double* z, const double* rewards, i
   return {of_score * before.score + sums.likelihood, level, turn, h, hz, hzz};
 }
 
+WeightedSums weighted_sums(const double* values, const double* weights, int64_t n) {
+  WeightedSums sums;
+  for (int64_t r = 0; r < n; r++) {
+    const double w = weights ? weights[r] : 1.0;
+    sums.weights += w, sums.values += w * values[r];
+  }
+  return sums;
+}
+
 double played_log_odds(const double* scores, int64_t K, int64_t action, bool competing, double tau) {
   if (!competing) return scores[action] + tau;
   if (K == 1) return scores[action] - tau;

@@ -34,6 +34,9 @@ class LogColumns {
   bool has_room() const { return n < capacity_; }
   int64_t width() const { return width_; }
   bool real() const { return numbers_; }  // actions are real-valued
+  const float* values() const { return kept_.is_valid() ? values_ : nullptr; }
+  const int64_t* actions() const { return indices_; }
+  const double* rewards() const { return rewards_; }
 
   // A row; x [width]. Needs room.
   void append(const float* x, const Played& action, double reward, double propensity, int64_t id) {

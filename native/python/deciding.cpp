@@ -7,42 +7,38 @@
 namespace nb = nanobind;
 using o2::Packed;
 
-namespace {
-
-std::vector<double> doubles(nb::handle given) { return o2::KeptArray<double>(given).copied(); }
-
-}  // namespace
-
-std::shared_ptr<const o2::ScoringGroup> o2::scoring_group(nb::handle given, const std::vector<int64_t>& members, nb::list weights) {
+o2::Plan o2::plan_of(nb::handle given) {
   const nb::tuple plan = nb::borrow<nb::tuple>(given);
-  auto made = std::make_shared<o2::ScoringGroup>();
-  made->shift = doubles(plan[0]), made->scale = doubles(plan[1]), made->clip = nb::cast<double>(nb::float_(plan[2]));
-  made->product_shift = doubles(plan[4]), made->product_scale = doubles(plan[5]), made->intercept = nb::cast<int>(plan[6]);
-  const o2::KeptArray<double, 2> kept_directions(plan[3]);
-  const auto directions = kept_directions.view();
+  const o2::KeptArray<float, 2> kept(plan[3]);
+  const auto directions = kept.view();  // [d, m]
   const auto [d, m] = directions.shape;
-  const auto p = static_cast<int64_t>(made->product_shift.size());
-  const int64_t factors = p ? (m ? m : d) : 0;
-  o2::expect(static_cast<int64_t>(made->shift.size()) == d && made->scale.size() == made->shift.size() &&
-            made->product_scale.size() == made->product_shift.size() && factors * (factors + 1) / 2 == p,
-        "plan: found numbers of inputs and products that do not fit");
-  made->d = d, made->directions_of = p ? m : 0, made->width = made->intercept + d + p, made->members = members;
-  const int64_t padded_m = (m + 7) / 8 * 8;
-  made->directions.assign(d * padded_m, 0.0);
+  o2::Plan made;
+  made.d = static_cast<int>(d), made.directions_of = static_cast<int>(m);
+  made.intercept = nb::cast<int>(plan[6]), made.clip = nb::cast<float>(nb::float_(plan[2]));
+  const auto floats = [&](int place) { return o2::KeptArray<float>(plan[place]).copied(); };
+  made.shift = floats(0), made.scale = floats(1), made.product_shift = floats(4), made.product_scale = floats(5);
+  o2::expect(static_cast<int64_t>(made.shift.size()) == d && made.scale.size() == made.shift.size() &&
+                 made.product_scale.size() == made.product_shift.size(),
+             "plan: found numbers of inputs and products that do not fit");
+  made.directions.resize(d * m);
   for (int64_t i = 0; i < d; i++)
-    for (int64_t j = 0; j < m; j++) made->directions[i * padded_m + j] = directions.data[i * m + j];
-  const auto K = o2::KeptArray<double>(weights[members[0]]).view().size() / made->width;
-  made->columns = (K * static_cast<int64_t>(members.size()) + 7) / 8 * 8;
-  made->W.assign(made->width * made->columns, 0.0);
-  for (size_t own = 0; own < members.size(); own++) {
-    const o2::KeptArray<double> kept(weights[members[own]]);
-    const auto theta = kept.view();
-    o2::expect(theta.size() >= K * made->width, "weights: found numbers that do not fit the features");
-    for (int64_t k = 0; k < K; k++)
-      for (int64_t q = 0; q < made->width; q++)
-        made->W[q * made->columns + static_cast<int64_t>(own) * K + k] = theta[k * made->width + q];
-  }
+    for (int64_t j = 0; j < m; j++) made.directions[j * d + i] = directions.data[i * m + j];
   return made;
+}
+
+std::shared_ptr<const o2::ScoringGroup> o2::packed_group(nb::handle given, const std::vector<int64_t>& members, nb::list weights) {
+  const o2::Plan plan = plan_of(given);
+  const int64_t p = plan.products(), factors = p ? (plan.directions_of ? plan.directions_of : plan.d) : 0;
+  o2::expect(factors * (factors + 1) / 2 == p, "plan: found a number of products that fits no inputs");
+  std::vector<o2::KeptArray<double>> kept;
+  std::vector<const double*> own;
+  for (const int64_t m : members) {
+    kept.emplace_back(nb::handle(weights[m]));
+    own.push_back(kept.back().view().data);
+  }
+  const int64_t K = kept[0].view().size() / plan.width();
+  for (const auto& each : kept) o2::expect(each.view().size() >= K * plan.width(), "weights: found numbers that do not fit the features");
+  return o2::scoring_group(plan, K, members, own);
 }
 
 void bind_deciding(nb::module_& m) {

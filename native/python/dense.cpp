@@ -9,13 +9,12 @@
 #include "core/lbfgs.hpp"
 #include "python/arrays.hpp"
 #include "python/module.hpp"
+#include "python/packed.hpp"
 
 namespace nb = nanobind;
 using o2::Array, o2::NewArray;
 
 namespace {
-
-std::vector<float> copied(nb::handle from) { return o2::KeptArray<float>(from).copied(); }
 
 // Rows in lanes, with the arrays that they point to.
 struct HeldRows {
@@ -27,20 +26,8 @@ HeldRows dense_rows(nb::object contexts, nb::typed<nb::tuple, nb::any, nb::ellip
                     nb::object subtracted, nb::object propensities, nb::object weights, int n_actions, bool by_action, int64_t panel_rows, int64_t held) {
   const auto X = nb::cast<Array<const float, 2>>(contexts, false);  // no copy: it is kept
   const auto [n, d] = X.shape;
-  o2::Plan made;
-  const o2::KeptArray<float, 2> kept_directions(plan[3]);
-  const auto directions = kept_directions.view();  // [d, m]
-  made.d = static_cast<int>(d), made.directions_of = static_cast<int>(directions.shape[1]);
-  made.intercept = nb::cast<int>(plan[6]), made.clip = nb::cast<float>(nb::float_(plan[2]));
-  made.shift = copied(plan[0]), made.scale = copied(plan[1]);
-  made.product_shift = copied(plan[4]);
-  made.product_scale = copied(plan[5]);
-  o2::expect(static_cast<int64_t>(made.shift.size()) == d && made.scale.size() == made.shift.size() && directions.shape[0] == d &&
-            made.product_scale.size() == made.product_shift.size(),
-        "plan: found other numbers of inputs than the rows have");
-  made.directions.resize(d * made.directions_of);
-  for (int64_t i = 0; i < d; i++)
-    for (int j = 0; j < made.directions_of; j++) made.directions[j * d + i] = directions.data[i * made.directions_of + j];
+  o2::Plan made = o2::plan_of(plan);
+  o2::expect(made.d == d, "plan: found other numbers of inputs than the rows have");
   o2::expect(actions.size() == n && rewards.size() == n, "columns: found other lengths than rows");
   o2::expect(n_actions >= 1 && panel_rows >= 1, "n_actions, panel_rows: expected at least 1");
   for (int64_t r = 0; r < n; r++) o2::expect(actions[r] >= 0 && actions[r] < n_actions, "actions: found one out of range");

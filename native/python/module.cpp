@@ -31,6 +31,7 @@ NB_MODULE(_core, m) {
   bind_json_sets(m);
   bind_deciding(m);
   bind_dense(m);
+  bind_learner(m);
   bind_levels(m);
   bind_minimise(m);
   bind_objectives(m);

@@ -17,6 +17,7 @@ void bind_hashing(nanobind::module_& m);
 void bind_json_sets(nanobind::module_& m);
 void bind_deciding(nanobind::module_& m);
 void bind_dense(nanobind::module_& m);
+void bind_learner(nanobind::module_& m);
 void bind_levels(nanobind::module_& m);
 void bind_minimise(nanobind::module_& m);
 void bind_objectives(nanobind::module_& m);

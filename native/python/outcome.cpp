@@ -1,5 +1,9 @@
 #include "core/outcome.hpp"
 
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+
+#include <optional>
 #include <stdexcept>
 
 #include "python/arrays.hpp"
@@ -40,6 +44,17 @@ void prediction_sums(Array<const double, 2> z, Array<const double> rewards, Arra
   }
 }
 
+std::pair<double, double> weighted_sums(Array<const double> values, std::optional<Array<const double>> weights) {
+  o2::expect(!weights || weights->size() == values.size(), "weighted_sums: found another number of weights");
+  const auto [size, total] = o2::weighted_sums(values.data, weights ? weights->data : nullptr, values.size());
+  return {size, total};
+}
+
+double added_up(double total, Array<const double> values) {
+  for (const double value : values.span()) total += value;
+  return total;
+}
+
 // state [6, M] is replaced; z [M, n]
 void watch(Array<double, 2> state, Array<const double, 2> z, Array<const double> rewards, double memory, double block) {
   const auto [M, n] = z.shape;
@@ -58,6 +73,9 @@ void watch(Array<double, 2> state, Array<const double, 2> z, Array<const double>
 void bind_outcome(nb::module_& m) {
   m.def("played_log_odds", &played_log_odds, nb::arg("scores"), nb::arg("offsets"), nb::arg("actions"), nb::arg("competing"),
         nb::arg("tau"), nb::arg("out"), "Compute z of the played actions, as predicted by M members. scores [M, total]");
+  m.def("weighted_sums", &weighted_sums, nb::arg("values"), nb::arg("weights").none(),
+        "Return Σ weights and Σ weighted values, added row by row. weights: None for one each");
+  m.def("added_up", &added_up, nb::arg("total"), nb::arg("values"), "Return a total with more values, added one by one.");
   m.def("watch", &watch, nb::arg("state"), nb::arg("z"), nb::arg("rewards"), nb::arg("memory"), nb::arg("block"),
         "Update what a monitor of changes knows of M members by a block of rows, in place. state [6, M], z [M, n]");
   m.def("prediction_sums", &prediction_sums, nb::arg("z"), nb::arg("rewards"), nb::arg("level"), nb::arg("slope"),

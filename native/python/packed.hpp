@@ -13,12 +13,14 @@
 
 namespace o2 {
 
-std::shared_ptr<const ScoringGroup> scoring_group(nanobind::handle plan, const std::vector<int64_t>& members,
+Plan plan_of(nanobind::handle given);  // a `FeaturePlan`
+
+std::shared_ptr<const ScoringGroup> packed_group(nanobind::handle plan, const std::vector<int64_t>& members,
                                                   nanobind::list weights);
 
 // Members with the same plan are a group: their features are computed once.
 struct Packed {
-  std::unique_ptr<Scorer> scorer;
+  std::shared_ptr<const Scorer> scorer;
   nanobind::list plans, weights;
   bool sets;
   mutable ScoringRoom room;  // the GIL is held
@@ -39,13 +41,13 @@ struct Packed {
     std::vector<std::shared_ptr<const ScoringGroup>> groups;
     for (const auto& own : members) {
       auto known = before ? before->same(*this, own) : nullptr;
-      groups.push_back(known ? known : scoring_group(plans[own[0]], own, weights));
+      groups.push_back(known ? known : packed_group(plans[own[0]], own, weights));
     }
     const auto d = groups[0]->d, size = KeptArray<double>(weights[0]).view().size();
     for (const auto& each : groups) expect(each->d == d, "plans: found other numbers of inputs");
     const int64_t first_width = groups[0]->width;
     expect(size >= first_width, "weights: found numbers that do not fit the features");
-    scorer = std::make_unique<Scorer>(d, size / first_width, static_cast<int64_t>(M), std::move(groups));
+    scorer = std::make_shared<const Scorer>(d, size / first_width, static_cast<int64_t>(M), std::move(groups));
   }
 
   // The group of these members, if nothing of it has changed.

@@ -8,13 +8,14 @@
 
 #include "core/normal.hpp"
 #include "python/columns.hpp"
+#include "python/learners.hpp"
 #include "python/module.hpp"
 #include "python/packed.hpp"
 #include "python/pending.hpp"
 #include "python/uniforms.hpp"
 
 namespace nb = nanobind;
-using o2::Array, o2::LogColumns, o2::Packed, o2::Pending, o2::Played, o2::Uniforms;
+using o2::Array, o2::CompiledLearner, o2::LogColumns, o2::NewArray, o2::Packed, o2::Pending, o2::Played, o2::Uniforms;
 
 namespace {
 
@@ -33,25 +34,35 @@ class Rounds {
   int64_t busy = 0;        // somebody holds the engine's lock: rows are left to the engine, which waits for it
 
   // By index; or, with packed None, all is left to the engine.
-  void decide_by(nb::object packed, nb::object acting, nb::object names) {
-    packed_ = std::move(packed), acting_ = std::move(acting), names_ = std::move(names), kind_ = Kind::index;
+  void decide_by(nb::handle packed, nb::handle acting, nb::object names) {
+    decide_with(packed, acting);
+    names_ = std::move(names), kind_ = Kind::index;
+  }
+
+  // By index, as a compiled learner acts now. Names stay.
+  void decide_as(nb::object learner) {
+    const auto& own = nb::cast<const CompiledLearner&>(learner);
+    scorer_ = own.scorer(), acting_ = own.acting(), kind_ = Kind::index, checkpoint = own.checkpoint();
+    learner_ = std::move(learner), scored_ = -1;
   }
 
   // Within bounds, in cells. numbers: those of `Cells`
-  void decide_within(nb::object packed, nb::object acting, Array<const double> numbers) {
+  void decide_within(nb::handle packed, nb::handle acting, Array<const double> numbers) {
     o2::expect(numbers.size() == 3, "numbers: expected low, high, and log(high / low) or 0");
-    packed_ = std::move(packed), acting_ = std::move(acting), names_ = nb::none(), kind_ = Kind::within;
+    decide_with(packed, acting);
+    names_ = nb::none(), kind_ = Kind::within;
     bounds_ = o2::Bounds::of(numbers.data);
   }
 
   // From a normal distribution whose mean is the centre plus the score.
-  void decide_normal(nb::object packed, double centre, double scale) {
-    packed_ = std::move(packed), acting_ = nb::none(), names_ = nb::none(), kind_ = Kind::normal;
+  void decide_normal(nb::handle packed, double centre, double scale) {
+    decide_with(packed, nb::none());
+    names_ = nb::none(), kind_ = Kind::normal;
     centre_ = centre, scale_ = scale;
   }
 
   nb::object act(nb::handle context) {
-    if (!packed_.is_valid() || packed_.is_none()) return nb::none();
+    if (!scorer_) return nb::none();
     Played action;
     double propensity;
     if (!draw(context, action, propensity)) return nb::none();
@@ -62,8 +73,27 @@ class Rounds {
     nb::object decision = decided(action, propensity);
     const nb::object kept = nb::steal(PyTuple_Pack(3, number.ptr(), bytes.ptr(), reinterpret_cast<PyObject*>(PyArray_DESCR(array))));
     if (!kept.is_valid() || PyObject_SetAttr(decision.ptr(), kept_.ptr(), kept.ptr()) < 0) nb::raise_python_error();
-    waiting().keep(PyLong_AsLongLong(number.ptr()), decision);
+    scored_ = PyLong_AsLongLong(number.ptr());
+    waiting().keep(scored_, decision);
     return decision;
+  }
+
+  // One action by index for each of the next rows of the log, [n].
+  nb::tuple sample(Array<const float, 2> contexts, Array<const double> uniforms) {
+    const auto [n, d] = contexts.shape;
+    o2::expect(scorer_ && kind_ == Kind::index && d == scorer_->inputs() && uniforms.size() == n, "sample: found rows of another width");
+    NewArray<int64_t> actions({n});
+    NewArray<double> propensities({n});
+    const o2::Acting acting(acting_.data(), scorer_->members());
+    const int64_t row = log().n;
+    scored_ = -1;
+    for (int64_t r = 0; r < n; r++) {
+      scorer_->policy(contexts.data + r * d, 1, acting, room_);
+      actions.view[r] = o2::draw_one(room_.pi.data(), static_cast<int64_t>(room_.pi.size()), uniforms[r]);
+      propensities.view[r] = room_.pi[actions.view[r]];
+      if (learner_.is_valid()) nb::inst_ptr<CompiledLearner>(learner_)->predicted(row + r, room_.raw.data(), actions.view[r]);
+    }
+    return nb::make_tuple(actions.object, propensities.object);
   }
 
   // The reward of a decision that waits for it.
@@ -109,7 +139,13 @@ class Rounds {
  private:
   static constexpr double LEAST = 1e-12;  // smaller propensities are left to the engine, which knows its limit
   enum class Kind { index, within, normal };
-  nb::object type_, count_, uniforms_, pending_, columns_, kept_, next_, packed_, acting_, names_;
+  nb::object type_, count_, uniforms_, pending_, columns_, kept_, next_, names_;
+  std::shared_ptr<const o2::Scorer> scorer_;  // null: all is left to the engine
+  std::vector<double> acting_;                // `acting_numbers`
+  o2::ScoringRoom room_;
+  std::vector<float> inputs_;
+  nb::object learner_;           // the compiled learner that acts, if one does
+  int64_t scored_ = -1;          // number of the decision whose scores are in room_.raw; -1: none
   double lowest_, highest_, centre_ = 0, scale_ = 1;
   Kind kind_ = Kind::index;
   o2::Bounds bounds_{};
@@ -126,17 +162,23 @@ class Rounds {
     return false;
   }
 
+  void decide_with(nb::handle packed, nb::handle acting) {
+    scorer_ = packed.is_none() ? nullptr : nb::inst_ptr<Packed>(packed)->scorer;
+    acting_ = acting.is_none() ? std::vector<double>() : o2::KeptArray<double>(acting).copied();
+    learner_.reset(), scored_ = -1;
+  }
+
   bool drawn_from(nb::handle context, double uniform, Played& action, double& propensity) {
-    if (packed_.is_none()) return false;
-    Packed& packed = *nb::inst_ptr<Packed>(packed_);
+    int64_t n = 1;
+    if (!scorer_ || !o2::read_rows(context, 1, scorer_->inputs(), inputs_, n)) return false;
     if (kind_ == Kind::normal) {
-      const auto score = packed.score(context);
-      if (score) std::tie(action.number, propensity) = as_pair(o2::draw_normal(centre_ + *score, scale_, uniform));
-      return score.has_value();
+      room_.scores.resize(scorer_->members() * scorer_->n_actions());
+      scorer_->scores(inputs_.data(), room_.scores.data(), scorer_->n_actions(), room_);
+      std::tie(action.number, propensity) = as_pair(o2::draw_normal(centre_ + room_.scores[0], scale_, uniform));
+      return true;
     }
-    auto* acting = reinterpret_cast<PyArrayObject*>(acting_.ptr());
-    if (!packed.act(context, {static_cast<const double*>(PyArray_DATA(acting)), {PyArray_DIM(acting, 0)}})) return false;
-    const std::vector<double>& pi = packed.room.pi;
+    scorer_->policy(inputs_.data(), 1, o2::Acting(acting_.data(), scorer_->members()), room_);
+    const std::vector<double>& pi = room_.pi;
     const auto K = static_cast<int64_t>(pi.size());
     if (kind_ == Kind::within) {
       std::tie(action.number, propensity) = as_pair(o2::draw_number(pi.data(), K, uniform, bounds_));
@@ -154,9 +196,11 @@ class Rounds {
     return kind_ == Kind::index ? propensity > 0 && propensity >= least && propensity <= 1 : propensity >= DBL_MIN && propensity <= DBL_MAX;
   }
 
-  bool free() { return busy == 0 && log().has_room() && packed_.is_valid() && !packed_.is_none(); }
+  bool free() { return busy == 0 && log().has_room() && scorer_; }
 
   int append(const Played& action, double reward, double propensity, int64_t number) {
+    if (number == scored_ && learner_.is_valid())
+      nb::inst_ptr<CompiledLearner>(learner_)->predicted(log().n, room_.raw.data(), action.index);
     log().append(row_.data(), action, reward, propensity, number);
     return log().n >= checkpoint ? DUE : DONE;
   }
@@ -238,7 +282,7 @@ class Rounds {
         }
       }
     }
-    return index >= 0 && index < nb::inst_ptr<Packed>(packed_)->scorer->n_actions();
+    return index >= 0 && index < scorer_->n_actions();
   }
 };
 
@@ -280,8 +324,13 @@ void bind_rounds(nb::module_& m) {
       .def_rw("checkpoint", &Rounds::checkpoint, "Number of rows at which to learn.")
       .def_rw("busy", &Rounds::busy)
       .def("decide_by", &Rounds::decide_by, nb::arg("packed").none(), nb::arg("acting").none(), nb::arg("names").none())
+      .def("decide_as", &Rounds::decide_as, nb::arg("learner"), "Decide as a compiled learner acts now; checkpoint is its.")
       .def("decide_within", &Rounds::decide_within, nb::arg("packed"), nb::arg("acting"), nb::arg("numbers"))
       .def("decide_normal", &Rounds::decide_normal, nb::arg("packed"), nb::arg("centre"), nb::arg("scale"))
+      .def("sample", &Rounds::sample, nb::arg("contexts"), nb::arg("uniforms"),
+           nb::sig("def sample(self, contexts: numpy.typing.NDArray[numpy.float32], uniforms: numpy.typing.NDArray[numpy.floating[typing.Any]]) -> "
+                   "tuple[numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.float64]]"),
+           "Draw one action for each of the next rows of the log. Returns actions and propensities.")
       .def("act", &Rounds::act, nb::arg("context").none(), nb::sig("def act(self, context: typing.Any) -> typing.Any"),
            "Return a decision; None if the context is not a plain row.")
       .def("update", &Rounds::update, nb::arg("decision").none(), nb::arg("reward").none(),

@@ -22,6 +22,7 @@ from o2pl.data.log import Log, Tally
 from o2pl.encode import Encoder
 from o2pl.engine.acting import ActingMember
 from o2pl.engine.change import Changed, Watch
+from o2pl.engine.compiled import compiled_learner, hand_over, take_back
 from o2pl.engine.controlling import control_of, observe_control
 from o2pl.engine.decider import Decider
 from o2pl.engine.files import restore, saved
@@ -46,10 +47,11 @@ from o2pl.objectives.running_control import RunningControl
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.policies.sampling import acting_numbers, check_explored
 from o2pl.protocols import Array, FeatureMap, Floats, Ints, Oracle, State
-from o2pl.threads import one_blas_thread
+from o2pl.threads import one_blas_thread, thread_count
 from o2pl.validation import check_actions
 
 _FAINT = 1e-4  # members with a smaller weight hardly act
+SMALL = 2048  # rows of the smallest panel: fewer are learned from by one thread
 OFFLINE = LBFGS(iterations=500, tolerance=1e-6)
 
 
@@ -60,19 +62,43 @@ class Rewards(NamedTuple):
     table: Floats | None = None  # of all actions, [T, K]
 
 
+def _learned(name: str) -> Any:
+    """Return a field that changes when the engine learns: the compiled learner gives it back before it is used."""
+
+    def get(engine: Engine) -> Any:
+        engine.take_back()
+        return engine.__dict__[name]
+
+    def put(engine: Engine, value: Any) -> None:
+        engine.take_back()
+        engine.__dict__[name] = value
+
+    return property(get, put)
+
+
 class Engine:
     """The engine of `O2PL`, `Bandit` and `GaussianO2PL`."""
+
+    seen: list[Seen] = _learned("seen")
+    members: list[MemberState] = _learned("members")
+    gains: Floats = _learned("gains")  # of the joined members
+    learned: int = _learned("learned")  # rows included in the members' gains
+    watch: Watch | None = _learned("watch")
+    forgotten: Tally | None = _learned("forgotten")  # plays and rewards of each action before the base
+    mean_reward: MeanReward = _learned("mean_reward")  # of the rows since the base that were learned from
 
     def __init__(self, spec: Spec, encoder: Encoder, log: Log, stream: UniformStream) -> None:
         self.spec, self.encoder, self._log, self.stream = spec, encoder, log, stream
         self.passes: Passes | None = None  # None: learn from the log in memory, in this process
         self.lock = Turn()
         self.pending = Pending()
+        self._compiled: _core.CompiledLearner | None = None  # learns in its place, if all parts are compiled
+        self._ahead = False  # whether it has learned since `take_back`
+        self._handed_over = False  # whether it has all that was learned
         joins = [member.joins for member in spec.members]
         if joins[0] or any(later < earlier for earlier, later in pairwise(joins)):
             raise InvalidInput(f"policy: found members that join after {joins} rows, expected 0 first, then ascending")
-        self.seen: list[Seen] = []
-        self.members: list[MemberState] = []
+        self.seen, self.members = [], []
         for member, policy in zip(spec.members, spec.policies, strict=True):
             schedule = member.schedule or spec.schedule
             seen = self.seen_by(member.features, schedule)
@@ -86,11 +112,11 @@ class Engine:
         if spec.watch is not None:
             self.watch = Watch(*spec.watch)
             self.members[self.watch.place].watches = True
-        self.gains = np.array([member.prior for member in spec.members if not member.joins])  # of the joined members
+        self.gains = np.array([member.prior for member in spec.members if not member.joins])
         self._shares: tuple[Any, float, Floats] = (None, 0.0, np.empty(0))  # gains, rate, and the weights they give
-        self.learned = 0  # rows included in the members' gains
-        self.forgotten: Tally | None = None  # plays and rewards of each action before the base
-        self.mean_reward = MeanReward()  # of the rows since the base that were learned from
+        self.learned = 0
+        self.forgotten = None
+        self.mean_reward = MeanReward()
         self.rounds: _core.Rounds | None = None  # what decides and appends in one call; None: other kinds of rows
         self.checkpoint = min(member.checkpoint for member in self.present)
         self._acting: tuple[Any, Any, Floats] = (
@@ -98,7 +124,7 @@ class Engine:
             None,
             np.empty(0),
         )  # shares, exploration, and both as `acting_numbers`
-        self._decider = self.new_decider()
+        self._decider: Decider | None = self.new_decider()
         self.begin_rounds()
 
     def begin_rounds(self) -> None:
@@ -108,7 +134,15 @@ class Engine:
             waiting, ends = self.pending.waiting, self.log.reward_range
             self.rounds = _core.Rounds(Decision, COUNT, self.stream, waiting, columns, ends)
             self.lock.guard(self.rounds)
-        self.checkpoint, self.decider = self._checkpoint, self._decider
+        self._compiled = compiled_learner(self)
+        self.checkpoint, self.decider = self._checkpoint, self.decider
+
+    def take_back(self) -> None:
+        """Have what the compiled learner has learned. It is handed over again before it learns."""
+        self._handed_over = False
+        if self._ahead and self._compiled is not None:
+            self._ahead = False
+            take_back(self, self._compiled)
 
     def draw_from(self, stream: UniformStream) -> None:
         """Draw actions with these random numbers from now on."""
@@ -122,12 +156,17 @@ class Engine:
 
     @log.setter
     def log(self, log: Log) -> None:
+        self.take_back()
         self._log = log
         self.begin_rounds()
 
     @property
     def decider(self) -> Decider:
         """The acting policy. It is replaced when the engine has learned."""
+        if self._decider is None:
+            before = self._handed_over
+            self._decider = self.new_decider()
+            self._handed_over = before  # making it changes nothing that was learned
         return self._decider
 
     @decider.setter
@@ -206,7 +245,7 @@ class Engine:
     @property
     def acting(self) -> Floats:
         """Return how scores become the acting policy: see `acting_numbers`."""
-        return self._acting[2]
+        return self.decider.acting
 
     def snapshot(self) -> Decider:
         """Return the current acting policy without the log. It does not change when the engine learns."""
@@ -250,10 +289,14 @@ class Engine:
             while done < len(contexts):
                 some = min(len(contexts) - done, self.checkpoint - len(self.log), STRETCH)
                 stretch = contexts[done : done + some]
-                actions, propensities = self.decider.sample(stretch, self.stream.take(some))
-                self.log.extend_columns(
-                    stretch, actions, rewards.of(np.arange(done, done + some), actions), propensities
-                )
+                acting = self.decider if self._compiled is None or self.rounds is None else self.rounds
+                actions, propensities = acting.sample(stretch, self.stream.take(some))
+                try:
+                    paid = rewards.of(np.arange(done, done + some), actions)
+                    self.log.extend_columns(stretch, actions, paid, propensities)
+                except BaseException:
+                    self.take_back()  # the compiled learner expects these rows next
+                    raise
                 done += some
                 self.learn_if_due()
             return self.log[start:]
@@ -325,9 +368,25 @@ class Engine:
                 member.params = policy.imitate(member.seen.features.transform(state, rows.contexts), rows.actions)
 
     def learn_if_due(self) -> None:
-        n = len(self.log)
-        if n >= self.checkpoint:
-            self.learn(self.due(n))
+        with self.lock:
+            n = len(self.log)
+            if n >= self.checkpoint and not self._learn_compiled():
+                self.learn(self.due(n))
+
+    def _learn_compiled(self) -> bool:
+        """Learn what is due in the compiled core. Returns False, and does nothing, if that takes other parts."""
+        core, rounds = self._compiled, self.rounds
+        if core is None or rounds is None or self.passes is not None or not core.has_rows:
+            return False
+        if not self._handed_over:
+            hand_over(self, core)
+            self._handed_over = True
+        if not core.learn(thread_count() if len(self.log) > SMALL else 1):
+            return False
+        self._ahead, self._decider = True, None
+        rounds.decide_as(core)
+        self._checkpoint = core.checkpoint
+        return True
 
     def due(self, n: int) -> list[MemberState]:
         """Return the members whose schedule is due at n rows."""
@@ -380,7 +439,7 @@ class Engine:
         for member in due:
             member.known, member.checkpoint = n, member.after(n, any(member is m for m in faint))
         self.checkpoint = min([member.checkpoint for member in self.present])
-        self.decider = self.new_decider(self.decider)
+        self.decider = self.new_decider(self._decider)
         if isinstance(self.spec.objective, Outcome):
             calibrate_members(self, [member for member in due if not member.objective.extra])
 

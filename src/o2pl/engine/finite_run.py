@@ -24,13 +24,14 @@ _CHUNK = 2_000_000  # likelihoods in memory at a time
 
 def run_finite(engine: Engine, contexts: Any, table: Floats | None) -> bool:
     """Simulate the rounds like `Engine.run`. Returns False, and does nothing, if the parts are not supported."""
-    member, spec = engine.members[0], engine.spec
-    policy = member.policy
-    usable = len(engine.members) == 1 and isinstance(policy, FinitePolicies) and type(member.objective) is Pessimistic
+    spec, policy = engine.spec, engine.spec.policies[0]
+    if len(spec.policies) > 1 or not isinstance(policy, FinitePolicies):
+        return False
+    (member,) = engine.members
+    usable = type(member.objective) is Pessimistic
     usable = usable and type(member.schedule) is Exact and type(member.oracle) is Exhaustive and spec.control is None
     if not usable or table is None or not isinstance(spec.exploration, UniformExploration):
         return False
-    assert isinstance(policy, FinitePolicies)
     function = member.function if isinstance(member.function, FiniteValue) else FiniteValue()
     sums = function.sums_of(policy.size)
     warm_start, low, high = max(member.schedule.warm_start, 1), *(engine.log.reward_range or (-1.0, 0.0))

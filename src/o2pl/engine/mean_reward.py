@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from o2pl import _core
 from o2pl.data.log import Log
 
 
@@ -19,7 +20,7 @@ class MeanReward(NamedTuple):
         known = self if base == self.base and rows >= self.rows else MeanReward(base, base)
         if rows == known.rows:
             return known
-        return MeanReward(base, rows, known.total - log.total_loss(known.rows, rows))
+        return MeanReward(base, rows, _core.added_up(known.total, log[known.rows : rows].fractions))
 
     @property
     def value(self) -> float:

@@ -88,5 +88,4 @@ def shares(gains: Floats, rate: float) -> Floats:
     """Return exponential weights in [0, 1] that sum to 1."""
     if len(gains) == 1:
         return _ALONE
-    powers = np.exp(rate * (gains - gains.max()))
-    return np.asarray(powers / powers.sum())
+    return _core.exponential_weights(gains, rate)

@@ -36,7 +36,7 @@ def feature_plan(features: FeatureMap, seen: State, n_inputs: int) -> FeaturePla
     if isinstance(features, Settled):
         return feature_plan(features.features, features.inner(seen), n_inputs)
     maps = features.maps if isinstance(features, Chain) else (features,)
-    if tuple(type(each) for each in maps) not in _KNOWN:
+    if not is_planned(features):
         return None
     parts = features.parts(seen) if isinstance(features, Chain) else [seen]
     shift, scale, clip = None, None, math.inf
@@ -53,6 +53,12 @@ def feature_plan(features: FeatureMap, seen: State, n_inputs: int) -> FeaturePla
     if shift is None or scale is None:
         shift, scale = np.zeros(n_inputs, np.float32), np.ones(n_inputs, np.float32)
     return FeaturePlan(shift, scale, clip, directions, *of_products, intercept)
+
+
+def is_planned(features: FeatureMap) -> bool:
+    """Return whether a feature map has a plan."""
+    maps = features.maps if isinstance(features, Chain) else (features,)
+    return tuple(type(each) for each in maps) in _KNOWN
 
 
 _NONE = np.empty(0, np.float32)

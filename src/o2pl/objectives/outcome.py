@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from o2pl import _core
 from o2pl.data.contexts import ActionSets, own_offsets
 from o2pl.data.interactions import Interactions
 from o2pl.objectives.terms import PRIOR_ROWS, Totals
@@ -57,14 +58,17 @@ class Outcome:
         """Return the rate of a union's exponential weights: tempered, so that no member is dropped too early."""
         return min(1.0, 3 / math.sqrt(n + 1))
 
+    def decay(self, n_actions: int | None) -> float:
+        """Return the weight decay. n_actions: None for action sets, which share their weights."""
+        return self.l2 * min(1.0, _MANY / (n_actions or 2))
+
     def prepare(
         self, rows: Interactions, control: Any = None, weights: Floats | None = None, totals: Totals | None = None
     ) -> OutcomeLog:
         """Prepare rows. totals: of the whole log, if these rows are a part of it; without weights."""
         sets = isinstance(rows.contexts, ActionSets)
-        n_actions = 2.0 if sets else float(rows.n_actions or 2)  # the actions of sets share their weights
         return OutcomeLog(
-            rows.actions, rows.fractions, self.competing, self.l2 * min(1.0, _MANY / n_actions), self.level_l2,
+            rows.actions, rows.fractions, self.competing, self.decay(None if sets else rows.n_actions), self.level_l2,
             rows.contexts.offsets if sets else None, weights, totals,
         )  # fmt: skip
 
@@ -84,9 +88,12 @@ class OutcomeLog:
 
     @cached_property
     def size(self) -> float:
-        if self.totals is not None:
-            return self.totals.rows
-        return float(len(self.actions) if self.weights is None else self.weights.sum())
+        return self._sums[0] if self.totals is None else self.totals.rows
+
+    @cached_property
+    def _sums(self) -> tuple[float, float]:
+        """Σ weights, and Σ weighted rewards, added row by row."""
+        return _core.weighted_sums(self.rewards, self.weights)
 
     @property
     def negligible(self) -> float:
@@ -96,9 +103,7 @@ class OutcomeLog:
     @cached_property
     def level(self) -> float:
         """The log-odds of b."""
-        total = float(self.rewards.sum() if self.weights is None else self.weights @ self.rewards)
-        if self.totals is not None:
-            total = -self.totals.losses
+        total = self._sums[1] if self.totals is None else -self.totals.losses
         b = min(max((total + PRIOR_ROWS) / (self.size + PRIOR_ROWS), _ENDS), 1 - _ENDS)
         return math.log(b / (1 - b))
 

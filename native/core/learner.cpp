@@ -1,0 +1,225 @@
+#include "core/learner.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/math.hpp"
+
+namespace o2 {
+namespace {
+
+constexpr int64_t STRETCH = 1 << 14;  // rows at a time
+constexpr double FAINT = 1e-4;        // members with a smaller weight hardly act
+constexpr double NEGLIGIBLE = 0.03;   // difference in the total log-likelihood that does not distinguish policies
+constexpr double PRIOR_ROWS = 3, ENDS = 0.01;  // of b, which is kept so far from 0 and 1
+
+}  // namespace
+
+void OutcomeMember::forget(int64_t n_params) {
+  params.assign(n_params, 0.0);
+  steps.assign(settings.memory * n_params, 0.0f), changes = steps;
+  inner.assign(settings.memory, 0.0);
+  at = count = 0;
+}
+
+void OutcomeMember::widen(int64_t n_params) {
+  const auto known = static_cast<int64_t>(params.size());
+  if (n_params <= known) return;
+  params.insert(params.end() - 1, n_params - known, 0.0);
+  for (auto* pairs : {&steps, &changes}) {
+    std::vector<float> wider(settings.memory * n_params, 0.0f);
+    for (int64_t k = 0; k < settings.memory; k++) {
+      const float* own = pairs->data() + k * known;
+      std::copy_n(own, known - 1, wider.data() + k * n_params);
+      wider[(k + 1) * n_params - 1] = own[known - 1];
+    }
+    *pairs = std::move(wider);
+  }
+}
+
+Learner::Learner(int K, double low, double high, std::vector<MemberSettings> settings, const WatchSettings& watch, Choices& choices)
+    : K_(K), watch_(watch), choices_(choices), low_(low), high_(high), plays_(K), forgotten_plays_(K), paid_(K), forgotten_paid_(K) {
+  for (const auto& each : settings) members.push_back({each, {}, {}, {}, {}});
+}
+
+void Learner::read(const LearnedColumns& log) {
+  log_ = log;
+  if (low_ == 0 && high_ == 1) {
+    fractions_ = log.rewards;
+    return;
+  }
+  const auto known = static_cast<int64_t>(converted_.size());
+  converted_.resize(std::max(known, log.n));
+  for (int64_t r = known; r < log.n; r++) {
+    const double loss = low_ - log.rewards[r];
+    converted_[r] = -(high_ - low_ == 1 ? loss : loss / (high_ - low_));
+  }
+  fractions_ = converted_.data();
+}
+
+bool Learner::learn(const LearnedColumns& log, int threads) {
+  const int64_t n = log.n;
+  if (watch_.monitor >= 0 && static_cast<double>(n - learned) > watch_.memory) return false;  // the monitor is solved anew then
+  read(log);
+  threads_ = threads;
+  const bool restarted = weigh();
+  if (restarted) start_again();
+  std::vector<bool> due(members.size(), false);
+  for (int i = 0; i < static_cast<int>(members.size()); i++)
+    due[i] = members[i].settings.joins <= n - base() && (restarted || members[i].checkpoint <= n);
+  const double best = *std::max_element(gains.begin(), gains.end());
+  const int known = present();
+  for (int i = known; i < static_cast<int>(members.size()) && members[i].settings.joins <= n - base(); i++)
+    gains.push_back(best + members[i].settings.prior);  // a new one learns from the whole log: it starts beside the best
+  std::vector<bool> observed(members.size(), false);
+  std::vector<std::pair<int64_t, int>> order;  // by their first row
+  for (int i = 0; i < static_cast<int>(members.size()); i++) {
+    if (!due[i]) continue;
+    const int features = members[i].settings.features;
+    if (!observed[features]) observe(features, n);
+    observed[features] = true;
+    order.emplace_back(members[i].base + choices_.start(i, n - members[i].base), i);
+  }
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [start, i] : order) {
+    members[i].widen(n_params(members[i].settings.features));
+    solve(members[i], start, choices_.weights(i, n - members[i].base));
+  }
+  solved();
+  learned = n;
+  weigh_members();
+  for (int i = 0; i < static_cast<int>(members.size()); i++) {
+    if (!due[i]) continue;
+    members[i].known = n;
+    members[i].checkpoint = members[i].base + choices_.after(i, n - members[i].base, weights_[i] < FAINT);
+  }
+  act(due);
+  return true;
+}
+
+void Learner::resume(const LearnedColumns& log) {
+  read(log);
+  weigh_members();
+  act(std::vector<bool>(members.size(), true));
+}
+
+void Learner::predicted(int64_t row, const double* scores, int64_t action) {
+  const int64_t M = present();
+  if (learned + static_cast<int64_t>(predicted_.size()) / M != row) return;
+  for (int64_t i = 0; i < M; i++)
+    predicted_.push_back(played_log_odds(scores + i * K_, K_, action, members[i].settings.competing, members[i].params.back()));
+}
+
+// z [present, n] of rows `from` on.
+void Learner::all_predictions(int64_t from, int64_t n, double* z) {
+  const int64_t M = present(), first = from - learned;
+  const int64_t known = std::clamp<int64_t>(static_cast<int64_t>(predicted_.size()) / M - first, 0, n);
+  for (int64_t i = 0; i < M; i++)
+    for (int64_t r = 0; r < known; r++) z[i * n + r] = predicted_[(first + r) * M + i];
+  if (known < n) predict(from + known, n - known, z + known, n);
+}
+
+// How well each member predicted new rows before learning from them. Returns whether they show a change.
+bool Learner::weigh() {
+  const int64_t M = present();
+  if (M == 1 || learned == log_.n) return false;
+  std::vector<double> z;
+  for (int64_t from = learned; from < log_.n; from += STRETCH) {
+    const int64_t some = std::min(STRETCH, log_.n - from), block = static_cast<int64_t>(watch_.block);
+    z.resize(M * some);
+    all_predictions(from, some, z.data());
+    const double* rewards = fractions_ + from;
+    for (int64_t i = 0; i < M; i++) gains[i] += prediction_sums(z.data() + i * some, rewards, some, 0, 1).likelihood;
+    if (watch_.monitor < 0 || M <= watch_.monitor) continue;
+    for (int64_t first = 0; first < some; first += block) {
+      const int64_t own = std::min(block, some - first);
+      if (watch(z.data() + first, some, own, rewards + first, from + first + own)) return true;
+    }
+  }
+  return false;
+}
+
+// Whether a block, the last of `rows` rows, shows a change. See `o2pl.engine.change`.
+bool Learner::watch(const double* z, int64_t stride, int64_t n, const double* rewards, int64_t rows) {
+  const auto M = static_cast<size_t>(present());
+  const auto lead_of_long = [&] {
+    double best = -HUGE_VAL;
+    for (size_t i = 0; i < watched.size(); i++)
+      if (static_cast<int>(i) != watch_.monitor) best = std::max(best, watched[i].score);
+    return best;
+  };
+  const double joining = watched.empty() ? 0 : lead_of_long();  // new members start with the score of the best long one
+  while (watched.size() < M) watched.push_back({joining, 0, 0, 0, 0, 0});
+  for (size_t i = 0; i < M; i++)
+    watched[i] = o2::watched(watched[i], z + static_cast<int64_t>(i) * stride, rewards, n, watch_.memory, watch_.block);
+  const double ahead = watched[watch_.monitor].score - lead_of_long();
+  if (ahead <= watch_.threshold || rows - base() <= watch_.apart) return false;
+  found.push_back({rows, rows - watch_.kept, ahead});
+  watched.clear();
+  return true;
+}
+
+// All members but the monitor forget what was before the base.
+void Learner::start_again() {
+  gains.clear();
+  for (int i = 0; i < static_cast<int>(members.size()); i++) {
+    OutcomeMember& member = members[i];
+    if (i != watch_.monitor) {
+      member.forget(n_params(member.settings.features));
+      member.base = base();
+    }
+    if (member.settings.joins <= log_.n - base()) gains.push_back(member.settings.prior);
+  }
+}
+
+void Learner::weigh_members() {
+  const double rate = std::min(1.0, 3 / std::sqrt(static_cast<double>(learned - base()) + 1));
+  weights_.resize(gains.size());
+  exponential_weights(gains, rate, weights_);
+}
+
+void Learner::act(const std::vector<bool>& changed) {
+  checkpoint = members[0].checkpoint;
+  for (int i = 1; i < present(); i++) checkpoint = std::min(checkpoint, members[i].checkpoint);
+  if (mean_base != base() || learned < mean_rows) mean_base = mean_rows = base(), mean_total = 0;
+  for (int64_t r = mean_rows; r < learned; r++) mean_total += fractions_[r];
+  mean_rows = learned;
+  if (learned < counted_) counted_ = 0, plays_.assign(K_, 0), paid_.assign(K_, 0.0);
+  for (; counted_ < learned; counted_++) plays_[log_.actions[counted_]]++, paid_[log_.actions[counted_]] += fractions_[counted_];
+  if (forgotten_ != base()) {
+    forgotten_ = base(), forgotten_plays_.assign(K_, 0), forgotten_paid_.assign(K_, 0.0);
+    for (int64_t r = 0; r < forgotten_; r++) forgotten_plays_[log_.actions[r]]++, forgotten_paid_[log_.actions[r]] += fractions_[r];
+  }
+  std::vector<int64_t> plays(K_);
+  std::vector<double> paid(K_);
+  for (int k = 0; k < K_; k++) plays[k] = plays_[k] - forgotten_plays_[k], paid[k] = paid_[k] - forgotten_paid_[k];
+  const double mean = (mean_total + 1) / static_cast<double>(mean_rows - mean_base + 2);
+  predicted_.clear();
+  acting_ = choices_.acting(weights_, plays, mean, paid);
+  renew(changed);
+}
+
+Learner::Level Learner::level_of(int64_t start, const double* weights) const {
+  const auto [size, total] = weighted_sums(fractions_ + start, weights, log_.n - start);
+  const double b = std::min(std::max((total + PRIOR_ROWS) / (size + PRIOR_ROWS), ENDS), 1 - ENDS);
+  return {size, std::log(b / (1 - b))};
+}
+
+Descent Learner::descend_member(OutcomeMember& member, const Function& function, double size, double level) const {
+  if (!member.settings.competing) member.params.back() = level;
+  const Pairs pairs{member.settings.memory, static_cast<int64_t>(member.params.size()), member.steps.data(), member.changes.data(),
+                    member.inner.data(), &member.at, &member.count};
+  const Descent done = descend(function, member.params, pairs, {member.settings.iterations, member.settings.tolerance, NEGLIGIBLE / size});
+  member.solves++, member.evaluations += done.evaluations;
+  return done;
+}
+
+void exponential_weights(std::span<const double> gains, double rate, std::span<double> weights) {
+  const double top = *std::max_element(gains.begin(), gains.end());
+  double total = 0;
+  for (size_t i = 0; i < gains.size(); i++) total += weights[i] = exp_of(rate * (gains[i] - top));
+  for (double& weight : weights) weight /= total;
+}
+
+}  // namespace o2

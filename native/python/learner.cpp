@@ -1,0 +1,236 @@
+// Learners of the compiled core: members on the columns of a log, and the Python objects that say when they learn.
+#include <nanobind/stl/vector.h>
+
+#include <utility>
+
+#include "core/dense_learner.hpp"
+#include "python/columns.hpp"
+#include "python/learners.hpp"
+#include "python/module.hpp"
+
+namespace nb = nanobind;
+using o2::Array, o2::KeptArray, o2::NewArray, o2::OutcomeMember;
+
+namespace {
+
+// Calls an object with the methods of `o2::Choices`. Learning runs without the GIL.
+class AskedChoices final : public o2::Choices {
+ public:
+  explicit AskedChoices(nb::object asked) : asked_(std::move(asked)) {}
+
+  int64_t after(int member, int64_t rows, bool faint) override {
+    const nb::gil_scoped_acquire acquired;
+    return nb::cast<int64_t>(asked_.attr("after")(member, rows, faint));
+  }
+  int64_t start(int member, int64_t rows) override {
+    const nb::gil_scoped_acquire acquired;
+    return nb::cast<int64_t>(asked_.attr("start")(member, rows));
+  }
+  const double* weights(int member, int64_t rows) override {
+    const nb::gil_scoped_acquire acquired;
+    const nb::object found = asked_.attr("weights")(member, rows);
+    if (found.is_none()) return nullptr;
+    kept_.emplace_back(found);
+    return kept_.back().view().data;
+  }
+  std::vector<double> acting(std::span<const double> weights, std::span<const int64_t> plays, double mean,
+                             std::span<const double> rewards) override {
+    const nb::gil_scoped_acquire acquired;
+    const nb::object found = asked_.attr("acting")(NewArray<double>(weights), NewArray<int64_t>(plays), mean, NewArray<double>(rewards));
+    return KeptArray<double>(found).copied();
+  }
+  void forget() { kept_.clear(); }
+
+ private:
+  nb::object asked_;
+  std::vector<KeptArray<double>> kept_;  // weights, while members learn from them
+};
+
+o2::MemberSettings member_settings(nb::handle given) {
+  const auto of = nb::borrow<nb::tuple>(given);
+  o2::expect(of.size() == 9, "members: expected nine settings of each");
+  return {nb::cast<bool>(of[0]), nb::cast<double>(of[1]), nb::cast<double>(of[2]), nb::cast<int>(of[3]), nb::cast<int64_t>(of[4]),
+          nb::cast<double>(of[5]), nb::cast<int64_t>(of[6]), nb::cast<int64_t>(of[7]), nb::cast<double>(of[8])};
+}
+
+o2::WatchSettings watch_settings(nb::handle given) {
+  if (given.is_none()) return {};
+  const auto of = nb::borrow<nb::tuple>(given);
+  o2::expect(of.size() == 6, "watch: expected six settings");
+  return {nb::cast<int>(of[0]), nb::cast<double>(of[1]), nb::cast<double>(of[2]), nb::cast<double>(of[3]), nb::cast<int64_t>(of[4]),
+          nb::cast<int64_t>(of[5])};
+}
+
+void load_moments(o2::Moments& to, nb::handle given) {
+  const auto of = nb::borrow<nb::tuple>(given);
+  to.count = KeptArray<double>(of[0]).view()[0];
+  to.mean = KeptArray<double>(of[1]).copied(), to.squares = KeptArray<double>(of[2]).copied();
+  const KeptArray<bool> binary(of[3]);
+  to.binary = {};
+  to.binary.make_room(binary.view().size());
+  to.binary.append(binary.view().data, binary.view().size());
+  to.shift = KeptArray<float>(of[4]).copied(), to.scale = KeptArray<float>(of[5]).copied();
+  const size_t d = to.mean.size();
+  o2::expect(to.squares.size() == d && to.binary.size() == static_cast<int64_t>(d) && to.shift.size() == d && to.scale.size() == d,
+             "moments: found arrays of several lengths");
+}
+
+template <class T>
+nb::object array_of(const std::vector<T>& from) {
+  return NewArray<T>(std::span<const T>(from)).object;
+}
+
+nb::tuple saved_moments(const o2::Moments& from) {
+  return nb::make_tuple(array_of(std::vector<double>{from.count}), array_of(from.mean), array_of(from.squares),
+                        NewArray<bool>(from.binary.span()).object, array_of(from.shift), array_of(from.scale));
+}
+
+void load_member(OutcomeMember& to, nb::handle given) {
+  const auto of = nb::borrow<nb::tuple>(given);
+  to.params = KeptArray<double>(of[0]).copied();
+  to.steps = KeptArray<float, 2>(of[1]).copied(), to.changes = KeptArray<float, 2>(of[2]).copied();
+  to.inner = KeptArray<double>(of[3]).copied();
+  const KeptArray<int64_t> at(of[4]), numbers(of[5]);
+  const auto memory = static_cast<size_t>(to.settings.memory);
+  o2::expect(to.inner.size() == memory && to.steps.size() == memory * to.params.size() && to.changes.size() == to.steps.size() &&
+                 at.view().size() == 2 && numbers.view().size() == 5,
+             "member: found arrays that do not fit");
+  to.at = at.view()[0], to.count = at.view()[1];
+  o2::expect(to.at >= 0 && to.count >= 0 && to.at < to.settings.memory && to.count <= to.settings.memory, "member: found pairs out of range");
+  const auto& n = numbers.view();
+  to.checkpoint = n[0], to.base = n[1], to.known = n[2], to.solves = n[3], to.evaluations = n[4];
+}
+
+nb::tuple saved_member(const OutcomeMember& from) {
+  const auto memory = from.settings.memory, size = static_cast<int64_t>(from.params.size());
+  NewArray<float, 2> steps({memory, size}), changes({memory, size});
+  std::copy(from.steps.begin(), from.steps.end(), steps.view.data);
+  std::copy(from.changes.begin(), from.changes.end(), changes.view.data);
+  return nb::make_tuple(array_of(from.params), steps.object, changes.object, array_of(from.inner),
+                        array_of(std::vector<int64_t>{from.at, from.count}),
+                        array_of(std::vector<int64_t>{from.checkpoint, from.base, from.known, from.solves, from.evaluations}));
+}
+
+}  // namespace
+
+namespace o2 {
+
+CompiledLearner::CompiledLearner(nb::object columns, int K, std::pair<double, double> ends, nb::list features, nb::list members,
+                                 nb::handle watch, nb::object choices, std::vector<int64_t> panel_rows, int64_t held)
+    : columns_(std::move(columns)), choices_(std::make_unique<AskedChoices>(std::move(choices))) {
+  std::vector<RunningFeatures> states;
+  for (const nb::handle each : features) {
+    const auto of = nb::borrow<nb::tuple>(each);
+    RunningFeatures made;
+    made.d = nb::cast<int>(of[0]), made.standardised = nb::cast<bool>(of[1]), made.intercept = nb::cast<bool>(of[3]);
+    made.clip = nb::cast<float>(nb::float_(of[2]));
+    const KeptArray<float, 2> directions(of[4]);  // [m, d]
+    expect(made.d > 0 && (directions.view().shape[0] == 0 || directions.view().shape[1] == made.d), "features: found directions of another width");
+    made.directions = directions.copied();
+    states.push_back(std::move(made));
+  }
+  std::vector<MemberSettings> settings;
+  for (const nb::handle each : members) {
+    settings.push_back(member_settings(each));
+    expect(settings.back().features >= 0 && settings.back().features < static_cast<int>(states.size()) && settings.back().memory > 0,
+           "members: found features that are not there");
+  }
+  expect(!settings.empty() && states.size() == panel_rows.size() && K > 0, "members: found none");
+  const WatchSettings watching = watch_settings(watch);
+  expect(watching.monitor < static_cast<int>(settings.size()) && (watching.monitor < 0 || watching.block >= 1), "watch: found no such member");
+  learner_ = std::make_unique<DenseLearner>(K, ends.first, ends.second, std::move(settings), watching, *choices_, std::move(states),
+                                            std::move(panel_rows), held);
+}
+
+CompiledLearner::~CompiledLearner() = default;
+
+LearnedColumns CompiledLearner::log() {
+  const auto& columns = *nb::inst_ptr<LogColumns>(columns_);
+  learner_->contexts = columns.values();
+  expect(columns.values() && columns.width() == learner_->features[0].d, "log: found none, or one of another width");
+  return {columns.actions(), columns.rewards(), columns.n};
+}
+
+bool CompiledLearner::has_rows() const { return nb::inst_ptr<LogColumns>(columns_)->values() != nullptr; }
+
+bool CompiledLearner::learn(int threads) {
+  const LearnedColumns rows = log();
+  static_cast<AskedChoices*>(choices_.get())->forget();
+  const nb::gil_scoped_release released;
+  return learner_->learn(rows, threads);
+}
+
+void CompiledLearner::load(nb::tuple state) {
+  const nb::list features(state[0]), members(state[1]);
+  expect(features.size() == learner_->features.size() && members.size() == learner_->members.size(), "state: found another number of members");
+  for (size_t k = 0; k < features.size(); k++) {
+    const auto of = nb::borrow<nb::tuple>(features[k]);
+    RunningFeatures& own = learner_->features[k];
+    own.rows = nb::cast<int64_t>(of[0]);
+    load_moments(own.inputs, of[1]), load_moments(own.products, of[2]);
+    expect(!own.standardised || static_cast<int>(own.inputs.mean.size()) == own.d, "state: found features of another width");
+  }
+  for (size_t k = 0; k < members.size(); k++) load_member(learner_->members[k], members[k]);
+  learner_->gains = KeptArray<double>(state[2]).copied();
+  learner_->learned = nb::cast<int64_t>(state[3]);
+  const KeptArray<double, 2> watched(state[4]);  // [6, M]
+  expect(watched.view().shape[0] == 6 && !learner_->gains.empty() && learner_->gains.size() <= members.size(), "state: found another shape");
+  const int64_t M = watched.view().shape[1];
+  const double* w = watched.view().data;
+  learner_->watched.clear();
+  for (int64_t m = 0; m < M; m++) learner_->watched.push_back({w[m], w[M + m], w[2 * M + m], w[3 * M + m], w[4 * M + m], w[5 * M + m]});
+  learner_->found.clear();
+  for (const nb::handle each : nb::list(state[5])) {
+    const auto of = nb::borrow<nb::tuple>(each);
+    learner_->found.push_back({nb::cast<int64_t>(of[0]), nb::cast<int64_t>(of[1]), nb::cast<double>(of[2])});
+  }
+  const auto mean = nb::borrow<nb::tuple>(state[6]);
+  learner_->mean_base = nb::cast<int64_t>(mean[0]), learner_->mean_rows = nb::cast<int64_t>(mean[1]);
+  learner_->mean_total = nb::cast<double>(mean[2]);
+  const LearnedColumns rows = log();
+  expect(learner_->learned <= rows.n && learner_->mean_rows <= rows.n && learner_->base() <= rows.n, "state: found more rows than the log has");
+  for (const auto& each : learner_->features) expect(each.rows <= rows.n, "state: found more rows than the log has");
+  const nb::gil_scoped_release released;
+  learner_->resume(rows);
+}
+
+nb::tuple CompiledLearner::state() const {
+  nb::list features, members, found;
+  for (const auto& each : learner_->features) features.append(nb::make_tuple(each.rows, saved_moments(each.inputs), saved_moments(each.products)));
+  for (const auto& each : learner_->members) members.append(saved_member(each));
+  for (const auto& each : learner_->found) found.append(nb::make_tuple(each.row, each.base, each.evidence));
+  const auto M = static_cast<int64_t>(learner_->watched.size());
+  NewArray<double, 2> watched({6, M});
+  for (int64_t m = 0; m < M; m++) {
+    const Watched& own = learner_->watched[m];
+    const double values[] = {own.score, own.level, own.turn, own.h, own.hz, own.hzz};
+    for (int i = 0; i < 6; i++) watched.view.data[i * M + m] = values[i];
+  }
+  return nb::make_tuple(features, members, array_of(learner_->gains), learner_->learned, watched.object, found,
+                        nb::make_tuple(learner_->mean_base, learner_->mean_rows, learner_->mean_total));
+}
+
+}  // namespace o2
+
+void bind_learner(nb::module_& m) {
+  using o2::CompiledLearner;
+  m.def("exponential_weights", [](Array<const double> gains, double rate) {
+    o2::expect(gains.size() > 0, "gains: found none");
+    NewArray<double> weights({gains.size()});
+    o2::exponential_weights(gains.span(), rate, weights.view.span());
+    return weights;
+  }, nb::arg("gains"), nb::arg("rate"), "Return weights ∝ exp(rate · gain) that sum to 1. [M]");
+  nb::class_<CompiledLearner>(m, "CompiledLearner", "Members with the outcome objective on numeric rows, learned from in the compiled core.")
+      .def(nb::init<nb::object, int, std::pair<double, double>, nb::list, nb::list, nb::handle, nb::object, std::vector<int64_t>, int64_t>(),
+           nb::arg("columns"), nb::arg("n_actions"), nb::arg("rewards"), nb::arg("features"), nb::arg("members"), nb::arg("watch").none(),
+           nb::arg("choices"), nb::arg("panel_rows"), nb::arg("held"),
+           nb::sig("def __init__(self, columns: LogColumns, n_actions: int, rewards: tuple[float, float], features: list[typing.Any], "
+                   "members: list[typing.Any], watch: tuple[typing.Any, ...] | None, choices: typing.Any, panel_rows: "
+                   "collections.abc.Sequence[int], held: int) -> None"))
+      .def("learn", &CompiledLearner::learn, nb::arg("threads"),
+           "Learn what is due. False: nothing was done; that takes more than a few steps, and is left to the composed parts.")
+      .def("load", &CompiledLearner::load, nb::arg("state"), nb::sig("def load(self, state: tuple[typing.Any, ...]) -> None"), "Continue from what `state` returned.")
+      .def("state", &CompiledLearner::state, nb::sig("def state(self) -> tuple[typing.Any, ...]"), "Return what was learned.")
+      .def_prop_ro("has_rows", &CompiledLearner::has_rows, "Whether rows are where it can read them.")
+      .def_prop_ro("checkpoint", &CompiledLearner::checkpoint, "Number of rows at which to learn next.");
+}

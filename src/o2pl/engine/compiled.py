@@ -1,0 +1,192 @@
+"""Learning in the compiled core: what an engine's members have learned, to there and back.
+
+The core learns where all parts are its own: the outcome objective, linear softmax policies on built-in features of
+numeric rows, L-BFGS. It does what `Engine.learn` composes of Python parts, to the last bit, in one call a checkpoint.
+Schedules and exploration rules are Python objects that it asks.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from o2pl import _core
+from o2pl.engine.change import Changed
+from o2pl.engine.mean_reward import MeanReward
+from o2pl.engine.member import MemberState
+from o2pl.engine.schedules import Geometric
+from o2pl.features.basic import Chain
+from o2pl.features.plan import is_planned
+from o2pl.features.quadratic import Quadratic
+from o2pl.features.settled import Settled
+from o2pl.features.standardise import Standardise
+from o2pl.kernels.dense import HELD
+from o2pl.kernels.linear import panel_rows
+from o2pl.objectives.outcome import Outcome
+from o2pl.oracles.lbfgs import LBFGS
+from o2pl.policies.sampling import acting_numbers, check_explored
+from o2pl.policies.softmax import Softmax
+from o2pl.protocols import Array, Floats, Ints, State
+
+if TYPE_CHECKING:
+    from o2pl.engine.engine import Engine
+
+_MOMENTS = ("count", "mean", "squares", "binary", "shift", "scale")
+_NO_MOMENTS = (
+    np.zeros(1),
+    np.empty(0),
+    np.empty(0),
+    np.empty(0, bool),
+    np.empty(0, np.float32),
+    np.empty(0, np.float32),
+)
+_NOTHING_WATCHED: Floats = np.zeros((6, 0))
+
+
+def compiled_learner(engine: Engine) -> _core.CompiledLearner | None:
+    """Return a learner on the engine's log; None if one of the parts is not of the compiled core."""
+    log, spec, columns = engine.log, engine.spec, engine.log.columns_in_place
+    if columns is None or log.reward_range is None or log.n_actions is None or log.continuous:
+        return None
+    if spec.control is not None or type(spec.objective) is not Outcome or not all(map(_is_known, engine.members)):
+        return None
+    seen = [each.features for each in engine.seen]
+    states = [_form(features, engine.seen[k].state, log.width) for k, features in enumerate(seen)]
+    width = [panel_rows(features.width(log.width)) for features in seen]
+    watch = None
+    if engine.watch is not None:
+        change = engine.watch.change
+        watch = (
+            engine.watch.place, float(change.memory), float(change.block), float(change.threshold), change.kept,
+            change.apart,
+        )  # fmt: skip
+    members = [_settings(engine, member) for member in engine.members]
+    ends = float(log.reward_range[0]), float(log.reward_range[1])
+    return _core.CompiledLearner(columns, log.n_actions, ends, states, members, watch, Choices(engine), width, HELD)
+
+
+def _is_known(member: MemberState) -> bool:
+    parts = type(member.policy), type(member.objective), type(member.oracle)
+    features = member.seen.features
+    planned = not isinstance(features, Settled) and is_planned(features)
+    return parts == (Softmax, Outcome, LBFGS) and member.device == "cpu" and planned
+
+
+def _settings(engine: Engine, member: MemberState) -> tuple[Any, ...]:
+    objective, oracle = member.objective, member.oracle
+    assert isinstance(oracle, LBFGS)
+    place = next(k for k, seen in enumerate(engine.seen) if seen is member.seen)
+    l2 = objective.decay(engine.log.n_actions)
+    prior = engine.spec.members[next(k for k, each in enumerate(engine.members) if each is member)].prior
+    return (
+        objective.competing, l2, objective.level_l2, place, member.joins, float(prior), oracle.iterations,
+        oracle.memory, float(oracle.tolerance),
+    )  # fmt: skip
+
+
+class Choices:
+    """When members learn, from which rows, and how actions are explored. Rows are counted from a member's base."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._schedules = [member.schedule for member in engine.members]
+        self._patient = [isinstance(each, Geometric) and not each.forgets for each in self._schedules]
+        self._rule, self._sharpness, self._n_actions = (
+            engine.spec.exploration,
+            engine.spec.sharpness,
+            engine.log.n_actions,
+        )
+
+    def after(self, member: int, rows: int, faint: bool) -> int:
+        """Return the number of rows at which a member learns next; `faint`: it has little weight."""
+        after = self._schedules[member].after(rows)
+        return max(after, 2 * rows) if faint and self._patient[member] else after
+
+    def start(self, member: int, rows: int) -> int:
+        return self._schedules[member].start(rows)
+
+    def weights(self, member: int, rows: int) -> Floats | None:
+        return self._schedules[member].weights(rows)
+
+    def acting(self, weights: Floats, plays: Ints, mean_reward: float, rewards: Floats) -> Floats:
+        """Return `acting_numbers` for these weights of the members."""
+        explored = check_explored(self._rule.at(plays, mean_reward, rewards), self._n_actions)
+        return acting_numbers(weights, self._sharpness, explored)
+
+
+# -- states of features
+
+
+def _parts(features: Any, state: State) -> list[tuple[Any, str, State]]:
+    """Return each map with the prefix of its names and its state."""
+    if not isinstance(features, Chain):
+        return [(features, "", state)]
+    return [
+        (each, f"{k}.", own) for k, (each, own) in enumerate(zip(features.maps, features.parts(state), strict=True))
+    ]
+
+
+def _form(features: Any, state: State, n_inputs: int) -> tuple[Any, ...]:
+    """Return d, whether inputs are standardised, the clip, whether there is a constant, and directions [m, d]."""
+    standardised, clip, intercept, directions = False, math.inf, False, np.empty((0, n_inputs), np.float32)
+    for each, _, own in _parts(features, state):
+        if isinstance(each, Standardise):
+            standardised, clip = True, each.clip
+        elif isinstance(each, Quadratic):
+            directions = own["directions"] if len(own["directions"]) < n_inputs else directions
+        else:
+            intercept = True
+    return n_inputs, standardised, float(clip), intercept, directions
+
+
+def _moments(features: Any, state: State) -> tuple[Any, Any]:
+    """Return the moments of the inputs, and those of the products."""
+    found: dict[type, tuple[Array, ...]] = {
+        type(each): tuple(own[name] for name in _MOMENTS)
+        for each, _, own in _parts(features, state)
+        if isinstance(each, Standardise | Quadratic)
+    }
+    return found.get(Standardise, _NO_MOMENTS), found.get(Quadratic, _NO_MOMENTS)
+
+
+def _with_moments(features: Any, state: State, inputs: tuple[Array, ...], products: tuple[Array, ...]) -> State:
+    new = dict(state)
+    for each, prefix, _ in _parts(features, state):
+        if isinstance(each, Standardise | Quadratic):
+            moments = inputs if isinstance(each, Standardise) else products
+            new |= {prefix + name: array for name, array in zip(_MOMENTS, moments, strict=True)}
+    return new
+
+
+# -- what was learned
+
+
+def hand_over(engine: Engine, learner: _core.CompiledLearner) -> None:
+    """Let the compiled learner continue from what the engine's members have learned."""
+    seen = [(each.rows, *_moments(each.features, each.state)) for each in engine.seen]
+    members = []
+    for m in engine.members:
+        pairs = m.kept["steps"], m.kept["changes"], m.kept["inner"], m.kept["at"]
+        members.append((m.params, *pairs, np.array([m.checkpoint, m.base, m.known, *m.effort])))
+    watched, found = _NOTHING_WATCHED, []
+    if engine.watch is not None:
+        watched, found = engine.watch.seen, [tuple(each) for each in engine.watch.found]
+    learner.load((seen, members, engine.gains, engine.learned, watched, found, tuple(engine.mean_reward)))
+
+
+def take_back(engine: Engine, learner: _core.CompiledLearner) -> None:
+    """Let the engine's members have what the compiled learner has learned."""
+    seen, members, gains, learned, watched, found, mean = learner.state()
+    for own, (rows, inputs, products) in zip(engine.seen, seen, strict=True):
+        own.state, own.rows = _with_moments(own.features, own.state, inputs, products), rows
+    for m, (params, steps, changes, inner, at, numbers) in zip(engine.members, members, strict=True):
+        m.params, m.kept = params, {"steps": steps, "changes": changes, "inner": inner, "at": at}
+        m.checkpoint, m.base, m.known = (int(number) for number in numbers[:3])
+        m.effort, m.function = numbers[3:], None
+    engine.gains, engine.learned, engine.mean_reward = gains, learned, MeanReward(*mean)
+    if engine.watch is not None:
+        moved = len(found) > len(engine.watch.found)
+        engine.watch.restore([Changed(*each) for each in found], watched)
+        if moved:
+            engine.count_forgotten()

@@ -1,0 +1,157 @@
+"""Learning in the compiled core is what the engine composes of Python parts, to the last bit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.covering import covering
+
+import o2pl
+from o2pl import Bandit, Change, CountBonus, Geometric, Member
+from o2pl.engine import engine as engines
+from o2pl.engine.member import LINEAR, QUADRATIC
+from o2pl.features import Chain, Standardise
+from o2pl.objectives.outcome import Outcome
+from o2pl.oracles.lbfgs import LBFGS
+
+ROUNDS = 260
+OTHERS = (
+    Member(LINEAR, objective=Outcome(False, 2.0), prior=0.5, oracle=LBFGS(iterations=3, tolerance=1e-3, memory=2)),
+    Member(Chain((Standardise(clip=1.0),)), objective=Outcome(True, 0.5), joins=20, schedule=Geometric(half_life=60)),
+    Member(QUADRATIC, objective=Outcome(True), joins=40, schedule=Geometric(window=90)),
+)
+SETTINGS: dict[str, list[Any]] = {
+    "shape": [(2, 1), (3, 4), (4, 30), (13, 3)],  # K and d; with 30 inputs, products of directions
+    "policy": ["union", "linear", "quadratic", OTHERS],
+    "schedule": ["geometric", "exact", "near-exact", Geometric(half_life=50), Geometric(window=80)],
+    "changes": ["auto", None, Change(memory=40, threshold=3.0)],
+    "rewards": [(0.0, 1.0), (-1.0, 3.0), (2.0, 3.0)],
+    "exploration": ["auto", 0.1, CountBonus(0.3)],
+    "how": ["loop", "late", "run", "batches", "file", "unpacked"],
+}
+
+
+@pytest.fixture
+def composed(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A switch: learners that begin after its call learn from composed parts."""
+    return lambda: monkeypatch.setattr(engines, "compiled_learner", lambda engine: None)
+
+
+def world(K: int, d: int, low: float, high: float) -> tuple[Any, Any]:
+    """Rows with a word and a large number, whose rewards are reversed at half time."""
+    rng = np.random.default_rng(K + d)
+    X = rng.normal(size=(ROUNDS, d)) * 10.0 ** rng.integers(-2, 3, d)
+    X[:, 0] = X[:, 0] > 0
+    best = (X[:, 0] > 0).astype(int) + (np.arange(ROUNDS) > ROUNDS // 2)
+    rewards = rng.random((ROUNDS, K)) ** 2
+    rewards[np.arange(ROUNDS), best % K] = 0.9
+    return X, low + (high - low) * rewards
+
+
+def played(learner: Bandit, how: str, contexts: Any, rewards: Any, folder: Path) -> list[Any]:
+    """What it decides, with a look at its policy in between."""
+    said: list[Any] = []
+    if how == "run":
+        for some in (slice(0, 100), slice(100, None)):
+            found = learner.run((contexts[some], rewards[some]))
+            said.append((found.actions.tolist(), found.propensities.tolist()))
+        return said
+    waiting = []
+    for t, context in enumerate(contexts):
+        if how == "file" and t == 130:
+            learner.save(folder / "learner.o2pl")
+            learner = o2pl.load(folder / "learner.o2pl")
+        decision = learner.act(context)
+        said.append(tuple(decision))
+        waiting.append((context, decision, rewards[t, decision.action]))
+        if how == "batches" and len(waiting) == 7:
+            rows, drawn, paid = zip(*waiting, strict=True)
+            actions, propensities = zip(*drawn, strict=True)
+            learner.partial_fit(np.array(rows), np.array(actions), np.array(paid), np.array(propensities))
+            waiting = []
+        elif how in ("loop", "file") or (how == "late" and len(waiting) > 5):
+            learner.update(*waiting.pop(0)[1:])
+        elif how == "unpacked":
+            (_, (action, propensity), reward) = waiting.pop(0)
+            learner.update(context, action, reward, propensity)
+        if t in (90, 200):
+            said.append(learner.predict_proba(contexts[:5]).tolist())
+    said.append(learner.predict_proba(contexts[:5]).tolist())
+    return [*said, [list(change) for change in learner.changes_], learner.effort_]
+
+
+def made(given: dict[str, Any]) -> Bandit:
+    names = ("policy", "schedule", "changes", "exploration")
+    return Bandit(
+        given["shape"][0], random_state=3, reward_range=given["rewards"], **{name: given[name] for name in names}
+    )
+
+
+@pytest.mark.parametrize("given", covering(SETTINGS), ids=str)
+def test_it_decides_as_composed_parts_do(given: dict[str, Any], composed: Any, tmp_path: Path) -> None:
+    contexts, rewards = world(*given["shape"], *given["rewards"])
+    learner = made(given)
+    found = played(learner, given["how"], contexts, rewards, tmp_path)
+    assert learner._engine is not None
+    assert learner._engine._compiled is not None
+    composed()
+    learner = made(given)
+    expected = played(learner, given["how"], contexts, rewards, tmp_path)
+    assert learner._engine is not None
+    assert learner._engine._compiled is None
+    assert found == expected
+
+
+def test_what_was_learned_is_the_same_in_all_fields(composed: Any) -> None:
+    contexts, rewards = world(3, 4, 0.0, 1.0)
+
+    def learned() -> list[Any]:
+        learner = Bandit(3, random_state=0, changes=Change(memory=40, threshold=1.0))
+        learner.run((contexts, rewards))
+        header, arrays = learner._begun().state()
+        ids = arrays.pop("log.ids")
+        assert len(ids) == ROUNDS
+        return [learner.changes_, header, {name: array.tolist() for name, array in arrays.items()}]
+
+    found = learned()
+    assert found[0]
+    composed()
+    assert found == learned()
+
+
+def test_parts_of_somebody_else_are_left_to_the_composed_ones() -> None:
+    contexts, rewards = world(3, 4, 0.0, 1.0)
+
+    class Own(LBFGS):
+        pass
+
+    for member in (Member(LINEAR, oracle=Own()), Member(o2pl.features.Settled(LINEAR))):
+        learner = Bandit(3, policy=member, random_state=0)
+        learner.run((contexts, rewards))
+        assert learner._begun()._compiled is None
+
+
+def test_rows_that_a_failed_run_did_not_append_are_not_taken_for_later_ones(composed: Any) -> None:
+    contexts, rewards = world(3, 4, 0.0, 1.0)
+
+    def decided() -> list[Any]:
+        learner = Bandit(3, random_state=0)
+        learner.run((contexts[:50], rewards[:50]))
+        engine = learner._begun()
+        with pytest.raises(RuntimeError, match="away"):
+            engine.run(contexts[50:60].astype(np.float32), engines.Rewards(_away))
+        for context, paid in zip(contexts[60:], rewards[60:], strict=True):
+            decision = learner.act(context)
+            learner.update(decision, paid[decision.action])
+        return [learner.log_.propensities.tolist(), engine.gains.tolist()]
+
+    found = decided()
+    composed()
+    assert found == decided()
+
+
+def _away(rows: Any, actions: Any) -> Any:
+    raise RuntimeError("the world is away")
