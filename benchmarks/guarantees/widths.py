@@ -19,10 +19,11 @@ import numpy as np
 import o2pl
 from benchmarks.guarantees.doors import DELTA
 from benchmarks.guarantees.worlds import Array, World, always, linear, softmax
-from o2pl.evaluation.gains import Gains, Side, gains_of
+from o2pl.evaluation.gains import Gains, gains_of
 from o2pl.evaluation.running_rewards import running_rewards
 from o2pl.evaluation.sequences import confidence_sequence
 from o2pl.evaluation.support import support_of
+from o2pl.evaluation.unshown import Side
 from o2pl.evaluation.values import columns_of
 from o2pl.learners.targets import as_target
 

@@ -7,8 +7,8 @@ import pytest
 from tests.evaluation.cases import log_of, policy
 
 from o2pl.evaluation.comparison import compare, linear_rows
-from o2pl.evaluation.gains import Side
 from o2pl.evaluation.reward_models import fit_rewards
+from o2pl.evaluation.unshown import Side
 from o2pl.evaluation.values import columns_of
 from o2pl.learners.targets import as_target
 

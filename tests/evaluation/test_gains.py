@@ -11,9 +11,10 @@ from tests.evaluation.cases import log_of, policy
 from o2pl.data.interactions import Interactions
 from o2pl.evaluation.bounds import Kind
 from o2pl.evaluation.estimators import EstimatorInput
-from o2pl.evaluation.gains import Gains, Side, ends_of, gains_of, gains_of_weights, running
+from o2pl.evaluation.gains import Gains, ends_of, gains_of, gains_of_weights, running
 from o2pl.evaluation.reward_models import fit_rewards
 from o2pl.evaluation.support import Support
+from o2pl.evaluation.unshown import Side
 from o2pl.evaluation.values import columns_of
 from o2pl.learners.targets import PolicyRows, as_target
 from o2pl.protocols import Floats

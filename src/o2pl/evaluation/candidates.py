@@ -20,7 +20,7 @@ from o2pl.errors import InvalidInput
 from o2pl.evaluation import findings
 from o2pl.evaluation.calibration import propensity_calibration
 from o2pl.evaluation.estimators import EstimatorInput, value_of
-from o2pl.evaluation.gains import Gains, Side, ends_of, gains_of, running
+from o2pl.evaluation.gains import Gains, ends_of, gains_of, running
 from o2pl.evaluation.intervals import check_delta
 from o2pl.evaluation.judgement import Judgement, judge
 from o2pl.evaluation.logs import as_log, with_numbers
@@ -28,6 +28,7 @@ from o2pl.evaluation.reward_models import fit_rewards
 from o2pl.evaluation.running_rewards import running_rewards
 from o2pl.evaluation.support import support_of
 from o2pl.evaluation.trust import distrust
+from o2pl.evaluation.unshown import Side
 from o2pl.evaluation.values import columns_of
 from o2pl.learners.targets import Target, as_target, with_names
 from o2pl.protocols import Array, Ints, Seed

@@ -9,12 +9,13 @@ import numpy as np
 
 from o2pl.data.interactions import Interactions
 from o2pl.evaluation.bounds import Kind
-from o2pl.evaluation.gains import Ends, Model, Side, ends_of, gains_of, running
+from o2pl.evaluation.gains import Ends, ends_of, gains_of, running
 from o2pl.evaluation.intervals import one_more_row
 from o2pl.evaluation.results import Valued
 from o2pl.evaluation.sensitivity import Linear
 from o2pl.evaluation.sequences import ConfidenceSequence
 from o2pl.evaluation.support import support_of
+from o2pl.evaluation.unshown import Model, Side
 from o2pl.evaluation.values import PolicyColumns
 from o2pl.protocols import Floats
 

@@ -23,7 +23,7 @@ from o2pl.evaluation.diagnostics import (
     weight_tail,
 )
 from o2pl.evaluation.estimators import EstimatorSettings
-from o2pl.evaluation.gains import Ends, Model, Side
+from o2pl.evaluation.gains import Ends
 from o2pl.evaluation.intervals import check_delta
 from o2pl.evaluation.logs import as_log, with_numbers
 from o2pl.evaluation.propensities import estimated
@@ -32,6 +32,7 @@ from o2pl.evaluation.reward_models import RewardModel, fit_rewards
 from o2pl.evaluation.running_rewards import running_rewards
 from o2pl.evaluation.sensitivity import Sensitivity, sensitivity
 from o2pl.evaluation.trust import fault
+from o2pl.evaluation.unshown import Model, Side
 from o2pl.evaluation.values import (
     PolicyColumns,
     columns_of,

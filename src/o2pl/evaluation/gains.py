@@ -19,43 +19,21 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
-from o2pl.data.contexts import ActionSets
 from o2pl.data.interactions import Interactions
 from o2pl.evaluation.bounds import Kind, TermSums, lower_bound, sums_of
-from o2pl.evaluation.estimators import EstimatorInput
 from o2pl.evaluation.sequences import ConfidenceSequence
 from o2pl.evaluation.support import Support, largest_shown
-from o2pl.learners.targets import PolicyRows, Target
+from o2pl.evaluation.unshown import Hidden, Model, Side, Unshown, hidden_of, other_mass, unshown_of
 from o2pl.protocols import Floats, Ints
 from o2pl.theory.betting import betting_lower
 from o2pl.validation import RewardRange
 
 _BEYOND = 1.5  # standard errors by which mean weights below 1 are chance, unless something is hidden already:
 _CLEARLY = 0.01  # share of the decisions that the log hardly shows
-
-
-class Model(Protocol):
-    """A reward model: `RewardModel`, or `RunningRewards` for sequences."""
-
-    def all_actions(self, rows: slice) -> Floats: ...
-    def table(self, rows: slice) -> tuple[Floats, Floats | None]: ...
-    def expected(self, does: PolicyRows, rows: slice, table: Floats | None) -> Floats | None: ...
-
-
-class Side(NamedTuple):
-    """A policy on the rows of a log, with its sign in the gain."""
-
-    target: Target
-    inputs: EstimatorInput  # its weights and the model's columns, in rewards
-    sign: int = 1
-
-    @property
-    def logged(self) -> bool:
-        return self.target.name == "logged"
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,12 +185,12 @@ class Ends(NamedTuple):
 
 def gains_of(
     log: Interactions, sides: Sequence[Side], model: Model | None, support: Support | None, predictable: bool = False,
-    limit: float | None = None, share: float = 1.0,
+    limit: float | None = None, share: float = 1.0, unshown: Unshown | None = None,
 ) -> Gains:  # fmt: skip
     """Return the terms of Σ sign V(policy).
 
     predictable: for sequences, m may not depend on the row or later ones. limit: of weights; None:
-    `largest_shown`, of rows that are a share of what is judged.
+    `largest_shown`, of rows that are a share of what is judged. unshown: of these sides, if it is known.
     """
     frame = _Frame.of(log.rewards, log.reward_range, [side.sign for side in sides])
     u = frame.scaled(log.rewards)
@@ -225,9 +203,14 @@ def gains_of(
         return _overflowed(frame, weights, log.row_weights, kept)
     limit = largest_shown(W, share) if limit is None else limit
     found = _modelled(weighed, frame, len(log))
-    hidden = None if found is None else _hidden(log, weighed, limit, model, support, frame)
-    if hidden is None:
-        hidden = _other_mass(log, weighed, limit, float(u.mean()))
+    if found is None:
+        unshown = None
+    elif unshown is None:
+        unshown = unshown_of(log, weighed, limit, support)
+    if unshown is None or model is None:
+        hidden = other_mass(log, weighed, limit, float(u.mean()))
+    else:
+        hidden = hidden_of(log, unshown, model, frame.scaled)
     played, value = found or _constant(u, sum(side.sign for side in weighed), predictable)
     return _assembled(frame, u, W, weights, logged, played, value, hidden, limit, log.row_weights, kept)
 
@@ -245,7 +228,7 @@ def gains_of_weights(
         return _overflowed(frame, own, None, None)
     played, value = _constant(u, sum(sign for sign, _ in weighed), predictable)
     logged = sum(sign for sign, one in weights if one is None)
-    hidden = _Hidden(np.zeros(n), np.zeros(n), np.zeros(n))
+    hidden = Hidden(np.zeros(n), np.zeros(n), np.zeros(n))
     return _assembled(frame, u, W, own, logged, played, value, hidden, largest_shown(W), None, None)
 
 
@@ -286,7 +269,7 @@ def _overflowed(frame: _Frame, weights: Sequence[Floats], row_weights: Floats | 
 
 def _assembled(
     frame: _Frame, u: Floats, W: Floats, weights: Sequence[Floats], logged: int, played: Floats, value: Floats,
-    hidden: _Hidden, limit: float, row_weights: Floats | None, kept: Ints | None,
+    hidden: Hidden, limit: float, row_weights: Floats | None, kept: Ints | None,
 ) -> Gains:  # fmt: skip
     plain, shown = W * (u - played), logged * u
     base = value - hidden.model
@@ -351,64 +334,6 @@ def running(gains: Gains, delta: float) -> ConfidenceSequence:
 
 
 # -- columns
-
-
-class _Hidden(NamedTuple):
-    """What the log hardly shows, per row: Σ g m, Σ g⁺ and Σ g⁻ over those actions."""
-
-    model: Floats
-    more: Floats
-    less: Floats
-
-
-def _hidden(
-    log: Interactions, sides: Sequence[Side], limit: float, model: Model | None, support: Support | None, frame: _Frame
-) -> _Hidden | None:
-    """Return it from the policies' tables; None: one of them has none."""
-    n = len(log)
-    found = _Hidden(np.zeros(n), np.zeros(n), np.zeros(n))
-    if log.continuous or not sides:
-        return found
-    if support is None or model is None:
-        return None
-    sets = isinstance(log.contexts, ActionSets)
-    for rows in log.blocks():
-        tables = [side.target.on(rows).probabilities for side in sides]
-        given = [table for table in tables if table is not None]
-        if len(given) < len(tables):
-            return None
-        width = max(table.shape[-1] for table in given)
-        g = sum((side.sign * _padded(one, width) for side, one in zip(sides, given, strict=True)), np.zeros(1))
-        hidden = np.abs(g) > limit * _padded(support.propensities(log, rows), width)
-        if not hidden.any():
-            continue
-        g = np.where(hidden, g, 0.0)
-        predicted = model.all_actions(rows)
-        m = frame.scaled(_padded(predicted, width, float(predicted.mean())))
-        starts = log.contexts[rows].offsets[:-1] if sets else None
-        for column, values in zip(found, (g * m, np.maximum(g, 0.0), np.maximum(-g, 0.0)), strict=True):
-            column[rows] = values.sum(axis=1) if starts is None else np.add.reduceat(values, starts)
-    return found
-
-
-def _padded(table: Floats, width: int, value: float = 0.0) -> Floats:
-    if table.ndim == 1 or table.shape[1] == width:
-        return table
-    return np.pad(table, ((0, 0), (0, width - table.shape[1])), constant_values=value)
-
-
-def _other_mass(log: Interactions, sides: Sequence[Side], limit: float, level: float) -> _Hidden:
-    """Return what policies without a table do besides the row's own action, where the log leaves no room for it."""
-    n = len(log)
-    found = _Hidden(np.zeros(n), np.zeros(n), np.zeros(n))
-    if log.continuous:
-        return found
-    for side in sides:
-        rest = np.clip(1 - side.inputs.weights * log.propensities, 0.0, 1.0)
-        rest = np.where(rest > limit * (1 - log.propensities) + 1e-9, rest, 0.0)
-        found.model[:] += side.sign * level * rest
-        (found.more if side.sign > 0 else found.less)[:] += rest
-    return found
 
 
 def _modelled(sides: Sequence[Side], frame: _Frame, n: int) -> tuple[Floats, Floats] | None:

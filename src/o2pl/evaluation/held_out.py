@@ -21,12 +21,13 @@ import numpy as np
 
 from o2pl.data.interactions import Interactions
 from o2pl.evaluation.calibration import FEWEST, propensity_calibration
-from o2pl.evaluation.gains import Ends, Gains, Side, ends_of, gains_of
+from o2pl.evaluation.gains import Ends, Gains, ends_of, gains_of
 from o2pl.evaluation.intervals import one_more_row
 from o2pl.evaluation.judgement import Judgement, judge
 from o2pl.evaluation.reward_models import fit_rewards
 from o2pl.evaluation.support import support_of
 from o2pl.evaluation.trust import distrust
+from o2pl.evaluation.unshown import Side
 from o2pl.evaluation.values import columns_of
 from o2pl.learners.targets import Target
 from o2pl.protocols import Floats

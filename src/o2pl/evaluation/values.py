@@ -11,9 +11,9 @@ import numpy as np
 from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.estimators import ESTIMATORS, EstimatorInput, EstimatorSettings, Stream, balanced_weights, find
-from o2pl.evaluation.gains import Model
 from o2pl.evaluation.intervals import SampleMoments, normal_from_moments
 from o2pl.evaluation.results import Valued
+from o2pl.evaluation.unshown import Model
 from o2pl.learners.base import BanditEstimator
 from o2pl.learners.targets import Target
 from o2pl.objectives.pessimistic import Pessimistic

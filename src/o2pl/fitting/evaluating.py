@@ -18,12 +18,13 @@ from o2pl.encode.schema import Schema
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.estimators import EstimatorInput, EstimatorSettings, Stream
 from o2pl.evaluation.evaluate import evaluate
-from o2pl.evaluation.gains import GainSums, Side, ends_of, gains_of
+from o2pl.evaluation.gains import GainSums, ends_of, gains_of
 from o2pl.evaluation.intervals import SampleMoments, normal_from_moments
 from o2pl.evaluation.logs import with_numbers
 from o2pl.evaluation.results import Evaluation, Valued
 from o2pl.evaluation.reward_models import RewardModel, fit_rewards
 from o2pl.evaluation.support import Support, largest_shown, support_of
+from o2pl.evaluation.unshown import Side
 from o2pl.evaluation.values import columns_of, headline_of, wider
 from o2pl.fitting.streaming import Read, named_alike, rows_of, sampled, scan
 from o2pl.formats.bad import BadRows
