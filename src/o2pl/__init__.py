@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from o2pl.evaluation.evaluate import evaluate
     from o2pl.evaluation.judgement import DeployVerdict, Judgement
     from o2pl.evaluation.lists import ListEvaluation, evaluate_lists
+    from o2pl.evaluation.metrics import Metric, Metrics
     from o2pl.evaluation.propensities import estimate_propensities
     from o2pl.evaluation.results import Evaluation
     from o2pl.evaluation.sequences import ConfidenceSequence, confidence_sequence
@@ -80,6 +81,8 @@ __all__ = [
     "ListEvaluation",
     "Log",
     "Member",
+    "Metric",
+    "Metrics",
     "MissingExtra",
     "Offer",
     "Replay",
@@ -108,6 +111,7 @@ __getattr__, __dir__ = attributes_of(
         "o2pl.evaluation.candidates": "Candidates",
         "o2pl.evaluation.evaluate": "evaluate",
         "o2pl.evaluation.lists": "ListEvaluation evaluate_lists",
+        "o2pl.evaluation.metrics": "Metric Metrics",
         "o2pl.evaluation.propensities": "estimate_propensities",
         "o2pl.evaluation.results": "Evaluation",
         "o2pl.evaluation.sequences": "ConfidenceSequence confidence_sequence",

@@ -121,3 +121,16 @@ def test_several_policies_are_candidates(files: Path) -> None:
     assert "model.o2pl" in done.output
     assert "leads" in done.output
     assert (files / "evaluation.png").stat().st_size > 5_000
+
+
+def test_several_metrics(files: Path) -> None:
+    measured = ("--metric", "reward", "--metric", "x1", "--at-most-worse", "x1=0.5", "--fewer-is-better", "x1")
+    done = call("log.parquet", "--policy", "uniform", "--baseline", "logged", "--rewards", "0,1", *measured)
+    assert done.exit_code == 0, done.output
+    assert "verdict: x1: uniform is not worse than logged by more than 0.5" in done.output
+    assert "jointly for all metrics" in done.output
+    done = call("log.parquet", "--policy", "uniform", "--rewards", "0,1", "--metric", "x9")
+    assert done.exit_code == 2
+    assert "found no column 'x9'" in done.output
+    done = call("log.parquet", "--policy", "uniform", "--rewards", "0,1", "--metric", "x1", "--figure", "a.png")
+    assert "--figure: found with --metric" in done.output

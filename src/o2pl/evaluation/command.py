@@ -12,6 +12,7 @@ from o2pl.extras import install_command, missing, require_extra
 if TYPE_CHECKING:
     from o2pl.data.interactions import Interactions
     from o2pl.evaluation.candidates import Candidates
+    from o2pl.evaluation.metrics import Metric, Metrics
     from o2pl.evaluation.results import Evaluation
 
 
@@ -39,6 +40,13 @@ def reward_range(text: str) -> tuple[float, float]:
     return low, high
 
 
+def metrics_asked(names: Sequence[str], fewer: Sequence[str], worse: Sequence[str]) -> dict[str, Metric] | None:
+    """Return the metrics of the options `--metric`, `--fewer-is-better` and `--at-most-worse`; None: there are none."""
+    from o2pl.evaluation.metrics import metrics_of
+
+    return metrics_of(names, fewer, worse) or None
+
+
 def evaluate_files(
     log: Interactions,
     policies: Sequence[str],
@@ -50,9 +58,16 @@ def evaluate_files(
     propensities: str = "auto",
     segments: str | None = None,
     rows_per_day: float | None = None,
-) -> Evaluation | Candidates:
-    """Evaluate, print and draw to `figure`. The default, `evaluation.png`, is skipped if plotting is not available."""
+    metrics: dict[str, Metric] | None = None,
+) -> Evaluation | Candidates | Metrics:
+    """Evaluate, print and draw to `figure`. The default, `evaluation.png`, is skipped if plotting is not available.
+
+    Several metrics have no figure.
+    """
     from o2pl.evaluation.evaluate import evaluate
+
+    if metrics and figure is not None:
+        raise InvalidInput("--figure: found with --metric, which has none; expected one of them")
 
     if figure is not None:
         require_extra("plots", "drawing figures")
@@ -61,6 +76,10 @@ def evaluate_files(
     settings |= {"segments": segments, "rows_per_day": rows_per_day}
     given = {name: named_policy(name) for name in policies}
     asked: Any = given if len(given) > 1 else next(iter(given.values()))
+    if metrics:
+        measured: Metrics = evaluate(log, asked, baseline=against, metrics=metrics, **settings)
+        console.print(str(measured), highlight=False, markup=False)
+        return measured
     found: Evaluation | Candidates = evaluate(log, asked, baseline=against, **settings)
     show(found, figure, console)
     return found

@@ -9,13 +9,13 @@ import numpy as np
 
 from o2pl.data.interactions import Interactions
 from o2pl.evaluation.bounds import Kind
-from o2pl.evaluation.gains import Ends, ends_of, gains_of, running
+from o2pl.evaluation.gains import Ends, Gains, ends_of, gains_of, running
 from o2pl.evaluation.intervals import one_more_row
 from o2pl.evaluation.results import Valued
 from o2pl.evaluation.sensitivity import Linear
 from o2pl.evaluation.sequences import ConfidenceSequence
-from o2pl.evaluation.support import support_of
-from o2pl.evaluation.unshown import Model, Side
+from o2pl.evaluation.support import largest_shown, support_of
+from o2pl.evaluation.unshown import Model, Side, Unshown, unshown_of
 from o2pl.evaluation.values import PolicyColumns
 from o2pl.protocols import Floats
 
@@ -30,20 +30,43 @@ class Comparison(NamedTuple):
     unsupported: float = 0.0  # share of the decisions that the log hardly shows
 
 
+class Shown:
+    """What a log shows of some comparisons, the same for every reward. Found when it is first asked for."""
+
+    def __init__(self, log: Interactions) -> None:
+        self.log, self.support = log, support_of(log)
+        self._unshown: dict[str, Unshown | None] = {}
+
+    def gains(
+        self, log: Interactions, name: str, sides: Sequence[Side], model: Model | None, predictable: bool
+    ) -> Gains:
+        """Return the terms of a comparison. log: the rows, with any rewards."""
+        if name not in self._unshown and model is not None:
+            weighed = [side for side in sides if not side.logged]
+            W = np.sum([side.sign * side.inputs.weights for side in weighed], axis=0) if weighed else np.zeros(len(log))
+            fine = bool(np.isfinite(W).all())
+            self._unshown[name] = unshown_of(self.log, weighed, largest_shown(W), self.support) if fine else None
+        return gains_of(log, sides, model, self.support, predictable, unshown=self._unshown.get(name))
+
+
 def compare(
-    log: Interactions, sides: Sequence[Side], model: Model | None, delta: float, at_any_time: bool
-) -> Comparison:
-    """Return the interval of the first policy's value and, with a second, of their difference."""
-    support = support_of(log)
+    log: Interactions, sides: Sequence[Side], model: Model | None, delta: float, at_any_time: bool,
+    shown: Shown | None = None,
+) -> Comparison:  # fmt: skip
+    """Return the interval of the first policy's value and, with a second, of their difference.
+
+    shown: of the same sides and rows, if several rewards are compared.
+    """
+    shown = shown or Shown(log)
     own, *others = sides
-    alone = gains_of(log, [own], model, support, at_any_time)
+    alone = shown.gains(log, "policy", [own], model, at_any_time)
     value = ends_of(alone.sums, delta, at_any_time)
     sequence = running(alone, delta) if at_any_time else None
     if not others:
         return Comparison(value, sequence, kind=value.kind, unsupported=alone.sums.unsupported)
     other = others[0]._replace(sign=1)
-    base = ends_of(gains_of(log, [other], model, support, at_any_time).sums, delta, at_any_time)
-    gap = gains_of(log, [own, other._replace(sign=-1)], model, support, at_any_time)
+    base = ends_of(shown.gains(log, "baseline", [other], model, at_any_time).sums, delta, at_any_time)
+    gap = shown.gains(log, "difference", [own, other._replace(sign=-1)], model, at_any_time)
     gain = ends_of(gap.sums, delta, at_any_time)
     if (own.logged and other.logged) or np.array_equal(own.inputs.weights, other.inputs.weights):
         gain = gain._replace(estimate=0.0, low=0.0, high=0.0)  # the same policy

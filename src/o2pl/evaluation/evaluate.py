@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from o2pl.errors import InvalidInput
 from o2pl.evaluation import findings
 from o2pl.evaluation.calibration import Calibration, propensity_calibration
 from o2pl.evaluation.candidates import Candidates, as_candidates, evaluate_candidates
-from o2pl.evaluation.comparison import Comparison, compare, linear_rows, one_more
+from o2pl.evaluation.comparison import Comparison, Shown, compare, linear_rows, one_more
 from o2pl.evaluation.diagnostics import (
     clip_fraction,
     drift,
@@ -48,9 +48,18 @@ from o2pl.objectives.weights import clip_weights
 from o2pl.protocols import Seed
 from o2pl.validation import RewardRange
 
+if TYPE_CHECKING:
+    from o2pl.evaluation.metrics import Metrics
+
 PropensityChoice = Literal["auto", "logged", "estimated"]
 
 
+@overload
+def evaluate(
+    log: Any, policy: Any, *, metrics: Mapping[str, Any], baseline: Any = None, at_any_time: bool = False,
+    estimators: Sequence[str] | None = None, delta: float = 0.05, reward_range: RewardRange | None = None,
+    propensities: PropensityChoice = "auto", segments: Any = None, rows_per_day: float | None = None, seed: Seed = 0,
+) -> Metrics: ...  # fmt: skip
 @overload
 def evaluate(
     log: Any, policy: Mapping[str, Any] | list[Any], *, baseline: Any = None, at_any_time: bool = False,
@@ -75,8 +84,9 @@ def evaluate(
     propensities: PropensityChoice = "auto",
     segments: Any = None,
     rows_per_day: float | None = None,
+    metrics: Mapping[str, Any] | None = None,
     seed: Seed = 0,
-) -> Evaluation | Candidates:
+) -> Evaluation | Candidates | Metrics:
     """Estimate the value of a policy from a log, with confidence intervals at level 1 - δ and checks of the log.
 
     Parameters
@@ -104,16 +114,30 @@ def evaluate(
     segments, rows_per_day
         With several policies: a label per row or a context column, to compare the policies in each segment; and the
         number of logged rows per day, to estimate the days until a decision.
+    metrics
+        Several columns to judge by, by name: `{"clicks": "reward", "complaints": Metric(column, fewer_is_better=True,
+        at_most_worse=0.01)}`. A column is an array, "reward", the name of a context column, or a `Metric`. Intervals
+        of all metrics hold jointly.
 
     Returns
     -------
-    Evaluation or Candidates
+    Evaluation, Candidates or Metrics
         One policy: its estimates, diagnostics and warnings, and the difference from the baseline. If the log does not
         cover what the policy does, intervals are widened by what the missing part could earn. Several policies: joint,
         anytime-valid intervals, the leader, policies that are worse with confidence, and the number of rows needed to
         decide.
     """
     several = as_candidates(policy)
+    if metrics is not None:
+        from o2pl.evaluation.metrics import evaluate_metrics
+
+        if several is not None or segments is not None or estimators is not None or rows_per_day is not None:
+            raise InvalidInput(
+                "metrics: found several policies, segments, estimators or rows_per_day as well, expected one policy"
+                " and perhaps a baseline"
+            )
+        choices: Any = {"at_any_time": at_any_time, "reward_range": reward_range, "propensities": propensities}
+        return evaluate_metrics(log, policy, metrics, baseline=baseline, delta=delta, seed=seed, **choices)
     if several is not None:
         if baseline is not None:
             several[baseline if isinstance(baseline, str) else "baseline"] = baseline
@@ -129,7 +153,7 @@ def evaluate(
     given = with_names(as_log(log, reward_range), policy, baseline)
     if at_any_time and given.reward_range is None:
         raise InvalidInput("reward_range: found None, expected the lowest and highest possible reward, for at_any_time")
-    source = _propensities(with_numbers(given), propensities, seed)
+    source = source_of(with_numbers(given), propensities, seed)
     rows = source.log
     targets = [as_target(policy, rows, contexts=given.contexts)]
     if baseline is not None:
@@ -144,7 +168,7 @@ def evaluate(
     raw, errors, left_out = estimates_of(own.inputs, settings, estimators, delta)
     estimates = tuple(wider(one, rows.reward_range, diagnostics.missing, overflow) for one in raw)
     headline = headline_of(errors)
-    compared = _compared(rows, targets, [own, *others], model, delta, at_any_time, headline == "ips", seed)
+    compared = compared_of(rows, targets, [own, *others], model, delta, at_any_time, headline == "ips", seed)
     estimates, headline = _judged(estimates, headline, compared.value, rows.reward_range, at_any_time)
     learned = _learned_from(policy, given)
     against = np.ones(0) if other is None else other.inputs.weights
@@ -169,9 +193,9 @@ def evaluate(
     )
 
 
-def _compared(
+def compared_of(
     rows: Interactions, targets: Sequence[Target], columns: Sequence[PolicyColumns], model: RewardModel | None,
-    delta: float, at_any_time: bool, noisy: bool, seed: Seed,
+    delta: float, at_any_time: bool, noisy: bool, seed: Seed, shown: Shown | None = None,
 ) -> Comparison:  # fmt: skip
     """Compare, without the reward model where it only adds noise; at any time with one that is predictable."""
     use: Model | None = running_rewards(rows, seed) if at_any_time else None if noisy else model
@@ -181,7 +205,7 @@ def _compared(
     elif noisy:
         inputs = [one._replace(played=None, expected=None) for one in inputs]
     sides = [Side(target, one) for target, one in zip(targets, inputs, strict=True)]
-    return compare(rows, sides, use, delta, at_any_time)
+    return compare(rows, sides, use, delta, at_any_time, shown)
 
 
 def _judged(
@@ -200,7 +224,7 @@ def _judged(
 # -- propensities
 
 
-class _Source(NamedTuple):
+class Source(NamedTuple):
     """The log used for the evaluation."""
 
     log: Interactions
@@ -208,7 +232,7 @@ class _Source(NamedTuple):
     why: str  # why propensities are estimated; empty: they are the logged ones
 
 
-def _propensities(log: Interactions, choice: PropensityChoice, seed: Seed) -> _Source:
+def source_of(log: Interactions, choice: PropensityChoice, seed: Seed) -> Source:
     if choice == "logged" and not log.has_propensities:
         raise InvalidInput("propensities: found 'logged' with a log that has none, expected 'auto' or 'estimated'")
     why = "" if log.has_propensities else "the log has none"
@@ -219,9 +243,9 @@ def _propensities(log: Interactions, choice: PropensityChoice, seed: Seed) -> _S
         elif choice == "estimated":
             why = "as requested"
         if not why:
-            return _Source(log, tested, "")
+            return Source(log, tested, "")
     log = log.changed(propensities=estimated(log, seed=seed), by_logger=None)
-    return _Source(log, propensity_calibration(log.thinned()), why)
+    return Source(log, propensity_calibration(log.thinned()), why)
 
 
 def _sensitivity(

@@ -37,6 +37,7 @@ class Judgement:
     effective: float  # effective sample size
     unsupported: float  # share of the decisions that the log hardly shows
     reason: str  # why not, or what to do
+    tolerance: float = 0.0  # by which the policy may be worse: "better" is then "not worse by more than that"
 
     @property
     def better(self) -> bool:
@@ -61,10 +62,14 @@ class Judgement:
         """Return the verdict as a sentence. condition: under which it holds, if there is one."""
         when = " at any time" if self.kind.endswith("any time") else ""
         sure = f"with {self.confidence:.0%} confidence{when}{condition}"
+        beyond = f" by more than {self.tolerance:g}" if self.tolerance else ""
         if self.verdict in ("better", "worse"):
-            return f"{self.policy} is {self.verdict} than {self.baseline}, {sure}"
+            said = "not worse" if self.tolerance and self.better else self.verdict
+            return f"{self.policy} is {said} than {self.baseline}{beyond}, {sure}"
         if self.verdict == "cannot be judged":
             return f"no conclusion about {self.policy}: {self.reason}"
+        if self.tolerance:
+            return f"this log does not show whether {self.policy} is worse than {self.baseline}{beyond}"
         return f"{self.policy} and {self.baseline} cannot be distinguished with this log"
 
 
@@ -86,7 +91,7 @@ def judge(
     elif effective < min(_FEW, rows / 5) and not (low == high == 0):
         verdict, reason = "cannot be judged", few_rows(rows, effective)
     return Judgement(
-        verdict, policy, baseline, estimate, low, high, kind, 1 - delta, rows, effective, unsupported, reason
+        verdict, policy, baseline, estimate, low, high, kind, 1 - delta, rows, effective, unsupported, reason, tolerance
     )
 
 

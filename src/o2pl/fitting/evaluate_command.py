@@ -56,6 +56,17 @@ def evaluate_policy(
         float | None,
         typer.Option(help="With several policies: rows logged per day, to estimate the days until a decision."),
     ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(help="A metric to judge by: `reward`, or a column of numbers, which is then no context. Repeat."),
+    ] = None,
+    fewer_is_better: Annotated[
+        list[str] | None, typer.Option(help="A metric of which the policy should have fewer. Repeat.")
+    ] = None,
+    at_most_worse: Annotated[
+        list[str] | None,
+        typer.Option(help="A guardrail, such as `complaints=0.01`: the policy may be worse by this much. Repeat."),
+    ] = None,
     skip_bad: log_commands.SkipBad = 0,
     out_of_core: streamed.OutOfCore = None,
     memory: streamed.Memory = None,
@@ -70,14 +81,15 @@ def evaluate_policy(
 
     ends = None if rewards is None else command.reward_range(rewards)
     if streamed.is_streamed(log, out_of_core, memory, engine, workers, address):
-        if at_any_time or segments is not None or rows_per_day is not None or propensities != "auto":
+        if at_any_time or segments is not None or rows_per_day is not None or propensities != "auto" or metric:
             raise InvalidInput(
-                "--at-any-time, --segments, --rows-per-day or --propensities: found with a log larger than"
+                "--at-any-time, --segments, --rows-per-day, --propensities or --metric: found with a log larger than"
                 " memory, expected --in-memory as well"
             )
         large = streamed.evaluate_streamed(log, policy, baseline, ends, delta, skip_bad, engine, workers, address)
         command.show(large, figure, Console())
         return
     found = log_commands.read_and_say(log, ends, skip_bad, need_propensities=False)
-    of_several = (segments, rows_per_day)
+    measured = command.metrics_asked(metric or (), fewer_is_better or (), at_most_worse or ())
+    of_several = (segments, rows_per_day, measured)
     command.evaluate_files(found, policy, baseline, at_any_time, delta, figure, Console(), propensities, *of_several)
