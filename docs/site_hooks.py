@@ -29,7 +29,8 @@ GROUPS = {
     ],
     "Learning from logs": ["fit", "Fit", "SafeImprovement"],
     "Evaluation": [
-        "evaluate", "Evaluation", "Candidates", "Metric", "Metrics", "evaluate_lists", "ListEvaluation", "DeployVerdict", "Judgement",
+        "evaluate", "Evaluation", "Candidates", "Metric", "Metrics", "evaluate_lists", "ListEvaluation",
+        "DeployVerdict", "Judgement",
         "confidence_sequence", "ConfidenceSequence", "estimate_propensities",
     ],
     "Settings of learners": [
