@@ -134,3 +134,16 @@ def test_several_metrics(files: Path) -> None:
     assert "found no column 'x9'" in done.output
     done = call("log.parquet", "--policy", "uniform", "--rewards", "0,1", "--metric", "x1", "--figure", "a.png")
     assert "--figure: found with --metric" in done.output
+
+
+def test_a_control_group(files: Path) -> None:
+    table = parquet.read_table(files / "log.parquet")
+    member = (np.random.default_rng(0).random(len(table)) < 0.3) * 1
+    parquet.write_table(table.append_column("control", pa.array(member)), files / "grouped.parquet")
+    done = call("grouped.parquet", "--policy", "logged", "--baseline", "control", "--rewards", "0,1")
+    assert done.exit_code == 0, done.output
+    assert "baseline: control" in done.output
+    assert "the service and control cannot be distinguished" in done.output
+    done = call("log.parquet", "--policy", "logged", "--baseline", "control", "--control", "who", "--rewards", "0,1")
+    assert done.exit_code == 2
+    assert "control: found no column 'who'" in done.output

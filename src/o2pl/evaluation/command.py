@@ -59,10 +59,11 @@ def evaluate_files(
     segments: str | None = None,
     rows_per_day: float | None = None,
     metrics: dict[str, Metric] | None = None,
+    control: tuple[str | None, float | None] = (None, None),
 ) -> Evaluation | Candidates | Metrics:
     """Evaluate, print and draw to `figure`. The default, `evaluation.png`, is skipped if plotting is not available.
 
-    Several metrics have no figure.
+    Several metrics have no figure. control: the column of the control group and its share.
     """
     from o2pl.evaluation.evaluate import evaluate
 
@@ -71,9 +72,10 @@ def evaluate_files(
 
     if figure is not None:
         require_extra("plots", "drawing figures")
-    against = None if baseline is None else named_policy(baseline, "baseline")
+    against = baseline if baseline in (None, "control") else named_policy(baseline, "baseline")
     settings: Any = {"at_any_time": at_any_time, "delta": delta, "propensities": propensities}
     settings |= {"segments": segments, "rows_per_day": rows_per_day}
+    settings |= {"control": control[0], "control_share": control[1]}
     given = {name: named_policy(name) for name in policies}
     asked: Any = given if len(given) > 1 else next(iter(given.values()))
     if metrics:

@@ -16,6 +16,7 @@ from o2pl.evaluation import findings
 from o2pl.evaluation.calibration import Calibration, propensity_calibration
 from o2pl.evaluation.candidates import Candidates, as_candidates, evaluate_candidates
 from o2pl.evaluation.comparison import Comparison, Shown, compare, linear_rows, one_more
+from o2pl.evaluation.control import CONTROL, asks_for_control, with_control
 from o2pl.evaluation.diagnostics import (
     clip_fraction,
     drift,
@@ -56,25 +57,28 @@ PropensityChoice = Literal["auto", "logged", "estimated"]
 
 @overload
 def evaluate(
-    log: Any, policy: Any, *, metrics: Mapping[str, Any], baseline: Any = None, at_any_time: bool = False,
+    log: Any, policy: Any = "logged", *, metrics: Mapping[str, Any], baseline: Any = None, at_any_time: bool = False,
     estimators: Sequence[str] | None = None, delta: float = 0.05, reward_range: RewardRange | None = None,
-    propensities: PropensityChoice = "auto", segments: Any = None, rows_per_day: float | None = None, seed: Seed = 0,
+    propensities: PropensityChoice = "auto", segments: Any = None, rows_per_day: float | None = None,
+    control: Any = None, control_share: float | None = None, seed: Seed = 0,
 ) -> Metrics: ...  # fmt: skip
 @overload
 def evaluate(
     log: Any, policy: Mapping[str, Any] | list[Any], *, baseline: Any = None, at_any_time: bool = False,
     estimators: Sequence[str] | None = None, delta: float = 0.05, reward_range: RewardRange | None = None,
-    propensities: PropensityChoice = "auto", segments: Any = None, rows_per_day: float | None = None, seed: Seed = 0,
+    propensities: PropensityChoice = "auto", segments: Any = None, rows_per_day: float | None = None,
+    control: Any = None, control_share: float | None = None, seed: Seed = 0,
 ) -> Candidates: ...  # fmt: skip
 @overload
 def evaluate(
-    log: Any, policy: Any, *, baseline: Any = None, at_any_time: bool = False,
+    log: Any, policy: Any = "logged", *, baseline: Any = None, at_any_time: bool = False,
     estimators: Sequence[str] | None = None, delta: float = 0.05, reward_range: RewardRange | None = None,
-    propensities: PropensityChoice = "auto", segments: Any = None, rows_per_day: float | None = None, seed: Seed = 0,
+    propensities: PropensityChoice = "auto", segments: Any = None, rows_per_day: float | None = None,
+    control: Any = None, control_share: float | None = None, seed: Seed = 0,
 ) -> Evaluation: ...  # fmt: skip
 def evaluate(
     log: Any,
-    policy: Any,
+    policy: Any = "logged",
     *,
     baseline: Any = None,
     at_any_time: bool = False,
@@ -85,6 +89,8 @@ def evaluate(
     segments: Any = None,
     rows_per_day: float | None = None,
     metrics: Mapping[str, Any] | None = None,
+    control: Any = None,
+    control_share: float | None = None,
     seed: Seed = 0,
 ) -> Evaluation | Candidates | Metrics:
     """Estimate the value of a policy from a log, with confidence intervals at level 1 - δ and checks of the log.
@@ -118,6 +124,10 @@ def evaluate(
         Several columns to judge by, by name: `{"clicks": "reward", "complaints": Metric(column, fewer_is_better=True,
         at_most_worse=0.01)}`. A column is an array, "reward", the name of a context column, or a `Metric`. Intervals
         of all metrics hold jointly.
+    control, control_share
+        With `baseline="control"`: the column of 0 and 1 that says which rows a control group decided (an array, or the
+        name of a context column; None: "control"), and the chance of being in it (None: the share of rows; needed for
+        `at_any_time`). The policy "logged" is then the service that made the other rows.
 
     Returns
     -------
@@ -127,7 +137,13 @@ def evaluate(
         anytime-valid intervals, the leader, policies that are worse with confidence, and the number of rows needed to
         decide.
     """
-    several = as_candidates(policy)
+    several, learner, original = as_candidates(policy), policy, as_log(log, reward_range)
+    if asks_for_control(original, baseline, control):
+        of_group = {"control": control, "share": control_share, "at_any_time": at_any_time or several is not None}
+        asked = [policy] if several is None else list(several.values())
+        log, found = with_control(original, asked, **of_group)
+        policy, baseline = found[0], CONTROL
+        several = None if several is None else dict(zip(several, found, strict=True))
     if metrics is not None:
         from o2pl.evaluation.metrics import evaluate_metrics
 
@@ -170,7 +186,7 @@ def evaluate(
     headline = headline_of(errors)
     compared = compared_of(rows, targets, [own, *others], model, delta, at_any_time, headline == "ips", seed)
     estimates, headline = _judged(estimates, headline, compared.value, rows.reward_range, at_any_time)
-    learned = _learned_from(policy, given)
+    learned = _learned_from(learner, original)
     against = np.ones(0) if other is None else other.inputs.weights
     return Evaluation(
         targets[0].name,

@@ -28,7 +28,10 @@ def evaluate_policy(
         list[str], typer.Option(help="A saved learner, `uniform` or `logged`. Repeat to compare several.")
     ],
     baseline: Annotated[
-        str | None, typer.Option(help="Policy to compare with: `uniform`, `logged` or a saved learner.")
+        str | None,
+        typer.Option(
+            help="Policy to compare with: `uniform`, `logged`, a saved learner, or `control`, a control group."
+        ),
     ] = None,
     at_any_time: Annotated[
         bool,
@@ -67,6 +70,15 @@ def evaluate_policy(
         list[str] | None,
         typer.Option(help="A guardrail, such as `complaints=0.01`: the policy may be worse by this much. Repeat."),
     ] = None,
+    control: Annotated[
+        str | None,
+        typer.Option(
+            help="With `--baseline control`: the column of 0 and 1 that says who was in it. [default: control]"
+        ),
+    ] = None,
+    control_share: Annotated[
+        float | None, typer.Option(help="Chance of being in the control group; needed with --at-any-time.")
+    ] = None,
     skip_bad: log_commands.SkipBad = 0,
     out_of_core: streamed.OutOfCore = None,
     memory: streamed.Memory = None,
@@ -79,17 +91,18 @@ def evaluate_policy(
 
     from o2pl.evaluation import command
 
+    group = control is not None or baseline == "control"
     ends = None if rewards is None else command.reward_range(rewards)
     if streamed.is_streamed(log, out_of_core, memory, engine, workers, address):
-        if at_any_time or segments is not None or rows_per_day is not None or propensities != "auto" or metric:
+        if at_any_time or segments is not None or rows_per_day is not None or propensities != "auto" or metric or group:
             raise InvalidInput(
-                "--at-any-time, --segments, --rows-per-day, --propensities or --metric: found with a log larger than"
-                " memory, expected --in-memory as well"
+                "--at-any-time, --segments, --rows-per-day, --propensities, --metric or a control group: found with a"
+                " log larger than memory, expected --in-memory as well"
             )
         large = streamed.evaluate_streamed(log, policy, baseline, ends, delta, skip_bad, engine, workers, address)
         command.show(large, figure, Console())
         return
     found = log_commands.read_and_say(log, ends, skip_bad, need_propensities=False)
     measured = command.metrics_asked(metric or (), fewer_is_better or (), at_most_worse or ())
-    of_several = (segments, rows_per_day, measured)
+    of_several = (segments, rows_per_day, measured, (control, control_share))
     command.evaluate_files(found, policy, baseline, at_any_time, delta, figure, Console(), propensities, *of_several)
