@@ -42,6 +42,7 @@ NB_MODULE(_core, m) {
   bind_offers(m);
   bind_sparse(m);
   bind_vw_text(m);
+  bind_one_call(m);
   bind_outcome(m);
   bind_rounds(m);
 }

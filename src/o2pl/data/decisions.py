@@ -7,7 +7,6 @@ ids of different processes collide with a probability of about (number of decisi
 from __future__ import annotations
 
 import hashlib
-import itertools
 import math
 import os
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from o2pl._core import next_number, renew_numbers
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Ints
 
@@ -109,29 +109,18 @@ def listed_ids(given: Any) -> list[str] | None:
 # -- ids
 
 
-class _Count:
-    """Consecutive decision numbers from a random start."""
-
-    def __init__(self) -> None:
-        self.renew()
-
-    def renew(self) -> None:
-        self.next = itertools.count(_random()).__next__  # atomic
-
-
 def _random() -> int:
     """Return a random start below 2^63, with room for all later decisions."""
     return int.from_bytes(os.urandom(8), "big") >> 2
 
 
-COUNT = _Count()
+def _renew() -> None:
+    renew_numbers(_random())
+
+
+_renew()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=COUNT.renew)
-
-
-def next_number() -> int:
-    """Return the number of a new decision."""
-    return COUNT.next()
+    os.register_at_fork(after_in_child=_renew)
 
 
 def numbers_for(rows: int, seed: bytes | None = None) -> Ints:

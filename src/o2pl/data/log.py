@@ -11,9 +11,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from o2pl import _core
+from o2pl._core import next_number
 from o2pl.data.action_names import Names
 from o2pl.data.contexts import ActionSets, Contexts, Row, SparseRows
-from o2pl.data.decisions import next_number, numbers_for
+from o2pl.data.decisions import numbers_for
 from o2pl.data.interactions import Interactions, losses_of, total_loss
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.validation import RewardRange

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from o2pl import _core
-from o2pl._core import Packed, acting_row, acting_rows, draw, draw_one
+from o2pl._core import Packed, acting_row, acting_rows, draw, draw_one, next_number
 from o2pl.data.action_names import Names
 from o2pl.data.contexts import ActionSets, Row
-from o2pl.data.decisions import COUNT, Decision
+from o2pl.data.decisions import Decision
 from o2pl.data.kinds import offer_of
 from o2pl.data.offers import Offer, allowed_actions
 from o2pl.encode import Encoder
@@ -130,7 +130,7 @@ class Decider:
         if drawn is None:
             return None
         decision = _decision(Decision, (self.names[drawn[0]], drawn[1]) if self.names else drawn)
-        decision.kept = COUNT.next(), context.tobytes(), context.dtype
+        decision.kept = next_number(), context.tobytes(), context.dtype
         return decision
 
     def _set(self, context: Any, uniform: float) -> Decision | None:
@@ -195,7 +195,7 @@ class Decider:
             return None
         (action,), (density,) = self.members[0].policy.draw(pi[None], np.array([uniform]))
         decision = _decision(Decision, (float(action), float(density)))
-        decision.kept = COUNT.next(), context.tobytes(), context.dtype
+        decision.kept = next_number(), context.tobytes(), context.dtype
         return decision
 
     def _dictionary(self, context: Any, uniform: float) -> Decision:
@@ -205,7 +205,7 @@ class Decider:
         copy = self.encoder.copied(context)
         if copy is None:
             return decision.keep(context)
-        decision.kept = COUNT.next(), copy, None
+        decision.kept = next_number(), copy, None
         return decision
 
     def _set_of_dictionaries(self, context: Any, uniform: float) -> Decision | None:

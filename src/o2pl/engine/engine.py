@@ -16,7 +16,7 @@ import numpy as np
 
 from o2pl import _core
 from o2pl.data.contexts import is_encoded
-from o2pl.data.decisions import COUNT, Decision, id_of
+from o2pl.data.decisions import Decision, id_of
 from o2pl.data.interactions import Interactions
 from o2pl.data.log import Log, Tally
 from o2pl.encode import Encoder
@@ -132,7 +132,7 @@ class Engine:
         columns = self.log.columns_in_place
         if columns is not None and self.log.reward_range is not None:
             waiting, ends = self.pending.waiting, self.log.reward_range
-            self.rounds = _core.Rounds(Decision, COUNT, self.stream, waiting, columns, ends)
+            self.rounds = _core.Rounds(Decision, self.stream, waiting, columns, ends)
             self.lock.guard(self.rounds)
         self._compiled = compiled_learner(self)
         self.checkpoint, self.decider = self._checkpoint, self.decider

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 
+from o2pl import _core
 from o2pl.data.contexts import alone
 from o2pl.data.decisions import Decision, ListDecision, listed_ids, number_of
 from o2pl.data.interactions import Interactions
@@ -66,13 +67,10 @@ class RoundByRound(Learned, ABC):
             Unpacks to (action, propensity); the propensity is a density for continuous actions.
         """
         if items is None and ids is None and exclude is None and slots is None and type(context) is not Offer:
-            engine = self._engine or self._begin(context)
-            if engine.rounds is not None:
-                decision: Decision | None = engine.rounds.act(context)
-                if decision is not None:
-                    return decision
-            return engine.decide(context)
+            return (self._engine or self._begin(context)).decide(context)
         return self._act_among(context, items, ids, exclude, slots)
+
+    act = _core.in_one_call(act, "act")
 
     def _act_among(self, context: Any, items: Any, ids: Any, exclude: Any, slots: int | None) -> Decision:
         raise InvalidInput(f"act: found items, `exclude` or `slots`, which {type(self).__name__} does not have")
@@ -96,16 +94,6 @@ class RoundByRound(Learned, ABC):
         items, `update(user, items, action, reward, propensity)`. A list takes one reward per slot, or one for the whole
         list.
         """
-        engine = self._engine
-        if engine is not None and engine.rounds is not None and last is None:
-            if propensity is None:
-                appended = engine.rounds.update(context, action if reward is None else reward)
-            else:
-                appended = engine.rounds.tell(context, action, reward, propensity)
-            if appended >= 0:
-                if appended:
-                    engine.learn_if_due()
-                return self
         if last is not None:
             context, action, reward, propensity = (context, action), reward, propensity, last
         if type(context) is not _ARRAY or type(action) is not self._action_type:  # otherwise it is no list
@@ -131,6 +119,8 @@ class RoundByRound(Learned, ABC):
             place = self._checked(alone(context), [action], [reward], [propensity]).actions[0]
         engine.append(context, place, reward, propensity, number)
         return self
+
+    update = _core.in_one_call(update, "update")
 
     def _decided(self, given: Any, action: Any, reward: Any) -> tuple[Any, Any, Any, Any, int]:
         """Return context, action, reward, propensity and number of a decision from the arguments of `update`."""
