@@ -3,7 +3,6 @@
     drivers   ours: `run`, on arrays. VW: its own driver, `--cbify`, on a text file: it plays a classification set as a
               bandit, as the published bake-off had it do.
     loops     ours: `act` and `update`. VW: predict and learn through text, as in the other loops of the bench.
-    mixed     not like for like: our `run` and VW's loop, what simulations from Python cost with each.
 
 VW gets features that were standardised beforehand by the statistics of all rows, which is better than what can be known
 round by round, and is not charged for it; ours standardises as it goes. Both play on one core, where VW's driver takes
@@ -41,7 +40,6 @@ from o2pl.extras import missing
 WAYS = {
     "drivers": ("our-run", "vw-driver"),
     "loops": ("our-loop", "vw-loop"),
-    "mixed": ("our-run", "vw-loop"),
 }
 
 

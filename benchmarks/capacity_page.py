@@ -31,7 +31,7 @@ def rendered(results: Mapping[str, Any]) -> str:
 
 def _lines(results: Mapping[str, Any]) -> Iterator[str]:
     yield INTRODUCTION
-    found = {name: row for name, row in results.items() if name.startswith("capacity_") and "ratio" in row}
+    found = {n: row for n, row in results.items() if n.startswith(("capacity_", "serve_")) and "ratio" in row}
     if not found:
         yield "Not measured yet."
         return
@@ -96,6 +96,10 @@ def _cost(found: Mapping[str, Any]) -> Iterator[str]:
             "on disk in PostgreSQL: decision, reward, outcome, indexes",
             "bodies of its calls",
         ),
+        ("serve_rank_p99", "99 of 100 rank calls are answered within", "a minimal app"),
+        ("serve_freshness", "age of the newest event in the served parameters at its worst", "one version every 5 s"),
+        ("serve_start", "until `o2pl serve` is ready, 1e6 events in SQLite", "a store without events"),
+        ("serve_first_rank", "until it has answered its first rank call", "a store without events"),
         ("capacity_bytes_sqlite", "on disk in SQLite", "bodies of its calls"),
         (
             "capacity_training",

@@ -1,4 +1,4 @@
-"""Learning from whole histories: growth with the horizon, what a schedule earns, seeds side by side."""
+"""Learning from whole histories: growth with the horizon, what a schedule earns."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ from itertools import pairwise
 import numpy as np
 
 from benchmarks.data import logistic_bandit
-from benchmarks.measure import Row, means, of_pairs, seconds
+from benchmarks.measure import Row, of_pairs, seconds
 from o2pl import O2PL
-from o2pl.experiments.engines import Failed, Local
-from o2pl.experiments.experiment import Columns, Unit
 
 
 def linear(schedule: str, seed: int = 0) -> O2PL:
@@ -53,29 +51,3 @@ def exact_reward(schedule: str, rounds: int = 5000, seeds: int = 10) -> Row:
     ratios = [a / b for a, b in pairs]
     both = float(ours), float(peer)
     return Row(*both, float(ours / peer), min(ratios), max(ratios), "mean reward", rewards=both)
-
-
-def seed_run(unit: Unit) -> Columns:
-    """What a worker does with one seed: makes the world and plays it."""
-    world = logistic_bandit(unit.rounds, 20, 5, unit.seed)
-    learner = O2PL(5, policy="linear", schedule="replay", random_state=unit.seed)
-    return {"mean_reward": [learner.run(world).mean_reward]}
-
-
-def seeds_at_once(seeds: int = 10, rounds: int = 1_000_000, repeats: int = 3) -> Row:
-    """The experiment runner with two workers against one; both start their processes within the time."""
-    units = [Unit("seeds", seed, {}, {}, rounds, seed) for seed in range(seeds)]
-
-    earned: dict[int, list[float]] = {1: [], 2: []}
-
-    def rate(workers: int) -> float:
-        start = time.perf_counter()
-        for _, outcome in Local(workers).compute(seed_run, units):
-            if isinstance(outcome, Failed):
-                raise RuntimeError(outcome.traceback)
-            earned[workers] += outcome.columns["mean_reward"]
-        return seeds / (time.perf_counter() - start)
-
-    seed_run(Unit("seeds", 0, {}, {}, 1000, 0))  # compile: the workers read it from disk
-    row = of_pairs([(rate(2), rate(1)) for _ in range(repeats)], "seeds/s")
-    return row._replace(rewards=means(list(zip(earned[2], earned[1], strict=True))))

@@ -14,15 +14,12 @@ from unittest.mock import patch
 
 import numpy as np
 
-from o2pl import O2PL
 from o2pl.cluster import connected as connected
 from o2pl.data.contexts import ActionSets, SparseRows
 from o2pl.data.interactions import Interactions
 from o2pl.data.log import Log as Log
 from o2pl.engine import member
 from o2pl.engine.member import LINEAR as LINEAR
-from o2pl.engine.schedules import Replay
-from o2pl.engine.stream import UniformStream
 from o2pl.features import Standardise
 from o2pl.fitting.passes import BlockPasses as BlockPasses
 from o2pl.fitting.ray_passes import RayPasses as RayPasses
@@ -38,15 +35,12 @@ from o2pl.kernels.sparse import SparseValue
 from o2pl.learners.rivals.cats import CATS as CATS
 from o2pl.objectives import Pessimistic
 from o2pl.objectives.outcome import Outcome as Outcome
-from o2pl.objectives.terms import PRIOR_ROWS
 from o2pl.policies import Softmax as Softmax
 from o2pl.policies.gaussian import Gaussian
 from o2pl.protocols import Floats, Ints, ValueAndGradient
 from o2pl.storage import decode as decode
 
 SETTINGS = Pessimistic(penalty=0.1, baseline="mean", l2=0.1)
-REPLAY = Replay()
-FEATURES_KEPT = dense.HELD  # bytes of features that a solve keeps from one evaluation to the next
 
 
 class Outcomes(NamedTuple):
@@ -80,11 +74,10 @@ def terms(came: Outcomes) -> Terms:
 # -- objectives: a function of the parameters that gives the value and the gradient
 
 
-def softmax_value(features: Floats, n_actions: int, came: Outcomes, keep_features: bool = False) -> ValueAndGradient:
-    """Of a linear softmax, on features [n, d]. `keep_features`: all of them from one evaluation to the next."""
+def softmax_value(features: Floats, n_actions: int, came: Outcomes) -> ValueAndGradient:
+    """Of a linear softmax, on features [n, d]."""
     log, (n, width) = SETTINGS.prepare(came.log(features)), features.shape
-    held = 2**40 if keep_features else FEATURES_KEPT
-    rows = dense.laid_out(log, features, dense.as_they_are(width), n_actions, held)
+    rows = dense.laid_out(log, features, dense.as_they_are(width), n_actions)
     return dense.dense_value(log, rows, n, width, n_actions)
 
 
@@ -112,21 +105,6 @@ def sparse_value(
         slots,
     )
     return SparseValue(SETTINGS.prepare(came.log(rows)), rows, n_actions)
-
-
-# -- what the replay learner is made of
-
-
-def replay_numbers(n_actions: int, penalty: float | None = None) -> tuple[Floats, Ints]:
-    """What the C++ reference of replay-Adam is given: its numbers and its counts. `penalty`: ours, unless given."""
-    same = O2PL(n_actions) if penalty is None else O2PL(n_actions, penalty=penalty)
-    numbers = [REPLAY.step_size, same.penalty, same.l2, same.delta, same.sharpness, Standardise().clip, PRIOR_ROWS]
-    return np.array(numbers), np.array([REPLAY.window, REPLAY.every, REPLAY.steps, REPLAY.warm_start], np.int32)
-
-
-def uniforms(seed: int) -> UniformStream:
-    """The numbers with which a learner of this seed draws its actions: `next()`, `take(n)`."""
-    return UniformStream(seed)
 
 
 # -- what else is looked at

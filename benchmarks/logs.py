@@ -11,7 +11,6 @@ import atexit
 import json
 import shutil
 import tempfile
-import time
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.internals import BadRows, read_tables
-from benchmarks.measure import Clock, Row, rates
+from benchmarks.measure import Row, rates
 from o2pl import Bandit, read_log
 from o2pl.protocols import Floats, Ints
 
@@ -153,27 +152,7 @@ def _drive(path: Path, options: str) -> None:
     vw.finish()
 
 
-def read(kind: str, cpu: bool = False, rows: int = 100_000, repeats: int = 5) -> Row:
-    """Rows a second to columns (an Arrow table), beside VW's own driver over the same file.
-
-    The driver parses in a second thread (with `cpu`, CPU time is compared). It learns as it reads, by the simplest
-    learner it has for such a file.
-    """
-    log = vw_log(rows)
-    path, flag = (log.dsjson, "--dsjson") if kind == "dsjson" else (log.text, "")
-
-    def ours() -> None:
-        found = sum(table.num_rows for table in read_tables(path, BadRows(path.name)))
-        assert found == rows
-
-    return rates(ours, lambda: _drive(path, f"--cb_explore_adf {flag}"), rows, "rows/s", repeats, _clock(cpu))
-
-
-def _clock(cpu: bool) -> Clock:
-    return time.process_time if cpu else time.perf_counter
-
-
-def learn(kind: str, cpu: bool = False, rows: int = 100_000, repeats: int = 5) -> Row:
+def learn(kind: str, rows: int = 100_000, repeats: int = 5) -> Row:
     """Rows a second from the file to a policy, beside VW's own driver; and the mean reward of both on fresh rounds."""
     log = vw_log(rows)
     path, flag = (log.dsjson, "--dsjson") if kind == "dsjson" else (log.text, "")
@@ -185,7 +164,7 @@ def learn(kind: str, cpu: bool = False, rows: int = 100_000, repeats: int = 5) -
         learned[:] = [Bandit(policy="hashed actionwise", random_state=0).fit(found)]
 
     options = f"--cb_explore_adf --epsilon 0 {flag} -f {model}"
-    row = rates(ours, lambda: _drive(path, options), rows, "rows/s", repeats, _clock(cpu))
+    row = rates(ours, lambda: _drive(path, options), rows, "rows/s", repeats)
     n, fresh = len(log.means), log.fresh_contexts
     if kind == "text":  # words have other names there
         tables = read_tables(log.fresh, BadRows(log.fresh.name))

@@ -32,10 +32,10 @@ def _idle() -> float:
     return (int(idle) + int(waiting)) / os.sysconf("SC_CLK_TCK")
 
 
-def batch(n: int, d: int, n_actions: int, kept: bool = False, repeats: int = 9) -> Row:
-    """Milliseconds of ours and of the C++ reference; with `kept`, ours keeps all features, as that does."""
+def batch(n: int, d: int, n_actions: int, repeats: int = 9) -> Row:
+    """Milliseconds of ours and of the C++ reference."""
     library()
-    ours, reference, params = both_objectives(n, d, n_actions, THREADS, keep_features=kept)
+    ours, reference, params = both_objectives(n, d, n_actions, THREADS)
     return times(lambda: ours(params), lambda: reference(params), "ms", repeats)
 
 

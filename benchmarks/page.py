@@ -16,7 +16,7 @@ from benchmarks import peers, readme_table, scale_page
 from benchmarks.bars import MORE, misses
 from benchmarks.bounds import bound
 from benchmarks.measure import Bench
-from benchmarks.table import BENCH
+from benchmarks.table import BENCH, ELSEWHERE
 
 RESULTS = Path(__file__).with_name("results.json")
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
@@ -32,15 +32,14 @@ libraries. The rows of the default learner come first: the learner as its constr
   spread is the smallest and the largest ratio among them. The ratio is ours divided by the peer's. Rates (per second)
   are better high, times and memory low. One thread each, unless a row says otherwise.
 - **Mean reward.** Where both sides make decisions, the last column has the mean reward that each earned in the run
-  that was timed. Each repeat is another world (another seed), the same for both sides. In the rows `run_*` VW's driver
-  learns from the file of a uniform logger: its number is VW's estimate of what its policy would have earned.
+  that was timed. Each repeat is another world (another seed), the same for both sides.
 - **Bars.** A bar is a limit on the ratio, unless it says value (our number) or gap (the peer's number less ours). "More
   reward" means a higher mean reward than the peer's as well. A row that misses its bar says by how much.
 - **VW** is greedy (`--cb_explore_adf --epsilon 0`), with products of context and action and costs of 1 less the reward,
-  as tuned for the bake-off. In a Python loop it reads text, which Python makes of each context. Where the text was made
-  beforehand, the row says so.
-- **The C++ reference** (`benchmarks/reference.cpp`) is the replay schedule and the objective written by hand, compiled
-  with `-O3 -march=native -ffast-math`. It knows one kind of settings and checks next to nothing.
+  as tuned for the bake-off. In a Python loop it reads text, which Python makes of each context.
+- **The C++ reference** (`benchmarks/reference.cpp`) is the objective written by hand, compiled with
+  `-O3 -march=native -ffast-math`. It knows one kind of settings and checks next to nothing.
+- Rows of long logs, of cards and of a loaded service stand in [scale](scale.md) and [capacity](capacity.md).
 - **Other libraries** run in a process of an environment of their own, `.venv-peers`.
 
 `make bench` measures all rows and writes this page. `python -m benchmarks --rows default_loop_20x5,default_act`
@@ -79,7 +78,7 @@ def rendered(results: Mapping[str, Any]) -> str:
 
 def _lines(results: Mapping[str, Any]) -> Iterator[str]:
     yield INTRODUCTION
-    rows = {name: bench for name, bench in BENCH.items() if name in results}
+    rows = {name: bench for name, bench in BENCH.items() if name in results and bench.group not in ELSEWHERE}
     if "about" in results:
         yield _machine(results["about"], sorted({results[name]["date"] for name in rows if "date" in results[name]}))
     busy = [f"`{name}`" for name in rows if results[name].get("load", 0) > BUSY]
@@ -98,7 +97,7 @@ def _lines(results: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _noted(bench: Bench, found: Mapping[str, Any]) -> bool:
-    return bool(found.get("note")) and (not bench.bar or "card" in found)
+    return bool(found.get("note")) and not bench.bar
 
 
 def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
@@ -121,9 +120,6 @@ def _table(group: str, names: list[str], results: Mapping[str, Any]) -> Iterator
     if earned:
         head.append("mean reward, ours / peer")
     yield f"\n## {group}\n"
-    own = [results[name] for name in names if "card" in results[name]]
-    if cards := sorted({f"{found['card']}, {found['date']}" for found in own}):
-        yield f"Measured on {'; '.join(cards)}. Where no GPU is at hand, the page keeps what was recorded last.\n"
     yield f"| {' | '.join(head)} |"
     yield "|" + "---|" * len(head)
     for name in names:

@@ -92,25 +92,6 @@ def coba(d: int, n_actions: int) -> tuple[Act, Update]:
     return act, update
 
 
-def coba_drive(contexts: Any, rewards: Any) -> Callable[[], float]:
-    """`Experiment.run` over interactions that are made beforehand; a mean reward."""
-    package = importlib.import_module("coba")
-    arms = _coba_arms(rewards.shape[1])
-    rows = zip(contexts.tolist(), rewards.tolist(), strict=True)
-    made = [package.SimulatedInteraction(tuple(context), arms, row) for context, row in rows]
-    world = type("Made", (package.Environment,), {"params": {}, "read": lambda self: iter(made)})()
-    experiment = package.Experiment(world, _coba_learner(), package.SequentialCB(record=["reward"]))
-
-    def drive() -> float:
-        table = experiment.run(quiet=True, processes=1).interactions
-        found = [dict(zip(table.columns, row, strict=True))["reward"] for row in table]
-        if len(found) != len(made):
-            raise RuntimeError(f"coba finished {len(found)} of {len(made)} interactions")
-        return float(np.mean(found))
-
-    return drive
-
-
 def _obp(module: str) -> Any:
     """Of OBP, which imports torch for its neural networks alone: an empty torch will do for the rest."""
     names = ("torch", "torch.nn", "torch.nn.functional", "torch.optim", "torch.utils", "torch.utils.data")
@@ -135,28 +116,6 @@ def obp(d: int, n_actions: int) -> tuple[Act, Update]:
         lambda context: int(learner.select_action(context[None])[0]),
         lambda context, action, reward: learner.update_params(action, reward, context[None]),
     )
-
-
-def obp_drive(contexts: Any, rewards: Any) -> Callable[[], float]:
-    """`BanditPolicySimulator.steps` over rounds that are made beforehand; a mean reward."""
-    package = _obp("simulator.simulator")
-    n, n_actions = rewards.shape
-    made = package.BanditRounds(
-        n_rounds=n,
-        n_actions=n_actions,
-        context=contexts,
-        action_context=np.eye(n_actions, dtype=int),
-        rewards=rewards,
-        expected_rewards=rewards,  # asked for, not used
-        round_delays=None,
-    )
-    simulator = package.BanditPolicySimulator(policy=_obp_learner(contexts.shape[1], n_actions))
-
-    def drive() -> float:
-        simulator.steps(batch_bandit_rounds=made)
-        return float(simulator.total_reward / n)
-
-    return drive
 
 
 def obp_evaluate(columns: Columns, resamples: int) -> list[list[float]]:
@@ -224,7 +183,6 @@ LOOPS: dict[str, Callable[[int, int], tuple[Act, Update]]] = {
     "coba": coba,
     "obp": obp,
 }
-DRIVERS = {"coba": coba_drive, "obp": obp_drive}
 
 
 def loop(name: str, contexts: Any, rewards: list[list[float]]) -> float:
@@ -252,17 +210,9 @@ def answer(question: dict[str, Any], columns: Columns) -> dict[str, Any]:
         values = obp_evaluate(columns, question["resamples"])
         return {"seconds": time.perf_counter() - start, "values": values}
     contexts, rewards = columns["contexts"][: question["rounds"]], columns["rewards"][: question["rounds"]]
-    if task == "drive":
-        drive = DRIVERS[peer](contexts, rewards)
-    else:
-        LOOPS[peer](contexts.shape[1], rewards.shape[1])  # imports it
-        table = rewards.tolist()
-
-        def drive() -> float:
-            return loop(peer, contexts, table)
-
-    start = time.perf_counter()
-    mean = drive()
+    LOOPS[peer](contexts.shape[1], rewards.shape[1])  # imports it
+    table, start = rewards.tolist(), time.perf_counter()
+    mean = loop(peer, contexts, table)
     return {"seconds": time.perf_counter() - start, "mean": mean}
 
 

@@ -25,7 +25,6 @@ from o2pl.protocols import Array
 
 ENVIRONMENT = Path(__file__).parents[1] / ".venv-peers"
 PEERS = tuple(peer_loops.LOOPS)
-DRIVERS = tuple(peer_loops.DRIVERS)
 
 
 def versions() -> dict[str, str]:

@@ -45,8 +45,8 @@ def linear_targets(rounds: int, d: int = 20, seed: int = 0) -> Targets:
     return contexts, (contexts @ generator.normal(size=d) / np.sqrt(d)).tolist()
 
 
-def our_sets_loop(sets: list[Floats], rewards: list[list[float]], schedule: str, seed: int = 0) -> float:
-    return our_loop(O2PL(policy="actionwise", schedule=schedule, random_state=seed), sets, rewards)
+def our_sets_loop(sets: list[Floats], rewards: list[list[float]], seed: int = 0) -> float:
+    return our_loop(O2PL(policy="actionwise", random_state=seed), sets, rewards)
 
 
 def vw_sets_loop(sets: list[Floats], rewards: list[list[float]], seed: int = 0) -> float:
@@ -65,8 +65,8 @@ def closeness(action: float, target: float) -> float:
     return max(0.0, 1 - abs(action - target))
 
 
-def our_rows_loop(contexts: Floats, targets: list[float], schedule: str, seed: int = 0) -> float:
-    learner, total = GaussianO2PL(schedule=schedule, random_state=seed), 0.0
+def our_rows_loop(contexts: Floats, targets: list[float], seed: int = 0) -> float:
+    learner, total = GaussianO2PL(random_state=seed), 0.0
     for context, target in zip(contexts, targets, strict=True):
         action, density = learner.act(context)
         reward = closeness(action, target)
@@ -99,26 +99,26 @@ def _text(row: Floats) -> str:
     return " ".join(f"{i}:{x:.6g}" for i, x in enumerate(row.tolist()))
 
 
-def loop_actionwise(schedule: str, rounds: int = 3000, repeats: int = 7) -> Row:
+def loop_actionwise(rounds: int = 3000, repeats: int = 7) -> Row:
     return played(
         lambda seed: logistic_sets(rounds, seed=seed),
-        lambda world, seed: our_sets_loop(*world, schedule, seed),
+        lambda world, seed: our_sets_loop(*world, seed),
         lambda world, seed: vw_sets_loop(*world, seed),
         rounds,
         repeats,
     )
 
 
-def loop_gaussian(schedule: str, rounds: int = 3000, repeats: int = 7) -> Row:
+def loop_gaussian(rounds: int = 3000, repeats: int = 7) -> Row:
     row = played(
         lambda seed: linear_targets(rounds, seed=seed),
-        lambda world, seed: our_rows_loop(*world, schedule, seed),
+        lambda world, seed: our_rows_loop(*world, seed),
         lambda world, seed: vw_rows_loop(*world, seed),
         rounds,
         repeats,
     )
     contexts, targets = linear_targets(rounds)
-    learner = GaussianO2PL(schedule=schedule, random_state=0)
+    learner = GaussianO2PL(random_state=0)
     return row._replace(note=where(learner, contexts, lambda t, action: closeness(action, targets[t])))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.table import BENCH
+from benchmarks.table import BENCH, ELSEWHERE
 
 README = Path(__file__).parents[1] / "README.md"
 BEGIN, END = "<!-- peers: written by benchmarks/readme_table.py -->", "<!-- end of peers -->"
@@ -86,8 +86,9 @@ def _cells(item: Measured | Said, results: Results) -> list[str]:
     if ours != theirs:
         ahead = int((ours < theirs) != item.low)  # the place of whoever is ahead
         numbers[ahead] = f"**{numbers[ahead]}**"
-    section = BENCH[item.row].group.lower().replace(" ", "-").replace(",", "")
-    return [f"[{item.what}](docs/benchmarks.md#{section})", *numbers]
+    group = BENCH[item.row].group
+    page = ELSEWHERE.get(group, f"docs/benchmarks.md#{group.lower().replace(' ', '-').replace(',', '')}")
+    return [f"[{item.what}]({page})", *numbers]
 
 
 def write(results: Results) -> None:

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.internals import Outcomes, replay_numbers, softmax_value, terms, uniforms
+from benchmarks.internals import Outcomes, softmax_value, terms
 from benchmarks.measure import Skipped
-from o2pl.protocols import Floats, Ints, ValueAndGradient
+from o2pl.protocols import Floats, ValueAndGradient
 
 SOURCE = Path(__file__).with_name("reference.cpp")
 COMPILE = ("-std=c++17", "-O3", "-march=native", "-ffast-math", "-fPIC", "-pthread", "-c")
@@ -42,11 +42,6 @@ def library() -> ctypes.CDLL:
     pointer, number, count = ctypes.c_void_p, ctypes.c_double, ctypes.c_int
     long = ctypes.c_int64
     for name, result, arguments in (
-        ("learner_new", pointer, (count, count, pointer, pointer)),
-        ("learner_delete", None, (pointer,)),
-        ("learner_act", count, (pointer, pointer, number, pointer)),
-        ("learner_update", None, (pointer, pointer, count, number, number)),
-        ("learner_run", None, (pointer, pointer, pointer, pointer, long, pointer, pointer)),
         (
             "objective",
             number,
@@ -71,43 +66,6 @@ def aligned(matrix: Floats) -> Floats:
     copy = room[start : start + matrix.size].reshape(matrix.shape)
     copy[:] = matrix
     return copy
-
-
-class ReplayReference:
-    """What `O2PL(n_actions, policy="linear", schedule="replay")` does, with the same numbers."""
-
-    def __init__(self, d: int, n_actions: int, seed: int = 0, penalty: float | None = None) -> None:
-        self._library, (numbers, counts) = library(), replay_numbers(n_actions, penalty)
-        self._made = self._library.learner_new(d, n_actions, at(numbers), at(counts))
-        self._stream = uniforms(seed)
-
-    def __del__(self) -> None:
-        self._library.learner_delete(self._made)
-
-    def loop(self, contexts: Floats, rewards: list[list[float]]) -> float:
-        """One call to act and one to update for every row: the mean reward.
-
-        Each call is given the row's address, which costs less than handing over an array.
-        """
-        act, update, made = self._library.learner_act, self._library.learner_update, self._made
-        propensity = ctypes.c_double()
-        there = ctypes.addressof(propensity)
-        address, step, draw, total = at(contexts), contexts.strides[0], self._stream.next, 0.0
-        for row in rewards:
-            action = act(made, address, draw(), there)
-            reward = row[action]
-            update(made, address, action, reward, propensity.value)
-            address += step
-            total += reward
-        return total / len(rewards)
-
-    def run(self, contexts: Floats, rewards: Floats) -> tuple[Ints, Floats]:
-        """The whole simulation in one call: actions and propensities."""
-        rounds = len(contexts)
-        uniforms, actions, propensities = self._stream.take(rounds), np.empty(rounds, np.int64), np.empty(rounds)
-        pointers = (at(each) for each in (contexts, rewards, uniforms))
-        self._library.learner_run(self._made, *pointers, rounds, at(actions), at(propensities))
-        return actions, propensities
 
 
 class ObjectiveReference:
@@ -136,13 +94,13 @@ class ObjectiveReference:
 
 
 def both_objectives(
-    n: int, d: int, n_actions: int, threads: int, seed: int = 0, keep_features: bool = False
+    n: int, d: int, n_actions: int, threads: int, seed: int = 0
 ) -> tuple[ValueAndGradient, ValueAndGradient, Floats]:
     """Ours and the reference on one log of a uniform logger, and parameters to evaluate both at."""
     generator = np.random.default_rng(seed)
     features = generator.standard_normal((n, d), np.float32)
     actions, rewards = generator.integers(n_actions, size=n), (generator.random(n) < 0.4).astype(np.float64)
     came = Outcomes(actions, rewards, np.full(n, 1 / n_actions))
-    ours = softmax_value(features, n_actions, came, keep_features)
+    ours = softmax_value(features, n_actions, came)
     reference = ObjectiveReference(features, n_actions, came, threads)
     return ours, reference, 0.3 * generator.standard_normal(n_actions * d)

@@ -39,15 +39,28 @@ def _lines(results: Results) -> Iterator[str]:
     ):
         found = results.get(name, {})
         if "ratio" in found:
-            numbers = form.format(found["o2pl"]), form.format(found["peer"])
-            ratio = f"{found['ratio']:.3g} ({found['low']:.3g}–{found['high']:.3g})"
-            yield f"| {what} | {numbers[0]} | {numbers[1]} | {ratio} |"
+            yield _line(what, form, found)
+    on_card = {name: found for name, found in results.items() if "card" in found}
+    for name, what, form in (
+        ("gpu_1e7x64x10", "objective and gradient, n = 1e7, d = 64, K = 10; plain JAX", "{:.2f} ms"),
+        ("gpu_fit_1e8x20x5", "a fit of 1e8 rows, d = 20, K = 5, after loading; plain XLA", "{:.2f} s"),
+        ("gpu_network_step", "a step of a network; its matrix products alone", "{:,.0f} steps/s"),
+    ):
+        if name in on_card:
+            yield _line(f"{what}, on one {on_card[name]['card']}, {on_card[name]['date']}", form, on_card[name])
+    if on_card:
+        yield "\nWhere no GPU is at hand, the page keeps what was recorded last."
     loads = (found.get("load", 0) for name, found in results.items() if name.startswith(("out_of", "ray_", "fit_")))
     if max(loads, default=0) > BUSY:
         yield (
             "\nThe machine was busy with other work when some of these were measured: ratios are of both sides by"
             "\nturns, and rates are lower than they could be. [All rows](benchmarks.md) say how busy."
         )
+
+
+def _line(what: str, form: str, found: Mapping[str, Any]) -> str:
+    ratio = f"{found['ratio']:.3g} ({found['low']:.3g}–{found['high']:.3g})"
+    return f"| {what} | {form.format(found['o2pl'])} | {form.format(found['peer'])} | {ratio} |"
 
 
 def draw(results: Results) -> Any:

@@ -56,27 +56,21 @@ def hashed(n_actions: int, seed: int = 0, learner: type[Bandit | O2PL] = Bandit,
     return learner(n_actions, policy="hashed", schedule=schedule, random_state=seed)
 
 
-def loop(
-    make: Make = hashed, text_ahead: bool = False, rounds: int = 5000, n_actions: int = 5, repeats: int = 7
-) -> Row:
-    """Act and update from Python. VW reads text; with `text_ahead` contexts are made text before the clock starts."""
+def loop(make: Make = hashed, rounds: int = 5000, n_actions: int = 5, repeats: int = 7) -> Row:
+    """Act and update from Python. VW reads text."""
 
-    def world(seed: int) -> tuple[World, list[str]]:
+    def world(seed: int) -> World:
         contexts, table, _ = word_bandit(rounds, n_actions, seed)
-        return World(contexts, table.tolist(), table), [context_text(context) for context in contexts]
-
-    def theirs(given: tuple[World, list[str]], seed: int) -> float:
-        (contexts, rewards, _), texts = given
-        return vw.python_loop(texts if text_ahead else [context_text(context) for context in contexts], rewards, seed)
+        return World(contexts, table.tolist(), table)
 
     row = played(
         world,
-        lambda given, seed: our_loop(make(n_actions, seed), given[0].contexts, given[0].rewards),
-        theirs,
+        lambda here, seed: our_loop(make(n_actions, seed), here.contexts, here.rewards),
+        lambda here, seed: vw.python_loop([context_text(one) for one in here.contexts], here.rewards, seed),
         rounds,
         repeats,
     )
-    contexts, rewards, _ = world(0)[0]
+    contexts, rewards, _ = world(0)
     return row._replace(note=where(make(n_actions, 0), contexts, lambda t, action: rewards[t][action]))
 
 

@@ -1,18 +1,22 @@
-"""CPU seconds of `from o2pl import Bandit`, of `o2pl --help` and of a first use, each in a process of its own."""
+"""CPU seconds of an import and of a first use, each in a process of its own; the size of an environment."""
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
+from packaging.requirements import Requirement
+
+import o2pl
 from benchmarks.measure import Row, of_pairs
 
 README = Path(__file__).parents[1] / "README.md"
 IMPORT = ("-c", "from o2pl import Bandit")  # names are imported when they are first used
-HELP = ("-c", "from o2pl.cli import main; main()", "--help")
 PLAIN = ("-c", "import numpy")
 
 
@@ -38,6 +42,33 @@ def startup(arguments: tuple[str, ...], repeats: int = 7) -> Row:
     """Beside a Python that imports numpy alone."""
     cpu_seconds(arguments)
     return of_pairs([(cpu_seconds(arguments), cpu_seconds(PLAIN)) for _ in range(repeats)], "CPU s")
+
+
+def imported(repeats: int = 7) -> Row:
+    return startup(IMPORT, repeats)
+
+
+def installed() -> Row:
+    """MB of the packages that o2pl needs, with itself, and of NumPy alone: what their installed files take."""
+    needed, left = set[str](), ["o2pl"]
+    while left:
+        name = left.pop().lower().replace("_", "-")
+        if name in needed:
+            continue
+        needed.add(name)
+        wanted = map(Requirement, importlib.metadata.requires(name) or ())
+        left += [one.name for one in wanted if one.marker is None or one.marker.evaluate({"extra": ""})]
+    return of_pairs([(sum(map(_megabytes, needed)), _megabytes("numpy"))], "MB")
+
+
+def _megabytes(package: str) -> float:
+    if package == "o2pl":  # perhaps installed from a checkout, whose files are listed nowhere
+        paths: Iterable[Path] = (
+            path for path in Path(o2pl.__file__).parent.rglob("*") if "__pycache__" not in path.parts
+        )
+    else:
+        paths = (Path(str(file.locate())) for file in importlib.metadata.files(package) or ())
+    return sum(path.stat().st_size for path in paths if path.is_file()) / 1e6
 
 
 def first_use(program: str | None = None, repeats: int = 7) -> Row:

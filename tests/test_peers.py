@@ -110,7 +110,6 @@ def test_a_row_shows_what_the_peer_earned(tmp_path: Path, monkeypatch: pytest.Mo
 def test_every_library_has_a_row_and_an_installation() -> None:
     assert set(LOOPS) == set(peer_environment.INSTALLS)
     assert {f"default_loop_20x5_{name}" for name in LOOPS} <= set(BENCH)
-    assert {"default_run_20x5_coba", "default_run_20x5_obp"} <= set(BENCH)
 
 
 def test_without_the_environment_a_row_says_what_makes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
