@@ -30,6 +30,7 @@ GROUPS = {
     "Learning from logs": ["fit", "Fit", "SafeImprovement"],
     "Evaluation": [
         "evaluate", "Evaluation", "Candidates", "Metric", "Metrics", "evaluate_lists", "ListEvaluation",
+        "evaluate_quantiles", "Distribution",
         "DeployVerdict", "Judgement",
         "confidence_sequence", "ConfidenceSequence", "estimate_propensities",
     ],

@@ -26,11 +26,11 @@ _K3 = always(0.6, 0.3, 0.1)
 # ruff: noqa: E501
 AnyWorld = World | ListWorld | GuardedWorld
 WORLDS: tuple[AnyWorld, ...] = (
-    World("uniform logger, nothing matters", "binary rewards", 500, 3, by_action(0.3, 0.3, 0.3), always(1, 1, 1), softmax(3, 1.0, 1), doors=("from_incumbent", "safe_to_deploy", "propensity test")),
+    World("uniform logger, nothing matters", "binary rewards", 500, 3, by_action(0.3, 0.3, 0.3), always(1, 1, 1), softmax(3, 1.0, 1), doors=("from_incumbent", "safe_to_deploy", "propensity test", "metrics, five", "control group", "control group, any time")),
     World("softmax logger, nothing matters", "binary rewards", 1000, 3, linear(3, 2, 0.0, 0.2), softmax(3, 1.0, 3, 0.1), softmax(3, 1.0, 4)),
     World("wrong reward model", "rewards depend on a product of columns, no action matters", 1500, 4, _FLAT, softmax(4, 1.5, 5, 0.05), softmax(4, 2.0, 6), doors=("from_incumbent", "from_incumbent, given")),
     World("wrong reward model, more rows", "the same", 6000, 4, _FLAT, softmax(4, 1.5, 5, 0.05), softmax(4, 2.0, 6), doors=("switch-dr", "dr-shrinkage")),
-    World("wrong model, graded rewards", "the same, rewards between", 800, 4, _FLAT, softmax(4, 1.0, 7, 0.1), softmax(4, 1.0, 8), draw=graded),
+    World("wrong model, graded rewards", "the same, rewards between", 800, 4, _FLAT, softmax(4, 1.0, 7, 0.1), softmax(4, 1.0, 8), draw=graded, doors=("quantiles", "metrics, five")),
     World("a bad action is hardly explored", "its propensity is .0005, it is worse by .3", 2000, 2, by_action(0.5, 0.5, 0.2), always(0.5, 0.4995, 0.0005), always(0.1, 0.1, 0.8), doors=("from_incumbent", "from_incumbent, given")),
     World("a bad action is never explored somewhere", "propensity 0 where x0 > 1, worth .1 there", 2000, 2,
           lambda x: np.where((x[:, :1] > 1) & (np.arange(3) == 2), 0.0, 0.55 * np.ones((len(x), 3))),
@@ -39,7 +39,7 @@ WORLDS: tuple[AnyWorld, ...] = (
           lambda x: np.where((x[:, :1] > 0.5) & (np.arange(3) == 1), 0.1, 0.55 * np.ones((len(x), 3))),
           lambda x: np.where(x[:, :1] > 0.5, [[0.6, 0.001, 0.399]], [[0.3, 0.4, 0.3]]), always(0, 1, 0), doors=("from_incumbent", "from_incumbent, given")),
     World("rare rewards", ".3 % of rows, three actions", 200, 2, by_action(0.003, 0.003, 0.003), always(1, 1, 1), always(0.1, 0.2, 0.7), baseline=always(0.7, 0.2, 0.1)),
-    World("rare rewards, more rows", ".3 % of rows", 3000, 2, by_action(0.003, 0.003, 0.003), always(1, 1, 1), always(0.1, 0.2, 0.7), baseline=always(0.7, 0.2, 0.1)),
+    World("rare rewards, more rows", ".3 % of rows", 3000, 2, by_action(0.003, 0.003, 0.003), always(1, 1, 1), always(0.1, 0.2, 0.7), baseline=always(0.7, 0.2, 0.1), doors=("metrics, five", "control group", "control group, any time")),
     World("rare losses", ".3 % of rows", 200, 2, by_action(0.997, 0.997, 0.997), always(1, 1, 1), always(0.1, 0.2, 0.7)),
     World("rare losses, of the policy only", "its action loses .6 %", 400, 2, by_action(0.999, 0.999, 0.994), _K3, always(0, 0, 1)),
     World("rewards are all 1", "", 300, 2, by_action(1.0, 1.0, 1.0), _K3, always(0.1, 0.3, 0.6)),
@@ -50,7 +50,7 @@ WORLDS: tuple[AnyWorld, ...] = (
     World("few rows", "40 rows", 40, 2, by_action(0.4, 0.4), always(1, 1), always(0.2, 0.8)),
     World("many actions", "50 actions, 2,000 rows", 2000, 5, linear(50, 15, 0.0, 0.3), softmax(50, 0.5, 16, 0.5), softmax(50, 1.0, 17)),
     World("skewed rewards", "revenue: a fifth of rows earn, few of them much", 1500, 3, by_action(0.02, 0.02, 0.02), always(1, 1, 1), softmax(3, 1.0, 1),
-          draw=lambda g, p: (g.random(len(p)) < 0.2) * g.beta(0.5, 0.5 * (0.2 / p - 1))),
+          draw=lambda g, p: (g.random(len(p)) < 0.2) * g.beta(0.5, 0.5 * (0.2 / p - 1)), doors=("quantiles", "control group")),
     World("nearly the same policy", "differs in 2 % of contexts", 2000, 3, by_action(0.4, 0.4, 0.4), _K3, lambda x: np.where(x[:, :1] > 2, [[0.0, 0.0, 1.0]], [[0.6, 0.3, 0.1]])),
     World("two policies, common noise", "neither is the logger", 1000, 3, linear(3, 18, 0.0), always(1, 1, 1), softmax(3, 1.0, 19), baseline=softmax(3, 1.0, 20)),
     World("worse by .05", "the policy is worse", 2000, 3, by_action(0.5, 0.45), always(1, 1), always(0.0, 1.0), baseline=always(1.0, 0.0), doors=("safe_to_deploy",)),

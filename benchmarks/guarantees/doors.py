@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -15,6 +16,8 @@ from o2pl.evaluation.calibration import propensity_calibration
 
 DELTA = 0.05
 _ROUNDING, _HARM = 1e-9, 0.01
+_SHARES = (0.5, 0.2, 0.1, 0.03, 0.01)  # of ones, in the metrics
+_LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
 class Said(NamedTuple):
@@ -116,6 +119,37 @@ def guard(case: Case) -> Said:
     return Said(False, acted, not acted, 0.0)
 
 
+def metrics(case: Case) -> Said:
+    """Five metrics that no action changes. Missed: any of the joint intervals of the differences."""
+    g = _own(case)
+    columns = {f"metric {k}": (g.random(len(case.log)) < share) * 1.0 for k, share in enumerate(_SHARES)}
+    found = o2pl.evaluate(case.log, case.policy, baseline=case.baseline, metrics=columns, delta=DELTA)
+    gaps = [one.difference for one in found.measured if one.difference is not None]
+    verdicts = {one.verdict for one in found.judgements.values()}
+    return Said("better" in verdicts, "worse" in verdicts, all(_within(gap.low, 0.0, gap.high) for gap in gaps), 0.0)
+
+
+def control(case: Case, at_any_time: bool = False) -> Said:
+    """A tenth of the rows, by a coin, are called a control group: it earns what the others do."""
+    member = _own(case).random(len(case.log)) < 0.1
+    found = o2pl.evaluate(case.log, control=member, control_share=0.1, delta=DELTA, at_any_time=at_any_time)
+    gap, verdict = found.difference, found.judgement.verdict
+    assert gap is not None
+    return Said(verdict == "better", verdict == "worse", _within(gap.low, 0.0, gap.high), 0.0, gap.value)
+
+
+def quantiles(case: Case) -> Said:
+    """Where no action matters, every quantile of the policy is the logger's; missed: any of them is told apart."""
+    found = o2pl.evaluate_quantiles(case.log, case.policy, baseline="logged", levels=_LEVELS, worst=[0.1], delta=DELTA)
+    gaps = [one.interval for one in found.judgements.values()]
+    verdicts = {one.verdict for one in found.judgements.values()}
+    return Said("better" in verdicts, "worse" in verdicts, all(_within(low, 0.0, high) for low, high in gaps), 0.0)
+
+
+def _own(case: Case) -> np.random.Generator:
+    return np.random.default_rng(zlib.crc32(case.log.contexts.tobytes()))
+
+
 def named_estimate(name: str) -> Callable[[Case], Said]:
     """The interval of an estimate from which no verdict comes."""
 
@@ -143,6 +177,10 @@ DOORS: dict[str, Door] = {
     "evaluate_lists": Door(lists),
     "evaluate_lists, any time": Door(lambda case: lists(case, True)),
     "service, guard": Door(guard, DELTA, DELTA),
+    "metrics, five": Door(metrics),
+    "control group": Door(control),
+    "control group, any time": Door(lambda case: control(case, True)),
+    "quantiles": Door(quantiles),
     "switch-dr": Door(named_estimate("switch-dr")),
     "dr-shrinkage": Door(named_estimate("dr-shrinkage")),
 }

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from o2pl.evaluation.lists import ListEvaluation, evaluate_lists
     from o2pl.evaluation.metrics import Metric, Metrics
     from o2pl.evaluation.propensities import estimate_propensities
+    from o2pl.evaluation.quantiles import Distribution, evaluate_quantiles
     from o2pl.evaluation.results import Evaluation
     from o2pl.evaluation.sequences import ConfidenceSequence, confidence_sequence
     from o2pl.features import Hashed
@@ -67,6 +68,7 @@ __all__ = [
     "Decider",
     "Decision",
     "DeployVerdict",
+    "Distribution",
     "Evaluation",
     "Exact",
     "Explanation",
@@ -96,6 +98,7 @@ __all__ = [
     "estimate_propensities",
     "evaluate",
     "evaluate_lists",
+    "evaluate_quantiles",
     "fit",
     "load",
     "read_log",
@@ -113,6 +116,7 @@ __getattr__, __dir__ = attributes_of(
         "o2pl.evaluation.lists": "ListEvaluation evaluate_lists",
         "o2pl.evaluation.metrics": "Metric Metrics",
         "o2pl.evaluation.propensities": "estimate_propensities",
+        "o2pl.evaluation.quantiles": "Distribution evaluate_quantiles",
         "o2pl.evaluation.results": "Evaluation",
         "o2pl.evaluation.sequences": "ConfidenceSequence confidence_sequence",
         "o2pl.features": "Hashed",
