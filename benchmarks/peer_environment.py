@@ -26,6 +26,7 @@ INSTALLS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("--no-build-isolation", "contextualbandits"),
     ),
     "coba": (("coba", "numpy"),),
+    "vw-estimators": (("scipy", "numpy"), ("--no-deps", "vw-estimators")),
     # Its last release asks for versions of 2022 and for Python below 3.11; what the bench uses of it works without.
     # Of its requirements torch is left out (see `peer_loops`), and what it never imports.
     "obp": (

@@ -26,6 +26,7 @@ from o2pl.evaluation.findings import within
 from o2pl.evaluation.gains import ends_of, gains_of_weights
 from o2pl.evaluation.intervals import check_delta
 from o2pl.evaluation.judgement import DeployVerdict, Judgement, deploying, judge
+from o2pl.evaluation.list_estimators import LIST_ESTIMATORS, list_estimates
 from o2pl.evaluation.logs import as_log, with_numbers
 from o2pl.evaluation.results import Valued
 from o2pl.evaluation.trust import distrust
@@ -56,6 +57,7 @@ class ListEvaluation:
     doubt: str = ""  # why the numbers should not be trusted
     kind: Kind = "none"  # of the interval of the difference, for whole lists
     unsupported: float = 0.0  # share of the policy's lists that the log hardly shows
+    estimates: tuple[Valued, ...] = ()  # of the list's value, if they were asked for, with normal intervals
 
     @property
     def value(self) -> float:
@@ -115,6 +117,8 @@ class ListEvaluation:
                 gap = self.differences[k]
                 row += [f"{number:.4f}" for number in (self.baseline[k].value, gap.value, gap.low, gap.high)]
             table.add_row(*row)
+        for one in self.estimates:
+            table.add_row(one.name, *(f"{number:.4f}" for number in (one.value, one.low, one.high)))
         written = io.StringIO()
         Console(file=written, width=110, color_system=None).print(table)
         kind = "anytime-valid" if self.at_any_time else "fixed sample"
@@ -137,15 +141,20 @@ def evaluate_lists(
     at_any_time: bool = False,
     delta: float = 0.05,
     reward_range: RewardRange | None = None,
+    estimators: Sequence[str] = (),
 ) -> ListEvaluation:
     """Estimate the value of a policy that shows lists, for each slot and for the whole list, from a log of lists.
 
     `log` is the log of a learner that acts with `slots=`, a log of `Offer(..., slot=...)`, or one of dsjson events with
     several slots. `policy` and `baseline` are as for `evaluate`; they draw slot by slot from the remaining items. The
     intervals of all slots and of the list hold jointly with confidence 1 - δ. With `at_any_time` they hold after every
-    list, also for the log of a learner.
+    list, also for the log of a learner. `estimators`: further estimates of the list's value, from the names in
+    `list_estimators.LIST_ESTIMATORS`; each assumes something of how slots depend on each other.
     """
     check_delta(delta)
+    for one in estimators:
+        if one not in LIST_ESTIMATORS:
+            raise InvalidInput(f"estimators: found {one!r}, expected some of {', '.join(LIST_ESTIMATORS)}")
     whole = as_log(log, reward_range)
     given = whole.thinned()
     starts = _starts(given)
@@ -172,6 +181,7 @@ def evaluate_lists(
         tuple(one.valued for one in gaps), name, delta, at_any_time, len(starts), effective,
         (*_uneven(whole, len(given)), *_warnings(columns, own, effective)),
         distrust(rows, propensity_calibration(rows)), (gaps or values)[-1].kind, (gaps or values)[-1].unsupported,
+        list_estimates(rows, starts, target, estimators, delta) if estimators else (),
     )  # fmt: skip
 
 
