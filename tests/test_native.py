@@ -40,6 +40,62 @@ def test_a_level_can_be_asked_for(asked: str) -> None:
     assert LEVELS.index(found) <= LEVELS.index(asked)  # a machine may not have it
 
 
+@pytest.mark.parametrize("lock", [True, False])
+def test_python_without_its_lock_is_refused_at_import(lock: bool) -> None:
+    """A free-threaded Python whose lock was forced off; otherwise it turns the lock on for this import."""
+    code = (
+        f"import sys; sys._is_gil_enabled = lambda: {lock}; from o2pl import Bandit; print(Bandit(2).act([1.0]).action)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode == 0) == lock
+    assert ("ImportError: o2pl: found a Python whose global interpreter lock is off" in done.stderr) != lock
+
+
+LITTLE_MEMORY = """
+import resource, sys
+import numpy as np
+from o2pl import O2PL, _core
+from o2pl.kernels.dense import as_they_are
+
+n, d = 100_000, 200  # what is asked for below is more than an allocator keeps at hand
+X, zeros, ones = np.ones((n, d), np.float32), np.zeros(n, np.int64), np.ones(n)
+line = b'{"_label_cost":-1,"_label_probability":0.5,"_label_Action":1,"_labelIndex":0,"a":[1,2],"p":[0.5,0.5],' \\
+    b'"c":{"U":{"x":"' + b"y" * 2000 + b'"},"_multi":[{"I":{"a":1}},{"I":{"a":2}}]}}\\n'
+block, text = line * 40_000, b"shared |s a b c\\n0:-1:.5 |a d e\\n|a f g\\n\\n" * 1_000_000
+rewards, learner = np.ones((n, 3)), O2PL(3, policy="linear", random_state=0)
+learner.run((X[:300], rewards[:300]))
+value = _core.outcome_value(
+    _core.dense_rows(X, as_they_are(d), zeros, ones, 0.0, None, None, 2, True, 1000, 0), True, float(n), 0.1, 0.1, 8
+)
+before = value(np.zeros(2 * d + 1))[0]
+held = int(next(line for line in open("/proc/self/status") if line.startswith("VmSize")).split()[1]) * 1024
+resource.setrlimit(resource.RLIMIT_AS, (held + 2**20 * int(sys.argv[1]),) * 2)
+refused = 0
+for work in (
+    lambda: _core.dense_rows(X, as_they_are(d), zeros, ones, 0.0, None, None, 2, True, n, 2**40),
+    lambda: _core.scan_dsjson(block, True),
+    lambda: _core.feature_rows(X, *as_they_are(d)),
+    lambda: _core.scan_vw_text(text),
+    lambda: learner.run((X, rewards)),
+):
+    try:
+        work()
+    except MemoryError:
+        refused += 1
+assert value(np.zeros(2 * d + 1))[0] == before  # where no thread can be started, those that there are do the work
+learner.update(learner.act(X[0]), 1.0)
+print("refused", refused)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits its memory as Linux does")
+@pytest.mark.parametrize("mebibytes", [4, 12])
+def test_too_little_memory_is_an_error_and_no_abort(mebibytes: int) -> None:
+    done = subprocess.run([sys.executable, "-c", LITTLE_MEMORY, str(mebibytes)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.split() == ["refused", "5"]
+
+
 def test_the_level_is_one_of_them() -> None:
     assert _core.level() in LEVELS
 

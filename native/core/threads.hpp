@@ -28,7 +28,11 @@ void in_parallel(int64_t parts, int threads, const Work& work) {
     }
   };
   std::vector<std::thread> others;
-  for (int64_t i = 1; i < threads && i < parts; i++) others.emplace_back(take_parts);
+  try {
+    others.reserve(static_cast<size_t>(threads));
+    for (int64_t i = 1; i < threads && i < parts; i++) others.emplace_back(take_parts);
+  } catch (const std::exception&) {  // no memory for more threads: those that there are do the work
+  }
   take_parts();
   for (auto& one : others) one.join();
   if (failed) std::rethrow_exception(failed);

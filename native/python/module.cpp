@@ -10,9 +10,23 @@ void* numpy_is_there() {
   return &PyArray_API;
 }
 
+// Learners are guarded by the interpreter's lock. A free-threaded Python turns it on at this import, unless it was told not to.
+void expect_lock() {
+  PyObject* asked = PySys_GetObject("_is_gil_enabled");  // borrowed; none before Python 3.13
+  if (!asked) return;
+  const nanobind::object on = nanobind::steal(PyObject_CallNoArgs(asked));
+  if (!on.is_valid()) throw nanobind::python_error();
+  if (on.is_none() || PyObject_IsTrue(on.ptr())) return;
+  PyErr_SetString(PyExc_ImportError,
+                  "o2pl: found a Python whose global interpreter lock is off (PYTHON_GIL=0 or -X gil=0), expected it on: learners"
+                  " are not safe without it. Leave that setting out: a free-threaded Python then turns the lock on for o2pl");
+  throw nanobind::python_error();
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
+  expect_lock();
   if (!numpy_is_there()) throw nanobind::python_error();
   m.doc() = "The compiled core of o2pl.";
   nanobind::set_leak_warnings(false);  // what a program still holds when it ends is no fault of its own
