@@ -5,37 +5,73 @@
 namespace o2 {
 namespace {
 
-void softmax_of(double* scores, int64_t K, double sharpness) {
-  double top = -std::numeric_limits<double>::infinity(), total = 0;
+// x becomes exp(x); eight at a time, the last ones too: a loop over few of them would not vectorise.
+void exponentials(double* x, int64_t n) {
+  for (int64_t from = 0; from < n; from += EIGHT) {
+    double own[EIGHT] = {};
+    const int64_t some = n - from < EIGHT ? n - from : EIGHT;
+    for (int64_t l = 0; l < some; l++) own[l] = x[from + l];
+    for (int64_t l = 0; l < EIGHT; l++) own[l] = exp_of(own[l]);
+    for (int64_t l = 0; l < some; l++) x[from + l] = own[l];
+  }
+}
+
+double largest(const double* x, int64_t n) {
+  double top = -std::numeric_limits<double>::infinity();
   int64_t k = 0;
-  if (K >= EIGHT) {
-    Eight tops = eight_at(scores);
-    for (k = EIGHT; k + EIGHT <= K; k += EIGHT) tops = most(tops, eight_at(scores + k));
+  if (n >= EIGHT) {
+    Eight tops = eight_at(x);
+    for (k = EIGHT; k + EIGHT <= n; k += EIGHT) tops = most(tops, eight_at(x + k));
     double each[EIGHT];
     to_lanes(tops, each);
     for (const double one : each) top = one > top ? one : top;
   }
-  for (; k < K; k++) top = scores[k] > top ? scores[k] : top;
-  for (k = 0; k < K; k++) scores[k] = exp_of(sharpness * (scores[k] - top));
-  k = 0;
-  if (K >= EIGHT) {
-    Eight totals = eight_at(scores);
-    for (k = EIGHT; k + EIGHT <= K; k += EIGHT) totals = totals + eight_at(scores + k);
+  for (; k < n; k++) top = x[k] > top ? x[k] : top;
+  return top;
+}
+
+double total_of(const double* x, int64_t n) {
+  double total = 0;
+  int64_t k = 0;
+  if (n >= EIGHT) {
+    Eight totals = eight_at(x);
+    for (k = EIGHT; k + EIGHT <= n; k += EIGHT) totals = totals + eight_at(x + k);
     total = sum(totals);
   }
-  for (; k < K; k++) total += scores[k];
-  for (k = 0; k < K; k++) scores[k] /= total;
+  for (; k < n; k++) total += x[k];
+  return total;
+}
+
+void softmax_of(double* scores, int64_t K, double sharpness) {
+  const double top = largest(scores, K);
+  for (int64_t k = 0; k < K; k++) scores[k] = sharpness * (scores[k] - top);
+  exponentials(scores, K);
+  const double total = total_of(scores, K);
+  for (int64_t k = 0; k < K; k++) scores[k] /= total;
 }
 
 void mix(double* scores, int64_t M, int64_t K, int64_t stride, const double* weights, double* __restrict out) {
   for (int64_t k = 0; k < K; k++) out[k] = 0;
   for (int64_t m = 0; m < M; m++) {
     double* own = scores + m * stride;
-    softmax_of(own, K, 1.0);
-    const double weight = weights[m];
+    const double top = largest(own, K);
+    for (int64_t k = 0; k < K; k++) own[k] -= top;
+    if (stride != K) exponentials(own, K);
+  }
+  if (stride == K) exponentials(scores, M * K);  // all members together
+  for (int64_t m = 0; m < M; m++) {
+    double* own = scores + m * stride;
+    const double total = total_of(own, K), weight = weights[m];
+    for (int64_t k = 0; k < K; k++) own[k] /= total;
     for (int64_t k = 0; k < K; k++) out[k] += weight * own[k];
   }
-  for (int64_t k = 0; k < K; k++) out[k] = log_of(out[k]);
+  double lanes[EIGHT];
+  for (int64_t from = 0; from < K; from += EIGHT) {
+    const int64_t some = K - from < EIGHT ? K - from : EIGHT;
+    for (int64_t l = 0; l < EIGHT; l++) lanes[l] = l < some ? out[from + l] : 1;
+    for (int64_t l = 0; l < EIGHT; l++) lanes[l] = log_of(lanes[l]);
+    for (int64_t l = 0; l < some; l++) out[from + l] = lanes[l];
+  }
 }
 
 }  // namespace

@@ -79,12 +79,13 @@ bool Learner::learn(const LearnedColumns& log, int threads) {
     const int features = members[i].settings.features;
     if (!observed[features]) observe(features, n);
     observed[features] = true;
-    order.emplace_back(members[i].base + choices_.start(i, n - members[i].base), i);
+    const int64_t start = members[i].settings.forgets ? choices_.start(i, n - members[i].base) : 0;
+    order.emplace_back(members[i].base + start, i);
   }
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   for (const auto& [start, i] : order) {
     members[i].widen(n_params(members[i].settings.features));
-    solve(members[i], start, choices_.weights(i, n - members[i].base));
+    solve(members[i], start, members[i].settings.forgets ? choices_.weights(i, n - members[i].base) : nullptr);
   }
   solved();
   learned = n;

@@ -27,6 +27,7 @@ struct MemberSettings {
   double prior;
   int64_t iterations, memory;
   double tolerance;
+  bool forgets;  // false: it learns from all rows since its base, with weight one each
 };
 
 // A member and what it has learned.

@@ -68,11 +68,22 @@ int64_t draw_one(Array<const double> probabilities, double uniform) {
   return o2::draw_one(probabilities.data, probabilities.size(), uniform);
 }
 
+NewArray<double> acting_numbers(Array<const double> weights, double sharpness, double epsilon, Array<const double> bonus,
+                                Array<const double> share) {
+  NewArray<double> made({4 + weights.size() + bonus.size() + share.size()});
+  double* to = made.view.data;
+  for (const double number : {sharpness, epsilon, static_cast<double>(bonus.size()), static_cast<double>(share.size())}) *to++ = number;
+  for (const auto& part : {weights, bonus, share}) to = std::copy_n(part.data, part.size(), to);
+  return made;
+}
+
 }  // namespace
 
 void bind_acting(nb::module_& m) {
   m.def("softmax_in_place", &softmax_in_place, nb::arg("scores"), nb::arg("sharpness"),
         "Replace scores by the probabilities softmax(sharpness · scores). [K]");
+  m.def("acting_numbers", &acting_numbers, nb::arg("weights"), nb::arg("sharpness"), nb::arg("epsilon"), nb::arg("bonus"),
+        nb::arg("share"), "Return how members' scores become the acting policy: see `o2pl.policies.sampling`.");
   m.def("acting_row", &acting_row, nb::arg("scores"), nb::arg("acting"), nb::arg("out"),
         "Write the acting policy of one row to `out` [K]. scores [M, K] are overwritten. acting: `acting_numbers`");
   m.def("acting_rows", &acting_rows, nb::arg("scores"), nb::arg("offsets"), nb::arg("acting"), nb::arg("out"),

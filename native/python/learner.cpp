@@ -48,9 +48,9 @@ class AskedChoices final : public o2::Choices {
 
 o2::MemberSettings member_settings(nb::handle given) {
   const auto of = nb::borrow<nb::tuple>(given);
-  o2::expect(of.size() == 9, "members: expected nine settings of each");
+  o2::expect(of.size() == 10, "members: expected ten settings of each");
   return {nb::cast<bool>(of[0]), nb::cast<double>(of[1]), nb::cast<double>(of[2]), nb::cast<int>(of[3]), nb::cast<int64_t>(of[4]),
-          nb::cast<double>(of[5]), nb::cast<int64_t>(of[6]), nb::cast<int64_t>(of[7]), nb::cast<double>(of[8])};
+          nb::cast<double>(of[5]), nb::cast<int64_t>(of[6]), nb::cast<int64_t>(of[7]), nb::cast<double>(of[8]), nb::cast<bool>(of[9])};
 }
 
 o2::WatchSettings watch_settings(nb::handle given) {

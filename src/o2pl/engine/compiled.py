@@ -16,7 +16,7 @@ from o2pl import _core
 from o2pl.engine.change import Changed
 from o2pl.engine.mean_reward import MeanReward
 from o2pl.engine.member import MemberState
-from o2pl.engine.schedules import Geometric
+from o2pl.engine.schedules import Exact, Geometric
 from o2pl.features.basic import Chain
 from o2pl.features.plan import is_planned
 from o2pl.features.quadratic import Quadratic
@@ -82,8 +82,13 @@ def _settings(engine: Engine, member: MemberState) -> tuple[Any, ...]:
     prior = engine.spec.members[next(k for k, each in enumerate(engine.members) if each is member)].prior
     return (
         objective.competing, l2, objective.level_l2, place, member.joins, float(prior), oracle.iterations,
-        oracle.memory, float(oracle.tolerance),
+        oracle.memory, float(oracle.tolerance), not _remembers(member.schedule),
     )  # fmt: skip
+
+
+def _remembers(schedule: Any) -> bool:
+    """Return whether all rows are learned from, equally."""
+    return isinstance(schedule, Exact) or (isinstance(schedule, Geometric) and not schedule.forgets)
 
 
 class Choices:
@@ -91,7 +96,7 @@ class Choices:
 
     def __init__(self, engine: Engine) -> None:
         self._schedules = [member.schedule for member in engine.members]
-        self._patient = [isinstance(each, Geometric) and not each.forgets for each in self._schedules]
+        self._patient = [isinstance(each, Geometric) and _remembers(each) for each in self._schedules]
         self._rule, self._sharpness, self._n_actions = (
             engine.spec.exploration,
             engine.spec.sharpness,

@@ -93,7 +93,7 @@ class Geometric:
             check_number("half_life", self.half_life, 0, open_low=True)
 
     def after(self, n: int) -> int:
-        rows = min(n, self._counting)
+        rows = min(n, self._counting) if self.forgets else n
         share = max(self.growth - 1, min((self.growth - 1) * (1 + rows / self.later), self.longest - 1))
         wait = share * rows * rows / (rows + self.ease) if rows else 0.0
         return max(n + max(1, math.ceil(wait)), self.warm_start)

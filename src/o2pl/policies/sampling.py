@@ -92,8 +92,7 @@ def acting_numbers(shares: Floats, sharpness: float, explored: Explored) -> Floa
 
     shares: weights ρ of the members, [M], summing to 1.
     """
-    head = [sharpness, explored.epsilon, len(explored.bonus), len(explored.share)]
-    return np.concatenate([head, shares, explored.bonus, explored.share]).astype(np.float64)
+    return _core.acting_numbers(shares, sharpness, explored.epsilon, explored.bonus, explored.share)
 
 
 _SHARPNESS, _EPSILON, _BONUS, _SHARE, _HEAD = range(5)  # positions in these numbers
@@ -130,7 +129,7 @@ def check_explored(explored: Explored, n_actions: int | None) -> Explored:
         if len(values) not in (0, n_actions):
             expected = "none, since the number of actions varies" if n_actions is None else f"none or {n_actions}"
             raise InvalidInput(f"{name} of the exploration rule: found {len(values)} numbers, expected {expected}")
-        if len(values) and not np.isfinite(values).all():
+        if len(values) and not _core.all_finite(np.asarray(values, np.float64)):
             raise InvalidInput(f"{name} of the exploration rule: found {values}, expected finite numbers")
     if len(explored.share) and not (min(explored.share) >= 0 and abs(sum(explored.share) - 1) < 1e-9):
         raise InvalidInput(
