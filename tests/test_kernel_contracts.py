@@ -22,7 +22,7 @@ from tests.covering import covering, pairs_in, pairs_of
 
 import o2pl
 from o2pl import Geometric, Member
-from o2pl.data.contexts import ActionSets, n_inputs
+from o2pl.data.contexts import ActionSets, as_contexts
 from o2pl.data.interactions import Interactions
 from o2pl.engine import decider, member
 from o2pl.engine.member import LINEAR, QUADRATIC
@@ -189,7 +189,7 @@ def problem_of(
     contexts, actions, rewards, propensities = raw_log(case, n, drift=True)
     rows = Interactions(encoder.encode(contexts), actions, rewards, propensities, (0, 1))
     objective = case.objective(**settings)
-    seen = features.init(n_inputs(rows.contexts))
+    seen = features.init(as_contexts(rows.contexts).n_inputs)
     seen = features.observe(seen, rows.contexts.values if isinstance(rows.contexts, ActionSets) else rows.contexts)
     window = rows[start:]
     variate: Any = None

@@ -27,7 +27,6 @@ FORMS: list[Any] = [
     ("context", "kind"),
     [
         (USER, "row"),
-        ([1.0, 2.0], "row"),
         ({"age": 3}, "row"),
         (ITEMS, "matrix"),
         ((USER, ITEMS), "offer"),
@@ -38,6 +37,10 @@ FORMS: list[Any] = [
         ({"shared": {}, "actions": WORDS}, "dictionaries"),
         ({"_multi": WORDS}, "dictionaries"),
         ((1.0, 2.0), "row"),
+        ((WORDS[0], WORDS[1]), "dictionaries"),  # two actions
+        (tuple(WORDS), "dictionaries"),
+        ([[1.0, 2.0], [3.0, 4.0]], "matrix"),
+        ([[1.0, 2.0], [3.0]], "row"),
         (Offer(USER, ITEMS), "offer"),
         (Offer(USER, WORDS), "dictionaries"),
     ],
@@ -45,7 +48,7 @@ FORMS: list[Any] = [
 def test_kinds(context: Any, kind: str) -> None:
     assert kind_of_context(context) == kind
     assert kind_of_contexts([context]) == kind
-    pair = isinstance(context, tuple) and kind != "row"
+    pair = isinstance(context, tuple) and kind != "row" and len(context) == 2 and not isinstance(context[1], dict)
     assert (as_offer(context) is not None) == (pair or isinstance(context, Offer))
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from o2pl import ActionSets, InvalidInput, Offer, SparseRows
-from o2pl.data.contexts import n_inputs
+from o2pl.data.contexts import as_contexts
 from o2pl.data.kinds import DICTIONARIES, MATRIX, OFFER, ROW, kind_of_contexts
 from o2pl.encode import Encoder
 from o2pl.storage import decode, encode
@@ -55,7 +55,7 @@ def test_one_context_is_encoded_as_in_a_batch(settings: dict[str, Any], contexts
     encoder = Encoder(**settings)
     rows: Any = encoder.encode(contexts)
     assert len(rows) == 6
-    assert encoder.width == n_inputs(rows)
+    assert encoder.width == as_contexts(rows).n_inputs
     for row in range(6):
         assert same(encoder.encode_one(one_of(contexts, row)), rows[row : row + 1])
     assert same(encoder.encode(rows), rows)  # what is encoded stays as it is

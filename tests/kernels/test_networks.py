@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from o2pl.data.contexts import ActionSets, n_inputs
+from o2pl.data.contexts import ActionSets, as_contexts
 from o2pl.data.interactions import Interactions
 from o2pl.features import Standardise
 from o2pl.kernels import registry
@@ -49,7 +49,7 @@ def problem_of(policy: Any, objective: Any, weighed: bool, control: bool) -> Pro
     rewards, propensities = generator.random(N), generator.uniform(0.05, 0.9, N)
     rows = Interactions(contexts, actions, rewards, propensities, (0, 1), None if policy.sets else K)
     features = Standardise()
-    seen = features.observe(features.init(n_inputs(contexts)), contexts.values if policy.sets else contexts)
+    seen = features.observe(features.init(as_contexts(contexts).n_inputs), contexts.values if policy.sets else contexts)
     variate = None
     if control:
         variate = ridge_control(contexts, rows.actions, rows.losses, K, objective.level(rows.losses), 5.0)

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from o2pl.data.contexts import ActionSets, n_inputs
+from o2pl.data.contexts import ActionSets, as_contexts
 from o2pl.data.interactions import Interactions
 from o2pl.encode.dictionaries import DictionaryReader
 from o2pl.encode.readers import SetsReader
 from o2pl.engine.member import QUADRATIC
 from o2pl.features import Chain, Fourier, Hashed, Standardise
-from o2pl.kernels.registry import Problem, featurise, find_value, kind_of
+from o2pl.kernels.registry import Problem, featurise, find_value
 from o2pl.kernels.values import rows_of_features
 from o2pl.objectives import Pessimistic
 from o2pl.policies import ActionWise, Softmax, SparseSoftmax, ThresholdClass, UniformMixture
@@ -30,14 +30,14 @@ ROWS: dict[str, Any] = {
 
 @pytest.mark.parametrize("kind", ROWS)
 def test_kinds_of_rows(kind: str) -> None:
-    assert kind_of(ROWS[kind]) == kind
-    assert n_inputs(ROWS[kind]) == (32 if "sparse" in kind else 3)
+    assert as_contexts(ROWS[kind]).kind == kind
+    assert as_contexts(ROWS[kind]).n_inputs == (32 if "sparse" in kind else 3)
     features: Any = Hashed(bits=5) if "sparse" in kind else Standardise()
     flat = ROWS[kind].values if "sets" in kind else ROWS[kind]
     seen = features.observe(features.init(3), flat)
     made = featurise(features, seen, ROWS[kind])
     assert len(made) == len(ROWS[kind])
-    assert kind_of(made) == kind
+    assert as_contexts(made).kind == kind
 
 
 def problem(policy: Any, features: Any, kind: str, start: int = 0) -> Problem:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from o2pl._core import acting_row, acting_rows, draw, draw_one, softmax_in_place
+from o2pl.data.contexts import equal_sets
 from o2pl.errors import InvalidInput
 from o2pl.policies.sampling import (
     CountBonus,
@@ -12,7 +13,6 @@ from o2pl.policies.sampling import (
     acting_numbers,
     acting_parts,
     draw_rows,
-    equal_sets,
     log_softmax,
     mix_uniform,
     sharpen,

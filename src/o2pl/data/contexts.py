@@ -1,9 +1,9 @@
-"""Contexts as rows: dense matrices, sparse rows, and action sets with one row per action."""
+"""Contexts as rows: dense or sparse, of the context, or of each of its actions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,18 +14,143 @@ from o2pl.protocols import Array, Floats, Ints
 from o2pl.validation import check_column, check_contexts
 
 
-@dataclass(frozen=True)
-class ActionSets:
+@dataclass(frozen=True, eq=False)
+class Contexts:
+    """Contexts as rows: the one type of what is encoded. Whether `items` is None says which kind they are.
+
+    A fixed number of actions: one row per context, `shared`. Otherwise `items` has one row per (context, action), one
+    after the other, those of context s at `offsets[s]:offsets[s + 1]`, and `shared` what all actions of a context have
+    in common, such as the user; sparse items include it.
+    """
+
+    shared: Any  # rows [n, d], or None
+    items: Any = None  # rows [total, d], or None
+    offsets: Any = None  # [n + 1], with items
+    item_ids: Ints | None = None  # item codes, -1 for items without an id: [total]
+    slots: Ints | None = None  # list slot of each context, from 0: [n]
+
+    def __len__(self) -> int:
+        return len(self.shared) if self.items is None else len(self.offsets) - 1
+
+    def __getitem__(self, rows: slice | Ints) -> Contexts:
+        return Contexts(self.shared[rows])
+
+    @property
+    def kind(self) -> str:
+        """The kind of rows: "dense", "sparse", "sets" or "sparse sets"; "raw": not encoded yet."""
+        if self.items is None:
+            return "sparse" if is_sparse(self.shared) else "dense" if isinstance(self.shared, np.ndarray) else "raw"
+        return "sparse sets" if is_sparse(self.items) else "sets"
+
+    @property
+    def own(self) -> Any:
+        """The rows without what actions share: one per context, or one per action."""
+        return self.shared if self.items is None else self.items
+
+    @property
+    def inputs(self) -> Any:
+        """The inputs of the feature map, one row per context, or per action: own features, or (slot, shared, own)."""
+        if self.items is None:
+            return self.shared
+        return self.items if self.shared is None else self._joined(self.items, self.owner)
+
+    @property
+    def n_inputs(self) -> int:
+        """The number of inputs of a row."""
+        own = self.own
+        more = 0 if self.items is None or self.shared is None else 1 + self.shared.shape[1]  # as in `inputs`
+        return int(own.width if is_sparse(own) else own.shape[1] + more)
+
+    def with_features(self, rows: Any) -> Any:
+        """Return features made of `inputs`, as policies take them: `ActionSets`, or the bare rows."""
+        return rows
+
+    # -- tables of all actions: [n, K], flat [total] with items
+
+    @property
+    def sizes(self) -> Ints:
+        """The number of items of each context, [n]."""
+        sizes: Ints = np.diff(self.offsets)
+        return sizes
+
+    def counts(self, n_actions: int | None) -> Ints:
+        """Return the number of actions of each context, [n]; n_actions: if it is fixed."""
+        return np.full(len(self), int(n_actions or 1)) if self.items is None else self.sizes
+
+    @property
+    def owner(self) -> Ints:
+        """Return the index of the context that each item belongs to."""
+        return np.repeat(np.arange(len(self)), self.sizes)
+
+    def places(self, actions: Ints) -> Any:
+        """Return where a table has these actions of each context."""
+        return (np.arange(len(actions)), actions) if self.items is None else self.offsets[:-1] + actions
+
+    def spread(self, column: Floats) -> Floats:
+        """Return a column of one number per context in the shape of a table."""
+        return column[:, None] if self.items is None else column[self.owner]
+
+    def sums(self, table: Floats) -> Floats:
+        """Return the sum over the actions of each context, [n]."""
+        return np.asarray(table.sum(axis=1) if self.items is None else np.add.reduceat(table, self.offsets[:-1]))
+
+    def part(self, table: Any, rows: slice | Ints) -> Any:
+        """Return the part of a table for these contexts."""
+        return table[rows] if self.items is None else table[entries_at(self.offsets, rows)[0]]
+
+    def likeliest(self, table: Floats) -> Ints:
+        """Return the action with the highest number of each context, [n]."""
+        if self.items is None:
+            return np.asarray(table.argmax(axis=1))
+        return np.array([int(np.argmax(one)) for one in np.split(table, self.offsets[1:-1])], np.int64)
+
+    def table(self, flat: Floats) -> Floats:
+        """Return a flat table of all actions in its shape."""
+        return flat.reshape(len(self), -1) if self.items is None else flat
+
+    def ends(self, total: int) -> Ints:
+        """Return where the actions of each context begin and end in a flat table of this size, [n + 1]."""
+        return equal_sets(len(self), total // max(len(self), 1)) if self.items is None else self.offsets
+
+    # -- the played action
+
+    def played(self, actions: Ints) -> Any:
+        """Return the inputs of the played action of each context."""
+        if self.items is None:
+            return self.shared
+        items = self.items[self.places(actions)]
+        return items if self.shared is None else self._joined(items, slice(None))
+
+    def alone(self, actions: Ints) -> Contexts:
+        """Return contexts of the played action only; those of a fixed number of actions stay."""
+        if self.items is None:
+            return self
+        return ActionSets(self.items[self.places(actions)], np.arange(len(self) + 1), self.shared, None, self.slots)
+
+    def _joined(self, values: Floats, owner: Any) -> Floats:
+        out = np.zeros((len(values), 1 + self.shared.shape[1] + values.shape[1]), np.float32)
+        if self.slots is not None:
+            out[:, 0] = self.slots[owner]
+        out[:, 1 : 1 + self.shared.shape[1]] = self.shared[owner]
+        out[:, 1 + self.shared.shape[1] :] = values
+        return out
+
+
+class ActionSets(Contexts):
     """Contexts with a varying number of actions: one feature row per (context, action), stored consecutively.
 
     Set s is `values[offsets[s]:offsets[s + 1]]`, one row per action. Sparse rows include the shared features.
     """
 
-    values: Any  # [total, d], or SparseRows of length total
-    offsets: Ints  # [n + 1]
-    shared: Floats | None = None  # features shared by all actions of a set, such as the user's: [n, d_user]
-    item_ids: Ints | None = None  # item codes, -1 for items without an id: [total]
-    slots: Ints | None = None  # list slot of each set, from 0: [n]
+    def __init__(
+        self,
+        values: Any,  # [total, d], or SparseRows of length total
+        offsets: Ints,  # [n + 1]
+        shared: Floats | None = None,  # features shared by all actions of a set, such as the user's: [n, d_user]
+        item_ids: Ints | None = None,  # item codes, -1 for items without an id: [total]
+        slots: Ints | None = None,  # list slot of each set, from 0: [n]
+    ) -> None:
+        self.__dict__.update(shared=shared, items=values, offsets=offsets, item_ids=item_ids, slots=slots)
 
     @classmethod
     def of(cls, sets: Sequence[Any]) -> ActionSets:
@@ -40,57 +165,29 @@ class ActionSets:
                 )
         return cls(np.concatenate(matrices), np.cumsum([0] + [len(one) for one in matrices]))
 
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
+    @property
+    def values(self) -> Any:
+        """The feature rows of all actions."""
+        return self.items
 
     def __getitem__(self, rows: slice | Ints) -> ActionSets:
         own, offsets = entries_at(self.offsets, rows)
         shared: Any = None if self.shared is None else self.shared[rows]
         slots: Any = None if self.slots is None else self.slots[rows]
         item_ids = None if self.item_ids is None else self.item_ids[own]
-        return ActionSets(self.values[own], offsets, shared, item_ids, slots)
+        return ActionSets(self.items[own], offsets, shared, item_ids, slots)
 
-    def with_values(self, values: Any) -> ActionSets:
-        """Return the same sets with other feature rows, which replace own and shared features."""
-        return replace(self, values=values, shared=None)
+    def with_features(self, rows: Any) -> ActionSets:
+        return ActionSets(rows, self.offsets, None, self.item_ids, self.slots)
 
-    @property
-    def inputs(self) -> Any:
-        """The inputs of the feature map, one row per action: own features, or (slot, shared, own)."""
-        return self.values if self.shared is None else self._joined(self.values, self.owner)
-
-    def played(self, actions: Ints) -> Any:
-        """Return the inputs of the played action of each set."""
-        values = self.values[self.offsets[:-1] + actions]
-        return values if self.shared is None else self._joined(values, slice(None))
-
-    def alone(self, actions: Ints) -> ActionSets:
-        """Return sets of the played action only."""
-        values = self.values[self.offsets[:-1] + actions]
-        return ActionSets(values, np.arange(len(self) + 1), self.shared, None, self.slots)
-
-    def _joined(self, values: Floats, owner: Any) -> Floats:
-        assert self.shared is not None
-        out = np.zeros((len(values), 1 + self.shared.shape[1] + values.shape[1]), np.float32)
-        if self.slots is not None:
-            out[:, 0] = self.slots[owner]
-        out[:, 1 : 1 + self.shared.shape[1]] = self.shared[owner]
-        out[:, 1 + self.shared.shape[1] :] = values
-        return out
-
-    @property
-    def sizes(self) -> Ints:
-        return np.diff(self.offsets)
-
-    @property
-    def owner(self) -> Ints:
-        """Return the index of the set that each value row belongs to."""
-        return np.repeat(np.arange(len(self)), self.sizes)
+    def with_items(self, rows: Any) -> ActionSets:
+        """Return the same sets with other rows of the actions."""
+        return ActionSets(rows, self.offsets, self.shared, self.item_ids, self.slots)
 
 
 @dataclass(frozen=True)
 class SparseRows:
-    """Contexts with few non-zero features. Values of an index that occurs twice in a row are added.
+    """Rows with few non-zero features. Values of an index that occurs twice in a row are added.
 
     Row s has `values[offsets[s]:offsets[s + 1]]` at the features `indices[offsets[s]:offsets[s + 1]]`.
     """
@@ -126,6 +223,11 @@ def entries_at(offsets: Ints, rows: slice | Ints) -> tuple[slice | Ints, Ints]:
     return np.arange(ends[-1]) + np.repeat(offsets[places] - ends[:-1], sizes), ends
 
 
+def equal_sets(n: int, k: int) -> Ints:
+    """Return the offsets of n sets of size k."""
+    return np.arange(0, n * k + 1, k)
+
+
 def own_offsets(offsets: Ints, rows: slice | Ints) -> Ints:
     """Return the offsets of the selected rows, starting at 0."""
     return entries_at(offsets, rows)[1]
@@ -148,7 +250,7 @@ def _matrix(row: int, given: Any) -> Floats:
 
 # Features: hash and value [n, 2]; segments and pairs of namespaces, index mask, signed: see `write_row`.
 Row = tuple[Array, Ints, Ints, int, bool]
-Contexts = Floats | ActionSets | SparseRows
+Encoded = Floats | SparseRows | ActionSets  # as logs keep contexts: rows of a fixed number of actions are bare
 _ENCODED = frozenset((ActionSets, SparseRows))
 
 
@@ -162,12 +264,14 @@ def alone(context: Any) -> Any:
     return context if is_encoded(context) else [context]
 
 
-def n_inputs(contexts: Any) -> int:
-    """Return the number of inputs of a row."""
-    rows = contexts.values if isinstance(contexts, ActionSets) else contexts
-    if isinstance(contexts, ActionSets) and contexts.shared is not None:
-        return int(1 + contexts.shared.shape[1] + rows.shape[1])  # as in `ActionSets.inputs`
-    return int(rows.width if isinstance(rows, SparseRows) else rows.shape[1])
+def as_contexts(encoded: Any) -> Contexts:
+    """Return rows of a fixed number of actions, or features of any kind, as `Contexts`."""
+    return encoded if isinstance(encoded, Contexts) else Contexts(encoded)
+
+
+def is_sparse(rows: Any) -> bool:
+    """Return whether rows are `SparseRows`, not a matrix."""
+    return type(rows) is SparseRows
 
 
 # -- checks
@@ -184,9 +288,9 @@ def check_action_sets(sets: Any, width: int | None = None) -> ActionSets:
             raise InvalidInput(f"{name} of action sets: found {len(column)} rows, expected {size}")
     if checked.shared is not None:
         check_contexts(checked.shared.reshape(len(checked), -1) if checked.shared.size else np.zeros((1, 1)))
-    if isinstance(checked.values, SparseRows):
+    if is_sparse(checked.values):
         _check_offsets("action sets", checked.offsets, len(checked.values), least=1)
-        return replace(checked, values=check_sparse_rows(checked.values, width))
+        return checked.with_items(check_sparse_rows(checked.values, width))
     if width is not None and checked.values.shape[1] != width:
         raise InvalidInput(f"action sets: found {checked.values.shape[1]} features, expected {width}")
     _check_offsets("action sets", checked.offsets, len(checked.values), least=1)

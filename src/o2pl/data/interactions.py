@@ -10,9 +10,9 @@ from typing import Any, Self
 import numpy as np
 
 from o2pl.data.action_names import Names, are_words, check_names, names_in, numbers_of
-from o2pl.data.contexts import ActionSets, SparseRows, check_action_sets, check_sparse_rows
+from o2pl.data.contexts import ActionSets, Contexts, SparseRows, as_contexts, check_action_sets, check_sparse_rows
 from o2pl.data.decisions import check_ids, id_of, numbers_for
-from o2pl.data.frames import as_frame, is_frame
+from o2pl.data.frames import Frame, as_frame, is_frame
 from o2pl.data.kinds import kind_of_contexts
 from o2pl.data.offer_rows import sets_of_offers
 from o2pl.data.offers import placed
@@ -246,6 +246,18 @@ class Interactions:
     def total_loss(self) -> float:
         """Return the sum of the losses, computed in blocks: a log may be larger than memory."""
         return total_loss(self.rewards, self.reward_range)
+
+    @cached_property
+    def encoded(self) -> Contexts:
+        """The contexts as rows, if they are encoded; others, such as data frames, stay what they are."""
+        return as_contexts(self.contexts)
+
+    @property
+    def form(self) -> str:
+        """What the contexts are: "frame", "records" (dictionaries, or sets of them), or rows: see `Contexts.kind`."""
+        if isinstance(self.contexts, Frame):
+            return "frame"
+        return "records" if isinstance(self.contexts, Records) else self.encoded.kind
 
     @property
     def slots(self) -> Ints | None:

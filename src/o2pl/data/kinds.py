@@ -42,10 +42,18 @@ def kind_of_context(context: Any) -> str:
                 return DICTIONARIES
             if isinstance(items[0], list | tuple | np.ndarray):
                 return OFFER
-        return ROW
     if isinstance(context, list) and len(context) and isinstance(context[0], Mapping):
         return DICTIONARIES
-    return ROW
+    if isinstance(context, tuple) and is_set(context):
+        return DICTIONARIES
+    return MATRIX if isinstance(context, list) and _is_matrix(context) else ROW
+
+
+def _is_matrix(context: list[Any]) -> bool:
+    try:
+        return len(context) > 0 and isinstance(context[0], list | tuple) and np.ndim(context) == 2
+    except ValueError:  # rows of different lengths
+        return False
 
 
 def kind_of_contexts(contexts: Any) -> str:
@@ -94,7 +102,7 @@ def split_set(context: Any) -> tuple[Mapping[Any, Any], Sequence[Any]]:
             actions = [_own(action) if isinstance(action, Mapping) else action for action in actions]
     elif isinstance(context, Mapping) and "actions" in context and set(context) <= {"shared", "actions"}:
         shared, actions = context.get("shared") or {}, context["actions"]
-    elif isinstance(context, tuple) and len(context) == 2 and not isinstance(context[1], Mapping):
+    elif _is_pair(context):
         shared, actions = context[0] or {}, context[1]
     if type(actions) is not list and is_frame(actions):
         actions = as_frame(actions).dictionaries()
@@ -126,11 +134,16 @@ def shared_of(user: Any, slot: int | None) -> dict[Any, Any]:
     return {**shared, "slot": {**(known if isinstance(known, Mapping) else {}), "place": str(slot)}}
 
 
+def _is_pair(context: Any) -> bool:
+    """Return whether this may be a pair (user, items): two dictionaries are two actions."""
+    return isinstance(context, tuple) and len(context) == 2 and not isinstance(context[1], Mapping)
+
+
 def as_offer(context: Any) -> Offer | None:
     """Return the offer of a context that is an `Offer` or a pair (user, items); else None."""
     if isinstance(context, Offer):
         return context
-    if isinstance(context, tuple) and len(context) == 2 and kind_of_context(context) != "row":
+    if _is_pair(context) and kind_of_context(context) != ROW:
         return Offer(*context)
     return None
 
@@ -144,7 +157,7 @@ def offer_of(context: Any, items: Any = None, ids: Any = None, exclude: Any = No
         gone = [one for one in (context.ids or range(len(context.items))) if one not in context.actions]
         return Offer(context.user, context.items, ids=known, exclude=[*gone, *(exclude or [])], slot=context.slot)
     if items is None:
-        if isinstance(context, tuple) and len(context) == 2:
+        if _is_pair(context):
             context, items = context
         elif kind_of_context(context) == "dictionaries":
             context, items = split_set(context)

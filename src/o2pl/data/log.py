@@ -13,7 +13,7 @@ import numpy as np
 from o2pl import _core
 from o2pl._core import next_number
 from o2pl.data.action_names import Names
-from o2pl.data.contexts import ActionSets, Contexts, Row, SparseRows
+from o2pl.data.contexts import ActionSets, Encoded, Row, SparseRows
 from o2pl.data.decisions import numbers_for
 from o2pl.data.interactions import Interactions, losses_of, total_loss
 from o2pl.protocols import Array, Floats, Ints
@@ -66,9 +66,9 @@ class Column(Protocol):
 
     def append(self, n: int, entry: Any) -> None: ...  # row n, from the reader's `entry`
     def extend(self, n: int, rows: Any, copy: bool = True) -> None: ...  # rows n … n + len(rows)
-    def view(self, n: int) -> Contexts: ...
+    def view(self, n: int) -> Encoded: ...
     def arrays(self, n: int) -> dict[str, Array]: ...  # from which `rows_of` restores the view
-    def rows_of(self, arrays: dict[str, Array]) -> Contexts: ...
+    def rows_of(self, arrays: dict[str, Array]) -> Encoded: ...
 
 
 class DenseColumn:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
-from o2pl.data.contexts import Contexts
+from o2pl.data.contexts import Encoded
 from o2pl.data.kinds import MATRIX, OFFER, ROW
 from o2pl.encode.dictionaries import DictionaryReader
 from o2pl.encode.readers import DenseReader, OfferReader, SetsReader
@@ -77,17 +77,17 @@ class Encoder:
     def schema(self, schema: Any) -> None:
         self._reader.schema = schema
 
-    def encode(self, contexts: Any) -> Contexts:
+    def encode(self, contexts: Any) -> Encoded:
         """Return contexts as rows. The first ones set the width."""
-        rows: Contexts = self._reader.rows(contexts)
+        rows: Encoded = self._reader.rows(contexts)
         if self._fresh:
             self._reader.settle(rows)
             self._fresh = False
         return rows
 
-    def encode_one(self, context: Any) -> Contexts:
+    def encode_one(self, context: Any) -> Encoded:
         """Return one context as rows, of length 1."""
-        row: Contexts = self._reader.row(context)
+        row: Encoded = self._reader.row(context)
         return row
 
     def copied(self, context: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -136,7 +135,8 @@ class SetsReader:
                 raise InvalidInput(f"offer {row}: {_NO_USER}")
         offers = OfferReader(0, None if self.width is None else 1 + self.width)
         offers.schema = None if self.schema is None else OfferSchema(None, self.schema)
-        return replace(offers.rows(contexts), shared=None)
+        sets = offers.rows(contexts)
+        return sets.with_features(sets.values)
 
     def row(self, context: Any) -> ActionSets:
         return self.rows(context if isinstance(context, ActionSets) else [context])

@@ -14,12 +14,11 @@ so the products of both (user × item) are features too: all of them, or those o
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from o2pl.data.contexts import ActionSets, SparseRows
+from o2pl.data.contexts import ActionSets, SparseRows, is_sparse
 from o2pl.data.kinds import split_set
 from o2pl.data.offers import NO_ID, Offer
 from o2pl.encode.dictionaries import DictionaryReader, joined_features
@@ -35,10 +34,10 @@ _BLOCK = 4096  # texts per block
 def dictionary_sets(reader: DictionaryReader, contexts: Any) -> ActionSets:
     """Encode action sets as sparse rows, one per action."""
     if isinstance(contexts, ActionSets):
-        if not isinstance(contexts.values, SparseRows):
+        if not is_sparse(contexts.values):
             raise InvalidInput("action sets: found numeric rows, expected dictionaries, one per action")
         rows = reader.rows(contexts.values)
-        return contexts if rows is contexts.values else replace(contexts, values=rows)
+        return contexts if rows is contexts.values else contexts.with_items(rows)
     texts, hashed = (getattr(contexts, name, None) for name in ("values", "hashed"))  # Records
     if hashed is not None and not reader.interactions:
         encoded: ActionSets = hashed.encoded(reader.width - 1, reader.signed)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from o2pl.data.contexts import ActionSets
 from o2pl.data.interactions import Interactions
 from o2pl.engine.member import LINEAR
 from o2pl.kernels.registry import Problem
@@ -32,7 +31,7 @@ def observe_control(engine: Engine, rows: Interactions) -> None:
 def control_of(engine: Engine, rows: Interactions, start: int, weights: Floats | None, shared: dict[Any, Any]) -> Any:
     """Return the control variate of the log's rows, which begin at `start`; None without one. weights: of the rows"""
     ridge, objective, n_actions = engine.spec.control, engine.spec.objective, engine.log.n_actions
-    if ridge is None or isinstance(rows.contexts, ActionSets):
+    if ridge is None or rows.encoded.items is not None:
         return None
     if engine.running is not None:
         own = slice(start, start + len(rows))

@@ -13,7 +13,7 @@ import numpy as np
 from o2pl import _core
 from o2pl._core import Packed, acting_row, acting_rows, draw, draw_one, next_number
 from o2pl.data.action_names import Names
-from o2pl.data.contexts import ActionSets, Row
+from o2pl.data.contexts import Row, as_contexts
 from o2pl.data.decisions import Decision
 from o2pl.data.kinds import offer_of
 from o2pl.data.offers import Offer, allowed_actions
@@ -31,7 +31,6 @@ from o2pl.policies.cells import Cells
 from o2pl.policies.gaussian import Gaussian
 from o2pl.policies.sampling import (
     acting_among,
-    equal_sets,
     with_bonus,
     with_exploration,
 )
@@ -236,8 +235,8 @@ class Decider:
         if self._offers is not None:
             return self._offers.scores(rows)
         if self._packed is not None:
-            values = rows.values if isinstance(rows, ActionSets) else rows
-            return self._packed.scores(np.ascontiguousarray(values, np.float32)).reshape(len(self.members), -1)
+            own = as_contexts(rows).own
+            return self._packed.scores(np.ascontiguousarray(own, np.float32)).reshape(len(self.members), -1)
         made: list[Floats] = []
         features, of = None, None  # members with the same state share their features
         for m in self.members:
@@ -274,13 +273,14 @@ class Decider:
     def _probabilities(self, rows: Any) -> Floats:
         scores = self.scores(rows)
         out = np.empty(scores.shape[1])
-        if isinstance(rows, ActionSets) and rows.item_ids is not None:
-            for first, last in pairwise(rows.offsets.tolist()):
+        contexts = as_contexts(rows)
+        if contexts.item_ids is not None:
+            for first, last in pairwise(contexts.offsets.tolist()):
                 own = slice(first, last)
-                acting_row(scores[:, own].copy(), self.acting_on(rows.item_ids[own]), out[own])
+                acting_row(scores[:, own].copy(), self.acting_on(contexts.item_ids[own]), out[own])
             return out
-        acting_rows(scores, _offsets(rows, scores), self.acting, out)
-        return out if isinstance(rows, ActionSets) else out.reshape(len(rows), -1)
+        acting_rows(scores, contexts.ends(scores.shape[1]), self.acting, out)
+        return contexts.table(out)
 
     @property
     def cells(self) -> Cells | None:
@@ -302,8 +302,7 @@ class Decider:
             actions, densities = member.policy.sample(self.scores(rows)[0], member.params, uniforms)
             return actions, densities
         pi = self.probabilities(rows)
-        offsets = rows.offsets if isinstance(rows, ActionSets) else equal_sets(*pi.shape)
-        return draw(np.ascontiguousarray(pi).reshape(-1), offsets, uniforms)
+        return draw(np.ascontiguousarray(pi).reshape(-1), as_contexts(rows).ends(pi.size), uniforms)
 
     def means(self, rows: Any) -> Floats:
         """Return the mean of real-valued actions, [n]."""
@@ -326,9 +325,7 @@ class Decider:
         if self.continuous:
             member = self.members[0]
             return np.asarray(member.policy.density(self.scores(rows)[0], member.params, actions))
-        pi = self.probabilities(rows).reshape(-1)
-        starts = rows.offsets if isinstance(rows, ActionSets) else equal_sets(len(rows), len(pi) // max(len(rows), 1))
-        return np.asarray(pi[starts[:-1] + actions])
+        return np.asarray(self.probabilities(rows)[as_contexts(rows).places(actions)])
 
     def member_likelihoods(self, rows: Any, actions: Ints) -> Floats:
         """Return π_m(a_s|x_s) of every member acting alone, without exploration. [M, n]"""
@@ -337,7 +334,8 @@ class Decider:
             own = slice(start, start + _STRETCH)
             scores = self.scores(rows[own])
             for m, each in enumerate(scores):
-                _core.played_probabilities(each, _offsets(rows[own], scores), actions[own], self.sharpness, out[m, own])
+                ends = as_contexts(rows[own]).ends(len(each))
+                _core.played_probabilities(each, ends, actions[own], self.sharpness, out[m, own])
         return out
 
     # -- explanations
@@ -377,12 +375,6 @@ class Decider:
     def restore(cls, header: dict[str, Any], arrays: dict[str, Array]) -> Decider:
         """Restore from the content written by `save` or `to_bytes`."""
         return cls(*arguments_from(header, arrays))
-
-
-def _offsets(rows: Any, scores: Floats) -> Ints:
-    if isinstance(rows, ActionSets):
-        return rows.offsets
-    return equal_sets(len(rows), scores.shape[1] // max(len(rows), 1))
 
 
 _decision = tuple.__new__  # the constructor of a named tuple, without its argument handling

@@ -55,7 +55,7 @@ NOTHING = ItemMemory(np.empty(0, np.int64), np.empty(0, np.int64), _NONE)
 def remembered(rows: Interactions, member: MemberState, mean_reward: float) -> ItemMemory:
     """Compute the item memory from these rows and the member's predictions. Without a reward model, effects are 0."""
     sets = rows.contexts
-    codes = sets.item_ids[sets.offsets[:-1] + rows.actions]
+    codes = sets.item_ids[sets.places(rows.actions)]
     own = codes >= 0
     found, items = np.unique(codes[own], return_inverse=True)
     plays = np.bincount(items, minlength=len(found))

@@ -7,7 +7,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from o2pl.data.contexts import ActionSets, n_inputs
 from o2pl.data.interactions import Interactions
 from o2pl.engine.schedules import Geometric, Schedule
 from o2pl.errors import InvalidInput
@@ -137,10 +136,7 @@ class Seen:
         if isinstance(self.features, Settled) and not self.features.due(self.state, len(rows)):
             return
         for start in range(self.rows, len(rows), STRETCH):
-            contexts = rows.contexts[start : start + STRETCH]
-            self.state = self.features.observe(
-                self.state, contexts.inputs if isinstance(contexts, ActionSets) else contexts
-            )
+            self.state = self.features.observe(self.state, rows.encoded[start : start + STRETCH].inputs)
         self.rows = len(rows)
 
 
@@ -229,11 +225,11 @@ class MemberState:
 
         shared: intermediate results shared by the members that learn now, by name. passes: None: all rows at once.
         """
-        self.widen(n_inputs(rows.contexts))
+        self.widen(rows.encoded.n_inputs)
         weights = self.weights(rows, start, oracle is None or self.watches)
         fused = isinstance(self.oracle, Adam) and type(self.objective) is Pessimistic
         if oracle is None and fused and isinstance(self.oracle, Adam) and control is None and weights is None:
-            dense = isinstance(rows.contexts, np.ndarray)
+            dense = rows.encoded.kind == "dense"
             plan = self.seen.plan(rows.contexts.shape[1]) if dense else None
             moved = adam_on_a_window(self.policy, self.objective, plan, self.oracle, rows, self.params, self.kept)
             if moved is not None:

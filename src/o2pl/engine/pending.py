@@ -68,8 +68,7 @@ class Pending:
         """Restore the decisions from `rows`. Contexts stay encoded."""
         columns = zip(rows.actions.tolist(), rows.propensities.tolist(), rows.ids.tolist(), strict=True)
         for row, (action, propensity, number) in enumerate(columns):
-            contexts = rows.contexts[row : row + 1]
-            context = contexts[0] if isinstance(contexts, np.ndarray) else contexts
+            context = rows.contexts[row : row + 1] if rows.form != "dense" else rows.contexts[row]
             action = rows.action_names[action] if rows.action_names else action
             self.keep(Decision(action, propensity).keep(context, number))
 

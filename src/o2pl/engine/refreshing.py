@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from o2pl.data.contexts import n_inputs
 from o2pl.data.interactions import Interactions
 from o2pl.engine.member import MemberState
 from o2pl.errors import InvalidInput
@@ -74,7 +73,7 @@ def _takes_part(member: MemberState, rows: Interactions) -> bool:
 def _step(member: MemberState, rows: Interactions, at_most: int) -> None:
     """Learn the rows that are new to the member, at most `at_most` / 2 at a time."""
     start = member.first(len(rows))
-    member.widen(n_inputs(rows.contexts))
+    member.widen(rows.encoded.n_inputs)
     for known in range(max(member.known, start), len(rows), at_most // 2):
         new = np.arange(known, min(known + at_most // 2, len(rows)))
         old, weight = _sample(start, known, at_most - len(new))

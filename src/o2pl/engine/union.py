@@ -8,13 +8,11 @@ import numpy as np
 
 from o2pl import _core
 from o2pl._core import played_log_odds, prediction_sums
-from o2pl.data.contexts import ActionSets
 from o2pl.data.interactions import Interactions
 from o2pl.engine.decider import Decider
 from o2pl.engine.member import STRETCH, MemberState
 from o2pl.objectives.outcome import FAR, log_likelihoods
 from o2pl.objectives.weights import policy_weights
-from o2pl.policies.sampling import equal_sets
 from o2pl.protocols import Floats
 
 _ALONE = np.ones(1)
@@ -43,12 +41,11 @@ def progressive_evidence(members: Sequence[MemberState], decider: Decider, rows:
 def predicted_log_odds(members: Sequence[MemberState], decider: Decider, rows: Interactions) -> Floats:
     """Return each member's predicted log-odds of these rows' rewards. [M, n]"""
     competing = np.array([getattr(member.objective, "competing", True) for member in members])
-    contexts, actions, out = rows.contexts, rows.actions, np.empty((len(members), len(rows)))
-    sets = isinstance(contexts, ActionSets)
-    if sets and not competing.any():  # predictions of other actions are not needed
+    contexts, actions, out = rows.encoded, rows.actions, np.empty((len(members), len(rows)))
+    if contexts.items is not None and not competing.any():  # predictions of other actions are not needed
         contexts, actions = contexts.alone(actions), np.zeros_like(actions)
     scores = decider.scores(contexts)
-    offsets = contexts.offsets if sets else equal_sets(len(rows), scores.shape[1] // max(len(rows), 1))
+    offsets = contexts.ends(scores.shape[1])
     tau = np.array([member.params[-1] if member.objective.extra else 0.0 for member in members])
     played_log_odds(scores, offsets, actions, competing, tau, out)
     for own, member in zip(out, members, strict=True):

@@ -57,7 +57,7 @@ def propensity_calibration(log: Interactions, *, bins: int = 8) -> Calibration:
     n = len(log)
     if n < FEWEST:
         return Calibration(1.0, None, (), 0)
-    if isinstance(log.contexts, ActionSets):
+    if log.encoded.items is not None:
         return _of_sets(log, log.contexts)
     places, sizes, names = _numbered(log, bins)
     contexts: Floats = log.contexts
@@ -148,7 +148,7 @@ def _of_sets(log: Interactions, sets: ActionSets) -> Calibration:
     for fitted, tested in _stages(len(log)):
         here = sets[tested]
         likely = fit_action_wise(sets[fitted], log.actions[fitted])(here)
-        guess, q = likely[here.offsets[:-1] + log.actions[tested]], log.propensities[tested]
+        guess, q = likely[here.places(log.actions[tested])], log.propensities[tested]
         ratios.append(guess / q)
         implied.append(guess**2 / q + (1 - guess) ** 2 / np.maximum(1 - q, 1e-15) - 1)
     ratio = np.concatenate(ratios)

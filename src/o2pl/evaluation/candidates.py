@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.data.frames import Frame
 from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
 from o2pl.evaluation import findings
@@ -210,8 +209,9 @@ def _labels(log: Interactions, segments: Any) -> Array | None:
     if segments is None:
         return None
     if isinstance(segments, str):
-        if not isinstance(log.contexts, Frame) or segments not in log.contexts.columns:
-            known = ", ".join(log.contexts.columns) if isinstance(log.contexts, Frame) else "which have no names"
+        named = log.form == "frame"
+        if not named or segments not in log.contexts.columns:
+            known = ", ".join(log.contexts.columns) if named else "which have no names"
             raise InvalidInput(
                 f"segments: found {segments!r}, expected labels or one of the context's columns: {known}"
             )

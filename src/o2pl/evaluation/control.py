@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from o2pl.data.contexts import ActionSets
 from o2pl.data.frames import Frame
 from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
@@ -51,15 +50,15 @@ def with_control(
     chance = np.where(member, p, 1 - p)
     if all(isinstance(one, str) and one == "logged" for one in policies):
         contexts = log.contexts
-        if isinstance(contexts, ActionSets):
-            shared = contexts.shared
-            contexts = shared if isinstance(shared, np.ndarray) else np.zeros((len(log), 1), np.float32)
+        if log.encoded.items is not None:
+            shared = log.encoded.shared
+            contexts = np.zeros((len(log), 1), np.float32) if shared is None else shared
         arms = Interactions(
             contexts, member.astype(np.int64), log.rewards, chance, log.reward_range, 2, False,
             action_names=(SERVICE, CONTROL), context_names=log.context_names, row_weights=log.row_weights,
         )  # fmt: skip
         return Arms(arms, [SERVICE for _ in policies])
-    if isinstance(log.contexts, ActionSets) or log.continuous or not log.has_propensities:
+    if log.encoded.items is not None or log.continuous or not log.has_propensities:
         raise InvalidInput(
             "control: found a policy for action sets, real-valued actions or a log without propensities, expected the"
             " policy 'logged': the service as a whole"
@@ -78,7 +77,7 @@ def _members(log: Interactions, control: Any) -> tuple[Interactions, Any]:
     """Return the log without the column of the group, and who is in it. [n]"""
     column = CONTROL if control is None else control
     if isinstance(column, str):
-        known = log.contexts.columns if isinstance(log.contexts, Frame) else {}
+        known = log.contexts.columns if log.form == "frame" else {}
         if column not in known:
             names = ", ".join(known) or "which have no names"
             raise InvalidInput(

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from o2pl.data.contexts import ActionSets
 from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.reward_models import RewardModel
@@ -113,7 +112,7 @@ def drift(log: Interactions, values: Floats, *, stretches: int = 10, least: int 
     edges = np.linspace(0, len(log), count + 1).astype(np.int64)
     p, means, errors = _equal_means(values[:, None], edges)
     contexts = log.contexts
-    if isinstance(contexts, ActionSets):
+    if log.encoded.items is not None:
         moved, column = math.nan, -1
     else:
         ps, _, _ = _equal_means(contexts, edges)

@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.data.contexts import ActionSets, SparseRows
-from o2pl.data.frames import Frame
+from o2pl.data.contexts import SparseRows, as_contexts, is_sparse
 from o2pl.data.interactions import Interactions, log_in
-from o2pl.data.kinds import OFFER, kind_of_contexts
-from o2pl.data.records import Records
+from o2pl.data.kinds import OFFER, ROW, kind_of_contexts
 from o2pl.encode import Encoder, Schema
 from o2pl.errors import InvalidInput
 from o2pl.learners.base import BanditEstimator
@@ -43,21 +41,18 @@ def as_log(log: Any, reward_range: RewardRange | None = None) -> Interactions:
 
 def with_numbers(log: Interactions) -> Interactions:
     """Return the log with contexts encoded as numeric rows, for reward models and tests. Policies use raw contexts."""
-    contexts = log.contexts
-    if isinstance(contexts, Frame):
-        schema = Schema.learn(contexts)
-        return log.changed(contexts=schema.numbers(contexts), context_names=schema.names)
-    if isinstance(contexts, Records):
-        kind, sets = kind_of_contexts(contexts), contexts.sizes is not None
-        hashed = None if kind == OFFER else (_BITS, False, ())
-        contexts = Encoder(kind, items=sets, hashed=hashed).encode(contexts)
-    if isinstance(contexts, SparseRows):
-        return log.changed(contexts=common_features(contexts))
-    if isinstance(contexts, ActionSets) and isinstance(contexts.values, SparseRows):
-        return log.changed(contexts=contexts.with_values(common_features(contexts.values)))
-    if isinstance(contexts, ActionSets) and contexts.shared is not None:
-        return log.changed(contexts=contexts.with_values(contexts.inputs))
-    return log
+    if log.form == "frame":
+        schema = Schema.learn(log.contexts)
+        return log.changed(contexts=schema.numbers(log.contexts), context_names=schema.names)
+    rows = log.encoded
+    if log.form == "records":
+        kind = kind_of_contexts(log.contexts)
+        encoder = Encoder(kind, items=kind != ROW, hashed=None if kind == OFFER else (_BITS, False, ()))
+        rows = as_contexts(encoder.encode(log.contexts))
+    if is_sparse(rows.own):
+        return log.changed(contexts=rows.with_features(common_features(rows.own)))
+    plain = rows.items is None or rows.shared is None
+    return log if plain else log.changed(contexts=rows.with_features(rows.inputs))
 
 
 def common_features(rows: SparseRows) -> Floats:

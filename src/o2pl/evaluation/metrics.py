@@ -217,7 +217,7 @@ def _columns(
     asked = {str(name): one if isinstance(one, Metric) else Metric(one) for name, one in metrics.items()}
     taken = [one.values for one in asked.values() if isinstance(one.values, str) and one.values != _REWARD]
     found = {name: _column(name, one, log, at_any_time) for name, one in asked.items()}
-    if taken and isinstance(log.contexts, Frame):
+    if taken and log.form == "frame":
         kept = {name: column for name, column in log.contexts.columns.items() if name not in taken}
         log = log.changed(contexts=Frame(kept, len(log)))
     return log, found
@@ -229,8 +229,8 @@ def _column(name: str, metric: Metric, log: Interactions, at_any_time: bool) -> 
         check_number(f"{where}, at_most_worse", metric.at_most_worse, 0.0, open_low=True)
     values, ends = metric.values, metric.value_range
     if isinstance(values, str):
-        if values != _REWARD and not (isinstance(log.contexts, Frame) and values in log.contexts.columns):
-            known = ", ".join(log.contexts.columns) if isinstance(log.contexts, Frame) else "the contexts have no names"
+        if values != _REWARD and not (log.form == "frame" and values in log.contexts.columns):
+            known = ", ".join(log.contexts.columns) if log.form == "frame" else "the contexts have no names"
             raise InvalidInput(f"{where}: found no column {values!r}, expected 'reward' or a context column: {known}")
         ends = log.reward_range if ends is None and values == _REWARD else ends
         values = log.rewards if values == _REWARD else log.contexts[values]

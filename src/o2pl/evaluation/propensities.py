@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.data.contexts import ActionSets
 from o2pl.data.interactions import Interactions
 from o2pl.evaluation.logs import as_log, with_numbers
 from o2pl.evaluation.multinomial import fit_action_wise, fit_multinomial
@@ -42,22 +41,17 @@ def estimated(log: Interactions, *, folds: int = _FOLDS, seed: Seed = 0) -> Floa
     for fold in range(place.max() + 1):
         mine = np.flatnonzero(place == fold)
         others = np.flatnonzero(place != fold)
-        if isinstance(log.contexts, ActionSets):
-            here = log.contexts[mine]
-            likely = fit_action_wise(log.contexts[others], actions[others])(here)
-            found[mine] = likely[here.offsets[:-1] + actions[mine]]
+        here = log.encoded[mine]
+        if here.items is not None:
+            table = fit_action_wise(log.contexts[others], actions[others])(log.contexts[mine])
         elif len(others):
-            table = fit_multinomial(log.contexts[others], actions[others], len(widths))(log.contexts[mine])
-            found[mine] = table[np.arange(len(mine)), actions[mine]]
+            table = fit_multinomial(log.contexts[others], actions[others], len(widths))(here.shared)
         else:
             found[mine] = 1.0
-    found = np.maximum(_with_chance(found, _choices(log, len(widths))), 1 / max(n, 2))
+            continue
+        found[mine] = table[here.places(actions[mine])]
+    found = np.maximum(_with_chance(found, log.encoded.counts(len(widths))), 1 / max(n, 2))
     return np.asarray(found / widths[actions]) if log.continuous else found
-
-
-def _choices(log: Interactions, k: int) -> Ints:
-    """Return the number of available actions in each row. [n]"""
-    return log.contexts.sizes if isinstance(log.contexts, ActionSets) else np.full(len(log), k)
 
 
 def _with_chance(found: Floats, choices: Ints) -> Floats:

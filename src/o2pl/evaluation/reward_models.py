@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from o2pl.data.contexts import ActionSets
 from o2pl.data.interactions import Interactions
 from o2pl.evaluation.regressions import (
     Link,
@@ -58,9 +57,9 @@ class RewardModel:
     def all_actions(self, rows: slice) -> Floats:
         """Return m(x_s, ·), [m, K]; flat for action sets."""
         folds = self.folds[rows]
-        if isinstance(self.log.contexts, ActionSets):
-            sets = self.log.contexts[rows]
-            X = _features(self.seen, sets.values)
+        if self.log.encoded.items is not None:
+            sets = self.log.encoded[rows]
+            X = _features(self.seen, sets.items)
             return self._predict(X, folds[sets.owner], np.zeros(len(X), np.int64))
         X = _features(self.seen, self.log.contexts[rows])
         scores = np.empty((len(X), self.levels.shape[1]))
@@ -74,9 +73,7 @@ class RewardModel:
         if self.log.continuous:
             return self.played(rows), None
         table = self.all_actions(rows)
-        if isinstance(self.log.contexts, ActionSets):
-            return table[self.log.contexts[rows].offsets[:-1] + self.log.actions[rows]], table
-        return table[np.arange(len(table)), self.log.actions[rows]], table
+        return table[self.log.encoded[rows].places(self.log.actions[rows])], table
 
     def expected(self, does: PolicyRows, rows: slice, table: Floats | None) -> Floats | None:
         """Return v(x_s), [m], from m(x_s, ·); None if the policy is known only for the logged actions."""
@@ -89,8 +86,8 @@ class RewardModel:
         probabilities = does.probabilities
         if probabilities is None or table is None:
             return None
-        if isinstance(self.log.contexts, ActionSets):
-            return np.asarray(np.add.reduceat(probabilities * table, self.log.contexts[rows].offsets[:-1]))
+        if self.log.encoded.items is not None:
+            return self.log.encoded[rows].sums(probabilities * table)
         known = table.shape[1]
         value = np.einsum("nk,nk->n", probabilities[:, :known], table)
         if probabilities.shape[1] > known:  # actions that are not in the log get the mean
@@ -111,7 +108,7 @@ def fit_rewards(
     fold. Continuous actions enter as 1, a, a² times the context. Predictions are clipped to the reward range (to the
     observed rewards if the range is unknown).
     """
-    values = log.contexts.values if isinstance(log.contexts, ActionSets) else log.contexts
+    values = log.encoded.own
     seen = _SCALE.observe(_SCALE.init(values.shape[1]), values)
     groups = log.n_actions or 1
     width = _design(log, seen, slice(0, 1), log.actions[:1]).shape[1]
@@ -174,9 +171,9 @@ def _features(seen: State, values: Floats) -> Floats:
 
 def _design(log: Interactions, seen: State, rows: slice | Ints, actions: Array) -> Floats:
     """Return the regression features of contexts and actions, [m, d]."""
-    if isinstance(log.contexts, ActionSets):
-        sets = log.contexts[rows]
-        return _features(seen, sets.values[sets.offsets[:-1] + actions])
+    if log.encoded.items is not None:
+        sets = log.encoded[rows]
+        return _features(seen, sets.items[sets.places(actions)])
     X = _features(seen, log.contexts[rows])
     if not log.continuous:
         return X
@@ -186,7 +183,7 @@ def _design(log: Interactions, seen: State, rows: slice | Ints, actions: Array) 
 
 
 def _design_of(log: Interactions, seen: State, rows: Ints) -> Floats:
-    if isinstance(log.contexts, ActionSets):  # one model for all actions
+    if log.encoded.items is not None:  # one model for all actions
         return _design(log, seen, slice(0, len(log)), log.actions)
     return _design(log, seen, rows, log.actions[rows])
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from o2pl.data.contexts import ActionSets
 from o2pl.data.interactions import Interactions
 from o2pl.evaluation.reward_models import RewardModel, fit_rewards
 from o2pl.learners.targets import PolicyRows
@@ -43,24 +42,22 @@ class RunningRewards:
     def _all(self, part: slice, model: RewardModel | None) -> Floats:
         if model is not None:
             return model.all_actions(part)
-        contexts = self.log.contexts[part]
-        if isinstance(contexts, ActionSets):
+        contexts = self.log.encoded[part]
+        if contexts.items is not None:
             return np.full(int(contexts.offsets[-1]), self.middle)
         return np.full((part.stop - part.start, int(self.log.n_actions or 1)), self.middle)
 
     def table(self, rows: slice) -> tuple[Floats, Floats | None]:
         """Return m(x_s, a_s), [m], and m(x_s, ·)."""
         table, actions = self.all_actions(rows), self.log.actions[rows]
-        if isinstance(self.log.contexts, ActionSets):
-            return table[self.log.contexts[rows].offsets[:-1] + actions], table
-        return table[np.arange(len(table)), actions], table
+        return table[self.log.encoded[rows].places(actions)], table
 
     def expected(self, does: PolicyRows, rows: slice, table: Floats | None) -> Floats | None:
         """Return v(x_s), [m]; None if the policy is known only for the logged actions."""
         if does.probabilities is None or table is None:
             return None
-        if isinstance(self.log.contexts, ActionSets):
-            return np.asarray(np.add.reduceat(does.probabilities * table, self.log.contexts[rows].offsets[:-1]))
+        if self.log.encoded.items is not None:
+            return self.log.encoded[rows].sums(does.probabilities * table)
         known = table.shape[1]
         value = np.einsum("nk,nk->n", does.probabilities[:, :known], table)
         return np.asarray(value + does.probabilities[:, known:].sum(axis=1) * self.middle)

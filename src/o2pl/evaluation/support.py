@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.data.contexts import ActionSets
 from o2pl.data.interactions import Interactions
 from o2pl.evaluation.multinomial import fit_action_wise, fit_multinomial
 from o2pl.protocols import Floats, Ints
@@ -56,20 +55,13 @@ class Support:
 
     def propensities(self, log: Interactions, rows: slice) -> Floats:
         """Return q̃(·|x) in some rows of a log, [m, K]; flat for action sets."""
-        contexts, q, actions = log.contexts[rows], log.propensities[rows], log.actions[rows]
-        found = self.likely(contexts)
-        if isinstance(contexts, ActionSets):
-            own = contexts.offsets[:-1] + actions
-            rest = np.maximum(1 - found[own], _LEAST)
-            shared = np.minimum(found * ((1 - q) / rest)[contexts.owner], (1 - q)[contexts.owner])
-            shared = np.maximum(shared, self.least)
-            shared[own] = q
-            return np.asarray(shared)
-        at = (np.arange(len(q)), actions)
-        rest = np.maximum(1 - found[at], _LEAST)
-        found = np.minimum(found * ((1 - q) / rest)[:, None], (1 - q)[:, None])
+        contexts, q = log.encoded[rows], log.propensities[rows]
+        found = self.likely(log.contexts[rows])
+        at = contexts.places(log.actions[rows])
+        scale = (1 - q) / np.maximum(1 - found[at], _LEAST)
+        found = np.minimum(found * contexts.spread(scale), contexts.spread(1 - q))
         if self.most is not None:
-            found = np.minimum(found, self.most(contexts))
+            found = np.minimum(found, self.most(log.contexts[rows]))
         found = np.maximum(found, self.least)
         found[at] = q
         return np.asarray(found)
@@ -79,7 +71,7 @@ def support_of(log: Interactions) -> Support | None:
     """Return the support of a log of discrete actions with numeric contexts; None: nothing can be said."""
     if log.continuous or len(log) < 2:
         return None
-    if isinstance(log.contexts, ActionSets):
+    if log.encoded.items is not None:
         return Support(
             fit_action_wise(log.contexts, log.actions), None, _everywhere(log.propensities, log.contexts.sizes)
         )

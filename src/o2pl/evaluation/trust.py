@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from o2pl.data.contexts import ActionSets
 from o2pl.data.interactions import Interactions
 from o2pl.evaluation.calibration import Calibration, CalibrationCell
 from o2pl.evaluation.judgement import EXPLORE
@@ -107,13 +106,12 @@ def repetition(log: Interactions) -> Repetition:
 def _places(log: Interactions) -> Floats:
     """Return a number per row that rows with equal contexts share. [n]"""
     contexts = log.contexts
-    sets = isinstance(contexts, ActionSets)
-    values: Floats = contexts.values if sets else contexts
+    contexts, values = log.encoded, log.encoded.own
     mixed = values.astype(np.float64) @ np.random.default_rng(0).normal(size=values.shape[1])
-    if not sets:
+    if contexts.items is None:
         return np.asarray(mixed)
-    place = np.arange(len(mixed)) - contexts.offsets[:-1][contexts.owner]
-    return np.asarray(np.add.reduceat(mixed * (1 + place), contexts.offsets[:-1]))
+    place = np.arange(len(mixed)) - contexts.spread(contexts.offsets[:-1])
+    return contexts.sums(mixed * (1 + place))
 
 
 # -- rewards in the order of their values

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from o2pl.data.contexts import ActionSets
+from o2pl.data.contexts import as_contexts
 from o2pl.encode.naming import column_names, entry_names
 from o2pl.errors import InvalidInput, MissingExtra
 from o2pl.explaining.explanation import member_name
@@ -168,8 +168,8 @@ def _words(decider: Decider, contexts: Any) -> dict[int, str]:
     for hashed, (path, word) in encoder.words.words().items():
         found[hashed & (encoder.words.width - 1)] = path if word is None else f"{path}={word}"
     for context in () if contexts is None else contexts:
-        rows: Any = encoder.encode_one(context)
-        indices, names = (rows.values if isinstance(rows, ActionSets) else rows).indices, entry_names(encoder, context)
+        rows = as_contexts(encoder.encode_one(context)).own
+        indices, names = rows.indices, entry_names(encoder, context)
         found |= dict(zip(indices.tolist(), (one.name for row in names for one in row), strict=True))
     return found
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from o2pl.data.contexts import SparseRows
+from o2pl.data.contexts import is_sparse
 from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput, nearest
 from o2pl.explaining.situation import Given, Situation, shown, situation
@@ -261,7 +261,7 @@ def _by_feature(
 
 def _unknown(decider: Decider, here: Situation, pair: tuple[int, int]) -> tuple[str, ...]:
     """Return the features of a hashed row for which no member has weights."""
-    if not isinstance(here.inputs, SparseRows):
+    if not is_sparse(here.inputs):
         return ()
     found: dict[str, None] = {}
     for row in dict.fromkeys(pair) if here.sets else (0,):

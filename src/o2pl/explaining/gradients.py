@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.data.contexts import ActionSets
+from o2pl.data.contexts import as_contexts
 from o2pl.explaining.terms import INTERCEPT, Compared, Term, terms_of
 from o2pl.kernels.registry import featurise
 from o2pl.policies.neural import JaxPolicy, Neural, NeuralSets
@@ -62,7 +62,7 @@ def _of_outputs(policy: Any, params: Floats, outputs: Floats) -> tuple[Any, Any]
 def _(policy: Any, member: Any, compared: Compared) -> list[Term] | None:
     rows: Any = compared.inputs
     seen = featurise(member.features, member.seen, rows)
-    if isinstance(seen, ActionSets) or seen.shape[1] != len(compared.names):
+    if as_contexts(seen).items is not None or seen.shape[1] != len(compared.names):
         return None  # features that are not single inputs
     z: Floats = np.asarray(seen, np.float64)
     constant, parts = 0.0, np.zeros(z.shape[1], z.dtype)

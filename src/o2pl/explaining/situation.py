@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from o2pl._core import acting_row
-from o2pl.data.contexts import ActionSets, SparseRows
+from o2pl.data.contexts import as_contexts, is_encoded, is_sparse
 from o2pl.data.decisions import Decision, ListDecision
 from o2pl.data.kinds import offer_of
 from o2pl.data.offers import allowed_actions
@@ -37,12 +37,12 @@ class Situation(NamedTuple):
 
     @property
     def sets(self) -> bool:
-        return isinstance(self.rows, ActionSets)
+        return as_contexts(self.rows).items is not None
 
     @property
     def inputs(self) -> Any:
         """The inputs of the feature map: one row, or one per action."""
-        return self.rows.inputs if self.sets else self.rows
+        return as_contexts(self.rows).inputs
 
 
 def situation(decider: Decider, given: Given) -> Situation:
@@ -59,11 +59,11 @@ def situation(decider: Decider, given: Given) -> Situation:
         context = decision.context
     sets = decider.encoder.items
     offer = None
-    if sets and not isinstance(context, ActionSets):
+    if sets and not is_encoded(context):
         context = offer = offer_of(context, items, ids, exclude)
     elif items is not None or ids is not None:
         raise InvalidInput("explain: found items or `ids`, expected them only for a learner that chooses among items")
-    rows: Any = context if isinstance(context, SparseRows | ActionSets) else decider.encoder.encode_one(context)
+    rows: Any = context if is_encoded(context) else decider.encoder.encode_one(context)
     if len(rows) != 1:
         raise InvalidInput(f"explain: found {len(rows)} contexts, expected one")
     scores = np.ascontiguousarray(decider.scores(rows).reshape(len(decider.members), -1))
@@ -98,15 +98,16 @@ def situation(decider: Decider, given: Given) -> Situation:
 
 
 def _names(decider: Decider, rows: Any, context: Any) -> Any:
-    if isinstance(rows.values if isinstance(rows, ActionSets) else rows, SparseRows):
+    contexts = as_contexts(rows)
+    if is_sparse(contexts.own):
         return entry_names(decider.encoder, context)
-    return column_names(decider.encoder, (rows.inputs if isinstance(rows, ActionSets) else rows).shape[1])
+    return column_names(decider.encoder, contexts.n_inputs)
 
 
 def shown(decider: Decider, here: Situation, place: int) -> dict[str, str]:
     """Return the feature values of an action's row, formatted for display."""
     row = place if here.sets else 0
-    if not isinstance(here.inputs, SparseRows):
+    if not is_sparse(here.inputs):
         return shown_values(decider.encoder, here.inputs[row])
     found: dict[str, list[str]] = {}
     for named in here.names[row]:

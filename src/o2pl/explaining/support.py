@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from o2pl.data.contexts import ActionSets, SparseRows
+from o2pl.data.contexts import SparseRows, as_contexts, is_sparse
 from o2pl.data.interactions import BLOCK, Interactions
 from o2pl.features.hashing import Hashed
 from o2pl.features.standardise import Standardise
@@ -58,20 +58,20 @@ def support_in(log: Interactions, member: Any, rows: Any, actions: list[Any], pl
     log = log[-_MOST:]
     if not len(log):
         return None
-    if isinstance(rows, ActionSets):
-        own, mask = _one_by_one(log.contexts), np.zeros(int(log.contexts.offsets[-1]), bool)
-        played = log.contexts.offsets[:-1] + log.actions
+    if as_contexts(rows).items is not None:
+        own, mask = log.encoded.inputs, np.zeros(int(log.encoded.offsets[-1]), bool)
+        played = log.encoded.places(log.actions)
         mask[played] = True
         rewards: Floats = np.zeros(len(mask))
         rewards[played] = log.rewards
-        items = _one_by_one(rows)
+        items = rows.inputs
         near = [_near(own, items[place : place + 1], member) for place in places]
         masks = [mask] * len(places)
     else:
         one = _near(log.contexts, rows, member)
         near, masks, rewards = [one] * len(places), [log.actions == place for place in places], log.rewards
     found = {a: _counted(n, m, rewards) for a, n, m in zip(actions, near, masks, strict=True)}
-    return Support(len(log), isinstance(rows, ActionSets), found)
+    return Support(len(log), as_contexts(rows).items is not None, found)
 
 
 def _counted(near: Any, played: Any, rewards: Floats) -> ActionSupport:
@@ -82,14 +82,9 @@ def _counted(near: Any, played: Any, rewards: Floats) -> ActionSupport:
     return ActionSupport(int(played.sum()), mean(played), int(near.sum()), int(both.sum()), mean(both))
 
 
-def _one_by_one(sets: ActionSets) -> Any:
-    """Return one row per offered item."""
-    return sets.inputs
-
-
 def _near(rows: Any, row: Any, member: Any) -> Any:
     """Return which rows are near, ties included. [n]"""
-    distances = _sparse_distances(rows, row, member) if isinstance(rows, SparseRows) else _distances(rows, row)
+    distances = _sparse_distances(rows, row, member) if is_sparse(rows) else _distances(rows, row)
     wanted = min(len(distances), max(_LEAST, len(distances) // _SHARE))
     return distances <= np.partition(distances, wanted - 1)[wanted - 1]
 

@@ -10,11 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.data.contexts import ActionSets, SparseRows
-from o2pl.data.frames import Frame, as_frame
+from o2pl.data.frames import as_frame
 from o2pl.data.interactions import Interactions
-from o2pl.data.kinds import kind_of_contexts
-from o2pl.data.records import Records
+from o2pl.data.kinds import DICTIONARIES, MATRIX, OFFER, kind_of_contexts
 from o2pl.encode.schema import COMMON, Schema
 from o2pl.engine.member import LINEAR, QUADRATIC
 from o2pl.errors import InvalidInput
@@ -47,11 +45,11 @@ def candidates_for(log: Interactions, reward_range: RewardRange, seed: int = 0) 
     known: dict[str, Any] = {"reward_range": reward_range, "random_state": seed}
     if log.continuous:
         return _gaussian(log, known)
-    kinds = _kinds(log.contexts)
+    kinds = _kinds(log)
     if kinds[0] not in ("actionwise", "items", "hashed actionwise"):
         known["n_actions"] = log.n_actions
     found: list[Candidate] = []
-    wide = _width(log.contexts) > _WIDE
+    wide = _width(log) > _WIDE
     for kind in kinds:
         found += _BANDITS[kind](known) if kind != "dense" or not wide else _wide(known)
     classes = [name for kind in kinds for name in _CLASSES[kind] if name != "quadratic" or not wide]
@@ -61,35 +59,31 @@ def candidates_for(log: Interactions, reward_range: RewardRange, seed: int = 0) 
     return tuple(found)
 
 
-def _kinds(contexts: Any) -> list[str]:
+_OF_ITEMS = {OFFER: "items", MATRIX: "actionwise", DICTIONARIES: "hashed actionwise"}
+
+
+def _kinds(log: Interactions) -> list[str]:
     """Return the policy classes that support these contexts."""
-    if kind_of_contexts(contexts) == "offer":
-        return ["items"]
-    if isinstance(contexts, ActionSets):
-        return ["hashed actionwise" if isinstance(contexts.values, SparseRows) else "actionwise"]
-    if isinstance(contexts, SparseRows):
+    kind = kind_of_contexts(log.contexts)
+    if kind in _OF_ITEMS:
+        return [_OF_ITEMS[kind]]
+    if log.form in ("dense", "sparse"):
+        return ["hashed" if log.form == "sparse" else "dense"]
+    whole = log.form == "frame"
+    columns = as_frame(log.contexts if whole else log.contexts[:_FIRST]).columns.values()
+    if any(column.kind == "nested" for column in columns):
         return ["hashed"]
-    if isinstance(contexts, Records):
-        if contexts.sizes is not None:
-            return ["hashed actionwise"]
-        columns = as_frame(contexts[:1000]).columns.values()
-        return ["hashed"] if any(column.kind == "nested" for column in columns) else ["dense", "hashed"]
-    if isinstance(contexts, Frame):
-        kinds = {column.kind for column in contexts.columns.values()}
-        if "nested" in kinds:
-            return ["hashed"]
-        many = any(len(column.words) > COMMON for column in contexts.columns.values() if column.kind == "word")
-        return ["dense", "hashed"] if many else ["dense"]
-    return ["dense"]
+    many = any(len(column.words) > COMMON for column in columns if column.kind == "word")
+    return ["dense", "hashed"] if many or not whole else ["dense"]
 
 
-def _width(contexts: Any) -> int:
+def _width(log: Interactions) -> int:
     """Return the number of columns if contexts are encoded as numeric rows."""
-    if isinstance(contexts, Frame):
-        return Schema.learn(contexts[:_FIRST]).width
-    if isinstance(contexts, Records):
-        return 0 if contexts.sizes is not None else len(as_frame(contexts[:_FIRST]).columns)
-    return int(contexts.shape[1]) if isinstance(contexts, np.ndarray) else 0
+    if log.form == "frame":
+        return Schema.learn(log.contexts[:_FIRST]).width
+    if log.form == "records":
+        return 0 if log.contexts.sizes is not None else len(as_frame(log.contexts[:_FIRST]).columns)
+    return log.encoded.n_inputs if log.form == "dense" else 0
 
 
 _CLASSES = {  # policy classes of O2PL

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from o2pl.data.action_names import Names, renumbered
+from o2pl.data.contexts import as_contexts
 from o2pl.data.interactions import Interactions
 from o2pl.data.log import Log
 from o2pl.engine.engine import Engine
@@ -129,7 +130,7 @@ def begin(learner: Any, sample: Interactions) -> Engine:
     """Return the engine of a learner that starts with these contexts."""
     encoder = learner._encoder_for(sample)
     rows = encoder.encode(sample.contexts)
-    if not isinstance(rows, np.ndarray):
+    if as_contexts(rows).kind != "dense":
         raise InvalidInput(f"log: found contexts that {learner!r} does not encode as numeric rows, {_EXPECTED}")
     engine: Engine = learner._make_engine(encoder, sample.n_actions, sample.action_names)
     return engine

@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.data.contexts import ActionSets
-from o2pl.data.frames import KINDS, Frame
+from o2pl.data.frames import KINDS
 from o2pl.data.interactions import Interactions
-from o2pl.data.kinds import kind_of_contexts
-from o2pl.data.records import Records
+from o2pl.data.kinds import DICTIONARIES, MATRIX, OFFER, ROW, kind_of_contexts
 from o2pl.evaluation.calibration import FEWEST, propensity_calibration
 from o2pl.evaluation.diagnostics import drift
 from o2pl.evaluation.estimators import EstimatorInput
@@ -70,12 +68,11 @@ def _rows(log: Interactions) -> tuple[str, ...]:
     )
 
 
-_POLICIES = {"offer": "items", "matrix": "actionwise", "dictionaries": "hashed actionwise"}
+_POLICIES = {OFFER: "items", MATRIX: "actionwise", DICTIONARIES: "hashed actionwise"}
 
 
 def _sets(log: Interactions) -> bool:
-    contexts = log.contexts
-    return isinstance(contexts, ActionSets) or (isinstance(contexts, Records) and contexts.sizes is not None)
+    return kind_of_contexts(log.contexts) != ROW
 
 
 def _range(log: Interactions) -> tuple[float, float]:
@@ -87,21 +84,21 @@ def _range(log: Interactions) -> tuple[float, float]:
 
 
 def _contexts(log: Interactions) -> tuple[str, ...]:
-    contexts = log.contexts
-    if isinstance(contexts, Frame):
+    contexts: Any = log.contexts
+    if log.form == "frame":
         lines = []
         for name, column in contexts.columns.items():
             missing = float(column.missing().mean()) if len(contexts) else 0.0
             words = f", {len(column.words)} different" if column.kind == "word" else ""
             lines.append(f"{name}: {KINDS[column.kind]}{words}{f', {missing:.1%} missing' if missing else ''}")
         return (f"{len(lines)} columns", *lines[:20], *(["…"] if len(lines) > 20 else []))
-    if isinstance(contexts, Records):
+    if log.form == "records":
         example = repr(contexts[0])
         return ("dictionaries", f"such as {example if len(example) < 160 else example[:157] + '...'}")
-    if isinstance(contexts, ActionSets) and contexts.shared is not None:
+    if log.encoded.items is not None and contexts.shared is not None:
         own = contexts.values.shape[1]
         return (f"{contexts.shared.shape[1]} numbers for the user, and {own} for each item",)
-    if isinstance(contexts, ActionSets):
+    if log.encoded.items is not None:
         return ("a numeric row for each action",)
     return (f"rows of {contexts.shape[1]} numbers",)
 

@@ -8,9 +8,6 @@ from datetime import date, datetime
 from difflib import get_close_matches
 from typing import Any
 
-import numpy as np
-
-from o2pl.data.contexts import SparseRows
 from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
@@ -146,8 +143,8 @@ def numbers_table(log: Interactions) -> Any:
     """Return a log table with numeric columns `x0`, `x1`, …, for example of a saved learner."""
     with extra("logs", "writing logs"):
         import pyarrow as pa
-    if not isinstance(log.contexts, np.ndarray):
-        kind = "hashed features" if isinstance(log.contexts, SparseRows) else "action sets"
+    if log.form != "dense":
+        kind = "hashed features" if log.form == "sparse" else "action sets"
         raise InvalidInput(f"log: found {kind} of a saved learner, expected numeric rows; only these can be converted")
     columns = {f"x{j}": log.contexts[:, j] for j in range(log.contexts.shape[1])}
     known: dict[str, Any] = {} if log.ids is None else {"event_id": log.event_ids}

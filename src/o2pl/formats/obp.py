@@ -37,8 +37,7 @@ def to_obp(log: Interactions, pi_b: Floats | None = None, action_context: Floats
         kind = "real-valued actions" if log.continuous else "action sets"
         raise InvalidInput(f"log: found {kind}, expected a fixed number of actions: OBP supports nothing else")
     n, K = len(log), log.n_actions
-    contexts = log.contexts
-    numbers = with_numbers(log).contexts if not isinstance(contexts, np.ndarray) else contexts
+    numbers = with_numbers(log).contexts
     probabilities = None if pi_b is None else np.asarray(pi_b, np.float64)
     if probabilities is not None and probabilities.shape != (n, K):
         raise InvalidInput(f"pi_b: found shape {probabilities.shape}, expected {(n, K)}")

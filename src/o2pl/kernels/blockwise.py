@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from o2pl import _core
 from o2pl.kernels.linear import panel_rows
 from o2pl.kernels.registry import Problem, find_value
@@ -32,7 +30,7 @@ class BlockwiseValue:
     def __init__(self, problem: Problem, control: Control | None, totals: Totals) -> None:
         self.problem, self.totals, self.control = problem, totals, control
         self.log: Any = problem.objective.prepare(problem.rows[:0], totals=totals)
-        dense = isinstance(problem.rows.contexts, np.ndarray)
+        dense = problem.rows.encoded.kind == "dense"
         self._step = panel_rows(problem.width) if dense else _SETS
 
     def __call__(self, params: Floats) -> tuple[float, Floats]:

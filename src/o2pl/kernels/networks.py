@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.data.contexts import ActionSets
+from o2pl.data.contexts import ActionSets, as_contexts
 from o2pl.kernels.card import find_device
 from o2pl.kernels.registry import Problem
 from o2pl.objectives.outcome import OutcomeLog
@@ -66,7 +66,7 @@ class NetworkValue(PolicyValue):
     def _static(self) -> Static:
         log, outcome = self.log, isinstance(self.log, OutcomeLog)
         widest = 0
-        if isinstance(self.features, ActionSets):
+        if as_contexts(self.features).items is not None:
             widest = padded(int(self.features.sizes.max(initial=1)), _FEW)
         return Static(
             self.policy, outcome, bool(outcome and log.competing), widest,
@@ -89,7 +89,7 @@ class NetworkValue(PolicyValue):
         """Return the columns of these rows that the loss needs, [steps, batch, …]."""
         log = self.log
         columns: dict[str, Any] = {"actions": log.actions[rows].astype(np.int32)}
-        if isinstance(self.features, ActionSets):
+        if as_contexts(self.features).items is not None:
             columns |= _sets(self.features, rows, columns["actions"], static)
         else:
             columns["x"] = self.features[rows].astype(np.float32, copy=False)

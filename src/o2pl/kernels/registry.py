@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from o2pl.data.contexts import ActionSets, SparseRows, n_inputs
+from o2pl.data.contexts import as_contexts
 from o2pl.data.interactions import Interactions
 from o2pl.features.plan import FeaturePlan, feature_plan
 from o2pl.protocols import FeatureMap, Function, Policy, State
@@ -32,7 +32,7 @@ class Problem(NamedTuple):
 
     def feature_plan(self) -> FeaturePlan | None:
         """Return the plan of the features; None for custom maps."""
-        n = n_inputs(self.rows.contexts)
+        n = self.rows.encoded.n_inputs
         return feature_plan(self.features, self.seen, n) if self.plan is None else self.plan(n)
 
     def featurise(self, rows: slice = slice(None)) -> Any:
@@ -40,7 +40,7 @@ class Problem(NamedTuple):
 
     @property
     def width(self) -> int:
-        return self.features.width(n_inputs(self.rows.contexts), self.seen)
+        return self.features.width(self.rows.encoded.n_inputs, self.seen)
 
 
 Make = Callable[[Problem], Function | None]  # returns None for unsupported problems
@@ -67,7 +67,7 @@ def fused_value(
 
 
 def find_value(problem: Problem) -> Function | None:
-    key = type(problem.policy), type(problem.objective), kind_of(problem.rows.contexts)
+    key = type(problem.policy), type(problem.objective), problem.rows.encoded.kind
     return _found(problem, (*key, "card" if problem.device != "cpu" else "cpu"))
 
 
@@ -81,15 +81,7 @@ def _found(problem: Problem, key: Key) -> Function | None:
     return None if make is None or (problem.log.weights is not None and key not in WEIGHED) else make(problem)
 
 
-def kind_of(contexts: Any) -> str:
-    """Return the kind of rows: "dense", "sparse", "sets" or "sparse sets"."""
-    if isinstance(contexts, ActionSets):
-        return "sparse sets" if isinstance(contexts.values, SparseRows) else "sets"
-    return "sparse" if isinstance(contexts, SparseRows) else "dense"
-
-
 def featurise(features: FeatureMap, seen: State, contexts: Any) -> Any:
     """Return the features of rows, or of each action of a set."""
-    if isinstance(contexts, ActionSets):
-        return contexts.with_values(features.transform(seen, contexts.inputs))
-    return features.transform(seen, contexts)
+    rows = as_contexts(contexts)
+    return rows.with_features(features.transform(seen, rows.inputs))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.data.contexts import SparseRows
+from o2pl.data.contexts import SparseRows, is_sparse
 from o2pl.features.plan import FeaturePlan, planned_features
 from o2pl.kernels.actionwise import actionwise_value
 from o2pl.kernels.card import CardValue
@@ -131,10 +131,10 @@ def _played(problem: Problem) -> Any:
     played = problem.shared.get(key)
     if played is None:
         played = sets.played(log.actions)
-        if isinstance(played, SparseRows):
+        if is_sparse(played):
             played = problem.features.transform(problem.seen, played)
         problem.shared[key] = played
-    if isinstance(played, SparseRows):
+    if is_sparse(played):
         return SparseOutcome(alone, played, 1)
     plan = problem.feature_plan()
     if plan is None:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from o2pl.data.action_names import Names, are_words, check_names, names_in, numbers_of, renumbered
-from o2pl.data.contexts import ActionSets
+from o2pl.data.contexts import as_contexts
 from o2pl.data.decisions import Decision, ListDecision, listed_ids
 from o2pl.data.kinds import MATRIX, OFFER, ROW, kind_of_context, kind_of_contexts, offer_of
 from o2pl.data.log import Log
@@ -137,10 +137,9 @@ class DiscreteEstimator(Explained, BanditEstimator):
         """Return the most likely action of each context, [n]: its name or item id if actions have names."""
         rows = self._begun().encoder.encode(contexts)
         probabilities = self._begun().decider.probabilities(rows)
-        if isinstance(rows, ActionSets):
-            places = [int(np.argmax(one)) for one in np.split(probabilities, rows.offsets[1:-1])]
-            return offered(contexts, places)
-        likeliest = np.asarray(probabilities.argmax(axis=1))
+        likeliest = as_contexts(rows).likeliest(probabilities)
+        if self._begun().encoder.items:
+            return offered(contexts, likeliest.tolist())
         return np.array(self.actions_)[likeliest] if self.actions_ else likeliest
 
     @property
@@ -252,7 +251,7 @@ class DiscreteEstimator(Explained, BanditEstimator):
     def _check_actions(self, encoder: Encoder, rows: Any, actions: Any) -> Array:
         if len(np.atleast_1d(actions)) != len(rows):
             raise InvalidInput(f"actions: found {len(np.atleast_1d(actions))}, expected one per context ({len(rows)})")
-        return check_actions(actions, rows.sizes if isinstance(rows, ActionSets) else self._known_actions(encoder))
+        return check_actions(actions, rows.sizes if encoder.items else self._known_actions(encoder))
 
     def _known_actions(self, encoder: Encoder) -> int | None:
         if encoder.items:

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from o2pl.data.contexts import ActionSets
 from o2pl.data.interactions import Interactions
 from o2pl.lazily import called_later
 from o2pl.learners.targets import as_target, table_target
@@ -90,8 +89,7 @@ def _columns(part: Any, policy: Probabilities, contexts: Any, against: Any) -> F
 
 def some_of(known: Floats, rows: Interactions, places: Ints) -> Floats:
     """Return the probabilities of these rows."""
-    sets = rows.contexts
-    return np.asarray(ActionSets(known, sets.offsets)[places].values if isinstance(sets, ActionSets) else known[places])
+    return np.asarray(rows.encoded.part(known, places))
 
 
 class Verdict(NamedTuple):

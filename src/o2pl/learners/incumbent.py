@@ -21,11 +21,9 @@ from typing import Any, Self
 import numpy as np
 
 from o2pl.data.action_names import Names
-from o2pl.data.contexts import ActionSets, SparseRows, n_inputs
+from o2pl.data.contexts import as_contexts, is_sparse
 from o2pl.data.interactions import Interactions, log_or_columns
-from o2pl.data.kinds import OFFER, ROW
-from o2pl.data.kinds import kind_of_contexts as contexts_kind
-from o2pl.data.records import Records, are_records
+from o2pl.data.kinds import DICTIONARIES, MATRIX, OFFER, ROW, kind_of_contexts
 from o2pl.encode import Encoder
 from o2pl.engine.member import LINEAR
 from o2pl.errors import InvalidInput
@@ -81,7 +79,7 @@ def clone(policy: Any, features: Any, actions: Ints, probabilities: Floats | Non
         value = float((weights * log_prob).sum()) + 0.5 * _CLONE_L2 / n * float(params @ params)
         return value, pullback(weights) + _CLONE_L2 / n * params
 
-    return _SOLVER(function, policy.init(n_inputs(features))).params
+    return _SOLVER(function, policy.init(as_contexts(features).n_inputs)).params
 
 
 def improved(
@@ -103,8 +101,7 @@ class Learned:
     def probabilities(self, contexts: Any, sharpness: float = 1.0) -> Floats:
         """Return the probabilities of all actions, [n, K]; flat for action sets."""
         scores = self.policy.scores(self.params, featurise(self.features, self.seen, contexts))
-        sets = contexts.offsets if isinstance(contexts, ActionSets) else None
-        return np.exp(log_softmax(sharpness * scores, sets))
+        return np.exp(log_softmax(sharpness * scores, as_contexts(contexts).offsets))
 
 
 # Kinds of contexts: features, and whether they are action sets. The policy is linear in the features.
@@ -117,19 +114,15 @@ KINDS: dict[str, tuple[FeatureMap, bool]] = {
 }
 
 
-def kind_of_contexts(contexts: Any) -> str:
+_OF_ITEMS = {OFFER: "items", MATRIX: "actionwise", DICTIONARIES: "hashed actionwise"}
+
+
+def policy_for(contexts: Any) -> str:
     """Return the policy class in `KINDS` for these contexts. Dictionaries are encoded as numeric rows."""
-    if contexts_kind(contexts) == OFFER:
-        return "items"
-    if are_records(contexts):
-        records = contexts if isinstance(contexts, Records) else Records.of(contexts[:1])
-        return "linear" if records.sizes is None else "hashed actionwise"
-    if isinstance(contexts, ActionSets):
-        return "actionwise" if isinstance(contexts.values, np.ndarray) else "hashed actionwise"
-    if isinstance(contexts, SparseRows):
-        return "hashed"
-    ragged = isinstance(contexts, list | tuple) and len(contexts) > 0 and np.ndim(contexts[0]) == 2
-    return "actionwise" if ragged else "linear"
+    kind = kind_of_contexts(contexts)
+    if kind in _OF_ITEMS:
+        return _OF_ITEMS[kind]
+    return "hashed" if is_sparse(contexts) else "linear"
 
 
 # -- the public class
@@ -234,7 +227,7 @@ class SafeImprovement(Parameters):
             copy, *candidates = self._learn(policy, features, rows[places], known_there, self.penalties)
             return [copy.probabilities, *(partial(each.probabilities, sharpness=self.sharpness) for each in candidates)]
 
-        likely = rows.propensities if known is None else _played(known, rows)
+        likely = rows.propensities if known is None else np.asarray(known[rows.encoded.places(rows.actions)])
         apart = known is not None and float(np.abs(likely - rows.propensities).max()) > _SAME
         held = held_out_columns(learn, rows, self.folds, self.random_state, kept, known if apart else None)
         ends = check_reward_range(self.reward_range)
@@ -243,7 +236,7 @@ class SafeImprovement(Parameters):
         *_, chosen = self._learn(policy, features, rows, known, [best.penalty] if best.deploy else [])
         self._chosen = chosen
         self.verdicts_, self.verdict_, self.deploy_ = found, best, best.deploy
-        self.imitation_ = imitation(held[0], likely, _choices(rows))
+        self.imitation_ = imitation(held[0], likely, rows.encoded.counts(rows.n_actions))
         self._incumbent = incumbent if hasattr(incumbent, "predict_proba") or callable(incumbent) else None
         self.baseline_ = float(to_reward(random_loss(rows.losses, rows.propensities), ends))
         self.n_actions_, self.actions_ = None if sets else policy.n_actions, () if sets else rows.action_names
@@ -252,7 +245,7 @@ class SafeImprovement(Parameters):
 
     def _kind(self, contexts: Any) -> tuple[str, FeatureMap, bool]:
         """Return the name of the policy, its features, and whether contexts are action sets."""
-        name = kind_of_contexts(contexts) if self.policy == "auto" else self.policy
+        name = policy_for(contexts) if self.policy == "auto" else self.policy
         if name not in KINDS:
             raise InvalidInput(f"policy: found {name!r}, expected 'auto' or one of {', '.join(KINDS)}")
         features, sets = KINDS[name]
@@ -294,10 +287,8 @@ class SafeImprovement(Parameters):
         self, policy: Any, features: FeatureMap, rows: Interactions, known: Floats | None, penalties: Sequence[float]
     ) -> Iterator[Learned]:
         """Return the clone, then one policy per penalty."""
-        contexts = rows.contexts
-        inputs = contexts.inputs if isinstance(contexts, ActionSets) else contexts
-        seen = features.observe(features.init(n_inputs(contexts)), inputs)
-        X = featurise(features, seen, contexts)
+        seen = features.observe(features.init(rows.encoded.n_inputs), rows.encoded.inputs)
+        X = featurise(features, seen, rows.contexts)
         start = clone(policy, X, rows.actions, known)
         yield Learned(policy, features, seen, start)
         baseline = random_loss(rows.losses, rows.propensities)
@@ -340,9 +331,7 @@ class SafeImprovement(Parameters):
     def predict(self, contexts: Any) -> Array:
         """Return the most likely action of each context, [n]; by name if actions have names."""
         found, rows = self._probabilities(contexts)
-        if isinstance(rows, ActionSets):
-            return np.array([int(np.argmax(one)) for one in np.split(found, rows.offsets[1:-1])])
-        likeliest = np.asarray(found.argmax(axis=1))
+        likeliest = as_contexts(rows).likeliest(found)
         return np.array(self.actions_)[likeliest] if self.actions_ else likeliest
 
     def _probabilities(self, contexts: Any) -> tuple[Floats, Any]:
@@ -356,20 +345,19 @@ class SafeImprovement(Parameters):
         found = chosen.probabilities(rows, self.sharpness_)
         if not self.deploy_:
             share = self.imitation_.explored
-            sets = rows.sizes if isinstance(rows, ActionSets) else None
-            even = 1 / found.shape[1] if sets is None else np.repeat(1 / sets, sets)
-            found = (1 - share) * found + share * even
+            sets = as_contexts(rows)
+            found = (1 - share) * found + share * sets.spread(1 / sets.counts(found.shape[-1]))
         return found, rows
 
 
 def _check_probabilities(incumbent: Any, rows: Interactions, policy: Any) -> Floats:
-    known, sets = np.asarray(incumbent, np.float64), rows.contexts
-    shape = (int(sets.offsets[-1]),) if isinstance(sets, ActionSets) else (len(rows), policy.n_actions)
+    known, sets = np.asarray(incumbent, np.float64), rows.encoded
+    shape = (len(rows), policy.n_actions) if sets.items is None else (int(sets.offsets[-1]),)
     if known.shape != shape:
         raise InvalidInput(
             f"incumbent: found shape {known.shape}, expected {shape}: the incumbent's probabilities of all actions"
         )
-    by_row = np.split(known, sets.offsets[1:-1]) if isinstance(sets, ActionSets) else known
+    by_row = known if sets.items is None else np.split(known, sets.offsets[1:-1])
     wrong = [row for row, one in enumerate(by_row) if (one < 0).any() or not abs(one.sum() - 1) < 1e-6]
     if wrong:
         raise InvalidInput(f"incumbent, row {wrong[0]}: found {by_row[wrong[0]]}, expected probabilities that sum to 1")
@@ -383,16 +371,3 @@ def _table(incumbent: Any, rows: Interactions, given: Any) -> Any:
     raw = given.contexts if isinstance(given, Interactions) else given[0] if isinstance(given, tuple) else given
     target = as_target(incumbent, rows, "incumbent", contexts=raw)
     return np.concatenate([target.on(block).probabilities for block in rows.blocks()])
-
-
-def _choices(rows: Interactions) -> Ints:
-    """Return the number of actions in each row. [n]"""
-    sets = rows.contexts
-    return sets.sizes if isinstance(sets, ActionSets) else np.full(len(rows), int(rows.n_actions or 1))
-
-
-def _played(known: Floats, rows: Interactions) -> Floats:
-    sets = rows.contexts
-    if isinstance(sets, ActionSets):
-        return np.asarray(known[sets.offsets[:-1] + rows.actions])
-    return np.asarray(known[np.arange(len(rows)), rows.actions])

@@ -31,7 +31,7 @@ class Learned(Parameters):
     def log_(self) -> Interactions:
         """The log of interactions so far."""
         log, schema = self._begun().log.columns, self._begun().encoder.schema
-        if schema is not None and isinstance(log.contexts, np.ndarray):
+        if schema is not None and log.form == "dense":
             return replace_names(log, schema.names)
         return log
 

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from o2pl.data.action_names import Names, are_words, check_names, numbers_of, places_of
-from o2pl.data.contexts import ActionSets
 from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput, nearest
 from o2pl.protocols import Floats
@@ -44,10 +43,7 @@ class _Discrete:
 
     def on(self, rows: slice) -> PolicyRows:
         probabilities, actions = self.probabilities(rows), self.log.actions[rows]
-        if isinstance(self.log.contexts, ActionSets):
-            places = self.log.contexts.offsets[rows.start : rows.stop] - self.log.contexts.offsets[rows.start]
-            return PolicyRows(probabilities[places[: len(actions)] + actions], probabilities)
-        return PolicyRows(probabilities[np.arange(len(actions)), actions], probabilities)
+        return PolicyRows(probabilities[self.log.encoded[rows].places(actions)], probabilities)
 
 
 @dataclass(frozen=True)
@@ -116,10 +112,7 @@ def as_target(policy: Any, log: Interactions, name: str = "policy", contexts: An
 
 def table_target(name: str, log: Interactions, table: Floats) -> Target:
     """Return the target of π(·|x) in the rows of the log, [n, K]; flat for action sets."""
-    if not isinstance(log.contexts, ActionSets):
-        return _Discrete(name, log, lambda rows: _checked(table[rows], log, rows))
-    starts = log.contexts.offsets
-    return _Discrete(name, log, lambda rows: _checked(table[starts[rows.start] : starts[rows.stop]], log, rows))
+    return _Discrete(name, log, lambda rows: _checked(log.encoded.part(table, rows), log, rows))
 
 
 # -- action names
@@ -138,7 +131,7 @@ def names_of(policy: Any) -> Names:
 
 def with_names(log: Interactions, *policies: Any) -> Interactions:
     """Return the log with the names of actions that only the policies know appended."""
-    if not log.action_names or isinstance(log.contexts, ActionSets):
+    if not log.action_names or log.encoded.items is not None:
         return log
     known = [*log.action_names, *(name for policy in policies for name in names_of(policy))]
     names = tuple(dict.fromkeys(known))
@@ -147,7 +140,7 @@ def with_names(log: Interactions, *policies: Any) -> Interactions:
 
 def _check_named(which: str, names: Names, log: Interactions) -> None:
     """Reject a policy with action names and a log without, or vice versa: indices may have different meanings."""
-    if isinstance(log.contexts, ActionSets) or log.continuous:
+    if log.encoded.items is not None or log.continuous:
         return
     theirs = log.action_names if len(log.action_names) >= (log.n_actions or 0) else ()
     if bool(names) == bool(theirs):
@@ -199,8 +192,8 @@ def _by_name(policy: str, log: Interactions) -> Target:
         raise InvalidInput(
             "policy: found 'uniform' with continuous actions, expected 'logged' or a policy with a density"
         )
-    if isinstance(log.contexts, ActionSets):
-        sets = log.contexts
+    sets = log.encoded
+    if sets.items is not None:
         return _Discrete("uniform", log, lambda rows: np.repeat(1 / sets[rows].sizes, sets[rows].sizes))
     actions = int(log.n_actions or 1)
     return _Discrete("uniform", log, lambda rows: np.full((len(log.actions[rows]), actions), 1 / actions))
@@ -215,13 +208,13 @@ def _checked(probabilities: Any, log: Interactions, rows: slice) -> Floats:
     """Check probabilities of all actions in a block of rows: they sum to 1 and cover the log's actions."""
     given = np.asarray(probabilities, np.float64)
     _require(not log.continuous, "discrete actions", log)
-    if isinstance(log.contexts, ActionSets):
-        sets = log.contexts[rows]
-        if given.shape != (len(sets.values),):
+    if log.encoded.items is not None:
+        sets = log.encoded[rows]
+        if given.shape != (len(sets.items),):
             raise InvalidInput(
-                f"policy: found shape {given.shape}, expected one probability for each of {len(sets.values)} actions"
+                f"policy: found shape {given.shape}, expected one probability for each of {len(sets.items)} actions"
             )
-        totals = np.add.reduceat(given, sets.offsets[:-1])
+        totals = sets.sums(given)
     else:
         if given.ndim != 2 or len(given) != len(log.actions[rows]) or given.shape[1] < (log.n_actions or 0):
             raise InvalidInput(

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from o2pl import _core
-from o2pl.data.contexts import ActionSets, own_offsets
+from o2pl.data.contexts import own_offsets
 from o2pl.data.interactions import Interactions
 from o2pl.objectives.terms import PRIOR_ROWS, Totals
 from o2pl.protocols import Array, Floats, Ints
@@ -66,10 +66,11 @@ class Outcome:
         self, rows: Interactions, control: Any = None, weights: Floats | None = None, totals: Totals | None = None
     ) -> OutcomeLog:
         """Prepare rows. totals: of the whole log, if these rows are a part of it; without weights."""
-        sets = isinstance(rows.contexts, ActionSets)
+        sets = rows.encoded
+        n_actions = rows.n_actions if sets.items is None else None
         return OutcomeLog(
-            rows.actions, rows.fractions, self.competing, self.decay(None if sets else rows.n_actions), self.level_l2,
-            rows.contexts.offsets if sets else None, weights, totals,
+            rows.actions, rows.fractions, self.competing, self.decay(n_actions), self.level_l2,
+            sets.offsets, weights, totals,
         )  # fmt: skip
 
 

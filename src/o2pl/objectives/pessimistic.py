@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.data.contexts import ActionSets, own_offsets
+from o2pl.data.contexts import own_offsets
 from o2pl.data.interactions import Interactions
 from o2pl.objectives.control import Control
 from o2pl.objectives.penalty import Phi, Tangent
@@ -98,10 +98,9 @@ class Pessimistic:
             n, baseline = totals.rows, self.level_of(totals)
         if isinstance(control, np.ndarray):
             baseline, control = control, None
-        offsets = rows.contexts.offsets if isinstance(rows.contexts, ActionSets) else None
         return PessimisticLog(
-            rows.actions, losses, rows.propensities, self.alpha(n), self.phi(n), baseline, control, self.l2, offsets,
-            weights, totals,
+            rows.actions, losses, rows.propensities, self.alpha(n), self.phi(n), baseline, control, self.l2,
+            rows.encoded.offsets, weights, totals,
         )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from o2pl import _core
-from o2pl.data.contexts import ActionSets, SparseRows
+from o2pl.data.contexts import ActionSets, is_sparse
 from o2pl.policies.sparse import sparse_scores, sparse_sums
 from o2pl.protocols import Array, Floats, Pullback
 from o2pl.storage import storable
@@ -28,16 +28,16 @@ class ActionWise:
         return np.zeros(n_features)
 
     def forward(self, params: Floats, features: ActionSets, actions: Array) -> tuple[Floats, Pullback]:
-        values = features.values
+        values, sparse = features.values, is_sparse(features.values)
 
         def pullback(cotangent: Floats) -> Floats:
-            if isinstance(values, SparseRows):
+            if sparse:
                 return sparse_sums(values, cotangent[:, None], len(params))[:, 0]
             return np.asarray(cotangent @ values, np.float64)
 
-        return self.scores(params, features) if isinstance(values, SparseRows) else values @ params, pullback
+        return self.scores(params, features) if sparse else values @ params, pullback
 
     def scores(self, params: Floats, features: ActionSets) -> Floats:
-        if isinstance(features.values, SparseRows):
+        if is_sparse(features.values):
             return sparse_scores(features.values, params[:, None])[:, 0]
         return _core.project(features.values, params[None])[:, 0].astype(np.float64)

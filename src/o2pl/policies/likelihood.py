@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.data.contexts import ActionSets
+from o2pl.data.contexts import as_contexts
 from o2pl.policies.sampling import log_softmax, pull_to_scores
 from o2pl.protocols import Array, Floats, Policy, Pullback
 
@@ -17,9 +17,7 @@ def log_likelihood(policy: Policy, params: Floats, features: Any, actions: Array
     if policy.continuous:
         return scores, pull_scores
     log_pi, pull = _log_probabilities(scores, features)
-    played: Any = (np.arange(len(actions)), actions)
-    if isinstance(features, ActionSets):
-        played = features.offsets[:-1] + actions
+    played = as_contexts(features).places(actions)
 
     def pullback(cotangent: Floats) -> Floats:
         every = np.zeros_like(log_pi)
@@ -42,6 +40,6 @@ def probabilities(policy: Policy, params: Floats, features: Any) -> Floats:
 
 
 def _log_probabilities(scores: Floats, features: Any) -> tuple[Floats, Pullback]:
-    sets = features.offsets if isinstance(features, ActionSets) else None
+    sets = as_contexts(features).offsets
     log_pi = log_softmax(scores, sets)
     return log_pi, lambda cotangent: pull_to_scores(log_pi, cotangent, sets)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.data.contexts import ActionSets
+from o2pl.data.contexts import as_contexts
 from o2pl.policies.sampling import log_softmax, mix_uniform, pull_to_scores
-from o2pl.protocols import Array, DiscretePolicy, Floats, Ints, Pullback
+from o2pl.protocols import Array, DiscretePolicy, Floats, Pullback
 from o2pl.storage import storable
 
 
@@ -43,7 +43,7 @@ class UniformMixture:
 
         def pullback(cotangent: Floats) -> Floats:
             # ∂ log mixed / ∂ log π = own / mixed
-            return inner_pullback(pull_to_scores(log_pi, cotangent * own / mixed, _offsets(features)))
+            return inner_pullback(pull_to_scores(log_pi, cotangent * own / mixed, as_contexts(features).offsets))
 
         return _log(mixed), pullback
 
@@ -52,14 +52,10 @@ class UniformMixture:
 
     def _mixed(self, inner: Floats, features: Any) -> tuple[Floats, Floats]:
         """Return the inner policy's log probabilities, and the mixed probabilities."""
-        log_pi = log_softmax(inner, _offsets(features))
-        sets = isinstance(features, ActionSets)
-        choices = np.repeat(features.sizes, features.sizes) if sets else inner.shape[1]
+        sets = as_contexts(features)
+        log_pi = log_softmax(inner, sets.offsets)
+        choices = inner.shape[1] if sets.items is None else np.repeat(sets.sizes, sets.sizes)
         return log_pi, mix_uniform(np.exp(log_pi), self.epsilon, 1 / choices)
-
-
-def _offsets(features: Any) -> Ints | None:
-    return features.offsets if isinstance(features, ActionSets) else None
 
 
 def _log(probabilities: Floats) -> Floats:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from o2pl import _core
+from o2pl.data.contexts import equal_sets
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Explored, Floats, Ints
 from o2pl.storage import storable
@@ -174,11 +175,6 @@ def mix_uniform(probabilities: Any, epsilon: float, share: Any) -> Any:
     The result is at most 1 despite rounding. `native/core/acting.cpp` has the same for one row.
     """
     return np.minimum((1 - epsilon) * probabilities + epsilon * share, 1.0)
-
-
-def equal_sets(n: int, k: int) -> Ints:
-    """Return the offsets of n sets of size k."""
-    return np.arange(0, n * k + 1, k)
 
 
 def draw_rows(probabilities: Floats, uniforms: Floats) -> tuple[Ints, Floats]:

@@ -104,7 +104,7 @@ def _ranked(application: Application, rows: Sequence[Any]) -> tuple[ActionSets, 
         whole = learner_for(application)._new_encoder(DICTIONARIES).encode([json.loads(text) for text in texts])
         if not (actions < whole.sizes).all():
             raise InvalidInput("action: found an index beyond the actions of its context")
-        played = whole.values[whole.offsets[:-1] + actions]
+        played = whole.values[whole.places(actions)]
         sets = ActionSets(played, np.arange(len(played) + 1))
     return sets, np.zeros(len(actions), np.int64)
 
@@ -125,9 +125,9 @@ def _continuous(application: Application, rows: Sequence[Any]) -> tuple[Any, lis
 def _joined(parts: list[Interactions]) -> Interactions:
     one, two = parts
     contexts: Any = [*one.contexts, *two.contexts]
-    if isinstance(one.contexts, ActionSets):
+    if one.encoded.items is not None:
         contexts = _stacked(one.contexts, two.contexts)
-    elif isinstance(one.contexts, np.ndarray):
+    elif one.form == "dense":
         contexts = np.concatenate([one.contexts, two.contexts])
     columns = {name: np.concatenate([getattr(one, name), getattr(two, name)]) for name in _COLUMNS}
     return one.changed(contexts=contexts, **columns)
