@@ -11,7 +11,7 @@ STAMP := .venv/.made
 DEMO := .venv-demo/.made
 PEERS := .venv-peers/.made
 
-.PHONY: demo reproduce guarantees test test-fast test-levels contracts faults check docs bench peers build stubs fuzz clean
+.PHONY: demo reproduce guarantees test test-fast test-levels contracts faults check docs bench peers build stubs fuzz sanitize clean
 
 # The wheel with the compiled core, keyed by its sources: built once, installed into every environment.
 SOURCES := pyproject.toml README.md LICENSE $(shell find native src -type f -not -name '*.so' -not -path '*/__pycache__/*')
@@ -59,6 +59,10 @@ check: $(STAMP)
 FUZZ_SECONDS ?= 240
 fuzz: $(STAMP)
 	$(BIN)/python native/fuzz/run.py --seconds $(FUZZ_SECONDS)
+
+# The tests of the compiled core with everything compiled under the address and undefined-behaviour sanitizers: an hour.
+sanitize: $(STAMP)
+	$(BIN)/python native/sanitize.py
 
 # The types of the compiled core, for mypy: after its functions have changed.
 stubs: $(STAMP)

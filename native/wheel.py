@@ -25,7 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 WHEELS = ROOT / "out" / "wheels"
 TOOLS = ROOT / "out" / "build-tools"
-COMPILERS = ("c++", "g++", "clang++", "cl")
+COMPILERS = ("c++", "g++", "clang++", "clang-cl", "cl")
 
 
 def sources() -> list[Path]:
@@ -48,8 +48,9 @@ def check_compiler() -> None:
     named = os.environ.get("CXX")
     if named is None and not any(shutil.which(name) for name in COMPILERS):
         sys.exit(
-            "o2pl: found no C++ compiler, which building from source needs; expected g++, clang++ or MSVC."
-            " On Debian or Ubuntu: apt-get install g++; on macOS: xcode-select --install; or name one: CXX=..."
+            "o2pl: found no C++ compiler, which building from source needs; expected g++ or clang++."
+            " On Debian or Ubuntu: apt-get install g++; on macOS: xcode-select --install; on Windows:"
+            " Visual Studio with its Clang; or name one: CXX=..."
         )
 
 

@@ -51,8 +51,9 @@ bool sparse_rows_fit(nb::handle indices, nb::handle values, nb::handle offsets, 
   bool fits = n >= 0 && x.size() == total && ends[0] == 0 && ends[n] == total;
   for (int64_t r = 0; fits && r < n; r++) fits = ends[r] <= ends[r + 1];
   if (!fits) return false;
-  for (int64_t j = 0; j < total; j++) fits = fits & (i[j] >= 0) & (i[j] < width) & (x[j] - x[j] == 0);
-  return fits;
+  int odd = 0;  // in vectors
+  for (int64_t j = 0; j < total; j++) odd |= int{i[j] < 0} | int{i[j] >= width} | int{!(x[j] - x[j] == 0)};
+  return odd == 0;
 }
 
 NewArray<double, 2> sparse_scores(Array<const int32_t> indices, Array<const float> values, Array<const int64_t> offsets,
