@@ -30,7 +30,7 @@ GROUPS = {
     "Learning from logs": ["fit", "Fit", "SafeImprovement"],
     "Evaluation": [
         "evaluate", "Evaluation", "Candidates", "Metric", "Metrics", "evaluate_lists", "ListEvaluation",
-        "evaluate_quantiles", "Distribution",
+        "evaluate_quantiles", "Distribution", "evaluate_many_actions", "ManyActions",
         "DeployVerdict", "Judgement",
         "confidence_sequence", "ConfidenceSequence", "estimate_propensities",
     ],

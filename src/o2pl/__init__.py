@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from o2pl.evaluation.evaluate import evaluate
     from o2pl.evaluation.judgement import DeployVerdict, Judgement
     from o2pl.evaluation.lists import ListEvaluation, evaluate_lists
+    from o2pl.evaluation.many_actions import ManyActions, evaluate_many_actions
     from o2pl.evaluation.metrics import Metric, Metrics
     from o2pl.evaluation.propensities import estimate_propensities
     from o2pl.evaluation.quantiles import Distribution, evaluate_quantiles
@@ -82,6 +83,7 @@ __all__ = [
     "ListDecision",
     "ListEvaluation",
     "Log",
+    "ManyActions",
     "Member",
     "Metric",
     "Metrics",
@@ -98,6 +100,7 @@ __all__ = [
     "estimate_propensities",
     "evaluate",
     "evaluate_lists",
+    "evaluate_many_actions",
     "evaluate_quantiles",
     "fit",
     "load",
@@ -114,6 +117,7 @@ __getattr__, __dir__ = attributes_of(
         "o2pl.evaluation.candidates": "Candidates",
         "o2pl.evaluation.evaluate": "evaluate",
         "o2pl.evaluation.lists": "ListEvaluation evaluate_lists",
+        "o2pl.evaluation.many_actions": "ManyActions evaluate_many_actions",
         "o2pl.evaluation.metrics": "Metric Metrics",
         "o2pl.evaluation.propensities": "estimate_propensities",
         "o2pl.evaluation.quantiles": "Distribution evaluate_quantiles",

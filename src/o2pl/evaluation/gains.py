@@ -216,9 +216,13 @@ def gains_of(
 
 
 def gains_of_weights(
-    rewards: Floats, ends: RewardRange | None, weights: Sequence[tuple[int, Floats | None]], predictable: bool = False
-) -> Gains:
-    """Return the terms of Σ sign V(policy) from signs and weights alone; None: the logging policy."""
+    rewards: Floats, ends: RewardRange | None, weights: Sequence[tuple[int, Floats | None]], predictable: bool = False,
+    model: tuple[Floats, Floats] | None = None,
+) -> Gains:  # fmt: skip
+    """Return the terms of Σ sign V(policy) from signs and weights alone; None: the logging policy.
+
+    model: m of the logged actions and v, in rewards; None: a constant.
+    """
     frame = _Frame.of(rewards, ends, [sign for sign, _ in weights])
     u, n = frame.scaled(rewards), len(rewards)
     weighed = [(sign, one) for sign, one in weights if one is not None]
@@ -226,7 +230,11 @@ def gains_of_weights(
     own = [one for _, one in weighed]
     if not np.isfinite(W).all():
         return _overflowed(frame, own, None, None)
-    played, value = _constant(u, sum(sign for sign, _ in weighed), predictable)
+    total = sum(sign for sign, _ in weighed)
+    if model is None:
+        played, value = _constant(u, total, predictable)
+    else:  # a difference of values has no zero
+        played, value = np.clip(frame.scaled(model[0]), 0.0, 1.0), (model[1] - total * frame.low) / frame.span
     logged = sum(sign for sign, one in weights if one is None)
     hidden = Hidden(np.zeros(n), np.zeros(n), np.zeros(n))
     return _assembled(frame, u, W, own, logged, played, value, hidden, largest_shown(W), None, None)
