@@ -151,8 +151,6 @@ def test_what_is_missing_is_named() -> None:
     shares[5] = 0.9
     drawn = np.zeros((100, 1), int)
     refused(r"features, action 5, column 0: found probabilities that sum to 1\.8", shares, shown=drawn)
-        r"features, action 5, column 0: found probabilities that sum to 1\.8", shares, shown=np.zeros((100, 1), int)
-    )
     refused("logger, row 0: found 0.00333333, expected the logged propensity", logger="uniform")
     refused("logger: found probabilities of the logged actions only", logger=log.propensities)
     refused("shown: found categories of rows with fixed features", shown=np.zeros((100, 1), int))
