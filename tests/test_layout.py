@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[1]
 SOURCE, TESTS = ROOT / "src" / "o2pl", ROOT / "tests"
 
 ELSEWHERE = {  # module: where it is tested, or why it is not
-    "data/decisions.py": "from `act` to `update`, in test_decisions",
+    "data/decisions.py": "in tests/test_decisions.py",
     "data/vw_events.py": "both readers, side by side, in formats/test_vw_text",
     "formats/dsjson_table.py": "both readers, side by side, in formats/test_dsjson",
     "formats/vw_scan.py": "both readers, side by side, in formats/test_vw_text",
@@ -49,7 +49,7 @@ ACROSS = {  # tests of more than one module
     "test_practice.py": "tasks of the guide's page of practice, as users write them",
     "test_core.py": "the extras, and the core without them",
     "test_contracts.py": "every policy and every feature map",
-    "test_decisions.py": "decisions and their ids, from `act` to `update`",
+    "test_decisions.py": "decisions and their ids: data/decisions.py",
     "test_docs.py": "the documents",
     "test_guarantees.py": "what the whole promises",
     "test_levels.py": "the script of `make test-levels`",

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import namedtuple
 from typing import Any
 
 import numpy as np
@@ -7,11 +8,12 @@ import pyarrow as pa
 import pytest
 
 from o2pl import Offer
-from o2pl.data.kinds import as_offer, is_set, kind_of_context, kind_of_contexts, split_set
+from o2pl.data.kinds import DICTIONARIES, as_offer, kind_of_context, kind_of_contexts, split_set
 
 USER, ITEMS = np.array([1.0, 2.0]), np.arange(12.0).reshape(4, 3)
 WORDS = [{"sku": f"s{k}", "kind": "a"} for k in range(4)]
 SHARED = {"user": {"id": "u", "age": 2.0}}
+Pair = namedtuple("Pair", "a b")
 FORMS: list[Any] = [
     {"shared": SHARED, "actions": WORDS},
     (SHARED, WORDS),
@@ -53,8 +55,10 @@ def test_kinds(context: Any, kind: str) -> None:
 
 
 def test_forms_are_told_apart() -> None:
-    assert all(is_set(form) for form in FORMS)
-    assert not any(is_set(other) for other in ({"a": 1}, [1.0, 2.0], [], "ab", {"actions": "run", "user": "u"}, 3))
+    assert all(kind_of_context(form) == DICTIONARIES for form in FORMS)
+    others: list[Any] = [{"a": 1}, [1.0, 2.0], [], "ab", {"actions": "run", "user": "u"}, 3, Pair({"a": 1}, 2.0)]
+    assert not any(kind_of_context(other) == DICTIONARIES for other in others)
+    assert split_set(([1.0, 2.0], [{"v": 1}]))[0] == {"0": 1.0, "1": 2.0}  # a numeric user
     assert split_set(({"u": 1}, [{}]))[0] == {"u": 1}
     assert split_set(({"u": 1}, {"v": 1}))[0] == {}  # a pair of dictionaries is two actions
     assert split_set((SHARED, pa.table({"kind": ["x", "y"]})))[1] == [{"kind": "x"}, {"kind": "y"}]

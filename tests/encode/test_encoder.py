@@ -146,3 +146,14 @@ def test_a_later_frame_sets_no_columns() -> None:
     encoder.encode(pd.DataFrame({"town": ["Rome"]}))
     assert encoder.schema is None
     encoder.encode([{"age": "old"}])
+
+
+def test_a_numeric_user_with_items_of_words_is_the_same_as_a_pair_and_as_an_offer() -> None:
+    items = [{"kind": "a"}, {"kind": "b"}]
+    encoder = Encoder(DICTIONARIES, items=True, hashed=HASHED)
+    pairs: list[Any] = [(X[0].tolist(), items), (X[0], items), Offer(X[0], items)]
+    assert [kind_of_contexts([pair]) for pair in pairs] == [DICTIONARIES] * 3
+    expected = encoder.encode([({str(column): value for column, value in enumerate(X[0])}, items)])
+    for pair in pairs:
+        assert same(encoder.encode([pair]), expected)
+        assert same(encoder.entry(pair), expected)

@@ -253,6 +253,11 @@ class Interactions:
         return as_contexts(self.contexts)
 
     @property
+    def kind(self) -> str:
+        """The kind of the contexts: see `data.kinds`."""
+        return kind_of_contexts(self.contexts)
+
+    @property
     def form(self) -> str:
         """What the contexts are: "frame", "records" (dictionaries, or sets of them), or rows: see `Contexts.kind`."""
         if isinstance(self.contexts, Frame):

@@ -29,24 +29,31 @@ def kind_of_context(context: Any) -> str:
     if isinstance(context, Offer):
         return DICTIONARIES if context.dictionaries else OFFER
     if isinstance(context, Mapping):
-        listed = "_multi" in context or ("actions" in context and set(context) <= {"shared", "actions"})
-        return DICTIONARIES if listed else ROW
+        return DICTIONARIES if "_multi" in context or _has_actions(context) else ROW
     if isinstance(context, np.ndarray):
         return MATRIX if context.ndim == 2 else ROW
-    if isinstance(context, tuple) and len(context) == 2:
-        items = context[1]
-        if is_frame(items) or (isinstance(items, np.ndarray) and items.ndim == 2):
-            return OFFER
-        if isinstance(items, list | tuple) and len(items):
-            if isinstance(items[0], Mapping):
-                return DICTIONARIES
-            if isinstance(items[0], list | tuple | np.ndarray):
-                return OFFER
-    if isinstance(context, list) and len(context) and isinstance(context[0], Mapping):
-        return DICTIONARIES
-    if isinstance(context, tuple) and is_set(context):
+    if _is_pair(context):
+        return _kind_of_items(context[1])
+    if not isinstance(context, list | tuple) or hasattr(context, "_asdict") or not len(context):
+        return ROW
+    if isinstance(context[0], Mapping):
         return DICTIONARIES
     return MATRIX if isinstance(context, list) and _is_matrix(context) else ROW
+
+
+def _kind_of_items(items: Any) -> str:
+    """Return the kind of a pair of a user and these items; ROW: they are no items."""
+    if is_frame(items) or (isinstance(items, np.ndarray) and items.ndim == 2):
+        return OFFER
+    if not isinstance(items, list | tuple) or not len(items):
+        return ROW
+    if isinstance(items[0], Mapping):
+        return DICTIONARIES
+    return OFFER if isinstance(items[0], list | tuple | np.ndarray) else ROW
+
+
+def _has_actions(context: Mapping[Any, Any]) -> bool:
+    return "actions" in context and set(context) <= {"shared", "actions"}
 
 
 def _is_matrix(context: list[Any]) -> bool:
@@ -71,23 +78,6 @@ def kind_of_contexts(contexts: Any) -> str:
     return kind_of_context(contexts[0]) if len(contexts) else ROW
 
 
-def is_set(context: Any) -> bool:
-    """Return whether this is an action set of dictionaries."""
-    if isinstance(context, Offer):
-        return context.dictionaries
-    if isinstance(context, Mapping):
-        return "_multi" in context or ("actions" in context and set(context) <= {"shared", "actions"})
-    listed = isinstance(context, list | tuple) and len(context) > 0
-    return (
-        listed
-        and all(isinstance(part, Mapping | list | tuple) or part is None for part in context[:2])
-        and (
-            isinstance(context[-1], Mapping)
-            or (isinstance(context, tuple) and len(context) == 2 and is_set(context[1]))
-        )
-    )
-
-
 def split_set(context: Any) -> tuple[Mapping[Any, Any], Sequence[Any]]:
     """Return the shared features, and the features of each action."""
     shared: Any = {}
@@ -100,10 +90,11 @@ def split_set(context: Any) -> tuple[Mapping[Any, Any], Sequence[Any]]:
         shared, actions = _own(context), context["_multi"]
         if isinstance(actions, list | tuple):
             actions = [_own(action) if isinstance(action, Mapping) else action for action in actions]
-    elif isinstance(context, Mapping) and "actions" in context and set(context) <= {"shared", "actions"}:
+    elif isinstance(context, Mapping) and _has_actions(context):
         shared, actions = context.get("shared") or {}, context["actions"]
     elif _is_pair(context):
-        shared, actions = context[0] or {}, context[1]
+        numbers = isinstance(context[0], list | tuple | np.ndarray)
+        shared, actions = shared_of(context[0], None) if numbers else context[0] or {}, context[1]
     if type(actions) is not list and is_frame(actions):
         actions = as_frame(actions).dictionaries()
     listed = type(actions) is list or (

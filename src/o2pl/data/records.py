@@ -14,7 +14,7 @@ import numpy as np
 
 from o2pl.data.frames import as_mapping, is_frame
 from o2pl.data.hashed_sets import HashedSets
-from o2pl.data.kinds import as_offer, is_set, split_set
+from o2pl.data.kinds import DICTIONARIES, ROW, as_offer, kind_of_context, split_set
 from o2pl.data.vw_events import event_json, is_event
 from o2pl.data.vw_json import as_json
 from o2pl.errors import InvalidInput
@@ -66,7 +66,7 @@ class Records:
         values = np.empty(len(contexts), object)
         for row, one in enumerate(contexts):
             values[row] = as_mapping(one) or one
-        if not is_set(contexts[0]) and as_offer(contexts[0]) is None:
+        if kind_of_context(contexts[0]) == ROW:
             return cls(values)
         sizes, slots, listed = np.zeros(len(contexts), np.int64), np.zeros(len(contexts), np.int64), False
         for row, one in enumerate(contexts):
@@ -105,7 +105,7 @@ def are_records(contexts: Any) -> bool:
     sequence = isinstance(contexts, list | tuple) or (isinstance(contexts, np.ndarray) and contexts.dtype == object)
     if not sequence or not len(contexts):
         return False
-    if as_mapping(contexts[0]) is not None or is_set(contexts[0]):
+    if as_mapping(contexts[0]) is not None or kind_of_context(contexts[0]) == DICTIONARIES:
         return True
     offer = as_offer(contexts[0])
     return offer is not None and (as_mapping(offer.user) is not None or is_frame(offer.items))

@@ -8,7 +8,7 @@ import numpy as np
 
 from o2pl.data.contexts import SparseRows, as_contexts, is_sparse
 from o2pl.data.interactions import Interactions, log_in
-from o2pl.data.kinds import OFFER, ROW, kind_of_contexts
+from o2pl.data.kinds import OFFER, ROW
 from o2pl.encode import Encoder, Schema
 from o2pl.errors import InvalidInput
 from o2pl.learners.base import BanditEstimator
@@ -46,8 +46,8 @@ def with_numbers(log: Interactions) -> Interactions:
         return log.changed(contexts=schema.numbers(log.contexts), context_names=schema.names)
     rows = log.encoded
     if log.form == "records":
-        kind = kind_of_contexts(log.contexts)
-        encoder = Encoder(kind, items=kind != ROW, hashed=None if kind == OFFER else (_BITS, False, ()))
+        hashed = None if log.kind == OFFER else (_BITS, False, ())
+        encoder = Encoder(log.kind, items=log.kind != ROW, hashed=hashed)
         rows = as_contexts(encoder.encode(log.contexts))
     if is_sparse(rows.own):
         return log.changed(contexts=rows.with_features(common_features(rows.own)))

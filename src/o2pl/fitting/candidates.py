@@ -12,7 +12,7 @@ import numpy as np
 
 from o2pl.data.frames import as_frame
 from o2pl.data.interactions import Interactions
-from o2pl.data.kinds import DICTIONARIES, MATRIX, OFFER, kind_of_contexts
+from o2pl.data.kinds import DICTIONARIES, MATRIX, OFFER
 from o2pl.encode.schema import COMMON, Schema
 from o2pl.engine.member import LINEAR, QUADRATIC
 from o2pl.errors import InvalidInput
@@ -64,9 +64,8 @@ _OF_ITEMS = {OFFER: "items", MATRIX: "actionwise", DICTIONARIES: "hashed actionw
 
 def _kinds(log: Interactions) -> list[str]:
     """Return the policy classes that support these contexts."""
-    kind = kind_of_contexts(log.contexts)
-    if kind in _OF_ITEMS:
-        return [_OF_ITEMS[kind]]
+    if log.kind in _OF_ITEMS:
+        return [_OF_ITEMS[log.kind]]
     if log.form in ("dense", "sparse"):
         return ["hashed" if log.form == "sparse" else "dense"]
     whole = log.form == "frame"

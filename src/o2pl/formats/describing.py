@@ -9,7 +9,7 @@ import numpy as np
 
 from o2pl.data.frames import KINDS
 from o2pl.data.interactions import Interactions
-from o2pl.data.kinds import DICTIONARIES, MATRIX, OFFER, ROW, kind_of_contexts
+from o2pl.data.kinds import DICTIONARIES, MATRIX, OFFER, ROW
 from o2pl.evaluation.calibration import FEWEST, propensity_calibration
 from o2pl.evaluation.diagnostics import drift
 from o2pl.evaluation.estimators import EstimatorInput
@@ -47,7 +47,7 @@ def describe(log: Interactions, name: str = "LOG") -> Description:
         "drift": _drift(numbers, warnings),
     }
     sections["use"] = _uses(log, warnings)
-    kind = _POLICIES.get(kind_of_contexts(log.contexts), "union")
+    kind = _POLICIES.get(log.kind, "union")
     low, high = _range(log)
     ends = f" --rewards {low:g},{high:g}"
     following = f"o2pl fit {name} --out model.o2pl{ends}"
@@ -72,7 +72,7 @@ _POLICIES = {OFFER: "items", MATRIX: "actionwise", DICTIONARIES: "hashed actionw
 
 
 def _sets(log: Interactions) -> bool:
-    return kind_of_contexts(log.contexts) != ROW
+    return log.kind != ROW
 
 
 def _range(log: Interactions) -> tuple[float, float]:
