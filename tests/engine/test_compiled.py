@@ -13,6 +13,7 @@ import o2pl
 from o2pl import Bandit, Change, CountBonus, Geometric, Member
 from o2pl.engine import engine as engines
 from o2pl.engine.member import LINEAR, QUADRATIC
+from o2pl.engine.simulation import Rewards, simulate
 from o2pl.features import Chain, Standardise
 from o2pl.objectives.outcome import Outcome
 from o2pl.oracles.lbfgs import LBFGS
@@ -96,12 +97,12 @@ def test_it_decides_as_composed_parts_do(given: dict[str, Any], composed: Any, t
     learner = made(given)
     found = played(learner, given["how"], contexts, rewards, tmp_path)
     assert learner._engine is not None
-    assert learner._engine._compiled is not None
+    assert learner._engine.compiled.learns
     composed()
     learner = made(given)
     expected = played(learner, given["how"], contexts, rewards, tmp_path)
     assert learner._engine is not None
-    assert learner._engine._compiled is None
+    assert not learner._engine.compiled.learns
     assert found == expected
 
 
@@ -131,7 +132,7 @@ def test_parts_of_somebody_else_are_left_to_the_composed_ones() -> None:
     for member in (Member(LINEAR, oracle=Own()), Member(o2pl.features.Settled(LINEAR))):
         learner = Bandit(3, policy=member, random_state=0)
         learner.run((contexts, rewards))
-        assert learner._begun()._compiled is None
+        assert not learner._begun().compiled.learns
 
 
 def test_rows_that_a_failed_run_did_not_append_are_not_taken_for_later_ones(composed: Any) -> None:
@@ -142,7 +143,7 @@ def test_rows_that_a_failed_run_did_not_append_are_not_taken_for_later_ones(comp
         learner.run((contexts[:50], rewards[:50]))
         engine = learner._begun()
         with pytest.raises(RuntimeError, match="away"):
-            engine.run(contexts[50:60].astype(np.float32), engines.Rewards(_away))
+            simulate(engine, contexts[50:60].astype(np.float32), Rewards(_away))
         for context, paid in zip(contexts[60:], rewards[60:], strict=True):
             decision = learner.act(context)
             learner.update(decision, paid[decision.action])

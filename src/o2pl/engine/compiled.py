@@ -8,6 +8,8 @@ Schedules and exploration rules are Python objects that it asks.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,10 +31,12 @@ from o2pl.oracles.lbfgs import LBFGS
 from o2pl.policies.sampling import acting_numbers, check_explored
 from o2pl.policies.softmax import Softmax
 from o2pl.protocols import Array, Floats, Ints, State
+from o2pl.threads import thread_count
 
 if TYPE_CHECKING:
     from o2pl.engine.engine import Engine
 
+_SMALL = 2048  # rows of the smallest panel: fewer are learned from by one thread
 _MOMENTS = ("count", "mean", "squares", "binary", "shift", "scale")
 _NO_MOMENTS = (
     np.zeros(1),
@@ -91,17 +95,74 @@ def _remembers(schedule: Any) -> bool:
     return isinstance(schedule, Exact) or (isinstance(schedule, Geometric) and not schedule.forgets)
 
 
+def learned_field(name: str) -> Any:
+    """Return a field of an engine that changes when it learns: the compiled learner gives it back before it is used."""
+
+    def get(engine: Engine) -> Any:
+        engine.compiled.take_back(engine)
+        return engine.__dict__[name]
+
+    def put(engine: Engine, value: Any) -> None:
+        engine.compiled.take_back(engine)
+        engine.__dict__[name] = value
+
+    return property(get, put)
+
+
+class Compiled:
+    """The compiled learner of an engine, or none, and which of them has what was learned last."""
+
+    def __init__(self, learner: _core.CompiledLearner | None) -> None:
+        self._learner = learner
+        self._ahead = False  # whether it has learned since `take_back`
+        self._handed_over = False  # whether it has all that was learned
+
+    @property
+    def learns(self) -> bool:
+        return self._learner is not None
+
+    def learn(self, engine: Engine) -> bool:
+        """Learn what is due. Returns False, and does nothing, if that takes other parts."""
+        learner = self._learner
+        if learner is None or not learner.has_rows:
+            return False
+        if not self._handed_over:
+            _hand_over(engine, learner)
+            self._handed_over = True
+        if not learner.learn(thread_count() if len(engine.log) > _SMALL else 1):
+            return False
+        self._ahead = True
+        return True
+
+    def act_in(self, rounds: _core.Rounds) -> int:
+        """Let rounds act as it does. Returns the number of rows at which to learn next."""
+        assert self._learner is not None
+        rounds.decide_as(self._learner)
+        return self._learner.checkpoint
+
+    def take_back(self, engine: Engine) -> None:
+        """Let the engine's members have what was learned. It is handed over again, since they may change it."""
+        self._handed_over = False
+        if self._ahead and self._learner is not None:
+            self._ahead = False
+            _take_back(engine, self._learner)
+
+    @contextmanager
+    def only_looked_at(self) -> Iterator[None]:
+        """In this context, what was learned does not change."""
+        before = self._handed_over
+        yield
+        self._handed_over = before
+
+
 class Choices:
     """When members learn, from which rows, and how actions are explored. Rows are counted from a member's base."""
 
     def __init__(self, engine: Engine) -> None:
         self._schedules = [member.schedule for member in engine.members]
         self._patient = [isinstance(each, Geometric) and _remembers(each) for each in self._schedules]
-        self._rule, self._sharpness, self._n_actions = (
-            engine.spec.exploration,
-            engine.spec.sharpness,
-            engine.log.n_actions,
-        )
+        self._rule, self._sharpness = engine.spec.exploration, engine.spec.sharpness
+        self._n_actions = engine.log.n_actions
 
     def after(self, member: int, rows: int, faint: bool) -> int:
         """Return the number of rows at which a member learns next; `faint`: it has little weight."""
@@ -167,7 +228,7 @@ def _with_moments(features: Any, state: State, inputs: tuple[Array, ...], produc
 # -- what was learned
 
 
-def hand_over(engine: Engine, learner: _core.CompiledLearner) -> None:
+def _hand_over(engine: Engine, learner: _core.CompiledLearner) -> None:
     """Let the compiled learner continue from what the engine's members have learned."""
     seen = [(each.rows, *_moments(each.features, each.state)) for each in engine.seen]
     members = []
@@ -180,7 +241,7 @@ def hand_over(engine: Engine, learner: _core.CompiledLearner) -> None:
     learner.load((seen, members, engine.gains, engine.learned, watched, found, tuple(engine.mean_reward)))
 
 
-def take_back(engine: Engine, learner: _core.CompiledLearner) -> None:
+def _take_back(engine: Engine, learner: _core.CompiledLearner) -> None:
     """Let the engine's members have what the compiled learner has learned."""
     seen, members, gains, learned, watched, found, mean = learner.state()
     for own, (rows, inputs, products) in zip(engine.seen, seen, strict=True):

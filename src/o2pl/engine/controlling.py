@@ -11,21 +11,21 @@ from o2pl.kernels.values import rows_of_features  # importing it registers the f
 from o2pl.objectives.control import ridge_baseline, ridge_control
 from o2pl.objectives.running_control import RunningControl
 from o2pl.objectives.terms import Totals
-from o2pl.protocols import Floats
+from o2pl.protocols import Floats, State
 
 if TYPE_CHECKING:
     from o2pl.engine.engine import Engine
 
 
-def observe_control(engine: Engine, rows: Interactions) -> None:
-    """Update the running control of sparse rows with the new rows."""
-    if engine.running is None or engine.spec.control is None:
-        return
-    known, member = len(engine.running["predicted"]), engine.members[0]
-    new = rows[known:]
-    control = RunningControl(engine.spec.control, engine.log.n_actions or 0)
+def observe_control(engine: Engine, rows: Interactions) -> State | None:
+    """Return the running control of sparse rows with the new rows; None without one."""
+    running, ridge = engine.running, engine.spec.control
+    if running is None or ridge is None:
+        return running
+    member, new = engine.members[0], rows[len(running["predicted"]) :]
+    control = RunningControl(ridge, engine.log.n_actions or 0)
     features = member.seen.features.transform(member.seen.state, new.contexts)
-    engine.running = control.observe(engine.running, features, new.actions, new.losses, member.objective.numbers)
+    return control.observe(running, features, new.actions, new.losses, member.objective.numbers)
 
 
 def control_of(engine: Engine, rows: Interactions, start: int, weights: Floats | None, shared: dict[Any, Any]) -> Any:

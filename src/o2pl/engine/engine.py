@@ -7,10 +7,9 @@ Appending and learning hold a lock; deciding reads the current `Decider`, which 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,23 +21,20 @@ from o2pl.data.log import Log, Tally
 from o2pl.encode import Encoder
 from o2pl.engine.acting import ActingMember
 from o2pl.engine.change import Changed, Watch
-from o2pl.engine.compiled import compiled_learner, hand_over, take_back
+from o2pl.engine.compiled import Compiled, compiled_learner, learned_field
 from o2pl.engine.controlling import control_of, observe_control
 from o2pl.engine.decider import Decider
 from o2pl.engine.files import restore, saved
-from o2pl.engine.finite_run import run_finite
 from o2pl.engine.item_memory import NOTHING, ItemMemory, remembered
 from o2pl.engine.lock import Turn
 from o2pl.engine.mean_reward import MeanReward
-from o2pl.engine.member import STRETCH, MemberState, Passes, Seen
+from o2pl.engine.member import MemberState, Passes, Seen
 from o2pl.engine.pending import Pending, append_row, check_as_drawn
 from o2pl.engine.schedules import Schedule
 from o2pl.engine.shared_columns import SharedColumns
 from o2pl.engine.spec import Spec
 from o2pl.engine.stream import UniformStream
-from o2pl.engine.union import (
-    shares,
-)
+from o2pl.engine.union import shares
 from o2pl.engine.weighing import calibrate_members, weigh_members
 from o2pl.errors import InvalidInput
 from o2pl.features import Hashed
@@ -47,54 +43,30 @@ from o2pl.objectives.running_control import RunningControl
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.policies.sampling import acting_numbers, check_explored
 from o2pl.protocols import Array, FeatureMap, Floats, Ints, Oracle, State
-from o2pl.threads import one_blas_thread, thread_count
+from o2pl.threads import one_blas_thread
 from o2pl.validation import check_actions
 
 _FAINT = 1e-4  # members with a smaller weight hardly act
-SMALL = 2048  # rows of the smallest panel: fewer are learned from by one thread
 OFFLINE = LBFGS(iterations=500, tolerance=1e-6)
-
-
-class Rewards(NamedTuple):
-    """The rewards of actions in the rounds of a simulation."""
-
-    of: Callable[[Ints, Array], Floats]  # rewards of `actions` in rounds `rows`
-    table: Floats | None = None  # of all actions, [T, K]
-
-
-def _learned(name: str) -> Any:
-    """Return a field that changes when the engine learns: the compiled learner gives it back before it is used."""
-
-    def get(engine: Engine) -> Any:
-        engine.take_back()
-        return engine.__dict__[name]
-
-    def put(engine: Engine, value: Any) -> None:
-        engine.take_back()
-        engine.__dict__[name] = value
-
-    return property(get, put)
 
 
 class Engine:
     """The engine of `O2PL`, `Bandit` and `GaussianO2PL`."""
 
-    seen: list[Seen] = _learned("seen")
-    members: list[MemberState] = _learned("members")
-    gains: Floats = _learned("gains")  # of the joined members
-    learned: int = _learned("learned")  # rows included in the members' gains
-    watch: Watch | None = _learned("watch")
-    forgotten: Tally | None = _learned("forgotten")  # plays and rewards of each action before the base
-    mean_reward: MeanReward = _learned("mean_reward")  # of the rows since the base that were learned from
+    seen: list[Seen] = learned_field("seen")
+    members: list[MemberState] = learned_field("members")
+    gains: Floats = learned_field("gains")  # of the joined members
+    learned: int = learned_field("learned")  # rows included in the members' gains
+    watch: Watch | None = learned_field("watch")
+    forgotten: Tally | None = learned_field("forgotten")  # plays and rewards of each action before the base
+    mean_reward: MeanReward = learned_field("mean_reward")  # of the rows since the base that were learned from
 
     def __init__(self, spec: Spec, encoder: Encoder, log: Log, stream: UniformStream) -> None:
         self.spec, self.encoder, self._log, self.stream = spec, encoder, log, stream
         self.passes: Passes | None = None  # None: learn from the log in memory, in this process
         self.lock = Turn()
         self.pending = Pending()
-        self._compiled: _core.CompiledLearner | None = None  # learns in its place, if all parts are compiled
-        self._ahead = False  # whether it has learned since `take_back`
-        self._handed_over = False  # whether it has all that was learned
+        self.compiled = Compiled(None)
         joins = [member.joins for member in spec.members]
         if joins[0] or any(later < earlier for earlier, later in pairwise(joins)):
             raise InvalidInput(f"policy: found members that join after {joins} rows, expected 0 first, then ascending")
@@ -119,11 +91,8 @@ class Engine:
         self.mean_reward = MeanReward()
         self.rounds: _core.Rounds | None = None  # what decides and appends in one call; None: other kinds of rows
         self.checkpoint = min(member.checkpoint for member in self.present)
-        self._acting: tuple[Any, Any, Floats] = (
-            None,
-            None,
-            np.empty(0),
-        )  # shares, exploration, and both as `acting_numbers`
+        # weights, exploration, and both as `acting_numbers`
+        self._acting: tuple[Any, Any, Floats] = None, None, np.empty(0)
         self._decider: Decider | None = self.new_decider()
         self.begin_rounds()
 
@@ -134,15 +103,8 @@ class Engine:
             waiting, ends = self.pending.waiting, self.log.reward_range
             self.rounds = _core.Rounds(Decision, self.stream, waiting, columns, ends)
             self.lock.guard(self.rounds)
-        self._compiled = compiled_learner(self)
+        self.compiled = Compiled(compiled_learner(self))
         self.checkpoint, self.decider = self._checkpoint, self.decider
-
-    def take_back(self) -> None:
-        """Have what the compiled learner has learned. It is handed over again before it learns."""
-        self._handed_over = False
-        if self._ahead and self._compiled is not None:
-            self._ahead = False
-            take_back(self, self._compiled)
 
     def draw_from(self, stream: UniformStream) -> None:
         """Draw actions with these random numbers from now on."""
@@ -156,7 +118,7 @@ class Engine:
 
     @log.setter
     def log(self, log: Log) -> None:
-        self.take_back()
+        self.compiled.take_back(self)
         self._log = log
         self.begin_rounds()
 
@@ -164,9 +126,8 @@ class Engine:
     def decider(self) -> Decider:
         """The acting policy. It is replaced when the engine has learned."""
         if self._decider is None:
-            before = self._handed_over
-            self._decider = self.new_decider()
-            self._handed_over = before  # making it changes nothing that was learned
+            with self.compiled.only_looked_at():
+                self._decider = self.new_decider()
         return self._decider
 
     @decider.setter
@@ -279,27 +240,11 @@ class Engine:
         best = self.present[int(np.argmax(self.weights))]
         return remembered(self.log[self.base : self.learned].thinned(), best, self.mean_reward.value)
 
-    def run(self, contexts: Any, rewards: Rewards) -> Interactions:
-        """Simulate rounds on given contexts, in blocks between checkpoints."""
-        with self.lock, one_blas_thread(math.inf):
-            start, done = len(self.log), 0
-            self.log.reserve(len(contexts))
-            if run_finite(self, contexts, rewards.table):
-                return self.log[start:]
-            while done < len(contexts):
-                some = min(len(contexts) - done, self.checkpoint - len(self.log), STRETCH)
-                stretch = contexts[done : done + some]
-                acting = self.decider if self._compiled is None or self.rounds is None else self.rounds
-                actions, propensities = acting.sample(stretch, self.stream.take(some))
-                try:
-                    paid = rewards.of(np.arange(done, done + some), actions)
-                    self.log.extend_columns(stretch, actions, paid, propensities)
-                except BaseException:
-                    self.take_back()  # the compiled learner expects these rows next
-                    raise
-                done += some
-                self.learn_if_due()
-            return self.log[start:]
+    def sample(self, contexts: Any, uniforms: Floats) -> tuple[Array, Floats]:
+        """Draw actions for the next rows of the log. Returns them and their probabilities (densities)."""
+        if self.compiled.learns and self.rounds is not None:
+            return self.rounds.sample(contexts, uniforms)
+        return self.decider.sample(contexts, uniforms)
 
     # -- learning
 
@@ -358,15 +303,6 @@ class Engine:
         member.params = params
         self.settle(len(rows), self.members)
 
-    def imitate(self) -> None:
-        """Start at the logging policy if possible: far from it, all weights and the gradient are 0."""
-        rows = self.log.columns
-        for member in self.members:
-            if hasattr(member.policy, "imitate"):
-                policy: Any = member.policy
-                state = member.seen.features.observe(member.seen.state, rows.contexts)
-                member.params = policy.imitate(member.seen.features.transform(state, rows.contexts), rows.actions)
-
     def learn_if_due(self) -> None:
         with self.lock:
             n = len(self.log)
@@ -375,17 +311,10 @@ class Engine:
 
     def _learn_compiled(self) -> bool:
         """Learn what is due in the compiled core. Returns False, and does nothing, if that takes other parts."""
-        core, rounds = self._compiled, self.rounds
-        if core is None or rounds is None or self.passes is not None or not core.has_rows:
+        if self.rounds is None or self.passes is not None or not self.compiled.learn(self):
             return False
-        if not self._handed_over:
-            hand_over(self, core)
-            self._handed_over = True
-        if not core.learn(thread_count() if len(self.log) > SMALL else 1):
-            return False
-        self._ahead, self._decider = True, None
-        rounds.decide_as(core)
-        self._checkpoint = core.checkpoint
+        self._decider = None
+        self._checkpoint = self.compiled.act_in(self.rounds)
         return True
 
     def due(self, n: int) -> list[MemberState]:
@@ -404,7 +333,8 @@ class Engine:
             rows = self.log[:n]
             if self.columns is not None and not self.columns.settled:
                 self.columns.observe(rows.contexts[self.learned :])
-            if weigh_members(self, rows, oracle is None):
+            self.gains, changed = weigh_members(self, rows, oracle is None)
+            if changed:
                 due = self._restart(n)
             joined = [member for member in self.members if member.joins <= n - self.base]
             if len(joined) > len(self.gains):
@@ -419,7 +349,7 @@ class Engine:
                 by_start.setdefault(m.first(n) if oracle is None or m.watches else m.base, []).append(m)
             many = self.watch is not None and n - self.learned > self.watch.change.memory
             with one_blas_thread(max((len(m.params) for m in due), default=0) * (n - min(by_start, default=0))):
-                observe_control(self, rows)
+                self.running = observe_control(self, rows)
                 shared: dict[Any, Any] = {}
                 for start, own in sorted(by_start.items()):
                     window = rows[start:] if start else rows

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from o2pl.data.log import Log
 from o2pl.engine.engine import OFFLINE, Engine
 
@@ -18,5 +20,15 @@ def learn_offline(engine: Engine, log: Log) -> None:
     for place, upto in enumerate(sorted({first, rows} - {0})):
         engine.log = log.shortened(upto)
         if not place:
-            engine.imitate()
+            imitate(engine)
         engine.learn(oracle=OFFLINE)
+
+
+def imitate(engine: Engine) -> None:
+    """Start at the logging policy if possible: far from it, all weights and the gradient are 0."""
+    rows = engine.log.columns
+    for member in engine.members:
+        if hasattr(member.policy, "imitate"):
+            policy: Any = member.policy
+            state = member.seen.features.observe(member.seen.state, rows.contexts)
+            member.params = policy.imitate(member.seen.features.transform(state, rows.contexts), rows.actions)

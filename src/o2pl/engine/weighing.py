@@ -11,6 +11,7 @@ from o2pl.engine.member import STRETCH, MemberState
 from o2pl.engine.union import calibrated, evidence, predicted_log_odds, progressive_evidence, progressive_gains
 from o2pl.objectives.outcome import Outcome
 from o2pl.objectives.terms import Totals
+from o2pl.protocols import Floats
 
 if TYPE_CHECKING:
     from o2pl.engine.engine import Engine
@@ -18,32 +19,35 @@ if TYPE_CHECKING:
 _CALIBRATION_ROWS = 2000  # rows for calibrating a member without an outcome model
 
 
-def weigh_members(engine: Engine, rows: Interactions, watching: bool) -> bool:
-    """Add how well each member predicted new rows before learning from them. Returns whether they show a change."""
-    if len(engine.gains) == 1 or engine.learned == len(rows):
-        return False
-    objective = engine.spec.objective
+def weigh_members(engine: Engine, rows: Interactions, watching: bool) -> tuple[Floats, bool]:
+    """Return the members' gains with how well each predicted new rows before learning from them.
+
+    Also returns whether these rows show a change.
+    """
+    gains, objective, new = engine.gains, engine.spec.objective, rows[engine.learned :]
+    if len(gains) == 1 or not len(new):
+        return gains, False
     if isinstance(objective, Outcome):
         if engine.watch is not None and watching:
-            return _weigh_and_watch(engine, rows, engine.watch)
-        engine.gains = engine.gains + progressive_evidence(engine.present, engine.decider, rows[engine.learned :])
-        return False
+            return _watched(engine, new, engine.watch)
+        return gains + progressive_evidence(engine.present, engine.decider, new), False
     alpha, baseline = objective.alpha(len(rows)), objective.level_of(Totals.of(rows))
-    for start in range(engine.learned, len(rows), STRETCH):
-        new = rows[start : start + STRETCH]
-        likelihoods = engine.decider.member_likelihoods(new.contexts, new.actions)
-        engine.gains = engine.gains + progressive_gains(likelihoods, new, alpha, baseline)
-    return False
+    for start in range(0, len(new), STRETCH):
+        some = new[start : start + STRETCH]
+        likelihoods = engine.decider.member_likelihoods(some.contexts, some.actions)
+        gains = gains + progressive_gains(likelihoods, some, alpha, baseline)
+    return gains, False
 
 
-def _weigh_and_watch(engine: Engine, rows: Interactions, watch: Watch) -> bool:
-    for start in range(engine.learned, len(rows), STRETCH):
-        new = rows[start : start + STRETCH]
-        z, rewards = predicted_log_odds(engine.present, engine.decider, new), -new.losses
-        engine.gains = engine.gains + evidence(z, rewards, new.effective_weights)
-        if watch.observe_blocks(z, rewards, start):
-            return True
-    return False
+def _watched(engine: Engine, new: Interactions, watch: Watch) -> tuple[Floats, bool]:
+    gains = engine.gains
+    for start in range(0, len(new), STRETCH):
+        some = new[start : start + STRETCH]
+        z, rewards = predicted_log_odds(engine.present, engine.decider, some), -some.losses
+        gains = gains + evidence(z, rewards, some.effective_weights)
+        if watch.observe_blocks(z, rewards, engine.learned + start):
+            return gains, True
+    return gains, False
 
 
 def calibrate_members(engine: Engine, members: Sequence[MemberState]) -> None:

@@ -19,9 +19,10 @@ from o2pl.data.offers import placed
 from o2pl.data.records import Records
 from o2pl.encode import Encoder
 from o2pl.engine.decider import Decider
-from o2pl.engine.engine import Engine, Rewards
-from o2pl.engine.offline import learn_offline
+from o2pl.engine.engine import Engine
+from o2pl.engine.offline import imitate, learn_offline
 from o2pl.engine.refreshing import refresh
+from o2pl.engine.simulation import Rewards, simulate
 from o2pl.errors import InvalidInput
 from o2pl.lazily import called_later
 from o2pl.learners.round_by_round import RoundByRound
@@ -185,7 +186,7 @@ class BanditEstimator(RoundByRound, ABC):
         engine = self._engine or self._make_engine(encoder, batch.n_actions, batch.action_names)
         engine.extend(batch)
         if len(engine.log) == len(batch):
-            engine.imitate()
+            imitate(engine)
         if at_most is None:
             engine.learn()
         else:
@@ -273,7 +274,7 @@ class BanditEstimator(RoundByRound, ABC):
         paid, n_actions = self._rewards(encoder, len(contexts), rewards)
         if self._engine is None:
             self._adopt(self._make_engine(encoder, n_actions))
-        done = self._begun().run(contexts, paid)
+        done = simulate(self._begun(), contexts, paid)
         return Run(done.named_actions, done.rewards, done.propensities)
 
     # -- evaluation

@@ -10,7 +10,7 @@ import numpy as np
 
 from o2pl.data.kinds import ROW
 from o2pl.encode import Encoder
-from o2pl.engine.engine import Rewards
+from o2pl.engine.simulation import Rewards
 from o2pl.errors import InvalidInput
 from o2pl.explaining.explained import Explained
 from o2pl.learners.base import BanditEstimator

@@ -17,10 +17,11 @@ from o2pl.data.log import Log
 from o2pl.data.offers import allowed_actions, offered
 from o2pl.encode import Encoder
 from o2pl.engine.change import Change
-from o2pl.engine.engine import Engine, Rewards
+from o2pl.engine.engine import Engine
 from o2pl.engine.lists import decide_offer, slot_propensities, slot_rewards
 from o2pl.engine.member import Member
 from o2pl.engine.schedules import Schedule, as_schedule
+from o2pl.engine.simulation import Rewards
 from o2pl.engine.spec import Spec
 from o2pl.engine.stream import UniformStream
 from o2pl.errors import InvalidInput

@@ -1,12 +1,16 @@
-"""Simulations of a finite class that is searched after every round, in one compiled loop."""
+"""Simulations of many rounds, in blocks between checkpoints; those of a finite class in one loop of the core."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from o2pl import _core
+from o2pl.data.interactions import Interactions
+from o2pl.engine.member import STRETCH
 from o2pl.engine.schedules import Exact
 from o2pl.kernels.finite import FiniteValue
 from o2pl.kernels.registry import featurise
@@ -14,7 +18,8 @@ from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.oracles.exhaustive import Exhaustive
 from o2pl.policies.finite import FinitePolicies
 from o2pl.policies.sampling import UniformExploration
-from o2pl.protocols import Floats
+from o2pl.protocols import Array, Floats, Ints
+from o2pl.threads import one_blas_thread
 
 if TYPE_CHECKING:
     from o2pl.engine.engine import Engine
@@ -22,8 +27,38 @@ if TYPE_CHECKING:
 _CHUNK = 2_000_000  # likelihoods in memory at a time
 
 
+class Rewards(NamedTuple):
+    """The rewards of actions in the rounds of a simulation."""
+
+    of: Callable[[Ints, Array], Floats]  # rewards of `actions` in rounds `rows`
+    table: Floats | None = None  # of all actions, [T, K]
+
+
+def simulate(engine: Engine, contexts: Any, rewards: Rewards) -> Interactions:
+    """Play rounds on given contexts: the decisions are those of one call per round. Returns the new rows."""
+    log = engine.log
+    with engine.lock, one_blas_thread(math.inf):
+        start, done = len(log), 0
+        log.reserve(len(contexts))
+        if run_finite(engine, contexts, rewards.table):
+            return log[start:]
+        while done < len(contexts):
+            some = min(len(contexts) - done, engine.checkpoint - len(log), STRETCH)
+            stretch = contexts[done : done + some]
+            actions, propensities = engine.sample(stretch, engine.stream.take(some))
+            try:
+                paid = rewards.of(np.arange(done, done + some), actions)
+                log.extend_columns(stretch, actions, paid, propensities)
+            except BaseException:
+                engine.compiled.take_back(engine)  # it expects these rows next
+                raise
+            done += some
+            engine.learn_if_due()
+        return log[start:]
+
+
 def run_finite(engine: Engine, contexts: Any, table: Floats | None) -> bool:
-    """Simulate the rounds like `Engine.run`. Returns False, and does nothing, if the parts are not supported."""
+    """Simulate the rounds like `simulate`. Returns False, and does nothing, if the parts are not supported."""
     spec, policy = engine.spec, engine.spec.policies[0]
     if len(spec.policies) > 1 or not isinstance(policy, FinitePolicies):
         return False
