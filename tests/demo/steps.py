@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from o2pl.demo.improved import Improvement
-from o2pl.demo.judged import Judged, Judgement
+from o2pl.demo.judged import Judged, OldRows
 from o2pl.demo.online import BANDIT, UNIFORM, VW, Online
 from o2pl.demo.served import Served
 from o2pl.serving.simulate import Played
 
 ONLINE = Online({BANDIT: np.ones((2, 40)), VW: np.tile([1.0, 0.0], (2, 20)), UNIFORM: np.zeros((2, 40))})
-JUDGED = Judgement(
+JUDGED = OldRows(
     40, 0.8, (Judged("A", 0.5, 0.4, 0.6, 0.55), Judged("uniform", 0.2, 0.15, 0.25, 0.1)), "A is <better> & sure"
 )
 IMPROVED = (

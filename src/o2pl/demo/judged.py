@@ -35,14 +35,16 @@ class Judged:
 
 
 @dataclass(frozen=True, eq=False)
-class Judgement:
+class OldRows:
+    """What the log of a learner says of other policies."""
+
     rows: int
     earned: float  # mean reward of the learner that made the log, exploration included
     policies: tuple[Judged, ...]
     verdict: str  # the verdict of `evaluate`
 
 
-def judge(rounds: int, say: Callable[[str], None], seed: int = 0) -> Judgement:
+def judge(rounds: int, say: Callable[[str], None], seed: int = 0) -> OldRows:
     data = DIGITS.load()
     order = np.random.default_rng(seed).permutation(len(data))
     labelled, met = np.split(order, [max(_LABELLED.values())])
@@ -63,7 +65,7 @@ def judge(rounds: int, say: Callable[[str], None], seed: int = 0) -> Judgement:
     policies = tuple(
         Judged(one.name, one.value, one.low, one.high, truth[one.name]) for one in found.overall.candidates
     )
-    return Judgement(len(met), float(run.rewards.mean()), policies, found.verdict)
+    return OldRows(len(met), float(run.rewards.mean()), policies, found.verdict)
 
 
 def _as_pair(rounds: TableRounds) -> tuple[Floats, Floats]:

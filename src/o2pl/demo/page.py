@@ -10,7 +10,7 @@ from functools import partial
 
 from o2pl.demo import pictures
 from o2pl.demo.improved import Improvement
-from o2pl.demo.judged import EXPLORATION, Judgement
+from o2pl.demo.judged import EXPLORATION, OldRows
 from o2pl.demo.online import BANDIT, UNIFORM, VW, Online
 from o2pl.demo.served import Served
 from o2pl.extras import install_command
@@ -48,7 +48,7 @@ dt { font-weight: 600; } dd { margin: 0; min-width: 0; }
 
 
 def page(
-    online: Online, judged: Judgement, improved: Sequence[Improvement], served: Served | None, seconds: float
+    online: Online, judged: OldRows, improved: Sequence[Improvement], served: Served | None, seconds: float
 ) -> str:
     cards = [
         _online(online),
@@ -104,7 +104,7 @@ def _online(found: Online) -> str:
     )
 
 
-def _judged(found: Judgement) -> str:
+def _judged(found: OldRows) -> str:
     held = sum(one.holds for one in found.policies)
     return _card(
         "2 · Evaluate other policies from its log",

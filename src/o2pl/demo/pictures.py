@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from o2pl.demo.improved import Improvement
-from o2pl.demo.judged import Judgement
+from o2pl.demo.judged import OldRows
 from o2pl.demo.online import BANDIT, UNIFORM, Online
 from o2pl.demo.served import Served
 from o2pl.drawing import new_figure, tidy
@@ -71,7 +71,7 @@ def draw_online(found: Online, theme: Theme) -> Figure:
     return figure
 
 
-def draw_judged(found: Judgement, theme: Theme) -> Figure:
+def draw_judged(found: OldRows, theme: Theme) -> Figure:
     """Draw the intervals from the log, and the true values."""
     figure = new_figure(_SIZE[0], 2.6)
     axes = figure.add_subplot()

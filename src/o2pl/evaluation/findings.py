@@ -200,6 +200,13 @@ def _support(log: Interactions, seen: Diagnostics, estimates: tuple[Valued, ...]
     return found
 
 
+def over_which_rows(seen: Diagnostics) -> str:
+    """Say of a verdict for which rows it holds, if values or contexts change along the log."""
+    if min(seen.drift.p_value, seen.drift.context_p_value) >= SURE:
+        return ""
+    return f", on average over these {seen.n:,} rows, along which the world changes"
+
+
 def _drift(seen: Diagnostics) -> list[str]:
     found = []
     if seen.drift.p_value < SURE:

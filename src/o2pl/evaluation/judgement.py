@@ -38,6 +38,7 @@ class Judgement:
     unsupported: float  # share of the decisions that the log hardly shows
     reason: str  # why not, or what to do
     tolerance: float = 0.0  # by which the policy may be worse: "better" is then "not worse by more than that"
+    condition: str = ""  # under which it holds, if there is one: ", over …"
 
     @property
     def better(self) -> bool:
@@ -59,9 +60,9 @@ class Judgement:
         return self.sentence()
 
     def sentence(self, condition: str = "") -> str:
-        """Return the verdict as a sentence. condition: under which it holds, if there is one."""
+        """Return the verdict as a sentence. condition: a further one."""
         when = " at any time" if self.kind.endswith("any time") else ""
-        sure = f"with {self.confidence:.0%} confidence{when}{condition}"
+        sure = f"with {self.confidence:.0%} confidence{when}{self.condition}{condition}"
         beyond = f" by more than {self.tolerance:g}" if self.tolerance else ""
         if self.verdict in ("better", "worse"):
             said = "not worse" if self.tolerance and self.better else self.verdict
@@ -75,7 +76,7 @@ class Judgement:
 
 def judge(
     policy: str, baseline: str, estimate: float, low: float, high: float, *, delta: float, kind: Kind, rows: int,
-    effective: float, unsupported: float = 0.0, doubt: str = "", tolerance: float = 0.0,
+    effective: float, unsupported: float = 0.0, doubt: str = "", tolerance: float = 0.0, condition: str = "",
 ) -> Judgement:  # fmt: skip
     """Form the verdict from the interval of policy minus baseline. doubt: why the log cannot tell at all."""
     verdict: Verdict = "no difference shown"
@@ -91,7 +92,20 @@ def judge(
     elif effective < min(_FEW, rows / 5) and not (low == high == 0):
         verdict, reason = "cannot be judged", few_rows(rows, effective)
     return Judgement(
-        verdict, policy, baseline, estimate, low, high, kind, 1 - delta, rows, effective, unsupported, reason, tolerance
+        verdict,
+        policy,
+        baseline,
+        estimate,
+        low,
+        high,
+        kind,
+        1 - delta,
+        rows,
+        effective,
+        unsupported,
+        reason,
+        tolerance,
+        condition,
     )
 
 
@@ -127,7 +141,7 @@ def deploying(found: Judgement, tolerance: float = 0.0) -> DeployVerdict:
     name = f"the baseline ({found.baseline})" if found.baseline != "baseline" else "the baseline"
     numbers = (
         f"estimated gain over {name} {found.estimate:.4g}, at least {found.low:.4g} with {found.confidence:.0%}"
-        f" confidence; {found.rows:,} rows, effective sample size {found.effective:,.0f}"
+        f" confidence{found.condition}; {found.rows:,} rows, effective sample size {found.effective:,.0f}"
     )
     if found.better:
         reason = numbers

@@ -99,7 +99,7 @@ class Evaluation:
         return judge(
             self.policy, self.baseline.name, self.difference.value, low, high, delta=self.delta, kind=self.kind,
             rows=self.diagnostics.n, effective=effective or self.diagnostics.effective, unsupported=self.unsupported,
-            doubt=self.doubt, tolerance=tolerance,
+            doubt=self.doubt, tolerance=tolerance, condition=findings.over_which_rows(self.diagnostics),
         )  # fmt: skip
 
     def safe_to_deploy(self, tolerance: float = 0.0) -> DeployVerdict:
