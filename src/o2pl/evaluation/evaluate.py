@@ -32,6 +32,7 @@ from o2pl.evaluation.results import Diagnostics, Evaluation, Valued
 from o2pl.evaluation.reward_models import RewardModel, fit_rewards
 from o2pl.evaluation.running_rewards import running_rewards
 from o2pl.evaluation.sensitivity import Sensitivity, sensitivity
+from o2pl.evaluation.slope import tuned
 from o2pl.evaluation.trust import fault
 from o2pl.evaluation.unshown import Model, Side
 from o2pl.evaluation.values import (
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from o2pl.evaluation.metrics import Metrics
 
 PropensityChoice = Literal["auto", "logged", "estimated"]
+Levels = Literal["theory", "slope"]
 
 
 @overload
@@ -60,21 +62,21 @@ def evaluate(
     log: Any, policy: Any = "logged", *, metrics: Mapping[str, Any], baseline: Any = None, at_any_time: bool = False,
     estimators: Sequence[str] | None = None, delta: float = 0.05, reward_range: RewardRange | None = None,
     propensities: PropensityChoice = "auto", segments: Any = None, rows_per_day: float | None = None,
-    control: Any = None, control_share: float | None = None, seed: Seed = 0,
+    control: Any = None, control_share: float | None = None, levels: Levels = "theory", seed: Seed = 0,
 ) -> Metrics: ...  # fmt: skip
 @overload
 def evaluate(
     log: Any, policy: Mapping[str, Any] | list[Any], *, baseline: Any = None, at_any_time: bool = False,
     estimators: Sequence[str] | None = None, delta: float = 0.05, reward_range: RewardRange | None = None,
     propensities: PropensityChoice = "auto", segments: Any = None, rows_per_day: float | None = None,
-    control: Any = None, control_share: float | None = None, seed: Seed = 0,
+    control: Any = None, control_share: float | None = None, levels: Levels = "theory", seed: Seed = 0,
 ) -> Candidates: ...  # fmt: skip
 @overload
 def evaluate(
     log: Any, policy: Any = "logged", *, baseline: Any = None, at_any_time: bool = False,
     estimators: Sequence[str] | None = None, delta: float = 0.05, reward_range: RewardRange | None = None,
     propensities: PropensityChoice = "auto", segments: Any = None, rows_per_day: float | None = None,
-    control: Any = None, control_share: float | None = None, seed: Seed = 0,
+    control: Any = None, control_share: float | None = None, levels: Levels = "theory", seed: Seed = 0,
 ) -> Evaluation: ...  # fmt: skip
 def evaluate(
     log: Any,
@@ -91,6 +93,7 @@ def evaluate(
     metrics: Mapping[str, Any] | None = None,
     control: Any = None,
     control_share: float | None = None,
+    levels: Levels = "theory",
     seed: Seed = 0,
 ) -> Evaluation | Candidates | Metrics:
     """Estimate the value of a policy from a log, with confidence intervals at level 1 - δ and checks of the log.
@@ -128,6 +131,9 @@ def evaluate(
         With `baseline="control"`: the column of 0 and 1 that says which rows a control group decided (an array, or the
         name of a context column; None: "control"), and the chance of being in it (None: the share of rows; needed for
         `at_any_time`). The policy "logged" is then the service that made the other rows.
+    levels
+        Where `switch-dr` and `dr-shrinkage` cut weights: at the theory's levels, or at those that SLOPE chooses, which
+        often have a smaller error and a larger bias; their intervals ignore the bias.
 
     Returns
     -------
@@ -147,14 +153,18 @@ def evaluate(
     if metrics is not None:
         from o2pl.evaluation.metrics import evaluate_metrics
 
-        if several is not None or segments is not None or estimators is not None or rows_per_day is not None:
+        if several or levels != "theory" or any(one is not None for one in (segments, estimators, rows_per_day)):
             raise InvalidInput(
-                "metrics: found several policies, segments, estimators or rows_per_day as well, expected one policy"
-                " and perhaps a baseline"
+                "metrics: found several policies, segments, estimators, levels or rows_per_day as well, expected one"
+                " policy and perhaps a baseline"
             )
         choices: Any = {"at_any_time": at_any_time, "reward_range": reward_range, "propensities": propensities}
         return evaluate_metrics(log, policy, metrics, baseline=baseline, delta=delta, seed=seed, **choices)
     if several is not None:
+        if estimators is not None or propensities == "estimated" or levels != "theory":
+            raise InvalidInput(
+                "policy: found several policies with estimators, levels or estimated propensities, expected one policy"
+            )
         if baseline is not None:
             several[baseline if isinstance(baseline, str) else "baseline"] = baseline
         of_log: Any = {"delta": delta, "reward_range": reward_range, "seed": seed}
@@ -164,6 +174,8 @@ def evaluate(
         raise InvalidInput(
             "segments: found with one policy, expected several policies: evaluate(log, {name: policy, ...})"
         )
+    if levels not in ("theory", "slope"):
+        raise InvalidInput(f"levels: found {levels!r}, expected 'theory' or 'slope'")
     if propensities not in ("auto", "logged", "estimated"):
         raise InvalidInput(f"propensities: found {propensities!r}, expected 'auto', 'logged' or 'estimated'")
     given = with_names(as_log(log, reward_range), policy, baseline)
@@ -181,7 +193,8 @@ def evaluate(
     diagnostics = _diagnose(rows, own, settings.clip, source.calibration)
     weights = own.inputs.weights
     overflow = bool(np.isinf(weights).any())
-    raw, errors, left_out = estimates_of(own.inputs, settings, estimators, delta)
+    at_levels = tuned(settings, own.inputs) if levels == "slope" else settings
+    raw, errors, left_out = estimates_of(own.inputs, at_levels, estimators, delta)
     estimates = tuple(wider(one, rows.reward_range, diagnostics.missing, overflow) for one in raw)
     headline = headline_of(errors)
     compared = compared_of(rows, targets, [own, *others], model, delta, at_any_time, headline == "ips", seed)
