@@ -11,8 +11,9 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 import o2pl
+from o2pl import _core
 from o2pl.engine.member import QUADRATIC
-from o2pl.features.plan import feature_plan, planned_features
+from o2pl.features.plan import FeaturePlan, feature_plan, planned_features
 from o2pl.kernels import linear, values
 from o2pl.kernels.dense import dense_value, laid_out
 from o2pl.kernels.linear import PANEL, inverse_propensities
@@ -54,6 +55,44 @@ def test_any_number_of_blocks_is_the_general_objective(
         found, expected = fast(params), general(params)
         assert found[0] == pytest.approx(expected[0], rel=2e-5, abs=1e-6)
         np.testing.assert_allclose(found[1], expected[1], atol=2e-5)
+
+
+@pytest.mark.parametrize("n", [1, 37, 16 * 40, PANEL * ROWS + 3])
+@pytest.mark.parametrize("d", [1, 4, 16, 21])
+@pytest.mark.parametrize("kind", ["competing", "independent", "pessimistic", "gaussian", "sets"])
+def test_rows_are_the_same_bits_whether_they_are_kept_or_laid_out_as_they_are_used(n: int, d: int, kind: str) -> None:
+    """Two panels at most, in blocks; independent actions are laid out by action where there are many rows."""
+    generator = np.random.default_rng(n + d)
+    x, actions = generator.normal(size=(n, d)).astype(np.float32), generator.integers(K, size=n)
+    shift, scale = generator.normal(size=(2, d)).astype(np.float32)
+    none, weights = np.empty(0, np.float32), generator.random(n)
+    plan = FeaturePlan(shift, scale, 2.0, np.empty((d, 0), np.float32), none, none, True)
+    penalty, likely = (3.0, float(n), 5.0, 0.5, 0.7), generator.uniform(0.1, 1, n)
+
+    def function(held: int) -> Any:
+        one = kind in ("gaussian", "sets")
+        rows = _core.dense_rows(
+            x, plan, np.zeros(n, int) if one else actions, weights, 0.25, likely, None if one else weights,
+            1 if one else K, kind == "independent", PANEL * ROWS, held,
+        )  # fmt: skip
+        assert (rows.held > 0) == (held > 0)
+        if kind == "gaussian":
+            own = np.linspace(-1, 1, n), weights, np.log(likely)
+            return _core.gaussian_value(rows, *own, 3.0, float(n), 0.1, penalty, 0.7, True, 2)
+        if kind == "sets":
+            own = np.arange(n + 1), np.zeros(n, int), weights, 1 / likely
+            return _core.action_sets_value(rows, *own, 3.0, float(n), 0.1, penalty, 2)
+        if kind == "pessimistic":
+            return _core.pessimistic_value(rows, 3.0, float(n), 0.1, -0.4, penalty, None, 2)
+        return _core.outcome_value(rows, kind == "competing", float(n), 0.1, 0.2, 2)
+
+    kept, raw = function(2**30), function(0)
+    params = generator.normal(size=kept.n_params)
+    (value, gradient), (own_value, own_gradient) = kept(params), raw(params)
+    assert value == own_value
+    np.testing.assert_array_equal(gradient, own_gradient)
+    if kind != "sets":  # sets of one have nothing to choose
+        assert np.abs(gradient).max() > 1e-4
 
 
 def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
