@@ -51,7 +51,8 @@ struct Found {
     if (engine.is_none()) return;
     rounds = nb::steal(PyObject_GetAttr(engine.ptr(), names().rounds));
     if (!rounds.is_valid()) nb::raise_python_error();
-    if (!nb::isinstance<Rounds>(rounds)) rounds.reset();
+    static const PyTypeObject* const type = reinterpret_cast<PyTypeObject*>(nb::type<Rounds>().ptr());
+    if (Py_TYPE(rounds.ptr()) != type) rounds.reset();
   }
   Rounds* operator->() const { return nb::inst_ptr<Rounds>(rounds); }
   bool none() const { return !rounds.is_valid(); }
