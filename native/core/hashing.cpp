@@ -13,7 +13,7 @@ int64_t number_features(std::span<const int32_t> indices, std::span<int32_t> slo
 }
 
 bool scale_features(std::span<const int32_t> indices, const float* values, std::span<const int32_t> slot_of, int64_t slots,
-                    Moments moments) {
+                    SlotMoments moments) {
   for (size_t j = 0; j < indices.size(); j++) {
     if (static_cast<uint32_t>(indices[j]) >= slot_of.size()) return false;
     const int32_t i = slot_of[indices[j]];

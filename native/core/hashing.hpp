@@ -6,10 +6,10 @@
 
 namespace o2 {
 
-inline constexpr float CLIP = 5;  // limit of standardised numbers
+inline constexpr float SCALED_CLIP = 5;  // limit of standardised numbers
 
 // One value, scaled. scale: (shift, factor) of its slot
-inline float scaled(float value, const float* scale) { return std::min(std::max((value - scale[0]) * scale[1], -CLIP), CLIP); }
+inline float scaled(float value, const float* scale) { return std::min(std::max((value - scale[0]) * scale[1], -SCALED_CLIP), SCALED_CLIP); }
 
 // Sparse rows, [n + 1] offsets.
 struct SparseRows {
@@ -19,7 +19,7 @@ struct SparseRows {
 };
 
 // The running moments of slots, [slots] each: over the rows that have them.
-struct Moments {
+struct SlotMoments {
   int32_t* feature;  // the index whose slot it is
   double *count, *mean, *squares;
   bool* plain;   // only 0, 1 and -1 so far: an indicator, not scaled
@@ -31,7 +31,7 @@ int64_t number_features(std::span<const int32_t> indices, std::span<int32_t> slo
 
 // Update the moments of each slot, and its scale. False: an index has no slot with moments; then some may be updated.
 bool scale_features(std::span<const int32_t> indices, const float* values, std::span<const int32_t> slot_of, int64_t slots,
-                    Moments moments);
+                    SlotMoments moments);
 
 // Write slots and scaled values; each row starts with the constant. Features without a slot are dropped. Returns the
 // number of entries written; at most that of the rows and one each.

@@ -187,4 +187,9 @@ class KeptArray {
   Array<const T, N> view_;
 };
 
+template <class T>
+nanobind::object array_of(const std::vector<T>& from) {
+  return NewArray<T>(std::span<const T>(from)).object;
+}
+
 }  // namespace o2

@@ -31,7 +31,7 @@ void scale_features(Array<const int32_t> indices, Array<const float> values, Arr
   if (values.size() != indices.size()) throw std::invalid_argument("values: expected as many as indices");
   for (const int64_t size : {count.size(), mean.size(), squares.size(), plain.size(), scale.shape[0]})
     if (size != slots || scale.shape[1] != 2) throw std::invalid_argument("moments: expected one of each slot");
-  const o2::Moments moments{feature.data, count.data, mean.data, squares.data, plain.data, scale.data};
+  const o2::SlotMoments moments{feature.data, count.data, mean.data, squares.data, plain.data, scale.data};
   if (!o2::scale_features(indices.span(), values.data, slot_of.span(), slots, moments)) throw std::invalid_argument(BEYOND);
 }
 

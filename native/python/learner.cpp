@@ -3,13 +3,12 @@
 
 #include <utility>
 
-#include "core/dense_learner.hpp"
 #include "python/columns.hpp"
 #include "python/learners.hpp"
 #include "python/module.hpp"
 
 namespace nb = nanobind;
-using o2::Array, o2::KeptArray, o2::NewArray, o2::OutcomeMember;
+using o2::Array, o2::array_of, o2::KeptArray, o2::NewArray, o2::OutcomeMember;
 
 namespace {
 
@@ -61,30 +60,6 @@ o2::WatchSettings watch_settings(nb::handle given) {
           nb::cast<int64_t>(of[5])};
 }
 
-void load_moments(o2::Moments& to, nb::handle given) {
-  const auto of = nb::borrow<nb::tuple>(given);
-  to.count = KeptArray<double>(of[0]).view()[0];
-  to.mean = KeptArray<double>(of[1]).copied(), to.squares = KeptArray<double>(of[2]).copied();
-  const KeptArray<bool> binary(of[3]);
-  to.binary = {};
-  to.binary.make_room(binary.view().size());
-  to.binary.append(binary.view().data, binary.view().size());
-  to.shift = KeptArray<float>(of[4]).copied(), to.scale = KeptArray<float>(of[5]).copied();
-  const size_t d = to.mean.size();
-  o2::expect(to.squares.size() == d && to.binary.size() == static_cast<int64_t>(d) && to.shift.size() == d && to.scale.size() == d,
-             "moments: found arrays of several lengths");
-}
-
-template <class T>
-nb::object array_of(const std::vector<T>& from) {
-  return NewArray<T>(std::span<const T>(from)).object;
-}
-
-nb::tuple saved_moments(const o2::Moments& from) {
-  return nb::make_tuple(array_of(std::vector<double>{from.count}), array_of(from.mean), array_of(from.squares),
-                        NewArray<bool>(from.binary.span()).object, array_of(from.shift), array_of(from.scale));
-}
-
 void load_member(OutcomeMember& to, nb::handle given) {
   const auto of = nb::borrow<nb::tuple>(given);
   to.params = KeptArray<double>(of[0]).copied();
@@ -115,43 +90,28 @@ nb::tuple saved_member(const OutcomeMember& from) {
 
 namespace o2 {
 
-CompiledLearner::CompiledLearner(nb::object columns, int K, std::pair<double, double> ends, nb::list features, nb::list members,
-                                 nb::handle watch, nb::object choices, std::vector<int64_t> panel_rows, int64_t held)
-    : columns_(std::move(columns)), choices_(std::make_unique<AskedChoices>(std::move(choices))) {
-  std::vector<RunningFeatures> states;
-  for (const nb::handle each : features) {
-    const auto of = nb::borrow<nb::tuple>(each);
-    RunningFeatures made;
-    made.d = nb::cast<int>(of[0]), made.standardised = nb::cast<bool>(of[1]), made.intercept = nb::cast<bool>(of[3]);
-    made.clip = nb::cast<float>(nb::float_(of[2]));
-    const KeptArray<float, 2> directions(of[4]);  // [m, d]
-    expect(made.d > 0 && (directions.view().shape[0] == 0 || directions.view().shape[1] == made.d), "features: found directions of another width");
-    made.directions = directions.copied();
-    states.push_back(std::move(made));
-  }
-  std::vector<MemberSettings> settings;
-  for (const nb::handle each : members) {
-    settings.push_back(member_settings(each));
-    expect(settings.back().features >= 0 && settings.back().features < static_cast<int>(states.size()) && settings.back().memory > 0,
+GivenLearner::GivenLearner(nb::object columns, int K, std::pair<double, double> ends, nb::list given, nb::handle watching, nb::object asked,
+                           int features)
+    : columns(std::move(columns)), K(K), ends(ends), watch(watch_settings(watching)),
+      choices(std::make_unique<AskedChoices>(std::move(asked))) {
+  for (const nb::handle each : given) {
+    members.push_back(member_settings(each));
+    expect(members.back().features >= 0 && members.back().features < features && members.back().memory > 0,
            "members: found features that are not there");
   }
-  expect(!settings.empty() && states.size() == panel_rows.size() && K > 0, "members: found none");
-  const WatchSettings watching = watch_settings(watch);
-  expect(watching.monitor < static_cast<int>(settings.size()) && (watching.monitor < 0 || watching.block >= 1), "watch: found no such member");
-  learner_ = std::make_unique<DenseLearner>(K, ends.first, ends.second, std::move(settings), watching, *choices_, std::move(states),
-                                            std::move(panel_rows), held);
+  expect(!members.empty() && K > 0, "members: found none");
+  expect(watch.monitor < static_cast<int>(members.size()) && (watch.monitor < 0 || watch.block >= 1), "watch: found no such member");
 }
 
 CompiledLearner::~CompiledLearner() = default;
 
 LearnedColumns CompiledLearner::log() {
+  attach_rows();
   const auto& columns = *nb::inst_ptr<LogColumns>(columns_);
-  learner_->contexts = columns.values();
-  expect(columns.values() && columns.width() == learner_->features[0].d, "log: found none, or one of another width");
   return {columns.actions(), columns.rewards(), columns.n};
 }
 
-bool CompiledLearner::has_rows() const { return nb::inst_ptr<LogColumns>(columns_)->values() != nullptr; }
+bool CompiledLearner::has_rows() const { return nb::inst_ptr<LogColumns>(columns_)->attached(); }
 
 bool CompiledLearner::learn(int threads) {
   const LearnedColumns rows = log();
@@ -162,14 +122,8 @@ bool CompiledLearner::learn(int threads) {
 
 void CompiledLearner::load(nb::tuple state) {
   const nb::list features(state[0]), members(state[1]);
-  expect(features.size() == learner_->features.size() && members.size() == learner_->members.size(), "state: found another number of members");
-  for (size_t k = 0; k < features.size(); k++) {
-    const auto of = nb::borrow<nb::tuple>(features[k]);
-    RunningFeatures& own = learner_->features[k];
-    own.rows = nb::cast<int64_t>(of[0]);
-    load_moments(own.inputs, of[1]), load_moments(own.products, of[2]);
-    expect(!own.standardised || static_cast<int>(own.inputs.mean.size()) == own.d, "state: found features of another width");
-  }
+  expect(members.size() == learner_->members.size(), "state: found another number of members");
+  const int64_t observed = load_features(features);
   for (size_t k = 0; k < members.size(); k++) load_member(learner_->members[k], members[k]);
   learner_->gains = KeptArray<double>(state[2]).copied();
   learner_->learned = nb::cast<int64_t>(state[3]);
@@ -188,15 +142,14 @@ void CompiledLearner::load(nb::tuple state) {
   learner_->mean_base = nb::cast<int64_t>(mean[0]), learner_->mean_rows = nb::cast<int64_t>(mean[1]);
   learner_->mean_total = nb::cast<double>(mean[2]);
   const LearnedColumns rows = log();
-  expect(learner_->learned <= rows.n && learner_->mean_rows <= rows.n && learner_->base() <= rows.n, "state: found more rows than the log has");
-  for (const auto& each : learner_->features) expect(each.rows <= rows.n, "state: found more rows than the log has");
+  expect(observed <= rows.n && learner_->learned <= rows.n && learner_->mean_rows <= rows.n && learner_->base() <= rows.n,
+         "state: found more rows than the log has");
   const nb::gil_scoped_release released;
   learner_->resume(rows);
 }
 
 nb::tuple CompiledLearner::state() const {
-  nb::list features, members, found;
-  for (const auto& each : learner_->features) features.append(nb::make_tuple(each.rows, saved_moments(each.inputs), saved_moments(each.products)));
+  nb::list members, found;
   for (const auto& each : learner_->members) members.append(saved_member(each));
   for (const auto& each : learner_->found) found.append(nb::make_tuple(each.row, each.base, each.evidence));
   const auto M = static_cast<int64_t>(learner_->watched.size());
@@ -206,7 +159,7 @@ nb::tuple CompiledLearner::state() const {
     const double values[] = {own.score, own.level, own.turn, own.h, own.hz, own.hzz};
     for (int i = 0; i < 6; i++) watched.view.data[i * M + m] = values[i];
   }
-  return nb::make_tuple(features, members, array_of(learner_->gains), learner_->learned, watched.object, found,
+  return nb::make_tuple(saved_features(), members, array_of(learner_->gains), learner_->learned, watched.object, found,
                         nb::make_tuple(learner_->mean_base, learner_->mean_rows, learner_->mean_total));
 }
 
@@ -220,17 +173,24 @@ void bind_learner(nb::module_& m) {
     o2::exponential_weights(gains.span(), rate, weights.view.span());
     return weights;
   }, nb::arg("gains"), nb::arg("rate"), "Return weights ∝ exp(rate · gain) that sum to 1. [M]");
-  nb::class_<CompiledLearner>(m, "CompiledLearner", "Members with the outcome objective on numeric rows, learned from in the compiled core.")
-      .def(nb::init<nb::object, int, std::pair<double, double>, nb::list, nb::list, nb::handle, nb::object, std::vector<int64_t>, int64_t>(),
-           nb::arg("columns"), nb::arg("n_actions"), nb::arg("rewards"), nb::arg("features"), nb::arg("members"), nb::arg("watch").none(),
-           nb::arg("choices"), nb::arg("panel_rows"), nb::arg("held"),
-           nb::sig("def __init__(self, columns: LogColumns, n_actions: int, rewards: tuple[float, float], features: list[typing.Any], "
-                   "members: list[typing.Any], watch: tuple[typing.Any, ...] | None, choices: typing.Any, panel_rows: "
-                   "collections.abc.Sequence[int], held: int) -> None"))
+  nb::class_<CompiledLearner>(m, "CompiledLearner", "Members with the outcome objective, learned from in the compiled core.")
       .def("learn", &CompiledLearner::learn, nb::arg("threads"),
            "Learn what is due. False: nothing was done; that takes more than a few steps, and is left to the composed parts.")
       .def("load", &CompiledLearner::load, nb::arg("state"), nb::sig("def load(self, state: tuple[typing.Any, ...]) -> None"), "Continue from what `state` returned.")
       .def("state", &CompiledLearner::state, nb::sig("def state(self) -> tuple[typing.Any, ...]"), "Return what was learned.")
       .def_prop_ro("has_rows", &CompiledLearner::has_rows, "Whether rows are where it can read them.")
       .def_prop_ro("checkpoint", &CompiledLearner::checkpoint, "Number of rows at which to learn next.");
+  nb::class_<o2::CompiledDense, CompiledLearner>(m, "CompiledDense", "A learner on rows of numbers.")
+      .def(nb::init<nb::object, int, std::pair<double, double>, nb::list, nb::handle, nb::object, nb::list, std::vector<int64_t>, int64_t>(),
+           nb::arg("columns"), nb::arg("n_actions"), nb::arg("rewards"), nb::arg("members"), nb::arg("watch").none(), nb::arg("choices"),
+           nb::arg("features"), nb::arg("panel_rows"), nb::arg("held"),
+           nb::sig("def __init__(self, columns: LogColumns, n_actions: int, rewards: tuple[float, float], members: list[typing.Any], "
+                   "watch: tuple[typing.Any, ...] | None, choices: typing.Any, features: list[typing.Any], panel_rows: "
+                   "collections.abc.Sequence[int], held: int) -> None"));
+  nb::class_<o2::CompiledHashed, CompiledLearner>(m, "CompiledHashed", "A learner on sparse rows of hashed features.")
+      .def(nb::init<nb::object, int, std::pair<double, double>, nb::list, nb::handle, nb::object, int64_t>(),
+           nb::arg("columns"), nb::arg("n_actions"), nb::arg("rewards"), nb::arg("members"), nb::arg("watch").none(), nb::arg("choices"),
+           nb::arg("panel"),
+           nb::sig("def __init__(self, columns: LogColumns, n_actions: int, rewards: tuple[float, float], members: list[typing.Any], "
+                   "watch: tuple[typing.Any, ...] | None, choices: typing.Any, panel: int) -> None"));
 }

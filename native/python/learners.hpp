@@ -1,4 +1,4 @@
-// A learner of the compiled core, as Python holds it.
+// Learners of the compiled core, as Python holds them.
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/pair.h>
@@ -8,16 +8,27 @@
 #include <vector>
 
 #include "core/dense_learner.hpp"
+#include "core/hashed_learner.hpp"
 
 namespace o2 {
 
+// What all learners begin with. members: the fields of `MemberSettings`; watch: those of `WatchSettings`, or None;
+// choices: an object with the methods of `Choices`.
+struct GivenLearner {
+  GivenLearner(nanobind::object columns, int K, std::pair<double, double> ends, nanobind::list members, nanobind::handle watch,
+               nanobind::object choices, int features);
+
+  nanobind::object columns;
+  int K;
+  std::pair<double, double> ends;
+  std::vector<MemberSettings> members;
+  WatchSettings watch;
+  std::unique_ptr<Choices> choices;
+};
+
 class CompiledLearner {
  public:
-  // features: (d, standardised, clip, intercept, directions); members: the fields of `MemberSettings`; watch: those of
-  // `WatchSettings`, or None; choices: an object with the methods of `Choices`
-  CompiledLearner(nanobind::object columns, int K, std::pair<double, double> ends, nanobind::list features, nanobind::list members,
-                  nanobind::handle watch, nanobind::object choices, std::vector<int64_t> panel_rows, int64_t held);
-  ~CompiledLearner();
+  virtual ~CompiledLearner();
 
   bool has_rows() const;  // in the columns, rather than elsewhere
   bool learn(int threads);
@@ -26,15 +37,63 @@ class CompiledLearner {
 
   void predicted(int64_t row, const double* scores, int64_t action) { learner_->predicted(row, scores, action); }
   int64_t checkpoint() const { return learner_->checkpoint; }
-  const std::shared_ptr<const Scorer>& scorer() const { return learner_->scorer(); }
   const std::vector<double>& acting() const { return learner_->acting(); }
+  int present() const { return learner_->present(); }
 
- private:
+  // How the rows of its kind are scored; null: they are of another kind.
+  virtual std::shared_ptr<const Scorer> scorer() const { return nullptr; }
+  virtual std::shared_ptr<const HashedScorer> hashed_scorer() const { return nullptr; }
+
+ protected:
   nanobind::object columns_;
   std::unique_ptr<Choices> choices_;
-  std::unique_ptr<DenseLearner> learner_;
+  std::unique_ptr<Learner> learner_;
 
+  explicit CompiledLearner(GivenLearner& given) : columns_(std::move(given.columns)), choices_(std::move(given.choices)) {}
+  virtual void attach_rows() = 0;                          // those of the log, as they are now
+  virtual int64_t load_features(nanobind::list state) = 0;  // returns the largest number of observed rows
+  virtual nanobind::list saved_features() const = 0;
+
+ private:
   LearnedColumns log();
+};
+
+// On rows of numbers.
+class CompiledDense final : public CompiledLearner {
+ public:
+  // features: (d, standardised, clip, intercept, directions)
+  CompiledDense(nanobind::object columns, int K, std::pair<double, double> ends, nanobind::list members, nanobind::handle watch,
+                nanobind::object choices, nanobind::list features, std::vector<int64_t> panel_rows, int64_t held);
+
+  std::shared_ptr<const Scorer> scorer() const override { return own().scorer(); }
+
+ protected:
+  void attach_rows() override;
+  int64_t load_features(nanobind::list state) override;
+  nanobind::list saved_features() const override;
+
+ private:
+  CompiledDense(GivenLearner&& given, nanobind::list features, std::vector<int64_t> panel_rows, int64_t held);
+  DenseLearner& own() const { return static_cast<DenseLearner&>(*learner_); }
+};
+
+// On sparse rows of hashed features.
+class CompiledHashed final : public CompiledLearner {
+ public:
+  CompiledHashed(nanobind::object columns, int K, std::pair<double, double> ends, nanobind::list members, nanobind::handle watch,
+                 nanobind::object choices, int64_t panel);
+
+  std::shared_ptr<const HashedScorer> hashed_scorer() const override { return own().scorer(); }
+
+ protected:
+  void attach_rows() override;
+  int64_t load_features(nanobind::list state) override;
+  nanobind::list saved_features() const override;
+
+ private:
+  CompiledHashed(GivenLearner&& given, int64_t panel);
+  std::vector<nanobind::object> tables_;  // `slot_of`, the last one last: earlier scorers may still read theirs
+  HashedLearner& own() const { return static_cast<HashedLearner&>(*learner_); }
 };
 
 }  // namespace o2

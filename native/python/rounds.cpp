@@ -31,8 +31,8 @@ void bind_rounds(nb::module_& m) {
   nb::class_<LogColumns>(m, "LogColumns", "The number of rows of a log, and its columns where they are numeric.")
       .def(nb::init<>())
       .def_rw("n", &LogColumns::n)
-      .def("attach", &LogColumns::attach, nb::arg("values"), nb::arg("actions"), nb::arg("rewards"), nb::arg("propensities"),
-           nb::arg("ids"), "Append to these buffers from now on.")
+      .def("attach", &LogColumns::attach, nb::arg("contexts"), nb::arg("actions"), nb::arg("rewards"), nb::arg("propensities"),
+           nb::arg("ids"), "Append to these buffers from now on. contexts: numeric rows, or indices, values and offsets of sparse ones")
       .def("detach", &LogColumns::detach, "Append nothing any more.");
   nb::class_<Rounds>(m, "Rounds", "Decisions and rewards between two times of learning, for numeric rows.")
       .def(nb::init<nb::object, nb::object, nb::object, nb::object, std::pair<double, double>>(),

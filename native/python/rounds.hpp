@@ -38,7 +38,7 @@ class Rounds {
 
   // By index, as a compiled learner acts now. Names stay.
   void decide_as(nanobind::object learner) {
-    const auto& own = nanobind::cast<const CompiledLearner&>(learner);
+    const auto& own = *nanobind::inst_ptr<CompiledLearner>(learner);
     scorer_ = own.scorer(), acting_ = own.acting(), kind_ = Kind::index, checkpoint = own.checkpoint();
     learner_ = std::move(learner), scored_ = -1;
   }

@@ -2,10 +2,11 @@
 
 #include "core/penalty.hpp"
 #include "core/running_control.hpp"
+#include "core/sparse_value.hpp"
 
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
+#include <memory>
 #include <stdexcept>
 #include <vector>
 
@@ -75,21 +76,40 @@ void sparse_sums(Array<const int32_t> indices, Array<const float> values, Array<
   o2::sparse_sums(rows, cotangent.data, {out.data, d, K});
 }
 
-std::tuple<double, double> sparse_outcome(Array<const int32_t> indices, Array<const float> values,
-                                          Array<const int64_t> offsets, Array<const int64_t> actions,
-                                          Array<const float> rewards, std::optional<Array<const float>> weights,
-                                          bool competing, int64_t K, Array<const double> W, double tau, Array<double> G) {
-  const auto rows = columns_of(indices, values, offsets);
-  check_actions(actions, rows.n, K);
-  require(rewards.size() == rows.n && (!weights || weights->size() == rows.n) && W.size() == G.size(),
-          "sparse_outcome: arrays of different lengths");
-  const o2::SparseOutcomeLog log{actions.data, rewards.data, weights ? weights->data : nullptr, competing};
-  const auto from = by_feature(W, K);
-  const auto to = by_feature(G, K);
-  nb::gil_scoped_release free;
-  const auto totals = o2::sparse_outcome(rows, log, from, tau, to);
-  return {totals.loss, totals.pulled};
+template <class T, int N = 1>
+Array<T, N> exactly(nb::handle given) {  // without a copy, which nothing would keep
+  return nb::cast<Array<T, N>>(given, false);
 }
+
+// A log on sparse rows with the outcome objective. The arrays are Python's; they live as long as it.
+class SparseOutcome {
+ public:
+  SparseOutcome(nb::object indices, nb::object values, nb::object offsets, nb::object actions, nb::object rewards, nb::object weights,
+                bool competing, int64_t K, std::tuple<double, double, double> settings, int64_t panel)
+      : kept_(nb::make_tuple(indices, values, offsets, actions, rewards, weights)), K_(K) {
+    const auto rows = columns_of(exactly<const int32_t>(indices), exactly<const float>(values), exactly<const int64_t>(offsets));
+    const auto of_actions = exactly<const int64_t>(actions);
+    const auto of_rewards = exactly<const float>(rewards);
+    const auto of_weights = weights.is_none() ? Array<const float>() : exactly<const float>(weights);
+    check_actions(of_actions, rows.n, K);
+    require(K > 0 && panel > 0 && of_rewards.size() == rows.n && (weights.is_none() || of_weights.size() == rows.n),
+            "SparseOutcome: arrays of different lengths");
+    const auto [size, l2, level_l2] = settings;
+    value_ = std::make_unique<o2::SparseOutcomeValue>(rows, o2::SparseOutcomeLog{of_actions.data, of_rewards.data, of_weights.data, competing},
+                                                      K, o2::SparseOutcomeSettings{size, l2, level_l2, panel});
+  }
+
+  double value(Array<const double> params, Array<double> gradient, int threads) {
+    require(params.size() == gradient.size() && params.size() % K_ == (K_ == 1 ? 0 : 1), "SparseOutcome: arrays of different lengths");
+    nb::gil_scoped_release free;
+    return value_->value(params.data, params.size(), gradient.data, threads);
+  }
+
+ private:
+  nb::object kept_;
+  int64_t K_;
+  std::unique_ptr<o2::SparseOutcomeValue> value_;
+};
 
 // A log on sparse rows with the pessimistic objective. The arrays are Python's; they live as long as it.
 class SparseRisk {
@@ -132,11 +152,6 @@ class SparseRisk {
   o2::SparseColumns rows_;
   o2::SparsePessimisticLog log_;
   std::vector<float> policy_, parts_;
-
-  template <class T, int N = 1>
-  static Array<T, N> exactly(nb::handle given) {  // without a copy, which nothing would keep
-    return nb::cast<Array<T, N>>(given, false);
-  }
 };
 
 double predict_losses(Array<const int32_t> indices, Array<const float> values, Array<const int64_t> offsets,
@@ -171,16 +186,20 @@ void bind_sparse(nb::module_& m) {
         "Return rows · W [n, K]; features beyond W [d, K] are ignored.");
   m.def("sparse_sums", &sparse_sums, nb::arg("indices"), nb::arg("values"), nb::arg("offsets"), nb::arg("cotangent"),
         nb::arg("out"), "Add rowsᵀ · cotangent [n, K], the pullback of `sparse_scores`, to `out` [d, K].");
-  m.def("sparse_outcome", &sparse_outcome, nb::arg("indices"), nb::arg("values"), nb::arg("offsets"), nb::arg("actions"),
-        nb::arg("rewards"), nb::arg("weights").none(), nb::arg("competing"), nb::arg("n_actions"), nb::arg("W"),
-        nb::arg("tau"), nb::arg("gradient"),
-        "Return Σ losses and Σ (m - r) of the outcome objective, and add the gradient by W [d K] to `gradient`.");
   m.def("predict_losses", &predict_losses, nb::arg("indices"), nb::arg("values"), nb::arg("offsets"), nb::arg("actions"),
         nb::arg("losses"), nb::arg("before"), nb::arg("numbers"), nb::arg("prior"), nb::arg("total"), nb::arg("weights"),
         nb::arg("spread"), nb::arg("predicted"),
         "Write y - b of each row and action to `predicted` [n, K], and update the model after each row. Returns Σ losses.");
   m.def("shrunk", &shrunk, nb::arg("params"), nb::arg("size"), nb::arg("shrink"), nb::arg("gradient"),
         "Turn sums of gradients into means, and add shrink · params. Returns |params|².");
+  nb::class_<SparseOutcome>(m, "SparseOutcome", "The outcome objective of a log on sparse rows.")
+      .def(nb::init<nb::object, nb::object, nb::object, nb::object, nb::object, nb::object, bool, int64_t,
+                    std::tuple<double, double, double>, int64_t>(),
+           nb::arg("indices"), nb::arg("values"), nb::arg("offsets"), nb::arg("actions"), nb::arg("rewards"), nb::arg("weights").none(),
+           nb::arg("competing"), nb::arg("n_actions"), nb::arg("settings"), nb::arg("panel"),
+           "settings: Σ weights, l2 and level_l2; panel: rows of a panel, at least")
+      .def("value", &SparseOutcome::value, nb::arg("params"), nb::arg("gradient"), nb::arg("threads"),
+           "Return the value at W [d K], then τ, and write the gradient.");
   nb::class_<SparseRisk>(m, "SparseRisk", "The pessimistic objective of a log on sparse rows.")
       .def(nb::init<nb::object, nb::object, nb::object, nb::object, nb::object, nb::object, double, nb::object, double,
                     int64_t>(),

@@ -14,7 +14,7 @@ from o2pl import Bandit, Change, CountBonus, Geometric, Member
 from o2pl.engine import engine as engines
 from o2pl.engine.member import LINEAR, QUADRATIC
 from o2pl.engine.simulation import Rewards, simulate
-from o2pl.features import Chain, Standardise
+from o2pl.features import Chain, Hashed, Standardise
 from o2pl.objectives.outcome import Outcome
 from o2pl.oracles.lbfgs import LBFGS
 
@@ -33,6 +33,18 @@ SETTINGS: dict[str, list[Any]] = {
     "exploration": ["auto", 0.1, CountBonus(0.3)],
     "how": ["loop", "late", "run", "batches", "file", "unpacked"],
 }
+HASHED = Hashed(bits=10)  # words collide
+SOME_HASHED = (
+    Member(HASHED, objective=Outcome(True, 0.5), schedule=Geometric(half_life=60)),
+    Member(HASHED, objective=Outcome(False, 2.0), joins=20, oracle=LBFGS(iterations=3, tolerance=1e-3, memory=2)),
+    Member(HASHED, objective=Outcome(False), joins=40, prior=-1.0, schedule=Geometric(window=90)),
+)
+WORDS: dict[str, list[Any]] = {
+    **SETTINGS,
+    "shape": [(2, 1), (3, 4), (9, 13)],  # K and words of a context
+    "policy": ["hashed", Hashed(signed=True, interactions=(("a", "b"),)), Member(HASHED), SOME_HASHED],
+    "numbers": [False, True],
+}
 
 
 @pytest.fixture
@@ -50,6 +62,17 @@ def world(K: int, d: int, low: float, high: float) -> tuple[Any, Any]:
     rewards = rng.random((ROUNDS, K)) ** 2
     rewards[np.arange(ROUNDS), best % K] = 0.9
     return X, low + (high - low) * rewards
+
+
+def dictionaries(K: int, d: int, low: float, high: float, numbers: bool) -> tuple[Any, Any]:
+    """The same world in words, of which new ones come late; with numbers and lists, too."""
+    X, rewards = world(K, d, low, high)
+    rng, made = np.random.default_rng(d), []
+    for t, row in enumerate(X):
+        words = {f"f{j}": f"w{rng.integers(4 + t // 10)}" for j in range(d)}
+        inner: dict[str, Any] = {"c": bool(row[0]), **({"x": float(row[-1]), "n": [t % 3, 2]} if numbers else {})}
+        made.append({"a": words, "b": inner, "late" if t > 150 else "early": "yes"})
+    return made, rewards
 
 
 def played(learner: Bandit, how: str, contexts: Any, rewards: Any, folder: Path) -> list[Any]:
@@ -71,7 +94,7 @@ def played(learner: Bandit, how: str, contexts: Any, rewards: Any, folder: Path)
         if how == "batches" and len(waiting) == 7:
             rows, drawn, paid = zip(*waiting, strict=True)
             actions, propensities = zip(*drawn, strict=True)
-            learner.partial_fit(np.array(rows), np.array(actions), np.array(paid), np.array(propensities))
+            learner.partial_fit(given(rows), np.array(actions), np.array(paid), np.array(propensities))
             waiting = []
         elif how in ("loop", "file") or (how == "late" and len(waiting) > 5):
             learner.update(*waiting.pop(0)[1:])
@@ -82,6 +105,10 @@ def played(learner: Bandit, how: str, contexts: Any, rewards: Any, folder: Path)
             said.append(learner.predict_proba(contexts[:5]).tolist())
     said.append(learner.predict_proba(contexts[:5]).tolist())
     return [*said, [list(change) for change in learner.changes_], learner.effort_]
+
+
+def given(rows: Any) -> Any:
+    return list(rows) if isinstance(rows[0], dict) else np.array(rows)
 
 
 def made(given: dict[str, Any]) -> Bandit:
@@ -106,11 +133,26 @@ def test_it_decides_as_composed_parts_do(given: dict[str, Any], composed: Any, t
     assert found == expected
 
 
-def test_what_was_learned_is_the_same_in_all_fields(composed: Any) -> None:
-    contexts, rewards = world(3, 4, 0.0, 1.0)
+@pytest.mark.parametrize("given", covering(WORDS), ids=str)
+def test_it_decides_as_composed_parts_do_on_words(given: dict[str, Any], composed: Any, tmp_path: Path) -> None:
+    contexts, rewards = dictionaries(*given["shape"], *given["rewards"], given["numbers"])
+    learner = made(given)
+    found = played(learner, given["how"], contexts, rewards, tmp_path)
+    assert learner._begun().compiled.learns
+    composed()
+    learner = made(given)
+    expected = played(learner, given["how"], contexts, rewards, tmp_path)
+    assert not learner._begun().compiled.learns
+    assert found == expected
+
+
+@pytest.mark.parametrize("words", [False, True])
+def test_what_was_learned_is_the_same_in_all_fields(words: bool, composed: Any) -> None:
+    contexts, rewards = dictionaries(2, 1, 0.0, 1.0, True) if words else world(3, 4, 0.0, 1.0)
 
     def learned() -> list[Any]:
-        learner = Bandit(3, random_state=0, changes=Change(memory=40, threshold=1.0))
+        policy = "hashed" if words else "union"
+        learner = Bandit(2 if words else 3, policy=policy, random_state=0, changes=Change(memory=40, threshold=1.0))
         learner.run((contexts, rewards))
         header, arrays = learner._begun().state()
         ids = arrays.pop("log.ids")

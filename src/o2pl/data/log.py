@@ -85,6 +85,11 @@ class DenseColumn:
     def reserve(self, rows: int) -> None:
         self.values = self._buffers.grown(self._name, self.values, rows)
 
+    @property
+    def buffers(self) -> Array:
+        """What `LogColumns` appends to."""
+        return self.values
+
     def append(self, n: int, entry: Floats) -> None:
         if n == len(self.values):
             self.values = self._buffers.grown(self._name, self.values, n + 1)
@@ -124,6 +129,14 @@ class SparseColumn:
         self.offsets[n + 1 : end + 1] = first + rows.offsets[1:]
         if not kept:
             self.indices[first:last], self.values[first:last] = rows.indices, rows.values
+
+    def reserve(self, rows: int) -> None:
+        self.make_room(rows, 0)
+
+    @property
+    def buffers(self) -> tuple[Array, Array, Array]:
+        """What `LogColumns` appends to."""
+        return self.indices, self.values, self.offsets
 
     def make_room(self, rows: int, entries: int) -> None:
         """Make room for this total number of rows and entries."""
@@ -274,20 +287,21 @@ class Log:
 
     @property
     def columns_in_place(self) -> _core.LogColumns | None:
-        """What appends numeric rows in one call; None: rows are of another kind."""
+        """What appends rows in one call; None: rows are of another kind."""
         return self._columns if self._plain else None
 
     @property
     def _plain(self) -> bool:
-        return isinstance(self.contexts, DenseColumn)
+        return isinstance(self.contexts, DenseColumn | SparseColumn)
 
     def _attach(self) -> None:
         """Let rows be appended in one call, to the current buffers."""
         if self._plain and self._row_weights is None and not self._opened:
-            columns = self._actions, self._rewards, self._propensities, self._ids
+            contexts, columns = self.contexts.buffers, (self._actions, self._rewards, self._propensities, self._ids)
             # columns of another process are read-only
-            if all(each.flags.writeable for each in (self.contexts.values, *columns)):
-                self._columns.attach(self.contexts.values, *columns)
+            given = contexts if isinstance(contexts, tuple) else (contexts,)
+            if all(each.flags.writeable for each in (*given, *columns)):
+                self._columns.attach(contexts, *columns)
                 return
         self._columns.detach()
 
@@ -311,7 +325,7 @@ class Log:
     def reserve(self, more: int) -> None:
         """Reserve room for `more` rows: growing step by step may leave buffers half empty."""
         need = self.n + more
-        if isinstance(self.contexts, DenseColumn):
+        if self._plain:
             self.contexts.reserve(need)
         if need > len(self._actions):
             self._actions = self._buffers.grown("actions", self._actions, need)
@@ -337,7 +351,10 @@ class Log:
         n = self.n
         if n == len(self._actions):
             self.reserve(1)
+        values = self.contexts.values if self._plain else None
         self.contexts.append(n, entry)
+        if self._plain and self.contexts.values is not values:  # entries of sparse rows have moved to larger buffers
+            self._attach()
         self._actions[n], self._rewards[n], self._propensities[n] = action, reward, propensity
         self._ids[n] = next_number() if number is None else number
         if self._row_weights is not None:
@@ -357,6 +374,7 @@ class Log:
         n, end = self.n, self.n + len(actions)
         self.reserve(len(actions))
         self.contexts.extend(n, contexts, copy)
+        self._attach()  # entries of sparse rows may have moved
         self._actions[n:end], self._rewards[n:end], self._propensities[n:end] = actions, rewards, propensities
         self._ids[n:end] = numbers_for(len(actions)) if ids is None else ids
         if self._row_weights is not None or row_weights is not None:

@@ -1,8 +1,8 @@
 """Learning in the compiled core: what an engine's members have learned, to there and back.
 
 The core learns where all parts are its own: the outcome objective, linear softmax policies on built-in features of
-numeric rows, L-BFGS. It does what `Engine.learn` composes of Python parts, to the last bit, in one call a checkpoint.
-Schedules and exploration rules are Python objects that it asks.
+numeric rows or on hashed features, L-BFGS. It does what `Engine.learn` composes of Python parts, to the last bit, in
+one call a checkpoint. Schedules and exploration rules are Python objects that it asks.
 """
 
 from __future__ import annotations
@@ -20,16 +20,19 @@ from o2pl.engine.mean_reward import MeanReward
 from o2pl.engine.member import MemberState
 from o2pl.engine.schedules import Exact, Geometric
 from o2pl.features.basic import Chain
+from o2pl.features.hashing import SLOT, Hashed
 from o2pl.features.plan import is_planned
 from o2pl.features.quadratic import Quadratic
 from o2pl.features.settled import Settled
 from o2pl.features.standardise import Standardise
 from o2pl.kernels.dense import HELD
 from o2pl.kernels.linear import panel_rows
+from o2pl.kernels.sparse import PANEL
 from o2pl.objectives.outcome import Outcome
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.policies.sampling import acting_numbers, check_explored
 from o2pl.policies.softmax import Softmax
+from o2pl.policies.sparse import SparseSoftmax
 from o2pl.protocols import Array, Floats, Ints, State
 from o2pl.threads import thread_count
 
@@ -56,9 +59,6 @@ def compiled_learner(engine: Engine) -> _core.CompiledLearner | None:
         return None
     if spec.control is not None or type(spec.objective) is not Outcome or not all(map(_is_known, engine.members)):
         return None
-    seen = [each.features for each in engine.seen]
-    states = [_form(features, engine.seen[k].state, log.width) for k, features in enumerate(seen)]
-    width = [panel_rows(features.width(log.width)) for features in seen]
     watch = None
     if engine.watch is not None:
         change = engine.watch.change
@@ -68,14 +68,22 @@ def compiled_learner(engine: Engine) -> _core.CompiledLearner | None:
         )  # fmt: skip
     members = [_settings(engine, member) for member in engine.members]
     ends = float(log.reward_range[0]), float(log.reward_range[1])
-    return _core.CompiledLearner(columns, log.n_actions, ends, states, members, watch, Choices(engine), width, HELD)
+    given = columns, log.n_actions, ends, members, watch, Choices(engine)
+    seen = [each.features for each in engine.seen]
+    if log.sparse:
+        return _core.CompiledHashed(*given, PANEL) if len(seen) == 1 else None
+    states = [_form(features, engine.seen[k].state, log.width) for k, features in enumerate(seen)]
+    width = [panel_rows(features.width(log.width)) for features in seen]
+    return _core.CompiledDense(*given, states, width, HELD)
 
 
 def _is_known(member: MemberState) -> bool:
-    parts = type(member.policy), type(member.objective), type(member.oracle)
-    features = member.seen.features
-    planned = not isinstance(features, Settled) and is_planned(features)
-    return parts == (Softmax, Outcome, LBFGS) and member.device == "cpu" and planned
+    features, learns = member.seen.features, (type(member.objective), type(member.oracle)) == (Outcome, LBFGS)
+    if type(features) is Hashed:
+        known = type(member.policy) is SparseSoftmax
+    else:
+        known = type(member.policy) is Softmax and not isinstance(features, Settled) and is_planned(features)
+    return known and learns and member.device == "cpu"
 
 
 def _settings(engine: Engine, member: MemberState) -> tuple[Any, ...]:
@@ -144,8 +152,10 @@ class Compiled:
         """Let the engine's members have what was learned. It is handed over again, since they may change it."""
         self._handed_over = False
         if self._ahead and self._learner is not None:
-            self._ahead = False
-            _take_back(engine, self._learner)
+            with engine.lock:  # another thread may learn
+                if self._ahead:
+                    self._ahead = False
+                    _take_back(engine, self._learner)
 
     @contextmanager
     def only_looked_at(self) -> Iterator[None]:
@@ -206,8 +216,10 @@ def _form(features: Any, state: State, n_inputs: int) -> tuple[Any, ...]:
     return n_inputs, standardised, float(clip), intercept, directions
 
 
-def _moments(features: Any, state: State) -> tuple[Any, Any]:
-    """Return the moments of the inputs, and those of the products."""
+def _learned_of(features: Any, state: State) -> tuple[Any, ...]:
+    """Return the moments of the inputs, and those of the products; of hashed features, of slots, and the table."""
+    if isinstance(features, Hashed):
+        return (*(state[name] for name in SLOT), features.slot_of(state))
     found: dict[type, tuple[Array, ...]] = {
         type(each): tuple(own[name] for name in _MOMENTS)
         for each, _, own in _parts(features, state)
@@ -216,8 +228,10 @@ def _moments(features: Any, state: State) -> tuple[Any, Any]:
     return found.get(Standardise, _NO_MOMENTS), found.get(Quadratic, _NO_MOMENTS)
 
 
-def _with_moments(features: Any, state: State, inputs: tuple[Array, ...], products: tuple[Array, ...]) -> State:
-    new = dict(state)
+def _with_learned(features: Any, state: State, learned: tuple[Any, ...]) -> State:
+    if isinstance(features, Hashed):
+        return dict(zip((*SLOT, "_slot_of"), learned, strict=True))
+    new, (inputs, products) = dict(state), learned
     for each, prefix, _ in _parts(features, state):
         if isinstance(each, Standardise | Quadratic):
             moments = inputs if isinstance(each, Standardise) else products
@@ -230,7 +244,7 @@ def _with_moments(features: Any, state: State, inputs: tuple[Array, ...], produc
 
 def _hand_over(engine: Engine, learner: _core.CompiledLearner) -> None:
     """Let the compiled learner continue from what the engine's members have learned."""
-    seen = [(each.rows, *_moments(each.features, each.state)) for each in engine.seen]
+    seen = [(each.rows, *_learned_of(each.features, each.state)) for each in engine.seen]
     members = []
     for m in engine.members:
         pairs = m.kept["steps"], m.kept["changes"], m.kept["inner"], m.kept["at"]
@@ -244,8 +258,8 @@ def _hand_over(engine: Engine, learner: _core.CompiledLearner) -> None:
 def _take_back(engine: Engine, learner: _core.CompiledLearner) -> None:
     """Let the engine's members have what the compiled learner has learned."""
     seen, members, gains, learned, watched, found, mean = learner.state()
-    for own, (rows, inputs, products) in zip(engine.seen, seen, strict=True):
-        own.state, own.rows = _with_moments(own.features, own.state, inputs, products), rows
+    for own, (rows, *learned_of) in zip(engine.seen, seen, strict=True):
+        own.state, own.rows = _with_learned(own.features, own.state, tuple(learned_of)), rows
     for m, (params, steps, changes, inner, at, numbers) in zip(engine.members, members, strict=True):
         m.params, m.kept = params, {"steps": steps, "changes": changes, "inner": inner, "at": at}
         m.checkpoint, m.base, m.known = (int(number) for number in numbers[:3])

@@ -125,10 +125,11 @@ class Engine:
     @property
     def decider(self) -> Decider:
         """The acting policy. It is replaced when the engine has learned."""
-        if self._decider is None:
-            with self.compiled.only_looked_at():
-                self._decider = self.new_decider()
-        return self._decider
+        decider = self._decider
+        if decider is None:
+            with self.lock, self.compiled.only_looked_at():  # all its parts are of one moment
+                decider = self._decider = self.new_decider() if self._decider is None else self._decider
+        return decider
 
     @decider.setter
     def decider(self, decider: Decider) -> None:
@@ -242,7 +243,7 @@ class Engine:
 
     def sample(self, contexts: Any, uniforms: Floats) -> tuple[Array, Floats]:
         """Draw actions for the next rows of the log. Returns them and their probabilities (densities)."""
-        if self.compiled.learns and self.rounds is not None:
+        if self.compiled.learns and self.rounds is not None and not self.log.sparse:
             return self.rounds.sample(contexts, uniforms)
         return self.decider.sample(contexts, uniforms)
 

@@ -19,7 +19,7 @@ from o2pl.storage import storable
 
 CLIP = np.float32(Standardise().clip)  # limit of standardised numbers
 _MOST_BITS = 26
-_SLOT: dict[str, Array] = {  # initial state of slots
+SLOT: dict[str, Array] = {  # initial state of slots
     "feature": np.zeros(1, np.int32),  # not used for the constant
     "count": np.zeros(1),
     "mean": np.zeros(1),
@@ -75,7 +75,7 @@ class Hashed:
         return 1 if state is None else len(state["feature"])
 
     def init(self, n_inputs: int) -> State:
-        return {**_SLOT, "_slot_of": np.zeros(1 << self.bits, np.int32)}
+        return {**SLOT, "_slot_of": np.zeros(1 << self.bits, np.int32)}
 
     def observe(self, state: State, rows: SparseRows) -> State:
         """Assign slots to new features, and update the running scale of slots.
@@ -85,7 +85,7 @@ class Hashed:
         slot_of, known = self.slot_of(state), len(state["feature"])
         slots = _core.number_features(rows.indices, slot_of, known)
         new: dict[str, Array] = {"_slot_of": slot_of}
-        for name, first in _SLOT.items():
+        for name, first in SLOT.items():
             new[name] = np.concatenate([state[name], np.repeat(first, slots - known, axis=0)])
         moments = (new[name] for name in ("feature", "count", "mean", "squares", "plain", "scale"))
         _core.scale_features(rows.indices, rows.values, slot_of, *moments)

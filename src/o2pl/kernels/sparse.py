@@ -10,10 +10,9 @@ from o2pl.kernels.linear import inverse_propensities
 from o2pl.objectives.outcome import OutcomeLog
 from o2pl.objectives.pessimistic import VARIANCE, PessimisticLog
 from o2pl.protocols import Floats, Ints
-from o2pl.threads import side_by_side
+from o2pl.threads import thread_count
 
 PANEL = 2**14  # rows of a panel, at least
-PANELS = 4  # at most: each has a gradient of its own
 
 
 class SparseValue:
@@ -48,50 +47,17 @@ class SparseOutcome:
     incremental = False
 
     def __init__(self, log: OutcomeLog, rows: SparseRows, n_actions: int) -> None:
-        self._log = log
-        self._room: Floats | None = None  # gradients of several panels
-        (indices, values, offsets), n = _columns(rows), len(rows)
         actions, rewards = np.ascontiguousarray(log.actions, np.int64), log.rewards.astype(np.float32)
         weights = None if log.weights is None else log.weights.astype(np.float32)
-        self._panels = [
-            (
-                indices, values, offsets[own.start : own.stop + 1], actions[own], rewards[own],
-                None if weights is None else weights[own], log.competing, n_actions,
-            )
-            for own in panels(n)
-        ]  # fmt: skip
+        settings = float(log.size), float(log.l2), float(log.level_l2)
+        self._value = _core.SparseOutcome(
+            *_columns(rows), actions, rewards, weights, log.competing, n_actions, settings, PANEL
+        )
+        self._threads = thread_count() if len(rows) > PANEL else 1
 
     def __call__(self, params: Floats) -> tuple[float, Floats]:
-        log, tau, count = self._log, float(params[-1]), len(self._panels)
-        sums, gradient, shrink = np.zeros((count, 2)), np.zeros(len(params)), log.l2 / log.size
-        W, gradients = params[:-1], self._gradients(gradient[:-1])
-
-        def panel(own: int) -> None:
-            sums[own] = _core.sparse_outcome(*self._panels[own], W, tau, gradients[own])
-
-        if count == 1:
-            panel(0)
-        else:
-            side_by_side(panel, count)
-            gradients.sum(axis=0, out=gradient[:-1])
-        (loss, pulled), squares = sums.sum(axis=0), _core.shrunk(W, log.size, shrink, gradient[:-1])
-        of_level, gradient[-1] = log.of_level(tau, float(pulled))
-        return float(loss) / log.size + 0.5 * shrink * squares + of_level, gradient
-
-    def _gradients(self, total: Floats) -> Floats:
-        """Return zeros for the gradients of all panels: that of a single panel is the total."""
-        if len(self._panels) == 1:
-            return total[None]
-        if self._room is None:
-            self._room = np.empty((len(self._panels), len(total)))
-        self._room.fill(0)
-        return self._room
-
-
-def panels(n: int) -> list[slice]:
-    """Return at most `PANELS` panels of n rows."""
-    size = max(PANEL, -(-n // PANELS))
-    return [slice(first, min(first + size, n)) for first in range(0, max(n, 1), size)]
+        gradient = np.empty(len(params))
+        return self._value.value(params, gradient, self._threads), gradient
 
 
 def _columns(rows: SparseRows) -> tuple[Ints, Floats, Ints]:
