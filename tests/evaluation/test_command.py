@@ -147,3 +147,11 @@ def test_a_control_group(files: Path) -> None:
     done = call("log.parquet", "--policy", "logged", "--baseline", "control", "--control", "who", "--rewards", "0,1")
     assert done.exit_code == 2
     assert "control: found no column 'who'" in done.output
+
+
+def test_truncated_rewards(files: Path) -> None:
+    done = call("log.parquet", "--policy", "uniform", "--truncate", "0,0.5")
+    assert done.exit_code == 0, done.output
+    assert "Rewards beyond 0 to 0.5 count as these ends" in done.output
+    done = call("log.parquet", "--policy", "uniform", "--truncate", "5")
+    assert "truncate: found '5', expected two numbers" in done.output

@@ -31,12 +31,12 @@ def named_policy(text: str, what: str = "policy") -> Any:
     return load(text)
 
 
-def reward_range(text: str) -> tuple[float, float]:
+def reward_range(text: str, option: str = "rewards") -> tuple[float, float]:
     """Parse a reward range: `0,1` -> (0, 1)."""
     try:
         low, high = (float(end) for end in text.split(","))
     except ValueError:
-        raise InvalidInput(f"rewards: found {text!r}, expected two numbers such as 0,1") from None
+        raise InvalidInput(f"{option}: found {text!r}, expected two numbers such as 0,1") from None
     return low, high
 
 
@@ -60,6 +60,7 @@ def evaluate_files(
     rows_per_day: float | None = None,
     metrics: dict[str, Metric] | None = None,
     control: tuple[str | None, float | None] = (None, None),
+    truncate: tuple[float, float] | None = None,
 ) -> Evaluation | Candidates | Metrics:
     """Evaluate, print and draw to `figure`. The default, `evaluation.png`, is skipped if plotting is not available.
 
@@ -75,7 +76,7 @@ def evaluate_files(
     against = baseline if baseline in (None, "control") else named_policy(baseline, "baseline")
     settings: Any = {"at_any_time": at_any_time, "delta": delta, "propensities": propensities}
     settings |= {"segments": segments, "rows_per_day": rows_per_day}
-    settings |= {"control": control[0], "control_share": control[1]}
+    settings |= {"control": control[0], "control_share": control[1], "truncate": truncate}
     given = {name: named_policy(name) for name in policies}
     asked: Any = given if len(given) > 1 else next(iter(given.values()))
     if metrics:

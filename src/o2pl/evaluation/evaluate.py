@@ -33,6 +33,7 @@ from o2pl.evaluation.reward_models import RewardModel, fit_rewards
 from o2pl.evaluation.running_rewards import running_rewards
 from o2pl.evaluation.sensitivity import Sensitivity, sensitivity
 from o2pl.evaluation.slope import tuned
+from o2pl.evaluation.truncation import cost, truncated
 from o2pl.evaluation.trust import fault
 from o2pl.evaluation.unshown import Model, Side
 from o2pl.evaluation.values import (
@@ -62,21 +63,24 @@ def evaluate(
     log: Any, policy: Any = "logged", *, metrics: Mapping[str, Any], baseline: Any = None, at_any_time: bool = False,
     estimators: Sequence[str] | None = None, delta: float = 0.05, reward_range: RewardRange | None = None,
     propensities: PropensityChoice = "auto", segments: Any = None, rows_per_day: float | None = None,
-    control: Any = None, control_share: float | None = None, levels: Levels = "theory", seed: Seed = 0,
+    control: Any = None, control_share: float | None = None, levels: Levels = "theory",
+    truncate: RewardRange | None = None, seed: Seed = 0,
 ) -> Metrics: ...  # fmt: skip
 @overload
 def evaluate(
     log: Any, policy: Mapping[str, Any] | list[Any], *, baseline: Any = None, at_any_time: bool = False,
     estimators: Sequence[str] | None = None, delta: float = 0.05, reward_range: RewardRange | None = None,
     propensities: PropensityChoice = "auto", segments: Any = None, rows_per_day: float | None = None,
-    control: Any = None, control_share: float | None = None, levels: Levels = "theory", seed: Seed = 0,
+    control: Any = None, control_share: float | None = None, levels: Levels = "theory",
+    truncate: RewardRange | None = None, seed: Seed = 0,
 ) -> Candidates: ...  # fmt: skip
 @overload
 def evaluate(
     log: Any, policy: Any = "logged", *, baseline: Any = None, at_any_time: bool = False,
     estimators: Sequence[str] | None = None, delta: float = 0.05, reward_range: RewardRange | None = None,
     propensities: PropensityChoice = "auto", segments: Any = None, rows_per_day: float | None = None,
-    control: Any = None, control_share: float | None = None, levels: Levels = "theory", seed: Seed = 0,
+    control: Any = None, control_share: float | None = None, levels: Levels = "theory",
+    truncate: RewardRange | None = None, seed: Seed = 0,
 ) -> Evaluation: ...  # fmt: skip
 def evaluate(
     log: Any,
@@ -94,6 +98,7 @@ def evaluate(
     control: Any = None,
     control_share: float | None = None,
     levels: Levels = "theory",
+    truncate: RewardRange | None = None,
     seed: Seed = 0,
 ) -> Evaluation | Candidates | Metrics:
     """Estimate the value of a policy from a log, with confidence intervals at level 1 - δ and checks of the log.
@@ -134,6 +139,9 @@ def evaluate(
     levels
         Where `switch-dr` and `dr-shrinkage` cut weights: at the theory's levels, or at those that SLOPE chooses, which
         often have a smaller error and a larger bias; their intervals ignore the bias.
+    truncate
+        For rewards without a range, such as revenue: those beyond these two ends count as the ends, which are then the
+        range. A warning says how many they are and what the policy earns beyond them.
 
     Returns
     -------
@@ -143,7 +151,14 @@ def evaluate(
         anytime-valid intervals, the leader, policies that are worse with confidence, and the number of rows needed to
         decide.
     """
-    several, learner, original = as_candidates(policy), policy, as_log(log, reward_range)
+    several, learner, original, cut = as_candidates(policy), policy, as_log(log, reward_range), None
+    if truncate is not None:
+        if several is not None or metrics is not None or reward_range is not None:
+            raise InvalidInput(
+                "truncate: found several policies, metrics or a reward_range as well, expected one policy"
+            )
+        original, cut = truncated(original, truncate)
+        log = original
     if asks_for_control(original, baseline, control):
         of_group = {"control": control, "share": control_share, "at_any_time": at_any_time or several is not None}
         asked = [policy] if several is None else list(several.values())
@@ -201,6 +216,9 @@ def evaluate(
     estimates, headline = _judged(estimates, headline, compared.value, rows.reward_range, at_any_time)
     learned = _learned_from(learner, original)
     against = np.ones(0) if other is None else other.inputs.weights
+    warnings = findings.warnings(rows, diagnostics, left_out, overflow, estimates, learned, source.why)
+    if cut is not None and truncate is not None:
+        warnings = (cost(cut, weights, targets[0].name, truncate), *warnings)
     return Evaluation(
         targets[0].name,
         estimates,
@@ -210,7 +228,7 @@ def evaluate(
         delta,
         at_any_time,
         diagnostics,
-        findings.warnings(rows, diagnostics, left_out, overflow, estimates, learned, source.why),
+        warnings,
         findings.doubt(rows, diagnostics, learned, bool(source.why), None if other is None else against),
         compared.sequence,
         compared.difference_sequence,

@@ -79,6 +79,9 @@ def evaluate_policy(
     control_share: Annotated[
         float | None, typer.Option(help="Chance of being in the control group; needed with --at-any-time.")
     ] = None,
+    truncate: Annotated[
+        str | None, typer.Option(help="Rewards beyond these two numbers, such as `0,50`, count as the numbers.")
+    ] = None,
     skip_bad: log_commands.SkipBad = 0,
     out_of_core: streamed.OutOfCore = None,
     memory: streamed.Memory = None,
@@ -94,15 +97,24 @@ def evaluate_policy(
     group = control is not None or baseline == "control"
     ends = None if rewards is None else command.reward_range(rewards)
     if streamed.is_streamed(log, out_of_core, memory, engine, workers, address):
-        if at_any_time or segments is not None or rows_per_day is not None or propensities != "auto" or metric or group:
+        if (
+            at_any_time
+            or segments is not None
+            or rows_per_day is not None
+            or propensities != "auto"
+            or metric
+            or group
+            or truncate
+        ):
             raise InvalidInput(
-                "--at-any-time, --segments, --rows-per-day, --propensities, --metric or a control group: found with a"
-                " log larger than memory, expected --in-memory as well"
+                "--at-any-time, --segments, --rows-per-day, --propensities, --metric, --truncate or a control group:"
+                " found with a log larger than memory, expected --in-memory as well"
             )
         large = streamed.evaluate_streamed(log, policy, baseline, ends, delta, skip_bad, engine, workers, address)
         command.show(large, figure, Console())
         return
     found = log_commands.read_and_say(log, ends, skip_bad, need_propensities=False)
     measured = command.metrics_asked(metric or (), fewer_is_better or (), at_most_worse or ())
-    of_several = (segments, rows_per_day, measured, (control, control_share))
+    cut = None if truncate is None else command.reward_range(truncate, "truncate")
+    of_several = (segments, rows_per_day, measured, (control, control_share), cut)
     command.evaluate_files(found, policy, baseline, at_any_time, delta, figure, Console(), propensities, *of_several)
