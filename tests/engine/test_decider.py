@@ -61,7 +61,7 @@ def test_a_row_at_a_time_is_decided_and_kept_as_in_a_batch(features: str, learn_
     for _ in range(80):
         context = generator.normal(size=7).astype(np.float32)
         decision = fast.act(context)
-        assert decision == slow.act(context.tolist())  # a list: the batch's path
+        assert decision == slow.act(context.tolist())
         reward = math.exp(-(decision.action**2))
         fast.update(context, decision.action, reward, decision.propensity)
         slow.update(context.tolist(), np.float64(decision.action), reward, decision.propensity)
@@ -69,6 +69,31 @@ def test_a_row_at_a_time_is_decided_and_kept_as_in_a_batch(features: str, learn_
     many = generator.normal(size=(500, 7)).astype(np.float32)
     actions, densities = fast._engine.decider.sample(many, fast._engine.stream.take(500))
     assert [*zip(actions.tolist(), densities.tolist(), strict=True)] == [tuple(slow.act(row)) for row in many]
+
+
+NAMED: dict[str, Any] = {
+    "bandit": o2pl.Bandit(actions=["a", "b", "c"], random_state=0),
+    "cells": o2pl.ContinuousBandit((0.0, 1.0), random_state=0),
+    "normal": o2pl.GaussianO2PL(random_state=0),
+}
+
+
+@pytest.mark.parametrize("kind", NAMED)
+def test_rows_with_names_are_decided_as_in_a_batch(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    generator, learner = np.random.default_rng(11), NAMED[kind]
+    rows: list[Any] = [{"age": float(x), "city": "Rome" if x > 0 else "Oslo"} for x in generator.normal(size=60)]
+    for row in rows:
+        decision = learner.act(row)
+        learner.update(decision, float(generator.random()))
+    decider, uniforms = learner.snapshot(), generator.random(60)
+    actions, propensities = decider.sample(decider.encoder.encode(rows), uniforms)
+    named = [decider.names[action] for action in actions] if decider.names else actions.tolist()
+    monkeypatch.setattr(type(decider), "sample", None)  # a batch takes longer
+    for row, uniform, action, propensity in zip(rows, uniforms, named, propensities, strict=True):
+        decision = decider.decide(row, uniform)
+        assert decision == (action, propensity)
+        assert decision.context == row
+        assert decision.context is not row
 
 
 @pytest.mark.parametrize("kind", ["sets", "rows"])

@@ -54,7 +54,9 @@ class Encoder:
         self._fresh = width is None
         if self.words is not None:
             self.words.fresh = self._fresh
-        self.entry: Callable[[Any], Any] = self._reader.entry  # one context as a log's column takes it; no call between
+        # One context as a log's column takes it, and the copy that this made of a dictionary or None: no calls between.
+        self.entry: Callable[[Any], Any] = self._reader.entry
+        self.copied: Callable[[Any], Any] = _no_copy if self.words is None else self.words.copied
 
     @property
     def width(self) -> int | None:
@@ -90,10 +92,6 @@ class Encoder:
         row: Encoded = self._reader.row(context)
         return row
 
-    def copied(self, context: Any) -> Any:
-        """Return the copy that `entry` made of a dictionary; None: it made none."""
-        return None if self.words is None else self.words.copied(context)
-
     # -- files
 
     def settings(self) -> tuple[Any, ...]:
@@ -111,3 +109,7 @@ class Encoder:
         return cls(
             kind, items=sets or users, hashed=hashed, numbered=numbered, width=width, shared=shared, schema=schema
         )
+
+
+def _no_copy(context: Any) -> None:
+    """Rows of numbers are copied by the log."""

@@ -102,6 +102,10 @@ class Decider:
             drawn: Decision | None = self._one(context, uniform)
             if drawn is not None:
                 return drawn
+            if not self.encoder.items:  # a list, or a row with names
+                drawn = self._one(self.encoder.entry(context), uniform)
+                if drawn is not None:
+                    return drawn.keep(context, drawn.number)
         actions, propensities = self.sample(self.encoder.encode_one(context), np.array([uniform]))
         action = self.names[actions[0]] if self.names else actions[0].item()
         return Decision(action, float(propensities[0])).keep(context)
