@@ -57,13 +57,27 @@ class LogColumns {
   // A row; x [width]. Needs room.
   void append(const float* x, const Played& action, double reward, double propensity, int64_t id) {
     std::copy(x, x + width_, values_ + n * width_);
+    append(action, reward, propensity, id);
+  }
+
+  // A sparse row of some entries. Needs room for them, too.
+  bool has_room_for(int64_t entries) const { return offsets_[n] + entries <= entry_capacity_; }
+  void append(const int32_t* features, const float* values, int64_t size, const Played& action, double reward, double propensity,
+              int64_t id) {
+    const int64_t at = offsets_[n];
+    std::copy_n(features, size, features_ + at), std::copy_n(values, size, values_ + at);
+    offsets_[n + 1] = at + size;
+    append(action, reward, propensity, id);
+  }
+
+ private:
+  void append(const Played& action, double reward, double propensity, int64_t id) {
     if (numbers_) numbers_[n] = action.number;
     else indices_[n] = action.index;
     rewards_[n] = reward, propensities_[n] = propensity, ids_[n] = id;
     n++;  // last: other threads see whole rows only
   }
 
- private:
   bool sparse_ = false;
   float* values_ = nullptr;     // [rows, width], or of the entries of sparse rows
   int32_t* features_ = nullptr;  // of the entries

@@ -34,12 +34,15 @@ void bind_rounds(nb::module_& m) {
       .def("attach", &LogColumns::attach, nb::arg("contexts"), nb::arg("actions"), nb::arg("rewards"), nb::arg("propensities"),
            nb::arg("ids"), "Append to these buffers from now on. contexts: numeric rows, or indices, values and offsets of sparse ones")
       .def("detach", &LogColumns::detach, "Append nothing any more.");
-  nb::class_<Rounds>(m, "Rounds", "Decisions and rewards between two times of learning, for numeric rows.")
+  nb::class_<Rounds>(m, "Rounds", "Decisions and rewards between two times of learning, for numeric rows and dictionaries.")
       .def(nb::init<nb::object, nb::object, nb::object, nb::object, std::pair<double, double>>(),
            nb::arg("decision_type"), nb::arg("uniforms"), nb::arg("pending"), nb::arg("columns"),
            nb::arg("rewards"))
       .def_rw("checkpoint", &Rounds::checkpoint, "Number of rows at which to learn.")
       .def_rw("busy", &Rounds::busy)
+      .def("read_as", &Rounds::read_as, nb::arg("reader"), nb::arg("names"), nb::arg("mask"), nb::arg("signed"),
+           nb::sig("def read_as(self, reader: typing.Any, names: FeatureNames, mask: int, signed: bool) -> None"),
+           "Read contexts as this `DictionaryReader` does, if they are dictionaries of plain values and it has no schema.")
       .def("decide_by", &Rounds::decide_by, nb::arg("packed").none(), nb::arg("acting").none(), nb::arg("names").none())
       .def("decide_as", &Rounds::decide_as, nb::arg("learner"), "Decide as a compiled learner acts now; checkpoint is its.")
       .def("decide_within", &Rounds::decide_within, nb::arg("packed"), nb::arg("acting"), nb::arg("numbers"))
@@ -49,7 +52,7 @@ void bind_rounds(nb::module_& m) {
                    "tuple[numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.float64]]"),
            "Draw one action for each of the next rows of the log. Returns actions and propensities.")
       .def("act", &Rounds::act, nb::arg("context").none(), nb::sig("def act(self, context: typing.Any) -> typing.Any"),
-           "Return a decision; None if the context is not a plain row.")
+           "Return a decision; None if the context is no plain row, or no plain dictionary.")
       .def("update", &Rounds::update, nb::arg("decision").none(), nb::arg("reward").none(),
            "Append the row of a decision: -1 if it is left to the engine, 1 if it is time to learn, else 0.")
       .def("tell", &Rounds::tell, nb::arg("context").none(), nb::arg("action").none(), nb::arg("reward").none(),

@@ -1,5 +1,5 @@
 // One call per decision, and one per reward: what an engine does between two times of learning, for numeric rows and
-// actions by index or real-valued. Whatever is unusual is left to the engine: then `act` returns None, `update` and `tell` LEFT.
+// actions by index or real-valued, and for dictionaries and actions by index. Whatever is unusual is left to the engine: then `act` returns None, `update` and `tell` LEFT.
 #pragma once
 #include <nanobind/stl/pair.h>
 
@@ -14,6 +14,7 @@
 #include "python/packed.hpp"
 #include "python/pending.hpp"
 #include "python/uniforms.hpp"
+#include "python/words.hpp"
 
 namespace o2 {
 
@@ -30,6 +31,11 @@ class Rounds {
   int64_t checkpoint = 0;  // number of rows at which to learn
   int64_t busy = 0;        // somebody holds the engine's lock: rows are left to the engine, which waits for it
 
+  // Contexts are dictionaries. See `Words`.
+  void read_as(nanobind::object reader, nanobind::object names, uint32_t mask, bool with_sign) {
+    words_.read_as(std::move(reader), std::move(names), {mask, with_sign});
+  }
+
   // By index; or, with packed None, all is left to the engine.
   void decide_by(nanobind::handle packed, nanobind::handle acting, nanobind::object names) {
     decide_with(packed, acting);
@@ -39,7 +45,7 @@ class Rounds {
   // By index, as a compiled learner acts now. Names stay.
   void decide_as(nanobind::object learner) {
     const auto& own = *nanobind::inst_ptr<CompiledLearner>(learner);
-    scorer_ = own.scorer(), acting_ = own.acting(), kind_ = Kind::index, checkpoint = own.checkpoint();
+    scorer_ = own.scorer(), hashed_ = words_.known() ? own.hashed_scorer() : nullptr, acting_ = own.acting(), kind_ = Kind::index, checkpoint = own.checkpoint();
     learner_ = std::move(learner), scored_ = -1;
   }
 
@@ -59,16 +65,26 @@ class Rounds {
   }
 
   nanobind::object act(nanobind::handle context) {
-    if (!scorer_) return nanobind::none();
+    if (!decides()) return nanobind::none();
     Played action;
     double propensity;
+    nanobind::object copy;  // of a dictionary
+    if (hashed_) {
+      copy = copied(context);
+      if (copy.is_none()) return copy;
+      context = copy;
+    }
     if (!draw(context, action, propensity)) return nanobind::none();
     scored_ = next_number();
     const nanobind::object number = nanobind::steal(PyLong_FromLongLong(scored_));
-    auto* array = reinterpret_cast<PyArrayObject*>(context.ptr());
-    nanobind::object bytes = nanobind::steal(PyBytes_FromStringAndSize(static_cast<const char*>(PyArray_DATA(array)), PyArray_NBYTES(array)));
+    PyObject* kind = Py_None;
+    if (!copy.is_valid()) {
+      auto* array = reinterpret_cast<PyArrayObject*>(context.ptr());
+      copy = nanobind::steal(PyBytes_FromStringAndSize(static_cast<const char*>(PyArray_DATA(array)), PyArray_NBYTES(array)));
+      kind = reinterpret_cast<PyObject*>(PyArray_DESCR(array));
+    }
     nanobind::object decision = decided(action, propensity);
-    const nanobind::object kept = nanobind::steal(PyTuple_Pack(3, number.ptr(), bytes.ptr(), reinterpret_cast<PyObject*>(PyArray_DESCR(array))));
+    const nanobind::object kept = nanobind::steal(PyTuple_Pack(3, number.ptr(), copy.ptr(), kind));
     if (!kept.is_valid() || PyObject_SetAttr(decision.ptr(), kept_.ptr(), kept.ptr()) < 0) nanobind::raise_python_error();
     waiting().keep(scored_, decision);
     return decision;
@@ -104,7 +120,7 @@ class Rounds {
     Played action;
     const double propensity = PyFloat_AsDouble(PyTuple_GET_ITEM(decision.ptr(), 1));
     if (!played(PyTuple_GET_ITEM(decision.ptr(), 0), action) || !likely(propensity, 0)) return LEFT;
-    if (!waiting().drop(number)) return LEFT;  // told already, or of another learner
+    if (!has_room_for_row() || !waiting().drop(number)) return LEFT;  // told already, or of another learner
     return append(action, reward, propensity, number);
   }
 
@@ -115,7 +131,7 @@ class Rounds {
     int64_t n = 1;
     if (!free() || !number_of(given, reward) || !number_of(drawn, propensity) || !played(taken.ptr(), action)) return LEFT;
     if (!(reward >= lowest_ && reward <= highest_) || !likely(propensity, LEAST)) return LEFT;
-    if (!read_rows(context, 1, log().width(), given_, n)) return LEFT;
+    if (!hashed_ && !read_rows(context, 1, log().width(), given_, n)) return LEFT;
     const nanobind::object newest = waiting().newest();
     int64_t number = -1;
     if (!newest.is_none() && reinterpret_cast<PyObject*>(Py_TYPE(newest.ptr())) == type_.ptr()) {
@@ -123,12 +139,11 @@ class Rounds {
       const nanobind::object kept = nanobind::steal(PyObject_GetAttr(newest.ptr(), kept_.ptr()));
       const bool same = PyFloat_AsDouble(PyTuple_GET_ITEM(newest.ptr(), 1)) == propensity &&
                         played(PyTuple_GET_ITEM(newest.ptr(), 0), its_action) && its_action == action &&
-                        kept.is_valid() && read_kept(kept, number) && row_ == given_;
+                        kept.is_valid() && is_of(kept, context, number);
       if (!same) number = -1;
     }
-    if (number < 0) return LEFT;
+    if (number < 0 || !has_room_for_row()) return LEFT;
     waiting().drop(number);
-    row_ = given_;
     return append(action, reward, propensity, number);
   }
 
@@ -136,7 +151,11 @@ class Rounds {
   static constexpr double LEAST = 1e-12;  // smaller propensities are left to the engine, which knows its limit
   enum class Kind { index, within, normal };
   nanobind::object type_, uniforms_, pending_, columns_, kept_, names_;
-  std::shared_ptr<const Scorer> scorer_;  // null: all is left to the engine
+  std::shared_ptr<const Scorer> scorer_;  // null, and so is the next one: all is left to the engine
+  std::shared_ptr<const HashedScorer> hashed_;
+  Words words_;
+  HashedRow words_row_, scored_row_;  // as given; as scored
+  HashedScorer::Room hashed_room_;
   std::vector<double> acting_;                // `acting_numbers`
   ScoringRoom room_;
   std::vector<float> inputs_;
@@ -158,7 +177,11 @@ class Rounds {
     return false;
   }
 
+  bool decides() const { return scorer_ || hashed_; }
+  int64_t n_actions() const { return hashed_ ? hashed_->K : scorer_->n_actions(); }
+
   void decide_with(nanobind::handle packed, nanobind::handle acting) {
+    hashed_ = nullptr;
     scorer_ = packed.is_none() ? nullptr : nanobind::inst_ptr<Packed>(packed)->scorer;
     acting_ = acting.is_none() ? std::vector<double>() : KeptArray<double>(acting).copied();
     learner_.reset(), scored_ = -1;
@@ -166,6 +189,7 @@ class Rounds {
 
   bool drawn_from(nanobind::handle context, double uniform, Played& action, double& propensity) {
     int64_t n = 1;
+    if (hashed_) return drawn_from_words(context, uniform, action, propensity);
     if (!scorer_ || !read_rows(context, 1, scorer_->inputs(), inputs_, n)) return false;
     if (kind_ == Kind::normal) {
       room_.scores.resize(scorer_->members() * scorer_->n_actions());
@@ -185,6 +209,32 @@ class Rounds {
     return true;
   }
 
+  bool drawn_from_words(nanobind::handle context, double uniform, Played& action, double& propensity) {
+    if (!words_.read(context, scored_row_)) return false;
+    const int64_t M = hashed_->members(), K = hashed_->K;
+    room_.raw.resize(M * K), room_.pi.resize(K);
+    hashed_->scores(scored_row_.indices.data(), scored_row_.values.data(), scored_row_.size(), room_.raw.data(), hashed_room_);
+    room_.scores = room_.raw;
+    acting_row(room_.scores.data(), M, K, K, Acting(acting_.data(), M), room_.pi.data());
+    action.index = draw_one(room_.pi.data(), K, uniform);
+    propensity = room_.pi[action.index];
+    return true;
+  }
+
+  // Whether a decision keeps this context, which becomes the row, and its number. A row of numbers is in given_.
+  bool is_of(const nanobind::object& kept, nanobind::handle context, int64_t& number) {
+    if (!hashed_) {
+      const bool same = read_kept(kept, number) && row_ == given_;
+      row_ = given_;
+      return same;
+    }
+    if (!PyTuple_CheckExact(kept.ptr()) || PyTuple_GET_SIZE(kept.ptr()) != 3) return false;
+    PyObject* own = PyTuple_GET_ITEM(kept.ptr(), 1);
+    if (!PyDict_CheckExact(own) || !PyDict_CheckExact(context.ptr()) || !same_dictionaries(own, context.ptr())) return false;
+    number = PyLong_AsLongLong(PyTuple_GET_ITEM(kept.ptr(), 0));
+    return words_.read(context, words_row_);
+  }
+
   static std::pair<double, double> as_pair(const DrawnNumber& drawn) { return {drawn.action, drawn.density}; }
 
   // A propensity that needs no closer look; densities may be above 1.
@@ -192,12 +242,14 @@ class Rounds {
     return kind_ == Kind::index ? propensity > 0 && propensity >= least && propensity <= 1 : propensity >= DBL_MIN && propensity <= DBL_MAX;
   }
 
-  bool free() { return busy == 0 && log().has_room() && scorer_; }
+  bool free() { return busy == 0 && log().has_room() && decides() && log().sparse() == (hashed_ != nullptr); }
+  bool has_room_for_row() { return !hashed_ || log().has_room_for(words_row_.size()); }
 
   int append(const Played& action, double reward, double propensity, int64_t number) {
-    if (number == scored_ && learner_.is_valid())
+    if (number == scored_ && learner_.is_valid() && (!hashed_ || words_row_ == scored_row_))
       nanobind::inst_ptr<CompiledLearner>(learner_)->predicted(log().n, room_.raw.data(), action.index);
-    log().append(row_.data(), action, reward, propensity, number);
+    if (hashed_) log().append(words_row_.indices.data(), words_row_.values.data(), words_row_.size(), action, reward, propensity, number);
+    else log().append(row_.data(), action, reward, propensity, number);
     return log().n >= checkpoint ? DUE : DONE;
   }
 
@@ -217,6 +269,11 @@ class Rounds {
   bool read_kept(const nanobind::object& kept, int64_t& number) {
     if (!PyTuple_CheckExact(kept.ptr()) || PyTuple_GET_SIZE(kept.ptr()) != 3) return false;
     PyObject *bytes = PyTuple_GET_ITEM(kept.ptr(), 1), *kind = PyTuple_GET_ITEM(kept.ptr(), 2);
+    number = -1;
+    if (hashed_) {
+      if (kind == Py_None && words_.read(bytes, words_row_)) number = PyLong_AsLongLong(PyTuple_GET_ITEM(kept.ptr(), 0));
+      return number >= 0;
+    }
     if (!PyBytes_CheckExact(bytes) || !PyArray_DescrCheck(kind)) return false;
     const char letter = reinterpret_cast<PyArray_Descr*>(kind)->type;
     const auto width = static_cast<Py_ssize_t>(log().width());
@@ -278,7 +335,7 @@ class Rounds {
         }
       }
     }
-    return index >= 0 && index < scorer_->n_actions();
+    return index >= 0 && index < n_actions();
   }
 };
 

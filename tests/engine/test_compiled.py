@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -198,3 +199,71 @@ def test_rows_that_a_failed_run_did_not_append_are_not_taken_for_later_ones(comp
 
 def _away(rows: Any, actions: Any) -> Any:
     raise RuntimeError("the world is away")
+
+
+def test_unusual_dictionaries_are_decided_and_told_as_by_composed_parts(composed: Any) -> None:
+    def said(learner: Bandit, call: Any, *given: Any) -> Any:
+        try:
+            found = call(*given)
+        except o2pl.InvalidInput as error:
+            return re.sub("[0-9a-f]{16}", "ID", str(error))
+        return None if found is learner else tuple(found)
+
+    def lived() -> list[Any]:
+        learner, found = Bandit(3, policy="hashed", random_state=0), list[Any]()
+        for t in range(60):
+            learner.update(learner.act({"u": f"w{t % 7}", "x": 0.5 * t}), t % 3 / 2)
+        changed, kept = {"u": "w1", "in": {"a": "b"}}, learner.act({"u": "w2"})
+        action, propensity = learner.act(changed)
+        changed["in"] = {"a": "c"}  # after the decision: another row, which is no decision of the learner
+        found.append(said(learner, learner.update, changed, action, 1.0, propensity))
+        kept.context["u"] = "w3"  # the row is what the decision says
+        found += [said(learner, learner.update, kept, 1.0), said(learner, learner.update, kept, 1.0)]
+        action, propensity = learner.act({"u": "w1", "one": True})
+        found.append(
+            said(learner, learner.update, {"one": 1, "u": "w1"}, action, 0.0, propensity)
+        )  # equal dictionaries
+        other = Bandit(3, policy="hashed", random_state=1)
+        found.append(said(learner, learner.update, other.act({"u": "theirs"}), 0.5))
+        for odd in (
+            {},
+            {"u": None},
+            {"u": ["a", 1, "b"]},
+            {"v": {"w": {"x": 2**70}}},
+            {"u": float("nan")},
+            {1: "a"},
+            "u",
+            [1.0],
+        ):
+            decided = said(learner, learner.act, odd)
+            found.append(decided)
+            if isinstance(decided, tuple):
+                found.append(said(learner, learner.update, odd, decided[0], 1.0, decided[1]))
+        for reward in (2.0, "1", None, True):
+            found.append(said(learner, learner.update, learner.act({"u": "w1"}), reward))
+        rows, waiting = learner.log_, len(learner._begun().pending)
+        columns = rows.contexts.indices, rows.contexts.values, rows.contexts.offsets, rows.actions, rows.propensities
+        return [*found, waiting, learner._begun().encoder.words.words(), *(each.tolist() for each in columns)]
+
+    found = lived()
+    composed()
+    assert found == lived()
+    assert sum(isinstance(each, str) for each in found) >= 6
+
+
+def test_dictionaries_are_checked_by_the_schema_of_a_data_frame_that_comes_later(composed: Any) -> None:
+    pd = pytest.importorskip("pandas")
+
+    def refused() -> str:
+        learner = Bandit(2, policy="hashed", random_state=0)
+        frame = pd.DataFrame({"age": [1.0, 2.0] * 20, "city": ["x", "y"] * 20})
+        learner.partial_fit(frame, np.array([0, 1] * 20), np.array([0.0, 1.0] * 20), np.full(40, 0.5))
+        for _ in range(3):
+            learner.update(learner.act({"age": 1.0, "city": "x"}), 1.0)
+        with pytest.raises(o2pl.InvalidInput) as error:
+            learner.act({"age": 1.0, "town": "x"})
+        return str(error.value)
+
+    found = refused()
+    composed()
+    assert found == refused()

@@ -49,6 +49,11 @@ class DictionaryReader:
     def settle(self, rows: SparseRows) -> None:
         self.fresh = False
 
+    def read_in(self, rounds: _core.Rounds) -> None:
+        """Let `rounds` read plain dictionaries as this reader does."""
+        if not self.interactions:
+            rounds.read_as(self, self._names, self.width - 1, self.signed)
+
     # -- one context, for kernels
 
     def entry(self, context: Any) -> Row:
