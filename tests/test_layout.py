@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -87,3 +88,18 @@ def test_every_test_has_the_name_of_a_module() -> None:
     tests = (path.relative_to(TESTS) for path in TESTS.rglob("test_*.py"))
     strays = {test.as_posix() for test in tests if test.with_name(test.name[5:]).as_posix() not in logic()}
     assert strays == set(ACROSS)
+
+
+HELD = {"ActionSets", "Contexts", "Frame", "Records", "SparseRows"}
+
+
+def test_a_contexts_type_is_asked_for_at_the_door_alone() -> None:
+    """`data` and `encode` know what contexts are; others ask `Contexts`, `log.form` or the encoder."""
+    asked = set()
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
+                names = {part.id for part in ast.walk(node.args[1]) if isinstance(part, ast.Name)}
+                asked |= {path.relative_to(SOURCE).as_posix()} if names & HELD else set()
+    assert {module for module in asked if not module.startswith(("data/", "encode/"))} == set()
+    assert any(module.startswith("data/") for module in asked)

@@ -14,6 +14,7 @@ from o2pl import ActionSets, InvalidInput, Offer, SparseRows
 from o2pl.data.contexts import as_contexts
 from o2pl.data.kinds import DICTIONARIES, MATRIX, OFFER, ROW, kind_of_contexts
 from o2pl.encode import Encoder
+from o2pl.encode.encoder import rows_are_new
 from o2pl.storage import decode, encode
 
 RNG = np.random.default_rng(0)
@@ -157,3 +158,15 @@ def test_a_numeric_user_with_items_of_words_is_the_same_as_a_pair_and_as_an_offe
     for pair in pairs:
         assert same(encoder.encode([pair]), expected)
         assert same(encoder.entry(pair), expected)
+
+
+@each_case
+def test_rows_that_are_said_to_be_new_share_no_memory_with_what_was_given(
+    settings: dict[str, Any], contexts: Any
+) -> None:
+    rows: Any = Encoder(**settings).encode(contexts)
+    assert rows_are_new(contexts) == (contexts is not X)
+    assert not rows_are_new(rows)
+    if rows_are_new(contexts):
+        flat = rows if isinstance(rows, np.ndarray) else rows.values
+        assert not any(np.shares_memory(flat, each) for each in (X, *ITEMS) if isinstance(flat, np.ndarray))

@@ -9,7 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 from o2pl.data.contexts import Encoded
+from o2pl.data.frames import is_frame
 from o2pl.data.kinds import MATRIX, OFFER, ROW
+from o2pl.data.records import Records
 from o2pl.encode.dictionaries import DictionaryReader
 from o2pl.encode.readers import DenseReader, OfferReader, SetsReader
 from o2pl.encode.schema import OfferSchema, Schema
@@ -113,3 +115,8 @@ class Encoder:
 
 def _no_copy(context: Any) -> None:
     """Rows of numbers are copied by the log."""
+
+
+def rows_are_new(contexts: Any) -> bool:
+    """Return whether the rows made of these contexts are nobody else's."""
+    return isinstance(contexts, Records | list) or is_frame(contexts)

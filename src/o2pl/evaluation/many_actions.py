@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from o2pl.data.contexts import ActionSets
 from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.calibration import propensity_calibration
@@ -139,7 +138,7 @@ def evaluate_many_actions(
     """
     check_delta(delta)
     given = with_names(as_log(log, reward_range), policy, logger, baseline)
-    if isinstance(given.contexts, ActionSets) or given.continuous or not given.has_propensities:
+    if given.encoded.items is not None or given.continuous or not given.has_propensities:
         raise InvalidInput("log: found action sets, real-valued actions or no propensities, expected numbered actions")
     rows = with_numbers(given.thinned())
     raw = given.thinned().contexts

@@ -16,8 +16,8 @@ from o2pl.data.contexts import alone
 from o2pl.data.interactions import Interactions, log_in, log_or_columns, new_rows
 from o2pl.data.kinds import ROW
 from o2pl.data.offers import placed
-from o2pl.data.records import Records
 from o2pl.encode import Encoder
+from o2pl.encode.encoder import rows_are_new
 from o2pl.engine.decider import Decider
 from o2pl.engine.engine import Engine
 from o2pl.engine.offline import imitate, learn_offline
@@ -236,7 +236,7 @@ class BanditEstimator(RoundByRound, ABC):
                 raise InvalidInput("fit: found no rows, expected at least one")
             engine = self._make_engine(encoder, batch.n_actions, batch.action_names)
             given, *_ = log_or_columns(contexts, actions, rewards, propensities)
-            engine.log.extend(batch, copy=not isinstance(given, Records | list))  # their encoding is nobody else's
+            engine.log.extend(batch, copy=not rows_are_new(given))
             learn_offline(engine, engine.log)
         except ValueError:
             self._engine = before
