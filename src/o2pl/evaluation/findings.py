@@ -17,6 +17,7 @@ from o2pl.validation import LEAST_PROPENSITY
 if TYPE_CHECKING:
     from o2pl.evaluation.results import Diagnostics, Valued
 
+_CHANGED = 1e-4  # p-values below this are said in the verdict itself
 _LEARNED = 0.05  # fraction of training rows in the log that hardly biases the result
 
 
@@ -202,7 +203,7 @@ def _support(log: Interactions, seen: Diagnostics, estimates: tuple[Valued, ...]
 
 def over_which_rows(seen: Diagnostics) -> str:
     """Say of a verdict for which rows it holds, if values or contexts change along the log."""
-    if min(seen.drift.p_value, seen.drift.context_p_value) >= SURE:
+    if min(seen.drift.p_value, seen.drift.context_p_value) >= _CHANGED:
         return ""
     return f", on average over these {seen.n:,} rows, along which the world changes"
 
