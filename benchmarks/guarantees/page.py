@@ -72,7 +72,7 @@ def _line(row: dict[str, Any]) -> str:
     size = f"{row['gain'] / row['error']:+.1f}" if row["error"] else "–"
     kept = "not promised" if row["door"] in UNPROMISED else "yes" if holds(row) else "**no**"
     return (
-        f"| {row['world']} | {row['door']} | {row['rows']:,} | {row['gain']:+.3f} | {size} | {shares} | {missed}"
+        f"| {row['world']} | {row['door']} | {row['rows']:,} | {logs} | {row['gain']:+.3f} | {size} | {shares} | {missed}"
         f" | {kept} |\n"
     )
 
@@ -84,8 +84,8 @@ def write_page() -> None:
     logs = " to ".join(f"{n:,}" for n in sorted({min(row["logs"] for row in rows), max(row["logs"] for row in rows)}))
     summary = f"{kept} of {len(promised)} rows hold, in {worlds} worlds."
     lines = [_TEXT.format(side=f"{DELTA / 2:.1%}", delta=f"{DELTA:.0%}", logs=logs, summary=summary)]
-    lines.append("| world | door | rows | true gain | gain/error | better | worse | wrong | missed | holds |\n")
-    lines.append("|---|---|---|---|---|---|---|---|---|---|\n")
+    lines.append("| world | door | rows | logs | true gain | gain/error | better | worse | wrong | missed | holds |\n")
+    lines.append("|---|---|---|---|---|---|---|---|---|---|---|\n")
     PAGE.write_text("".join([*lines, *map(_line, rows), *_widths()]))
     _draw([row for row in promised if row["intervals"]])
 

@@ -55,12 +55,12 @@ def test_warnings_call_columns_by_their_names() -> None:
     assert "in rows: age " in str(o2pl.describe(log))
 
 
-def test_where_the_world_changes_the_verdict_says_for_which_rows_it_holds() -> None:
+def test_where_rewards_change_the_verdict_says_for_which_rows_it_holds() -> None:
     log = log_of(3000)
     later = np.arange(3000) > 1000
     changed = log.changed(rewards=np.where(later, log.rewards, 1 - log.rewards))
     said = o2pl.evaluate(changed, policy, baseline="logged")
-    assert said.judgement.condition == ", on average over these 3,000 rows, along which the world changes"
+    assert said.judgement.condition == ", on average over these 3,000 rows, along which rewards change"
     assert said.judgement.condition in said.verdict
     assert said.judgement.condition in said.safe_to_deploy().reason
-    assert "world changes" not in o2pl.evaluate(log, policy, baseline="logged").verdict
+    assert "rewards change" not in o2pl.evaluate(log, policy, baseline="logged").verdict

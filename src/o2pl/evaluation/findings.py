@@ -202,10 +202,10 @@ def _support(log: Interactions, seen: Diagnostics, estimates: tuple[Valued, ...]
 
 
 def over_which_rows(seen: Diagnostics) -> str:
-    """Say of a verdict for which rows it holds, if values or contexts change along the log."""
-    if min(seen.drift.p_value, seen.drift.context_p_value) >= _CHANGED:
+    """Say of a verdict for which rows it holds, if the policy's value changes along the log beyond doubt."""
+    if not seen.drift.p_value < _CHANGED:
         return ""
-    return f", on average over these {seen.n:,} rows, along which the world changes"
+    return f", on average over these {seen.n:,} rows, along which rewards change"
 
 
 def _drift(seen: Diagnostics) -> list[str]:
