@@ -25,7 +25,9 @@ void DenseLearner::solve(OutcomeMember& member, int64_t start, const double* wei
   const auto [size, level] = level_of(start, weights);
   const auto value = outcome_value(laid_, {member.settings.competing, size, member.settings.l2, member.settings.level_l2});
   const int threads = log_.n - start > panel_rows_[which] ? threads_ : 1;
-  descend_member(member, [&](const double* x, double* g) { return value->value(x, g, threads); }, size, level);
+  const Function function = [&](const double* x, double* g) { return value->value(x, g, threads); };
+  descend_member(member, [&](auto& params, const Pairs& pairs, const Stop& stop) { return descend(function, params, pairs, stop); }, size,
+                 level);
 }
 
 void DenseLearner::predict(int64_t from, int64_t n, double* z, int64_t stride) {

@@ -62,14 +62,15 @@ void HashedLearner::lay_out(int64_t n) {
 }
 
 void HashedLearner::solve(OutcomeMember& member, int64_t start, const double* weights) {
-  const int64_t n = log_.n - start, size = static_cast<int64_t>(member.params.size());
+  const int64_t n = log_.n - start;
   if (weights) weights_.assign(weights, weights + n);
   const auto [total, level] = level_of(start, weights);
   const SparseOutcomeLog log{log_.actions + start, rewards_.data() + start, weights ? weights_.data() : nullptr, member.settings.competing};
   SparseOutcomeValue value({slots_.data(), values_.data(), offsets_.data() + start, n}, log, K_,
                            {total, member.settings.l2, member.settings.level_l2, panel_});
   const int threads = n > panel_ ? threads_ : 1;
-  descend_member(member, [&](const double* x, double* g) { return value.value(x, size, g, threads); }, total, level);
+  descend_member(member, [&](auto& params, const Pairs& pairs, const Stop& stop) { return value.descend(params, pairs, stop, threads); },
+                 total, level);
 }
 
 void HashedLearner::predict(int64_t from, int64_t n, double* z, int64_t stride) {

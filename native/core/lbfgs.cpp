@@ -30,6 +30,13 @@ void add(double by, const float* x, double* to, int64_t n) {
   at_level([&](auto L) { kernels::add<L>(by, x, to, n); });
 }
 
+void scale(double by, const double* x, double* to, int64_t n) {
+  at_level([&](auto L) { kernels::scale<L>(by, x, to, n); });
+}
+void combine(const double* x, double by, const double* y, double* to, int64_t n) {
+  at_level([&](auto L) { kernels::combine<L>(x, by, y, to, n); });
+}
+
 struct Found {
   double largest, slope, length;
 };
@@ -39,7 +46,7 @@ struct Found {
 double lbfgs_direction(const double* gradient, const Pairs& p, double* out) {
   const int64_t n = p.size, count = *p.count;
   std::vector<double> along(p.memory);
-  for (int64_t i = 0; i < n; i++) out[i] = -gradient[i];
+  scale(-1, gradient, out, n);
   for (int64_t back = 0; back < count; back++) {
     const int64_t k = (*p.at - 1 - back + p.memory) % p.memory;
     const float* change = p.changes + k * n;
@@ -49,8 +56,7 @@ double lbfgs_direction(const double* gradient, const Pairs& p, double* out) {
   if (count == 0) return dot(gradient, out, n);
   const int64_t newest = (*p.at - 1 + p.memory) % p.memory;
   const float* change = p.changes + newest * n;
-  const double scale = p.inner[newest] / dot(change, change, n);
-  for (int64_t i = 0; i < n; i++) out[i] *= scale;
+  scale(p.inner[newest] / dot(change, change, n), out, out, n);
   for (int64_t back = count - 1; back >= 0; back--) {
     const int64_t k = (*p.at - 1 - back + p.memory) % p.memory;
     const float* step = p.steps + k * n;
@@ -66,11 +72,11 @@ namespace {
 // If the pairs lead uphill, steepest descent, and the pairs are dropped: the objective may have changed since.
 Found search(const double* params, const double* gradient, const Pairs& p, double* out) {
   const int64_t n = p.size;
-  double slope = *p.count ? lbfgs_direction(gradient, p, out) : 0.0, length = 1, largest = 0;
-  for (int64_t i = 0; i < n; i++) largest = std::max(largest, std::fabs(gradient[i]));
+  double slope = *p.count ? lbfgs_direction(gradient, p, out) : 0.0, length = 1;
+  const double largest = at_level([&](auto L) { return kernels::largest<L>(gradient, n); });
   if (!(slope < 0)) {
     *p.count = 0;
-    for (int64_t i = 0; i < n; i++) out[i] = -gradient[i];
+    scale(-1, gradient, out, n);
     const double size = dot(gradient, gradient, n);
     slope = -size, length = 1 / std::sqrt(std::max(size, 1e-300));
   }
@@ -113,7 +119,7 @@ Descent descend(const Function& function, std::vector<double>& params, const Pai
     double found = 0;
     int trial = 1;
     for (; trial <= TRIALS; trial++) {
-      for (int64_t i = 0; i < n; i++) there[i] = params[i] + next.length * out[i];
+      combine(params.data(), next.length, out, there, n);
       found = function(there, after);
       evaluations++;
       const double promised = next.length * next.slope;
@@ -127,14 +133,14 @@ Descent descend(const Function& function, std::vector<double>& params, const Pai
       }
     }
     if (trial > TRIALS) return {value, false, evaluations};
-    for (int64_t i = 0; i < n; i++) out[i] = there[i] - params[i];
-    for (int64_t i = 0; i < n; i++) gradient[i] = after[i] - gradient[i];
+    combine(there, -1, params.data(), out, n);
+    combine(after, -1, gradient, gradient, n);
     remember(params.data(), out, gradient, pairs);
     const double gained = value - found;
     idle = gained <= ROUNDING * std::fabs(value) ? idle + 1 : 0;
     steps++;
     std::copy(there, there + n, params.begin());
-    std::copy(after, after + n, gradient);
+    std::swap(after, gradient);
     value = found;
     if (stop.negligible > 0 && gained <= stop.negligible) return {value, true, evaluations};
   }

@@ -46,6 +46,12 @@ template <int LEVEL, class X, class Y>
 double dot(const X* x, const Y* y, int64_t n);
 template <int LEVEL>
 void add(double by, const float* x, double* to, int64_t n);  // to += by x
+template <int LEVEL>
+double largest(const double* x, int64_t n);  // absolute entry
+template <int LEVEL>
+void scale(double by, const double* x, double* to, int64_t n);  // to = by x; both may be one
+template <int LEVEL>
+void combine(const double* x, double by, const double* y, double* to, int64_t n);  // to = x + by y, or one of them
 
 }  // namespace kernels
 }  // namespace o2

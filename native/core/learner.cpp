@@ -207,13 +207,12 @@ Learner::Level Learner::level_of(int64_t start, const double* weights) const {
   return {size, std::log(b / (1 - b))};
 }
 
-Descent Learner::descend_member(OutcomeMember& member, const Function& function, double size, double level) const {
+void Learner::descend_member(OutcomeMember& member, const Descending& descending, double size, double level) const {
   if (!member.settings.competing) member.params.back() = level;
   const Pairs pairs{member.settings.memory, static_cast<int64_t>(member.params.size()), member.steps.data(), member.changes.data(),
                     member.inner.data(), &member.at, &member.count};
-  const Descent done = descend(function, member.params, pairs, {member.settings.iterations, member.settings.tolerance, NEGLIGIBLE / size});
+  const Descent done = descending(member.params, pairs, {member.settings.iterations, member.settings.tolerance, NEGLIGIBLE / size});
   member.solves++, member.evaluations += done.evaluations;
-  return done;
 }
 
 void exponential_weights(std::span<const double> gains, double rate, std::span<double> weights) {

@@ -119,7 +119,8 @@ class Learner {
     double size, level;
   };
   Level level_of(int64_t start, const double* weights) const;
-  Descent descend_member(OutcomeMember& member, const Function& function, double size, double level) const;
+  using Descending = std::function<Descent(std::vector<double>& params, const Pairs& pairs, const Stop& stop)>;
+  void descend_member(OutcomeMember& member, const Descending& descending, double size, double level) const;
 
  private:
   double low_, high_;

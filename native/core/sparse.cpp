@@ -32,20 +32,8 @@ void sparse_risk_gradient(const SparseColumns& rows, const SparsePessimisticLog&
   at_level([&](auto L) { kernels::sparse_risk_gradient<L>(rows, log, pass, slope, G, of_row.data()); });
 }
 
-double shrunk(const double* __restrict params, int64_t n, double size, double shrink, double* __restrict gradient) {
-  constexpr int64_t LANES = 8;
-  const double share = 1 / size;
-  double squares[LANES] = {}, total = 0;
-  const auto one = [&](int64_t i, int64_t lane) {
-    gradient[i] = gradient[i] * share + shrink * params[i];
-    squares[lane] += params[i] * params[i];
-  };
-  int64_t first = 0;
-  for (; first + LANES <= n; first += LANES)
-    for (int64_t lane = 0; lane < LANES; lane++) one(first + lane, lane);
-  for (int64_t i = first; i < n; i++) one(i, i - first);
-  for (const double each : squares) total += each;
-  return total;
+double shrunk(const double* params, int64_t n, double size, double shrink, double* gradient) {
+  return at_level([&](auto L) { return kernels::shrunk<L>(params, n, size, shrink, gradient); });
 }
 
 }  // namespace o2

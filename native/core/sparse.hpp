@@ -79,6 +79,8 @@ double shrunk(const double* params, int64_t n, double size, double shrink, doubl
 namespace kernels {  // once per level of instructions
 
 template <int LEVEL>
+double shrunk(const double* params, int64_t n, double size, double shrink, double* gradient);
+template <int LEVEL>
 void sparse_scores(const SparseColumns& rows, ByFeature<const double> W, double* out);
 template <int LEVEL>
 void sparse_sums(const SparseColumns& rows, const double* cotangent, ByFeature<double> G);

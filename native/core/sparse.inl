@@ -8,39 +8,91 @@
 namespace o2 {
 namespace {
 
-// out[k · stride] = Σ_j values_j W[indices_j, k]. Four to eight actions at a time stay in registers.
+// Of L < 16 actions: numbers in registers of eight, four, two and one.
+template <int L>
+struct Parts {
+  Wide<double, 8>::Type eight{};
+  Wide<double, 4>::Type four{};
+  Wide<double, 2>::Type two{};
+  double one = 0;
+
+  // Calls part(number, offset) for each that is used.
+  template <class Part>
+  static inline __attribute__((always_inline)) void each(Parts& parts, const Part& part) {
+    if constexpr (L & 8) part(parts.eight, 0);
+    if constexpr (L & 4) part(parts.four, L & 8);
+    if constexpr (L & 2) part(parts.two, L & 12);
+    if constexpr (L & 1) part(parts.one, L & 14);
+  }
+};
+
+// Calls part<L>(k) for actions k … k + L - 1, until all K are done: by eights, then all that are left.
+template <class Part>
+O2_IN void by_parts(int64_t K, const Part& part) {
+  int64_t k = 0;
+  for (; k + 16 <= K; k += 8) part.template operator()<8>(k);
+  switch (K - k) {
+    case 1: return part.template operator()<1>(k);
+    case 2: return part.template operator()<2>(k);
+    case 3: return part.template operator()<3>(k);
+    case 4: return part.template operator()<4>(k);
+    case 5: return part.template operator()<5>(k);
+    case 6: return part.template operator()<6>(k);
+    case 7: return part.template operator()<7>(k);
+    case 8: return part.template operator()<8>(k);
+    case 9: return part.template operator()<9>(k);
+    case 10: return part.template operator()<10>(k);
+    case 11: return part.template operator()<11>(k);
+    case 12: return part.template operator()<12>(k);
+    case 13: return part.template operator()<13>(k);
+    case 14: return part.template operator()<14>(k);
+    case 15: return part.template operator()<15>(k);
+  }
+}
+
+// out[k · stride] = Σ_j values_j W[indices_j, k], in registers for up to fifteen actions at a time
 template <class T>
 O2_IN void row_scores(const SparseColumns& rows, int64_t r, ByFeature<const double> W, T* out, int64_t stride) {
   const int64_t first = rows.offsets[r], last = rows.offsets[r + 1];
-  by_actions(W.K, [&]<int L>(int64_t k) {
-    using Some = typename Wide<double, L>::Type;
-    Some sums{}, w;
+  by_parts(W.K, [&]<int L>(int64_t k) {
+    Parts<L> sums;
     for (int64_t j = first; j < last; j++) {
       const int64_t i = rows.indices[j];
       if (i < 0 || i >= W.d) continue;
-      memcpy(&w, W.data + i * W.K + k, sizeof w);
-      sums += w * static_cast<double>(rows.values[j]);
+      const double* from = W.data + i * W.K + k;
+      const double value = static_cast<double>(rows.values[j]);
+      Parts<L>::each(sums, [&](auto& sum, int offset) {
+        auto w = sum;
+        memcpy(&w, from + offset, sizeof w);
+        sum += w * value;
+      });
     }
-    double made[L];
-    memcpy(made, &sums, sizeof made);
-    for (int l = 0; l < L; l++) out[(k + l) * stride] = static_cast<T>(made[l]);
+    Parts<L>::each(sums, [&](auto& sum, int offset) {
+      constexpr int width = sizeof(sum) / sizeof(double);
+      double made[width];
+      memcpy(made, &sum, sizeof sum);
+      for (int l = 0; l < width; l++) out[(k + offset + l) * stride] = static_cast<T>(made[l]);
+    });
   });
 }
 
 // G[indices_j, k] += values_j cotangent_k, the pullback of `row_scores`
 O2_IN void pull_row(const SparseColumns& rows, int64_t r, const double* cotangent, ByFeature<double> G) {
   const int64_t first = rows.offsets[r], last = rows.offsets[r + 1];
-  by_actions(G.K, [&]<int L>(int64_t k) {
-    using Some = typename Wide<double, L>::Type;
-    Some c, g;
-    memcpy(&c, cotangent + k, sizeof c);
+  by_parts(G.K, [&]<int L>(int64_t k) {
+    Parts<L> own;
+    Parts<L>::each(own, [&](auto& c, int offset) { memcpy(&c, cotangent + k + offset, sizeof c); });
     for (int64_t j = first; j < last; j++) {
       const int64_t i = rows.indices[j];
       if (i < 0 || i >= G.d) continue;
-      double* to = G.data + i * G.K + k;
-      memcpy(&g, to, sizeof g);
-      g += c * static_cast<double>(rows.values[j]);
-      memcpy(to, &g, sizeof g);
+      double* row = G.data + i * G.K + k;
+      const double value = static_cast<double>(rows.values[j]);
+      Parts<L>::each(own, [&](auto& c, int offset) {
+        auto g = c;
+        memcpy(&g, row + offset, sizeof g);
+        g += c * value;
+        memcpy(row + offset, &g, sizeof g);
+      });
     }
   });
 }
@@ -140,6 +192,27 @@ O2_IN void scores_of_block(const SparseColumns& rows, int64_t from, int64_t n, B
 }  // namespace
 
 namespace kernels {
+
+template <int LEVEL>
+double shrunk(const double* params, int64_t n, double size, double shrink, double* gradient) {
+  using Lanes = Wide<double, 8>::Type;
+  const double share = 1 / size;
+  Lanes squares{}, p, g;
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    memcpy(&p, params + i, sizeof p), memcpy(&g, gradient + i, sizeof g);
+    g = g * share + p * shrink;
+    memcpy(gradient + i, &g, sizeof g);
+    squares += p * p;
+  }
+  for (int lane = 0; i < n; i++, lane++) {
+    gradient[i] = gradient[i] * share + shrink * params[i];
+    squares[lane] += params[i] * params[i];
+  }
+  double total = 0;
+  for (int lane = 0; lane < 8; lane++) total += squares[lane];
+  return total;
+}
 
 template <int LEVEL>
 void sparse_scores(const SparseColumns& rows, ByFeature<const double> W, double* out) {
@@ -245,6 +318,7 @@ void sparse_risk_gradient(const SparseColumns& rows, const SparsePessimisticLog&
   }
 }
 
+template double shrunk<O2_LEVEL>(const double*, int64_t, double, double, double*);
 template void sparse_scores<O2_LEVEL>(const SparseColumns&, ByFeature<const double>, double*);
 template void sparse_sums<O2_LEVEL>(const SparseColumns&, const double*, ByFeature<double>);
 template OutcomeTotals sparse_outcome<O2_LEVEL>(const SparseColumns&, const SparseOutcomeLog&, ByFeature<const double>, double,

@@ -1,6 +1,7 @@
 #include "core/sparse_value.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "core/threads.hpp"
 
@@ -36,6 +37,49 @@ double SparseOutcomeValue::value(const double* params, int64_t n_params, double*
     gradient[size] = (settings_.level_l2 * tau - of[0].pulled) * share;
   }
   return value;
+}
+
+Descent SparseOutcomeValue::descend(std::vector<double>& params, const Pairs& pairs, const Stop& stop, int threads) {
+  const int64_t size = static_cast<int64_t>(params.size()) - 1, d = size / K_, n = rows_.n, first = rows_.offsets[0];
+  if (log_.competing || K_ == 1 || size > std::numeric_limits<int32_t>::max())
+    return o2::descend([&](const double* x, double* g) { return value(x, size + 1, g, threads); }, params, pairs, stop);
+  std::vector<int32_t> place(size), entries(rows_.offsets[n] - first);
+  std::vector<int64_t> of, offsets, alone(n);
+  for (int64_t r = 0; r <= n; r++) offsets.push_back(rows_.offsets[r] - first);
+  for (int64_t r = 0; r < n; r++)
+    for (int64_t j = offsets[r]; j < offsets[r + 1]; j++) {
+      const int64_t i = rows_.indices[first + j];
+      entries[j] = i < 0 || i >= d ? -1 : static_cast<int32_t>(i * K_ + log_.actions[r]);
+      if (entries[j] >= 0) place[entries[j]] = 1;
+    }
+  for (int64_t i = 0; i <= size; i++) {
+    if (i < size && !place[i] && params[i] == 0) continue;
+    if (i < size) place[i] = static_cast<int32_t>(of.size());
+    of.push_back(i);
+  }
+  for (int32_t& each : entries)
+    if (each >= 0) each = place[each];
+  const auto few = static_cast<int64_t>(of.size());
+  std::vector<double> own(few);
+  std::vector<float> steps(pairs.memory * few), changes(pairs.memory * few);
+  for (int64_t i = 0; i < few; i++) own[i] = params[of[i]];
+  for (int64_t k = 0; k < pairs.memory; k++)
+    for (int64_t i = 0; i < few; i++) {
+      steps[k * few + i] = pairs.steps[k * pairs.size + of[i]];
+      changes[k * few + i] = pairs.changes[k * pairs.size + of[i]];
+    }
+  SparseOutcomeValue played({entries.data(), rows_.values + first, offsets.data(), n}, {alone.data(), log_.rewards, log_.weights, false}, 1,
+                            settings_);
+  const Descent done = o2::descend([&](const double* x, double* g) { return played.value(x, few, g, threads); }, own,
+                                   {pairs.memory, few, steps.data(), changes.data(), pairs.inner, pairs.at, pairs.count}, stop);
+  std::fill_n(pairs.steps, pairs.memory * pairs.size, 0.0f), std::fill_n(pairs.changes, pairs.memory * pairs.size, 0.0f);
+  for (int64_t i = 0; i < few; i++) params[of[i]] = own[i];
+  for (int64_t k = 0; k < pairs.memory; k++)
+    for (int64_t i = 0; i < few; i++) {
+      pairs.steps[k * pairs.size + of[i]] = steps[k * few + i];
+      pairs.changes[k * pairs.size + of[i]] = changes[k * few + i];
+    }
+  return done;
 }
 
 }  // namespace o2

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/lbfgs.hpp"
 #include "core/sparse.hpp"
 
 namespace o2 {
@@ -21,6 +22,10 @@ class SparseOutcomeValue {
 
   // Writes the gradient, [d K + 1] like params.
   double value(const double* params, int64_t n_params, double* gradient, int threads);
+
+  // `descend` from params. Of independent actions, only weights of features that were played with them, or are not 0, move:
+  // it descends in these.
+  Descent descend(std::vector<double>& params, const Pairs& pairs, const Stop& stop, int threads);
 
  private:
   SparseColumns rows_;

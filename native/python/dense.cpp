@@ -9,6 +9,7 @@
 #include "core/lbfgs.hpp"
 #include "python/arrays.hpp"
 #include "python/module.hpp"
+#include "python/pairs.hpp"
 #include "python/packed.hpp"
 
 namespace nb = nanobind;
@@ -133,24 +134,16 @@ std::tuple<NewArray<double>, NewArray<double, 2>> sums(const Value& self, Array<
   return {std::move(values), std::move(gradients)};
 }
 
-o2::Pairs pairs_of(int64_t n, Array<float, 2> steps, Array<float, 2> changes, Array<double> inner, Array<int64_t> at) {
-  const int64_t memory = inner.size();
-  o2::expect(steps.shape[0] == memory && steps.shape[1] == n && changes.shape == steps.shape && at.size() == 2 && memory > 0,
-        "pairs: found another shape than the parameters");
-  o2::expect(at[0] >= 0 && at[0] < memory && at[1] >= 0 && at[1] <= memory, "pairs: found a position out of range");
-  return {memory, n, steps.data, changes.data, inner.data, at.data, at.data + 1};
-}
-
 double lbfgs_direction(Array<const double> gradient, Array<float, 2> steps, Array<float, 2> changes, Array<double> inner,
                        Array<int64_t> at, Array<double> out) {
   o2::expect(out.size() == gradient.size(), "out: found another length than the gradient");
-  return o2::lbfgs_direction(gradient.data, pairs_of(gradient.size(), steps, changes, inner, at), out.data);
+  return o2::lbfgs_direction(gradient.data, o2::pairs_of(gradient.size(), steps, changes, inner, at), out.data);
 }
 
 void remember(Array<const double> step, Array<const double> start, Array<const double> change, Array<float, 2> steps,
               Array<float, 2> changes, Array<double> inner, Array<int64_t> at) {
   o2::expect(step.size() == start.size() && change.size() == start.size(), "step, change: found another length than the start");
-  o2::remember(start.data, step.data, change.data, pairs_of(start.size(), steps, changes, inner, at));
+  o2::remember(start.data, step.data, change.data, o2::pairs_of(start.size(), steps, changes, inner, at));
 }
 
 std::tuple<NewArray<double>, double, bool, int64_t> descend(nb::object function, Array<const double> params,
@@ -158,7 +151,7 @@ std::tuple<NewArray<double>, double, bool, int64_t> descend(nb::object function,
                                                             Array<double> inner, Array<int64_t> at, int64_t iterations,
                                                             double tolerance, double negligible) {
   const int64_t n = params.size();
-  const o2::Pairs pairs = pairs_of(n, steps, changes, inner, at);
+  const o2::Pairs pairs = o2::pairs_of(n, steps, changes, inner, at);
   const o2::Stop stop{iterations, tolerance, negligible};
   std::vector<double> found(params.data, params.data + n);
   o2::Descent done{};

@@ -12,6 +12,7 @@
 
 #include "python/arrays.hpp"
 #include "python/module.hpp"
+#include "python/pairs.hpp"
 
 namespace nb = nanobind;
 using o2::Array, o2::NewArray;
@@ -103,6 +104,20 @@ class SparseOutcome {
     require(params.size() == gradient.size() && params.size() % K_ == (K_ == 1 ? 0 : 1), "SparseOutcome: arrays of different lengths");
     nb::gil_scoped_release free;
     return value_->value(params.data, params.size(), gradient.data, threads);
+  }
+
+  std::tuple<NewArray<double>, double, bool, int64_t> descend(Array<const double> params, Array<float, 2> steps, Array<float, 2> changes,
+                                                              Array<double> inner, Array<int64_t> at, int64_t iterations,
+                                                              double tolerance, double negligible, int threads) {
+    require(params.size() % K_ == (K_ == 1 ? 0 : 1), "SparseOutcome: found another number of parameters");
+    const o2::Pairs pairs = o2::pairs_of(params.size(), steps, changes, inner, at);
+    std::vector<double> found(params.data, params.data + params.size());
+    o2::Descent done{};
+    {
+      nb::gil_scoped_release free;
+      done = value_->descend(found, pairs, {iterations, tolerance, negligible}, threads);
+    }
+    return {NewArray<double>(std::span<const double>(found)), done.value, done.converged, done.evaluations};
   }
 
  private:
@@ -199,7 +214,10 @@ void bind_sparse(nb::module_& m) {
            nb::arg("competing"), nb::arg("n_actions"), nb::arg("settings"), nb::arg("panel"),
            "settings: Σ weights, l2 and level_l2; panel: rows of a panel, at least")
       .def("value", &SparseOutcome::value, nb::arg("params"), nb::arg("gradient"), nb::arg("threads"),
-           "Return the value at W [d K], then τ, and write the gradient.");
+           "Return the value at W [d K], then τ, and write the gradient.")
+      .def("descend", &SparseOutcome::descend, nb::arg("params"), nb::arg("steps"), nb::arg("changes"), nb::arg("inner"), nb::arg("at"),
+           nb::arg("iterations"), nb::arg("tolerance"), nb::arg("negligible"), nb::arg("threads"),
+           "Like `descend`, for independent actions in the weights that can move.");
   nb::class_<SparseRisk>(m, "SparseRisk", "The pessimistic objective of a log on sparse rows.")
       .def(nb::init<nb::object, nb::object, nb::object, nb::object, nb::object, nb::object, double, nb::object, double,
                     int64_t>(),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from o2pl import _core
 from o2pl.data.contexts import SparseRows
 from o2pl.data.interactions import Interactions
 from o2pl.kernels import sparse
 from o2pl.kernels.sparse import SparseOutcome, SparseValue
 from o2pl.objectives import Control, Pessimistic, PolicyValue
 from o2pl.objectives.outcome import OutcomeLog
+from o2pl.oracles.quasi_newton import no_pairs
 from o2pl.policies import Softmax
 
 
@@ -87,3 +89,28 @@ def test_panels_of_a_long_log_add_up_to_the_whole_on_any_number_of_threads(
     assert results[0][0] == results[1][0] == pytest.approx(value, rel=1e-6)
     np.testing.assert_array_equal(results[0][1], results[1][1])
     np.testing.assert_allclose(results[0][1], gradient, atol=1e-7)
+
+
+@pytest.mark.parametrize("weighed", [False, True])
+def test_independent_actions_descend_in_the_weights_that_can_move(weighed: bool) -> None:
+    n, d, n_actions = 300, 60, 5
+    generator, rows = np.random.default_rng(0), sparse_matrix(n, d, 0)
+    weights = generator.uniform(0.01, 1, size=n) if weighed else None
+    actions = generator.integers(3, size=n)  # two of five are never played
+    function = SparseOutcome(OutcomeLog(actions, generator.random(n), False, 2.0, 0.0, None, weights), rows, n_actions)
+    start = np.append(np.zeros((d, n_actions)), -0.3)
+    start[4::n_actions] = 0.5  # of an action that is not played any more: decays
+    found, expected = no_pairs(3, len(start)), no_pairs(3, len(start))
+    for iterations in (2, 3):  # from nothing, then with pairs
+        settings = iterations, 1e-9, 0.0
+        moved = function.descend(start, *found.values(), *settings)
+        plainly = _core.descend(lambda x: function(x), start, *expected.values(), *settings)
+        np.testing.assert_allclose(moved[0], plainly[0], atol=1e-6)
+        assert moved[1:] == (pytest.approx(plainly[1], abs=1e-9), *plainly[2:])
+        for name, own in found.items():
+            np.testing.assert_allclose(own, expected[name], rtol=1e-3, atol=1e-5)
+        assert np.abs(moved[0] - start).max() > 1e-3
+        start = moved[0]
+    W = start[:-1].reshape(d, n_actions)
+    assert not W[:, 3].any()
+    assert 0 < np.abs(W[:, 4]).max() < 0.5

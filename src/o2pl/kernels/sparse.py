@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from o2pl import _core
@@ -58,6 +60,10 @@ class SparseOutcome:
     def __call__(self, params: Floats) -> tuple[float, Floats]:
         gradient = np.empty(len(params))
         return self._value.value(params, gradient, self._threads), gradient
+
+    def descend(self, params: Floats, *settings: Any) -> tuple[Floats, float, bool, int]:
+        """Minimise like `_core.descend`, from its arguments without the function."""
+        return self._value.descend(params, *settings, self._threads)
 
 
 def _columns(rows: SparseRows) -> tuple[Ints, Floats, Ints]:

@@ -27,4 +27,6 @@ def descend(
     Stops when all entries of the gradient are below tolerance, or when a step gains or predicts at most `negligible`.
     """
     kept = pairs["steps"], pairs["changes"], pairs["inner"], pairs["at"]
-    return Solution(*_core.descend(function, params, *kept, iterations, tolerance, negligible))
+    settings = *kept, iterations, tolerance, negligible
+    own = getattr(function, "descend", None)  # of a function that knows which parameters can move
+    return Solution(*(_core.descend(function, params, *settings) if own is None else own(params, *settings)))
