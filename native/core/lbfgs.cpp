@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "core/levels.hpp"
 
@@ -107,8 +108,8 @@ void remember(const double* start, const double* step, const double* change, con
 
 Descent descend(const Function& function, std::vector<double>& params, const Pairs& pairs, const Stop& stop) {
   const auto n = static_cast<int64_t>(params.size());
-  std::vector<double> room(4 * n);
-  double *gradient = room.data(), *out = gradient + n, *there = out + n, *after = there + n;
+  const auto room = std::make_unique_for_overwrite<double[]>(4 * n);
+  double *gradient = room.get(), *out = gradient + n, *there = out + n, *after = there + n;
   double value = function(params.data(), gradient);
   int64_t evaluations = 1, steps = 0, idle = 0;
   while (true) {

@@ -28,13 +28,14 @@ void OutcomeMember::widen(int64_t n_params) {
   if (n_params <= known) return;
   params.insert(params.end() - 1, n_params - known, 0.0);
   for (auto* pairs : {&steps, &changes}) {
-    std::vector<float> wider(settings.memory * n_params, 0.0f);
-    for (int64_t k = 0; k < settings.memory; k++) {
-      const float* own = pairs->data() + k * known;
-      std::copy_n(own, known - 1, wider.data() + k * n_params);
-      wider[(k + 1) * n_params - 1] = own[known - 1];
+    pairs->resize(settings.memory * n_params);
+    for (int64_t k = settings.memory - 1; k >= 0; k--) {  // from the last on: none is overwritten before it has moved
+      float *from = pairs->data() + k * known, *to = pairs->data() + k * n_params;
+      const float of_level = from[known - 1];
+      std::copy_backward(from, from + known - 1, to + known - 1);
+      std::fill(to + known - 1, to + n_params - 1, 0.0f);
+      to[n_params - 1] = of_level;
     }
-    *pairs = std::move(wider);
   }
 }
 

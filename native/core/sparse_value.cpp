@@ -52,14 +52,16 @@ Descent SparseOutcomeValue::descend(std::vector<double>& params, const Pairs& pa
       entries[j] = i < 0 || i >= d ? -1 : static_cast<int32_t>(i * K_ + log_.actions[r]);
       if (entries[j] >= 0) place[entries[j]] = 1;
     }
-  for (int64_t i = 0; i <= size; i++) {
-    if (i < size && !place[i] && params[i] == 0) continue;
-    if (i < size) place[i] = static_cast<int32_t>(of.size());
-    of.push_back(i);
+  int64_t few = 0;
+  of.resize(size + 1);
+  for (int64_t i = 0; i < size; i++) {  // without branches, which nothing could predict
+    const bool moves = (place[i] != 0) | (params[i] != 0);
+    place[i] = static_cast<int32_t>(few), of[few] = i;
+    few += moves;
   }
+  of[few++] = size;
   for (int32_t& each : entries)
     if (each >= 0) each = place[each];
-  const auto few = static_cast<int64_t>(of.size());
   std::vector<double> own(few);
   std::vector<float> steps(pairs.memory * few), changes(pairs.memory * few);
   for (int64_t i = 0; i < few; i++) own[i] = params[of[i]];
@@ -72,9 +74,8 @@ Descent SparseOutcomeValue::descend(std::vector<double>& params, const Pairs& pa
                             settings_);
   const Descent done = o2::descend([&](const double* x, double* g) { return played.value(x, few, g, threads); }, own,
                                    {pairs.memory, few, steps.data(), changes.data(), pairs.inner, pairs.at, pairs.count}, stop);
-  std::fill_n(pairs.steps, pairs.memory * pairs.size, 0.0f), std::fill_n(pairs.changes, pairs.memory * pairs.size, 0.0f);
   for (int64_t i = 0; i < few; i++) params[of[i]] = own[i];
-  for (int64_t k = 0; k < pairs.memory; k++)
+  for (int64_t k = 0; k < pairs.memory; k++)  // all others have been 0 so far
     for (int64_t i = 0; i < few; i++) {
       pairs.steps[k * pairs.size + of[i]] = steps[k * few + i];
       pairs.changes[k * pairs.size + of[i]] = changes[k * few + i];

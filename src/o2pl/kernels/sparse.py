@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from o2pl import _core
@@ -61,9 +59,13 @@ class SparseOutcome:
         gradient = np.empty(len(params))
         return self._value.value(params, gradient, self._threads), gradient
 
-    def descend(self, params: Floats, *settings: Any) -> tuple[Floats, float, bool, int]:
+    def descend(
+        self, params: Floats, steps: Floats, changes: Floats, inner: Floats, at: Ints, iterations: int,
+        tolerance: float, negligible: float,
+    ) -> tuple[Floats, float, bool, int]:  # fmt: skip
         """Minimise like `_core.descend`, from its arguments without the function."""
-        return self._value.descend(params, *settings, self._threads)
+        settings = iterations, tolerance, negligible, self._threads
+        return self._value.descend(params, steps, changes, inner, at, *settings)
 
 
 def _columns(rows: SparseRows) -> tuple[Ints, Floats, Ints]:
