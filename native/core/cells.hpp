@@ -24,6 +24,12 @@ static inline double action_at(double place, const Bounds& within) {
   return std::min(std::max(action, low), high);
 }
 
+// Its relative position.
+static inline double place_of(double action, const Bounds& within) {
+  const auto [low, high, ratio] = within;
+  return ratio > 0 ? log_of(action / low) / ratio : (action - low) / (high - low);
+}
+
 // An action by inversion, and its density; the rest of the uniform number is the position in the cell. [K]
 DrawnNumber draw_number(const double* probabilities, int64_t K, double uniform, const Bounds& within);
 

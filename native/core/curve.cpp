@@ -25,4 +25,19 @@ void curve_design(const double* features, int64_t width, const double* places, i
   }
 }
 
+void curve_weights(const double* thetas, int64_t S, const double* basis, int64_t places, int64_t width, const CurveTerms& terms,
+                   double* out) {
+  const int64_t powers = terms.degree + 1;
+  std::vector<double> W(powers * width);  // by power and feature
+  for (int64_t s = 0; s < S; s++, thetas += terms.count) {
+    for (int64_t i = 0; i < terms.count; i++) W[terms.powers[i] * width + terms.features[i]] = terms.scales[i] * thetas[i];
+    for (int64_t k = 0; k < places; k++, out += width) {
+      const double* own = basis + k * powers;
+      for (int64_t f = 0; f < width; f++) out[f] = own[0] * W[f];
+      for (int64_t j = 1; j < powers; j++)
+        for (int64_t f = 0; f < width; f++) out[f] += own[j] * W[j * width + f];
+    }
+  }
+}
+
 }  // namespace o2

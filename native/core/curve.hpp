@@ -17,4 +17,9 @@ struct CurveTerms {
 // The design matrix [n, D] of rows with these features [n, width] and positions of the action [n].
 void curve_design(const double* features, int64_t width, const double* places, int64_t n, const CurveTerms& terms, double* out);
 
+// The weights of the features at positions whose polynomials are basis [places, degree + 1], of curves thetas [S, D].
+// out [S, places, width]
+void curve_weights(const double* thetas, int64_t S, const double* basis, int64_t places, int64_t width, const CurveTerms& terms,
+                   double* out);
+
 }  // namespace o2

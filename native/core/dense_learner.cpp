@@ -7,14 +7,14 @@ namespace o2 {
 
 DenseLearner::DenseLearner(int K, double low, double high, std::vector<MemberSettings> members, const WatchSettings& watch,
                            Choices& choices, std::vector<RunningFeatures> given, std::vector<int64_t> panel_rows, int64_t held)
-    : Learner(K, low, high, std::move(members), watch, choices), features(std::move(given)), panel_rows_(std::move(panel_rows)), held_(held) {}
+    : NumericLearner(K, low, high, std::move(members), watch, choices, std::move(given)), panel_rows_(std::move(panel_rows)), held_(held) {}
 
 int64_t DenseLearner::n_params(int which) const {
   const RunningFeatures& own = features[which];
   return static_cast<int64_t>(K_) * (own.intercept + own.d + static_cast<int64_t>(own.products.scale.size())) + 1;
 }
 
-void DenseLearner::solve(OutcomeMember& member, int64_t start, const double* weights) {
+void DenseLearner::solve(LearnedMember& member, int64_t start, const double* weights) {
   const int which = member.settings.features;
   if (!laid_ || laid_features_ != which || laid_start_ != start || laid_weights_ != weights) {
     const Columns columns{log_.actions + start, fractions_ + start, 0.0, nullptr, nullptr, weights};

@@ -3,26 +3,19 @@
 #include <memory>
 #include <vector>
 
-#include "core/deciding.hpp"
 #include "core/dense.hpp"
-#include "core/learner.hpp"
-#include "core/running_features.hpp"
+#include "core/numeric_learner.hpp"
 
 namespace o2 {
 
-class DenseLearner final : public Learner {
+class DenseLearner final : public NumericLearner {
  public:
   // held: bytes of laid out rows that are kept between evaluations; panel_rows: of each state of features
   DenseLearner(int K, double low, double high, std::vector<MemberSettings> members, const WatchSettings& watch, Choices& choices,
                std::vector<RunningFeatures> features, std::vector<int64_t> panel_rows, int64_t held);
 
-  std::vector<RunningFeatures> features;
-  const float* contexts = nullptr;  // of the log, set before `learn` and `resume`
-  const std::shared_ptr<const Scorer>& scorer() const { return scorer_; }
-
  protected:
-  void observe(int which, int64_t n) override { features[which].observe(contexts, n); }
-  void solve(OutcomeMember& member, int64_t start, const double* weights) override;
+  void solve(LearnedMember& member, int64_t start, const double* weights) override;
   void solved() override { laid_.reset(); }
   int64_t n_params(int which) const override;
   void predict(int64_t from, int64_t n, double* z, int64_t stride) override;
@@ -35,7 +28,6 @@ class DenseLearner final : public Learner {
   int laid_features_ = -1;
   int64_t laid_start_ = 0;
   const double* laid_weights_ = nullptr;
-  std::shared_ptr<const Scorer> scorer_;
   ScoringRoom room_;
 };
 

@@ -61,7 +61,7 @@ void HashedLearner::lay_out(int64_t n) {
   for (int64_t r = rewards_.size(); r < n; r++) rewards_.push(static_cast<float>(fractions_[r]));
 }
 
-void HashedLearner::solve(OutcomeMember& member, int64_t start, const double* weights) {
+void HashedLearner::solve(LearnedMember& member, int64_t start, const double* weights) {
   const int64_t n = log_.n - start;
   if (weights) weights_.assign(weights, weights + n);
   const auto [total, level] = level_of(start, weights);

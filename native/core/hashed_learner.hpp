@@ -59,7 +59,7 @@ class HashedLearner final : public Learner {
 
  protected:
   void observe(int which, int64_t n) override;
-  void solve(OutcomeMember& member, int64_t start, const double* weights) override;
+  void solve(LearnedMember& member, int64_t start, const double* weights) override;
   void solved() override {}
   int64_t n_params(int) const override { return features.slots() * K_ + 1; }
   void predict(int64_t from, int64_t n, double* z, int64_t stride) override;

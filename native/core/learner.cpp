@@ -16,14 +16,14 @@ constexpr double PRIOR_ROWS = 3, ENDS = 0.01;  // of b, which is kept so far fro
 
 }  // namespace
 
-void OutcomeMember::forget(int64_t n_params) {
+void LearnedMember::forget(int64_t n_params) {
   params.assign(n_params, 0.0);
   steps.assign(settings.memory * n_params, 0.0f), changes = steps;
   inner.assign(settings.memory, 0.0);
   at = count = 0;
 }
 
-void OutcomeMember::widen(int64_t n_params) {
+void LearnedMember::widen(int64_t n_params) {
   const auto known = static_cast<int64_t>(params.size());
   if (n_params <= known) return;
   params.insert(params.end() - 1, n_params - known, 0.0);
@@ -166,7 +166,7 @@ bool Learner::watch(const double* z, int64_t stride, int64_t n, const double* re
 void Learner::start_again() {
   gains.clear();
   for (int i = 0; i < static_cast<int>(members.size()); i++) {
-    OutcomeMember& member = members[i];
+    LearnedMember& member = members[i];
     if (i != watch_.monitor) {
       member.forget(n_params(member.settings.features));
       member.base = base();
@@ -187,12 +187,7 @@ void Learner::act(const std::vector<bool>& changed) {
   if (mean_base != base() || learned < mean_rows) mean_base = mean_rows = base(), mean_total = 0;
   for (int64_t r = mean_rows; r < learned; r++) mean_total += fractions_[r];
   mean_rows = learned;
-  if (learned < counted_) counted_ = 0, plays_.assign(K_, 0), paid_.assign(K_, 0.0);
-  for (; counted_ < learned; counted_++) plays_[log_.actions[counted_]]++, paid_[log_.actions[counted_]] += fractions_[counted_];
-  if (forgotten_ != base()) {
-    forgotten_ = base(), forgotten_plays_.assign(K_, 0), forgotten_paid_.assign(K_, 0.0);
-    for (int64_t r = 0; r < forgotten_; r++) forgotten_plays_[log_.actions[r]]++, forgotten_paid_[log_.actions[r]] += fractions_[r];
-  }
+  count_plays();
   std::vector<int64_t> plays(K_);
   std::vector<double> paid(K_);
   for (int k = 0; k < K_; k++) plays[k] = plays_[k] - forgotten_plays_[k], paid[k] = paid_[k] - forgotten_paid_[k];
@@ -202,13 +197,24 @@ void Learner::act(const std::vector<bool>& changed) {
   renew(changed);
 }
 
+// Plays and rewards of each action, of all rows and of those before the base. Real-valued actions are not counted.
+void Learner::count_plays() {
+  if (K_ == 0) return;
+  if (learned < counted_) counted_ = 0, plays_.assign(K_, 0), paid_.assign(K_, 0.0);
+  for (; counted_ < learned; counted_++) plays_[log_.actions[counted_]]++, paid_[log_.actions[counted_]] += fractions_[counted_];
+  if (forgotten_ != base()) {
+    forgotten_ = base(), forgotten_plays_.assign(K_, 0), forgotten_paid_.assign(K_, 0.0);
+    for (int64_t r = 0; r < forgotten_; r++) forgotten_plays_[log_.actions[r]]++, forgotten_paid_[log_.actions[r]] += fractions_[r];
+  }
+}
+
 Learner::Level Learner::level_of(int64_t start, const double* weights) const {
   const auto [size, total] = weighted_sums(fractions_ + start, weights, log_.n - start);
   const double b = std::min(std::max((total + PRIOR_ROWS) / (size + PRIOR_ROWS), ENDS), 1 - ENDS);
   return {size, std::log(b / (1 - b))};
 }
 
-void Learner::descend_member(OutcomeMember& member, const Descending& descending, double size, double level) const {
+void Learner::descend_member(LearnedMember& member, const Descending& descending, double size, double level) const {
   if (!member.settings.competing) member.params.back() = level;
   const Pairs pairs{member.settings.memory, static_cast<int64_t>(member.params.size()), member.steps.data(), member.changes.data(),
                     member.inner.data(), &member.at, &member.count};

@@ -14,7 +14,8 @@ namespace o2 {
 
 // What learning needs of the rows of a log, beside their contexts. The arrays belong to somebody else.
 struct LearnedColumns {
-  const int64_t* actions;
+  const int64_t* actions;  // by index, or
+  const double* numbers;   // real-valued ones
   const double* rewards;
   int64_t n;
 };
@@ -31,7 +32,7 @@ struct MemberSettings {
 };
 
 // A member and what it has learned.
-struct OutcomeMember {
+struct LearnedMember {
   MemberSettings settings;
   std::vector<double> params;           // weights, then τ
   std::vector<float> steps, changes;    // pairs of L-BFGS, [memory, params]
@@ -81,7 +82,7 @@ class Learner {
   bool learn(const LearnedColumns& log, int threads);
 
   // What was learned. Whoever changes it calls `resume`.
-  std::vector<OutcomeMember> members;
+  std::vector<LearnedMember> members;
   std::vector<double> gains;  // of the joined members
   int64_t learned = 0;
   std::vector<Watched> watched;
@@ -104,11 +105,11 @@ class Learner {
   int K_, threads_ = 1;
   WatchSettings watch_;
   Choices& choices_;
-  LearnedColumns log_{nullptr, nullptr, 0};
+  LearnedColumns log_{};
   const double* fractions_ = nullptr;  // rewards as fractions of their range
 
   virtual void observe(int features, int64_t n) = 0;
-  virtual void solve(OutcomeMember& member, int64_t start, const double* weights) = 0;
+  virtual void solve(LearnedMember& member, int64_t start, const double* weights) = 0;
   virtual void solved() = 0;                                      // all that were due have learned
   virtual int64_t n_params(int features) const = 0;               // of a member, τ included
   virtual void predict(int64_t from, int64_t n, double* z, int64_t stride) = 0;  // log-odds of played actions [present, stride]
@@ -120,7 +121,7 @@ class Learner {
   };
   Level level_of(int64_t start, const double* weights) const;
   using Descending = std::function<Descent(std::vector<double>& params, const Pairs& pairs, const Stop& stop)>;
-  void descend_member(OutcomeMember& member, const Descending& descending, double size, double level) const;
+  void descend_member(LearnedMember& member, const Descending& descending, double size, double level) const;
 
  private:
   double low_, high_;
@@ -135,6 +136,7 @@ class Learner {
   bool weigh();
   bool watch(const double* z, int64_t stride, int64_t n, const double* rewards, int64_t rows);
   void start_again();
+  void count_plays();
   void act(const std::vector<bool>& changed);
   void weigh_members();
 };

@@ -20,6 +20,7 @@ void Moments::absorb(const float* rows, int64_t n) {
 }
 
 void RunningFeatures::observe(const float* X, int64_t n) {
+  if (static_cast<double>(n) < growth * static_cast<double>(rows)) return;
   const auto p = static_cast<int64_t>(products.mean.size());
   for (int64_t from = rows; from < n; from += STRETCH) {
     const int64_t some = std::min(STRETCH, n - from);
@@ -49,6 +50,16 @@ void RunningFeatures::observe(const float* X, int64_t n) {
     products.absorb(made_.data(), some);
   }
   rows = std::max(rows, n);
+}
+
+void RunningFeatures::transform(const Plan& plan, const float* X, int64_t n, float* out) const {
+  const int64_t m = plan.products() ? plan.directions_of : 0;
+  std::vector<float> turned(d * m);  // [d, m]
+  for (int64_t i = 0; i < d; i++)
+    for (int64_t j = 0; j < m; j++) turned[i * m + j] = plan.directions[j * d + i];
+  const FeaturePlan own{d, m, plan.products(), plan.shift.data(), plan.scale.data(), plan.clip, turned.data(), plan.product_shift.data(),
+                        plan.product_scale.data(), plan.intercept != 0};
+  feature_rows(own, X, n, out);
 }
 
 Plan RunningFeatures::plan() const {

@@ -27,9 +27,13 @@ class RunningFeatures {
   Moments inputs, products;       // of no columns: none
   std::vector<float> directions;  // [m, d]; empty: products of the inputs themselves
   int64_t rows = 0;               // of the log, observed so far
+  double growth = 0;              // rows are observed only once they have grown by this factor
 
   // Observes rows of X up to n.
   void observe(const float* X, int64_t n);
+
+  // The features of n rows by its plan, out [n, width].
+  void transform(const Plan& plan, const float* X, int64_t n, float* out) const;
 
   Plan plan() const;
 

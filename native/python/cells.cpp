@@ -22,6 +22,13 @@ NewArray<double> actions_at(Array<const double> places, Array<const double> with
   return actions;
 }
 
+NewArray<double> places_of(Array<const double> actions, Array<const double> within) {
+  const Bounds bounds = bounds_of(within);
+  NewArray<double> places({actions.size()});
+  for (int64_t s = 0; s < actions.size(); s++) places.view[s] = o2::place_of(actions[s], bounds);
+  return places;
+}
+
 std::tuple<NewArray<double>, NewArray<double>> draw_numbers(Array<const double, 2> probabilities, Array<const double> uniforms,
                                                             Array<const double> within) {
   const auto [n, K] = probabilities.shape;
@@ -59,6 +66,8 @@ NewArray<double> normal_density(Array<const double> actions, Array<const double>
 void bind_cells(nb::module_& m) {
   m.def("actions_at", &actions_at, nb::arg("places"), nb::arg("within"),
         "Return the actions at relative positions between the bounds. within: `Cells.numbers`");
+  m.def("places_of", &places_of, nb::arg("actions"), nb::arg("within"),
+        "Return the relative positions of actions between the bounds. within: `Cells.numbers`");
   m.def("draw_normal", &draw_normal, nb::arg("means"), nb::arg("scale"), nb::arg("uniforms"),
         "Draw an action from a normal distribution per mean. Returns actions and densities. [n]");
   m.def("normal_density", &normal_density, nb::arg("actions"), nb::arg("means"), nb::arg("scale"),

@@ -52,6 +52,7 @@ class LogColumns {
   const float* values() const { return attached() && !sparse_ ? values_ : nullptr; }
   SparseColumns entries() const { return {features_, values_, offsets_, n}; }
   const int64_t* actions() const { return indices_; }
+  const double* numbers() const { return numbers_; }
   const double* rewards() const { return rewards_; }
 
   // A row; x [width]. Needs room.

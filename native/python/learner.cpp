@@ -8,7 +8,7 @@
 #include "python/module.hpp"
 
 namespace nb = nanobind;
-using o2::Array, o2::array_of, o2::KeptArray, o2::NewArray, o2::OutcomeMember;
+using o2::Array, o2::array_of, o2::KeptArray, o2::NewArray;
 
 namespace {
 
@@ -60,32 +60,6 @@ o2::WatchSettings watch_settings(nb::handle given) {
           nb::cast<int64_t>(of[5])};
 }
 
-void load_member(OutcomeMember& to, nb::handle given) {
-  const auto of = nb::borrow<nb::tuple>(given);
-  to.params = KeptArray<double>(of[0]).copied();
-  to.steps = KeptArray<float, 2>(of[1]).copied(), to.changes = KeptArray<float, 2>(of[2]).copied();
-  to.inner = KeptArray<double>(of[3]).copied();
-  const KeptArray<int64_t> at(of[4]), numbers(of[5]);
-  const auto memory = static_cast<size_t>(to.settings.memory);
-  o2::expect(to.inner.size() == memory && to.steps.size() == memory * to.params.size() && to.changes.size() == to.steps.size() &&
-                 at.view().size() == 2 && numbers.view().size() == 5,
-             "member: found arrays that do not fit");
-  to.at = at.view()[0], to.count = at.view()[1];
-  o2::expect(to.at >= 0 && to.count >= 0 && to.at < to.settings.memory && to.count <= to.settings.memory, "member: found pairs out of range");
-  const auto& n = numbers.view();
-  to.checkpoint = n[0], to.base = n[1], to.known = n[2], to.solves = n[3], to.evaluations = n[4];
-}
-
-nb::tuple saved_member(const OutcomeMember& from) {
-  const auto memory = from.settings.memory, size = static_cast<int64_t>(from.params.size());
-  NewArray<float, 2> steps({memory, size}), changes({memory, size});
-  std::copy(from.steps.begin(), from.steps.end(), steps.view.data);
-  std::copy(from.changes.begin(), from.changes.end(), changes.view.data);
-  return nb::make_tuple(array_of(from.params), steps.object, changes.object, array_of(from.inner),
-                        array_of(std::vector<int64_t>{from.at, from.count}),
-                        array_of(std::vector<int64_t>{from.checkpoint, from.base, from.known, from.solves, from.evaluations}));
-}
-
 }  // namespace
 
 namespace o2 {
@@ -96,19 +70,56 @@ GivenLearner::GivenLearner(nb::object columns, int K, std::pair<double, double> 
       choices(std::make_unique<AskedChoices>(std::move(asked))) {
   for (const nb::handle each : given) {
     members.push_back(member_settings(each));
-    expect(members.back().features >= 0 && members.back().features < features && members.back().memory > 0,
+    expect(members.back().features >= 0 && members.back().features < features && members.back().memory >= 0,
            "members: found features that are not there");
   }
-  expect(!members.empty() && K > 0, "members: found none");
+  expect(!members.empty() && K >= 0, "members: found none");
   expect(watch.monitor < static_cast<int>(members.size()) && (watch.monitor < 0 || watch.block >= 1), "watch: found no such member");
 }
 
 CompiledLearner::~CompiledLearner() = default;
 
+void CompiledLearner::load_kept(LearnedMember& to, nb::tuple of) {
+  expect(of.size() == 4, "member: expected pairs of L-BFGS");
+  to.steps = KeptArray<float, 2>(of[0]).copied(), to.changes = KeptArray<float, 2>(of[1]).copied();
+  to.inner = KeptArray<double>(of[2]).copied();
+  const KeptArray<int64_t> at(of[3]);
+  const auto memory = static_cast<size_t>(to.settings.memory);
+  expect(to.inner.size() == memory && to.steps.size() == memory * to.params.size() && to.changes.size() == to.steps.size() &&
+             at.view().size() == 2,
+         "member: found arrays that do not fit");
+  to.at = at.view()[0], to.count = at.view()[1];
+  expect(to.at >= 0 && to.count >= 0 && to.at < to.settings.memory && to.count <= to.settings.memory, "member: found pairs out of range");
+}
+
+nb::tuple CompiledLearner::saved_kept(const LearnedMember& from) const {
+  const auto memory = from.settings.memory, size = static_cast<int64_t>(from.params.size());
+  NewArray<float, 2> steps({memory, size}), changes({memory, size});
+  std::copy(from.steps.begin(), from.steps.end(), steps.view.data);
+  std::copy(from.changes.begin(), from.changes.end(), changes.view.data);
+  return nb::make_tuple(steps.object, changes.object, array_of(from.inner), array_of(std::vector<int64_t>{from.at, from.count}));
+}
+
+void CompiledLearner::load_member(LearnedMember& to, nb::handle given) {
+  const auto of = nb::borrow<nb::tuple>(given);
+  to.params = KeptArray<double>(of[0]).copied();
+  const KeptArray<int64_t> numbers(of[1]);
+  expect(numbers.view().size() == 5, "member: expected five numbers");
+  const auto& n = numbers.view();
+  to.checkpoint = n[0], to.base = n[1], to.known = n[2], to.solves = n[3], to.evaluations = n[4];
+  load_kept(to, nb::borrow<nb::tuple>(of[2]));
+}
+
+nb::tuple CompiledLearner::saved_member(const LearnedMember& from) const {
+  return nb::make_tuple(array_of(from.params),
+                        array_of(std::vector<int64_t>{from.checkpoint, from.base, from.known, from.solves, from.evaluations}),
+                        saved_kept(from));
+}
+
 LearnedColumns CompiledLearner::log() {
   attach_rows();
   const auto& columns = *nb::inst_ptr<LogColumns>(columns_);
-  return {columns.actions(), columns.rewards(), columns.n};
+  return {columns.actions(), columns.numbers(), columns.rewards(), columns.n};
 }
 
 bool CompiledLearner::has_rows() const { return nb::inst_ptr<LogColumns>(columns_)->attached(); }
@@ -187,6 +198,12 @@ void bind_learner(nb::module_& m) {
            nb::sig("def __init__(self, columns: LogColumns, n_actions: int, rewards: tuple[float, float], members: list[typing.Any], "
                    "watch: tuple[typing.Any, ...] | None, choices: typing.Any, features: list[typing.Any], panel_rows: "
                    "collections.abc.Sequence[int], held: int) -> None"));
+  nb::class_<o2::CompiledCurve, CompiledLearner>(m, "CompiledCurve", "A learner of a reward curve over a real-valued action.")
+      .def(nb::init<nb::object, std::pair<double, double>, nb::list, nb::object, nb::list, nb::tuple, nb::tuple>(), nb::arg("columns"),
+           nb::arg("rewards"), nb::arg("members"), nb::arg("choices"), nb::arg("features"), nb::arg("curve"), nb::arg("begun"),
+           nb::sig("def __init__(self, columns: LogColumns, rewards: tuple[float, float], members: list[typing.Any], "
+                   "choices: typing.Any, features: list[typing.Any], curve: tuple[typing.Any, ...], "
+                   "begun: tuple[typing.Any, ...]) -> None"));
   nb::class_<o2::CompiledHashed, CompiledLearner>(m, "CompiledHashed", "A learner on sparse rows of hashed features.")
       .def(nb::init<nb::object, int, std::pair<double, double>, nb::list, nb::handle, nb::object, int64_t>(),
            nb::arg("columns"), nb::arg("n_actions"), nb::arg("rewards"), nb::arg("members"), nb::arg("watch").none(), nb::arg("choices"),

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/curve_learner.hpp"
 #include "core/dense_learner.hpp"
 #include "core/hashed_learner.hpp"
 
@@ -43,6 +44,7 @@ class CompiledLearner {
   // How the rows of its kind are scored; null: they are of another kind.
   virtual std::shared_ptr<const Scorer> scorer() const { return nullptr; }
   virtual std::shared_ptr<const HashedScorer> hashed_scorer() const { return nullptr; }
+  virtual Drawing drawing() const { return {}; }
 
  protected:
   nanobind::object columns_;
@@ -53,28 +55,57 @@ class CompiledLearner {
   virtual void attach_rows() = 0;                          // those of the log, as they are now
   virtual int64_t load_features(nanobind::list state) = 0;  // returns the largest number of observed rows
   virtual nanobind::list saved_features() const = 0;
+  // What a member keeps between two times of learning: pairs of L-BFGS, unless it learns otherwise.
+  virtual void load_kept(LearnedMember& to, nanobind::tuple kept);
+  virtual nanobind::tuple saved_kept(const LearnedMember& from) const;
 
  private:
   LearnedColumns log();
+  void load_member(LearnedMember& to, nanobind::handle given);
+  nanobind::tuple saved_member(const LearnedMember& from) const;
 };
 
 // On rows of numbers.
-class CompiledDense final : public CompiledLearner {
+class CompiledNumeric : public CompiledLearner {
  public:
-  // features: (d, standardised, clip, intercept, directions)
-  CompiledDense(nanobind::object columns, int K, std::pair<double, double> ends, nanobind::list members, nanobind::handle watch,
-                nanobind::object choices, nanobind::list features, std::vector<int64_t> panel_rows, int64_t held);
-
-  std::shared_ptr<const Scorer> scorer() const override { return own().scorer(); }
+  std::shared_ptr<const Scorer> scorer() const override { return numeric().scorer(); }
+  Drawing drawing() const override { return numeric().drawing(); }
 
  protected:
+  using CompiledLearner::CompiledLearner;
   void attach_rows() override;
   int64_t load_features(nanobind::list state) override;
   nanobind::list saved_features() const override;
 
  private:
+  NumericLearner& numeric() const { return static_cast<NumericLearner&>(*learner_); }
+};
+
+// With softmax policies.
+class CompiledDense final : public CompiledNumeric {
+ public:
+  // features: (d, standardised, clip, intercept, directions, growth)
+  CompiledDense(nanobind::object columns, int K, std::pair<double, double> ends, nanobind::list members, nanobind::handle watch,
+                nanobind::object choices, nanobind::list features, std::vector<int64_t> panel_rows, int64_t held);
+
+ private:
   CompiledDense(GivenLearner&& given, nanobind::list features, std::vector<int64_t> panel_rows, int64_t held);
-  DenseLearner& own() const { return static_cast<DenseLearner&>(*learner_); }
+};
+
+// With a reward curve over a real-valued action.
+class CompiledCurve final : public CompiledNumeric {
+ public:
+  // curve: (cells, bounds, degree, draws, spread, sharpness, powers, features, scales, basis, width); begun: what `saved_kept` returns
+  CompiledCurve(nanobind::object columns, std::pair<double, double> ends, nanobind::list members, nanobind::object choices,
+                nanobind::list features, nanobind::tuple curve, nanobind::tuple begun);
+
+ protected:
+  void load_kept(LearnedMember& to, nanobind::tuple kept) override;
+  nanobind::tuple saved_kept(const LearnedMember& from) const override;
+
+ private:
+  CompiledCurve(GivenLearner&& given, nanobind::list features, nanobind::tuple curve, nanobind::tuple begun);
+  CurveLearner& own() const { return static_cast<CurveLearner&>(*learner_); }
 };
 
 // On sparse rows of hashed features.

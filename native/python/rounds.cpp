@@ -49,7 +49,7 @@ void bind_rounds(nb::module_& m) {
       .def("decide_normal", &Rounds::decide_normal, nb::arg("packed"), nb::arg("centre"), nb::arg("scale"))
       .def("sample", &Rounds::sample, nb::arg("contexts"), nb::arg("uniforms"),
            nb::sig("def sample(self, contexts: numpy.typing.NDArray[numpy.float32], uniforms: numpy.typing.NDArray[numpy.floating[typing.Any]]) -> "
-                   "tuple[numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.float64]]"),
+                   "tuple[numpy.typing.NDArray[typing.Any], numpy.typing.NDArray[numpy.float64]]"),
            "Draw one action for each of the next rows of the log. Returns actions and propensities.")
       .def("act", &Rounds::act, nb::arg("context").none(), nb::sig("def act(self, context: typing.Any) -> typing.Any"),
            "Return a decision; None if the context is no plain row, or no plain dictionary.")

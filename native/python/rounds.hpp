@@ -39,13 +39,14 @@ class Rounds {
   // By index; or, with packed None, all is left to the engine.
   void decide_by(nanobind::handle packed, nanobind::handle acting, nanobind::object names) {
     decide_with(packed, acting);
-    names_ = std::move(names), kind_ = Kind::index;
+    names_ = std::move(names), how_ = {};
   }
 
-  // By index, as a compiled learner acts now. Names stay.
+  // As a compiled learner acts now. Names stay.
   void decide_as(nanobind::object learner) {
     const auto& own = *nanobind::inst_ptr<CompiledLearner>(learner);
-    scorer_ = own.scorer(), hashed_ = words_.known() ? own.hashed_scorer() : nullptr, acting_ = own.acting(), kind_ = Kind::index, checkpoint = own.checkpoint();
+    scorer_ = own.scorer(), hashed_ = words_.known() ? own.hashed_scorer() : nullptr, acting_ = own.acting();
+    how_ = own.drawing(), checkpoint = own.checkpoint();
     learner_ = std::move(learner), scored_ = -1;
   }
 
@@ -53,15 +54,13 @@ class Rounds {
   void decide_within(nanobind::handle packed, nanobind::handle acting, Array<const double> numbers) {
     expect(numbers.size() == 3, "numbers: expected low, high, and log(high / low) or 0");
     decide_with(packed, acting);
-    names_ = nanobind::none(), kind_ = Kind::within;
-    bounds_ = Bounds::of(numbers.data);
+    names_ = nanobind::none(), how_ = {Drawing::Kind::within, Bounds::of(numbers.data)};
   }
 
   // From a normal distribution whose mean is the centre plus the score.
   void decide_normal(nanobind::handle packed, double centre, double scale) {
     decide_with(packed, nanobind::none());
-    names_ = nanobind::none(), kind_ = Kind::normal;
-    centre_ = centre, scale_ = scale;
+    names_ = nanobind::none(), how_ = {Drawing::Kind::normal, {}, centre, scale};
   }
 
   nanobind::object act(nanobind::handle context) {
@@ -90,22 +89,21 @@ class Rounds {
     return decision;
   }
 
-  // One action by index for each of the next rows of the log, [n].
+  // One action for each of the next rows of the log, [n].
   nanobind::tuple sample(Array<const float, 2> contexts, Array<const double> uniforms) {
     const auto [n, d] = contexts.shape;
-    expect(scorer_ && kind_ == Kind::index && d == scorer_->inputs() && uniforms.size() == n, "sample: found rows of another width");
-    NewArray<int64_t> actions({n});
-    NewArray<double> propensities({n});
-    const Acting acting(acting_.data(), scorer_->members());
+    expect(scorer_ && d == scorer_->inputs() && uniforms.size() == n, "sample: found rows of another width");
+    NewArray<int64_t> indices({how_.real() ? 0 : n});
+    NewArray<double> numbers({how_.real() ? n : 0}), propensities({n});
     const int64_t row = log().n;
     scored_ = -1;
     for (int64_t r = 0; r < n; r++) {
-      scorer_->policy(contexts.data + r * d, 1, acting, room_);
-      actions.view[r] = draw_one(room_.pi.data(), static_cast<int64_t>(room_.pi.size()), uniforms[r]);
-      propensities.view[r] = room_.pi[actions.view[r]];
-      if (learner_.is_valid()) nanobind::inst_ptr<CompiledLearner>(learner_)->predicted(row + r, room_.raw.data(), actions.view[r]);
+      Played action;
+      draw_action(contexts.data + r * d, uniforms[r], action, propensities.view[r]);
+      if (how_.real()) numbers.view[r] = action.number;
+      else indices.view[r] = action.index, predict(row + r, action.index);
     }
-    return nanobind::make_tuple(actions.object, propensities.object);
+    return nanobind::make_tuple(how_.real() ? numbers.object : indices.object, propensities.object);
   }
 
   // The reward of a decision that waits for it.
@@ -149,7 +147,6 @@ class Rounds {
 
  private:
   static constexpr double LEAST = 1e-12;  // smaller propensities are left to the engine, which knows its limit
-  enum class Kind { index, within, normal };
   nanobind::object type_, uniforms_, pending_, columns_, kept_, names_;
   std::shared_ptr<const Scorer> scorer_;  // null, and so is the next one: all is left to the engine
   std::shared_ptr<const HashedScorer> hashed_;
@@ -161,9 +158,8 @@ class Rounds {
   std::vector<float> inputs_;
   nanobind::object learner_;           // the compiled learner that acts, if one does
   int64_t scored_ = -1;          // number of the decision whose scores are in room_.raw; -1: none
-  double lowest_, highest_, centre_ = 0, scale_ = 1;
-  Kind kind_ = Kind::index;
-  Bounds bounds_{};
+  double lowest_, highest_;
+  Drawing how_;
   std::vector<float> row_, given_;
 
   Uniforms& stream() { return *nanobind::inst_ptr<Uniforms>(uniforms_); }
@@ -191,22 +187,31 @@ class Rounds {
     int64_t n = 1;
     if (hashed_) return drawn_from_words(context, uniform, action, propensity);
     if (!scorer_ || !read_rows(context, 1, scorer_->inputs(), inputs_, n)) return false;
-    if (kind_ == Kind::normal) {
+    draw_action(inputs_.data(), uniform, action, propensity);
+    return true;
+  }
+
+  void draw_action(const float* inputs, double uniform, Played& action, double& propensity) {
+    if (how_.kind == Drawing::Kind::normal) {
       room_.scores.resize(scorer_->members() * scorer_->n_actions());
-      scorer_->scores(inputs_.data(), room_.scores.data(), scorer_->n_actions(), room_);
-      std::tie(action.number, propensity) = as_pair(draw_normal(centre_ + room_.scores[0], scale_, uniform));
-      return true;
+      scorer_->scores(inputs, room_.scores.data(), scorer_->n_actions(), room_);
+      std::tie(action.number, propensity) = as_pair(draw_normal(how_.centre + room_.scores[0], how_.scale, uniform));
+      return;
     }
-    scorer_->policy(inputs_.data(), 1, Acting(acting_.data(), scorer_->members()), room_);
+    scorer_->policy(inputs, 1, Acting(acting_.data(), scorer_->members()), room_);
     const std::vector<double>& pi = room_.pi;
     const auto K = static_cast<int64_t>(pi.size());
-    if (kind_ == Kind::within) {
-      std::tie(action.number, propensity) = as_pair(draw_number(pi.data(), K, uniform, bounds_));
+    if (how_.kind == Drawing::Kind::within) {
+      std::tie(action.number, propensity) = as_pair(draw_number(pi.data(), K, uniform, how_.bounds));
     } else {
       action.index = draw_one(pi.data(), K, uniform);
       propensity = pi[action.index];
     }
-    return true;
+  }
+
+  // Tell the learner how its members scored a row when its action was drawn.
+  void predict(int64_t row, int64_t action) {
+    if (learner_.is_valid()) nanobind::inst_ptr<CompiledLearner>(learner_)->predicted(row, room_.raw.data(), action);
   }
 
   bool drawn_from_words(nanobind::handle context, double uniform, Played& action, double& propensity) {
@@ -239,15 +244,14 @@ class Rounds {
 
   // A propensity that needs no closer look; densities may be above 1.
   bool likely(double propensity, double least) const {
-    return kind_ == Kind::index ? propensity > 0 && propensity >= least && propensity <= 1 : propensity >= DBL_MIN && propensity <= DBL_MAX;
+    return how_.real() ? propensity >= DBL_MIN && propensity <= DBL_MAX : propensity > 0 && propensity >= least && propensity <= 1;
   }
 
   bool free() { return busy == 0 && log().has_room() && decides() && log().sparse() == (hashed_ != nullptr); }
   bool has_room_for_row() { return !hashed_ || log().has_room_for(words_row_.size()); }
 
   int append(const Played& action, double reward, double propensity, int64_t number) {
-    if (number == scored_ && learner_.is_valid() && (!hashed_ || words_row_ == scored_row_))
-      nanobind::inst_ptr<CompiledLearner>(learner_)->predicted(log().n, room_.raw.data(), action.index);
+    if (number == scored_ && !how_.real() && (!hashed_ || words_row_ == scored_row_)) predict(log().n, action.index);
     if (hashed_) log().append(words_row_.indices.data(), words_row_.values.data(), words_row_.size(), action, reward, propensity, number);
     else log().append(row_.data(), action, reward, propensity, number);
     return log().n >= checkpoint ? DUE : DONE;
@@ -257,8 +261,8 @@ class Rounds {
     auto* type = reinterpret_cast<PyTypeObject*>(type_.ptr());
     nanobind::object made = nanobind::steal(type->tp_alloc(type, 2));
     if (!made.is_valid()) nanobind::raise_python_error();
-    PyObject* first = kind_ != Kind::index ? PyFloat_FromDouble(action.number)
-                      : names_.is_none()   ? PyLong_FromLongLong(action.index)
+    PyObject* first = how_.real()         ? PyFloat_FromDouble(action.number)
+                      : names_.is_none() ? PyLong_FromLongLong(action.index)
                                            : Py_NewRef(PyTuple_GET_ITEM(names_.ptr(), action.index));
     PyTuple_SET_ITEM(made.ptr(), 0, first);
     PyTuple_SET_ITEM(made.ptr(), 1, PyFloat_FromDouble(propensity));
@@ -311,11 +315,11 @@ class Rounds {
   }
 
   bool played(PyObject* action, Played& found) {
-    if (log().real() != (kind_ != Kind::index)) return false;
-    if (kind_ == Kind::index) return index_of(action, found.index);
+    if (log().real() != how_.real()) return false;
+    if (!how_.real()) return index_of(action, found.index);
     if (!PyFloat_CheckExact(action)) return false;
     found.number = PyFloat_AS_DOUBLE(action);
-    const bool inside = kind_ == Kind::normal || (bounds_.low < found.number && found.number < bounds_.high);
+    const bool inside = how_.kind == Drawing::Kind::normal || (how_.bounds.low < found.number && found.number < how_.bounds.high);
     return inside && std::isfinite(found.number);
   }
 

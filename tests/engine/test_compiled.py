@@ -11,11 +11,11 @@ import pytest
 from tests.covering import covering
 
 import o2pl
-from o2pl import Bandit, Change, CountBonus, Geometric, Member
+from o2pl import Bandit, Change, ContinuousBandit, CountBonus, Geometric, Member
 from o2pl.engine import engine as engines
 from o2pl.engine.member import LINEAR, QUADRATIC
 from o2pl.engine.simulation import Rewards, simulate
-from o2pl.features import Chain, Hashed, Standardise
+from o2pl.features import Chain, Hashed, Settled, Standardise
 from o2pl.objectives.outcome import Outcome
 from o2pl.oracles.lbfgs import LBFGS
 
@@ -23,7 +23,7 @@ ROUNDS = 260
 OTHERS = (
     Member(LINEAR, objective=Outcome(False, 2.0), prior=0.5, oracle=LBFGS(iterations=3, tolerance=1e-3, memory=2)),
     Member(Chain((Standardise(clip=1.0),)), objective=Outcome(True, 0.5), joins=20, schedule=Geometric(half_life=60)),
-    Member(QUADRATIC, objective=Outcome(True), joins=40, schedule=Geometric(window=90)),
+    Member(Settled(QUADRATIC), objective=Outcome(True), joins=40, schedule=Geometric(window=90)),
 )
 SETTINGS: dict[str, list[Any]] = {
     "shape": [(2, 1), (3, 4), (4, 30), (13, 3)],  # K and d; with 30 inputs, products of directions
@@ -147,6 +147,70 @@ def test_it_decides_as_composed_parts_do_on_words(given: dict[str, Any], compose
     assert found == expected
 
 
+REAL: dict[str, list[Any]] = {
+    "bounds": [(0.0, 1.0), (-5.0, 20.0), (1.0, 50.0)],  # the last on a log scale
+    "d": [1, 4, 30],
+    "features": ["auto", LINEAR, QUADRATIC, Settled(QUADRATIC, growth=1.5)],  # with 30 inputs, products of directions
+    "schedule": ["geometric", "exact", Geometric(half_life=50), Geometric(window=80)],
+    "rewards": [(0.0, 1.0), (-1.0, 3.0)],
+    "exploration": [0.0, 0.1],
+    "how": ["loop", "late", "run", "batches", "file", "unpacked"],
+}
+
+
+def paid_for(action: Any, best: Any, given: dict[str, Any]) -> Any:
+    """Less for an action that is farther from the best one."""
+    (low, high), (least, most) = given["bounds"], given["rewards"]
+    return most - (most - least) * np.minimum(1.0, np.abs(action - best) / (high - low))
+
+
+def lived(given: dict[str, Any], folder: Path) -> tuple[Any, list[Any]]:
+    """A learner of real-valued actions, and what it decides and has learned."""
+    rng, said = np.random.default_rng(given["d"]), list[Any]()
+    X = rng.normal(size=(ROUNDS, given["d"])) * 10.0 ** rng.integers(-2, 3, given["d"])
+    low, high = given["bounds"]
+    best = low + (high - low) / (1 + np.exp(-X[:, 0]))
+    settings = {name: given[name] for name in ("features", "schedule", "exploration")}
+    learner = ContinuousBandit(given["bounds"], reward_range=given["rewards"], random_state=3, **settings)
+    waiting: list[Any] = []
+    for t in range(0 if given["how"] == "run" else ROUNDS):
+        if given["how"] == "file" and t == 130:
+            learner.save(folder / "learner.o2pl")
+            learner = o2pl.load(folder / "learner.o2pl")
+        decision = learner.act(X[t])
+        said.append(tuple(decision))
+        waiting.append((X[t], decision, paid_for(decision.action, best[t], given)))
+        if given["how"] == "batches" and len(waiting) == 7:
+            rows, drawn, paid = zip(*waiting, strict=True)
+            actions, densities = zip(*drawn, strict=True)
+            learner.partial_fit(np.array(rows), np.array(actions), np.array(paid), np.array(densities))
+            waiting = []
+        elif given["how"] in ("loop", "file") or (given["how"] == "late" and len(waiting) > 5):
+            learner.update(*waiting.pop(0)[1:])
+        elif given["how"] == "unpacked":
+            row, (action, density), reward = waiting.pop(0)
+            learner.update(row, action, reward, density)
+        if t in (90, 200):
+            said.append(learner.predict(X[:5]).tolist())
+    for some in (slice(0, 100), slice(100, None)) if given["how"] == "run" else ():
+        own = best[some]
+        found = learner.run((X[some], lambda rows, actions, own=own: paid_for(actions, own[rows], given)))
+        said.append((found.actions.tolist(), found.propensities.tolist()))
+    header, arrays = learner._begun().state()
+    arrays = {name: array for name, array in arrays.items() if not name.endswith(".ids")}
+    return learner, [*said, header, {name: array.tolist() for name, array in arrays.items()}, learner.effort_]
+
+
+@pytest.mark.parametrize("given", covering(REAL), ids=str)
+def test_it_decides_real_valued_actions_as_composed_parts_do(given: Any, composed: Any, tmp_path: Path) -> None:
+    learner, found = lived(given, tmp_path)
+    assert learner._begun().compiled.learns
+    composed()
+    learner, expected = lived(given, tmp_path)
+    assert not learner._begun().compiled.learns
+    assert found == expected
+
+
 @pytest.mark.parametrize("words", [False, True])
 def test_what_was_learned_is_the_same_in_all_fields(words: bool, composed: Any) -> None:
     contexts, rewards = dictionaries(2, 1, 0.0, 1.0, True) if words else world(3, 4, 0.0, 1.0)
@@ -172,7 +236,10 @@ def test_parts_of_somebody_else_are_left_to_the_composed_ones() -> None:
     class Own(LBFGS):
         pass
 
-    for member in (Member(LINEAR, oracle=Own()), Member(o2pl.features.Settled(LINEAR))):
+    class Features(Standardise):
+        pass
+
+    for member in (Member(LINEAR, oracle=Own()), Member(Features())):
         learner = Bandit(3, policy=member, random_state=0)
         learner.run((contexts, rewards))
         assert not learner._begun().compiled.learns

@@ -15,6 +15,7 @@ from o2pl.features.user_items import UserItems
 from o2pl.kernels.offers import PackedOffers
 from o2pl.policies.actionwise import ActionWise
 from o2pl.policies.cells import Cells
+from o2pl.policies.curve import Curve
 from o2pl.policies.gaussian import Gaussian
 from o2pl.policies.softmax import Softmax
 from o2pl.protocols import Floats, State
@@ -33,6 +34,16 @@ class ActingMember(NamedTuple):
 def restored(features: Any, kept: State) -> State:
     """Return the state of features, with the parts that files omit."""
     return {**kept, "_slot_of": features.slot_of(kept)} if isinstance(features, Hashed) else kept
+
+
+def draws_of(policy: Any) -> int:
+    """Return the number of posterior draws that act for a member; 1: its policy acts."""
+    return policy.draws if isinstance(policy, Curve) else 1
+
+
+def split(weights: Floats, draws: Sequence[int]) -> Floats:
+    """Return the weights of what acts: the draws of a member share its weight."""
+    return np.repeat(weights / np.array(draws), draws) if max(draws) > 1 else weights
 
 
 def stacked_weights(members: Sequence[ActingMember], n_actions: int) -> Floats:

@@ -1,8 +1,9 @@
 """Learning in the compiled core: what an engine's members have learned, to there and back.
 
-The core learns where all parts are its own: the outcome objective, linear softmax policies on built-in features of
-numeric rows or on hashed features, L-BFGS. It does what `Engine.learn` composes of Python parts, to the last bit, in
-one call a checkpoint. Schedules and exploration rules are Python objects that it asks.
+The core learns if all parts are its own: the outcome objective, linear softmax policies on built-in features of numeric
+rows or on hashed features, L-BFGS; or a reward curve on built-in features, recursive least squares. It does what
+`Engine.learn` composes of Python parts, to the last bit, in one call a checkpoint. Schedules and exploration rules are
+Python objects that it asks.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from o2pl import _core
+from o2pl.engine.acting import draws_of, split
 from o2pl.engine.change import Changed
 from o2pl.engine.mean_reward import MeanReward
 from o2pl.engine.member import MemberState
@@ -29,7 +31,10 @@ from o2pl.kernels.dense import HELD
 from o2pl.kernels.linear import panel_rows
 from o2pl.kernels.sparse import PANEL
 from o2pl.objectives.outcome import Outcome
+from o2pl.objectives.squares import LeastSquares
 from o2pl.oracles.lbfgs import LBFGS
+from o2pl.oracles.recursive import Recursive, unlearned
+from o2pl.policies.curve import Curve
 from o2pl.policies.sampling import acting_numbers, check_explored
 from o2pl.policies.softmax import Softmax
 from o2pl.policies.sparse import SparseSoftmax
@@ -50,14 +55,21 @@ _NO_MOMENTS = (
     np.empty(0, np.float32),
 )
 _NOTHING_WATCHED: Floats = np.zeros((6, 0))
+_KEPT = {  # names of an oracle's arrays
+    LBFGS: ("steps", "changes", "inner", "at"),
+    Recursive: ("first_row", "rows", "covariance", "centre", "deviations", "noise"),
+}
 
 
 def compiled_learner(engine: Engine) -> _core.CompiledLearner | None:
     """Return a learner on the engine's log; None if one of the parts is not of the compiled core."""
     log, spec, columns = engine.log, engine.spec, engine.log.columns_in_place
-    if columns is None or log.reward_range is None or log.n_actions is None or log.continuous:
+    if columns is None or log.reward_range is None or spec.control is not None:
         return None
-    if spec.control is not None or type(spec.objective) is not Outcome or not all(map(_is_known, engine.members)):
+    ends = float(log.reward_range[0]), float(log.reward_range[1])
+    if log.continuous:
+        return _curve(engine, columns, ends) if all(map(_is_curve, engine.members)) else None
+    if log.n_actions is None or type(spec.objective) is not Outcome or not all(map(_is_known, engine.members)):
         return None
     watch = None
     if engine.watch is not None:
@@ -67,14 +79,24 @@ def compiled_learner(engine: Engine) -> _core.CompiledLearner | None:
             change.apart,
         )  # fmt: skip
     members = [_settings(engine, member) for member in engine.members]
-    ends = float(log.reward_range[0]), float(log.reward_range[1])
     given = columns, log.n_actions, ends, members, watch, Choices(engine)
     seen = [each.features for each in engine.seen]
     if log.sparse:
         return _core.CompiledHashed(*given, PANEL) if len(seen) == 1 else None
-    states = [_form(features, engine.seen[k].state, log.width) for k, features in enumerate(seen)]
     width = [panel_rows(features.width(log.width)) for features in seen]
-    return _core.CompiledDense(*given, states, width, HELD)
+    return _core.CompiledDense(*given, _forms(engine), width, HELD)
+
+
+def _curve(engine: Engine, columns: _core.LogColumns, ends: tuple[float, float]) -> _core.CompiledCurve:
+    (member,), width = engine.members, engine.seen[0].features.width(engine.log.width)
+    policy: Any = member.policy
+    cells, terms = policy.cells, policy.terms(width)
+    settings = cells.count, cells.numbers, policy.degree, policy.draws, float(policy.spread), float(policy.sharpness)
+    begun = unlearned(policy, width, member.objective.l2, np.empty(0))
+    return _core.CompiledCurve(
+        columns, ends, [_settings(engine, member)], Choices(engine), _forms(engine),
+        (*settings, *terms, policy.basis(cells.count), width), tuple(begun[name] for name in _KEPT[Recursive]),
+    )  # fmt: skip
 
 
 def _is_known(member: MemberState) -> bool:
@@ -82,20 +104,25 @@ def _is_known(member: MemberState) -> bool:
     if type(features) is Hashed:
         known = type(member.policy) is SparseSoftmax
     else:
-        known = type(member.policy) is Softmax and not isinstance(features, Settled) and is_planned(features)
+        known = type(member.policy) is Softmax and is_planned(_inner(features))
     return known and learns and member.device == "cpu"
+
+
+def _is_curve(member: MemberState) -> bool:
+    known = type(member.policy), type(member.objective), type(member.oracle)
+    return known == (Curve, LeastSquares, Recursive) and is_planned(_inner(member.seen.features))
 
 
 def _settings(engine: Engine, member: MemberState) -> tuple[Any, ...]:
     objective, oracle = member.objective, member.oracle
-    assert isinstance(oracle, LBFGS)
     place = next(k for k, seen in enumerate(engine.seen) if seen is member.seen)
-    l2 = objective.decay(engine.log.n_actions)
     prior = engine.spec.members[next(k for k, each in enumerate(engine.members) if each is member)].prior
-    return (
-        objective.competing, l2, objective.level_l2, place, member.joins, float(prior), oracle.iterations,
-        oracle.memory, float(oracle.tolerance), not _remembers(member.schedule),
-    )  # fmt: skip
+    minimised, descent = (False, 0.0, 0.0), (0, 0, 0.0)
+    if isinstance(objective, Outcome):
+        minimised = objective.competing, objective.decay(engine.log.n_actions), objective.level_l2
+    if isinstance(oracle, LBFGS):
+        descent = oracle.iterations, oracle.memory, float(oracle.tolerance)
+    return (*minimised, place, member.joins, float(prior), *descent, not _remembers(member.schedule))
 
 
 def _remembers(schedule: Any) -> bool:
@@ -172,7 +199,7 @@ class Choices:
         self._schedules = [member.schedule for member in engine.members]
         self._patient = [isinstance(each, Geometric) and _remembers(each) for each in self._schedules]
         self._rule, self._sharpness = engine.spec.exploration, engine.spec.sharpness
-        self._n_actions = engine.log.n_actions
+        self._n_actions, self._draws = engine.log.n_actions, [draws_of(member.policy) for member in engine.members]
 
     def after(self, member: int, rows: int, faint: bool) -> int:
         """Return the number of rows at which a member learns next; `faint`: it has little weight."""
@@ -188,7 +215,7 @@ class Choices:
     def acting(self, weights: Floats, plays: Ints, mean_reward: float, rewards: Floats) -> Floats:
         """Return `acting_numbers` for these weights of the members."""
         explored = check_explored(self._rule.at(plays, mean_reward, rewards), self._n_actions)
-        return acting_numbers(weights, self._sharpness, explored)
+        return acting_numbers(split(weights, self._draws[: len(weights)]), self._sharpness, explored)
 
 
 # -- states of features
@@ -196,6 +223,8 @@ class Choices:
 
 def _parts(features: Any, state: State) -> list[tuple[Any, str, State]]:
     """Return each map with the prefix of its names and its state."""
+    if isinstance(features, Settled):
+        return _parts(features.features, features.inner(state))
     if not isinstance(features, Chain):
         return [(features, "", state)]
     return [
@@ -203,8 +232,16 @@ def _parts(features: Any, state: State) -> list[tuple[Any, str, State]]:
     ]
 
 
+def _inner(features: Any) -> Any:
+    return features.features if type(features) is Settled else features
+
+
+def _forms(engine: Engine) -> list[Any]:
+    return [_form(seen.features, seen.state, engine.log.width) for seen in engine.seen]
+
+
 def _form(features: Any, state: State, n_inputs: int) -> tuple[Any, ...]:
-    """Return d, whether inputs are standardised, the clip, whether there is a constant, and directions [m, d]."""
+    """Return d, whether inputs are standardised, the clip, whether there is a constant, directions [m, d], growth."""
     standardised, clip, intercept, directions = False, math.inf, False, np.empty((0, n_inputs), np.float32)
     for each, _, own in _parts(features, state):
         if isinstance(each, Standardise):
@@ -213,7 +250,8 @@ def _form(features: Any, state: State, n_inputs: int) -> tuple[Any, ...]:
             directions = own["directions"] if len(own["directions"]) < n_inputs else directions
         else:
             intercept = True
-    return n_inputs, standardised, float(clip), intercept, directions
+    growth = float(features.growth) if isinstance(features, Settled) else 0.0
+    return n_inputs, standardised, float(clip), intercept, directions, growth
 
 
 def _learned_of(features: Any, state: State) -> tuple[Any, ...]:
@@ -228,10 +266,12 @@ def _learned_of(features: Any, state: State) -> tuple[Any, ...]:
     return found.get(Standardise, _NO_MOMENTS), found.get(Quadratic, _NO_MOMENTS)
 
 
-def _with_learned(features: Any, state: State, learned: tuple[Any, ...]) -> State:
+def _with_learned(features: Any, state: State, rows: int, learned: tuple[Any, ...]) -> State:
     if isinstance(features, Hashed):
         return dict(zip((*SLOT, "_slot_of"), learned, strict=True))
     new, (inputs, products) = dict(state), learned
+    if isinstance(features, Settled):
+        new |= features.counted(rows)
     for each, prefix, _ in _parts(features, state):
         if isinstance(each, Standardise | Quadratic):
             moments = inputs if isinstance(each, Standardise) else products
@@ -247,8 +287,8 @@ def _hand_over(engine: Engine, learner: _core.CompiledLearner) -> None:
     seen = [(each.rows, *_learned_of(each.features, each.state)) for each in engine.seen]
     members = []
     for m in engine.members:
-        pairs = m.kept["steps"], m.kept["changes"], m.kept["inner"], m.kept["at"]
-        members.append((m.params, *pairs, np.array([m.checkpoint, m.base, m.known, *m.effort])))
+        kept = tuple(m.kept[name] for name in _KEPT[type(m.oracle)] if m.kept)
+        members.append((m.params, np.array([m.checkpoint, m.base, m.known, *m.effort]), kept))
     watched, found = _NOTHING_WATCHED, []
     if engine.watch is not None:
         watched, found = engine.watch.seen, [tuple(each) for each in engine.watch.found]
@@ -259,9 +299,9 @@ def _take_back(engine: Engine, learner: _core.CompiledLearner) -> None:
     """Let the engine's members have what the compiled learner has learned."""
     seen, members, gains, learned, watched, found, mean = learner.state()
     for own, (rows, *learned_of) in zip(engine.seen, seen, strict=True):
-        own.state, own.rows = _with_learned(own.features, own.state, tuple(learned_of)), rows
-    for m, (params, steps, changes, inner, at, numbers) in zip(engine.members, members, strict=True):
-        m.params, m.kept = params, {"steps": steps, "changes": changes, "inner": inner, "at": at}
+        own.state, own.rows = _with_learned(own.features, own.state, rows, tuple(learned_of)), rows
+    for m, (params, numbers, kept) in zip(engine.members, members, strict=True):
+        m.params, m.kept = params, dict(zip(_KEPT[type(m.oracle)], kept, strict=bool(kept)))
         m.checkpoint, m.base, m.known = (int(number) for number in numbers[:3])
         m.effort, m.function = numbers[3:], None
     engine.gains, engine.learned, engine.mean_reward = gains, learned, MeanReward(*mean)

@@ -19,7 +19,7 @@ from o2pl.data.decisions import Decision, id_of
 from o2pl.data.interactions import Interactions
 from o2pl.data.log import Log, Tally
 from o2pl.encode import Encoder
-from o2pl.engine.acting import ActingMember
+from o2pl.engine.acting import ActingMember, split
 from o2pl.engine.change import Changed, Watch
 from o2pl.engine.compiled import Compiled, compiled_learner, learned_field
 from o2pl.engine.controlling import control_of, observe_control
@@ -226,9 +226,7 @@ class Engine:
         self.mean_reward = self.mean_reward.extended(log, self.base, self.learned)
         tally = log.tally(self.learned).since(self.forgotten)
         explored = spec.exploration.at(tally.plays, self.mean_reward.value, tally.rewards)
-        weights = self.weights
-        if len(acting) > len(weights):
-            weights = np.repeat(weights / counts, counts)
+        weights = split(self.weights, counts)
         if self._acting[0] is not weights or self._acting[1] is not explored:
             numbers = acting_numbers(weights, spec.sharpness, check_explored(explored, log.n_actions))
             self._acting = weights, explored, numbers

@@ -35,10 +35,14 @@ class Settled:
         return {_ROWS: np.zeros(1), **self.features.init(n_inputs)}
 
     def observe(self, state: State, rows: Any) -> State:
-        return {_ROWS: state[_ROWS] + len(rows), **self.features.observe(self.inner(state), rows)}
+        return {**self.counted(state[_ROWS][0] + len(rows)), **self.features.observe(self.inner(state), rows)}
 
     def transform(self, state: State, rows: Any) -> Any:
         return self.features.transform(self.inner(state), rows)
+
+    def counted(self, rows: float) -> State:
+        """Return the part of the state that counts observed rows."""
+        return {_ROWS: np.array([float(rows)])}
 
     def inner(self, state: State) -> State:
         """Return the state of the inner map."""

@@ -45,7 +45,7 @@ class Recursive:
         n, first_row = len(log.actions), np.append(features[0], (log.actions[0], log.rewards[0]))
         known = state and np.array_equal(state["first_row"], first_row) and state["rows"][0] <= n
         if not known or log.weights is not None:  # weights change with every row
-            state = _begun(policy, features.shape[1], log.l2, first_row)
+            state = unlearned(policy, features.shape[1], log.l2, first_row)
         kept = {name: array.copy() for name, array in state.items()}
         begin = int(kept["rows"][0])
         for start in range(begin, n, _STRETCH):
@@ -60,7 +60,7 @@ class Recursive:
         return Solution(policy.join(kept["centre"], kept["deviations"], noise), noise / 2, True, n - begin), kept
 
 
-def _begun(policy: Curve, n_features: int, l2: float, first_row: Floats) -> State:
+def unlearned(policy: Curve, n_features: int, l2: float, first_row: Floats) -> State:
     """Return the state before any row; `first_row` identifies the rows that were learned from."""
     terms = len(policy.terms(n_features)[0])
     return {

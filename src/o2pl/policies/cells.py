@@ -46,10 +46,7 @@ class Cells:
 
     def place(self, actions: Floats) -> Floats:
         """Return the relative positions of actions between the bounds, in [0, 1]."""
-        low, high = self.bounds
-        if self.log:
-            return np.asarray(np.log(actions / low) / math.log(high / low))
-        return np.asarray((actions - low) / (high - low))
+        return _core.places_of(np.ravel(actions), self.numbers).reshape(np.shape(actions))
 
     def actions(self, places: Floats) -> Floats:
         """Return the actions at these relative positions, in (low, high)."""

@@ -90,11 +90,11 @@ class Curve:
 
     def _weights(self, thetas: Floats, n_features: int, places: int) -> Floats:
         """Return the weights of the features at each position: [places · n_features] for each θ of thetas [S, D]."""
-        powers, features, scales = self.terms(n_features)
-        W = np.zeros((self.degree + 1, len(thetas), n_features))
-        W[powers, :, features] = (scales * thetas).T
-        made = _basis(self.degree, places) @ W.reshape(self.degree + 1, -1)
-        return np.ascontiguousarray(made.reshape(places, len(thetas), -1).swapaxes(0, 1)).reshape(len(thetas), -1)
+        return _core.curve_weights(thetas, self.basis(places), *self.terms(n_features), n_features)
+
+    def basis(self, places: int) -> Floats:
+        """Return P_j at the middles of equal parts, [places, degree + 1]."""
+        return _basis(self.degree, places)
 
 
 @lru_cache(maxsize=16)
@@ -107,5 +107,4 @@ def _terms(degree: int, inputs: int, n_features: int) -> tuple[Ints, Ints, Float
 
 @lru_cache(maxsize=16)
 def _basis(degree: int, places: int) -> Floats:
-    """Return P_j at the middles of equal parts, [places, degree + 1]."""
     return _core.legendre((np.arange(places) + 0.5) / places, degree + 1)

@@ -1,0 +1,31 @@
+// `Learner` on rows of numbers: features of the log's rows, and what scores rows now.
+#pragma once
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/deciding.hpp"
+#include "core/drawing.hpp"
+#include "core/learner.hpp"
+#include "core/running_features.hpp"
+
+namespace o2 {
+
+class NumericLearner : public Learner {
+ public:
+  std::vector<RunningFeatures> features;
+  const float* contexts = nullptr;  // of the log, set before `learn` and `resume`
+  const std::shared_ptr<const Scorer>& scorer() const { return scorer_; }
+  virtual Drawing drawing() const { return {}; }  // how it draws actions from scores now
+
+ protected:
+  NumericLearner(int K, double low, double high, std::vector<MemberSettings> members, const WatchSettings& watch, Choices& choices,
+                 std::vector<RunningFeatures> given)
+      : Learner(K, low, high, std::move(members), watch, choices), features(std::move(given)) {}
+
+  void observe(int which, int64_t n) override { features[which].observe(contexts, n); }
+
+  std::shared_ptr<const Scorer> scorer_;
+};
+
+}  // namespace o2
