@@ -110,8 +110,8 @@ def test_pages_fit_the_screen_and_results_are_short(site: Path, width: int) -> N
             size = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.scrollHeight]")
             assert size[0] <= width, name
             assert name not in results or size[1] <= 5 * 844, (name, size[1] / 844)
-        page.goto(f"file://{site / 'benchmarks.html'}#gpu")
-        page.wait_for_function("document.getElementById('gpu').open")  # an address opens its folded section
+        page.goto(f"file://{site / 'benchmarks.html'}#the-service")
+        page.wait_for_function("document.getElementById('the-service').open")  # an address opens its folded section
         if width < 1000:
             page.wait_for_function("document.querySelectorAll('.hint').length > 0")
         browser.close()

@@ -15,14 +15,13 @@ LIBRARIES = sorted((ROOT / ".venv-peers").glob("lib/python*/site-packages"))
 
 
 def run_inside(library: str, code: str) -> str:
-    """What the code prints; skipped where the library is not there."""
+    """What the code prints; skipped where the library is not there. Our own package is the installed one."""
     if not LIBRARIES or not (LIBRARIES[0] / library).is_dir():
         pytest.skip(f"{library} is not in .venv-peers, which `make peers` makes")
     begin = f"import sys; sys.path.append({str(LIBRARIES[0])!r})\n"
-    paths = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
     done = subprocess.run(
         [sys.executable, "-c", begin + textwrap.dedent(code)],
-        env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout
