@@ -8,21 +8,23 @@ SCRIPTS := bin
 endif
 BIN := .venv/$(SCRIPTS)
 STAMP := .venv/.made
-DEMO := .venv-demo/.made
+DEMO := .venv-demo/.product
+REPRODUCE := .venv-demo/.made
 PEERS := .venv-peers/.made
 
 .PHONY: demo reproduce guarantees test test-fast test-levels contracts faults check docs bench peers build stubs fuzz sanitize clean
 
 # The wheel with the compiled core, keyed by its sources: built once, installed into every environment.
 SOURCES := pyproject.toml README.md LICENSE $(shell find native src -type f -not -name '*.so' -not -path '*/__pycache__/*')
+STUDIES := reproduction/pyproject.toml $(shell find reproduction/src -type f -not -path '*/__pycache__/*')
 
 # A light environment, about a minute of work; prints the page's path.
 demo: $(DEMO)
 	.venv-demo/$(SCRIPTS)/o2pl demo --out out/demo
 
-# Every experiment of the paper at a small size, in minutes. `o2pl reproduce --full` decides; it takes hours.
-reproduce: $(DEMO)
-	.venv-demo/$(SCRIPTS)/o2pl reproduce --quick --out out/reproduction
+# Every experiment of the paper at a small size, in minutes. `o2pl-reproduction reproduce --full` decides; it takes hours.
+reproduce: $(REPRODUCE)
+	.venv-demo/$(SCRIPTS)/o2pl-reproduction reproduce --quick --out out/reproduction
 
 test: $(STAMP)
 	$(BIN)/python -m pytest
@@ -86,8 +88,12 @@ bench: $(STAMP) $(PEERS)
 .venv/.packages: EXTRAS := dev
 .venv-demo/.packages: EXTRAS := experiments,serve,vw
 .venv-demo/.packages: FASTER := --no-compile  # Python compiles what is imported, and only that
-$(STAMP) $(DEMO): %/.made: %/.packages $(SOURCES)
+.venv/.product .venv-demo/.product: %/.product: %/.packages $(SOURCES)
 	$*/$(SCRIPTS)/python native/wheel.py --install
+	touch $@
+# The package of the reproduction, beside the product.
+$(STAMP) $(REPRODUCE): %/.made: %/.product $(STUDIES)
+	$*/$(SCRIPTS)/python native/wheel.py --install reproduction
 	touch $@
 .venv/.packages .venv-demo/.packages: %/.packages: pyproject.toml constraints.txt
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'o2pl needs Python 3.11 or newer, this is ' + sys.version)"

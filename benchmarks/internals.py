@@ -33,6 +33,7 @@ from o2pl.kernels.registry import Problem as Problem
 from o2pl.kernels.registry import find_value as find_value
 from o2pl.kernels.sparse import SparseValue
 from o2pl.learners.rivals.cats import CATS as CATS
+from o2pl.learners.rivals.cats import TUNED as TUNED
 from o2pl.objectives import Pessimistic
 from o2pl.objectives.outcome import Outcome as Outcome
 from o2pl.policies import Softmax as Softmax

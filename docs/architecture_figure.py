@@ -49,11 +49,11 @@ GROUPS: dict[tuple[str, str], dict[str, str]] = {
         "explaining": "why a decision was made",
         "learners": "Bandit, O2PL; rivals",
     },
-    ("#00785a", "evaluation and experiments"): {
+    ("#00785a", "evaluation and simulation"): {
         "evaluation": "values of policies, with confidence",
         "environments": "worlds with exact expected rewards",
         "fitting": "learning from a log, of any size",
-        "experiments": "the paper's studies and our own",
+        "simulation": "learners compared in worlds: runs, rows",
         "adapters": "learners inside other libraries",
     },
     ("#9a6200", "what users start"): {

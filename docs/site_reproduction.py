@@ -1,6 +1,7 @@
 """The reproduction as pages of the site: one page per study and a first page that fits one screen.
 
-`docs/reproduction/claims.md`, which `o2pl report` writes, is cut at its headings; links into it lead to the new pages.
+`docs/reproduction/claims.md`, which `o2pl-reproduction report` writes, is cut at its headings; links into it lead to
+the new pages.
 `python docs/site_reproduction.py` writes the tables of studies that other pages show (`with_tables`).
 Pages of results fold what comes after their first sections, and wide tables have a hint (docs/assets/site.js).
 """
@@ -16,9 +17,9 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-from o2pl.experiments.readme import _anchor as anchor
-from o2pl.experiments.report_markdown import table as markdown_table
-from o2pl.experiments.studies import STUDIES
+from o2pl_reproduction.registry import STUDIES
+from o2pl_reproduction.reports.markdown import table as markdown_table
+from o2pl_reproduction.reports.readme import _anchor as anchor
 
 STORED = Path(__file__).parent / "reproduction"
 CLAIMS = "reproduction/claims.md"
@@ -75,7 +76,7 @@ def pages() -> dict[str, str]:
         if title not in names:
             raise SystemExit(f"{STORED / 'claims.md'}: found {title!r}, expected the title of a study")
         body = short(body).replace("<details>", '<details markdown="1">')
-        run = f"Run it: `o2pl run {names[title]} --full`. [All studies](index.md).\n"
+        run = f"Run it: `o2pl-reproduction run {names[title]} --full`. [All studies](index.md).\n"
         made[f"reproduction/{names[title]}.md"] = f"# {title}\n{body}\n{run}"
     made[FIRST] = first_page(text, [uri for uri in made if uri != FIRST])
     return made
@@ -114,7 +115,8 @@ def first_page(claims: str, uris: list[str]) -> str:
         "# Reproduction",
         "",
         "Every experiment of the paper, and questions of our own. Each claim has a value with a 95 % interval, a bar"
-        " and a computed verdict. `o2pl report docs/reproduction` computes all of it again from the stored rows.",
+        " and a computed verdict. `o2pl-reproduction report docs/reproduction` computes all of it again from the stored"
+        " rows.",
         "",
         _counts("The paper's claims", summary["counts"], own=False),
         _counts("Our own questions", summary["counts"], own=True),

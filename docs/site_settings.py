@@ -27,7 +27,7 @@ _HEAD = "| setting | default | meaning |\n|---|---|---|\n"
 VARIABLES = {
     "O2PL_DATABASE": "The service's database: a SQLite file, or `postgresql://…`. `--database` overrides it.",
     "O2PL_KEY": "The write key that `o2pl simulate` uses. `--key` overrides it.",
-    "O2PL_DATA": "The folder of data sets for `o2pl run`. `--data` overrides it.",
+    "O2PL_DATA": "The folder of data sets for `o2pl-reproduction run`. `--data` overrides it.",
     "OPENBLAS_NUM_THREADS": "How many threads large solves use. Results are the same for any number.",
 }  # fmt: skip
 

@@ -18,10 +18,12 @@ import o2pl
 from o2pl import environments
 from o2pl.cli import app
 from o2pl.environments.logged import logistic_logger
-from o2pl.experiments import EXPERIMENTS, Ray, report, results, run
-from o2pl.experiments.studies import STUDIES
 from o2pl.learners.rivals import BoostedTrees, VowpalWabbit
 from o2pl.policies import Neural
+from o2pl.simulation.engines import Ray
+from o2pl.simulation.experiment import Cell, Experiment, Size
+from o2pl.simulation.runner import run
+from o2pl.simulation.store import results
 
 GENERATOR = np.random.default_rng(0)
 
@@ -47,8 +49,8 @@ def acts_and_learns() -> None:
 
 def every_command_has_its_help() -> None:
     names = list(typer.main.get_group(app).commands)  # type: ignore[attr-defined]
-    assert {"run", "evaluate", "demo"} <= set(names)
-    for arguments in (["--help"], ["--version"], ["list"], *([name, "--help"] for name in names)):
+    assert {"fit", "evaluate", "demo"} <= set(names)
+    for arguments in (["--help"], ["--version"], *([name, "--help"] for name in names)):
         done = CliRunner().invoke(app, arguments)
         assert done.exit_code == 0, (arguments, done.output, done.exception)
 
@@ -61,6 +63,9 @@ MATPLOTLIB = "needs matplotlib: pip install 'o2pl[plots]'"
 LOGS = "reading Parquet and CSV needs pyarrow: pip install 'o2pl[logs]'"
 RAY = "the engine 'ray' needs ray: pip install 'o2pl[ray]'"
 
+EXPERIMENT = Experiment(
+    "none", "", {"quick": Size(1, 1)}, lambda data: [Cell({"name": "a"}, {"name": "b"})], print, {}, ""
+)
 COIN = environments.make_dataset([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1])
 DOORS: list[tuple[Callable[[], object], str]] = [
     (lambda: o2pl.read_log("log.csv"), LOGS),
@@ -82,9 +87,8 @@ DOORS: list[tuple[Callable[[], object], str]] = [
     (lambda: VowpalWabbit(2).act([1.0]), "needs vowpalwabbit: pip install 'o2pl[vw]'"),
     (lambda: BoostedTrees(2).act([1.0]), "boosted trees as a rival " + SCIKIT_LEARN),
     (Ray, RAY),
-    (lambda: run(EXPERIMENTS["wheel"], out="out"), f"running experiments {EXPERIMENTS_EXTRA}"),
+    (lambda: run(EXPERIMENT, out="out"), f"running experiments {EXPERIMENTS_EXTRA}"),
     (lambda: results("out", "wheel"), PYARROW),
-    (lambda: report.build("out", STUDIES), EXPERIMENTS_EXTRA),
     (
         lambda: o2pl.Bandit(2, policy=Neural(), random_state=0).fit([[0.0], [1.0]], [0, 1], [0.0, 1.0], [0.5, 0.5]),
         "learning a neural policy needs jax: pip install 'o2pl[jax]'",
@@ -110,15 +114,10 @@ COMMANDS: dict[str, str] = {
     "convert log.csv log.parquet": "writing Parquet and CSV needs pyarrow: pip install 'o2pl[logs]'",
     "evaluate model.o2pl --policy uniform --figure course.svg": f"drawing figures {MATPLOTLIB}",
     "explain model.o2pl --context 0,0,0 --figure why.png": f"drawing figures {MATPLOTLIB}",
-    "run wheel": f"running experiments {EXPERIMENTS_EXTRA}",
-    "run wheel/0": f"running experiments {EXPERIMENTS_EXTRA}",
-    "run wheel --engine ray": RAY,
     "fit model.o2pl --out again.o2pl --engine ray": RAY,
     "demo": f"the demo {EXPERIMENTS_EXTRA}",
-    "reproduce": f"running experiments {EXPERIMENTS_EXTRA}",
     "app list": SERVICE,
     "export log.parquet": SERVICE,
-    "report .": f"making the report {EXPERIMENTS_EXTRA}",
     "serve": "the decision service needs fastapi, httptools, msgspec, prometheus-client, pyarrow, sqlalchemy and"
     " uvicorn: pip install 'o2pl[serve]'",
 }

@@ -1,12 +1,15 @@
-"""The tests mirror the source tree: the tests of `src/o2pl/a/b.py` are in `tests/a/test_b.py`."""
+"""The tests mirror the source trees: the tests of `src/o2pl/a/b.py` are in `tests/a/test_b.py`."""
 
 from __future__ import annotations
 
 import ast
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 SOURCE, TESTS = ROOT / "src" / "o2pl", ROOT / "tests"
+BESIDE = ROOT / "reproduction"
 
 ELSEWHERE = {  # module: where it is tested, or why it is not
     "data/decisions.py": "in tests/test_decisions.py",
@@ -35,12 +38,8 @@ ELSEWHERE = {  # module: where it is tested, or why it is not
     "engine/weighing.py": "through the learners in engine/test_union, engine/test_change and learners/test_bandit",
     "learners/rivals/discrete.py": "in learners/rivals/test_rivals",
     "extras.py": "in test_core",
-    "experiments/bakeoff_figures.py": "drawn in test_bakeoff_study",
     "demo/pictures.py": "drawn on the page of demo/test_page",
-    "experiments/structures_figures.py": "drawn in test_structures_study",
-    "experiments/commands.py": "list and run in test_cli, reproduce and report in experiments/test_report",
-    "experiments/registry.py": "a list",
-    "experiments/studies.py": "a list",
+    "simulation/comparison.py": "in reproduction/tests/test_registry.py, for every experiment",
     "fitting/evaluate_command.py": "in evaluation/test_command, of a large log in fitting/test_evaluating",
 }
 ACROSS = {  # tests of more than one module
@@ -73,21 +72,36 @@ ACROSS = {  # tests of more than one module
 }
 
 
-def logic() -> set[str]:
+BESIDE_ELSEWHERE = {
+    "studies/bakeoff_figures.py": "drawn in test_bakeoff_study",
+    "studies/structures_figures.py": "drawn in test_structures_study",
+}
+TREES = {  # a package's sources and tests, and the exceptions of both
+    "o2pl": (SOURCE, TESTS, ELSEWHERE, ACROSS),
+    "o2pl_reproduction": (BESIDE / "src" / "o2pl_reproduction", BESIDE / "tests", BESIDE_ELSEWHERE, {}),
+}
+
+
+def modules_of(source: Path) -> set[str]:
     """The modules that hold more than names of others."""
-    modules = (path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py") if path.name != "__init__.py")
-    return set(modules)
+    return {path.relative_to(source).as_posix() for path in source.rglob("*.py") if path.name != "__init__.py"}
 
 
-def test_every_module_has_a_test_of_its_name() -> None:
-    untested = {module for module in logic() if not (TESTS / module).with_name(f"test_{Path(module).name}").exists()}
-    assert untested == set(ELSEWHERE)
+@pytest.mark.parametrize("package", TREES)
+def test_every_module_has_a_test_of_its_name(package: str) -> None:
+    source, tests, elsewhere, _ = TREES[package]
+    found = modules_of(source)
+    assert {each for each in found if not (tests / each).with_name(f"test_{Path(each).name}").exists()} == set(
+        elsewhere
+    )
 
 
-def test_every_test_has_the_name_of_a_module() -> None:
-    tests = (path.relative_to(TESTS) for path in TESTS.rglob("test_*.py"))
-    strays = {test.as_posix() for test in tests if test.with_name(test.name[5:]).as_posix() not in logic()}
-    assert strays == set(ACROSS)
+@pytest.mark.parametrize("package", TREES)
+def test_every_test_has_the_name_of_a_module(package: str) -> None:
+    source, tests, _, across = TREES[package]
+    found = modules_of(source)
+    names = (path.relative_to(tests) for path in tests.rglob("test_*.py"))
+    assert {each.as_posix() for each in names if each.with_name(each.name[5:]).as_posix() not in found} == set(across)
 
 
 HELD = {"ActionSets", "Contexts", "Frame", "Records", "SparseRows"}

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import o2pl
-from o2pl import experiments, fitting, formats
+from o2pl import fitting, formats, simulation
 from o2pl.lazily import attributes_of
 
 
@@ -39,7 +39,7 @@ def test_scipy_waits_for_the_first_learning() -> None:
     assert done.stdout.strip() == "False"
 
 
-@pytest.mark.parametrize("package", [o2pl, formats, fitting, experiments])
+@pytest.mark.parametrize("package", [o2pl, formats, fitting, simulation])
 def test_no_name_is_also_a_module(package: object) -> None:
     """Whoever imports the module would put it in the place of the name."""
     (folder,) = package.__path__  # type: ignore[attr-defined]

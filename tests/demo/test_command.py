@@ -45,4 +45,4 @@ def test_steps_are_shown_as_they_end(terminal: bool) -> None:
 def test_make_runs_it() -> None:
     made = (Path(__file__).parents[2] / "Makefile").read_text()
     assert "o2pl demo --out out/demo" in made
-    assert "o2pl reproduce --quick --out out/reproduction" in made
+    assert "o2pl-reproduction reproduce --quick --out out/reproduction" in made

@@ -13,7 +13,7 @@ from o2pl.demo.judged import OldRows
 from o2pl.demo.online import BANDIT, UNIFORM, Online
 from o2pl.demo.served import Served
 from o2pl.drawing import new_figure, tidy
-from o2pl.experiments.figures import spread_labels
+from o2pl.simulation.figures import spread_labels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

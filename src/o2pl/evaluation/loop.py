@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,21 @@ def play(learner: Learner, rounds: Rounds, n: int | None = None, *, every_round:
         actions.append(decision.action)
         learner.update(contexts[t], decision.action, float(rewards[t]), decision.propensity)
     return Run(np.array(actions), rewards, propensities)
+
+
+def play_timed(learner: Any, rounds: Any, n: int) -> tuple[Floats, float]:
+    """Play the first n rounds one by one; return the actions, and the CPU seconds of `act` and `update`."""
+    actions, seconds, clock = np.empty(n), 0.0, time.process_time
+    for t, context in enumerate(rounds.contexts[:n]):
+        start = clock()
+        action, propensity = learner.act(context)
+        seconds += clock() - start
+        reward = float(rounds.rewards(np.array([t]), np.array([action]))[0])
+        start = clock()
+        learner.update(context, action, reward, propensity)
+        seconds += clock() - start
+        actions[t] = action
+    return actions, seconds
 
 
 def regret(run: Run, rounds: Rounds) -> Floats:

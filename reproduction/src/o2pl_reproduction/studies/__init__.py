@@ -1,0 +1,1 @@
+"""The studies: what each runs, its claims and figures."""

@@ -1,0 +1,70 @@
+"""Shared code of experiments that compare learners in worlds.
+
+All learners of a seed play the same rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from o2pl.environments import ParquetSet
+from o2pl.evaluation.loop import play, regret
+from o2pl.learners import O2PL, Run
+from o2pl.learners.rivals import MakeLearner, seeded
+from o2pl.protocols import Environment, Ints, Rounds
+from o2pl.simulation.description import OF_THE_RUN, described, needed_extra
+from o2pl.simulation.experiment import Cell, Columns, Unit
+from o2pl.storage import decode, encode
+
+COLUMNS = {"round": "int64", "mean_reward": "double", "regret": "double"}
+POINTS = 100  # of a curve
+
+
+def o2pl(make: Callable[..., O2PL] = O2PL, **settings: Any) -> MakeLearner[O2PL]:
+    """Return a factory of `O2PL` or one of its named settings, like those in `RIVALS`."""
+    return seeded(make, **settings)
+
+
+def crossed(worlds: Mapping[str, Environment], learners: Mapping[str, MakeLearner[Any]]) -> list[Cell]:
+    """Return every world with every learner."""
+    return [
+        Cell({"name": name, "world": encode(world)}, described(own, learner, OF_THE_RUN), needed_extra(learner))
+        for name, world in worlds.items()
+        for own, make in learners.items()
+        for learner in (make(2, None, world.reward_range),)
+    ]
+
+
+def world_of(unit: Unit) -> Any:
+    """Return the unit's world. Its data set is a setting; the location of the data set is not."""
+    world: Any = decode(unit.world["world"])
+    if isinstance(getattr(world, "source", None), ParquetSet):
+        return replace(world, source=replace(world.source, folder=unit.data))
+    return world
+
+
+def compare(world: Environment, learners: Mapping[str, MakeLearner[Any]], unit: Unit) -> Columns:
+    """Run the unit's learner in this world."""
+    make = learners[unit.learner["name"]]
+    unit.check_learner(described(unit.learner["name"], make(2, None, world.reward_range), OF_THE_RUN))
+    chance, choice = np.random.SeedSequence(unit.seed).spawn(2)  # the world's, the same for all learners; the learner's
+    rounds: Any = world.sample(unit.rounds, np.random.default_rng(chance))
+    assert world.n_actions is not None
+    learner = make(world.n_actions, int(choice.generate_state(1, np.uint64)[0]), world.reward_range)
+    return curve(play(learner, rounds), rounds)
+
+
+def curve(run: Run, rounds: Rounds) -> Columns:
+    """Return mean reward and regret so far, at no more than `POINTS` rounds."""
+    at = checkpoints(len(run.rewards))
+    mean = np.cumsum(run.rewards)[at - 1] / at
+    return {"round": at, "mean_reward": mean, "regret": regret(run, rounds)[at - 1]}
+
+
+def checkpoints(n: int) -> Ints:
+    """Return at most `POINTS` evenly spaced rounds, including the last; counted from 1."""
+    return np.unique(np.ceil(np.linspace(n / POINTS, n, POINTS)).astype(np.int64))
