@@ -65,6 +65,7 @@ ACROSS = {  # tests of more than one module
     "learners/test_frames.py": "learners on frames and rows with names, end to end",
     "learners/test_neural.py": "learners of neural policies, end to end",
     "learners/test_hashed.py": "learners on dictionaries, end to end",
+    "learners/test_words.py": "words in the contexts of default learners, end to end",
     "learners/rivals/test_rivals.py": "every rival",
     "fitting/test_same_policy.py": "a fit in memory, out of core, on Ray and on a GPU",
     "serving/test_documents.py": "the documents' calls and commands, against a running service",

@@ -10,6 +10,10 @@ class InvalidInput(ValueError):
     """Raised for input that cannot be used. The message says where, what was found and what was expected."""
 
 
+class NothingLearned(InvalidInput, AttributeError):
+    """Raised when a learner is asked for what it learned before it has seen any data."""
+
+
 class MissingExtra(ImportError):
     """Raised when a package of an extra is not installed. The message says what needs it and how to install it."""
 

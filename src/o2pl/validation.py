@@ -34,14 +34,22 @@ def to_reward(loss: Any, reward_range: RewardRange) -> Any:
 
 def _numbers(name: str, values: Any, dtype: Any) -> Array:
     try:
+        given = np.asarray(values)
+        if dtype is not None and _is_text(given):
+            raise ValueError(f"found {str(given.flat[0])!r}, a string")
         with np.errstate(over="ignore"):  # overflow of float32 gives infinity, which is rejected below
-            return np.asarray(values, dtype=dtype)
+            return given if dtype is None else given.astype(dtype, copy=False)
     except (TypeError, ValueError) as error:
         words = "context" in name and _has_words(values)
         instead = (
             '; for strings: use a dictionary or a data frame with named columns, or policy="hashed"' if words else ""
         )
         raise InvalidInput(f"{name}: expected numbers ({error}){instead}") from None
+
+
+def _is_text(given: Array) -> bool:
+    """Return whether an array begins with a string: "1" is no number."""
+    return given.dtype.kind in "US" or (given.dtype == object and given.size > 0 and isinstance(given.flat[0], str))
 
 
 def _has_words(values: Any) -> bool:
@@ -84,7 +92,12 @@ def check_rewards(rewards: Any, reward_range: RewardRange) -> Floats:
     if not (
         len(values) == 0 or (values.min() >= low and values.max() <= high)
     ):  # no temporary arrays in the normal case
-        _check_rows("reward", values, (values >= low) & (values <= high), f"a number in [{low:g}, {high:g}]")
+        fine = (values >= low) & (values <= high)
+        found = values[int(np.argmin(fine))]
+        known = f"({min(found, low):g}, {max(found, high):g})" if np.isfinite(found) else "(lowest, highest)"
+        cost = " (costs are negative rewards)" if found < low == 0 else ""
+        other = f"; if other rewards are possible, say which: reward_range={known}{cost}" if found == found else ""
+        _check_rows("reward", values, fine, f"a number in [{low:g}, {high:g}]{other}")
     return values
 
 

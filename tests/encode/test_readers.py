@@ -99,7 +99,7 @@ def test_action_sets_of_dictionaries() -> None:
         ({"a": "x"}, "action set 0: found dict, expected a list of dictionaries"),
         ([], "action set 0: found list"),
         ("text", "action set 0: found str"),
-        ([{"a": np.nan}], "a: found nan"),
+        ([{"a": np.inf}], "a: found inf"),
         ([3], "found 3"),
     ):
         with pytest.raises(InvalidInput, match=said):

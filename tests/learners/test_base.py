@@ -264,8 +264,8 @@ def test_what_cannot_be_merged() -> None:
         learner.merge(3)
     with pytest.raises(o2pl.InvalidInput, match="merge: found a log without ids"):
         learner.merge(o2pl.Interactions(X, A, R, Q))
-    rome = o2pl.Bandit(2, random_state=0).update({"city": "Rome"}, 0, 1.0, 0.5)
-    oslo = o2pl.Bandit(2, random_state=0).update({"city": "Oslo"}, 0, 1.0, 0.5)
+    rome = o2pl.Bandit(2, policy="quadratic").update({"city": "Rome"}, 0, 1.0, 0.5)
+    oslo = o2pl.Bandit(2, policy="quadratic").update({"city": "Oslo"}, 0, 1.0, 0.5)
     with pytest.raises(o2pl.InvalidInput, match="merge: found a learner that began with other columns or strings"):
         rome.merge(oslo)
     log = o2pl.Interactions(X, A, R, Q, ids=["a", "b", "c"])

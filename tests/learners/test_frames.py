@@ -143,3 +143,14 @@ def test_users_and_items_learn_their_products(learner: Any) -> None:
     assert np.mean(rewards[-150:]) > 0.9
     both = [({"user": name}, [{"kind": "x"}, {"kind": "y"}]) for name in "uv"]
     assert ranker.predict(both).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("begin", [None, [1.0, 2.0], {"a": 1.0}, {"a": "x"}])
+def test_a_frame_is_not_one_context(begin: Any) -> None:
+    frame = pa.table({"a": [1.0, 2.0, 3.0], "b": ["x", "y", "z"]})
+    learner = o2pl.Bandit(2, random_state=0)
+    if begin is not None:
+        learner.act(begin)
+    with pytest.raises(InvalidInput, match=r"^context: found a data frame of 3 rows, .* `frame\.iloc\[0\]`"):
+        learner.act(frame)
+    assert begin is None or learner.act(begin).action in (0, 1)

@@ -274,7 +274,7 @@ def test_what_is_known_of_the_curvature_moves_with_the_level() -> None:
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda o, c: o.act({"user": {"age": math.nan}}), "user.age: found nan"),
+        (lambda o, c: o.act({"user": {"age": -math.inf}}), "user.age: found -inf"),
         (lambda o, c: o.act([1.0, 2.0]), "expected a dictionary"),
         (lambda o, c: o.update({"x": math.inf}, 0, 1.0, 0.5), "x: found inf"),
         (lambda o, c: o.update(c, 3, 1.0, 0.5), "action, row 0: found 3"),

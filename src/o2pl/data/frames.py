@@ -85,12 +85,15 @@ class Frame:
         return self.n, len(self.columns)
 
     def __repr__(self) -> str:
-        return f"Frame of {self.n} rows: " + ", ".join(f"{name} ({one.kind})" for name, one in self.columns.items())
+        named = ", ".join(f"{name} ({one.kind})" for name, one in self.columns.items())
+        return f"Frame of {self.n} rows: {named or 'no columns'}"
 
     def numbers(self) -> Array | None:
         """The matrix [n, d] if all columns are numbers or booleans without missing values, else None."""
         if any(column.kind not in ("number", "bool") for column in self.columns.values()):
             return None
+        if not self.columns:
+            return np.empty((self.n, 0))
         matrix = np.column_stack([column.values for column in self.columns.values()])
         return None if np.isnan(matrix).any() else matrix
 
@@ -102,20 +105,18 @@ class Frame:
         columns = {}
         for name, column in self.columns.items():
             if column.kind != "empty":
-                values = _calendar(column) if column.kind == "time" else column.objects()
+                values = column.objects()
+                if column.kind == "time":
+                    values = [None if moment is None else calendar(moment) for moment in values]
                 columns[name] = [missing if value is None else value for value in values]
         if not columns:
             return [{} for _ in range(self.n)]
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _calendar(column: Column) -> list[dict[str, Any] | None]:
-    """Return the day as a number; hour and weekday as strings."""
-    moments: list[datetime | None] = column.objects()
-    return [
-        None if m is None else {"day": m.timestamp() / 86400, "hour": f"{m.hour}", "weekday": f"{m.weekday()}"}
-        for m in moments
-    ]
+def calendar(moment: datetime) -> dict[str, Any]:
+    """Return a time for hashed features: the day as a number, hour and weekday as strings."""
+    return {"day": moment.timestamp() / 86400, "hour": f"{moment.hour}", "weekday": f"{moment.weekday()}"}
 
 
 # -- kinds of arguments
@@ -137,10 +138,19 @@ def as_mapping(row: Any) -> Mapping[Any, Any] | None:
     if hasattr(row, "_asdict"):
         named: Mapping[Any, Any] = row._asdict()
         return named
-    if hasattr(row, "to_dict") and hasattr(row, "index"):
+    if hasattr(row, "to_dict") and hasattr(row, "index") and not is_frame(row):
         of_series: Mapping[Any, Any] = row.to_dict()
         return of_series
     return None
+
+
+def check_is_row(context: Any, name: str = "context") -> None:
+    """Reject a data frame where one context is expected."""
+    if is_frame(context):
+        raise InvalidInput(
+            f"{name}: found a data frame of {len(as_frame(context))} rows, expected one context: a row of it, such"
+            " as `frame.iloc[0]`, or a dictionary; `predict` and `predict_proba` take the frame"
+        )
 
 
 def has_names(contexts: Any) -> bool:
@@ -190,7 +200,7 @@ def column_of(values: Sequence[Any], name: str) -> Column:
         if type(value) is float or type(value) is int:  # the common case
             own, made = ("number", value) if value == value else ("empty", None)
         else:
-            own, made = _kind_of(value)
+            own, made = kind_of_value(value)
         if own == "unknown":
             raise InvalidInput(
                 f"column {name!r}, row {row}: found {value!r} of type {type(value).__name__}, expected a number,"
@@ -217,8 +227,8 @@ def column_of(values: Sequence[Any], name: str) -> Column:
     return Column(kind, np.array([math.nan if value is None else value for value in out], np.float64))
 
 
-def _kind_of(value: Any) -> tuple[str, Any]:
-    """Return the kind of a value, and its stored form: None for missing."""
+def kind_of_value(value: Any) -> tuple[str, Any]:
+    """Return the kind of a value (see KINDS; "unknown" for all else), and its stored form: None for missing."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return "empty", None
     if isinstance(value, str):

@@ -86,9 +86,9 @@ class DenseColumn:
         self.values = self._buffers.grown(self._name, self.values, rows)
 
     @property
-    def buffers(self) -> Array:
+    def buffers(self) -> tuple[Array]:
         """What `LogColumns` appends to."""
-        return self.values
+        return (self.values,)
 
     def append(self, n: int, entry: Floats) -> None:
         if n == len(self.values):
@@ -299,9 +299,8 @@ class Log:
         if self._plain and self._row_weights is None and not self._opened:
             contexts, columns = self.contexts.buffers, (self._actions, self._rewards, self._propensities, self._ids)
             # columns of another process are read-only
-            given = contexts if isinstance(contexts, tuple) else (contexts,)
-            if all(each.flags.writeable for each in (*given, *columns)):
-                self._columns.attach(contexts, *columns)
+            if all(each.flags.writeable for each in (*contexts, *columns)):
+                self._columns.attach(contexts if self.sparse else contexts[0], *columns)
                 return
         self._columns.detach()
 
@@ -351,10 +350,10 @@ class Log:
         n = self.n
         if n == len(self._actions):
             self.reserve(1)
-        values = self.contexts.values if self._plain else None
+        held = self.contexts.buffers if self._plain else ()
         self.contexts.append(n, entry)
-        if self._plain and self.contexts.values is not values:  # entries of sparse rows have moved to larger buffers
-            self._attach()
+        if held and any(now is not then for now, then in zip(self.contexts.buffers, held, strict=True)):
+            self._attach()  # entries or offsets have moved to larger buffers
         self._actions[n], self._rewards[n], self._propensities[n] = action, reward, propensity
         self._ids[n] = next_number() if number is None else number
         if self._row_weights is not None:

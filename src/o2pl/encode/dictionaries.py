@@ -7,13 +7,14 @@ the last `bits` of `name_hash`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
 from o2pl import _core
 from o2pl.data.contexts import Row, SparseRows, check_sparse_rows
-from o2pl.data.frames import as_frame, as_mapping, is_frame
+from o2pl.data.frames import as_frame, as_mapping, calendar, check_is_row, is_frame, kind_of_value
 from o2pl.encode.schema import Schema
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Ints
@@ -165,6 +166,7 @@ def joined_features(parts: Sequence[tuple[Array, Ints, Ints]]) -> tuple[Array, I
 
 
 def _plain_context(context: Any, row: int = 0) -> dict[str, Any]:
+    check_is_row(context, "")
     mapping = as_mapping(context)
     if mapping is None:
         raise InvalidInput(f": found {_said(context)}, expected a dictionary of features")
@@ -191,23 +193,24 @@ def _plain_mapping(mapping: Mapping[Any, Any], name: str) -> dict[str, Any]:
 
 
 def _plain_value(value: Any, name: str) -> Any:
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, bool | np.bool_):
-        return bool(value)
-    if isinstance(value, np.ndarray) and value.ndim == 1:
-        value = value.tolist()
-    if isinstance(value, int | float | np.integer | np.floating):
-        if not -LARGEST <= value <= LARGEST:
-            raise InvalidInput(
-                f", {name}: found {value}, expected a finite number (of magnitude below 3e38, the range of float32)"
-            )
-        return float(value)
     if isinstance(value, Mapping):
         return _plain_mapping(value, name)
+    if isinstance(value, np.ndarray) and value.ndim == 1:
+        value = value.tolist()
     if isinstance(value, list | tuple | set | frozenset):
         return _plain_list(sorted(value) if isinstance(value, set | frozenset) else value, name)
-    raise InvalidInput(f", {name}: found {_said(value)}, expected a string, number, bool, list, dictionary or None")
+    kind, made = kind_of_value(value)
+    if kind == "number" and not -LARGEST <= made <= LARGEST:
+        raise InvalidInput(
+            f", {name}: found {value}, expected a finite number (of magnitude below 3e38, the range of float32)"
+        )
+    if kind == "time":
+        return calendar(datetime.fromtimestamp(made, UTC))
+    if kind in ("unknown", "nested"):
+        raise InvalidInput(
+            f", {name}: found {_said(value)}, expected a string, number, bool, date, list, dictionary or None"
+        )
+    return bool(made) if kind == "bool" else made
 
 
 def _plain_list(values: Sequence[Any], name: str) -> list[Any]:

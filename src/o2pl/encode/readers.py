@@ -8,7 +8,7 @@ import numpy as np
 
 from o2pl import _core
 from o2pl.data.contexts import ActionSets, check_action_sets
-from o2pl.data.frames import as_frame, as_mapping, has_names, is_frame
+from o2pl.data.frames import as_frame, as_mapping, check_is_row, has_names, is_frame
 from o2pl.data.kinds import as_offer
 from o2pl.data.offer_rows import OfferRows, item_numbers, read_offer, sets_of_offers
 from o2pl.data.offers import Offer
@@ -41,9 +41,12 @@ class DenseReader:
     def rows(self, contexts: Any) -> Floats:
         if has_names(contexts) or isinstance(contexts, Records):
             return self._known(self._named(contexts))
+        if isinstance(contexts, list) and contexts:
+            check_is_row(contexts[0])
         return self._known(check_contexts(contexts, self.width))
 
     def row(self, context: Any) -> Floats:
+        check_is_row(context)
         mapping = as_mapping(context)
         if mapping is not None:
             row = None if self.schema is None else self.schema.row(mapping)

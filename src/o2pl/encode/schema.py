@@ -22,7 +22,18 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.data.frames import KINDS, Column, Frame, as_mapping, column_of, word_codes
+from o2pl.data.frames import (
+    KINDS,
+    Column,
+    Frame,
+    as_frame,
+    as_mapping,
+    column_of,
+    has_names,
+    is_frame,
+    kind_of_value,
+    word_codes,
+)
 from o2pl.encode.names import name_hash
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Floats
@@ -255,6 +266,26 @@ class Schema:
                 f" {_named({field.name: field for field in self.fields})}"
             )
         return Frame({str(name): column_of([value], str(name)) for name, value in mapping.items()}, 1)
+
+
+def has_new_words(contexts: Any) -> bool:
+    """Return whether columns cannot be made of these first contexts: of their strings only some are known.
+
+    That is so for fewer than `ENOUGH` rows with strings, lists or dictionaries, and for rows without any feature.
+    Hashed features have a place for every string, whenever it comes.
+    """
+    if is_frame(contexts):
+        frame = as_frame(contexts)
+        return len(frame) < ENOUGH and any(column.kind in _OPEN for column in frame.columns.values())
+    if not has_names(contexts):
+        return False
+    rows = [as_mapping(row) or {} for row in contexts]
+    if not any(rows):
+        return True
+    return len(rows) < ENOUGH and any(kind_of_value(value)[0] in _OPEN for row in rows for value in row.values())
+
+
+_OPEN = ("word", "nested")  # kinds of columns with more values than the first rows show
 
 
 def _named(fields: Mapping[str, Field]) -> str:

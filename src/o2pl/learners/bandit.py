@@ -77,7 +77,7 @@ class Bandit(DiscreteEstimator):
         sets or users with items), "hashed" (a context is a dictionary), "hashed actionwise" (a list of dictionaries,
         one per action), or one or more `Member(objective=Outcome(...))`. They may be combined with members with O2PL's
         pessimistic objective, `Member(objective=Pessimistic(...))`. "union" becomes "actionwise", "items" or "hashed
-        actionwise" if the first context is of that kind.
+        actionwise" if the first context is of that kind, and "hashed" if it is a dictionary with strings or lists.
     schedule
         When to re-learn, as for `O2PL`.
     reward_range

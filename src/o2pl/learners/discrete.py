@@ -10,12 +10,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from o2pl.data.action_names import Names, are_words, check_names, names_in, numbers_of, renumbered
-from o2pl.data.contexts import as_contexts
+from o2pl.data.contexts import as_contexts, is_sparse
 from o2pl.data.decisions import Decision, ListDecision, listed_ids
-from o2pl.data.kinds import MATRIX, OFFER, ROW, kind_of_context, kind_of_contexts, offer_of
+from o2pl.data.kinds import MATRIX, OFFER, ROW, WORDS, kind_of_context, kind_of_contexts, offer_of
 from o2pl.data.log import Log
 from o2pl.data.offers import allowed_actions, offered
 from o2pl.encode import Encoder
+from o2pl.encode.schema import has_new_words
 from o2pl.engine.change import Change
 from o2pl.engine.engine import Engine
 from o2pl.engine.lists import decide_offer, slot_propensities, slot_rewards
@@ -85,6 +86,10 @@ class DiscreteEstimator(Explained, BanditEstimator):
         return None
 
     # -- decisions among items, or among some of the actions
+
+    def _is_nothing(self, context: Any) -> bool:
+        fixed = self.n_actions is not None or self.actions is not None
+        return context is None or (fixed and type(context) is list and not context)
 
     def _act_among(self, context: Any, items: Any, ids: Any, exclude: Any, slots: int | None) -> Decision:
         if items is None and not self._offers(context):
@@ -157,7 +162,8 @@ class DiscreteEstimator(Explained, BanditEstimator):
             return ROW  # several rows instead of one: rejected later with a clear message
         if kind == MATRIX and any(isinstance(member.features, UserItems) for member in self._given_members(kind)):
             return OFFER  # without a user
-        return kind
+        named = kind == ROW and isinstance(self.policy, str) and (self.policy, WORDS) in OF_KINDS
+        return WORDS if named and (is_sparse(contexts) or has_new_words(contexts)) else kind
 
     def _members(self, kind: str, shared: int | None = None) -> tuple[Member, ...]:
         """Return the members given by `policy` for this kind of contexts. shared: number of user features."""

@@ -64,7 +64,7 @@ class O2PL(DiscreteEstimator):
         128))` for a network only), "hashed" (a context is a dictionary of strings and numbers; `Hashed(...)` for its
         settings), "hashed actionwise" (a context is a list of dictionaries, one per action), a policy such as
         `ThresholdClass(...)`, a `Member`, or a sequence of members. "union" becomes "items" or another class for action
-        sets if the contexts are of that kind.
+        sets if the contexts are of that kind, and "hashed" if the first is a dictionary with strings or lists.
     schedule
         When to re-learn: "geometric", "near-exact" (more often, to the minimum), "exact" (every round), "replay", or a
         schedule with its own settings, such as `Geometric(growth=1.1)`.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from o2pl.data.kinds import DICTIONARIES, MATRIX, OFFER
+from o2pl.data.kinds import DICTIONARIES, MATRIX, OFFER, WORDS
 from o2pl.engine.member import LINEAR, Member
 from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Hashed, Standardise, UserItems
@@ -18,6 +18,8 @@ from o2pl.protocols import FeatureMap, Policy
 BY_CONTEXTS = ("union", "neural")  # policy names whose class depends on the contexts
 # The classes of these policies, by the kind of contexts.
 OF_KINDS = {
+    ("union", WORDS): "hashed",
+    ("linear", WORDS): "hashed",
     ("union", MATRIX): "actionwise",
     ("union", OFFER): "items",
     ("union", DICTIONARIES): "hashed actionwise",

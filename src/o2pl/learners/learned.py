@@ -11,6 +11,7 @@ from o2pl.data.interactions import Interactions, replace_names
 from o2pl.engine.change import Changed
 from o2pl.engine.decider import Decider
 from o2pl.engine.engine import Engine
+from o2pl.errors import NothingLearned
 from o2pl.learners.params import Parameters
 from o2pl.protocols import Array, Floats
 from o2pl.storage import encode, write
@@ -55,7 +56,7 @@ class Learned(Parameters):
 
     def _begun(self) -> Engine:
         if self._engine is None:
-            raise AttributeError(f"this {type(self).__name__} has seen no data: call act, update, partial_fit or fit")
+            raise NothingLearned(f"{type(self).__name__} has seen no data: call act, update, partial_fit or fit first")
         return self._engine
 
     def _likelihoods(self, contexts: Any, actions: Array) -> Floats:

@@ -43,14 +43,14 @@ class RoundByRound(Learned, ABC):
         """Check a log or four columns against this learner, and return them as one log."""
 
     def act(
-        self, context: Any, items: Any = None, *, ids: Any = None, exclude: Any = None, slots: int | None = None
+        self, context: Any = None, items: Any = None, *, ids: Any = None, exclude: Any = None, slots: int | None = None
     ) -> Decision:
         """Draw an action for a context and return it with its propensity.
 
         Parameters
         ----------
         context
-            One context. With `items`, the user: a numeric row or a dictionary.
+            One context. With `items`, the user: a numeric row or a dictionary. None: nothing is known.
         items
             Items to choose from: a matrix with one row per item, or a list of dictionaries. The products of user and
             item features are learned too.
@@ -66,11 +66,17 @@ class RoundByRound(Learned, ABC):
         Decision
             Unpacks to (action, propensity); the propensity is a density for continuous actions.
         """
+        if items is None and self._is_nothing(context):
+            context = {}
         if items is None and ids is None and exclude is None and slots is None and type(context) is not Offer:
             return (self._engine or self._begin(context)).decide(context)
         return self._act_among(context, items, ids, exclude, slots)
 
     act = _core.in_one_call(act, "act")
+
+    def _is_nothing(self, context: Any) -> bool:
+        """Return whether nothing is known of this context: None, or an empty list where no items are expected."""
+        return context is None
 
     def _act_among(self, context: Any, items: Any, ids: Any, exclude: Any, slots: int | None) -> Decision:
         raise InvalidInput(f"act: found items, `exclude` or `slots`, which {type(self).__name__} does not have")
@@ -101,6 +107,8 @@ class RoundByRound(Learned, ABC):
             if several or isinstance(context, ListDecision) or listed_ids(context):
                 return self._update_list(context, action, reward, propensity)
         number = None
+        if propensity is not None and self._is_nothing(context):
+            context = {}
         if propensity is None:
             context, action, reward, propensity, number = self._decided(context, action, reward)
         engine = self._engine
