@@ -154,6 +154,7 @@ for n, d, m in ((1, 3, 1), (7, 21, 5), (33, 40, 17)):
     own = _core.dense_rows(rows, plan, np.zeros(n, int), losses, 0.0, None, None, 1, False, 16, 2**20)
     value = _core.gaussian_value(own, losses, losses, inverse, 3.0, 9.0, 0.1, phi, 0.7, True, 1)
     made.append(value(np.append(some, 0.2))[1])
+    made.append(_core.ridge_baseline(rows, plan, losses, np.nan, 0.7))
     state = np.eye(d), np.zeros(d), generator.normal(size=(2, d)), np.ones(2)
     _core.learn_rows(rows.astype(float), losses, np.empty(0), 0, *state)
     made += state

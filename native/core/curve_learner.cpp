@@ -26,7 +26,7 @@ void CurveLearner::solve(LearnedMember& member, int64_t start, const double* wei
   const CurveTerms terms = settings_.terms();
   const int64_t n = log_.n - start, width = plan.width(), D = terms.count;
   std::vector<float> made(width);
-  own.transform(plan, contexts + start * own.d, 1, made.data());
+  transform(plan, contexts + start * own.d, 1, made.data());
   std::vector<double> first(made.begin(), made.end());
   first.push_back(log_.numbers[start]), first.push_back(fractions_[start]);
   if (weights || state.first_row != first || state.rows > n) state = begun_, state.first_row = std::move(first);
@@ -35,7 +35,7 @@ void CurveLearner::solve(LearnedMember& member, int64_t start, const double* wei
   for (int64_t from = known; from < n; from += STRETCH) {
     const int64_t some = std::min(STRETCH, n - from), at = start + from;
     made.resize(some * width), places.resize(some), design.resize(some * D);
-    own.transform(plan, contexts + at * own.d, some, made.data());
+    transform(plan, contexts + at * own.d, some, made.data());
     rows.assign(made.begin(), made.end());
     for (int64_t r = 0; r < some; r++) places[r] = place_of(log_.numbers[at + r], settings_.bounds);
     curve_design(rows.data(), width, places.data(), some, terms, design.data());

@@ -30,7 +30,9 @@ class GaussianValue final : public DenseValue {
         to.insert(to.end(), from + start, from + start + n);
         to.resize(to.size() + places - n);
       };
-      lay(actions.centred, centred_), lay(actions.residuals, residuals_), lay(actions.log_propensities, log_propensities_);
+      lay(actions.centred, centred_), lay(actions.residuals, residuals_);
+      log_propensities_.resize(centred_.size());
+      kernels().logarithms(actions.propensities + start, n, log_propensities_.data() + starts_.back());
     }
   }
 
@@ -52,7 +54,7 @@ class GaussianValue final : public DenseValue {
       Lined room(laid_of(rows.factors));
       std::vector<double> gradient(2 * count), first(places), second(places);
       double_rows().scores(rows, rows_->products(), count, W.data(), first.data(), room.data());
-      const RealActions own = {centred_.data() + start, residuals_.data() + start, log_propensities_.data() + start};
+      const CentredRows own = {centred_.data() + start, residuals_.data() + start, log_propensities_.data() + start};
       const GaussianSums made =
           kernels().partial(rows.rows, places, own, {scale, log_scale, settings_.alpha}, first.data(), second.data());
       double_rows().pull(rows, rows_->products(), count, first.data(), second.data(), gradient.data(),

@@ -9,9 +9,9 @@
 
 namespace o2 {
 
-// Of each row: the action minus the policy's centre, e = y - b, and log q. [n]
+// Of each row: the action minus the policy's centre, e = y - b, and q. [n]
 struct RealActions {
-  const double *centred, *residuals, *log_propensities;
+  const double *centred, *residuals, *propensities;
 };
 
 struct GaussianSettings {
@@ -21,7 +21,7 @@ struct GaussianSettings {
   bool learn_scale;  // then the last parameter is its log, and `scale` is not used
 };
 
-// The rows are of one action. `actions` is copied.
+// The rows are of one action. `actions` are copied.
 std::unique_ptr<DenseValue> gaussian_value(std::shared_ptr<const DenseRows> rows, const RealActions& actions,
                                            const GaussianSettings& settings);
 
@@ -32,6 +32,11 @@ struct GaussianSums {
   double risk = 0, variance = 0, risk_by_scale = 0, variance_by_scale = 0;
 };
 
+// `RealActions` in lanes, with log q; 0 where no row is.
+struct CentredRows {
+  const double *centred, *residuals, *log_propensities;
+};
+
 struct GaussianPolicy {
   double scale, log_scale, alpha;
 };
@@ -39,8 +44,9 @@ struct GaussianPolicy {
 struct GaussianKernels {
   // Means minus the centre, [n] in lanes, become cotangents of the risk; `of_variances` gets those of the variance. n is a
   // multiple of 8; rows: how many of them are rows.
-  GaussianSums (*partial)(int64_t rows, int64_t n, const RealActions& columns, const GaussianPolicy& policy, double* means,
+  GaussianSums (*partial)(int64_t rows, int64_t n, const CentredRows& columns, const GaussianPolicy& policy, double* means,
                           double* of_variances);
+  void (*logarithms)(const double* x, int64_t n, double* out);
 };
 
 extern const GaussianKernels gaussian_1, gaussian_2, gaussian_3;

@@ -23,6 +23,10 @@ void LearnedMember::forget(int64_t n_params) {
   at = count = 0;
 }
 
+Pairs LearnedMember::pairs() {
+  return {settings.memory, static_cast<int64_t>(params.size()), steps.data(), changes.data(), inner.data(), &at, &count};
+}
+
 void LearnedMember::widen(int64_t n_params) {
   const auto known = static_cast<int64_t>(params.size());
   if (n_params <= known) return;
@@ -216,9 +220,7 @@ Learner::Level Learner::level_of(int64_t start, const double* weights) const {
 
 void Learner::descend_member(LearnedMember& member, const Descending& descending, double size, double level) const {
   if (!member.settings.competing) member.params.back() = level;
-  const Pairs pairs{member.settings.memory, static_cast<int64_t>(member.params.size()), member.steps.data(), member.changes.data(),
-                    member.inner.data(), &member.at, &member.count};
-  const Descent done = descending(member.params, pairs, {member.settings.iterations, member.settings.tolerance, NEGLIGIBLE / size});
+  const Descent done = descending(member.params, member.pairs(), {member.settings.iterations, member.settings.tolerance, NEGLIGIBLE / size});
   member.solves++, member.evaluations += done.evaluations;
 }
 

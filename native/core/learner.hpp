@@ -9,6 +9,7 @@
 
 #include "core/lbfgs.hpp"
 #include "core/outcome.hpp"
+#include "core/penalty.hpp"
 
 namespace o2 {
 
@@ -16,7 +17,7 @@ namespace o2 {
 struct LearnedColumns {
   const int64_t* actions;  // by index, or
   const double* numbers;   // real-valued ones
-  const double* rewards;
+  const double *rewards, *propensities;
   int64_t n;
 };
 
@@ -40,6 +41,7 @@ struct LearnedMember {
   int64_t at = 0, count = 0;            // position of the next pair, number of pairs
   int64_t checkpoint = 1, base = 0, known = 0, solves = 0, evaluations = 0;
 
+  Pairs pairs();
   void forget(int64_t n_params);  // starts at 0, without pairs
   void widen(int64_t n_params);   // weights of new features come before τ
 };
@@ -58,6 +60,12 @@ struct FoundChange {
 // Weights in [0, 1] that sum to 1, ∝ exp(rate · gain).
 void exponential_weights(std::span<const double> gains, double rate, std::span<double> weights);
 
+// What the pessimistic objective of some rows is made of.
+struct Pessimism {
+  double alpha;
+  Phi penalty;
+};
+
 // When members learn, from which rows, and how actions are explored: asked at checkpoints only. Rows are counted from the
 // member's base.
 class Choices {
@@ -66,6 +74,7 @@ class Choices {
   virtual int64_t after(int member, int64_t rows, bool faint) = 0;
   virtual int64_t start(int member, int64_t rows) = 0;
   virtual const double* weights(int member, int64_t rows) = 0;  // of rows from `start` on; null: one each
+  virtual Pessimism pessimism(int64_t rows) = 0;  // asked by members with that objective
   // `acting_numbers` of `o2pl.policies.sampling`
   virtual std::vector<double> acting(std::span<const double> weights, std::span<const int64_t> plays, double mean_reward,
                                      std::span<const double> rewards) = 0;

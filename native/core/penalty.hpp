@@ -64,9 +64,13 @@ static inline Phi penalty_at(const double* numbers, double t) {
 }
 
 // The baseline b starts as if three best rewards had been seen: see `o2pl.objectives.terms`.
-static inline double baseline_at(const double* numbers, double total_loss, double rows) {
+static inline double baseline_of_mean(double total_loss, double rows) {
   constexpr double PRIOR_ROWS = 3.0;
-  return std::isnan(numbers[BASELINE]) ? (total_loss - PRIOR_ROWS) / (rows + PRIOR_ROWS) : numbers[BASELINE];
+  return (total_loss - PRIOR_ROWS) / (rows + PRIOR_ROWS);
+}
+
+static inline double baseline_at(const double* numbers, double total_loss, double rows) {
+  return std::isnan(numbers[BASELINE]) ? baseline_of_mean(total_loss, rows) : numbers[BASELINE];
 }
 
 }  // namespace o2

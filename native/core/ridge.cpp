@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "core/math.hpp"
+#include "core/penalty.hpp"
+#include "core/running_features.hpp"
 #include "core/vector_kernels.hpp"
 
 namespace o2 {
@@ -17,6 +21,56 @@ void absorb_row(double* inverse, double* weights, const double* x, int64_t d, do
 void ridge_scores(const double* inverses, const double* weights, const double* x, int64_t K, int64_t d, double* means,
                   double* deviations) {
   vector_kernels().ridge_scores(inverses, weights, x, K, d, means, deviations);
+}
+
+namespace {
+
+// The inverse of A + ridge I, symmetric and positive: A [d, width], of which the lower triangle is used, becomes it.
+void invert(double* A, int64_t d, int64_t width, double ridge) {
+  std::vector<double> L(d * d), inverse(d * d);  // A + ridge I = L Lᵀ; L⁻¹
+  for (int64_t i = 0; i < d; i++)
+    for (int64_t j = 0; j <= i; j++) {
+      double left = A[i * width + j] + (i == j ? ridge : 0);
+      for (int64_t k = 0; k < j; k++) left -= L[i * d + k] * L[j * d + k];
+      L[i * d + j] = i == j ? std::sqrt(left) : left / L[j * d + j];
+    }
+  for (int64_t i = 0; i < d; i++) {  // row by row: L⁻¹_i = (e_i - Σ_{k<i} L_ik L⁻¹_k) / L_ii
+    double* own = inverse.data() + i * d;
+    for (int64_t k = 0; k < i; k++)
+      for (int64_t j = 0; j <= k; j++) own[j] -= L[i * d + k] * inverse[k * d + j];
+    for (int64_t j = 0; j < i; j++) own[j] /= L[i * d + i];
+    own[i] = 1 / L[i * d + i];
+  }
+  std::fill(A, A + d * width, 0.0);
+  for (int64_t k = 0; k < d; k++)  // L⁻ᵀ L⁻¹
+    for (int64_t i = 0; i <= k; i++)
+      for (int64_t j = 0; j <= k; j++) A[i * width + j] += inverse[k * d + i] * inverse[k * d + j];
+}
+
+}  // namespace
+
+void ridge_baseline(const Plan& plan, const float* X, const double* losses, int64_t n, double baseline, double ridge, double* out) {
+  constexpr int64_t STRETCH = 1 << 12, EIGHT = 8;  // rows at a time
+  const int64_t d = plan.width(), width = (d + EIGHT - 1) / EIGHT * EIGHT;
+  if (std::isnan(baseline)) baseline = baseline_of_mean(std::accumulate(losses, losses + n, 0.0), static_cast<double>(n));
+  const auto& kernels = vector_kernels();
+  std::vector<double> products(d * width), moments(width), coefficients(width), targets(n);
+  std::vector<float> rows(std::min(n, STRETCH) * d);
+  for (int64_t r = 0; r < n; r++) targets[r] = losses[r] - baseline;
+  for (int64_t at = 0; at < n; at += STRETCH) {
+    const int64_t some = std::min(STRETCH, n - at);
+    transform(plan, X + at * plan.d, some, rows.data());
+    kernels.add_products(rows.data(), targets.data() + at, some, d, products.data(), moments.data());
+  }
+  invert(products.data(), d, width, ridge);
+  for (int64_t i = 0; i < d; i++)
+    for (int64_t j = 0; j < d; j++) coefficients[i] += products[i * width + j] * moments[j];
+  for (int64_t at = 0; at < n; at += STRETCH) {
+    const int64_t some = std::min(STRETCH, n - at);
+    if (n > STRETCH) transform(plan, X + at * plan.d, some, rows.data());
+    kernels.left_out(rows.data(), targets.data() + at, some, d, products.data(), coefficients.data(), out + at);
+  }
+  for (int64_t r = 0; r < n; r++) out[r] = std::min(std::max(out[r] + baseline, -1.0), 0.0);
 }
 
 namespace {

@@ -52,8 +52,8 @@ void RunningFeatures::observe(const float* X, int64_t n) {
   rows = std::max(rows, n);
 }
 
-void RunningFeatures::transform(const Plan& plan, const float* X, int64_t n, float* out) const {
-  const int64_t m = plan.products() ? plan.directions_of : 0;
+void transform(const Plan& plan, const float* X, int64_t n, float* out) {
+  const int64_t d = plan.d, m = plan.products() ? plan.directions_of : 0;
   std::vector<float> turned(d * m);  // [d, m]
   for (int64_t i = 0; i < d; i++)
     for (int64_t j = 0; j < m; j++) turned[i * m + j] = plan.directions[j * d + i];

@@ -32,13 +32,13 @@ class RunningFeatures {
   // Observes rows of X up to n.
   void observe(const float* X, int64_t n);
 
-  // The features of n rows by its plan, out [n, width].
-  void transform(const Plan& plan, const float* X, int64_t n, float* out) const;
-
   Plan plan() const;
 
  private:
   std::vector<float> made_, factors_, widened_;
 };
+
+// The features of n rows by a plan, out [n, width].
+void transform(const Plan& plan, const float* X, int64_t n, float* out);
 
 }  // namespace o2

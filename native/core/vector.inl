@@ -12,7 +12,7 @@
 
 namespace o2 {
 
-const VectorKernels O2_TABLE(vector) = {adam<float>, adam<double>, learn_rows, perceptron, absorb_row, ridge_scores, replay,
-                                          add_free, class_values, cosines};
+const VectorKernels O2_TABLE(vector) = {adam<float>, adam<double>, learn_rows, perceptron, absorb_row, ridge_scores, add_products,
+                                          left_out, replay, add_free, class_values, cosines};
 
 }  // namespace o2

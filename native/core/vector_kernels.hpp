@@ -26,6 +26,11 @@ struct VectorKernels {
   void (*absorb_row)(double* inverse, double* weights, const double* x, int64_t d, double target, double* room);
   void (*ridge_scores)(const double* inverses, const double* weights, const double* x, int64_t K, int64_t d, double* means,
                        double* deviations);
+  // adds Σ x xᵀ of rows [n, d], blocks of eight up to the diagonal's, and Σ y x. products [d, d in eights], moments [d in eights]
+  void (*add_products)(const float* rows, const double* targets, int64_t n, int64_t d, double* products, double* moments);
+  // each row's prediction from a fit without it, see ridge.hpp. inverse [d, d in eights], coefficients [d in eights]
+  void (*left_out)(const float* rows, const double* targets, int64_t n, int64_t d, const double* inverse,
+                   const double* coefficients, double* out);
   // the paper's replay, see replay.hpp
   void (*replay)(const Window&, const Pessimism&, const AdamState&);
   // finite classes, see finite.hpp: adds a row where weights are not clipped and counts the others; V_j of every member, out [J]

@@ -54,6 +54,7 @@ class LogColumns {
   const int64_t* actions() const { return indices_; }
   const double* numbers() const { return numbers_; }
   const double* rewards() const { return rewards_; }
+  const double* propensities() const { return propensities_; }
 
   // A row; x [width]. Needs room.
   void append(const float* x, const Played& action, double reward, double propensity, int64_t id) {

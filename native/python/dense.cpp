@@ -79,15 +79,15 @@ Value pessimistic_value(nb::object rows, double alpha, double size, double l2, d
 }
 
 Value gaussian_value(nb::object rows, Array<const double> centred, Array<const double> residuals,
-                     Array<const double> log_propensities, double alpha, double size, double l2,
+                     Array<const double> propensities, double alpha, double size, double l2,
                      std::tuple<double, double, double, double, double> penalty, double scale, bool learn_scale, int threads) {
   const auto& held = nb::cast<const HeldRows&>(rows);
   const auto [at, t, log_inv_delta, p, factor] = penalty;
   const int64_t n = held.rows->rows();
   o2::expect(held.rows->actions() == 1, "rows: expected those of one action");
-  o2::expect(centred.size() == n && residuals.size() == n && log_propensities.size() == n, "columns: found other lengths than rows");
+  o2::expect(centred.size() == n && residuals.size() == n && propensities.size() == n, "columns: found other lengths than rows");
   const o2::GaussianSettings settings{alpha, size, l2, {at, t, log_inv_delta, p, factor}, scale, learn_scale};
-  return {o2::gaussian_value(held.rows, {centred.data, residuals.data, log_propensities.data}, settings), rows, nb::none(), threads};
+  return {o2::gaussian_value(held.rows, {centred.data, residuals.data, propensities.data}, settings), rows, nb::none(), threads};
 }
 
 Value action_sets_value(nb::object rows, Array<const int64_t> offsets, Array<const int64_t> actions, Array<const double> residuals,
@@ -202,7 +202,7 @@ void bind_dense(nb::module_& m) {
         nb::arg("inverse"), nb::arg("alpha"), nb::arg("size"), nb::arg("l2"), nb::arg("penalty"), nb::arg("threads"),
         "Return `PessimisticLog` with the action-wise softmax, on the rows of all sets, in panels of whole vectors.");
   m.def("gaussian_value", &gaussian_value, nb::arg("rows"), nb::arg("centred"), nb::arg("residuals"),
-        nb::arg("log_propensities"), nb::arg("alpha"), nb::arg("size"), nb::arg("l2"), nb::arg("penalty"), nb::arg("scale"),
+        nb::arg("propensities"), nb::arg("alpha"), nb::arg("size"), nb::arg("l2"), nb::arg("penalty"), nb::arg("scale"),
         nb::arg("learn_scale"), nb::arg("threads"),
         "Return `PessimisticLog` with a Gaussian policy, on rows of one action. With learn_scale, the last parameter is its log.");
   m.def("lbfgs_direction", &lbfgs_direction, nb::arg("gradient"), nb::arg("steps"), nb::arg("changes"), nb::arg("inner"),

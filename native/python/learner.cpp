@@ -1,4 +1,5 @@
 // Learners of the compiled core: members on the columns of a log, and the Python objects that say when they learn.
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/vector.h>
 
 #include <utility>
@@ -31,6 +32,12 @@ class AskedChoices final : public o2::Choices {
     if (found.is_none()) return nullptr;
     kept_.emplace_back(found);
     return kept_.back().view().data;
+  }
+  o2::Pessimism pessimism(int64_t rows) override {
+    const nb::gil_scoped_acquire acquired;
+    const auto [alpha, penalty] = nb::cast<std::pair<double, std::array<double, 5>>>(asked_.attr("pessimism")(rows));
+    const auto& [at, t, log_inv_delta, p, scale] = penalty;
+    return {alpha, {at, t, log_inv_delta, p, scale}};
   }
   std::vector<double> acting(std::span<const double> weights, std::span<const int64_t> plays, double mean,
                              std::span<const double> rewards) override {
@@ -119,7 +126,7 @@ nb::tuple CompiledLearner::saved_member(const LearnedMember& from) const {
 LearnedColumns CompiledLearner::log() {
   attach_rows();
   const auto& columns = *nb::inst_ptr<LogColumns>(columns_);
-  return {columns.actions(), columns.numbers(), columns.rewards(), columns.n};
+  return {columns.actions(), columns.numbers(), columns.rewards(), columns.propensities(), columns.n};
 }
 
 bool CompiledLearner::has_rows() const { return nb::inst_ptr<LogColumns>(columns_)->attached(); }
@@ -204,6 +211,11 @@ void bind_learner(nb::module_& m) {
            nb::sig("def __init__(self, columns: LogColumns, rewards: tuple[float, float], members: list[typing.Any], "
                    "choices: typing.Any, features: list[typing.Any], curve: tuple[typing.Any, ...], "
                    "begun: tuple[typing.Any, ...]) -> None"));
+  nb::class_<o2::CompiledGaussian, CompiledLearner>(m, "CompiledGaussian", "A learner of a normal policy with the pessimistic objective.")
+      .def(nb::init<nb::object, std::pair<double, double>, nb::list, nb::object, nb::list, nb::tuple>(), nb::arg("columns"),
+           nb::arg("rewards"), nb::arg("members"), nb::arg("choices"), nb::arg("features"), nb::arg("normal"),
+           nb::sig("def __init__(self, columns: LogColumns, rewards: tuple[float, float], members: list[typing.Any], "
+                   "choices: typing.Any, features: list[typing.Any], normal: tuple[float, float, float, float, int, int]) -> None"));
   nb::class_<o2::CompiledHashed, CompiledLearner>(m, "CompiledHashed", "A learner on sparse rows of hashed features.")
       .def(nb::init<nb::object, int, std::pair<double, double>, nb::list, nb::handle, nb::object, int64_t>(),
            nb::arg("columns"), nb::arg("n_actions"), nb::arg("rewards"), nb::arg("members"), nb::arg("watch").none(), nb::arg("choices"),

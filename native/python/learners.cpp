@@ -158,6 +158,21 @@ nb::tuple CompiledCurve::saved_kept(const LearnedMember&) const {
                         array_of(from.centre), deviations.object, array_of(from.noise));
 }
 
+// -- a normal policy
+
+CompiledGaussian::CompiledGaussian(nb::object columns, std::pair<double, double> ends, nb::list members, nb::object choices, nb::list features,
+                                   nb::tuple normal)
+    : CompiledGaussian(GivenLearner(std::move(columns), 0, ends, members, nb::none(), std::move(choices), 1), features, normal) {}
+
+CompiledGaussian::CompiledGaussian(GivenLearner&& given, nb::list features, nb::tuple of) : CompiledNumeric(given) {
+  auto running = running_features(features);
+  expect(running.size() == 1 && given.members.size() == 1 && of.size() == 6, "normal: expected one member and six settings");
+  const NormalSettings settings{nb::cast<double>(of[0]), nb::cast<double>(of[1]), nb::cast<double>(of[2]), nb::cast<double>(of[3]),
+                                nb::cast<int64_t>(of[4]), nb::cast<int64_t>(of[5])};
+  expect(settings.panel_rows > 0, "normal: expected panels of 1 row or more");
+  learner_ = std::make_unique<GaussianLearner>(given.ends.first, given.ends.second, given.members[0], *choices_, std::move(running), settings);
+}
+
 // -- sparse rows of hashed features
 
 CompiledHashed::CompiledHashed(nb::object columns, int K, std::pair<double, double> ends, nb::list members, nb::handle watch,

@@ -9,6 +9,7 @@
 
 #include "core/curve_learner.hpp"
 #include "core/dense_learner.hpp"
+#include "core/gaussian_learner.hpp"
 #include "core/hashed_learner.hpp"
 
 namespace o2 {
@@ -106,6 +107,17 @@ class CompiledCurve final : public CompiledNumeric {
  private:
   CompiledCurve(GivenLearner&& given, nanobind::list features, nanobind::tuple curve, nanobind::tuple begun);
   CurveLearner& own() const { return static_cast<CurveLearner&>(*learner_); }
+};
+
+// With a normal policy.
+class CompiledGaussian final : public CompiledNumeric {
+ public:
+  // normal: the fields of `NormalSettings`
+  CompiledGaussian(nanobind::object columns, std::pair<double, double> ends, nanobind::list members, nanobind::object choices,
+                   nanobind::list features, nanobind::tuple normal);
+
+ private:
+  CompiledGaussian(GivenLearner&& given, nanobind::list features, nanobind::tuple normal);
 };
 
 // On sparse rows of hashed features.

@@ -4,6 +4,7 @@
 
 #include "python/arrays.hpp"
 #include "python/module.hpp"
+#include "python/packed.hpp"
 
 namespace nb = nanobind;
 using o2::Array, o2::NewArray;
@@ -33,6 +34,18 @@ double best_probability(Array<const double> means, Array<const double> deviation
   return o2::best_probability(means.data, deviations.data, K, action);
 }
 
+NewArray<double> ridge_baseline(Array<const float, 2> contexts, nb::typed<nb::tuple, nb::any, nb::ellipsis> plan, Array<const double> losses,
+                                double baseline, double ridge) {
+  const auto [n, d] = contexts.shape;
+  const o2::Plan made = o2::plan_of(plan);
+  o2::expect(made.d == d, "plan: found other numbers of inputs than the rows have");
+  o2::expect(losses.size() == n && ridge > 0, "losses, ridge: expected a loss per row, and a number above 0");
+  NewArray<double> out({n});
+  const nb::gil_scoped_release released;
+  o2::ridge_baseline(made, contexts.data, losses.data, n, baseline, ridge, out.view.data);
+  return out;
+}
+
 }  // namespace
 
 void bind_ridge(nb::module_& m) {
@@ -40,6 +53,8 @@ void bind_ridge(nb::module_& m) {
         "Update A⁻¹ [d, d] and θ [d] of a ridge regression in place by a row.");
   m.def("ridge_scores", &ridge_scores, nb::arg("inverses"), nb::arg("weights"), nb::arg("x"),
         "Return x·θ_k and √(xᵀ A_k⁻¹ x) of each action. inverses [K, d, d], weights [K, d]");
+  m.def("ridge_baseline", &ridge_baseline, nb::arg("contexts"), nb::arg("plan"), nb::arg("losses"), nb::arg("baseline"), nb::arg("ridge"),
+        "Return `ridge_baseline` of `o2pl.objectives.control`, [n]. plan: of the features; baseline: NaN for the mean of the losses.");
   m.def("best_probability", &best_probability, nb::arg("means"), nb::arg("deviations"), nb::arg("action"),
         "Return P(X_k is the largest) for k = `action` and independent X_j ~ N(mean_j, deviation_j²).");
 }

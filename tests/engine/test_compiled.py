@@ -11,9 +11,10 @@ import pytest
 from tests.covering import covering
 
 import o2pl
-from o2pl import Bandit, Change, ContinuousBandit, CountBonus, Geometric, Member
+from o2pl import Bandit, Change, ContinuousBandit, CountBonus, GaussianO2PL, Geometric, Member
 from o2pl.engine import engine as engines
 from o2pl.engine.member import LINEAR, QUADRATIC
+from o2pl.engine.schedules import Exact
 from o2pl.engine.simulation import Rewards, simulate
 from o2pl.features import Chain, Hashed, Settled, Standardise
 from o2pl.objectives.outcome import Outcome
@@ -158,20 +159,41 @@ REAL: dict[str, list[Any]] = {
 }
 
 
+NORMAL: dict[str, list[Any]] = {
+    "d": [1, 4, 30],
+    "control": [15.0, 0.01],
+    "baseline": ["mean", -0.3, None],
+    "clip": ["theory", 3.0, None],
+    "centre": [None, 2.0],
+    "penalty": [0.1, 1.0],
+    "schedule": ["geometric", Exact(oracle=None), Geometric(window=80)],
+    "rewards": [(0.0, 1.0), (-1.0, 3.0)],
+    "how": ["loop", "late", "run", "batches", "file", "unpacked"],
+}
+
+
 def paid_for(action: Any, best: Any, given: dict[str, Any]) -> Any:
     """Less for an action that is farther from the best one."""
-    (low, high), (least, most) = given["bounds"], given["rewards"]
+    (low, high), (least, most) = given.get("bounds", (-3.0, 3.0)), given["rewards"]
     return most - (most - least) * np.minimum(1.0, np.abs(action - best) / (high - low))
+
+
+def made_for_real(given: dict[str, Any]) -> Any:
+    common = {"schedule": given["schedule"], "reward_range": given["rewards"], "random_state": 3}
+    if "bounds" in given:
+        common |= {name: given[name] for name in ("features", "exploration")}
+        return ContinuousBandit(given["bounds"], **common)
+    own = {name: given[name] for name in ("control", "baseline", "clip", "centre", "penalty")}
+    return GaussianO2PL(**own, **common)
 
 
 def lived(given: dict[str, Any], folder: Path) -> tuple[Any, list[Any]]:
     """A learner of real-valued actions, and what it decides and has learned."""
     rng, said = np.random.default_rng(given["d"]), list[Any]()
     X = rng.normal(size=(ROUNDS, given["d"])) * 10.0 ** rng.integers(-2, 3, given["d"])
-    low, high = given["bounds"]
+    low, high = given.get("bounds", (-3.0, 3.0))
     best = low + (high - low) / (1 + np.exp(-X[:, 0]))
-    settings = {name: given[name] for name in ("features", "schedule", "exploration")}
-    learner = ContinuousBandit(given["bounds"], reward_range=given["rewards"], random_state=3, **settings)
+    learner = made_for_real(given)
     waiting: list[Any] = []
     for t in range(0 if given["how"] == "run" else ROUNDS):
         if given["how"] == "file" and t == 130:
@@ -203,6 +225,16 @@ def lived(given: dict[str, Any], folder: Path) -> tuple[Any, list[Any]]:
 
 @pytest.mark.parametrize("given", covering(REAL), ids=str)
 def test_it_decides_real_valued_actions_as_composed_parts_do(given: Any, composed: Any, tmp_path: Path) -> None:
+    learner, found = lived(given, tmp_path)
+    assert learner._begun().compiled.learns
+    composed()
+    learner, expected = lived(given, tmp_path)
+    assert not learner._begun().compiled.learns
+    assert found == expected
+
+
+@pytest.mark.parametrize("given", covering(NORMAL), ids=str)
+def test_it_decides_with_a_normal_policy_as_composed_parts_do(given: Any, composed: Any, tmp_path: Path) -> None:
     learner, found = lived(given, tmp_path)
     assert learner._begun().compiled.learns
     composed()
@@ -243,6 +275,15 @@ def test_parts_of_somebody_else_are_left_to_the_composed_ones() -> None:
         learner = Bandit(3, policy=member, random_state=0)
         learner.run((contexts, rewards))
         assert not learner._begun().compiled.learns
+    settings: list[dict[str, Any]] = [
+        {"features": Features()}, {"learn_scale": True}, {"control": None}, {"schedule": Geometric(half_life=50)},
+        {"schedule": "near-exact"}, {"bounds": (-1, 1)},
+    ]  # fmt: skip
+    for own in settings:
+        normal = GaussianO2PL(random_state=0, **own)
+        for context in contexts[:20]:
+            normal.update(normal.act(context), 0.5)
+        assert not normal._begun().compiled.learns
 
 
 def test_rows_that_a_failed_run_did_not_append_are_not_taken_for_later_ones(composed: Any) -> None:

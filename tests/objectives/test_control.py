@@ -5,7 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from o2pl import _core
+from o2pl.kernels.dense import as_they_are
 from o2pl.objectives import ridge_control
+from o2pl.objectives.control import ridge_baseline
 
 
 def slow_control(
@@ -58,3 +61,25 @@ def test_control_variate_of_a_long_log(as_function: bool) -> None:
     np.testing.assert_allclose(found.played[few], played, atol=1e-5)
     assert found.played.min() == -1
     assert found.played.max() == 0
+
+
+@pytest.mark.parametrize(("n", "d"), [(1, 3), (5, 21), (37, 8), (300, 21), (9001, 7)])
+@pytest.mark.parametrize("ridge", [0.1, 15.0])
+def test_the_baseline_of_the_compiled_core_is_that_of_each_row_left_out(n: int, d: int, ridge: float) -> None:
+    """In stretches of rows, and with fewer rows than features."""
+    generator = np.random.default_rng(n)
+    X, losses = generator.normal(size=(n, d)).astype(np.float32), -(generator.random(n) ** 2)
+    found = _core.ridge_baseline(X, as_they_are(d), losses, -0.4, ridge)
+    np.testing.assert_allclose(found, ridge_baseline(X, losses, -0.4, ridge), atol=3e-5)
+    for row in range(min(n, 5)):
+        rest = np.arange(n) != row
+        gram = X[rest].T.astype(float) @ X[rest] + ridge * np.eye(d)
+        own = X[row] @ np.linalg.solve(gram, X[rest].T.astype(float) @ (losses[rest] + 0.4))
+        np.testing.assert_allclose(found[row], np.clip(own - 0.4, -1, 0), atol=1e-9)
+
+
+def test_the_baseline_of_the_compiled_core_starts_from_the_mean_of_the_losses() -> None:
+    X, losses = np.ones((7, 1), np.float32), -np.linspace(0, 1, 7)
+    mean = (losses.sum() - 3) / 10
+    found = _core.ridge_baseline(X, as_they_are(1), losses, np.nan, 2.0)
+    np.testing.assert_array_equal(found, _core.ridge_baseline(X, as_they_are(1), losses, mean, 2.0))

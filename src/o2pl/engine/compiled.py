@@ -1,9 +1,10 @@
 """Learning in the compiled core: what an engine's members have learned, to there and back.
 
 The core learns if all parts are its own: the outcome objective, linear softmax policies on built-in features of numeric
-rows or on hashed features, L-BFGS; or a reward curve on built-in features, recursive least squares. It does what
-`Engine.learn` composes of Python parts, to the last bit, in one call a checkpoint. Schedules and exploration rules are
-Python objects that it asks.
+rows or on hashed features, L-BFGS; a reward curve on built-in features, recursive least squares; or a normal policy of
+fixed scale with the pessimistic objective and its control variate, L-BFGS. It does what `Engine.learn` composes of
+Python parts, to the last bit, in one call a checkpoint. Schedules and exploration rules are Python objects
+that it asks.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from o2pl import _core
 from o2pl.engine.acting import draws_of, split
 from o2pl.engine.change import Changed
 from o2pl.engine.mean_reward import MeanReward
-from o2pl.engine.member import MemberState
+from o2pl.engine.member import LINEAR, MemberState
 from o2pl.engine.schedules import Exact, Geometric
 from o2pl.features.basic import Chain
 from o2pl.features.hashing import SLOT, Hashed
@@ -31,10 +32,14 @@ from o2pl.kernels.dense import HELD
 from o2pl.kernels.linear import panel_rows
 from o2pl.kernels.sparse import PANEL
 from o2pl.objectives.outcome import Outcome
+from o2pl.objectives.penalty import Phi
+from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.objectives.squares import LeastSquares
+from o2pl.objectives.terms import BASELINE
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.oracles.recursive import Recursive, unlearned
 from o2pl.policies.curve import Curve
+from o2pl.policies.gaussian import Gaussian
 from o2pl.policies.sampling import acting_numbers, check_explored
 from o2pl.policies.softmax import Softmax
 from o2pl.policies.sparse import SparseSoftmax
@@ -64,11 +69,13 @@ _KEPT = {  # names of an oracle's arrays
 def compiled_learner(engine: Engine) -> _core.CompiledLearner | None:
     """Return a learner on the engine's log; None if one of the parts is not of the compiled core."""
     log, spec, columns = engine.log, engine.spec, engine.log.columns_in_place
-    if columns is None or log.reward_range is None or spec.control is not None:
+    if columns is None or log.reward_range is None:
         return None
     ends = float(log.reward_range[0]), float(log.reward_range[1])
     if log.continuous:
-        return _curve(engine, columns, ends) if all(map(_is_curve, engine.members)) else None
+        return _of_real(engine, columns, ends)
+    if spec.control is not None:
+        return None
     if log.n_actions is None or type(spec.objective) is not Outcome or not all(map(_is_known, engine.members)):
         return None
     watch = None
@@ -85,6 +92,19 @@ def compiled_learner(engine: Engine) -> _core.CompiledLearner | None:
         return _core.CompiledHashed(*given, PANEL) if len(seen) == 1 else None
     width = [panel_rows(features.width(log.width)) for features in seen]
     return _core.CompiledDense(*given, _forms(engine), width, HELD)
+
+
+def _of_real(engine: Engine, columns: _core.LogColumns, ends: tuple[float, float]) -> _core.CompiledLearner | None:
+    control, member = engine.spec.control, engine.members[0]
+    if control is None:
+        return _curve(engine, columns, ends) if all(map(_is_curve, engine.members)) else None
+    if not all(map(_is_normal, engine.members)) or len(engine.seen) > 1:
+        return None
+    policy: Any = member.policy
+    normal = float(policy.centre), float(policy.scale), float(control), float(member.objective.numbers[BASELINE])
+    settings = [_settings(engine, member)], Choices(engine), _forms(engine)
+    panel = panel_rows(member.seen.features.width(engine.log.width))
+    return _core.CompiledGaussian(columns, ends, *settings, (*normal, panel, HELD))
 
 
 def _curve(engine: Engine, columns: _core.LogColumns, ends: tuple[float, float]) -> _core.CompiledCurve:
@@ -113,6 +133,15 @@ def _is_curve(member: MemberState) -> bool:
     return known == (Curve, LeastSquares, Recursive) and is_planned(_inner(member.seen.features))
 
 
+def _is_normal(member: MemberState) -> bool:
+    policy: Any = member.policy
+    schedule: Any = member.schedule
+    if (type(policy), type(member.objective), type(member.oracle)) != (Gaussian, Pessimistic, LBFGS):
+        return False
+    equal = isinstance(schedule, Exact) or (isinstance(schedule, Geometric) and schedule.half_life is None)
+    return equal and not policy.learn_scale and member.seen.features == LINEAR and member.device == "cpu"
+
+
 def _settings(engine: Engine, member: MemberState) -> tuple[Any, ...]:
     objective, oracle = member.objective, member.oracle
     place = next(k for k, seen in enumerate(engine.seen) if seen is member.seen)
@@ -120,6 +149,8 @@ def _settings(engine: Engine, member: MemberState) -> tuple[Any, ...]:
     minimised, descent = (False, 0.0, 0.0), (0, 0, 0.0)
     if isinstance(objective, Outcome):
         minimised = objective.competing, objective.decay(engine.log.n_actions), objective.level_l2
+    if isinstance(objective, Pessimistic):
+        minimised = False, objective.l2, 0.0
     if isinstance(oracle, LBFGS):
         descent = oracle.iterations, oracle.memory, float(oracle.tolerance)
     return (*minimised, place, member.joins, float(prior), *descent, not _remembers(member.schedule))
@@ -198,6 +229,7 @@ class Choices:
     def __init__(self, engine: Engine) -> None:
         self._schedules = [member.schedule for member in engine.members]
         self._patient = [isinstance(each, Geometric) and _remembers(each) for each in self._schedules]
+        self._objective = engine.members[0].objective
         self._rule, self._sharpness = engine.spec.exploration, engine.spec.sharpness
         self._n_actions, self._draws = engine.log.n_actions, [draws_of(member.policy) for member in engine.members]
 
@@ -211,6 +243,10 @@ class Choices:
 
     def weights(self, member: int, rows: int) -> Floats | None:
         return self._schedules[member].weights(rows)
+
+    def pessimism(self, rows: int) -> tuple[float, Phi]:
+        """Return α and Φ of the only member's objective."""
+        return self._objective.alpha(rows), self._objective.phi(rows)
 
     def acting(self, weights: Floats, plays: Ints, mean_reward: float, rewards: Floats) -> Floats:
         """Return `acting_numbers` for these weights of the members."""

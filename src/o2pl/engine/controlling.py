@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from o2pl import _core
 from o2pl.data.interactions import Interactions
 from o2pl.engine.member import LINEAR
 from o2pl.kernels.registry import Problem
 from o2pl.kernels.values import rows_of_features  # importing it registers the fused values
-from o2pl.objectives.control import ridge_baseline, ridge_control
+from o2pl.objectives.control import ridge_control
 from o2pl.objectives.running_control import RunningControl
-from o2pl.objectives.terms import Totals
+from o2pl.objectives.terms import BASELINE, Totals
 from o2pl.protocols import Floats, State
 
 if TYPE_CHECKING:
@@ -46,8 +49,11 @@ def control_of(engine: Engine, rows: Interactions, start: int, weights: Floats |
     if engine.passes is not None and n_actions is not None:
         baseline = objective.level_of(Totals.of(rows))
         return engine.passes.control(problem.featurise, rows, n_actions, baseline, ridge)
-    losses, features = rows.losses, rows_of_features(problem)
-    baseline = objective.level(losses, weights)
+    losses = rows.losses
     if n_actions is None:
-        return ridge_baseline(features, losses, baseline, ridge)
+        baseline = objective.numbers[BASELINE] if weights is None else objective.level(losses, weights)
+        contexts = np.ascontiguousarray(rows.contexts, np.float32)
+        plan: Any = problem.feature_plan()
+        return _core.ridge_baseline(contexts, plan, losses, float(baseline), ridge)
+    features, baseline = rows_of_features(problem), objective.level(losses, weights)
     return ridge_control(features, rows.actions, losses, n_actions, baseline, ridge)

@@ -23,6 +23,6 @@ def gaussian_value(log: PessimisticLog, contexts: Floats, plan: FeaturePlan, pol
     laid = _core.dense_rows(rows, plan, np.zeros(n, np.int64), residuals, 0.0, None, None, 1, False, step, HELD)
     penalty: Any = tuple(map(float, log.penalty))  # type: ignore[call-overload]  # a Phi in every fused objective
     return _core.gaussian_value(
-        laid, log.actions - policy.centre, residuals, np.log(log.propensities), float(log.alpha), log.size, log.l2,
+        laid, log.actions - policy.centre, residuals, log.propensities, float(log.alpha), log.size, log.l2,
         penalty, policy.scale, policy.learn_scale, thread_count() if n > step else 1,
     )  # fmt: skip
