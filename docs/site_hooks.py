@@ -25,7 +25,8 @@ ROOT = Path(__file__).parents[1]
 GROUPS = {
     "Learners": ["Bandit", "O2PL", "ContinuousBandit", "GaussianO2PL", "Decider", "load", "Run"],
     "Decisions and logs": [
-        "Decision", "ListDecision", "Offer", "Interactions", "Log", "ActionSets", "SparseRows", "read_log", "describe",
+        "Decision", "Decisions", "ListDecision", "Offer", "Interactions", "Log", "ActionSets", "SparseRows",
+        "read_log", "describe",
     ],
     "Learning from logs": ["fit", "Fit", "SafeImprovement"],
     "Evaluation": [

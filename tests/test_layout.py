@@ -33,6 +33,7 @@ ELSEWHERE = {  # module: where it is tested, or why it is not
     "learners/learned.py": "through the learners: logs, snapshots, files in learners/test_base and test_engine",
     "learners/params.py": "through the learners: clone, get_params, set_params in learners/test_estimators",
     "learners/round_by_round.py": "every form of `update` in engine/test_pending, bad ones in test_base",
+    "data/many_decisions.py": "in engine/test_many",
     "engine/lock.py": "threads share a learner in engine/test_engine",
     "engine/spec.py": "a tuple",
     "engine/weighing.py": "through the learners in engine/test_union, engine/test_change and learners/test_bandit",

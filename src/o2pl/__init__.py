@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from o2pl.data.decisions import Decision, ListDecision
     from o2pl.data.interactions import Interactions
     from o2pl.data.log import Log
+    from o2pl.data.many_decisions import Decisions
     from o2pl.data.offers import Offer
     from o2pl.errors import InvalidInput, MissingExtra
     from o2pl.evaluation.candidates import Candidates
@@ -68,6 +69,7 @@ __all__ = [
     "CountBonus",
     "Decider",
     "Decision",
+    "Decisions",
     "DeployVerdict",
     "Distribution",
     "Evaluation",
@@ -113,6 +115,7 @@ __getattr__, __dir__ = attributes_of(
     {
         "o2pl.data.offers": "Offer",
         "o2pl.data.decisions": "Decision ListDecision",
+        "o2pl.data.many_decisions": "Decisions",
         "o2pl.errors": "InvalidInput MissingExtra",
         "o2pl.evaluation.candidates": "Candidates",
         "o2pl.evaluation.evaluate": "evaluate",

@@ -16,12 +16,14 @@ from o2pl.data.action_names import Names
 from o2pl.data.contexts import Row, as_contexts
 from o2pl.data.decisions import Decision
 from o2pl.data.kinds import offer_of
+from o2pl.data.many_decisions import Decisions
 from o2pl.data.offers import Offer, allowed_actions
 from o2pl.encode import Encoder
 from o2pl.engine.acting import ActingMember, packed_members, packed_offers, stacked_weights
 from o2pl.engine.decider_files import arguments_from, content_of
 from o2pl.engine.item_memory import NOTHING, ItemMemory
 from o2pl.engine.lists import decide_offer
+from o2pl.engine.many import decide_many
 from o2pl.engine.shortening import shortened
 from o2pl.features.hashing import Hashed
 from o2pl.kernels.registry import featurise
@@ -231,6 +233,11 @@ class Decider:
             return self.decide(context, random.random(), allowed)
         offer = offer_of(context, items, ids, exclude)
         return decide_offer(lambda sets: self.decide(sets, random.random()), self.encoder, offer, slots)
+
+    def act_many(self, contexts: Any) -> Decisions:
+        """Like a learner's `act_many`, with its own random numbers; it keeps no decision."""
+        rows = self.encoder.encode(contexts)
+        return decide_many(self, contexts, rows, np.array([random.random() for _ in range(len(rows))]))
 
     # -- batches of checked rows
 

@@ -272,9 +272,11 @@ class Engine:
         """Accept rewards for decisions of another learner."""
         with self.lock:
             known = set(self.log.columns.ids.tolist()) if len(others) else set()
-            for one in others:
+            for one in others.waiting.decisions():
                 if one.number not in known:
                     self.pending.keep(one)
+            for batch in others.batches:
+                self.pending.keep_many(batch.left(self.log.columns.ids))
 
     def check_new(self, number: int, where: str = "update", instead: str = "") -> None:
         """Reject a decision that already has its reward."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -12,29 +14,106 @@ from o2pl.data.contexts import is_encoded
 from o2pl.data.decisions import Decision
 from o2pl.data.interactions import Interactions
 from o2pl.data.log import Log
+from o2pl.data.many_decisions import Decisions
 from o2pl.encode import Encoder
 from o2pl.errors import InvalidInput
+from o2pl.protocols import Ints
 
-PENDING = 10_000  # minimum number of decisions whose contexts are kept
+PENDING = 10_000  # minimum number of single decisions whose contexts are kept
+BATCHED = 1_000_000  # number of decisions of batches that are kept, beyond the last batch
 _COMPARED = (dict, list, tuple, int, float, str, type(None))
 
 
+class Batch:
+    """Decisions of one call that wait for their rewards."""
+
+    def __init__(self, decisions: Decisions) -> None:
+        self.decisions, self._order = decisions, np.argsort(decisions.numbers)
+        self._sorted, self._waits = decisions.numbers[self._order], np.ones(len(decisions), bool)
+
+    def __len__(self) -> int:
+        return int(self._waits.sum())
+
+    def __iter__(self) -> Iterator[Decision]:
+        return (self.decisions[row] for row in np.flatnonzero(self._waits).tolist())
+
+    def left(self, known: Ints) -> Decisions:
+        """Return the decisions that wait, without those of these numbers."""
+        left: Decisions = self.decisions[np.flatnonzero(self._waits & ~np.isin(self.decisions.numbers, known))]
+        return left
+
+    def rows_of(self, numbers: Ints) -> Ints:
+        """Return the rows of those of these decisions that wait here."""
+        at = np.searchsorted(self._sorted, numbers)
+        here = at < len(self._sorted)
+        here[here] = self._sorted[at[here]] == numbers[here]
+        rows = self._order[at[here]]
+        return np.asarray(rows[self._waits[rows]])
+
+    def drop(self, rows: Ints) -> None:
+        self._waits[rows] = False
+
+
 class Pending:
-    """The last `PENDING` decisions (and some earlier ones) without a reward. Thread-safe."""
+    """Decisions without a reward: the last `PENDING` of single calls and some earlier ones, and those of batches.
+
+    Thread-safe.
+    """
 
     def __init__(self) -> None:
         self.waiting = _core.PendingDecisions(PENDING)
+        self.batches: list[Batch] = []
 
     def keep(self, decision: Decision) -> None:
         self.waiting.keep(decision.number, decision)
 
+    def keep_many(self, decisions: Decisions) -> None:
+        """Keep the decisions of one call. Of batches, the last `BATCHED` are kept; a warning says what is not."""
+        if not len(decisions):
+            return
+        self.batches = [batch for batch in self.batches if len(batch)] + [Batch(decisions)]
+        sizes = [len(batch) for batch in self.batches]
+        while sum(sizes) > BATCHED and len(sizes) > 1:
+            warnings.warn(
+                f"act_many: {sum(sizes):,} decisions wait for a reward; the oldest batch of {sizes[0]:,} is forgotten,"
+                " and its ids with it. Its rewards can still be told with its `Decisions`. Tell rewards of 0, too",
+                stacklevel=3,
+            )
+            self.batches, sizes = self.batches[1:], sizes[1:]
+
+    def batch_of(self, numbers: Ints) -> Decisions | None:
+        """Return the decisions of these numbers, in their order, if they wait in one batch."""
+        for batch in self.batches:
+            rows = batch.rows_of(numbers)
+            if len(rows) == len(numbers):
+                found: Decisions = batch.decisions[rows]
+                return found
+        return None
+
     def get(self, number: int) -> Decision | None:
         found: Decision | None = self.waiting.get(number)
+        if found is None and self.batches:
+            for batch in self.batches:
+                rows = batch.rows_of(np.array([number]))
+                if len(rows):
+                    return batch.decisions[int(rows[0])]
         return found
 
     def drop(self, number: int) -> bool:
         """Remove a decision. Returns whether it was there; True for exactly one of several threads."""
-        return self.waiting.drop(number)
+        return self.waiting.drop(number) or (bool(self.batches) and self.drop_many(np.array([number])) > 0)
+
+    def drop_many(self, numbers: Ints) -> int:
+        """Remove decisions. Returns the number of those that were in batches. Callers hold the engine's lock."""
+        found = 0
+        for batch in self.batches:
+            rows = batch.rows_of(numbers)
+            batch.drop(rows)
+            found += len(rows)
+        if found < len(numbers) and len(self.waiting):
+            for number in numbers.tolist():
+                self.waiting.drop(number)
+        return found
 
     def newest(self, context: Any, action: Any, propensity: float) -> Decision | None:
         """Return the newest decision if it waits and consists of these parts: the user has unpacked it.
@@ -47,11 +126,11 @@ class Pending:
         return found if found.played == action or isinstance(action, float) else None
 
     def __len__(self) -> int:
-        return len(self.waiting)
+        return len(self.waiting) + sum(map(len, self.batches))
 
     def __iter__(self) -> Iterator[Decision]:
-        """Iterate from old to new."""
-        return iter(self.waiting.decisions())
+        """Iterate over batches, then over single decisions; each from old to new."""
+        return chain(*self.batches, self.waiting.decisions())
 
     # -- files
 
@@ -59,18 +138,18 @@ class Pending:
         """Return the decisions as rows of this empty log, with reward 0."""
         numbers = {name: number for number, name in enumerate(log.action_names)}
         for decision in self:
-            action = numbers.get(decision.action, decision.action)
+            action = numbers.get(decision.played, decision.played)
             entry = decision.context if is_encoded(decision.context) else encoder.entry(decision.context)
             append_row(log, entry, action, 0.0, decision.propensity, decision.number)
         return log
 
     def restore(self, rows: Interactions) -> None:
-        """Restore the decisions from `rows`. Contexts stay encoded."""
-        columns = zip(rows.actions.tolist(), rows.propensities.tolist(), rows.ids.tolist(), strict=True)
-        for row, (action, propensity, number) in enumerate(columns):
-            context = rows.contexts[row : row + 1] if rows.form != "dense" else rows.contexts[row]
-            action = rows.action_names[action] if rows.action_names else action
-            self.keep(Decision(action, propensity).keep(context, number))
+        """Restore the decisions from `rows`. Contexts stay encoded; what is too much for single ones is a batch."""
+        decisions = Decisions(rows, rows.named_actions)
+        first = max(len(rows) - PENDING, 0)
+        self.keep_many(decisions[:first])
+        for decision in decisions[first:]:
+            self.keep(decision)
 
 
 _ROUNDED = 1e-3  # tolerated rounding of an action, as a fraction of 1 / density

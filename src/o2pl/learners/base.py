@@ -12,7 +12,6 @@ from typing import IO, Any, ClassVar, Self
 import numpy as np
 
 from o2pl.data.action_names import Names
-from o2pl.data.contexts import alone
 from o2pl.data.interactions import Interactions, log_in, log_or_columns, new_rows
 from o2pl.data.kinds import ROW
 from o2pl.data.offers import placed
@@ -91,10 +90,9 @@ class BanditEstimator(RoundByRound, ABC):
 
     # -- the first use
 
-    def _begin(self, context: Any) -> Engine:
+    def _begin(self, contexts: Any) -> Engine:
         with _BEGINNING:
             if self._engine is None:
-                contexts = alone(context)
                 encoder = self._encoder_of(contexts)
                 encoder.encode(contexts)
                 self._adopt(self._make_engine(encoder, None))

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from o2pl.data.action_names import Names, are_words, check_names, names_in, numbers_of, renumbered
-from o2pl.data.contexts import as_contexts, is_sparse
+from o2pl.data.contexts import alone, as_contexts, is_sparse
 from o2pl.data.decisions import Decision, ListDecision, listed_ids
 from o2pl.data.kinds import MATRIX, OFFER, ROW, WORDS, kind_of_context, kind_of_contexts, offer_of
 from o2pl.data.log import Log
@@ -99,7 +99,7 @@ class DiscreteEstimator(Explained, BanditEstimator):
             slots = check_count("slots", slots)
             if slots > len(offer):
                 raise InvalidInput(f"slots: found {slots}, expected at most {len(offer)}, the number of allowed items")
-        engine = self._engine or self._begin(offer)
+        engine = self._engine or self._begin([offer])
         return decide_offer(engine.decide, engine.encoder, offer, slots)
 
     def _listed(self, given: Any, actions: Any, rewards: Any, propensities: Any) -> list[tuple[Any, ...]]:
@@ -129,7 +129,7 @@ class DiscreteEstimator(Explained, BanditEstimator):
         """Decide among a fixed number of actions, with some of them excluded."""
         if ids is not None or slots is not None:
             raise InvalidInput("act: found `ids` or `slots` without items, expected act(user, items, slots=3)")
-        engine = self._engine or self._begin(context)
+        engine = self._engine or self._begin(alone(context))
         allowed = allowed_actions(self.n_actions_, exclude, names=self.actions_)
         return engine.decide(context, allowed)
 

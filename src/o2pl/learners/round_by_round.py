@@ -9,14 +9,17 @@ import numpy as np
 
 from o2pl import _core
 from o2pl.data.contexts import alone
-from o2pl.data.decisions import Decision, ListDecision, listed_ids, number_of
+from o2pl.data.decisions import Decision, ListDecision, check_ids, id_of, listed_ids, number_of
 from o2pl.data.interactions import Interactions
+from o2pl.data.many_decisions import Decisions
 from o2pl.data.offers import Offer
 from o2pl.encode import Encoder
 from o2pl.engine.engine import Engine
+from o2pl.engine.many import append_many, check_once, decide_many
 from o2pl.engine.pending import PENDING
 from o2pl.errors import InvalidInput
 from o2pl.learners.learned import Learned
+from o2pl.validation import RewardRange, check_column, check_lengths, check_rewards
 
 _LISTS = (list, tuple)  # `list | tuple` would be rebuilt in every call
 _ARRAY = np.ndarray
@@ -29,11 +32,12 @@ class RoundByRound(Learned, ABC):
     _bounds: tuple[
         float, float, float, float, float, float
     ]  # lower and upper bounds of rewards, actions and propensities
+    reward_range: RewardRange
     _places: dict[str, int] | None = None  # index of each action name
 
     @abstractmethod
-    def _begin(self, context: Any) -> Engine:
-        """Return the engine, created for this context if there is none."""
+    def _begin(self, contexts: Any) -> Engine:
+        """Return the engine, created for these contexts if there is none."""
 
     @abstractmethod
     def _checked(
@@ -69,7 +73,7 @@ class RoundByRound(Learned, ABC):
         if items is None and self._is_nothing(context):
             context = {}
         if items is None and ids is None and exclude is None and slots is None and type(context) is not Offer:
-            return (self._engine or self._begin(context)).decide(context)
+            return (self._engine or self._begin(alone(context))).decide(context)
         return self._act_among(context, items, ids, exclude, slots)
 
     act = _core.in_one_call(act, "act")
@@ -114,7 +118,7 @@ class RoundByRound(Learned, ABC):
         engine = self._engine
         if engine is None:
             self._checked(alone(context), [action], [reward], [propensity])
-            engine = self._begin(context)
+            engine = self._begin(alone(context))
         if type(context) is Offer:
             context, action = engine.encoder.entry(context), context.place(action)
         low, high, first, limit, lowest, top = self._bounds
@@ -156,6 +160,57 @@ class RoundByRound(Learned, ABC):
             )
         return kept.context, kept.action, reward, kept.propensity, number
 
+    # -- many at once
+
+    def act_many(self, contexts: Any) -> Decisions:
+        """Draw an action for each of many contexts: the same decisions as one call of `act` each, at once.
+
+        Parameters
+        ----------
+        contexts
+            A matrix, a data frame, or a list of contexts as `act` takes them. For users with items, a list of pairs
+            `(user, items)` or of `Offer`.
+
+        Returns
+        -------
+        Decisions
+            `actions`, `propensities` and `ids`, one per context. They wait for their rewards: `update_many(decisions,
+            rewards)`, or `update(id, reward)` for one of them. The learner keeps the contexts of the last million.
+        """
+        engine = self._engine or self._begin(contexts)
+        with engine.lock:
+            rows = engine.encoder.encode(contexts)
+            decisions = decide_many(engine.decider, contexts, rows, engine.stream.take(len(rows)))
+            engine.pending.keep_many(decisions)
+        return decisions
+
+    def update_many(self, decisions: Any, rewards: Any) -> Self:
+        """Learn from many decisions and their rewards: the same as one call of `update` each, in this order.
+
+        Parameters
+        ----------
+        decisions
+            What `act_many` returned, or a part of it; or ids of decisions, such as a column of a data frame.
+        rewards
+            One per decision. NaN: not known; such decisions go on waiting.
+        """
+        engine = self._begun()
+        if isinstance(decisions, Decisions):
+            append_many(engine, self._checked(decisions.rewarded(rewards)))
+            return self
+        numbers, told = check_ids(decisions), check_column("reward", rewards, np.float64)
+        check_lengths(ids=numbers, rewards=told)
+        numbers, told = numbers[~np.isnan(told)], told[~np.isnan(told)]
+        check_once(numbers)
+        found = engine.pending.batch_of(numbers)
+        if found is not None:
+            return self.update_many(found, told)
+        check_rewards(told, self.reward_range)
+        rows = [self._decided(id_of(number), None, told[row]) for row, number in enumerate(numbers.tolist())]
+        for context, action, reward, propensity, number in rows:
+            engine.append(context, self._places[action] if self._places else action, reward, propensity, number)
+        return self
+
     def _update_list(self, given: Any, actions: Any, rewards: Any, propensities: Any) -> Self:
         """Update all slots of a list, or none if one is invalid."""
         told = self._listed(given, actions, rewards, propensities)
@@ -164,7 +219,7 @@ class RoundByRound(Learned, ABC):
             if number is not None and self._engine is not None:
                 self._engine.check_new(number)
         for context, action, reward, propensity, number in told:
-            (self._engine or self._begin(context)).append(context, action, reward, propensity, number)
+            (self._engine or self._begin(alone(context))).append(context, action, reward, propensity, number)
         return self
 
     def _listed(self, given: Any, actions: Any, rewards: Any, propensities: Any) -> list[tuple[Any, ...]]:
