@@ -7,9 +7,10 @@
 
 namespace o2 {
 
-bool HashedFeatures::observe(const SparseColumns& log, int64_t n) {
+bool HashedFeatures::observe(const SparseColumns& log, const int64_t* sets, int64_t n) {
   if (n <= rows) return true;
-  const int64_t first = log.offsets[rows], some = log.offsets[n] - first, known = slots();
+  const auto end = [&](int64_t row) { return log.offsets[sets ? sets[row] : row]; };
+  const int64_t first = end(rows), some = end(n) - first, known = slots();
   const std::span<const int32_t> indices(log.indices + first, some);
   const int64_t now = number_features(indices, slot_of, known);
   if (now < 0) return false;
@@ -23,20 +24,21 @@ bool HashedFeatures::observe(const SparseColumns& log, int64_t n) {
   return true;
 }
 
-void HashedScorer::scores(const int32_t* indices, const float* values, int64_t n, double* out, Room& room) const {
-  room.slots.resize(n + 1), room.values.resize(n + 1);
-  const int64_t ends[] = {0, n};
-  int64_t offsets[2];
-  to_slots({{indices, static_cast<size_t>(n)}, values, ends}, slot_of.data(), scale->data(), static_cast<int64_t>(scale->size()) / 2,
-           room.slots.data(), room.values.data(), offsets);
+void HashedScorer::scores(const SparseRows& rows, double* out, Room& room) const {
+  const auto n = static_cast<int64_t>(rows.offsets.size()) - 1;
+  const int64_t most = rows.offsets[n] - rows.offsets[0] + n;
+  room.slots.resize(most), room.values.resize(most), room.offsets.resize(n + 1);
+  to_slots(rows, slot_of.data(), scale->data(), static_cast<int64_t>(scale->size()) / 2, room.slots.data(), room.values.data(),
+           room.offsets.data());
+  const SparseColumns laid{room.slots.data(), room.values.data(), room.offsets.data(), n};
   for (const auto& each : weights) {
-    sparse_scores({room.slots.data(), room.values.data(), offsets, 1}, {each->data(), (static_cast<int64_t>(each->size()) - 1) / K, K}, out);
-    out += K;
+    sparse_scores(laid, {each->data(), (static_cast<int64_t>(each->size()) - 1) / K, K}, out);
+    out += n * K;
   }
 }
 
 void HashedLearner::observe(int, int64_t n) {
-  if (!features.observe(contexts, n)) throw std::invalid_argument("log: found a feature beyond the table of slots");
+  if (!features.observe(contexts, sets, n)) throw std::invalid_argument("log: found a feature beyond the table of slots");
   lay_out(n);
 }
 
@@ -47,15 +49,16 @@ void HashedLearner::lay_out(int64_t n) {
   if (offsets_.size() == 0) offsets_.make_room(1), offsets_.push(0);
   const int64_t from = offsets_.size() - 1, first = offsets_[from];
   if (from < n) {
-    const int64_t entries = contexts.offsets[n] - contexts.offsets[from] + n - from;
+    int64_t entries = n - from, at = first;
+    for (int64_t r = from; r < n; r++) entries += contexts.offsets[played_row(r) + 1] - contexts.offsets[played_row(r)];
     slots_.make_room(entries), values_.make_room(entries), offsets_.make_room(n - from);
-    const SparseRows rows{{contexts.indices, static_cast<size_t>(contexts.offsets[n])}, contexts.values,
-                          {contexts.offsets + from, static_cast<size_t>(n - from + 1)}};
-    offsets_.truncate(from);
-    const int64_t made = to_slots(rows, features.slot_of.data(), features.scale.data(), features.slots(), slots_.data() + first,
-                                  values_.data() + first, offsets_.data() + from);
-    for (int64_t r = from; r <= n; r++) offsets_[r] += first;
-    slots_.truncate(first + made), values_.truncate(first + made), offsets_.truncate(n + 1);
+    for (int64_t r = from; r < n; r++) {
+      int64_t ends[2];
+      at += to_slots(played(r), features.slot_of.data(), features.scale.data(), features.slots(), slots_.data() + at, values_.data() + at,
+                     ends);
+      offsets_.push(at);
+    }
+    slots_.truncate(at), values_.truncate(at);
   }
   rewards_.make_room(std::max<int64_t>(n - rewards_.size(), 0));
   for (int64_t r = rewards_.size(); r < n; r++) rewards_.push(static_cast<float>(fractions_[r]));
@@ -65,8 +68,10 @@ void HashedLearner::solve(LearnedMember& member, int64_t start, const double* we
   const int64_t n = log_.n - start;
   if (weights) weights_.assign(weights, weights + n);
   const auto [total, level] = level_of(start, weights);
-  const SparseOutcomeLog log{log_.actions + start, rewards_.data() + start, weights ? weights_.data() : nullptr, member.settings.competing};
-  SparseOutcomeValue value({slots_.data(), values_.data(), offsets_.data() + start, n}, log, K_,
+  if (sets) alone_.resize(n);
+  const SparseOutcomeLog log{sets ? alone_.data() : log_.actions + start, rewards_.data() + start, weights ? weights_.data() : nullptr,
+                             member.settings.competing};
+  SparseOutcomeValue value({slots_.data(), values_.data(), offsets_.data() + start, n}, log, columns(),
                            {total, member.settings.l2, member.settings.level_l2, panel_});
   const int threads = n > panel_ ? threads_ : 1;
   descend_member(member, [&](auto& params, const Pairs& pairs, const Stop& stop) { return value.descend(params, pairs, stop, threads); },
@@ -75,19 +80,19 @@ void HashedLearner::solve(LearnedMember& member, int64_t start, const double* we
 
 void HashedLearner::predict(int64_t from, int64_t n, double* z, int64_t stride) {
   const int M = present();
-  std::vector<double> scores(static_cast<size_t>(M) * K_);
+  const int64_t K = columns();
+  std::vector<double> scores(M * K);
   HashedScorer::Room room;
   for (int64_t r = 0; r < n; r++) {
-    const int64_t first = contexts.offsets[from + r];
-    scorer_->scores(contexts.indices + first, contexts.values + first, contexts.offsets[from + r + 1] - first, scores.data(), room);
+    scorer_->scores(played(from + r), scores.data(), room);
     for (int i = 0; i < M; i++)
-      z[i * stride + r] = played_log_odds(scores.data() + static_cast<int64_t>(i) * K_, K_, log_.actions[from + r],
-                                          members[i].settings.competing, members[i].params.back());
+      z[i * stride + r] = played_log_odds(scores.data() + i * K, K, sets ? 0 : log_.actions[from + r], members[i].settings.competing,
+                                          members[i].params.back());
   }
 }
 
 void HashedLearner::renew(const std::vector<bool>& changed) {
-  HashedScorer made{features.slot_of, std::make_shared<const std::vector<float>>(features.scale), K_, {}};
+  HashedScorer made{features.slot_of, std::make_shared<const std::vector<float>>(features.scale), columns(), {}};
   for (int i = 0; i < present(); i++) {
     const bool same = scorer_ && !changed[i] && i < scorer_->members();
     made.weights.push_back(same ? scorer_->weights[i] : std::make_shared<const std::vector<double>>(members[i].params));

@@ -1,5 +1,6 @@
-// `Learner` on sparse rows of hashed features, with linear softmax policies.
+// `Learner` on sparse rows of hashed features, with linear softmax policies; or on action sets, with a row for each action.
 #pragma once
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <utility>
@@ -22,8 +23,9 @@ struct HashedFeatures {
   std::vector<float> scale;  // [slots, 2]
 
   int64_t slots() const { return static_cast<int64_t>(feature.size()); }
-  // Observes rows up to n. False: an index is beyond the table.
-  bool observe(const SparseColumns& log, int64_t n);
+  // Observes the log up to n rows; sets: the first of its sparse rows that belongs to each, or null: one each. False: an
+  // index is beyond the table.
+  bool observe(const SparseColumns& log, const int64_t* sets, int64_t n);
 };
 
 // What members score rows with: those of one moment. Weights [d, K], flattened, then τ; features beyond d are ignored.
@@ -33,6 +35,7 @@ class HashedScorer {
   struct Room {
     std::vector<int32_t> slots;
     std::vector<float> values;
+    std::vector<int64_t> offsets;
   };
 
   std::span<const int32_t> slot_of;
@@ -41,19 +44,20 @@ class HashedScorer {
   std::vector<std::shared_ptr<const std::vector<double>>> weights;
 
   int64_t members() const { return static_cast<int64_t>(weights.size()); }
-  // out [members, K]; n entries of one row
-  void scores(const int32_t* indices, const float* values, int64_t n, double* out, Room& room) const;
+  void scores(const SparseRows& rows, double* out, Room& room) const;  // out [members, rows, K]
 };
 
 class HashedLearner final : public Learner {
  public:
-  // panel: rows of a panel, at least: see `SparseOutcomeSettings`
+  // K: 0 for action sets, whose actions are independent and share their weights. panel: rows of a panel, at least: see
+  // `SparseOutcomeSettings`
   HashedLearner(int K, double low, double high, std::vector<MemberSettings> members, const WatchSettings& watch, Choices& choices,
                 int64_t panel)
       : Learner(K, low, high, std::move(members), watch, choices), panel_(panel) {}
 
   HashedFeatures features;
-  SparseColumns contexts{};  // of the log, set before `learn` and `resume`
+  SparseColumns contexts{};       // of the log, set before `learn` and `resume`
+  const int64_t* sets = nullptr;  // the first row of each action set; null: a context is one row
   void forget_rows() { slots_ = {}, values_ = {}, offsets_ = {}, rewards_ = {}; }  // before the state is replaced
   const std::shared_ptr<const HashedScorer>& scorer() const { return scorer_; }
 
@@ -61,19 +65,26 @@ class HashedLearner final : public Learner {
   void observe(int which, int64_t n) override;
   void solve(LearnedMember& member, int64_t start, const double* weights) override;
   void solved() override {}
-  int64_t n_params(int) const override { return features.slots() * K_ + 1; }
+  int64_t n_params(int) const override { return features.slots() * columns() + 1; }
   void predict(int64_t from, int64_t n, double* z, int64_t stride) override;
   void renew(const std::vector<bool>& changed) override;
 
  private:
   int64_t panel_;
-  Buffer<int32_t> slots_;    // of all rows that were learned from, each with the constant first
+  Buffer<int32_t> slots_;    // of all rows that were learned from, each with the constant first; of sets, the played ones
   Buffer<float> values_;
   Buffer<int64_t> offsets_;
   Buffer<float> rewards_;
   std::vector<float> weights_;
+  std::vector<int64_t> alone_;  // actions of sets: each is the only one of its row
   std::shared_ptr<const HashedScorer> scorer_;
 
+  int64_t columns() const { return std::max(K_, 1); }  // of weights
+  int64_t played_row(int64_t r) const { return sets ? sets[r] + log_.actions[r] : r; }
+  SparseRows played(int64_t r) const {  // the row of a context, or of its played action
+    const int64_t* ends = contexts.offsets + played_row(r);
+    return {{contexts.indices, static_cast<size_t>(ends[1])}, contexts.values, {ends, 2}};
+  }
   void lay_out(int64_t n);
 };
 

@@ -50,18 +50,18 @@ double lbfgs_direction(const double* gradient, const Pairs& p, double* out) {
   scale(-1, gradient, out, n);
   for (int64_t back = 0; back < count; back++) {
     const int64_t k = (*p.at - 1 - back + p.memory) % p.memory;
-    const float* change = p.changes + k * n;
-    along[k] = dot(p.steps + k * n, out, n) / p.inner[k];
+    const float* change = p.changes + k * p.stride;
+    along[k] = dot(p.steps + k * p.stride, out, n) / p.inner[k];
     add(-along[k], change, out, n);
   }
   if (count == 0) return dot(gradient, out, n);
   const int64_t newest = (*p.at - 1 + p.memory) % p.memory;
-  const float* change = p.changes + newest * n;
+  const float* change = p.changes + newest * p.stride;
   scale(p.inner[newest] / dot(change, change, n), out, out, n);
   for (int64_t back = count - 1; back >= 0; back--) {
     const int64_t k = (*p.at - 1 - back + p.memory) % p.memory;
-    const float* step = p.steps + k * n;
-    const double by = along[k] - dot(p.changes + k * n, out, n) / p.inner[k];
+    const float* step = p.steps + k * p.stride;
+    const double by = along[k] - dot(p.changes + k * p.stride, out, n) / p.inner[k];
     add(by, step, out, n);
   }
   return dot(gradient, out, n);
@@ -95,12 +95,12 @@ void remember(const double* start, const double* step, const double* change, con
   const double size = dot(step, step, n);
   if (size < TINY * (1 + dot(start, start, n))) {
     double known = 0;
-    for (int64_t j = 0; j < *p.count; j++) known = std::max(known, p.inner[j] / dot(p.steps + j * n, p.steps + j * n, n));
+    for (int64_t j = 0; j < *p.count; j++) known = std::max(known, p.inner[j] / dot(p.steps + j * p.stride, p.steps + j * p.stride, n));
     if (product > KINK * known * size) return;
   }
   const int64_t k = *p.at;
-  for (int64_t i = 0; i < n; i++) p.steps[k * n + i] = static_cast<float>(step[i]);
-  for (int64_t i = 0; i < n; i++) p.changes[k * n + i] = static_cast<float>(change[i]);
+  for (int64_t i = 0; i < n; i++) p.steps[k * p.stride + i] = static_cast<float>(step[i]);
+  for (int64_t i = 0; i < n; i++) p.changes[k * p.stride + i] = static_cast<float>(change[i]);
   p.inner[k] = product;
   *p.at = (k + 1) % p.memory;
   *p.count = std::min(*p.count + 1, p.memory);

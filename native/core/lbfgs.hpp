@@ -11,8 +11,8 @@ using Function = std::function<double(const double* params, double* gradient)>;
 
 // A ring buffer of pairs, the newest before `at`.
 struct Pairs {
-  int64_t memory, size;
-  float *steps, *changes;  // [memory, size]
+  int64_t memory, size, stride;
+  float *steps, *changes;  // [memory, stride], of which `size` are used
   double* inner;           // step · change, [memory]
   int64_t *at, *count;
 };

@@ -18,34 +18,40 @@ constexpr double PRIOR_ROWS = 3, ENDS = 0.01;  // of b, which is kept so far fro
 
 void LearnedMember::forget(int64_t n_params) {
   params.assign(n_params, 0.0);
-  steps.assign(settings.memory * n_params, 0.0f), changes = steps;
+  stride = n_params;
+  steps.assign(settings.memory * stride, 0.0f), changes = steps;
   inner.assign(settings.memory, 0.0);
   at = count = 0;
 }
 
 Pairs LearnedMember::pairs() {
-  return {settings.memory, static_cast<int64_t>(params.size()), steps.data(), changes.data(), inner.data(), &at, &count};
+  return {settings.memory, static_cast<int64_t>(params.size()), stride, steps.data(), changes.data(), inner.data(), &at, &count};
 }
 
 void LearnedMember::widen(int64_t n_params) {
   const auto known = static_cast<int64_t>(params.size());
   if (n_params <= known) return;
   params.insert(params.end() - 1, n_params - known, 0.0);
+  const int64_t before = stride;
+  if (n_params > stride) stride = std::max(n_params, 2 * stride);
   for (auto* pairs : {&steps, &changes}) {
-    pairs->resize(settings.memory * n_params);
-    for (int64_t k = settings.memory - 1; k >= 0; k--) {  // from the last on: none is overwritten before it has moved
-      float *from = pairs->data() + k * known, *to = pairs->data() + k * n_params;
-      const float of_level = from[known - 1];
-      std::copy_backward(from, from + known - 1, to + known - 1);
-      std::fill(to + known - 1, to + n_params - 1, 0.0f);
-      to[n_params - 1] = of_level;
+    std::vector<float> wider;
+    if (stride > before) {
+      wider.resize(settings.memory * stride);
+      for (int64_t k = 0; k < settings.memory; k++)
+        std::copy_n(pairs->data() + k * before, known, wider.data() + k * stride);
+      pairs->swap(wider);
+    }
+    for (int64_t k = 0; k < settings.memory; k++) {
+      float* own = pairs->data() + k * stride;
+      std::swap(own[known - 1], own[n_params - 1]);  // of τ; the other is 0
     }
   }
 }
 
 Learner::Learner(int K, double low, double high, std::vector<MemberSettings> settings, const WatchSettings& watch, Choices& choices)
     : K_(K), watch_(watch), choices_(choices), low_(low), high_(high), plays_(K), forgotten_plays_(K), paid_(K), forgotten_paid_(K) {
-  for (const auto& each : settings) members.push_back({each, {}, {}, {}, {}});
+  for (const auto& each : settings) members.emplace_back().settings = each;
 }
 
 void Learner::read(const LearnedColumns& log) {
@@ -110,11 +116,11 @@ void Learner::resume(const LearnedColumns& log) {
   act(std::vector<bool>(members.size(), true));
 }
 
-void Learner::predicted(int64_t row, const double* scores, int64_t action) {
+void Learner::predicted(int64_t row, const double* scores, int64_t K, int64_t action) {
   const int64_t M = present();
   if (learned + static_cast<int64_t>(predicted_.size()) / M != row) return;
   for (int64_t i = 0; i < M; i++)
-    predicted_.push_back(played_log_odds(scores + i * K_, K_, action, members[i].settings.competing, members[i].params.back()));
+    predicted_.push_back(played_log_odds(scores + i * K, K, action, members[i].settings.competing, members[i].params.back()));
 }
 
 // z [present, n] of rows `from` on.

@@ -36,7 +36,8 @@ struct MemberSettings {
 struct LearnedMember {
   MemberSettings settings;
   std::vector<double> params;           // weights, then τ
-  std::vector<float> steps, changes;    // pairs of L-BFGS, [memory, params]
+  std::vector<float> steps, changes;    // pairs of L-BFGS, [memory, stride]: of the params, then zeros
+  int64_t stride = 0;
   std::vector<double> inner;            // [memory]
   int64_t at = 0, count = 0;            // position of the next pair, number of pairs
   int64_t checkpoint = 1, base = 0, known = 0, solves = 0, evaluations = 0;
@@ -102,8 +103,8 @@ class Learner {
   void resume(const LearnedColumns& log);  // renews how it acts
 
   // Members' scores of the next row, [present, K], as they were when its action was drawn: it need not be scored again.
-  // Of the rows since the last learning, in order; row: its number in the log.
-  void predicted(int64_t row, const double* scores, int64_t action);
+  // Of the rows since the last learning, in order; row: its number in the log. K: number of actions to choose from
+  void predicted(int64_t row, const double* scores, int64_t K, int64_t action);
 
   int64_t base() const { return found.empty() ? 0 : found.back().base; }
   const std::vector<double>& acting() const { return acting_; }

@@ -41,7 +41,7 @@ double SparseOutcomeValue::value(const double* params, int64_t n_params, double*
 
 Descent SparseOutcomeValue::descend(std::vector<double>& params, const Pairs& pairs, const Stop& stop, int threads) {
   const int64_t size = static_cast<int64_t>(params.size()) - 1, d = size / K_, n = rows_.n, first = rows_.offsets[0];
-  if (log_.competing || K_ == 1 || size > std::numeric_limits<int32_t>::max())
+  if (log_.competing || size > std::numeric_limits<int32_t>::max())
     return o2::descend([&](const double* x, double* g) { return value(x, size + 1, g, threads); }, params, pairs, stop);
   std::vector<int32_t> place(size), entries(rows_.offsets[n] - first);
   std::vector<int64_t> of, offsets, alone(n);
@@ -67,18 +67,18 @@ Descent SparseOutcomeValue::descend(std::vector<double>& params, const Pairs& pa
   for (int64_t i = 0; i < few; i++) own[i] = params[of[i]];
   for (int64_t k = 0; k < pairs.memory; k++)
     for (int64_t i = 0; i < few; i++) {
-      steps[k * few + i] = pairs.steps[k * pairs.size + of[i]];
-      changes[k * few + i] = pairs.changes[k * pairs.size + of[i]];
+      steps[k * few + i] = pairs.steps[k * pairs.stride + of[i]];
+      changes[k * few + i] = pairs.changes[k * pairs.stride + of[i]];
     }
   SparseOutcomeValue played({entries.data(), rows_.values + first, offsets.data(), n}, {alone.data(), log_.rewards, log_.weights, false}, 1,
                             settings_);
   const Descent done = o2::descend([&](const double* x, double* g) { return played.value(x, few, g, threads); }, own,
-                                   {pairs.memory, few, steps.data(), changes.data(), pairs.inner, pairs.at, pairs.count}, stop);
+                                   {pairs.memory, few, few, steps.data(), changes.data(), pairs.inner, pairs.at, pairs.count}, stop);
   for (int64_t i = 0; i < few; i++) params[of[i]] = own[i];
   for (int64_t k = 0; k < pairs.memory; k++)  // all others have been 0 so far
     for (int64_t i = 0; i < few; i++) {
-      pairs.steps[k * pairs.size + of[i]] = steps[k * few + i];
-      pairs.changes[k * pairs.size + of[i]] = changes[k * few + i];
+      pairs.steps[k * pairs.stride + of[i]] = steps[k * few + i];
+      pairs.changes[k * pairs.stride + of[i]] = changes[k * few + i];
     }
   return done;
 }

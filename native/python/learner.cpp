@@ -89,7 +89,7 @@ CompiledLearner::~CompiledLearner() = default;
 void CompiledLearner::load_kept(LearnedMember& to, nb::tuple of) {
   expect(of.size() == 4, "member: expected pairs of L-BFGS");
   to.steps = KeptArray<float, 2>(of[0]).copied(), to.changes = KeptArray<float, 2>(of[1]).copied();
-  to.inner = KeptArray<double>(of[2]).copied();
+  to.inner = KeptArray<double>(of[2]).copied(), to.stride = static_cast<int64_t>(to.params.size());
   const KeptArray<int64_t> at(of[3]);
   const auto memory = static_cast<size_t>(to.settings.memory);
   expect(to.inner.size() == memory && to.steps.size() == memory * to.params.size() && to.changes.size() == to.steps.size() &&
@@ -102,8 +102,10 @@ void CompiledLearner::load_kept(LearnedMember& to, nb::tuple of) {
 nb::tuple CompiledLearner::saved_kept(const LearnedMember& from) const {
   const auto memory = from.settings.memory, size = static_cast<int64_t>(from.params.size());
   NewArray<float, 2> steps({memory, size}), changes({memory, size});
-  std::copy(from.steps.begin(), from.steps.end(), steps.view.data);
-  std::copy(from.changes.begin(), from.changes.end(), changes.view.data);
+  for (int64_t k = 0; k < memory; k++) {
+    std::copy_n(from.steps.begin() + k * from.stride, size, steps.view.data + k * size);
+    std::copy_n(from.changes.begin() + k * from.stride, size, changes.view.data + k * size);
+  }
   return nb::make_tuple(steps.object, changes.object, array_of(from.inner), array_of(std::vector<int64_t>{from.at, from.count}));
 }
 

@@ -181,14 +181,15 @@ CompiledHashed::CompiledHashed(nb::object columns, int K, std::pair<double, doub
 
 CompiledHashed::CompiledHashed(GivenLearner&& given, int64_t panel) : CompiledLearner(given) {
   expect(panel > 0, "panel: expected 1 or more");
+  for (const MemberSettings& each : given.members) expect(given.K > 0 || !each.competing, "members: found competing actions of sets");
   learner_ = std::make_unique<HashedLearner>(given.K, given.ends.first, given.ends.second, std::move(given.members), given.watch,
                                              *choices_, panel);
 }
 
 void CompiledHashed::attach_rows() {
   const auto& columns = *nb::inst_ptr<LogColumns>(columns_);
-  expect(columns.sparse(), "log: found no sparse rows");
-  own().contexts = columns.entries();
+  expect(columns.sparse() && (columns.sets() != nullptr) == (own().n_actions() == 0), "log: found no sparse rows, or of another kind");
+  own().contexts = columns.entries(), own().sets = columns.sets();
 }
 
 int64_t CompiledHashed::load_features(nb::list state) {

@@ -37,7 +37,7 @@ class CompiledLearner {
   void load(nanobind::tuple state);
   nanobind::tuple state() const;
 
-  void predicted(int64_t row, const double* scores, int64_t action) { learner_->predicted(row, scores, action); }
+  void predicted(int64_t row, const double* scores, int64_t K, int64_t action) { learner_->predicted(row, scores, K, action); }
   int64_t checkpoint() const { return learner_->checkpoint; }
   const std::vector<double>& acting() const { return learner_->acting(); }
   int present() const { return learner_->present(); }
@@ -120,7 +120,7 @@ class CompiledGaussian final : public CompiledNumeric {
   CompiledGaussian(GivenLearner&& given, nanobind::list features, nanobind::tuple normal);
 };
 
-// On sparse rows of hashed features.
+// On sparse rows of hashed features, or on action sets of them: K = 0.
 class CompiledHashed final : public CompiledLearner {
  public:
   CompiledHashed(nanobind::object columns, int K, std::pair<double, double> ends, nanobind::list members, nanobind::handle watch,

@@ -74,10 +74,12 @@ PyObject* guarded(const Work& work) {
 }
 
 PyObject* act(PyObject* self, PyObject* const* args, size_t nargs, PyObject* keywords) {
-  if (PyVectorcall_NARGS(nargs) == 2 && !keywords) {
+  const Py_ssize_t n = PyVectorcall_NARGS(nargs);
+  if ((n == 2 || n == 3) && !keywords) {
     const auto decided = [&]() -> PyObject* {
       const Found found(args[0]);
-      return found.none() ? nb::none().release().ptr() : found->act(args[1]).release().ptr();
+      if (found.none()) return Py_NewRef(Py_None);
+      return (n == 2 ? found->act(args[1]) : found->act(args[1], args[2])).release().ptr();
     };
     PyObject* decision = guarded(decided);
     if (decision != Py_None) return decision;

@@ -90,6 +90,25 @@ class PlainReading {
     return PyDict_CheckExact(context.ptr()) && dictionary(ROOT, context.ptr());
   }
 
+  // Read what actions share, a dictionary or None, then each of them: dictionaries in a list or a tuple. ends: of the shared
+  // features, then of each action's, [K + 1]. False: something in them is unusual, or there are no actions.
+  bool read_set(nanobind::handle shared, nanobind::handle actions, FeatureNames& noted, std::vector<int64_t>& ends) {
+    static const Place below_shared = below(ROOT, "shared");
+    names = &noted;
+    noted.forget_if_too_many();
+    features.clear(), ends.clear();
+    if (!PyList_CheckExact(actions.ptr()) && !PyTuple_CheckExact(actions.ptr())) return false;
+    if (!shared.is_none() && (!PyDict_CheckExact(shared.ptr()) || !dictionary(below_shared, shared.ptr()))) return false;
+    ends.push_back(static_cast<int64_t>(features.size()));
+    const Py_ssize_t K = PySequence_Fast_GET_SIZE(actions.ptr());
+    for (Py_ssize_t k = 0; k < K; k++) {
+      PyObject* action = PySequence_Fast_GET_ITEM(actions.ptr(), k);
+      if (!PyDict_CheckExact(action) || !dictionary(ROOT, action)) return false;
+      ends.push_back(static_cast<int64_t>(features.size()));
+    }
+    return K > 0;
+  }
+
  protected:
   FeatureNames* names = nullptr;  // of the current context
   const nanobind::tuple spaces;

@@ -31,13 +31,18 @@ void bind_rounds(nb::module_& m) {
   nb::class_<LogColumns>(m, "LogColumns", "The number of rows of a log, and its columns where they are numeric.")
       .def(nb::init<>())
       .def_rw("n", &LogColumns::n)
-      .def("attach", &LogColumns::attach, nb::arg("contexts"), nb::arg("actions"), nb::arg("rewards"), nb::arg("propensities"),
-           nb::arg("ids"), "Append to these buffers from now on. contexts: numeric rows, or indices, values and offsets of sparse ones")
+      .def("attach", &LogColumns::attach, nb::arg("contexts"), nb::arg("sets").none(), nb::arg("actions"), nb::arg("rewards"),
+           nb::arg("propensities"), nb::arg("ids"),
+           nb::sig("def attach(self, contexts: tuple[numpy.typing.NDArray[typing.Any], ...], sets: numpy.typing.NDArray[numpy.int64] | "
+                   "None, actions: numpy.typing.NDArray[typing.Any], rewards: numpy.typing.NDArray[typing.Any], propensities: "
+                   "numpy.typing.NDArray[typing.Any], ids: numpy.typing.NDArray[typing.Any]) -> None"),
+           "Append to these buffers from now on. contexts: an array of rows, or indices, values and offsets of sparse ones;\n"
+           "sets: the first row of each action set, or None.")
       .def("detach", &LogColumns::detach, "Append nothing any more.");
   nb::class_<Rounds>(m, "Rounds", "Decisions and rewards between two times of learning, for numeric rows and dictionaries.")
-      .def(nb::init<nb::object, nb::object, nb::object, nb::object, std::pair<double, double>>(),
-           nb::arg("decision_type"), nb::arg("uniforms"), nb::arg("pending"), nb::arg("columns"),
-           nb::arg("rewards"))
+      .def(nb::init<nb::object, nb::object, nb::object, nb::object, std::pair<double, double>, bool>(),
+           nb::arg("decision_type"), nb::arg("uniforms"), nb::arg("pending"), nb::arg("columns"), nb::arg("rewards"),
+           nb::arg("sets"))
       .def_rw("checkpoint", &Rounds::checkpoint, "Number of rows at which to learn.")
       .def_rw("busy", &Rounds::busy)
       .def("read_as", &Rounds::read_as, nb::arg("reader"), nb::arg("names"), nb::arg("mask"), nb::arg("signed"),
@@ -51,8 +56,9 @@ void bind_rounds(nb::module_& m) {
            nb::sig("def sample(self, contexts: numpy.typing.NDArray[numpy.float32], uniforms: numpy.typing.NDArray[numpy.floating[typing.Any]]) -> "
                    "tuple[numpy.typing.NDArray[typing.Any], numpy.typing.NDArray[numpy.float64]]"),
            "Draw one action for each of the next rows of the log. Returns actions and propensities.")
-      .def("act", &Rounds::act, nb::arg("context").none(), nb::sig("def act(self, context: typing.Any) -> typing.Any"),
-           "Return a decision; None if the context is no plain row, or no plain dictionary.")
+      .def("act", nb::overload_cast<nb::handle>(&Rounds::act), nb::arg("context").none(),
+           nb::sig("def act(self, context: typing.Any) -> typing.Any"),
+           "Return a decision; None if the context is no plain row, no plain dictionary, or no set of them.")
       .def("update", &Rounds::update, nb::arg("decision").none(), nb::arg("reward").none(),
            "Append the row of a decision: -1 if it is left to the engine, 1 if it is time to learn, else 0.")
       .def("tell", &Rounds::tell, nb::arg("context").none(), nb::arg("action").none(), nb::arg("reward").none(),

@@ -1,5 +1,6 @@
 // One call per decision, and one per reward: what an engine does between two times of learning, for numeric rows and
-// actions by index or real-valued, and for dictionaries and actions by index. Whatever is unusual is left to the engine: then `act` returns None, `update` and `tell` LEFT.
+// actions by index or real-valued, for dictionaries and actions by index, and for action sets of both. Whatever is unusual
+// is left to the engine: then `act` returns None, `update` and `tell` LEFT.
 #pragma once
 #include <nanobind/stl/pair.h>
 
@@ -13,6 +14,7 @@
 #include "python/numbers.hpp"
 #include "python/packed.hpp"
 #include "python/pending.hpp"
+#include "python/told.hpp"
 #include "python/uniforms.hpp"
 #include "python/words.hpp"
 
@@ -22,11 +24,11 @@ enum Told { LEFT = -1, DONE = 0, DUE = 1 };  // DUE: a row was appended, and it 
 
 class Rounds {
  public:
-  // decision_type: `Decision`, a tuple with an attribute `kept`
+  // decision_type: `Decision`, a tuple with an attribute `kept`; sets: whether contexts have their actions
   Rounds(nanobind::object decision_type, nanobind::object uniforms, nanobind::object pending, nanobind::object columns,
-         std::pair<double, double> rewards)
+         std::pair<double, double> rewards, bool sets)
       : type_(std::move(decision_type)), uniforms_(std::move(uniforms)), pending_(std::move(pending)), columns_(std::move(columns)),
-        kept_(nanobind::steal(PyUnicode_InternFromString("kept"))), lowest_(rewards.first), highest_(rewards.second) {}
+        kept_(nanobind::steal(PyUnicode_InternFromString("kept"))), sets_(sets), lowest_(rewards.first), highest_(rewards.second) {}
 
   int64_t checkpoint = 0;  // number of rows at which to learn
   int64_t busy = 0;        // somebody holds the engine's lock: rows are left to the engine, which waits for it
@@ -64,44 +66,43 @@ class Rounds {
   }
 
   nanobind::object act(nanobind::handle context) {
+    Drawn drawn;
     if (!decides()) return nanobind::none();
-    Played action;
-    double propensity;
-    nanobind::object copy;  // of a dictionary
-    if (hashed_) {
-      copy = copied(context);
-      if (copy.is_none()) return copy;
-      context = copy;
-    }
-    if (!draw(context, action, propensity)) return nanobind::none();
-    scored_ = next_number();
-    const nanobind::object number = nanobind::steal(PyLong_FromLongLong(scored_));
-    PyObject* kind = Py_None;
-    if (!copy.is_valid()) {
+    if (!hashed_) {
+      if (!draw([&] { return scorer_ && read_numbers(context, scorer_->inputs(), inputs_); }, drawn)) return nanobind::none();
       auto* array = reinterpret_cast<PyArrayObject*>(context.ptr());
-      copy = nanobind::steal(PyBytes_FromStringAndSize(static_cast<const char*>(PyArray_DATA(array)), PyArray_NBYTES(array)));
-      kind = reinterpret_cast<PyObject*>(PyArray_DESCR(array));
+      if (sets_) return decided(drawn, nanobind::steal(PyArray_NewCopy(array, NPY_CORDER)), nanobind::none());
+      return decided(drawn, nanobind::steal(PyBytes_FromStringAndSize(static_cast<const char*>(PyArray_DATA(array)), PyArray_NBYTES(array))),
+                     nanobind::borrow(reinterpret_cast<PyObject*>(PyArray_DESCR(array))));
     }
-    nanobind::object decision = decided(action, propensity);
-    const nanobind::object kept = nanobind::steal(PyTuple_Pack(3, number.ptr(), copy.ptr(), kind));
-    if (!kept.is_valid() || PyObject_SetAttr(decision.ptr(), kept_.ptr(), kept.ptr()) < 0) nanobind::raise_python_error();
-    waiting().keep(scored_, decision);
-    return decision;
+    const nanobind::object copy = sets_ ? copied_list(context) : copied(context);
+    if (copy.is_none() || !draw([&] { return hashed_ && read_words(copy, scored_words_); }, drawn)) return nanobind::none();
+    return decided(drawn, copy, nanobind::none());
+  }
+
+  // A user, a dictionary or None, and items, dictionaries.
+  nanobind::object act(nanobind::handle user, nanobind::handle items) {
+    Drawn drawn;
+    if (!sets_ || !hashed_ || !decides()) return nanobind::none();
+    if (!draw([&] { return hashed_ && words_.read_set(user, items, scored_words_); }, drawn)) return nanobind::none();
+    const int64_t K = scored_words_.rows();
+    return decided(drawn, Words::packed(scored_words_), nanobind::make_tuple(K, words_.width()));
   }
 
   // One action for each of the next rows of the log, [n].
   nanobind::tuple sample(Array<const float, 2> contexts, Array<const double> uniforms) {
     const auto [n, d] = contexts.shape;
-    expect(scorer_ && d == scorer_->inputs() && uniforms.size() == n, "sample: found rows of another width");
+    expect(scorer_ && !sets_ && d == scorer_->inputs() && uniforms.size() == n, "sample: found rows of another width");
     NewArray<int64_t> indices({how_.real() ? 0 : n});
     NewArray<double> numbers({how_.real() ? n : 0}), propensities({n});
     const int64_t row = log().n;
     scored_ = -1;
     for (int64_t r = 0; r < n; r++) {
-      Played action;
-      draw_action(contexts.data + r * d, uniforms[r], action, propensities.view[r]);
-      if (how_.real()) numbers.view[r] = action.number;
-      else indices.view[r] = action.index, predict(row + r, action.index);
+      Drawn drawn;
+      draw_action(contexts.data + r * d, 1, uniforms[r], drawn);
+      propensities.view[r] = drawn.propensity;
+      if (how_.real()) numbers.view[r] = drawn.action.number;
+      else indices.view[r] = drawn.action.index, predict(row + r, drawn.action.index);
     }
     return nanobind::make_tuple(how_.real() ? numbers.object : indices.object, propensities.object);
   }
@@ -118,7 +119,7 @@ class Rounds {
     Played action;
     const double propensity = PyFloat_AsDouble(PyTuple_GET_ITEM(decision.ptr(), 1));
     if (!played(PyTuple_GET_ITEM(decision.ptr(), 0), action) || !likely(propensity, 0)) return LEFT;
-    if (!has_room_for_row() || !waiting().drop(number)) return LEFT;  // told already, or of another learner
+    if (!fits(action) || !waiting().drop(number)) return LEFT;  // told already, or of another learner
     return append(action, reward, propensity, number);
   }
 
@@ -126,10 +127,9 @@ class Rounds {
   int tell(nanobind::handle context, nanobind::handle taken, nanobind::handle given, nanobind::handle drawn) {
     double reward, propensity;
     Played action;
-    int64_t n = 1;
     if (!free() || !number_of(given, reward) || !number_of(drawn, propensity) || !played(taken.ptr(), action)) return LEFT;
     if (!(reward >= lowest_ && reward <= highest_) || !likely(propensity, LEAST)) return LEFT;
-    if (!hashed_ && !read_rows(context, 1, log().width(), given_, n)) return LEFT;
+    if (!hashed_ && !read_numbers(context, log().width(), given_)) return LEFT;
     const nanobind::object newest = waiting().newest();
     int64_t number = -1;
     if (!newest.is_none() && reinterpret_cast<PyObject*>(Py_TYPE(newest.ptr())) == type_.ptr()) {
@@ -140,41 +140,63 @@ class Rounds {
                         kept.is_valid() && is_of(kept, context, number);
       if (!same) number = -1;
     }
-    if (number < 0 || !has_room_for_row()) return LEFT;
+    if (number < 0 || !fits(action)) return LEFT;
     waiting().drop(number);
     return append(action, reward, propensity, number);
   }
 
  private:
+  struct Drawn {
+    Played action;
+    double propensity = 0;
+    int64_t number = -1;  // of the decision
+  };
+
   static constexpr double LEAST = 1e-12;  // smaller propensities are left to the engine, which knows its limit
   nanobind::object type_, uniforms_, pending_, columns_, kept_, names_;
   std::shared_ptr<const Scorer> scorer_;  // null, and so is the next one: all is left to the engine
   std::shared_ptr<const HashedScorer> hashed_;
   Words words_;
-  HashedRow words_row_, scored_row_;  // as given; as scored
+  HashedRows words_row_, scored_words_;  // as given; as scored
   HashedScorer::Room hashed_room_;
+  bool sets_;
   std::vector<double> acting_;                // `acting_numbers`
   ScoringRoom room_;
   std::vector<float> inputs_;
-  nanobind::object learner_;           // the compiled learner that acts, if one does
-  int64_t scored_ = -1;          // number of the decision whose scores are in room_.raw; -1: none
+  nanobind::object learner_;  // the compiled learner that acts, if one does
+  int64_t scored_ = -1;       // number of the decision whose scores are in room_.raw; -1: none
   double lowest_, highest_;
   Drawing how_;
-  std::vector<float> row_, given_;
+  std::vector<float> row_, given_;  // of the log's width; of a set, one for each action
 
   Uniforms& stream() { return *nanobind::inst_ptr<Uniforms>(uniforms_); }
   Pending& waiting() { return *nanobind::inst_ptr<Pending>(pending_); }
   LogColumns& log() { return *nanobind::inst_ptr<LogColumns>(columns_); }
-  // The uniform number comes first: fetching it may run Python, and other decisions would use the same work arrays.
-  bool draw(nanobind::handle context, Played& action, double& propensity) {
+  // Draws from the context that `read` reads; false: it could not. The uniform number comes first: fetching it may run
+  // Python, other decisions would use the same work arrays, and what decides may change.
+  template <class Read>
+  bool draw(const Read& read, Drawn& drawn) {
     const double uniform = stream().next();
-    if (drawn_from(context, uniform, action, propensity)) return true;
-    stream().give_back(uniform);
-    return false;
+    if (!read()) {
+      stream().give_back(uniform);
+      return false;
+    }
+    if (hashed_) draw_from_words(uniform, drawn);
+    else draw_action(inputs_.data(), sets_ ? static_cast<int64_t>(inputs_.size()) / scorer_->inputs() : 1, uniform, drawn);
+    scored_ = drawn.number = next_number();
+    return true;
   }
 
-  bool decides() const { return scorer_ || hashed_; }
-  int64_t n_actions() const { return hashed_ ? hashed_->K : scorer_->n_actions(); }
+  // Of sets, neither bonus nor share: their number of actions varies.
+  bool decides() const { return (scorer_ || hashed_) && (!sets_ || (acting_.size() > 4 && acting_[2] == 0 && acting_[3] == 0)); }
+
+  bool read_numbers(nanobind::handle context, int64_t width, std::vector<float>& to) const {
+    int64_t n = 1;
+    return read_rows(context, sets_ ? 2 : 1, width, to, n) && (!sets_ || (n > 0 && width > 0));
+  }
+  bool read_words(nanobind::handle context, HashedRows& to) {
+    return sets_ ? PyList_CheckExact(context.ptr()) && words_.read_set(nanobind::none(), context, to) : words_.read(context, to);
+  }
 
   void decide_with(nanobind::handle packed, nanobind::handle acting) {
     hashed_ = nullptr;
@@ -183,47 +205,40 @@ class Rounds {
     learner_.reset(), scored_ = -1;
   }
 
-  bool drawn_from(nanobind::handle context, double uniform, Played& action, double& propensity) {
-    int64_t n = 1;
-    if (hashed_) return drawn_from_words(context, uniform, action, propensity);
-    if (!scorer_ || !read_rows(context, 1, scorer_->inputs(), inputs_, n)) return false;
-    draw_action(inputs_.data(), uniform, action, propensity);
-    return true;
-  }
-
-  void draw_action(const float* inputs, double uniform, Played& action, double& propensity) {
+  // From a row, or from the rows of a set.
+  void draw_action(const float* inputs, int64_t rows, double uniform, Drawn& drawn) {
     if (how_.kind == Drawing::Kind::normal) {
       room_.scores.resize(scorer_->members() * scorer_->n_actions());
       scorer_->scores(inputs, room_.scores.data(), scorer_->n_actions(), room_);
-      std::tie(action.number, propensity) = as_pair(draw_normal(how_.centre + room_.scores[0], how_.scale, uniform));
+      std::tie(drawn.action.number, drawn.propensity) = as_pair(draw_normal(how_.centre + room_.scores[0], how_.scale, uniform));
       return;
     }
-    scorer_->policy(inputs, 1, Acting(acting_.data(), scorer_->members()), room_);
+    scorer_->policy(inputs, rows, Acting(acting_.data(), scorer_->members()), room_);
     const std::vector<double>& pi = room_.pi;
     const auto K = static_cast<int64_t>(pi.size());
     if (how_.kind == Drawing::Kind::within) {
-      std::tie(action.number, propensity) = as_pair(draw_number(pi.data(), K, uniform, how_.bounds));
+      std::tie(drawn.action.number, drawn.propensity) = as_pair(draw_number(pi.data(), K, uniform, how_.bounds));
     } else {
-      action.index = draw_one(pi.data(), K, uniform);
-      propensity = pi[action.index];
+      drawn.action.index = draw_one(pi.data(), K, uniform);
+      drawn.propensity = pi[drawn.action.index];
     }
   }
 
   // Tell the learner how its members scored a row when its action was drawn.
   void predict(int64_t row, int64_t action) {
-    if (learner_.is_valid()) nanobind::inst_ptr<CompiledLearner>(learner_)->predicted(row, room_.raw.data(), action);
+    if (learner_.is_valid())
+      nanobind::inst_ptr<CompiledLearner>(learner_)->predicted(row, room_.raw.data(), static_cast<int64_t>(room_.pi.size()), action);
   }
 
-  bool drawn_from_words(nanobind::handle context, double uniform, Played& action, double& propensity) {
-    if (!words_.read(context, scored_row_)) return false;
-    const int64_t M = hashed_->members(), K = hashed_->K;
+  void draw_from_words(double uniform, Drawn& drawn) {
+    const HashedRows& own = scored_words_;
+    const int64_t M = hashed_->members(), K = own.rows() * hashed_->K;  // one score of each action of a set
     room_.raw.resize(M * K), room_.pi.resize(K);
-    hashed_->scores(scored_row_.indices.data(), scored_row_.values.data(), scored_row_.size(), room_.raw.data(), hashed_room_);
+    hashed_->scores({own.indices, own.values.data(), own.ends}, room_.raw.data(), hashed_room_);
     room_.scores = room_.raw;
     acting_row(room_.scores.data(), M, K, K, Acting(acting_.data(), M), room_.pi.data());
-    action.index = draw_one(room_.pi.data(), K, uniform);
-    propensity = room_.pi[action.index];
-    return true;
+    drawn.action.index = draw_one(room_.pi.data(), K, uniform);
+    drawn.propensity = room_.pi[drawn.action.index];
   }
 
   // Whether a decision keeps this context, which becomes the row, and its number. A row of numbers is in given_.
@@ -235,9 +250,11 @@ class Rounds {
     }
     if (!PyTuple_CheckExact(kept.ptr()) || PyTuple_GET_SIZE(kept.ptr()) != 3) return false;
     PyObject* own = PyTuple_GET_ITEM(kept.ptr(), 1);
-    if (!PyDict_CheckExact(own) || !PyDict_CheckExact(context.ptr()) || !same_dictionaries(own, context.ptr())) return false;
+    const bool known = sets_ ? PyList_CheckExact(own) && PyList_CheckExact(context.ptr())
+                             : PyDict_CheckExact(own) && PyDict_CheckExact(context.ptr());
+    if (!known || !same_contexts(own, context.ptr())) return false;
     number = PyLong_AsLongLong(PyTuple_GET_ITEM(kept.ptr(), 0));
-    return words_.read(context, words_row_);
+    return read_words(context, words_row_);
   }
 
   static std::pair<double, double> as_pair(const DrawnNumber& drawn) { return {drawn.action, drawn.density}; }
@@ -248,24 +265,36 @@ class Rounds {
   }
 
   bool free() { return busy == 0 && log().has_room() && decides() && log().sparse() == (hashed_ != nullptr); }
-  bool has_room_for_row() { return !hashed_ || log().has_room_for(words_row_.size()); }
+
+  // Whether the log has room for the row, and a set has the action.
+  bool fits(const Played& action) {
+    return log().has_room_for(rows_told(), words_row_.size()) && (!sets_ || action.index < rows_told());
+  }
+  int64_t rows_told() { return hashed_ ? words_row_.rows() : sets_ ? static_cast<int64_t>(row_.size()) / log().width() : 1; }
 
   int append(const Played& action, double reward, double propensity, int64_t number) {
-    if (number == scored_ && !how_.real() && (!hashed_ || words_row_ == scored_row_)) predict(log().n, action.index);
-    if (hashed_) log().append(words_row_.indices.data(), words_row_.values.data(), words_row_.size(), action, reward, propensity, number);
-    else log().append(row_.data(), action, reward, propensity, number);
+    if (number == scored_ && !how_.real() && (!hashed_ || words_row_ == scored_words_)) predict(log().n, action.index);
+    const HashedRows& own = words_row_;
+    if (hashed_) log().append(own.indices.data(), own.values.data(), own.ends.data(), own.rows(), action, reward, propensity, number);
+    else log().append(row_.data(), rows_told(), action, reward, propensity, number);
     return log().n >= checkpoint ? DUE : DONE;
   }
 
-  nanobind::object decided(const Played& action, double propensity) {
+  // The decision, which waits for its reward. copy, kind: see `Decision.kept`
+  nanobind::object decided(const Drawn& drawn, const nanobind::object& copy, const nanobind::object& kind) {
+    if (!copy.is_valid()) nanobind::raise_python_error();
     auto* type = reinterpret_cast<PyTypeObject*>(type_.ptr());
     nanobind::object made = nanobind::steal(type->tp_alloc(type, 2));
     if (!made.is_valid()) nanobind::raise_python_error();
-    PyObject* first = how_.real()         ? PyFloat_FromDouble(action.number)
-                      : names_.is_none() ? PyLong_FromLongLong(action.index)
-                                           : Py_NewRef(PyTuple_GET_ITEM(names_.ptr(), action.index));
+    PyObject* first = how_.real()         ? PyFloat_FromDouble(drawn.action.number)
+                      : names_.is_none() ? PyLong_FromLongLong(drawn.action.index)
+                                           : Py_NewRef(PyTuple_GET_ITEM(names_.ptr(), drawn.action.index));
     PyTuple_SET_ITEM(made.ptr(), 0, first);
-    PyTuple_SET_ITEM(made.ptr(), 1, PyFloat_FromDouble(propensity));
+    PyTuple_SET_ITEM(made.ptr(), 1, PyFloat_FromDouble(drawn.propensity));
+    const nanobind::object number = nanobind::steal(PyLong_FromLongLong(drawn.number));
+    const nanobind::object kept = nanobind::steal(PyTuple_Pack(3, number.ptr(), copy.ptr(), kind.ptr()));
+    if (!kept.is_valid() || PyObject_SetAttr(made.ptr(), kept_.ptr(), kept.ptr()) < 0) nanobind::raise_python_error();
+    waiting().keep(drawn.number, made);
     return made;
   }
 
@@ -274,8 +303,11 @@ class Rounds {
     if (!PyTuple_CheckExact(kept.ptr()) || PyTuple_GET_SIZE(kept.ptr()) != 3) return false;
     PyObject *bytes = PyTuple_GET_ITEM(kept.ptr(), 1), *kind = PyTuple_GET_ITEM(kept.ptr(), 2);
     number = -1;
-    if (hashed_) {
-      if (kind == Py_None && words_.read(bytes, words_row_)) number = PyLong_AsLongLong(PyTuple_GET_ITEM(kept.ptr(), 0));
+    if (hashed_ || sets_) {
+      int64_t n = 1;
+      const bool read = hashed_ ? kind == Py_None ? read_words(bytes, words_row_) : unpack(bytes, kind)
+                                : kind == Py_None && log().width() > 0 && read_rows(bytes, 2, log().width(), row_, n) && n > 0;
+      if (read) number = PyLong_AsLongLong(PyTuple_GET_ITEM(kept.ptr(), 0));
       return number >= 0;
     }
     if (!PyBytes_CheckExact(bytes) || !PyArray_DescrCheck(kind)) return false;
@@ -298,48 +330,23 @@ class Rounds {
     return number >= 0;
   }
 
-  // A plain float, or a plain integer that is not a bool, or NumPy's double.
-  static bool number_of(nanobind::handle given, double& number) {
-    PyObject* o = given.ptr();
-    if (PyFloat_Check(o)) {  // NumPy's double too
-      number = PyFloat_AS_DOUBLE(o);
-      return true;
-    }
-    if (!PyLong_CheckExact(o)) return false;
-    number = PyLong_AsDouble(o);
-    if (number == -1.0 && PyErr_Occurred()) {
-      PyErr_Clear();
-      return false;
-    }
-    return true;
+  // kind: the number of actions and the width
+  bool unpack(PyObject* bytes, PyObject* kind) {
+    if (!sets_ || !PyTuple_CheckExact(kind) || PyTuple_GET_SIZE(kind) != 2) return false;
+    const int64_t K = index_of(PyTuple_GET_ITEM(kind, 0), nanobind::none());
+    return index_of(PyTuple_GET_ITEM(kind, 1), nanobind::none()) == words_.width() && words_.unpack(bytes, K, words_row_);
   }
 
   bool played(PyObject* action, Played& found) {
     if (log().real() != how_.real()) return false;
-    if (!how_.real()) return index_of(action, found.index);
+    if (!how_.real()) {
+      found.index = index_of(action, names_);
+      return found.index >= 0 && (sets_ || found.index < (hashed_ ? hashed_->K : scorer_->n_actions()));  // that of a set is compared with its rows
+    }
     if (!PyFloat_CheckExact(action)) return false;
     found.number = PyFloat_AS_DOUBLE(action);
     const bool inside = how_.kind == Drawing::Kind::normal || (how_.bounds.low < found.number && found.number < how_.bounds.high);
     return inside && std::isfinite(found.number);
-  }
-
-  bool index_of(PyObject* action, int64_t& index) {
-    if (names_.is_none()) {
-      if (!PyLong_CheckExact(action)) return false;
-      index = PyLong_AsLongLong(action);
-      if (index == -1 && PyErr_Occurred()) PyErr_Clear();
-    } else {
-      if (!PyUnicode_CheckExact(action)) return false;
-      index = -1;
-      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names_.ptr()); i++) {
-        PyObject* name = PyTuple_GET_ITEM(names_.ptr(), i);
-        if (name == action || PyUnicode_Compare(name, action) == 0) {
-          index = i;
-          break;
-        }
-      }
-    }
-    return index >= 0 && index < n_actions();
   }
 };
 

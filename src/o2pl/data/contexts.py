@@ -165,6 +165,14 @@ class ActionSets(Contexts):
                 )
         return cls(np.concatenate(matrices), np.cumsum([0] + [len(one) for one in matrices]))
 
+    @classmethod
+    def in_bytes(cls, content: bytes, n_actions: int, width: int) -> ActionSets:
+        """Return a set of sparse rows from what the compiled core keeps of a decision: `Words` in native/python."""
+        ends = np.frombuffer(content, np.int64, n_actions + 1)
+        indices = np.frombuffer(content, np.int32, ends[-1], ends.nbytes)
+        values = np.frombuffer(content, np.float32, ends[-1], ends.nbytes + indices.nbytes)
+        return cls(check_sparse_rows(SparseRows(indices, values, ends, width)), np.array([0, n_actions]))
+
     @property
     def values(self) -> Any:
         """The feature rows of all actions."""

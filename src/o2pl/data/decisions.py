@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from o2pl._core import next_number, renew_numbers
+from o2pl.data.contexts import ActionSets
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Ints
 
@@ -34,7 +35,8 @@ class Decision(_Pair):
     decision time. `update(decision, reward)` needs nothing else.
     """
 
-    kept: tuple[int, Any, Any] | None = None  # number, context, and the dtype if the context is stored as bytes
+    # Number, context, and of one stored as bytes the dtype; of a sparse set the number of actions and the width.
+    kept: tuple[int, Any, Any] | None = None
     place: int | None = None  # index of the item among the allowed ones, if the action is an item id
 
     @property
@@ -60,6 +62,8 @@ class Decision(_Pair):
         if self.kept is None:
             return None
         _, context, kind = self.kept
+        if type(kind) is tuple:
+            return ActionSets.in_bytes(context, *kind)
         return context if kind is None else np.frombuffer(context, kind)
 
     def keep(self, context: Any, number: int | None = None) -> Self:

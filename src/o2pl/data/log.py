@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from copy import copy
+from operator import is_not
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -66,7 +67,10 @@ class Column(Protocol):
 
     def append(self, n: int, entry: Any) -> None: ...  # row n, from the reader's `entry`
     def extend(self, n: int, rows: Any, copy: bool = True) -> None: ...  # rows n … n + len(rows)
+    def reserve(self, rows: int) -> None: ...
     def view(self, n: int) -> Encoded: ...
+    @property
+    def buffers(self) -> tuple[Array, ...]: ...  # what `LogColumns` appends to; of sets, their offsets last
     def arrays(self, n: int) -> dict[str, Array]: ...  # from which `rows_of` restores the view
     def rows_of(self, arrays: dict[str, Array]) -> Encoded: ...
 
@@ -86,8 +90,7 @@ class DenseColumn:
         self.values = self._buffers.grown(self._name, self.values, rows)
 
     @property
-    def buffers(self) -> tuple[Array]:
-        """What `LogColumns` appends to."""
+    def buffers(self) -> tuple[Array, ...]:
         return (self.values,)
 
     def append(self, n: int, entry: Floats) -> None:
@@ -134,8 +137,7 @@ class SparseColumn:
         self.make_room(rows, 0)
 
     @property
-    def buffers(self) -> tuple[Array, Array, Array]:
-        """What `LogColumns` appends to."""
+    def buffers(self) -> tuple[Array, ...]:
         return self.indices, self.values, self.offsets
 
     def make_room(self, rows: int, entries: int) -> None:
@@ -167,6 +169,19 @@ class SetsColumn:
 
     def append(self, n: int, entry: ActionSets) -> None:
         self.extend(n, entry)
+
+    def reserve(self, rows: int) -> None:
+        """Make room for this number of sets; how many actions they have is not known."""
+        self.sets = Buffers().grown("", self.sets, rows + 1)
+
+    @property
+    def buffers(self) -> tuple[Array, ...]:
+        return *self.inner.buffers, self.sets
+
+    @property
+    def of_rows_only(self) -> bool:
+        """Whether sets have nothing but the rows of their actions."""
+        return self.shared is None and self.item_ids is None and self.slots is None
 
     def extend(self, n: int, rows: ActionSets, copy: bool = True) -> None:
         total = int(self.sets[n])
@@ -292,15 +307,16 @@ class Log:
 
     @property
     def _plain(self) -> bool:
-        return isinstance(self.contexts, DenseColumn | SparseColumn)
+        """Whether `LogColumns` can append to the contexts."""
+        return not isinstance(self.contexts, SetsColumn) or self.contexts.of_rows_only
 
     def _attach(self) -> None:
         """Let rows be appended in one call, to the current buffers."""
         if self._plain and self._row_weights is None and not self._opened:
             contexts, columns = self.contexts.buffers, (self._actions, self._rewards, self._propensities, self._ids)
-            # columns of another process are read-only
-            if all(each.flags.writeable for each in (*contexts, *columns)):
-                self._columns.attach(contexts if self.sparse else contexts[0], *columns)
+            if all(each.flags.writeable for each in (*contexts, *columns)):  # columns of another process are read-only
+                of_rows, sets = (contexts[:-1], contexts[-1]) if self.action_sets else (contexts, None)
+                self._columns.attach(of_rows, sets, *columns)
                 return
         self._columns.detach()
 
@@ -324,8 +340,7 @@ class Log:
     def reserve(self, more: int) -> None:
         """Reserve room for `more` rows: growing step by step may leave buffers half empty."""
         need = self.n + more
-        if self._plain:
-            self.contexts.reserve(need)
+        self.contexts.reserve(need)
         if need > len(self._actions):
             self._actions = self._buffers.grown("actions", self._actions, need)
             self._rewards = self._buffers.grown("rewards", self._rewards, need)
@@ -350,10 +365,10 @@ class Log:
         n = self.n
         if n == len(self._actions):
             self.reserve(1)
-        held = self.contexts.buffers if self._plain else ()
+        before = self.contexts.buffers
         self.contexts.append(n, entry)
-        if held and any(now is not then for now, then in zip(self.contexts.buffers, held, strict=True)):
-            self._attach()  # entries or offsets have moved to larger buffers
+        if any(map(is_not, before, self.contexts.buffers)):  # they have moved to larger buffers
+            self._attach()
         self._actions[n], self._rewards[n], self._propensities[n] = action, reward, propensity
         self._ids[n] = next_number() if number is None else number
         if self._row_weights is not None:

@@ -1,10 +1,10 @@
 """Learning in the compiled core: what an engine's members have learned, to there and back.
 
 The core learns if all parts are its own: the outcome objective, linear softmax policies on built-in features of numeric
-rows or on hashed features, L-BFGS; a reward curve on built-in features, recursive least squares; or a normal policy of
-fixed scale with the pessimistic objective and its control variate, L-BFGS. It does what `Engine.learn` composes of
-Python parts, to the last bit, in one call a checkpoint. Schedules and exploration rules are Python objects
-that it asks.
+rows or on hashed features, L-BFGS; the same for independent actions of sets with hashed features; a reward curve on
+built-in features, recursive least squares; or a normal policy of fixed scale with the pessimistic objective and its
+control variate, L-BFGS. It does what `Engine.learn` composes of Python parts, to the last bit, in one call a
+checkpoint. Schedules and exploration rules are Python objects that it asks.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from o2pl.objectives.squares import LeastSquares
 from o2pl.objectives.terms import BASELINE
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.oracles.recursive import Recursive, unlearned
+from o2pl.policies.actionwise import ActionWise
 from o2pl.policies.curve import Curve
 from o2pl.policies.gaussian import Gaussian
 from o2pl.policies.sampling import acting_numbers, check_explored
@@ -76,7 +77,7 @@ def compiled_learner(engine: Engine) -> _core.CompiledLearner | None:
         return _of_real(engine, columns, ends)
     if spec.control is not None:
         return None
-    if log.n_actions is None or type(spec.objective) is not Outcome or not all(map(_is_known, engine.members)):
+    if type(spec.objective) is not Outcome or not all(map(_is_known, engine.members)):
         return None
     watch = None
     if engine.watch is not None:
@@ -86,7 +87,7 @@ def compiled_learner(engine: Engine) -> _core.CompiledLearner | None:
             change.apart,
         )  # fmt: skip
     members = [_settings(engine, member) for member in engine.members]
-    given = columns, log.n_actions, ends, members, watch, Choices(engine)
+    given = columns, log.n_actions or 0, ends, members, watch, Choices(engine)
     seen = [each.features for each in engine.seen]
     if log.sparse:
         return _core.CompiledHashed(*given, PANEL) if len(seen) == 1 else None
@@ -120,12 +121,13 @@ def _curve(engine: Engine, columns: _core.LogColumns, ends: tuple[float, float])
 
 
 def _is_known(member: MemberState) -> bool:
-    features, learns = member.seen.features, (type(member.objective), type(member.oracle)) == (Outcome, LBFGS)
+    features = member.seen.features
+    if (type(member.objective), type(member.oracle), member.device) != (Outcome, LBFGS, "cpu"):
+        return False
     if type(features) is Hashed:
-        known = type(member.policy) is SparseSoftmax
-    else:
-        known = type(member.policy) is Softmax and is_planned(_inner(features))
-    return known and learns and member.device == "cpu"
+        of_sets = type(member.policy) is ActionWise and not member.objective.competing
+        return of_sets or type(member.policy) is SparseSoftmax
+    return type(member.policy) is Softmax and is_planned(_inner(features))
 
 
 def _is_curve(member: MemberState) -> bool:

@@ -82,14 +82,15 @@ class Decider:
         return Decider, given
 
     def decide_in(self, rounds: _core.Rounds) -> None:
-        """Let decisions on numeric rows be made by `rounds`; on others they are left to this decider."""
+        """Let `rounds` make decisions on numeric rows, or sets of them; on others they are left to this decider."""
         policy, params = self.members[0].policy, self.members[0].params
         if self._one == self._within:
             rounds.decide_within(self._packed, self.acting, policy.numbers)
         elif self._one == self._number:
             rounds.decide_normal(self._packed, policy.centre, policy.split(params)[1])
         else:
-            rounds.decide_by(self._packed if self._one == self._row else None, self.acting, self.names or None)
+            plain = self._one in (self._row, self._set)
+            rounds.decide_by(self._packed if plain else None, self.acting, self.names or None)
 
     # -- one decision
 

@@ -97,11 +97,11 @@ class Engine:
         self.begin_rounds()
 
     def begin_rounds(self) -> None:
-        """Let decisions on numeric rows and on dictionaries, and their rewards, take one call each."""
+        """Let decisions on numeric rows and on dictionaries, or sets of them, and their rewards, take one call each."""
         columns = self.log.columns_in_place
         if columns is not None and self.log.reward_range is not None:
             waiting, ends = self.pending.waiting, self.log.reward_range
-            self.rounds = _core.Rounds(Decision, self.stream, waiting, columns, ends)
+            self.rounds = _core.Rounds(Decision, self.stream, waiting, columns, ends, self.log.action_sets)
             self.lock.guard(self.rounds)
             if self.log.sparse and self.encoder.words is not None:
                 self.encoder.words.read_in(self.rounds)
