@@ -59,7 +59,7 @@ PEERS: dict[str, tuple[Measured | Said, ...]] = {
     "[Azure Personalizer](docs/from-personalizer.md)": (
         Said("rank and reward, by Azure's client", "tests/serving/test_personalizer.py", YES, "until October 2026"),
         Said("new models within seconds of a reward", "tests/serving/test_trainer.py", YES, "within minutes"),
-        Said("each decision explained", "tests/serving/test_explain_command.py", YES, NO),
+        Said("each decision explained", "tests/cli/test_explain.py", YES, NO),
         Said("run for you", "docs/capacity.md", NO, "**yes**, until October 2026"),
     ),
 }  # fmt: skip

@@ -59,7 +59,7 @@ GROUPS: dict[tuple[str, str], dict[str, str]] = {
     ("#9a6200", "what users start"): {
         "serving": "the decision service",
         "demo": "the product's story in a minute",
-        "cli": "the command line",
+        "cli": "the command line, a file per command",
     },
 }
 SAID = {part: text for group in GROUPS.values() for part, text in group.items()}

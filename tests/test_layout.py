@@ -41,9 +41,16 @@ ELSEWHERE = {  # module: where it is tested, or why it is not
     "extras.py": "in test_core",
     "demo/pictures.py": "drawn on the page of demo/test_page",
     "simulation/comparison.py": "in reproduction/tests/test_registry.py, for every experiment",
-    "fitting/evaluate_command.py": "in evaluation/test_command, of a large log in fitting/test_evaluating",
+    "cli/__main__.py": "every test that starts a process",
+    "cli/backup.py": "the life of a log, in cli/test_export",
+    "cli/forget.py": "the life of a log, in cli/test_export",
+    "cli/logs.py": "skipped rows, in cli/test_convert and cli/test_describe",
+    "cli/retain.py": "the life of a log, in cli/test_export",
+    "serving/server.py": "the process that `o2pl serve` starts, in cli/test_serve",
 }
 ACROSS = {  # tests of more than one module
+    "cli/test_cli.py": "all commands: the help, and what it imports",
+    "cli/test_large_logs.py": "`o2pl fit` and `o2pl evaluate` of logs larger than memory",
     "test_benchmarks.py": "the bench, outside the package",
     "test_benchmark_references.py": "the bench, outside the package",
     "test_peers.py": "the bench, outside the package",

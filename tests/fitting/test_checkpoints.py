@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 import o2pl
 from o2pl.data.records import Records
-from o2pl.fitting.checkpoints import Checkpoints, fingerprint
+from o2pl.fitting.checkpoints import Checkpoints, fingerprint, stamps_of
 
 
 def test_what_was_found_is_not_computed_again(tmp_path):
@@ -63,3 +65,15 @@ def test_the_fingerprint_tells_logs_and_settings_apart():
     values[:] = [b'{"a":1}', b'{"a":2}']
     texts = Records(values)
     assert fingerprint(texts) != fingerprint(Records(values[::-1]))
+
+
+def test_stamps_change_with_any_file(tmp_path: Path) -> None:
+    (tmp_path / "day=1").mkdir()
+    file = tmp_path / "day=1" / "rows"
+    file.write_bytes(b"a")
+    before = stamps_of(tmp_path)
+    assert [(name, size) for name, size, _ in before] == [(str(Path("day=1", "rows")), 1)]
+    assert stamps_of(tmp_path) == before
+    file.write_bytes(b"ab")
+    assert stamps_of(tmp_path) != before
+    assert stamps_of(file)[0][1] == 2

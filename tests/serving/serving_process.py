@@ -12,7 +12,7 @@ import sys
 
 import o2pl.serving.api
 import o2pl.serving.service  # noqa: F401
-from o2pl.serving.command import serve
+from o2pl.cli.serve import serve
 
 
 def main(database: str, port: str) -> None:

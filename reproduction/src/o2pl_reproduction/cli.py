@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from o2pl.cli import one_line_errors
+from o2pl.cli.errors import one_line_errors
 from o2pl.errors import InvalidInput, nearest
 
 if TYPE_CHECKING:

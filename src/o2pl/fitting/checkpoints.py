@@ -67,6 +67,17 @@ def _write(path: Path, content: bytes) -> None:
     os.replace(partial, path)
 
 
+def stamps_of(path: Path) -> list[tuple[str, int, int]]:
+    """Return name, size and modification time of a file, or of all files of a folder, to detect changes."""
+    files = sorted(path.rglob("*")) if path.is_dir() else [path]
+    return [(str(file.relative_to(path)), *_stamp(file)) for file in files if file.is_file()]
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    state = file.stat()
+    return state.st_size, state.st_mtime_ns
+
+
 def fingerprint(*values: Any) -> str:
     """Return a hash of the values that is the same in every process."""
     taken = hashlib.blake2b(digest_size=16)

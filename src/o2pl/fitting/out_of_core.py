@@ -7,14 +7,15 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from o2pl.data.log import Log
 from o2pl.engine.decider import Decider
 from o2pl.engine.offline import learn_offline
-from o2pl.errors import InvalidInput
+from o2pl.errors import InvalidInput, nearest
+from o2pl.extras import require_extra
 from o2pl.fitting.candidates import Candidate, candidates_for, named, some
 from o2pl.fitting.checkpoints import Checkpoints
 from o2pl.fitting.choosing import Fit, Told, fit
@@ -24,12 +25,33 @@ from o2pl.formats.bad import BadRows
 from o2pl.formats.files import kind_of_file, parquet_size
 from o2pl.validation import RewardRange
 
+ENGINES = ("local", "ray")
 _COPIES = 4  # peak memory of an in-memory fit, in copies of the log in double precision
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 MakePasses = Callable[
     [Log, Path, Checkpoints, Passed | None], BlockPasses
 ]  # (mapped log, folder, checkpoints, progress)
+
+
+class Streamed(NamedTuple):
+    """What is asked of a fit of a log larger than memory."""
+
+    log: Path
+    out: Path
+    reward_range: RewardRange | None
+    only: list[str] | None  # candidates
+    confidence: float
+    seed: int
+    skip_bad: int
+    engine: str
+    workers: int | None
+    address: str | None
+
+    @property
+    def settings(self) -> Streamed:
+        """The settings that the result depends on, besides the log."""
+        return self._replace(log=Path(), out=Path(), address=None)
 
 
 def fit_out_of_core(
@@ -89,6 +111,26 @@ def _in_blocks(log: Log, folder: Path, work: Checkpoints, passed: Passed | None)
 
 
 # -- memory limits
+
+
+def is_streamed(
+    log: Path, out_of_core: bool | None, memory: str | None, engine: str, workers: int | None, address: str | None
+) -> bool:
+    """Return whether the log is processed out of core: it is larger than memory, or the options require it."""
+    if engine not in ENGINES:
+        raise InvalidInput(f"engine: found {engine!r}, {nearest(engine, ENGINES)}")
+    if engine == "ray":
+        require_extra("ray", "the engine 'ray'")
+    elif workers is not None or address is not None:
+        raise InvalidInput("workers or address: found with --engine local, expected only with --engine ray")
+    limit = free_memory() // 2 if memory is None else bytes_in(memory)
+    streamed = engine == "ray" or (larger_than(log, limit) if out_of_core is None else out_of_core)
+    if streamed and kind_of_file(log) != "parquet":
+        raise InvalidInput(
+            f"{log.name}: expected Parquet for --out-of-core and --engine ray, found another format. Convert it with"
+            " `o2pl convert LOG log.parquet`"
+        )
+    return streamed
 
 
 def larger_than(path: Path, memory: int) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from o2pl.data.log import Log
 from o2pl.errors import InvalidInput
@@ -19,10 +19,22 @@ from o2pl.kernels.registry import Problem
 from o2pl.objectives.terms import Totals
 from o2pl.protocols import Floats
 
+if TYPE_CHECKING:
+    from o2pl.fitting.out_of_core import MakePasses
+
 STRIPE = 2**17  # rows
 _DEATHS = 3  # limit of deaths of one worker in one pass
 
 Say = Callable[[str], None]
+
+
+def passes_on(cluster: Any, workers: int | None, say: Say) -> MakePasses:
+    """Return what makes the passes of a fit on a cluster (see `cluster.connected`)."""
+
+    def made(log: Log, folder: Path, kept: Kept, passed: Passed | None) -> BlockPasses:
+        return RayPasses(log, folder, kept, passed, cluster, workers, say)
+
+    return made
 
 
 class Task(NamedTuple):

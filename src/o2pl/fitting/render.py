@@ -13,6 +13,8 @@ from o2pl.learners.held_out import Verdict
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from o2pl.fitting.improving import Improved
+
 _BLUE, _GREY, _RED = "#0072B2", "#6e6e6e", "#D55E00"
 
 
@@ -43,6 +45,17 @@ def improvement_table(verdicts: Sequence[Verdict], chosen: Verdict) -> Any:
         cells = (f"{one.gain:+.4f}", f"{one.lower:+.4f}", "yes" if one.deploy else "no")
         table.add_row(f"o2pl λ={one.penalty:g}", *cells, style="bold" if one is chosen else "")
     return table
+
+
+def improvement_lines(found: Improved) -> list[str]:
+    """Return the lines below the table of safe improvement."""
+    verdict = found.learner.improvement_
+    if verdict.deploy:
+        said = f"{verdict.said}, by at least {verdict.lower:.4f}: deploy it"
+    else:
+        saved = "The saved model is the incumbent" if found.kept_incumbent else "The saved model acts like it"
+        said = f"{verdict.said}: keep the incumbent. {saved}"
+    return [f"{len(found.log):,} rows, mean reward {found.log.rewards.mean():.4f}", f"verdict: {said}"]
 
 
 def summary_lines(found: Fit) -> list[str]:

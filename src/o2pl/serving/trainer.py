@@ -255,6 +255,20 @@ class Trainer:
                 self.training.clear()
         return held
 
+    def run_once(self) -> int:
+        """Learn from all outcomes that are stored. Returns the number of published versions."""
+        election = Election(self.store)
+        try:
+            if not election.held():
+                raise InvalidInput("train: another process is training on this database; stop it, or let it finish")
+            made, before = self.step(last=True), -1
+            while self.rows > before:  # until no new rows are left
+                before = self.rows
+                made += self.step(last=True)
+            return made
+        finally:
+            election.give_up()
+
     def run(self, stop: threading.Event, said: Callable[[str], None] = _LOGGER.info) -> None:
         """Run until `stop`: train while this process holds the lock, otherwise wait for it."""
         election, waiting = Election(self.store), False

@@ -68,3 +68,19 @@ def pin(connection: Connection, application_id: int, version: int | None) -> Non
     if version:
         model_body(connection, application_id, version)
     connection.execute(update(applications).where(applications.c.id == application_id).values(pinned=version))
+
+
+def roll_back(connection: Connection, application_id: int, to: int | None, why: str) -> tuple[int, list[int]]:
+    """Pin an earlier version, withdraw all later ones, and return both. to=None: the one before the served version."""
+    served, known = served_version(connection, application_id), model_versions(connection, application_id, 10**6)
+    if not served:
+        raise InvalidInput("models: found uniform decisions served, expected a version to roll back from")
+    good = [row.version for row in known if row.withdrawn is None and row.version < served]
+    target = (good[0] if good else 0) if to is None else to
+    if target >= served:
+        raise InvalidInput(f"to: found version {target}, expected one before {served}, which is served")
+    gone = sorted(row.version for row in known if row.version > target and row.withdrawn is None)
+    for version in gone:
+        withdraw(connection, application_id, version, why)
+    pin(connection, application_id, target)
+    return target, gone

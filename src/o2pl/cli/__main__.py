@@ -1,0 +1,5 @@
+"""`python -m o2pl.cli`."""
+
+from o2pl.cli import main
+
+main()

@@ -1,0 +1,88 @@
+"""`o2pl app`: add and list the applications of the decision service, and make their keys."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from o2pl.cli.database import opened
+from o2pl.cli.options import Database, separated, two_numbers
+from o2pl.errors import InvalidInput, nearest
+
+HELP = "Manage the applications of the decision service and their keys."
+ADD_EXAMPLES = "`o2pl app add shop`; `o2pl app add banner --kind fixed --actions red,blue`."
+KEY_EXAMPLES = "`o2pl app key shop --role read`."
+
+
+def add(
+    name: Annotated[str, typer.Argument(help="Name of the application.")],
+    kind: Annotated[
+        str,
+        typer.Option(
+            help="`ranked`: each call sends its actions; `fixed`: needs --actions; `continuous`: needs --bounds."
+        ),
+    ] = "ranked",
+    actions: Annotated[str | None, typer.Option(help="Comma-separated action names, for kind `fixed`.")] = None,
+    bounds: Annotated[
+        str | None, typer.Option(help="Lowest and highest action, such as `0,10`, for kind `continuous`.")
+    ] = None,
+    rewards: Annotated[str, typer.Option(help="Lowest and highest possible reward.")] = "0,1",
+    database: Database = None,
+) -> None:
+    """Add an application with its own learner, settings, keys and log. Its two keys are shown only once."""
+    with opened(database, new=True) as store:
+        from o2pl.serving import settings
+
+        kinds = [each.value for each in settings.Kind]
+        if kind not in kinds:
+            raise InvalidInput(f"kind: found {kind!r}, {nearest(kind, kinds)}")
+        values: dict[str, Any] = {"rewardRange": list(two_numbers(rewards))}
+        if actions is not None:
+            values["actions"] = separated(actions)
+        if bounds is not None:
+            values["bounds"] = list(two_numbers(bounds, "bounds"))
+        made = store.add_application(name, kind, settings.made(values, settings.Kind(kind)))
+    typer.echo(f"application: {name}")
+    typer.echo(f"write key:   {made.write_key}")
+    typer.echo(f"read key:    {made.read_key}")
+    typer.echo("Copy the keys now: they are not stored. `o2pl app key` makes new ones.", err=True)
+
+
+def list_applications(database: Database = None) -> None:
+    """List the applications with their kinds and numbers of decisions."""
+    with opened(database) as store:
+        from rich.console import Console
+        from rich.table import Table
+
+        table = Table("name", "kind", "decisions", "model", "wait", "rewards", "kept")
+        for each in store.applications():
+            settings, counted = each.settings, store.count_decisions(each.id)
+            days = settings.log_retention_days
+            table.add_row(
+                each.name, each.kind, f"{counted:,}", str(store.served_version(each.id)),
+                str(settings.reward_wait_time), "{:g} to {:g}".format(*settings.reward_range),
+                "for ever" if days < 0 else f"{days} days",
+            )  # fmt: skip
+        Console().print(table)
+
+
+def new_key(
+    name: Annotated[str, typer.Argument(help="Name of the application.")],
+    role: Annotated[
+        str, typer.Option(help="`write`: rank, reward, settings; `read`: dashboard and exports.")
+    ] = "write",
+    replace: Annotated[bool, typer.Option("--replace", help="Revoke the older keys of this role.")] = False,
+    database: Database = None,
+) -> None:
+    """Create another key and print it; it is shown only once."""
+    with opened(database) as store:
+        from o2pl.serving import applications
+
+        application = store.application(name)
+        with store.writing() as connection:
+            key = applications.add_key(connection, application.id, role)
+            gone = applications.delete_keys(connection, application.id, role, but=key) if replace else 0
+    typer.echo(key)
+    if replace:
+        typer.echo(f"{gone} older keys revoked; running servers notice within seconds", err=True)

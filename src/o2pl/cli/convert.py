@@ -1,0 +1,43 @@
+"""`o2pl convert`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from o2pl.cli.logs import say_bad
+from o2pl.cli.options import Log, SkipBad, separated
+
+EXAMPLES = "`o2pl convert vw.dsjson log.parquet`; `o2pl convert log.parquet vw2.dsjson` (VW learns the same from both)."
+
+
+def convert(
+    log: Log,
+    out: Annotated[Path, typer.Argument(help="`.parquet`, `.arrow`, `.csv`, `.dsjson` or `.vw` (VW's text).")],
+    columns: Annotated[
+        str | None,
+        typer.Option(help="Column names in LOG, such as `action=item_id,reward=click,propensity=pscore`."),
+    ] = None,
+    drop: Annotated[str | None, typer.Option(help="Comma-separated columns to leave out.")] = None,
+    skip_bad: SkipBad = 0,
+) -> None:
+    """Convert a log to another format, given by the file extension of OUT.
+
+    OUT appears only when it is complete. VW reads the converted file as it reads the original dsjson or text, also
+    after a conversion to Parquet and back.
+    """
+    from o2pl.formats.columns import bad_rows_of, read_log
+    from o2pl.formats.files import kind_of_file, kind_of_suffix, read_tables, write_tables
+    from o2pl.formats.nested import numbers_table, pairs_of, renamed
+
+    kind_of_suffix(out)  # before anything is read
+    kind = kind_of_file(log)
+    bad = bad_rows_of(log, kind, skip_bad)
+    tables = iter([numbers_table(read_log(log))]) if kind == "learner" else read_tables(log, bad)
+    if columns is not None or drop is not None:
+        tables = renamed(tables, pairs_of(columns or ""), separated(drop or ""), log.name)
+    rows = write_tables(out, tables)
+    say_bad(bad)
+    typer.echo(f"{rows:,} rows: {out}")

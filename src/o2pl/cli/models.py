@@ -1,0 +1,124 @@
+"""`o2pl models`: manage the model versions of an application."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from o2pl.cli.database import chosen, opened
+from o2pl.cli.options import App, Database
+from o2pl.errors import InvalidInput
+
+HELP = "Manage the model versions of the decision service."
+Version = Annotated[int, typer.Argument(min=0, help="Version number from `o2pl models list`. 0: uniform decisions.")]
+
+
+def list_versions(
+    application: App = None,
+    database: Database = None,
+    limit: Annotated[int, typer.Option(min=1, help="Number of versions to show, newest first.")] = 20,
+) -> None:
+    """List the newest versions: creation time, outcomes learned from, and which one is served."""
+    from rich.console import Console
+    from rich.table import Table
+
+    with opened(database) as store:
+        own = chosen(store, application)
+        rows, served = store.model_versions(own.id, limit), store.served_version(own.id)
+        sizes = {row.version: len(store.model_body(own.id, row.version)) for row in rows}
+    table = Table(title=f"Models of {own.name}", title_justify="left")
+    for column in ("version", "made (UTC)", "outcomes", "bytes", "state"):
+        table.add_column(column, justify="left" if column in ("made (UTC)", "state") else "right")
+    for row in rows:
+        state = "served" if row.version == served else ""
+        state += ", pinned" if row.version == own.pinned else ""
+        state = f"withdrawn: {row.withdrawn}" if row.withdrawn else state
+        made = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(row.created_at))
+        table.add_row(str(row.version), made, f"{row.rows:,}", f"{sizes[row.version]:,}", state)
+    Console().print(table)
+    if not served:
+        typer.echo("served: uniform decisions")
+
+
+def pin(version: Version, application: App = None, database: Database = None) -> None:
+    """Serve this version until `o2pl models unpin`, even if newer versions are published."""
+    with opened(database) as store:
+        own = chosen(store, application)
+        store.pin(own.id, version)
+    typer.echo(f"version {version} of {own.name} is served until `o2pl models unpin`")
+
+
+def unpin(application: App = None, database: Database = None) -> None:
+    """Serve the newest version that is not withdrawn."""
+    with opened(database) as store:
+        own = chosen(store, application)
+        store.pin(own.id, None)
+        served = store.served_version(own.id)
+    typer.echo(f"version {served} of {own.name} is served; newer versions replace it when they are published")
+
+
+def roll_back(
+    application: App = None,
+    database: Database = None,
+    to: Annotated[int | None, typer.Option(min=0, help="Version to serve. [default: the previous one]")] = None,
+    why: Annotated[str, typer.Option(help="Reason, stored with the withdrawn versions.")] = "rolled back by hand",
+) -> None:
+    """Roll back to an earlier version: withdraw all later versions and pin the earlier one."""
+    from o2pl.serving import versions
+
+    with opened(database) as store, store.writing() as connection:
+        own = chosen(store, application)
+        target, gone = versions.roll_back(connection, own.id, to, why)
+    typer.echo(
+        f"version {target or '0 (uniform decisions)'} of {own.name} is served until `o2pl models unpin`;"
+        f" withdrawn: {', '.join(map(str, gone))}"
+    )
+
+
+def export(
+    version: Version,
+    out: Annotated[Path, typer.Argument(help="Output file. `o2pl.load` and `o2pl explain` read it.")],
+    application: App = None,
+    database: Database = None,
+) -> None:
+    """Export a version to a file: a published policy, without any contexts."""
+    with opened(database) as store:
+        own = chosen(store, application)
+        body = store.model_body(own.id, version)
+    out.write_bytes(body)
+    typer.echo(str(out))
+
+
+def import_policy(
+    policy: Annotated[Path, typer.Argument(help="A published policy, or a saved learner.")],
+    application: App = None,
+    database: Database = None,
+    pinned: Annotated[
+        bool, typer.Option("--pin", help="Serve it until `o2pl models unpin`. Otherwise: until the next version.")
+    ] = False,
+) -> None:
+    """Publish a policy from a file as the newest version."""
+    from o2pl.learners import load
+    from o2pl.serving.models import publish
+
+    if not policy.is_file():
+        raise InvalidInput(f"policy: found no file {str(policy)!r}, expected a published policy or a saved learner")
+    found: Any = load(policy)
+    with opened(database) as store:
+        own = chosen(store, application)
+        version = publish(store, own, found, pinned)
+    typer.echo(f"version {version} of {own.name} is {'pinned' if pinned else 'published'}")
+
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "list": list_versions,
+    "roll-back": roll_back,
+    "pin": pin,
+    "unpin": unpin,
+    "export": export,
+    "import": import_policy,
+}

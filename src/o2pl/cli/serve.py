@@ -1,0 +1,102 @@
+"""`o2pl serve`."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from o2pl.cli.database import open_store
+from o2pl.extras import require_extra
+
+if TYPE_CHECKING:
+    from o2pl.serving.applications import NewApplication
+
+EXAMPLES = "`o2pl serve` needs no configuration; `o2pl serve --database postgresql://…` for several servers."
+_APPLICATION = "default"
+_EXAMPLE = {
+    "contextFeatures": [{"timeOfDay": "morning"}],
+    "actions": [
+        {"id": "news", "features": [{"topic": "politics"}]},
+        {"id": "sports", "features": [{"topic": "tennis"}]},
+    ],
+}
+
+
+def serve(
+    host: Annotated[
+        str, typer.Option(help="Address to listen on. Use TLS for access from other machines: see the docs.")
+    ] = ("127.0.0.1"),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on. 0: any free port.")] = 8000,
+    database: Annotated[
+        str | None,
+        typer.Option(help="A SQLite file, or `postgresql://…`. [default: O2PL_DATABASE, or o2pl.sqlite]"),
+    ] = None,
+    trainer: Annotated[
+        bool,
+        typer.Option(
+            "--trainer/--no-trainer", help="Also start the training process. Otherwise run `o2pl train --follow`."
+        ),
+    ] = True,
+    guard: Annotated[
+        bool,
+        typer.Option(
+            "--guard", help="Roll back a model that is worse than the application's baseline, with confidence."
+        ),
+    ] = False,
+    rate_limit: Annotated[
+        float, typer.Option(min=0, help="Rate limit per key, in calls per second, averaged over time. 0: no limit.")
+    ] = 5000.0,
+    max_body: Annotated[int, typer.Option(min=1024, help="Largest request body, in bytes.")] = 1 << 20,
+    log_calls: Annotated[bool, typer.Option("--log-calls", help="Log every call, not only failed and slow ones.")] = (
+        False
+    ),
+) -> None:
+    """Serve decisions over HTTP, store them, and learn from their rewards.
+
+    The first start creates the database with an application named `default`, and shows its keys once.
+    """
+    require_extra("serve", "the decision service")
+    from o2pl.serving import server
+
+    with server.listen(host, port) as listening:  # first, since the keys of a new database are shown only once
+        store, place = open_store(database)
+        made = None if store.applications() else store.add_application(_APPLICATION)
+        address = f"http://{_shown(host)}:{listening.getsockname()[1]}"
+        _greet(place, address, made)
+        arguments = ["train", "--follow", *(["--guard"] if guard else [])] if trainer else None
+        server.run(
+            store, listening, place, arguments, rate_limit, max_body, log_calls,
+            ready=lambda: typer.echo(f"ready: {address}"),
+        )  # fmt: skip
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _greet(database: str, address: str, made: NewApplication | None) -> None:
+    place = "PostgreSQL" if "://" in database else str(Path(database).resolve())
+    lines = [f"store: {place}"]
+    if made is not None:
+        lines += [
+            f"application: {_APPLICATION}",
+            f"write key: {made.write_key}",
+            f"read key:  {made.read_key}",
+            "Copy these keys: they are shown only once. To make more: o2pl app key default --role write",
+        ]
+    key = "$O2PL_KEY" if made is None else made.write_key
+    lines += [
+        f"dashboard: {address}/ (log in with the read key)",
+        "try it:",
+        f"  curl -s {address}/personalizer/v1.0/rank -H 'Ocp-Apim-Subscription-Key: {key}' \\",
+        f"    -H 'Content-Type: application/json' -d '{json.dumps(_EXAMPLE)}'",
+        "starting …",
+    ]
+    for line in lines:
+        typer.echo(line)
+    if made is None and "O2PL_KEY" not in os.environ:
+        typer.echo("(Replace O2PL_KEY by the write key from the first start.)")

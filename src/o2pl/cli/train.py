@@ -1,0 +1,60 @@
+"""`o2pl train`."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from o2pl.cli.database import open_store
+from o2pl.errors import InvalidInput
+from o2pl.extras import require_extra
+
+EXAMPLES = "`o2pl train --follow --database postgresql://me@host/o2pl --guard`."
+DATABASE = "A SQLite file, or `postgresql://…`. [default: O2PL_DATABASE, or o2pl.sqlite]"
+
+
+def train(
+    database: Annotated[str | None, typer.Option(help=DATABASE)] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Run until stopped. Otherwise learn from the stored rows and exit.")
+    ] = False,
+    guard: Annotated[
+        bool,
+        typer.Option("--guard", help="Roll back a model that is worse than the baseline, with confidence."),
+    ] = False,
+    state: Annotated[
+        Path | None,
+        typer.Option(help="Folder for checkpoints, to resume after a stop. [default: next to the SQLite file]"),
+    ] = None,
+) -> None:
+    """Join rewards to decisions, learn from them, and publish models for the servers.
+
+    One trainer at a time works on a database; others wait and take over when it ends. `o2pl serve` starts one.
+    """
+    require_extra("serve", "the trainer")
+    from o2pl.serving.database import StoreUnavailable
+    from o2pl.serving.logs import log_to_stderr
+    from o2pl.serving.trainer import Trainer
+
+    if follow:
+        log_to_stderr()
+    store, place = open_store(database)
+    folder = state
+    if folder is None and store.engine.dialect.name == "sqlite":
+        folder = Path(f"{place}.trainer")
+    trainer = Trainer(store, folder, guard)
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    if follow:
+        trainer.run(stop)
+        return
+    try:
+        made = trainer.run_once()
+    except StoreUnavailable as error:
+        raise InvalidInput(f"database: cannot be opened ({error})") from None
+    typer.echo(f"learned from {trainer.rows} outcomes; {made} model{'s' if made != 1 else ''} published")
