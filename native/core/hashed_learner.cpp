@@ -42,24 +42,29 @@ void HashedLearner::observe(int, int64_t n) {
   lay_out(n);
 }
 
-// Rows to slots and scaled values. Scales of numbers move with every row, then all rows are laid out again.
+// New rows to slots and scaled values. Scales of numbers move with every row, and their entries with them.
 void HashedLearner::lay_out(int64_t n) {
-  const bool words = std::all_of(features.plain.data(), features.plain.data() + features.slots(), [](bool each) { return each; });
-  if (!words) slots_.truncate(0), values_.truncate(0), offsets_.truncate(0);
+  const auto& plain = features.plain;
+  const bool as_known = plain_.size() <= plain.size() && std::equal(plain_.data(), plain_.data() + plain_.size(), plain.data());
+  if (!as_known) slots_.truncate(0), values_.truncate(0), offsets_.truncate(0), numbers_.truncate(0);  // a word is a number, too
+  plain_.truncate(0), plain_.make_room(plain.size()), plain_.append(plain.data(), plain.size());
+  for (const Number& each : numbers_.span()) values_[each.entry] = scaled(each.value, features.scale.data() + 2 * slots_[each.entry]);
   if (offsets_.size() == 0) offsets_.make_room(1), offsets_.push(0);
-  const int64_t from = offsets_.size() - 1, first = offsets_[from];
-  if (from < n) {
-    int64_t entries = n - from, at = first;
-    for (int64_t r = from; r < n; r++) entries += contexts.offsets[played_row(r) + 1] - contexts.offsets[played_row(r)];
-    slots_.make_room(entries), values_.make_room(entries), offsets_.make_room(n - from);
-    for (int64_t r = from; r < n; r++) {
-      int64_t ends[2];
-      at += to_slots(played(r), features.slot_of.data(), features.scale.data(), features.slots(), slots_.data() + at, values_.data() + at,
-                     ends);
-      offsets_.push(at);
-    }
-    slots_.truncate(at), values_.truncate(at);
+  const int64_t from = offsets_.size() - 1;
+  int64_t entries = std::max<int64_t>(n - from, 0), at = offsets_[from];
+  for (int64_t r = from; r < n; r++) entries += contexts.offsets[played_row(r) + 1] - contexts.offsets[played_row(r)];
+  slots_.make_room(entries), values_.make_room(entries), offsets_.make_room(std::max<int64_t>(n - from, 0));
+  for (int64_t r = from; r < n; r++) {
+    const SparseRows row = played(r);
+    int64_t ends[2];
+    const int64_t made = to_slots(row, features.slot_of.data(), features.scale.data(), features.slots(), slots_.data() + at,
+                                  values_.data() + at, ends);
+    numbers_.make_room(made);
+    for (int64_t j = 1; j < made; j++)  // all of its features have slots
+      if (!plain[slots_[at + j]]) numbers_.push({at + j, row.values[row.offsets[0] + j - 1]});
+    offsets_.push(at += made);
   }
+  slots_.truncate(at), values_.truncate(at);
   rewards_.make_room(std::max<int64_t>(n - rewards_.size(), 0));
   for (int64_t r = rewards_.size(); r < n; r++) rewards_.push(static_cast<float>(fractions_[r]));
 }

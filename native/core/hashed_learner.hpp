@@ -58,7 +58,8 @@ class HashedLearner final : public Learner {
   HashedFeatures features;
   SparseColumns contexts{};       // of the log, set before `learn` and `resume`
   const int64_t* sets = nullptr;  // the first row of each action set; null: a context is one row
-  void forget_rows() { slots_ = {}, values_ = {}, offsets_ = {}, rewards_ = {}; }  // before the state is replaced
+  // Before the state is replaced.
+  void forget_rows() { slots_ = {}, values_ = {}, offsets_ = {}, numbers_ = {}, plain_ = {}, rewards_ = {}; }
   const std::shared_ptr<const HashedScorer>& scorer() const { return scorer_; }
 
  protected:
@@ -70,10 +71,17 @@ class HashedLearner final : public Learner {
   void renew(const std::vector<bool>& changed) override;
 
  private:
+  struct Number {  // an entry that is scaled
+    int64_t entry;
+    float value;  // as in the log
+  };
+
   int64_t panel_;
   Buffer<int32_t> slots_;    // of all rows that were learned from, each with the constant first; of sets, the played ones
   Buffer<float> values_;
   Buffer<int64_t> offsets_;
+  Buffer<Number> numbers_;
+  Buffer<bool> plain_;  // of slots, as they were
   Buffer<float> rewards_;
   std::vector<float> weights_;
   std::vector<int64_t> alone_;  // actions of sets: each is the only one of its row
