@@ -9,6 +9,7 @@ import pytest
 from tests.formats.vw_logs import events, write_events
 from typer.testing import CliRunner
 
+import o2pl
 from o2pl.cli import app
 
 pytest.importorskip("msgspec")
@@ -47,3 +48,15 @@ def test_rows_that_were_dropped_when_the_log_was_written_are_described(tmp_path:
     for same in (None, 0.25):  # none, or the same for all: it cancels
         alike = [{**e, "pdrop": same} for e in made]
         assert "similar ones were dropped" not in run("describe", write_events(tmp_path / "alike.dsjson", alike))[0]
+
+
+def test_what_is_left_out_is_said_and_no_model_is_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [f"r{k},{k % 5},{k % 2},{k % 3 % 2},0.5" for k in range(60)]
+    Path("log.csv").write_text("\n".join(["id,x,action,reward,propensity", *rows]))
+    shown, said = run("describe", "log.csv")
+    assert said == "note: log.csv: not used as context: 'id' (an id). To use them: context=[...]\n"
+    assert "context      1 columns" in shown
+    o2pl.Bandit(2, random_state=0).fit(o2pl.read_log("log.csv", context=["x"])).save("model.o2pl")
+    shown, _ = run("describe", "model.o2pl")
+    assert "next: o2pl fit model.o2pl --out new.o2pl" in shown

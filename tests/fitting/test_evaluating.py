@@ -19,6 +19,8 @@ from o2pl.fitting import streaming
 from o2pl.fitting.evaluating import evaluate_out_of_core, on_ray
 from o2pl.fitting.streaming import sampled
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*not used as context. 'day' .key of the partitions")
+
 N, SAMPLE = 6000, 1000
 
 

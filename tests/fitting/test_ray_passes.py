@@ -19,6 +19,8 @@ from o2pl.fitting.out_of_core import fit_out_of_core
 from o2pl.fitting.passes import BlockPasses, Pass
 from o2pl.fitting.ray_passes import RayPasses
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*not used as context. 'day' .key of the partitions")
+
 LEARNER = o2pl.O2PL(policy="linear", l2=10.0, random_state=0)  # with a control variate, which workers map too
 
 

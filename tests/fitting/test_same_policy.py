@@ -18,6 +18,8 @@ from o2pl.fitting.passes import BlockPasses
 from o2pl.fitting.ray_passes import RayPasses
 from o2pl.kernels import linear
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*not used as context. 'day' .key of the partitions")
+
 # How far two policies' probabilities may be from each other: sums over rows are put together in another order.
 TOLERANCES = {"bandit": 1e-4, "o2pl linear λ=0.1 l2=10": 1e-4}
 # Where JAX computes, single precision rounds otherwise: solves end elsewhere within what is negligible.

@@ -20,6 +20,8 @@ from o2pl.fitting.streaming import begin, copy_log, scan
 from o2pl.formats import files
 from o2pl.formats.bad import BadRows
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*not used as context. 'day' .key of the partitions")
+
 
 @pytest.fixture
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -261,7 +261,7 @@ def test_json_is_hashed_once_when_it_is_read(
         text = text.replace("0.125", "1e-999")  # below all doubles: left to the slow path
     path = tmp_path / "log.dsjson"
     path.write_text(text)
-    monkeypatch.setattr("o2pl.formats.columns._BLOCK", 7)
+    monkeypatch.setattr("o2pl.formats.context_columns._BLOCK", 7)
     if stored:
         tables = pa.concat_tables(read_tables(path, BadRows(path.name)))
         path = path.with_suffix(".parquet")

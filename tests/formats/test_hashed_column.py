@@ -175,7 +175,7 @@ def test_learners_and_descriptions_are_the_same(tmp_path: Path, monkeypatch: pyt
     path.write_text(text)
     log = read_log(path, reward_range=(0, 1))
     monkeypatch.setattr("o2pl.formats.vw_text._LONG", 1 << 60)
-    monkeypatch.setattr("o2pl.formats.columns.json_sets", lambda texts: None)
+    monkeypatch.setattr("o2pl.formats.context_columns.json_sets", lambda texts: None)
     plain = read_log(path, reward_range=(0, 1))
     assert isinstance(log.contexts, Records)
     assert log.contexts.hashed is not None

@@ -27,6 +27,8 @@ def read_and_say(log: Path, ends: RewardRange | None, skip_bad: int, *, need_pro
 
 
 def say_bad(bad: BadRows) -> None:
+    for text in bad.notes:
+        typer.echo(f"note: {text}", err=True)
     for message in bad.found[:_SHOWN]:
         typer.echo(f"skipped: {message}", err=True)
     if len(bad.found) > _SHOWN:

@@ -1,4 +1,4 @@
-"""Unreadable rows: reported with file and line; an error, or tolerated up to a limit."""
+"""Unreadable rows: said with file and line; an error, or tolerated up to a limit, and notes of what was left out."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ class BadRows:
     lines: list[int] = field(default_factory=list)  # lines that could not be parsed
     found: list[str] = field(default_factory=list)
     first: int = 0  # rows of the file before the current block
+    notes: list[str] = field(default_factory=list)  # what was left out, each once
 
     def line(self, number: int, reason: str) -> None:
         """Record a line, counted from 1, that cannot be parsed."""
@@ -32,6 +33,11 @@ class BadRows:
         for line in sorted(self.lines):
             number += line <= number
         self._add(f"line {number}", reason)
+
+    def note(self, text: str) -> None:
+        """Record what was left out, however many blocks say it."""
+        if text not in self.notes:
+            self.notes.append(text)
 
     def _add(self, where: str, reason: str) -> None:
         message = f"{self.file}, {where}: {reason}"

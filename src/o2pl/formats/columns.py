@@ -6,7 +6,7 @@
 | `reward` | the reward |
 | `propensity` | the probability (density, for real numbers) with which the action was drawn |
 | `context` | features as JSON text; for action sets, `_multi` is a list of the features of each action, as in VW |
-| all others | features by name, if there is no `context` |
+| all others | features by name, if there is no `context`; keys of partitions, ids and times are left out |
 | `actions` | features of each action: a list of structures, or JSON text |
 | `slot` | the slot of the decision, if an event has several; it is part of the context |
 | `logger` | the logger; `propensity_<logger>` may hold the propensity under each logger |
@@ -18,35 +18,26 @@
 
 from __future__ import annotations
 
-import json
 import os
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from o2pl import _core
 from o2pl.data.decisions import check_ids, numbers_for
-from o2pl.data.frames import arrow_table, as_frame, is_frame
-from o2pl.data.hashed_sets import HashedSets
+from o2pl.data.frames import arrow_table, is_frame
 from o2pl.data.interactions import Interactions
-from o2pl.data.offers import Offer
-from o2pl.data.records import Records, Texts, parser
-from o2pl.data.vw_json import as_json
-from o2pl.encode.json_sets import json_sets
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
 from o2pl.formats.bad import BadRows
+from o2pl.formats.context_columns import contexts_of, decisions_of_slots, has_slots, named_columns
 from o2pl.formats.files import kind_of_file, read_table
-from o2pl.formats.hashed_column import HASHED, has_hashes, hashed_sets
-from o2pl.formats.nested import ROLES, with_lists
+from o2pl.formats.nested import with_lists
 from o2pl.learners.base import load
 from o2pl.protocols import Array, Floats
-from o2pl.threads import ahead
 from o2pl.validation import RewardRange
-
-_BLOCK = 4096  # texts that a thread hashes at a time
 
 
 def read_log(
@@ -86,9 +77,13 @@ def read_log(
         table = read_table(file, bad)
     if not need_propensities and propensity not in table.column_names:
         del names["propensity"]
-    return log_of(
+    found = log_of(
         table, bad, names, context, reward_range=reward_range, n_actions=n_actions, continuous=continuous
     )  # fmt: skip
+    if bad is not skip_bad:  # a caller with its own `BadRows` says them itself
+        for text in bad.notes:
+            warnings.warn(text, stacklevel=2)
+    return found
 
 
 def bad_rows_of(path: str | os.PathLike[str], kind: str, limit: int) -> BadRows:
@@ -110,9 +105,8 @@ def log_of(
     for role in ("action", "reward", "propensity"):
         if role in called and called[role] not in table.column_names:
             without = "; for a log without propensities: need_propensities=False" if role == "propensity" else ""
-            raise InvalidInput(
-                f"{bad.file}: found columns {_named(table.column_names)}, expected a column {called[role]!r}{without}"
-            )
+            there = named_columns(table.column_names)
+            raise InvalidInput(f"{bad.file}: found columns {there}, expected a column {called[role]!r}{without}")
     if "context" in table.column_names and context is None:
         table = _with_rewards(table, called)
     if not len(table):
@@ -122,10 +116,10 @@ def log_of(
     ids = _ids(table)
     who, by_logger, under = _loggers(table, called, bad)
     actions, action_names = _actions(table.column(called["action"]), bad, called["action"])
-    if context is None and "context" in table.column_names and _has_slots(table):
-        contexts, actions = _slots(with_lists(table), actions)
+    if context is None and "context" in table.column_names and has_slots(table):
+        contexts, actions = decisions_of_slots(with_lists(table), actions)
     else:
-        contexts = _contexts(table, [*called.values(), *under], context, bad)
+        contexts = contexts_of(table, [*called.values(), *under], context, bad)
     propensities: Any = numbers[called["propensity"]] if "propensity" in called else None
     return Interactions(
         contexts,
@@ -139,11 +133,6 @@ def log_of(
         row_weights=row_weights,
         **known,
     )
-
-
-def _named(names: Sequence[str]) -> str:
-    names = [name for name in names if name != HASHED]
-    return ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
 
 
 def _with_rewards(table: Any, called: dict[str, str]) -> Any:
@@ -237,7 +226,7 @@ def _decisions(table: Any) -> Any:
     if "event_id" not in table.column_names or types.is_null(table.column("event_id").type):
         return None
     events = compute.cast(table.column("event_id"), "string")
-    if not _has_slots(table):
+    if not has_slots(table):
         return events
     return compute.binary_join_element_wise(events, compute.cast(table.column("slot"), "string"), "/")
 
@@ -293,89 +282,3 @@ def _actions(column: Any, bad: BadRows, name: str) -> tuple[Array, tuple[str, ..
         raise InvalidInput(f"{bad.file}, column {name!r}: found {column.type}, expected numbers or strings")
     found, numbers = np.unique(np.array(column.cast(pa.string()).to_pylist()), return_inverse=True)
     return numbers.astype(np.int64), tuple(found.tolist())
-
-
-def _contexts(table: Any, taken: list[str], chosen: Sequence[str] | None, bad: BadRows) -> Any:
-    import pyarrow as pa
-
-    names = table.column_names
-    if chosen is not None:
-        for name in chosen:
-            if name not in names:
-                raise InvalidInput(f"{bad.file}: found columns {_named(names)}, expected a column {name!r}")
-    elif "context" in names:
-        column = table.column("context").cast(pa.binary())
-        if has_hashes(table):
-            texts = Texts(column)
-            hashed = hashed_sets(table.column(HASHED), texts)
-            return _texts(list(as_json(texts)), bad) if hashed is None else _hashed(texts, hashed)
-        return _texts(column.to_pylist(), bad)
-    else:
-        chosen = [name for name in names if name not in (*ROLES, *taken, "actions")]
-    if "actions" in names:
-        return _with_shared(table, list(chosen))
-    if not chosen:
-        raise InvalidInput(f"{bad.file}: found no context columns, expected at least one (it may be constant)")
-    return as_frame(table.select(list(chosen)))
-
-
-def _hashed(texts: Array | Texts, hashed: HashedSets) -> Records:
-    return Records(texts, np.diff(hashed.offsets), hashed=hashed)
-
-
-def _texts(texts: list[bytes], bad: BadRows) -> Records:
-    values = _objects(texts)
-    if b'"_multi"' not in texts[0]:
-        return Records(values)
-    with extra("logs", "reading dsjson"):
-        import msgspec
-    only = msgspec.defstruct("c", [("multi", list[msgspec.Raw], msgspec.field(name="_multi"))], gc=False)
-    decode: Any = msgspec.json.Decoder(only).decode
-    blocks = [texts[start : start + _BLOCK] for start in range(0, len(texts), _BLOCK)]
-    parts = list(ahead(json_sets, blocks))
-    hashed = [part for part in parts if part is not None]
-    if len(hashed) == len(parts):
-        return _hashed(values, HashedSets.joined(hashed))
-    sizes = np.concatenate(list(ahead(_core.set_sizes, blocks)))
-    for row in np.flatnonzero(sizes == 0).tolist():
-        text = texts[row]
-        try:
-            sizes[row] = len(decode(text).multi)
-        except msgspec.MsgspecError as error:
-            raise InvalidInput(f"{bad.file}, context {row}: {error}") from None
-    return Records(values, sizes)
-
-
-def _objects(texts: list[bytes]) -> Array:
-    values = np.empty(len(texts), object)
-    values[:] = texts
-    return values
-
-
-def _has_slots(table: Any) -> bool:
-    return "slot" in table.column_names and table.column("slot").null_count < len(table)
-
-
-def _slots(table: Any, actions: Array) -> tuple[Records, Array]:
-    """Convert events with several slots: slot features are shared, and actions of earlier slots are removed.
-
-    Actions are renumbered among those that the slot could still choose.
-    """
-    parse = parser()
-    sets: list[Any] = []
-    places = np.empty(len(table), np.int64)
-    columns = (table.column(name).to_pylist() for name in ("context", "slot", "ranking"))
-    for row, (text, slot, ranking) in enumerate(zip(*columns, strict=True)):
-        event = parse(text)
-        shared = {key: value for key, value in event.items() if not key.startswith("_")}
-        shared["slot"] = event["_slots"][slot]
-        left = sorted(ranking)
-        sets.append(Offer(shared, [event["_multi"][k] for k in left], slot=slot))
-        places[row] = left.index(int(actions[row]))
-    return Records.of(sets), places
-
-
-def _with_shared(table: Any, shared: list[str]) -> Records:
-    rows = as_frame(table.select(shared)).dictionaries() if shared else [{}] * len(table)
-    actions = [json.loads(each) if isinstance(each, str) else each for each in table.column("actions").to_pylist()]
-    return Records.of(list(zip(rows, actions, strict=True)))

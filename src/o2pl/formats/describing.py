@@ -50,7 +50,8 @@ def describe(log: Interactions, name: str = "LOG") -> Description:
     kind = _POLICIES.get(log.kind, "union")
     low, high = _range(log)
     ends = f" --rewards {low:g},{high:g}"
-    following = f"o2pl fit {name} --out model.o2pl{ends}"
+    out = "new.o2pl" if name.endswith(_MODEL) else _MODEL  # a saved learner is not overwritten
+    following = f"o2pl fit {name} --out {out}{ends}"
     if not log.continuous:
         learner = f'o2pl.Bandit(policy="{kind}", reward_range=({low:g}, {high:g}))'
         sections["learn"] = (f'{learner}.fit(o2pl.read_log("{name}"))',)
@@ -68,6 +69,7 @@ def _rows(log: Interactions) -> tuple[str, ...]:
     )
 
 
+_MODEL = "model.o2pl"
 _POLICIES = {OFFER: "items", MATRIX: "actionwise", DICTIONARIES: "hashed actionwise"}
 
 

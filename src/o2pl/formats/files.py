@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -106,16 +106,34 @@ def parquet_parts(path: Path, *, small: bool = False) -> list[Part]:
     """Return the parts of a Parquet file or folder in order: its files or, if small, their row groups."""
     with extra("logs", "reading Parquet and CSV"):
         import pyarrow as pa
+        from pyarrow import dataset
     data, start, found = _dataset(path), 0, []
     for file in data.get_fragments():
+        schema = marked(data.schema, [*dataset.get_partition_keys(file.partition_expression)])
         try:
             for fragment in file.split_by_row_group() if small else [file]:
                 rows = fragment.count_rows()
-                found.append(Part(path, fragment, data.schema, start, rows))
+                found.append(Part(path, fragment, schema, start, rows))
                 start += rows
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(path, file.path, error) from None
     return found
+
+
+_KEYS = b"o2pl partition keys"
+
+
+def marked(schema: Any, keys: Sequence[str]) -> Any:
+    """Return the schema with a note of which columns are keys of partitions: `day=2024-05-01/part.parquet`."""
+    return schema.with_metadata(
+        {**(schema.metadata or {}), _KEYS: "/".join(keys).encode()} if keys else schema.metadata
+    )
+
+
+def partition_keys(table: Any) -> list[str]:
+    """Return the columns that are keys of partitions; a file name has no slash."""
+    noted = (table.schema.metadata or {}).get(_KEYS, b"").decode()
+    return noted.split("/") if noted else []
 
 
 def part_tables(part: Part) -> Iterator[Any]:
@@ -129,7 +147,7 @@ def part_tables(part: Part) -> Iterator[Any]:
     try:
         for batch in dataset.Scanner.from_fragment(part.fragment, schema=part.schema, **few).to_batches():
             if batch.num_rows:
-                yield pa.Table.from_batches([batch])
+                yield pa.Table.from_batches([batch]).replace_schema_metadata(part.schema.metadata)
     except (pa.ArrowException, OSError) as error:
         raise _unreadable(part.path, part.fragment.path, error) from None
 

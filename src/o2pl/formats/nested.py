@@ -32,7 +32,7 @@ def json_contexts(tables: Iterable[Any]) -> Iterator[Any]:
 
         table = with_lists(table)
         if "context" in table.column_names:
-            yield table
+            yield _with_multi(table) if "actions" in table.column_names else table
             continue
         kind, sets = table.schema.field("action").type, "actions" in table.column_names
         continuous = types.is_floating(kind) and not _whole(table.column("action"))
@@ -57,6 +57,18 @@ def json_contexts(tables: Iterable[Any]) -> Iterator[Any]:
             table = table.set_column(table.column_names.index("action"), "action", pa.array(actions, pa.int64()))
         context = pa.array([json.dumps(row, ensure_ascii=False) for row in rows], pa.string())
         yield table.drop_columns([*shared, *(["actions"] if sets else [])]).append_column("context", context)
+
+
+def _with_multi(table: Any) -> Any:
+    """Return a table whose column `actions` is `_multi` of its column `context`."""
+    import pyarrow as pa
+
+    texts = []
+    for text, actions in zip(table.column("context").to_pylist(), table.column("actions").to_pylist(), strict=True):
+        event = {**json.loads(text), "_multi": json.loads(actions) if isinstance(actions, str) else actions}
+        texts.append(json.dumps(event, ensure_ascii=False))
+    at = table.column_names.index("context")
+    return table.set_column(at, "context", pa.array(texts, pa.string())).drop_columns(["actions"])
 
 
 def with_lists(table: Any) -> Any:
