@@ -55,6 +55,18 @@ def test_ids_are_numbers_and_words() -> None:
         check_ids([[1]])
 
 
+def test_words_are_hashed_byte_by_byte() -> None:
+    words = ["", "a", "event00001", "äö", "日本", "😀x", "a\0b", "x" * 40]
+    for word, found in zip(words, check_ids(words).tolist(), strict=True):
+        expected = 0xCBF29CE484222325  # FNV-1a, then mixed
+        for byte in word.encode():
+            expected = (expected ^ byte) * 0x100000001B3 % 2**64
+        expected = (expected ^ expected >> 32) * 0x9E3779B97F4A7C15 % 2**64 >> 1
+        assert found == expected
+    with pytest.raises(UnicodeEncodeError, match="surrogates"):
+        check_ids(["\ud800"])
+
+
 def test_rows_without_ids_get_new_ones() -> None:
     first, second = numbers_for(100), numbers_for(100)
     assert len(np.union1d(first, second)) == 200

@@ -2,6 +2,9 @@
 
 #include <nanobind/stl/tuple.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include "python/arrays.hpp"
 #include "python/module.hpp"
 
@@ -49,9 +52,16 @@ void gather_texts(Array<const uint8_t> data, Array<const int64_t, 2> places, Arr
   }
 }
 
+int64_t newlines(nb::bytes block) {
+  const std::string_view text(block.c_str(), block.size());
+  const nb::gil_scoped_release others_run;
+  return std::count(text.begin(), text.end(), '\n');
+}
+
 }  // namespace
 
 void bind_dsjson(nb::module_& m) {
+  m.def("newlines", &newlines, nb::arg("block"), "Return the number of newlines.");
   m.def("scan_dsjson", &scan_dsjson, nb::arg("block"), nb::arg("hashed"),
         "Scan complete lines of dsjson. Returns the fields of `o2pl.formats.dsjson_table.Lines`.");
   m.def("gather_texts", &gather_texts, nb::arg("data"), nb::arg("places"), nb::arg("offsets"), nb::arg("out"),

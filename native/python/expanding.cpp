@@ -66,6 +66,30 @@ Sparse expanded_rows(Array<const uint32_t, 2> features, Array<const int64_t> end
   return {std::move(indices), std::move(values), std::move(offsets)};
 }
 
+// Some of the rows, in the order of their places.
+Sparse rows_at(Array<const int32_t> indices, Array<const float> values, Array<const int64_t> offsets, Array<const int64_t> places) {
+  const int64_t n = offsets.size() - 1, total = std::min(indices.size(), values.size());
+  NewArray<int64_t> ends({places.size() + 1});
+  int64_t at = ends.view[0] = 0;
+  for (int64_t r = 0; r < places.size(); r++) {
+    const int64_t row = places[r];
+    if (row < 0 || row >= n || offsets[row] < 0 || offsets[row] > offsets[row + 1] || offsets[row + 1] > total)
+      throw std::invalid_argument("rows: found one beyond the entries");
+    ends.view[r + 1] = at += offsets[row + 1] - offsets[row];
+  }
+  NewArray<int32_t> some_indices({at});
+  NewArray<float> some_values({at});
+  {
+    const nb::gil_scoped_release release;
+    for (int64_t r = 0; r < places.size(); r++) {
+      const int64_t from = offsets[places[r]], to = ends.view[r], size = ends.view[r + 1] - to;
+      std::copy_n(indices.data + from, size, some_indices.view.data + to);
+      std::copy_n(values.data + from, size, some_values.view.data + to);
+    }
+  }
+  return {std::move(some_indices), std::move(some_values), std::move(ends)};
+}
+
 // -- action sets: hashes and values in columns; shared [n, 2] and rows [total, 2] are stretches of them
 
 NewArray<int64_t> set_offsets(Array<const int64_t, 2> shared, Array<const int64_t, 2> rows, Array<const int64_t> offsets) {
@@ -81,6 +105,17 @@ NewArray<int64_t> set_offsets(Array<const int64_t, 2> shared, Array<const int64_
       made.view[k + 1] = at;
     }
   return made;
+}
+
+// Whether nothing is shared, and the features of all rows are all of them, one row after the other.
+bool follow_each_other(Array<const int64_t, 2> shared, Array<const int64_t, 2> rows, int64_t features) {
+  const Segment *common = segments_of(shared), *own = segments_of(rows);
+  const nb::gil_scoped_release release;
+  bool all = true;
+  int64_t at = 0;
+  for (int64_t s = 0; s < shared.shape[0]; s++) all &= common[s].first == common[s].last;
+  for (int64_t k = 0; k < rows.shape[0]; k++) all &= own[k].first == at && own[k].last >= at, at = own[k].last;
+  return all && at == features;
 }
 
 void fill_sets(Array<const uint32_t> hashes, Array<const float> values, Array<const int64_t, 2> shared, Array<const int64_t, 2> rows,
@@ -118,8 +153,12 @@ void bind_expanding(nb::module_& m) {
   m.def("expanded_rows", &expanded_rows, nb::arg("features"), nb::arg("ends"), nb::arg("segments"), nb::arg("pairs"), nb::arg("mask"),
         nb::arg("with_sign"),
         "Return indices, values and offsets of rows features[ends[r] : ends[r + 1]] with products. segments [n, spaces, 2]");
+  m.def("rows_at", &rows_at, nb::arg("indices"), nb::arg("values"), nb::arg("offsets"), nb::arg("places"),
+        "Return indices, values and offsets of some sparse rows, in the order of their places.");
   m.def("set_offsets", &set_offsets, nb::arg("shared"), nb::arg("rows"), nb::arg("offsets"),
         "Return the offsets of the entries of each action of sets: own features, shared ones, and the products of both.");
+  m.def("follow_each_other", &follow_each_other, nb::arg("shared"), nb::arg("rows"), nb::arg("features"),
+        "Return whether sets share nothing, and the features of their rows are all, one row after the other.");
   m.def("fill_sets", &fill_sets, nb::arg("hashes"), nb::arg("values"), nb::arg("shared"), nb::arg("rows"), nb::arg("offsets"),
         nb::arg("mask"), nb::arg("with_sign"), nb::arg("first"), nb::arg("last"), nb::arg("out_offsets"), nb::arg("out_indices"),
         nb::arg("out_values"), "Write the entries of sets first : last, with offsets from `set_offsets`.");

@@ -57,6 +57,7 @@ NB_MODULE(_core, m) {
   bind_sparse(m);
   bind_vw_text(m);
   bind_one_call(m);
+  bind_numbers(m);
   bind_outcome(m);
   bind_rounds(m);
 }

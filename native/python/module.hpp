@@ -29,5 +29,6 @@ void bind_offers(nanobind::module_& m);
 void bind_sparse(nanobind::module_& m);
 void bind_vw_text(nanobind::module_& m);
 void bind_one_call(nanobind::module_& m);
+void bind_numbers(nanobind::module_& m);
 void bind_outcome(nanobind::module_& m);
 void bind_rounds(nanobind::module_& m);

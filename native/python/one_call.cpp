@@ -165,6 +165,4 @@ void bind_one_call(nb::module_& m) {
   m.def("in_one_call", &in_one_call, nb::arg("method"), nb::arg("kind"),
         nb::sig("def in_one_call(method: typing.Any, kind: str) -> typing.Any"),
         "Return a method that decides (act) or appends a row (update) in one call, and calls the given one for all else.");
-  m.def("next_number", &o2::next_number, "Return the number of a new decision.");
-  m.def("renew_numbers", [](int64_t start) { o2::next_of_all = start; }, nb::arg("start"), "Count decisions from here on.");
 }

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from o2pl.data.contexts import ActionSets, Contexts, as_contexts, is_encoded
+from o2pl.data.contexts import ActionSets, Contexts, SparseRows, as_contexts, is_encoded
 from o2pl.encode.dictionaries import DictionaryReader
 from o2pl.encode.names import name_hash
 from o2pl.errors import InvalidInput
@@ -26,6 +26,13 @@ def test_sparse_rows_slice_and_densify() -> None:
     assert dense[2, name_hash("tags=a") % 64] == 2
     for cut in (slice(1, 3), slice(0, 0), slice(3, 1), slice(-1, None), slice(None)):
         np.testing.assert_array_equal(rows[cut].dense(), dense[cut])
+    wider = SparseRows(rows.indices.astype(np.int64), rows.values.astype(np.float64), rows.offsets, 64)  # composed
+    for some in (np.array([3, 0, 0, 2]), np.array([-1]), dense[:, 0] >= 0, slice(None, None, -2), np.array([], int)):
+        for one in (rows, wider):
+            np.testing.assert_array_equal(one[some].dense(), dense[some])
+    broken = SparseRows(rows.indices, rows.values, rows.offsets[::-1].copy(), 64)
+    with pytest.raises(ValueError, match="beyond the entries"):
+        broken[np.array([0])]
 
 
 def test_action_sets_of_unlike_width_are_refused() -> None:

@@ -29,6 +29,23 @@ def hashed(texts: list[bytes]) -> HashedSets:
     "rows", [slice(2, 5), slice(None, None, 3), slice(7, 7), np.array([5, 0, 0, 6]), np.arange(7) % 2 == 0]
 )
 @pytest.mark.parametrize("signed", [False, True])
+def test_sets_that_share_nothing_are_encoded_where_they_are(rows: Any, signed: bool) -> None:
+    contexts = [{"_multi": context["_multi"]} for context in CONTEXTS]
+    sets = hashed([str(context).replace("'", '"').encode() for context in contexts])
+    chosen = np.arange(7)[rows].tolist()
+    found = sets[rows].encoded(2**18 - 1, signed)
+    expected = dictionary_sets(DictionaryReader(18, signed), [contexts[row] for row in chosen])
+    for name in ("indices", "values", "offsets"):
+        assert getattr(found.values, name).tobytes() == getattr(expected.values, name).tobytes()
+    whole = sets.encoded(2**18 - 1, signed).values
+    assert np.shares_memory(whole.values, sets.values) == (not signed)
+    assert not np.shares_memory(found.values.values, sets.values)
+
+
+@pytest.mark.parametrize(
+    "rows", [slice(2, 5), slice(None, None, 3), slice(7, 7), np.array([5, 0, 0, 6]), np.arange(7) % 2 == 0]
+)
+@pytest.mark.parametrize("signed", [False, True])
 @pytest.mark.parametrize("part", [2, 7])
 def test_selected_and_joined_sets_are_encoded_like_their_dictionaries(
     rows: Any, signed: bool, part: int, monkeypatch: pytest.MonkeyPatch

@@ -209,6 +209,10 @@ class SparseRows:
         return len(self.offsets) - 1
 
     def __getitem__(self, rows: slice | Ints) -> SparseRows:
+        known = self.indices.dtype == np.int32 and self.values.dtype == np.float32 and self.offsets.dtype == np.int64
+        if not isinstance(rows, slice) and known:
+            places = np.atleast_1d(np.arange(len(self))[rows])
+            return SparseRows(*_core.rows_at(self.indices, self.values, self.offsets, places), self.width)
         own, offsets = entries_at(self.offsets, rows)
         return SparseRows(self.indices[own], self.values[own], offsets, self.width)
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from o2pl._core import next_number, renew_numbers
+from o2pl._core import next_number, numbers_of_words, renew_numbers
 from o2pl.data.contexts import ActionSets
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Ints
@@ -151,20 +151,6 @@ def number_of(given: Any) -> int:
     raise InvalidInput(f"id: found {given!r}, expected a string, or an integer from 0 below 2^63")
 
 
-def numbers_of_words(words: Array) -> Ints:
-    """Hash strings to 63-bit numbers (FNV-1a, then mixed), vectorised. [n]"""
-    encoded = np.char.encode(words, "utf-8")
-    width = encoded.dtype.itemsize
-    letters = encoded.view(np.uint8).reshape(len(words), width) if width else np.empty((len(words), 0), np.uint8)
-    lengths = np.char.str_len(encoded)
-    found = np.full(len(words), 0xCBF29CE484222325, np.uint64)
-    for place in range(width):
-        found = np.where(place < lengths, (found ^ letters[:, place]) * np.uint64(0x100000001B3), found)
-    found ^= found >> np.uint64(32)
-    found *= np.uint64(0x9E3779B97F4A7C15)
-    return (found >> np.uint64(1)).astype(np.int64)
-
-
 def check_ids(ids: Any) -> Ints:
     """Convert ids (strings or integers) to integers, [n]."""
     given: Array = np.asarray(ids)
@@ -173,7 +159,7 @@ def check_ids(ids: Any) -> Ints:
     if given.dtype == np.int64 and (len(given) == 0 or given.min() >= 0):
         return given
     if given.dtype.kind == "U" and not (np.char.str_len(given) == _DIGITS).any():  # no o2pl ids
-        return numbers_of_words(given)
+        return numbers_of_words(np.ascontiguousarray(given))
     numbers = np.empty(len(given), np.int64)
     for row, one in enumerate(given.tolist()):
         try:

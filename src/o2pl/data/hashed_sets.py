@@ -73,6 +73,9 @@ class HashedSets:
                 raise InvalidInput("action: found an index beyond the actions of its context")
             rows, offsets = rows[offsets[:-1] + played], np.arange(len(offsets))
         out_offsets = _core.set_offsets(self.shared, rows, offsets)
+        if not signed and self.values.flags.writeable and _core.follow_each_other(self.shared, rows, len(self.values)):
+            indices = np.bitwise_and(self.hashes, np.uint32(mask)).view(np.int32)  # all features, in their order
+            return ActionSets(SparseRows(indices, self.values, out_offsets, mask + 1), offsets)
         indices, out_values = np.empty(out_offsets[-1], np.int32), np.empty(out_offsets[-1], np.float32)
 
         def fill(part: int) -> None:

@@ -115,7 +115,7 @@ class SparseColumn:
         self.width, self._buffers = width, buffers
         self.indices: Array = buffers.make("indices", (_FIRST * _FIRST,), np.int32)
         self.values: Floats = buffers.make("values", (_FIRST * _FIRST,), np.float32)
-        self.offsets = np.zeros(_FIRST + 1, np.int64)
+        self.offsets: Ints = np.zeros(_FIRST + 1, np.int64)
 
     def append(self, n: int, entry: Row) -> None:
         """Append row n, from `DictionaryReader.entry`."""
@@ -123,15 +123,14 @@ class SparseColumn:
             self.make_room(n + 1, int(self.offsets[n]) + max(len(self.values), 1))
 
     def extend(self, n: int, rows: SparseRows, copy: bool = True) -> None:
+        if not copy and n == 0 and self._buffers.folder is None:  # full: the next row moves them to larger buffers
+            self.indices, self.values, self.offsets = rows.indices, rows.values, rows.offsets
+            return
         end = n + len(rows)
         first, last = int(self.offsets[n]), int(self.offsets[n]) + len(rows.indices)
-        kept = not copy and n == 0 and self._buffers.folder is None
-        if kept:
-            self.indices, self.values = rows.indices, rows.values  # full: the next row moves them to larger buffers
         self.make_room(end, last)
         self.offsets[n + 1 : end + 1] = first + rows.offsets[1:]
-        if not kept:
-            self.indices[first:last], self.values[first:last] = rows.indices, rows.values
+        self.indices[first:last], self.values[first:last] = rows.indices, rows.values
 
     def reserve(self, rows: int) -> None:
         self.make_room(rows, 0)

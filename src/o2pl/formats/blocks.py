@@ -12,7 +12,6 @@ from o2pl import _core
 from o2pl.protocols import Array, Ints
 
 _BYTES = 1 << 22  # block size
-_PIECE = 1 << 16
 _LINES = 1 << 14  # lines per block, if the input is an iterable of lines
 
 
@@ -58,14 +57,8 @@ def numbered(blocks: Iterable[bytes]) -> Iterator[Block]:
     """Yield the blocks with their line numbers."""
     first = 1
     for data in blocks:
-        yield Block(data, first, lines := _newlines(data))
+        yield Block(data, first, lines := _core.newlines(data))
         first += lines
-
-
-def _newlines(block: bytes) -> int:
-    """Return the number of newlines; several times as fast as `bytes.count`, in pieces that fit the cache."""
-    data = np.frombuffer(block, np.uint8)
-    return sum(int(np.count_nonzero(data[at : at + _PIECE] == 10)) for at in range(0, len(data), _PIECE))
 
 
 def texts_at(pa: Any, data: Array, places: Ints) -> Any:
