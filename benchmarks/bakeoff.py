@@ -31,9 +31,9 @@ from benchmarks.data import World
 from benchmarks.internals import standardised
 from benchmarks.measure import Row, Skipped, means, of_pairs
 from benchmarks.rounds import our_loop
-from o2pl.environments import WORLDS, Classification, ParquetSet, catalogue
-from o2pl.environments.datasets import FOLDER_VARIABLE
 from o2pl.extras import missing
+from o2pl.simulation.worlds import WORLDS, Classification, ParquetSet, catalogue
+from o2pl.simulation.worlds.datasets import FOLDER_VARIABLE
 
 EMBEDDED = ("iris", "wine", "breast-cancer", "digits")
 FIRST_SEED = 10  # of the study

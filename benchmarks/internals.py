@@ -32,13 +32,13 @@ from o2pl.kernels import actionwise, dense, gaussian, registry
 from o2pl.kernels.registry import Problem as Problem
 from o2pl.kernels.registry import find_value as find_value
 from o2pl.kernels.sparse import SparseValue
-from o2pl.learners.rivals.cats import CATS as CATS
-from o2pl.learners.rivals.cats import TUNED as TUNED
 from o2pl.objectives import Pessimistic
 from o2pl.objectives.outcome import Outcome as Outcome
 from o2pl.policies import Softmax as Softmax
 from o2pl.policies.gaussian import Gaussian
 from o2pl.protocols import Floats, Ints, ValueAndGradient
+from o2pl.simulation.rivals.cats import CATS as CATS
+from o2pl.simulation.rivals.cats import TUNED as TUNED
 from o2pl.storage import decode as decode
 
 SETTINGS = Pessimistic(penalty=0.1, baseline="mean", l2=0.1)

@@ -9,8 +9,8 @@ import numpy as np
 from benchmarks.internals import CATS, TUNED
 from benchmarks.measure import Played, Row, played
 from o2pl import ContinuousBandit
-from o2pl.environments.response import RESPONSES, ResponseRounds
 from o2pl.evaluation.loop import play_timed
+from o2pl.simulation.worlds.response import RESPONSES, ResponseRounds
 
 
 def loop(name: str, rounds: int = 3000, repeats: int = 7) -> Row:

@@ -31,7 +31,7 @@ from benchmarks.default import NAME, learner
 from benchmarks.measure import Bench
 from benchmarks.peers import PEERS
 from o2pl import O2PL
-from o2pl.environments.response import RESPONSES
+from o2pl.simulation.worlds.response import RESPONSES
 
 DEFAULT, SPECIAL, MORE_LOOPS = "The default learner", "Special settings", "Other libraries"
 BATCHES, HISTORIES = "Batches", "Long histories"

@@ -47,13 +47,12 @@ GROUPS: dict[tuple[str, str], dict[str, str]] = {
         "kernels": "fused, faster versions of the parts",
         "engine": "when to learn, members, decisions",
         "explaining": "why a decision was made",
-        "learners": "Bandit, O2PL; rivals",
+        "learners": "what users hold: Bandit, O2PL",
     },
     ("#00785a", "evaluation and simulation"): {
         "evaluation": "values of policies, with confidence",
-        "environments": "worlds with exact expected rewards",
         "fitting": "learning from a log, of any size",
-        "simulation": "learners compared in worlds: runs, rows",
+        "simulation": "worlds, rivals, comparisons of learners",
         "adapters": "learners inside other libraries",
     },
     ("#9a6200", "what users start"): {

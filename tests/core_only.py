@@ -15,15 +15,15 @@ import typer
 from typer.testing import CliRunner
 
 import o2pl
-from o2pl import environments
 from o2pl.cli import app
-from o2pl.environments.logged import logistic_logger
-from o2pl.learners.rivals import BoostedTrees, VowpalWabbit
 from o2pl.policies import Neural
+from o2pl.simulation import worlds
 from o2pl.simulation.engines import Ray
 from o2pl.simulation.experiment import Cell, Experiment, Size
+from o2pl.simulation.rivals import BoostedTrees, VowpalWabbit
 from o2pl.simulation.runner import run
 from o2pl.simulation.store import results
+from o2pl.simulation.worlds.logged import logistic_logger
 
 GENERATOR = np.random.default_rng(0)
 
@@ -66,7 +66,7 @@ RAY = "the engine 'ray' needs ray: pip install 'o2pl[ray]'"
 EXPERIMENT = Experiment(
     "none", "", {"quick": Size(1, 1)}, lambda data: [Cell({"name": "a"}, {"name": "b"})], print, {}, ""
 )
-COIN = environments.make_dataset([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1])
+COIN = worlds.make_dataset([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1])
 DOORS: list[tuple[Callable[[], object], str]] = [
     (lambda: o2pl.read_log("log.csv"), LOGS),
     (lambda: o2pl.read_log("log.dsjson"), "reading dsjson needs pyarrow: pip install 'o2pl[logs]'"),
@@ -77,11 +77,11 @@ DOORS: list[tuple[Callable[[], object], str]] = [
         lambda: o2pl.load("model.o2pl").coefficients().to_frame(),
         "to_frame needs pandas: pip install pandas. Without pandas, iterate over the rows",
     ),
-    (environments.Embedded("digits").load, "the data set 'digits' " + SCIKIT_LEARN),
-    (environments.Synthetic().load, SCIKIT_LEARN),
-    (environments.OpenML(61).load, SCIKIT_LEARN),
-    (environments.ParquetSet(1, ".").load, PYARROW),
-    (lambda: environments.Advertising().sample(5, GENERATOR), SCIKIT_LEARN),
+    (worlds.Embedded("digits").load, "the data set 'digits' " + SCIKIT_LEARN),
+    (worlds.Synthetic().load, SCIKIT_LEARN),
+    (worlds.OpenML(61).load, SCIKIT_LEARN),
+    (worlds.ParquetSet(1, ".").load, PYARROW),
+    (lambda: worlds.Advertising().sample(5, GENERATOR), SCIKIT_LEARN),
     (lambda: logistic_logger(COIN, np.arange(4)), SCIKIT_LEARN),
     (lambda: importlib.import_module("o2pl.adapters.sklearn"), "learners in scikit-learn " + SCIKIT_LEARN),
     (lambda: VowpalWabbit(2).act([1.0]), "needs vowpalwabbit: pip install 'o2pl[vw]'"),

@@ -175,7 +175,7 @@ def test_the_peers_exploration_is_what_the_row_says() -> None:
 
 
 def test_what_moves_is_imported_in_one_place() -> None:
-    stays = {"protocols", "data", "extras", "drawing", "evaluation", "environments", "experiments", "cli"}
+    stays = {"protocols", "data", "extras", "drawing", "evaluation", "simulation", "cli"}
     stays |= {"serving"}  # what is measured is the service, from outside and from within
     here = {"internals.py", "gpu.py"}  # the rows of a GPU also run where the rest of the package cannot be imported
     for path in sorted(Path(page.__file__).parent.glob("*.py")):

@@ -37,7 +37,7 @@ ELSEWHERE = {  # module: where it is tested, or why it is not
     "engine/lock.py": "threads share a learner in engine/test_engine",
     "engine/spec.py": "a tuple",
     "engine/weighing.py": "through the learners in engine/test_union, engine/test_change and learners/test_bandit",
-    "learners/rivals/discrete.py": "in learners/rivals/test_rivals",
+    "simulation/rivals/discrete.py": "in simulation/rivals/test_rivals",
     "extras.py": "in test_core",
     "demo/pictures.py": "drawn on the page of demo/test_page",
     "simulation/comparison.py": "in reproduction/tests/test_registry.py, for every experiment",
@@ -75,10 +75,10 @@ ACROSS = {  # tests of more than one module
     "learners/test_neural.py": "learners of neural policies, end to end",
     "learners/test_hashed.py": "learners on dictionaries, end to end",
     "learners/test_words.py": "words in the contexts of default learners, end to end",
-    "learners/rivals/test_rivals.py": "every rival",
+    "simulation/rivals/test_rivals.py": "every rival",
     "fitting/test_same_policy.py": "a fit in memory, out of core, on Ray and on a GPU",
     "serving/test_documents.py": "the documents' calls and commands, against a running service",
-    "environments/test_contract.py": "every world",
+    "simulation/worlds/test_contract.py": "every world",
 }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from o2pl.environments.structured import STRUCTURES
+from o2pl.simulation.worlds.structured import STRUCTURES
 from o2pl_reproduction.studies.structures_learners import ENTRANTS, OF_THE_BAKEOFF, UNDER_CHANGE
 from o2pl_reproduction.studies.structures_worlds import DRIFT_SETS, INDEPENDENT, MANY
 

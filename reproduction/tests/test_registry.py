@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from o2pl import O2PL
-from o2pl.environments import WORLDS
 from o2pl.errors import InvalidInput
 from o2pl.simulation import comparison
 from o2pl.simulation.comparison import COLUMNS, checkpoints
 from o2pl.simulation.experiment import Experiment, Options
+from o2pl.simulation.worlds import WORLDS
 from o2pl_reproduction.registry import EXPERIMENTS
 from o2pl_reproduction.studies.classification import CLASSIFICATION
 from o2pl_reproduction.studies.wheel import WHEEL

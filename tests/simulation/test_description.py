@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 from o2pl.learners import Bandit
-from o2pl.learners.rivals.bootstrap import BootstrapEnsemble
-from o2pl.learners.rivals.inverse_gap import InverseGap
-from o2pl.learners.rivals.linear import LinUCB
-from o2pl.learners.rivals.trees import BoostedTrees
-from o2pl.learners.rivals.vw import VowpalWabbit
 from o2pl.simulation.description import OF_THE_RUN, built, described, needed_extra
+from o2pl.simulation.rivals.bootstrap import BootstrapEnsemble
+from o2pl.simulation.rivals.inverse_gap import InverseGap
+from o2pl.simulation.rivals.linear import LinUCB
+from o2pl.simulation.rivals.trees import BoostedTrees
+from o2pl.simulation.rivals.vw import VowpalWabbit
 
 
 def test_a_learner_is_told_only_what_it_asks_for():

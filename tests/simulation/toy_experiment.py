@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from o2pl.environments import WORLDS as ALL_WORLDS
-from o2pl.learners.rivals import RIVALS
 from o2pl.simulation.comparison import COLUMNS, compare, crossed, o2pl, world_of
 from o2pl.simulation.engines import Local
 from o2pl.simulation.experiment import Cell, Experiment, Options, Size, Unit
+from o2pl.simulation.rivals import RIVALS
 from o2pl.simulation.runner import run
+from o2pl.simulation.worlds import WORLDS as ALL_WORLDS
 
 WORLDS, LEARNERS = ("sun", "moon"), ("one", "two", "three")
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom, linregress
 
 from o2pl import InvalidInput
-from o2pl.environments import Margin, SingleContext
+from o2pl.simulation.worlds import Margin, SingleContext
 from o2pl.theory.heb import error_bound, error_bound_of_sample
 
 

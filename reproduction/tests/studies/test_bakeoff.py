@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from o2pl.environments import Classification, ParquetSet
 from o2pl.errors import InvalidInput
 from o2pl.simulation.description import built
 from o2pl.simulation.experiment import Options
+from o2pl.simulation.worlds import Classification, ParquetSet
 from o2pl_reproduction.studies.bakeoff import BAKEOFF, BAKEOFF_TUNING, COLUMNS
 from o2pl_reproduction.studies.bakeoff_learners import NOT_TUNED, frozen_learners
 from o2pl_reproduction.studies.classification import EMBEDDED

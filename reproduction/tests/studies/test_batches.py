@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from o2pl.environments import Pricing
+from o2pl.simulation.worlds import Pricing
 from o2pl_reproduction.studies.batches import batch_sizes, categorical, gaussian, mean_and_deviation, rollouts
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from o2pl.environments import Margin
+from o2pl.simulation.worlds import Margin
 from o2pl.storage import encode
 from o2pl.theory.chaining import chained_deviation, lipschitz_entropy
 from o2pl_reproduction.studies import chaining_checks as module

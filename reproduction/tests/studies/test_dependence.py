@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from o2pl.environments import DependentArms
 from o2pl.simulation.engines import Local
 from o2pl.simulation.experiment import Options
 from o2pl.simulation.runner import run
 from o2pl.simulation.store import results
+from o2pl.simulation.worlds import DependentArms
 from o2pl_reproduction.studies import dependence as module
 from o2pl_reproduction.studies.dependence import DEPENDENCE
 

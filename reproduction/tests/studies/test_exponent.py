@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from o2pl import O2PL
-from o2pl.environments import Margin
 from o2pl.policies import ThresholdClass
+from o2pl.simulation.worlds import Margin
 from o2pl_reproduction.studies import exponent as module
 
 

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 from o2pl.learners import GaussianO2PL
-from o2pl.learners.rivals.crm import SCRM
 from o2pl.simulation.description import built, described
 from o2pl.simulation.engines import Local
 from o2pl.simulation.experiment import Options
+from o2pl.simulation.rivals.crm import SCRM
 from o2pl.simulation.runner import run
 from o2pl.simulation.store import results
 from o2pl_reproduction.studies.batches import best_scrm

@@ -12,13 +12,13 @@ import pytest
 from offline_rows import rows_of
 
 from o2pl import O2PL
-from o2pl.environments import LOGGED_TASKS
 from o2pl.errors import InvalidInput
-from o2pl.learners.rivals.reductions import IPWClassifier
 from o2pl.simulation.engines import Local
 from o2pl.simulation.experiment import Options
+from o2pl.simulation.rivals.reductions import IPWClassifier
 from o2pl.simulation.runner import run
 from o2pl.simulation.store import results
+from o2pl.simulation.worlds import LOGGED_TASKS
 from o2pl_reproduction.claims.study import Study
 from o2pl_reproduction.studies import offline
 from o2pl_reproduction.studies.offline_multiclass import OFFLINE_MULTICLASS

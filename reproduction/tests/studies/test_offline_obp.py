@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from offline_rows import rows_of
 
-from o2pl.environments import LOGGED_TASKS
+from o2pl.simulation.worlds import LOGGED_TASKS
 from o2pl_reproduction.studies import offline_obp
 from o2pl_reproduction.studies.offline_multiclass import SETS
 from o2pl_reproduction.studies.offline_synthetic import OFFLINE_SYNTHETIC, TASKS

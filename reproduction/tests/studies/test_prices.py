@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from o2pl.environments import RESPONSES
 from o2pl.simulation.engines import Local
 from o2pl.simulation.experiment import Options
 from o2pl.simulation.runner import run
 from o2pl.simulation.store import results
+from o2pl.simulation.worlds import RESPONSES
 from o2pl_reproduction.registry import EXPERIMENTS
 from o2pl_reproduction.studies.prices import DIALS, PRICES, TUNED, finals, tuning_cells
 

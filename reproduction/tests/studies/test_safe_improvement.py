@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from o2pl.environments import Embedded
-from o2pl.environments.incumbents import IncumbentLog
 from o2pl.errors import InvalidInput
 from o2pl.learners.incumbent import SafeImprovement
 from o2pl.simulation.experiment import Options
+from o2pl.simulation.worlds import Embedded
+from o2pl.simulation.worlds.incumbents import IncumbentLog
 from o2pl_reproduction.studies import safe_improvement
 from o2pl_reproduction.studies.safe_improvement import EXPERIMENT, LOGGERS, FromClone
 

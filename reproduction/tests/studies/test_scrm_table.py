@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from o2pl.environments import Advertising, Pricing, Toy
 from o2pl.simulation.description import built
 from o2pl.simulation.experiment import Options
+from o2pl.simulation.worlds import Advertising, Pricing, Toy
 from o2pl_reproduction.studies import scrm_table
 from o2pl_reproduction.studies.scrm_table import EXPERIMENT, valuation
 

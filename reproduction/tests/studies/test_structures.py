@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from structures_folder import write_sets
 
-from o2pl.environments import Drifting, ParquetSet, Structured
 from o2pl.simulation.description import built
 from o2pl.simulation.experiment import Options
+from o2pl.simulation.worlds import Drifting, ParquetSet, Structured
 from o2pl_reproduction.studies.structures import (
     COLUMNS,
     STRUCTURES,

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from structures_table import SETS, rows_of
 
-from o2pl.environments.structured import STRUCTURES
+from o2pl.simulation.worlds.structured import STRUCTURES
 from o2pl_reproduction.studies.structures_learners import ENTRANTS
 from o2pl_reproduction.studies.structures_study import LABELS, LOGISTIC, RIDGE, STRUCTURES_STUDY
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from structures_folder import SETS, write_sets
 
-from o2pl.environments import Drifting, Structured, Wheel
-from o2pl.environments.structured import CHANGES, STRUCTURES
+from o2pl.simulation.worlds import Drifting, Structured, Wheel
+from o2pl.simulation.worlds.structured import CHANGES, STRUCTURES
 from o2pl.storage import decode
 from o2pl_reproduction.studies import structures_worlds
 from o2pl_reproduction.studies.structures_worlds import (

@@ -54,7 +54,7 @@ def test_columns_stand_seed_by_seed_and_place_by_place() -> None:
 
 
 def test_the_margin_worlds_have_the_slope_of_their_exponent() -> None:
-    from o2pl.environments import Margin
+    from o2pl.simulation.worlds import Margin
     from o2pl.storage import encode
 
     found = module.heb_margin({"world": encode(Margin(1.0))}, 20_000, np.random.default_rng(0))

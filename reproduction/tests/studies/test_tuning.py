@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from o2pl.environments import LOGGED_TASKS
 from o2pl.evaluation.loop import play, regret
+from o2pl.simulation.worlds import LOGGED_TASKS
 from o2pl_reproduction.studies import offline, tuning, wheel, wheel_learners
 from o2pl_reproduction.studies.overlap import FLOORS
 from o2pl_reproduction.studies.tuning import (

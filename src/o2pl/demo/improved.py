@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from o2pl.demo.online import DIGITS
-from o2pl.environments.incumbents import IncumbentLog
 from o2pl.learners import SafeImprovement
-from o2pl.learners.rivals import OFFLINE_RIVALS
+from o2pl.simulation.rivals import OFFLINE_RIVALS
+from o2pl.simulation.worlds.incumbents import IncumbentLog
 
 INCUMBENT = IncumbentLog(DIGITS, logger_rows=60)  # a rough classifier that explores a little; noisy rewards
 NAIVE = "ipw-csc"  # learning by importance weights only

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from o2pl.demo.online import DIGITS
-from o2pl.environments.classification import class_rewards
-from o2pl.environments.logged import logistic_logger
-from o2pl.environments.rounds import TableRounds
 from o2pl.evaluation.evaluate import evaluate
 from o2pl.learners import Bandit
 from o2pl.protocols import Floats, Ints
+from o2pl.simulation.worlds.classification import class_rewards
+from o2pl.simulation.worlds.logged import logistic_logger
+from o2pl.simulation.worlds.rounds import TableRounds
 
 EXPLORATION = 0.05  # fraction of uniform decisions, so that the log can evaluate very different policies
 _LABELLED = {"classifier A": 60, "classifier B": 15}  # training rows of each; not in the log

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from o2pl.environments import Classification, Embedded
 from o2pl.evaluation.loop import play
 from o2pl.extras import missing
 from o2pl.learners import Bandit
-from o2pl.learners.rivals import RIVALS, seeded
 from o2pl.protocols import Floats
+from o2pl.simulation.rivals import RIVALS, seeded
+from o2pl.simulation.worlds import Classification, Embedded
 
 DIGITS = Embedded("digits")
 BANDIT, VW, UNIFORM = "Bandit()", "Vowpal Wabbit", "random choice"

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.environments import ParquetSet
 from o2pl.evaluation.loop import play, regret
 from o2pl.learners import O2PL, Run
-from o2pl.learners.rivals import MakeLearner, seeded
 from o2pl.protocols import Environment, Ints, Rounds
 from o2pl.simulation.description import OF_THE_RUN, described, needed_extra
 from o2pl.simulation.experiment import Cell, Columns, Unit
+from o2pl.simulation.rivals import MakeLearner, seeded
+from o2pl.simulation.worlds import ParquetSet
 from o2pl.storage import decode, encode
 
 COLUMNS = {"round": "int64", "mean_reward": "double", "regret": "double"}

@@ -11,14 +11,14 @@ from typing import Any
 
 from o2pl.learners import O2PL, Bandit, ContinuousBandit, GaussianO2PL
 from o2pl.learners.params import Parameters
-from o2pl.learners.rivals.bootstrap import BootstrapEnsemble
-from o2pl.learners.rivals.cats import CATS
-from o2pl.learners.rivals.crm import SCRM
-from o2pl.learners.rivals.greedy import EpsilonGreedy, Uniform
-from o2pl.learners.rivals.inverse_gap import InverseGap
-from o2pl.learners.rivals.linear import LinTS, LinUCB
-from o2pl.learners.rivals.trees import BoostedTrees
-from o2pl.learners.rivals.vw import VowpalWabbit
+from o2pl.simulation.rivals.bootstrap import BootstrapEnsemble
+from o2pl.simulation.rivals.cats import CATS
+from o2pl.simulation.rivals.crm import SCRM
+from o2pl.simulation.rivals.greedy import EpsilonGreedy, Uniform
+from o2pl.simulation.rivals.inverse_gap import InverseGap
+from o2pl.simulation.rivals.linear import LinTS, LinUCB
+from o2pl.simulation.rivals.trees import BoostedTrees
+from o2pl.simulation.rivals.vw import VowpalWabbit
 from o2pl.storage import decode, encode
 
 Description = Mapping[str, Any]  # plain JSON values; "name" is used on the command line and in results

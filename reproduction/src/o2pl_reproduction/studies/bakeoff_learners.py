@@ -20,12 +20,12 @@ from typing import Any, Literal
 from o2pl.engine.member import QUADRATIC
 from o2pl.features import Chain, Quadratic, Standardise
 from o2pl.learners import O2PL, Geometric, Replay
-from o2pl.learners.rivals import RAW, UNIT, MakeLearner, Range
-from o2pl.learners.rivals.greedy import EpsilonGreedy, Uniform
-from o2pl.learners.rivals.linear import LinTS, LinUCB
-from o2pl.learners.rivals.vw import VowpalWabbit
 from o2pl.protocols import Learner
 from o2pl.simulation.description import OF_THE_RUN, Description, decoded, described, needed_extra
+from o2pl.simulation.rivals import RAW, UNIT, MakeLearner, Range
+from o2pl.simulation.rivals.greedy import EpsilonGreedy, Uniform
+from o2pl.simulation.rivals.linear import LinTS, LinUCB
+from o2pl.simulation.rivals.vw import VowpalWabbit
 from o2pl.storage import encode
 from o2pl_reproduction.studies.pessimism import Arms
 

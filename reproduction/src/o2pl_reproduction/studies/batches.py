@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 
-from o2pl.environments.moments import normal_density
 from o2pl.policies.sampling import draw_rows
 from o2pl.protocols import Array, Floats, Rounds
+from o2pl.simulation.worlds.moments import normal_density
 
 Draw = Callable[[Floats], tuple[Array, Floats]]  # contexts -> actions and their densities
 LearnBatch = Callable[[Floats, Array, Floats, Floats], object]  # contexts, actions, rewards, propensities

@@ -25,10 +25,10 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.environments import Margin
 from o2pl.objectives.weights import clip_weights
 from o2pl.protocols import Floats
 from o2pl.simulation.description import Description
+from o2pl.simulation.worlds import Margin
 from o2pl.storage import decode, encode
 from o2pl.theory.chaining import (
     Entropy,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from o2pl.environments import WORLDS, Classification, ParquetSet, catalogue
 from o2pl.learners import O2PL
-from o2pl.learners.rivals import RIVALS
 from o2pl.simulation.comparison import COLUMNS, compare, crossed, o2pl, world_of
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
+from o2pl.simulation.rivals import RIVALS
+from o2pl.simulation.worlds import WORLDS, Classification, ParquetSet, catalogue
 
 EMBEDDED = ("iris", "wine", "breast-cancer", "digits")
 HALVES = ("tuning", "confirmation")  # data sets at even and at odd positions of a folder's catalogue

@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from o2pl.drawing import new_figure, tidy
-from o2pl.environments import SELECTION_TASKS, DependentArms
 from o2pl.protocols import Floats
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.simulation.figures import STYLES
+from o2pl.simulation.worlds import SELECTION_TASKS, DependentArms
 from o2pl.storage import decode, encode
 from o2pl_reproduction.claims.intervals import least_ratio, of_means
 from o2pl_reproduction.claims.study import Claim, Study, above, at_least

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.environments import Margin
 from o2pl.kernels.finite import ClassSums
 from o2pl.learners import O2PL
 from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.policies import ThresholdClass
 from o2pl.protocols import Floats, Ints
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
+from o2pl.simulation.worlds import Margin
 from o2pl.storage import decode, encode
 from o2pl.theory import overlap_clip
 from o2pl_reproduction.studies.pessimism import Arms

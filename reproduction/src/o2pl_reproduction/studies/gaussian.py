@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from o2pl.drawing import new_figure, tidy
-from o2pl.environments import GaussianExample
 from o2pl.features import Chain
 from o2pl.learners import Exact, GaussianO2PL
-from o2pl.learners.rivals.crm import SCRM
 from o2pl.policies import Gaussian
 from o2pl.protocols import Floats
 from o2pl.simulation.description import Description, built, described
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.simulation.figures import STYLES
+from o2pl.simulation.rivals.crm import SCRM
+from o2pl.simulation.worlds import GaussianExample
 from o2pl.storage import decode, encode
 from o2pl.validation import to_loss
 from o2pl_reproduction.claims.intervals import Estimate, mean, median_ratio, of_means

@@ -15,13 +15,13 @@ import numpy as np
 from o2pl.drawing import new_figure, tidy
 from o2pl.errors import InvalidInput
 from o2pl.learners import O2PL
-from o2pl.learners.rivals import OFFLINE_RIVALS, MakeLearner, seeded, seedless
-from o2pl.learners.rivals.models import Link
-from o2pl.learners.rivals.reductions import DirectMethod, DoublyRobust, IPWClassifier
 from o2pl.protocols import Floats
 from o2pl.simulation.description import OF_THE_RUN, described
 from o2pl.simulation.experiment import Cell, Columns, Unit
 from o2pl.simulation.figures import STYLES
+from o2pl.simulation.rivals import OFFLINE_RIVALS, MakeLearner, seeded, seedless
+from o2pl.simulation.rivals.models import Link
+from o2pl.simulation.rivals.reductions import DirectMethod, DoublyRobust, IPWClassifier
 from o2pl.storage import decode, encode
 from o2pl_reproduction.claims.intervals import Estimate, least, of_means
 from o2pl_reproduction.claims.study import Claim, Whose, above
@@ -38,7 +38,7 @@ COLUMNS = {
     "sampled": "double",
     "logger": "double",
     "oracle": "double",
-    "minimum": "double",  # the logger's overlap, `environments.Overlap`
+    "minimum": "double",  # the logger's overlap, `worlds.Overlap`
     "maximum": "double",
     "entropy": "double",
 }

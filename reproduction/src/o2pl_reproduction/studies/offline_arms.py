@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from o2pl.learners import O2PL
-from o2pl.learners.rivals import MakeLearner, seeded
+from o2pl.simulation.rivals import MakeLearner, seeded
 from o2pl_reproduction.claims.intervals import Estimate
 from o2pl_reproduction.claims.study import Claim, above
 from o2pl_reproduction.studies import offline

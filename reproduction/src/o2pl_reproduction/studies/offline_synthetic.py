@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from o2pl.environments import LOGGED_TASKS
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
+from o2pl.simulation.worlds import LOGGED_TASKS
 from o2pl_reproduction.claims.study import Claim, Study
 from o2pl_reproduction.studies import offline, offline_arms, offline_obp
 from o2pl_reproduction.studies.offline import LABELS, PAPER_RIVALS, UNTUNED, ahead, extra_lead, leads, smallest_lead

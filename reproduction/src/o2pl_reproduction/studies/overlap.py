@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from o2pl.drawing import new_figure, tidy
-from o2pl.environments import BernoulliTask, SoftmaxLogger, SyntheticLog
 from o2pl.protocols import Floats
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.simulation.figures import STYLES
+from o2pl.simulation.worlds import BernoulliTask, SoftmaxLogger, SyntheticLog
 from o2pl_reproduction.claims.intervals import Estimate, least
 from o2pl_reproduction.claims.study import Claim, Study
 from o2pl_reproduction.claims.summary import final_values, mean_and_error

@@ -18,13 +18,8 @@ from typing import Any, Literal
 import numpy as np
 
 from o2pl.data.interactions import Interactions
-from o2pl.environments.datasets import Embedded, ParquetSet, catalogue
-from o2pl.environments.incumbents import IncumbentLog
 from o2pl.learners.held_out import random_loss
 from o2pl.learners.incumbent import SafeImprovement, clone, improved
-from o2pl.learners.rivals import MakeLearner, seeded, seedless
-from o2pl.learners.rivals.lower_bound import GuardedLowerBound, LowerBound, SelfNormalised
-from o2pl.learners.rivals.reductions import DirectMethod, LinearScores
 from o2pl.objectives.control import ridge_control
 from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.policies import Softmax
@@ -32,6 +27,11 @@ from o2pl.protocols import Floats, Ints
 from o2pl.simulation.comparison import world_of
 from o2pl.simulation.description import OF_THE_RUN, Description, described
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
+from o2pl.simulation.rivals import MakeLearner, seeded, seedless
+from o2pl.simulation.rivals.lower_bound import GuardedLowerBound, LowerBound, SelfNormalised
+from o2pl.simulation.rivals.reductions import DirectMethod, LinearScores
+from o2pl.simulation.worlds.datasets import Embedded, ParquetSet, catalogue
+from o2pl.simulation.worlds.incumbents import IncumbentLog
 from o2pl.storage import encode
 from o2pl_reproduction.studies.classification import HALVES
 from o2pl_reproduction.studies.pessimism import Arms

@@ -16,12 +16,12 @@ import numpy as np
 
 from o2pl.drawing import new_figure, tidy
 from o2pl.engine.schedules import as_schedule
-from o2pl.environments import WORLDS, BernoulliTask
 from o2pl.evaluation.loop import play
 from o2pl.protocols import Environment, Floats
 from o2pl.simulation.comparison import COLUMNS, compare, crossed, o2pl, world_of
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.simulation.figures import STYLES
+from o2pl.simulation.worlds import WORLDS, BernoulliTask
 from o2pl_reproduction.claims.intervals import Estimate, mean, of_means
 from o2pl_reproduction.claims.study import Claim, Study, at_most
 from o2pl_reproduction.claims.summary import final_values, percentile_interval

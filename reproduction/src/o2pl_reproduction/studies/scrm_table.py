@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from o2pl.engine.member import LINEAR
-from o2pl.environments import Advertising, ContinuousRounds, ContinuousWorld, Pricing, Synthetic, TableRounds, Toy
-from o2pl.environments.classification import class_rewards
 from o2pl.extras import extra
 from o2pl.learners import O2PL, Exact, GaussianO2PL
-from o2pl.learners.rivals.crm import SCRM
 from o2pl.policies import Gaussian, Softmax
 from o2pl.protocols import Floats
 from o2pl.simulation.description import Description, built, described
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
+from o2pl.simulation.rivals.crm import SCRM
+from o2pl.simulation.worlds import Advertising, ContinuousRounds, ContinuousWorld, Pricing, Synthetic, TableRounds, Toy
+from o2pl.simulation.worlds.classification import class_rewards
 from o2pl.storage import decode, encode
 from o2pl.validation import to_loss
 from o2pl_reproduction.studies.batches import batch_sizes, categorical, gaussian, rollouts

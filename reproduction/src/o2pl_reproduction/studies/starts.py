@@ -14,13 +14,13 @@ import numpy as np
 
 from o2pl.data.interactions import Interactions
 from o2pl.drawing import new_figure, tidy
-from o2pl.environments import BernoulliTask, Margin
 from o2pl.objectives.pessimistic import Pessimistic, PolicyValue
 from o2pl.policies import Softmax
 from o2pl.policies.sampling import log_softmax
 from o2pl.protocols import Floats
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.simulation.figures import STYLES
+from o2pl.simulation.worlds import BernoulliTask, Margin
 from o2pl.storage import decode, encode
 from o2pl_reproduction.claims.intervals import mean, ratio
 from o2pl_reproduction.claims.study import Claim, Study, at_least, at_most, between

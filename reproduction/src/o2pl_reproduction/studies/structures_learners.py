@@ -14,12 +14,12 @@ from typing import Any
 
 from o2pl.engine.member import QUADRATIC
 from o2pl.learners import O2PL, Bandit
-from o2pl.learners.rivals.bootstrap import BootstrapEnsemble
-from o2pl.learners.rivals.greedy import EpsilonGreedy, Uniform
-from o2pl.learners.rivals.inverse_gap import InverseGap
-from o2pl.learners.rivals.linear import LinTS, LinUCB
-from o2pl.learners.rivals.trees import BoostedTrees
-from o2pl.learners.rivals.vw import VowpalWabbit
+from o2pl.simulation.rivals.bootstrap import BootstrapEnsemble
+from o2pl.simulation.rivals.greedy import EpsilonGreedy, Uniform
+from o2pl.simulation.rivals.inverse_gap import InverseGap
+from o2pl.simulation.rivals.linear import LinTS, LinUCB
+from o2pl.simulation.rivals.trees import BoostedTrees
+from o2pl.simulation.rivals.vw import VowpalWabbit
 from o2pl_reproduction.studies.bakeoff_learners import (
     PRODUCTS,
     Entrant,

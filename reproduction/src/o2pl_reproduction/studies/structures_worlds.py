@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from o2pl.environments import (
+from o2pl.simulation.description import Description
+from o2pl.simulation.worlds import (
     WORLDS,
     BernoulliTask,
     Classification,
@@ -22,9 +23,8 @@ from o2pl.environments import (
     Wheel,
     catalogue,
 )
-from o2pl.environments.datasets import Source, read_manifest
-from o2pl.environments.structured import CHANGES, STRUCTURES
-from o2pl.simulation.description import Description
+from o2pl.simulation.worlds.datasets import Source, read_manifest
+from o2pl.simulation.worlds.structured import CHANGES, STRUCTURES
 from o2pl.storage import encode
 from o2pl_reproduction.studies.classification import EMBEDDED, HALVES
 

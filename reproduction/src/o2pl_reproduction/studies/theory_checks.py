@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from o2pl.environments import Margin, SingleContext
 from o2pl.objectives.weights import clip_weights, weight_of
 from o2pl.protocols import Floats
 from o2pl.simulation.description import Description
+from o2pl.simulation.worlds import Margin, SingleContext
 from o2pl.storage import decode
 from o2pl.theory import inequality, regret_exponent
 from o2pl.theory.critical import critical_radius, radius_scale, recursion_regret

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from o2pl.drawing import new_figure
-from o2pl.environments import Margin, SingleContext
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.simulation.figures import STYLES, label_axes
+from o2pl.simulation.worlds import Margin, SingleContext
 from o2pl.storage import encode
 from o2pl.theory import inequality
 from o2pl_reproduction.claims.intervals import exact, greatest, greatest_share, greatest_size

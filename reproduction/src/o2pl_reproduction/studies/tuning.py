@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.environments import LOGGED_TASKS
 from o2pl.simulation.comparison import compare, crossed
 from o2pl.simulation.experiment import Unit
+from o2pl.simulation.worlds import LOGGED_TASKS
 from o2pl_reproduction.studies import offline, wheel, wheel_learners
 from o2pl_reproduction.studies.offline_multiclass import SETS
 from o2pl_reproduction.studies.offline_synthetic import TASKS

@@ -12,9 +12,9 @@ from o2pl.data.decisions import Decision
 from o2pl.engine.member import LINEAR
 from o2pl.errors import InvalidInput
 from o2pl.learners.params import Parameters
-from o2pl.learners.rivals import UNIT, Range
-from o2pl.learners.rivals.linear import LinTS, LinUCB
 from o2pl.protocols import FeatureMap
+from o2pl.simulation.rivals import UNIT, Range
+from o2pl.simulation.rivals.linear import LinTS, LinUCB
 from o2pl.validation import check_number, check_reward_range
 
 

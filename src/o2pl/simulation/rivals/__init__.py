@@ -1,0 +1,139 @@
+"""Rivals: other algorithms to compare with, by name. A new rival is one row; the contract in `test_rivals` covers it.
+
+Settings were chosen for 0/1 rewards on classification data sets with running standardisation, T = 1000. Exploration
+widths are in units of the reward range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import Any, Protocol, Self, TypeVar
+
+from numpy.typing import ArrayLike
+
+from o2pl.engine.member import QUADRATIC
+from o2pl.features import Chain, Standardise
+from o2pl.policies import Softmax
+from o2pl.protocols import Array, Floats, Learner
+from o2pl.simulation.rivals.bootstrap import BootstrapEnsemble
+from o2pl.simulation.rivals.crm import CRM, SCRM
+from o2pl.simulation.rivals.greedy import EpsilonGreedy, Uniform
+from o2pl.simulation.rivals.inverse_gap import InverseGap
+from o2pl.simulation.rivals.linear import LinTS, LinUCB
+from o2pl.simulation.rivals.lower_bound import GuardedLowerBound, LowerBound, SelfNormalised
+from o2pl.simulation.rivals.reductions import DirectMethod, DoublyRobust, IPWClassifier
+from o2pl.simulation.rivals.trees import BoostedTrees
+from o2pl.simulation.rivals.vw import VowpalWabbit
+
+Range = tuple[float, float]
+UNIT: Range = (0.0, 1.0)
+PLAIN = Chain((Standardise(),))  # without intercept
+RAW = Chain()
+PENALTY_GRID = (0.0, 0.01, 0.1, 1.0, 10.0)  # λ
+
+
+class BatchLearner(Protocol):
+    """Learns from a complete log. A `Learner` also acts."""
+
+    def fit(self, contexts: ArrayLike, actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike) -> Self: ...
+    def predict(self, contexts: ArrayLike) -> Array: ...
+    def predict_proba(self, contexts: ArrayLike) -> Floats: ...
+
+
+L_co = TypeVar("L_co", covariant=True)
+
+
+class MakeLearner(Protocol[L_co]):
+    """Creates a learner for this number of actions and this seed."""
+
+    def __call__(self, n_actions: int, seed: int | None, reward_range: Range = UNIT) -> L_co: ...
+
+
+def seeded(learner: Callable[..., L_co], **settings: Any) -> MakeLearner[L_co]:
+    """Return a factory of learners with a reward range and a seed."""
+
+    def make(n_actions: int, seed: int | None, reward_range: Range = UNIT) -> L_co:
+        return learner(n_actions, reward_range=reward_range, random_state=seed, **settings)
+
+    return make
+
+
+def seedless(learner: Callable[..., L_co], **settings: Any) -> MakeLearner[L_co]:
+    """Return a factory of learners without a seed."""
+
+    def make(n_actions: int, seed: int | None, reward_range: Range = UNIT) -> L_co:
+        return learner(n_actions, reward_range=reward_range, **settings)
+
+    return make
+
+
+def _scaled(learner: Callable[..., L_co], name: str, share: float, **settings: Any) -> MakeLearner[L_co]:
+    """Return a factory of learners whose setting `name` is this fraction of the reward range."""
+
+    def make(n_actions: int, seed: int | None, reward_range: Range = UNIT) -> L_co:
+        width = reward_range[1] - reward_range[0]
+        return learner(n_actions, random_state=seed, **{name: share * width}, **settings)
+
+    return make
+
+
+def _softmax(learner: Callable[..., L_co], **settings: Any) -> MakeLearner[L_co]:
+    """Return a factory of learners that take a policy class."""
+
+    def make(n_actions: int, seed: int | None, reward_range: Range = UNIT) -> L_co:
+        return learner(Softmax(n_actions), reward_range=reward_range, random_state=seed, **settings)
+
+    return make
+
+
+def _uniform(n_actions: int, seed: int | None, reward_range: Range = UNIT) -> Uniform:
+    return Uniform(n_actions, random_state=seed)
+
+
+RIVALS: MappingProxyType[str, MakeLearner[Learner]] = MappingProxyType(
+    {
+        "uniform": _uniform,
+        "linucb": _scaled(LinUCB, "alpha", 0.2),
+        "linucb-no-intercept": _scaled(LinUCB, "alpha", 0.2, features=PLAIN),
+        "lints": _scaled(LinTS, "scale", 0.05),
+        "lints-no-intercept": _scaled(LinTS, "scale", 0.05, features=PLAIN),
+        "greedy-ridge": seeded(EpsilonGreedy),
+        "greedy-ridge-quadratic": seeded(EpsilonGreedy, features=QUADRATIC, l2=10.0),
+        "greedy-logistic": seeded(EpsilonGreedy, model="logistic"),
+        "greedy-logistic-quadratic": seeded(EpsilonGreedy, model="logistic", features=QUADRATIC),
+        "epsilon-greedy-ridge": seeded(EpsilonGreedy, epsilon=0.05),
+        "epsilon-greedy-logistic": seeded(EpsilonGreedy, epsilon=0.05, model="logistic"),
+        "squarecb": seeded(InverseGap),
+        "fastcb": seeded(InverseGap, rule="fast"),
+        "bootstrap": seeded(BootstrapEnsemble),
+        "boosted-trees": seeded(BoostedTrees),
+        "scrm-doubling": _softmax(SCRM, batch=25, growth=2.0),
+        "scrm-uniform": _softmax(SCRM, batch=100, growth=1.0),
+        "scrm-all-grid": _softmax(SCRM, batch=25, growth=2.0, memory="all", penalty=PENALTY_GRID),
+        "vw-greedy": seeded(VowpalWabbit, algorithm="greedy"),
+        "vw-cover": seeded(VowpalWabbit, algorithm="cover"),
+        "vw-bag": seeded(VowpalWabbit, algorithm="bag", learning_rate=1.0),
+        "vw-regcb": seeded(VowpalWabbit, algorithm="regcb"),
+        "vw-greedy-raw": seeded(VowpalWabbit, algorithm="greedy", features=RAW),
+        "vw-cover-raw": seeded(VowpalWabbit, algorithm="cover", features=RAW),
+        "vw-bag-raw": seeded(VowpalWabbit, algorithm="bag", features=RAW, learning_rate=1.0),
+        "vw-regcb-raw": seeded(VowpalWabbit, algorithm="regcb", features=RAW),
+    }
+)
+
+OFFLINE_RIVALS: MappingProxyType[str, MakeLearner[BatchLearner]] = MappingProxyType(
+    {
+        "ipw-csc": seedless(IPWClassifier),
+        "dm-additive": seedless(DirectMethod, model="additive"),
+        "dm-additive-logistic": seedless(DirectMethod, model="additive", link="logistic"),
+        "dm-arms": seedless(DirectMethod),
+        "dm-arms-logistic": seedless(DirectMethod, link="logistic"),
+        "dr": seeded(DoublyRobust),
+        "lcb": seedless(LowerBound),
+        "lcb-guarded": seeded(GuardedLowerBound),
+        "snips": seedless(SelfNormalised),
+        "crm": _softmax(CRM),
+        "crm-grid": _softmax(CRM, penalty=PENALTY_GRID),
+    }
+)
