@@ -20,6 +20,8 @@ const char* after_blanks(const char* p, const char* end) {
   return p;
 }
 
+bool ends_part(const char* p, const char* end) { return p >= end || *p == '|' || *p == '\n' || is_blank(*p); }
+
 // Bytes of a name that have no meaning of their own.
 constexpr auto PLAIN = [] {
   std::array<bool, 256> plain{};
@@ -55,8 +57,7 @@ Part next_part(const char* p, const char* end) {
     if (byte != ':') break;
     colon = p;
   }
-  const bool ended = p >= end || *p == '|' || *p == '\n' || is_blank(*p);
-  return {ended ? kind : Kind::UNUSUAL, begin, colon, p};
+  return {ends_part(p, end) ? kind : Kind::UNUSUAL, begin, colon, p};
 }
 
 // -- the part of a line before its first bar
@@ -97,25 +98,41 @@ Line scan_head(const char*& p, const char* end, Event& event) {
 
 // -- features
 
+// A number of a feature, from behind its colon to the end of the part. Returns the end; null: unusual.
+const char* feature_value(const char* p, const char* end, double& value) {
+  const char* const after = json::number(p, end, value);
+  return after && after - p <= LONGEST && std::fabs(value) <= LARGEST && ends_part(after, end) ? after : nullptr;
+}
+
 // The features of a line, from its first bar on. Returns its end; null: unusual. prefix: the state before their names
 const char* scan_line(const char* p, const char* end, uint32_t prefix, FeatureLists& out) {
   std::array<std::string_view, SPACES> spaces;
   int seen = 0;
   uint32_t state = prefix;
   bool hidden = false;  // names that start with _ are reserved by VW
+  const auto add = [&](const char* begin, uint32_t of_name, double value) {
+    if (!hidden && (seen > 0 || *begin != '_')) out.add(mixed(of_name), static_cast<float>(value));
+  };
   while (true) {
-    const Part part = next_part(p, end);
+    p = after_blanks(p, end);
+    const char* const begin = p;
+    uint32_t of_name = state;
+    double value = 1;
+    while (p < end && PLAIN[static_cast<uint8_t>(*p)]) of_name = crc(of_name, static_cast<uint8_t>(*p++));
+    const char* const after = p == begin ? nullptr : p < end && *p == ':' ? feature_value(p + 1, end, value) : ends_part(p, end) ? p : nullptr;
+    if (after) {  // a feature with one colon or none, hashed as it was read
+      add(begin, of_name, value);
+      p = after;
+      continue;
+    }
+    const Part part = next_part(begin, end);
     p = part.end;
     switch (part.kind) {
-      case Kind::FEATURE: {
-        double value = 1;
-        if (part.colon) {
-          const bool kept = p - part.colon - 1 <= LONGEST && json::number(part.colon + 1, p, value) == p;
-          if (!kept || std::fabs(value) > LARGEST) return nullptr;
-        }
-        if (!hidden && (seen > 0 || *part.begin != '_')) out.add(mixed(crc(state, part.name())), static_cast<float>(value));
+      case Kind::FEATURE:
+        value = 1;
+        if (part.colon && feature_value(part.colon + 1, end, value) != p) return nullptr;
+        add(part.begin, crc(state, part.name()), value);
         break;
-      }
       case Kind::NAMESPACE: {
         if (part.colon || seen == SPACES) return nullptr;
         for (int k = 0; k < seen; k++)

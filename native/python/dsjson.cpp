@@ -2,9 +2,7 @@
 
 #include <nanobind/stl/tuple.h>
 
-#include <algorithm>
-#include <string_view>
-
+#include "formats/lines.hpp"
 #include "python/arrays.hpp"
 #include "python/module.hpp"
 
@@ -53,9 +51,10 @@ void gather_texts(Array<const uint8_t> data, Array<const int64_t, 2> places, Arr
 }
 
 int64_t newlines(nb::bytes block) {
-  const std::string_view text(block.c_str(), block.size());
+  const char* const begin = block.c_str();
+  const char* const end = begin + block.size();
   const nb::gil_scoped_release others_run;
-  return std::count(text.begin(), text.end(), '\n');
+  return o2::newlines(begin, end);
 }
 
 }  // namespace

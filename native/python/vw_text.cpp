@@ -2,10 +2,10 @@
 
 #include <nanobind/stl/tuple.h>
 
-#include <algorithm>
 #include <stdexcept>
 #include <vector>
 
+#include "formats/lines.hpp"
 #include "python/arrays.hpp"
 #include "python/module.hpp"
 
@@ -31,7 +31,7 @@ Found scan_vw_text(nb::bytes block) {
   Buffer<int64_t> numbered, sets;  // the first line of each event, from 0; the end of its lists
   {
     nb::gil_scoped_release others_run;
-    const auto newlines = std::count(begin, end, '\n');
+    const int64_t newlines = o2::newlines(begin, end);
     lists.make_room((end - begin) / 2 + 1, newlines + newlines / 2 + 2);
     numbered.make_room(newlines / 2 + 1), sets.make_room(newlines / 2 + 2);
     sets.push(0);

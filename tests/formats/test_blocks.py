@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from o2pl.formats import blocks
-from o2pl.formats.blocks import blocks_of, texts_at
+from o2pl.formats.blocks import blocks_of, numbered, texts_at
 
 
 @pytest.mark.parametrize("mark", [b"\n", b"\n\n"])
@@ -27,6 +27,15 @@ def test_lines_that_come_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(blocks_of([b"a", b"b\n", b"c"])) == [b"a\nb\n", b"c\n"]
     assert list(blocks_of([b"a", b"", b"b"], b"\n\n")) == [b"a\n\n", b"b\n"]
     assert list(blocks_of([])) == []
+
+
+def test_lines_of_blocks_are_numbered() -> None:
+    generator = np.random.default_rng(0)
+    texts = [(10 * generator.integers(0, 2, n)).astype(np.uint8).tobytes() for n in (0, 1, 63, 64, 65, 300, 40_000)]
+    texts.append(b"\n" * 40_000)
+    found = list(numbered(texts))
+    assert [block.lines for block in found] == [text.count(b"\n") for text in texts]
+    assert [block.first for block in found] == [1 + b"".join(texts[:k]).count(b"\n") for k in range(len(texts))]
 
 
 def test_columns_of_text() -> None:
