@@ -111,6 +111,8 @@ COMMANDS: dict[str, str] = {
     "evaluate log.csv --policy uniform": LOGS,
     "describe log.csv": LOGS,
     "fit log.csv --out fitted.o2pl": LOGS,
+    "decide model.o2pl log.csv --out tonight.csv": LOGS,
+    "join log.csv log.csv --out log.parquet": LOGS,
     "convert log.csv log.parquet": "writing Parquet and CSV needs pyarrow: pip install 'o2pl[logs]'",
     "evaluate model.o2pl --policy uniform --figure course.svg": f"drawing figures {MATPLOTLIB}",
     "explain model.o2pl --context 0,0,0 --figure why.png": f"drawing figures {MATPLOTLIB}",

@@ -44,6 +44,7 @@ ELSEWHERE = {  # module: where it is tested, or why it is not
     "cli/__main__.py": "every test that starts a process",
     "cli/backup.py": "the life of a log, in cli/test_export",
     "cli/forget.py": "the life of a log, in cli/test_export",
+    "cli/join.py": "after a night of decisions, in cli/test_decide",
     "cli/logs.py": "skipped rows, in cli/test_convert and cli/test_describe",
     "cli/retain.py": "the life of a log, in cli/test_export",
     "serving/server.py": "the process that `o2pl serve` starts, in cli/test_serve",

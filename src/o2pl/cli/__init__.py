@@ -11,6 +11,7 @@ from o2pl.cli import (
     applications,
     backup,
     convert,
+    decide,
     demo,
     describe,
     evaluate,
@@ -18,6 +19,7 @@ from o2pl.cli import (
     export,
     fit,
     forget,
+    join,
     models,
     retain,
     serve,
@@ -63,6 +65,8 @@ _add(app, "demo", demo.demo, demo.EXAMPLES)
 _add(app, "convert", convert.convert, convert.EXAMPLES)
 _add(app, "describe", describe.describe, describe.EXAMPLES)
 _add(app, "fit", fit.fit, fit.EXAMPLES)
+_add(app, "decide", decide.decide, decide.EXAMPLES)
+_add(app, "join", join.join, join.EXAMPLES)
 _add(app, "explain", explain.explain, explain.EXAMPLES)
 _add(app, "simulate", simulate.simulate, simulate.EXAMPLES)
 _add(app, "train", train.train, train.EXAMPLES)

@@ -18,7 +18,7 @@ from o2pl.encode.json_sets import json_sets
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
 from o2pl.formats.bad import BadRows
-from o2pl.formats.files import partition_keys
+from o2pl.formats.files import not_context
 from o2pl.formats.hashed_column import HASHED, has_hashes, hashed_sets
 from o2pl.formats.nested import ROLES
 from o2pl.protocols import Array
@@ -63,9 +63,9 @@ def contexts_of(table: Any, taken: list[str], chosen: Sequence[str] | None, bad:
 
 
 def _features(table: Any, taken: list[str], bad: BadRows) -> list[str]:
-    """Return the columns that are features. Keys of partitions, ids and times of decisions are not, which is said."""
+    """Return the columns that are features. Keys of partitions, ids and times are not, which is said."""
     named = [name for name in table.column_names if name not in (*ROLES, *taken, "actions")]
-    reasons = dict.fromkeys(partition_keys(table), "key of the partitions")
+    reasons = not_context(table.schema)
     for name in named:
         if name.lower() in _IDS | _TIMES:
             reasons.setdefault(name, "an id" if name.lower() in _IDS else "a time of the decision")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -109,7 +110,8 @@ def parquet_parts(path: Path, *, small: bool = False) -> list[Part]:
         from pyarrow import dataset
     data, start, found = _dataset(path), 0, []
     for file in data.get_fragments():
-        schema = marked(data.schema, [*dataset.get_partition_keys(file.partition_expression)])
+        keys = dataset.get_partition_keys(file.partition_expression)  # `day=2024-05-01/part.parquet`
+        schema = noted(data.schema, dict.fromkeys(keys, "key of the partitions")) if keys else data.schema
         try:
             for fragment in file.split_by_row_group() if small else [file]:
                 rows = fragment.count_rows()
@@ -120,20 +122,19 @@ def parquet_parts(path: Path, *, small: bool = False) -> list[Part]:
     return found
 
 
-_KEYS = b"o2pl partition keys"
+_NOT_CONTEXT = b"o2pl: not context"
 
 
-def marked(schema: Any, keys: Sequence[str]) -> Any:
-    """Return the schema with a note of which columns are keys of partitions: `day=2024-05-01/part.parquet`."""
-    return schema.with_metadata(
-        {**(schema.metadata or {}), _KEYS: "/".join(keys).encode()} if keys else schema.metadata
-    )
+def noted(schema: Any, reasons: Mapping[str, str]) -> Any:
+    """Return the schema with a note of columns that are not context, and why; Parquet and Arrow files keep it."""
+    note = json.dumps({**not_context(schema), **reasons})
+    return schema.with_metadata({**(schema.metadata or {}), _NOT_CONTEXT: note})
 
 
-def partition_keys(table: Any) -> list[str]:
-    """Return the columns that are keys of partitions; a file name has no slash."""
-    noted = (table.schema.metadata or {}).get(_KEYS, b"").decode()
-    return noted.split("/") if noted else []
+def not_context(schema: Any) -> dict[str, str]:
+    """Return the columns that are not context, and why: keys of partitions, and what was noted when it was written."""
+    found: dict[str, str] = json.loads((schema.metadata or {}).get(_NOT_CONTEXT, b"{}"))
+    return found
 
 
 def part_tables(part: Part) -> Iterator[Any]:
