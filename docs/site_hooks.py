@@ -40,6 +40,7 @@ GROUPS = {
     ],
     "The rest": ["Explanation", "InvalidInput", "MissingExtra"],
 }  # fmt: skip
+SIMULATION = ["compare", "LearnerComparison", "play", "Local", "Ray"]
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -81,6 +82,8 @@ def python_reference() -> str:
     for title, names in GROUPS.items():
         parts.append(f"\n## {title}\n")
         parts += [f"\n::: o2pl.{name}\n" for name in names]
+    parts.append("\n## Simulation\n\nIn the module `o2pl.simulation`.\n")
+    parts += [f"\n::: o2pl.simulation.{name}\n" for name in SIMULATION]
     return "".join(parts)
 
 

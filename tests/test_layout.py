@@ -40,7 +40,7 @@ ELSEWHERE = {  # module: where it is tested, or why it is not
     "simulation/rivals/discrete.py": "in simulation/rivals/test_rivals",
     "extras.py": "in test_core",
     "demo/pictures.py": "drawn on the page of demo/test_page",
-    "simulation/comparison.py": "in reproduction/tests/test_registry.py, for every experiment",
+    "simulation/units.py": "in reproduction/tests/test_registry.py, for every experiment",
     "cli/__main__.py": "every test that starts a process",
     "cli/backup.py": "the life of a log, in cli/test_export",
     "cli/forget.py": "the life of a log, in cli/test_export",

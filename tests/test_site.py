@@ -233,6 +233,17 @@ def test_the_architecture_is_that_of_the_imports() -> None:
     assert picture.count("<title>") == len(drawn)
 
 
+def test_the_table_of_where_things_are_is_that_of_the_sources() -> None:
+    """Where this fails: python docs/where_is.py."""
+    script: Any = module_at("docs/where_is.py")
+    assert script.PAGE.read_text() == script.written()
+    assert len(script.ROWS) == len(dict(script.ROWS)) == 30
+    with pytest.raises(SystemExit, match="found no file with 'Bandits', expected one"):
+        script.file_of("Bandits")
+    with pytest.raises(SystemExit, match=r"simulation/store\.py with 'Store', expected one"):
+        script.file_of("Store")
+
+
 def test_what_follows_from_other_imports_is_not_drawn() -> None:
     script: Any = module_at("docs/architecture_figure.py")
     edges = {("a", "b"), ("b", "c"), ("a", "c"), ("c", "d"), ("a", "d"), ("e", "d")}

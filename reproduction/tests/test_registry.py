@@ -11,9 +11,9 @@ import pytest
 
 from o2pl import O2PL
 from o2pl.errors import InvalidInput
-from o2pl.simulation import comparison
-from o2pl.simulation.comparison import COLUMNS, checkpoints
+from o2pl.simulation import units
 from o2pl.simulation.experiment import Experiment, Options
+from o2pl.simulation.units import COLUMNS, checkpoints
 from o2pl.simulation.worlds import WORLDS
 from o2pl_reproduction.registry import EXPERIMENTS
 from o2pl_reproduction.studies.classification import CLASSIFICATION
@@ -75,13 +75,13 @@ def test_a_unit_is_what_a_plain_loop_makes_of_its_settings():
 
 def test_all_learners_of_a_seed_meet_the_same_rounds(monkeypatch):
     met: dict[int, list[np.ndarray]] = {}
-    play = comparison.play
+    play = units.play
 
     def watched(learner, rounds):
         met[unit.seed].append(np.hstack([rounds.contexts, rounds.table]))
         return play(learner, rounds)
 
-    monkeypatch.setattr(comparison, "play", watched)
+    monkeypatch.setattr(units, "play", watched)
     for unit in WHEEL.units(Options(rounds=5, seeds=[0, 1], datasets=["delta-0.9"], learners=["uniform", "linucb"])):
         met.setdefault(unit.seed, [])
         WHEEL.run(unit)

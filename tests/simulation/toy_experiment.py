@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from o2pl.simulation.comparison import COLUMNS, compare, crossed, o2pl, world_of
 from o2pl.simulation.engines import Local
 from o2pl.simulation.experiment import Cell, Experiment, Options, Size, Unit
 from o2pl.simulation.rivals import RIVALS
 from o2pl.simulation.runner import run
+from o2pl.simulation.units import COLUMNS, crossed, o2pl, play_unit, world_of
 from o2pl.simulation.worlds import WORLDS as ALL_WORLDS
 
 WORLDS, LEARNERS = ("sun", "moon"), ("one", "two", "three")
@@ -56,7 +56,7 @@ PLAYERS = {"o2pl": o2pl(), **{name: RIVALS[name] for name in ("linucb", "greedy-
 
 
 def played(unit: Unit) -> dict[str, object]:
-    return dict(compare(world_of(unit), PLAYERS, unit))
+    return dict(play_unit(world_of(unit), PLAYERS, unit))
 
 
 PLAYED = Experiment(

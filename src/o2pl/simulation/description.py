@@ -5,6 +5,7 @@ A description includes every parameter, so that a changed default is a changed s
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -44,8 +45,13 @@ _CLASSES: dict[str, type[Parameters]] = {
 }
 
 
-def described(name: str, learner: Parameters, left_out: Collection[str] = ("random_state",)) -> Description:
-    """Describe a learner with all its parameters except `left_out`, which are given when it is built."""
+def described(name: str, learner: Any, left_out: Collection[str] = ("random_state",)) -> Description:
+    """Describe a learner with all its parameters except `left_out`, which are given when it is built.
+
+    A learner of other people's, without `get_params`, is described by its source: if that changes, so do its settings.
+    """
+    if not hasattr(learner, "get_params"):
+        return {"name": name, "class": _where(type(learner)), "source": _source(type(learner))}
     params = {key: encode(value) for key, value in learner.get_params().items() if key not in left_out}
     return {"name": name, "class": type(learner).__name__, "params": params}
 
@@ -55,6 +61,17 @@ def built(description: Description, **of_the_run: Any) -> Any:
     kind = _CLASSES[description["class"]]
     known = {name: value for name, value in of_the_run.items() if name in inspect.signature(kind).parameters}
     return kind(**decoded(description["params"]), **known)
+
+
+def _where(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _source(kind: type) -> str:
+    try:
+        return hashlib.sha256(inspect.getsource(kind).encode()).hexdigest()[:20]
+    except (OSError, TypeError):  # typed at a prompt, or compiled
+        return "unknown"
 
 
 def decoded(params: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Engines that compute units: `Local` (a pool of processes on this machine) or `Ray` (a cluster).
+"""Engines that compute units: `Local` (a pool of processes on this machine), `Ray` (a cluster) or `InProcess`.
 
 An engine gets a function and units, and yields each unit with its outcome as soon as it is finished. A unit's rows
 depend only on its settings: every worker uses one thread, since sums split over threads round differently, and nothing
@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol
+
+from threadpoolctl import threadpool_limits
 
 from o2pl.cluster import ONE_THREAD, connected, cores, environment
 from o2pl.extras import require_extra
@@ -94,6 +96,17 @@ class Local:
         finally:
             for worker in itertools.chain(idle, busy.values()):
                 worker.stop()
+
+
+@dataclass(frozen=True)
+class InProcess:
+    """This process, one unit after another: nothing needs to be sent to workers, and nothing is parallel."""
+
+    def compute(self, run: Compute, units: Sequence[Unit]) -> UnitOutcomes:
+        for unit in units:
+            with threadpool_limits(1):
+                outcome = attempt(run, unit)
+            yield unit, outcome
 
 
 class _Worker:

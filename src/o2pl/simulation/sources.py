@@ -19,9 +19,8 @@ import o2pl
 _ROOT = Path(o2pl.__file__).parent
 # Nothing in these changes a row.
 _ASIDE = {"adapters", "cli", "demo", "drawing", "fitting", "formats", "locks", "serving"}
-_ASIDE |= {
-    f"simulation/{name}" for name in ("engines", "experiment", "figures", "progress", "runner", "sources", "store")
-}
+_OF_SIMULATION = ("comparing", "engines", "experiment", "figures", "progress", "runner", "sources", "store")
+_ASIDE |= {f"simulation/{name}" for name in _OF_SIMULATION}
 
 
 def digest(run: Callable[..., Any]) -> str:

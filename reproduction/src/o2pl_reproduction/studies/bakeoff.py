@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from o2pl.evaluation.loop import play
-from o2pl.simulation.comparison import world_of
 from o2pl.simulation.description import Description, built
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
+from o2pl.simulation.units import world_of
 from o2pl.simulation.worlds import WORLDS, Classification, ParquetSet, catalogue
 from o2pl.storage import encode
 from o2pl_reproduction.studies.bakeoff_learners import NOT_TUNED, Participant, candidate_learners, frozen_learners

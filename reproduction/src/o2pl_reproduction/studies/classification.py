@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from o2pl.learners import O2PL
-from o2pl.simulation.comparison import COLUMNS, compare, crossed, o2pl, world_of
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.simulation.rivals import RIVALS
+from o2pl.simulation.units import COLUMNS, crossed, o2pl, play_unit, world_of
 from o2pl.simulation.worlds import WORLDS, Classification, ParquetSet, catalogue
 
 EMBEDDED = ("iris", "wine", "breast-cancer", "digits")
@@ -28,7 +28,7 @@ def cells(data: str | None) -> Sequence[Cell]:
 
 
 def run_unit(unit: Unit) -> Columns:
-    return compare(world_of(unit), LEARNERS, unit)
+    return play_unit(world_of(unit), LEARNERS, unit)
 
 
 CLASSIFICATION = Experiment(

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from o2pl.learners import Bandit
-from o2pl.simulation.comparison import COLUMNS, compare, crossed, o2pl, world_of
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.simulation.rivals import seeded
 from o2pl.simulation.rivals.trees import BoostedTrees
+from o2pl.simulation.units import COLUMNS, crossed, o2pl, play_unit, world_of
 from o2pl.simulation.worlds import WORLDS, Classification, ParquetSet, catalogue
 from o2pl.special import student_quantile
 from o2pl_reproduction.claims.summary import final_values
@@ -40,7 +40,7 @@ def cells(data: str | None) -> Sequence[Cell]:
 
 
 def run_unit(unit: Unit) -> Columns:
-    return compare(world_of(unit), LEARNERS, unit)
+    return play_unit(world_of(unit), LEARNERS, unit)
 
 
 def table(rows: Table) -> list[str]:

@@ -17,9 +17,9 @@ from o2pl.drawing import new_figure, tidy
 from o2pl.evaluation.loop import play
 from o2pl.learners import Bandit
 from o2pl.protocols import Floats
-from o2pl.simulation.comparison import world_of
 from o2pl.simulation.description import OF_THE_RUN, built, described
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
+from o2pl.simulation.units import world_of
 from o2pl.simulation.worlds.structured import Structured
 from o2pl.storage import encode
 from o2pl_reproduction.claims.intervals import mean, ratio

@@ -17,11 +17,11 @@ from o2pl.evaluation.loop import play_timed
 from o2pl.learners import ContinuousBandit
 from o2pl.learners.params import Parameters
 from o2pl.protocols import Floats
-from o2pl.simulation.comparison import checkpoints
 from o2pl.simulation.description import OF_THE_RUN, built, described, needed_extra
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.simulation.figures import STYLES
 from o2pl.simulation.rivals.cats import CATS, TUNED
+from o2pl.simulation.units import checkpoints
 from o2pl.simulation.worlds.response import RESPONSES, Response
 from o2pl.storage import decode, encode
 from o2pl_reproduction.claims.intervals import mean

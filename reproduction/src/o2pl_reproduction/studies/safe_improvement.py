@@ -24,12 +24,12 @@ from o2pl.objectives.control import ridge_control
 from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.policies import Softmax
 from o2pl.protocols import Floats, Ints
-from o2pl.simulation.comparison import world_of
 from o2pl.simulation.description import OF_THE_RUN, Description, described
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.simulation.rivals import MakeLearner, seeded, seedless
 from o2pl.simulation.rivals.lower_bound import GuardedLowerBound, LowerBound, SelfNormalised
 from o2pl.simulation.rivals.reductions import DirectMethod, LinearScores
+from o2pl.simulation.units import world_of
 from o2pl.simulation.worlds.datasets import Embedded, ParquetSet, catalogue
 from o2pl.simulation.worlds.incumbents import IncumbentLog
 from o2pl.storage import encode

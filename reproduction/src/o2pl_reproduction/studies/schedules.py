@@ -18,9 +18,9 @@ from o2pl.drawing import new_figure, tidy
 from o2pl.engine.schedules import as_schedule
 from o2pl.evaluation.loop import play
 from o2pl.protocols import Environment, Floats
-from o2pl.simulation.comparison import COLUMNS, compare, crossed, o2pl, world_of
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.simulation.figures import STYLES
+from o2pl.simulation.units import COLUMNS, crossed, o2pl, play_unit, world_of
 from o2pl.simulation.worlds import WORLDS, BernoulliTask
 from o2pl_reproduction.claims.intervals import Estimate, mean, of_means
 from o2pl_reproduction.claims.study import Claim, Study, at_most
@@ -72,7 +72,7 @@ def cells(data: str | None) -> Sequence[Cell]:
 
 
 def run_unit(unit: Unit) -> Columns:
-    return compare(_world(unit), LEARNERS, replace(unit, rounds=_rounds(unit)))
+    return play_unit(_world(unit), LEARNERS, replace(unit, rounds=_rounds(unit)))
 
 
 SCHEDULES = Experiment(

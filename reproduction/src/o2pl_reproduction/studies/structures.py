@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from o2pl.evaluation.loop import play
-from o2pl.simulation.comparison import world_of
 from o2pl.simulation.description import built
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
+from o2pl.simulation.units import world_of
 from o2pl.simulation.worlds import WORLDS
 from o2pl_reproduction.studies import structures_learners as learners
 from o2pl_reproduction.studies import structures_worlds as worlds

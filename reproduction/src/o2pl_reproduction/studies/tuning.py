@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.simulation.comparison import compare, crossed
 from o2pl.simulation.experiment import Unit
+from o2pl.simulation.units import crossed, play_unit
 from o2pl.simulation.worlds import LOGGED_TASKS
 from o2pl_reproduction.studies import offline, wheel, wheel_learners
 from o2pl_reproduction.studies.offline_multiclass import SETS
@@ -174,7 +174,7 @@ def wheel_score(make: Any, seed: int, rounds: int = 10_000) -> float:
     world, learners = wheel.WHEELS[wheel.PAPER_WHEEL], {"candidate": make}
     (cell,) = crossed({wheel.PAPER_WHEEL: world}, learners)
     unit = Unit("wheel", 0, cell.world, cell.learner, rounds, seed)
-    return -float(compare(world, learners, unit)["regret"][-1])
+    return -float(play_unit(world, learners, unit)["regret"][-1])
 
 
 def offline_score(tasks: Mapping[str, Any], make: Any, seed: int, rounds: int = 2000) -> float:

@@ -10,9 +10,9 @@ import numpy as np
 from o2pl.drawing import new_figure, tidy
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Floats
-from o2pl.simulation.comparison import COLUMNS, compare, crossed, world_of
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.simulation.figures import STYLES, curves
+from o2pl.simulation.units import COLUMNS, crossed, play_unit, world_of
 from o2pl.simulation.worlds import Wheel
 from o2pl_reproduction.claims.intervals import Estimate, least_ratio, of_means
 from o2pl_reproduction.claims.study import BarSource, Claim, Study, Whose, above, at_least
@@ -42,7 +42,7 @@ def cells(data: str | None) -> Sequence[Cell]:
 
 
 def run_unit(unit: Unit) -> Columns:
-    return compare(world_of(unit), LEARNERS, unit)
+    return play_unit(world_of(unit), LEARNERS, unit)
 
 
 # -- results from the rows

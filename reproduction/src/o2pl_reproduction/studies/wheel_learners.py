@@ -13,9 +13,9 @@ from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Fourier, Intercept, Quadratic, Standardise
 from o2pl.learners import O2PL, Bandit, Geometric, Member, Replay
 from o2pl.protocols import FeatureMap, Floats, Learner, State
-from o2pl.simulation.comparison import o2pl
 from o2pl.simulation.rivals import PLAIN, RIVALS, UNIT, MakeLearner, Range, seeded
 from o2pl.simulation.rivals.linear import LinTS, LinUCB
+from o2pl.simulation.units import o2pl
 from o2pl.storage import storable
 from o2pl_reproduction.studies.pessimism import Arms
 from o2pl_reproduction.studies.wheel_rivals import HeadStart

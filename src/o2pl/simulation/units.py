@@ -1,24 +1,23 @@
-"""Shared code of experiments that compare learners in worlds.
-
-All learners of a seed play the same rounds.
-"""
+"""Units of experiments that compare learners in worlds. All learners of a seed play the same rounds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from o2pl.evaluation.loop import play, regret
 from o2pl.learners import O2PL, Run
+from o2pl.learners.params import Parameters
 from o2pl.protocols import Environment, Ints, Rounds
 from o2pl.simulation.description import OF_THE_RUN, described, needed_extra
 from o2pl.simulation.experiment import Cell, Columns, Unit
-from o2pl.simulation.rivals import MakeLearner, seeded
+from o2pl.simulation.rivals import RIVALS, MakeLearner, seeded
 from o2pl.simulation.worlds import ParquetSet
 from o2pl.storage import decode, encode
+from o2pl.validation import RewardRange
 
 COLUMNS = {"round": "int64", "mean_reward": "double", "regret": "double"}
 POINTS = 100  # of a curve
@@ -47,15 +46,49 @@ def world_of(unit: Unit) -> Any:
     return world
 
 
-def compare(world: Environment, learners: Mapping[str, MakeLearner[Any]], unit: Unit) -> Columns:
+def play_unit(world: Environment, learners: Mapping[str, MakeLearner[Any]], unit: Unit) -> Columns:
     """Run the unit's learner in this world."""
     make = learners[unit.learner["name"]]
     unit.check_learner(described(unit.learner["name"], make(2, None, world.reward_range), OF_THE_RUN))
     chance, choice = np.random.SeedSequence(unit.seed).spawn(2)  # the world's, the same for all learners; the learner's
     rounds: Any = world.sample(unit.rounds, np.random.default_rng(chance))
-    assert world.n_actions is not None
-    learner = make(world.n_actions, int(choice.generate_state(1, np.uint64)[0]), world.reward_range)
+    n_actions: Any = world.n_actions  # None: actions are real numbers
+    learner = make(n_actions, int(choice.generate_state(1, np.uint64)[0]), world.reward_range)
     return curve(play(learner, rounds), rounds)
+
+
+@dataclass(frozen=True)
+class PlayUnit:
+    """Computes units of these worlds and learners. They go to the workers with it, so that they need no module."""
+
+    worlds: Mapping[str, Environment]
+    learners: Mapping[str, MakeLearner[Any]]
+
+    def __call__(self, unit: Unit) -> Columns:
+        return play_unit(self.worlds[unit.world["name"]], self.learners, unit)
+
+
+@dataclass(frozen=True)
+class NamedRival:
+    """Makes a rival by its name, which goes to the workers instead of a function."""
+
+    name: str
+
+    def __call__(self, n_actions: int, seed: int | None, reward_range: RewardRange = (0.0, 1.0)) -> Any:
+        return RIVALS[self.name](n_actions, seed, reward_range)
+
+
+@dataclass(frozen=True)
+class LikeTemplate:
+    """Makes learners with the settings of this one; number of actions, reward range and seed are those of the run."""
+
+    template: Parameters
+
+    def __call__(self, n_actions: int, seed: int | None, reward_range: RewardRange = (0.0, 1.0)) -> Any:
+        settings = self.template.get_params()
+        of_the_run = {"n_actions": n_actions, "reward_range": reward_range, "random_state": seed}
+        settings |= {name: value for name, value in of_the_run.items() if name in settings}
+        return type(self.template)(**settings)
 
 
 def curve(run: Run, rounds: Rounds) -> Columns:
