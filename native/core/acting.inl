@@ -42,7 +42,19 @@ double total_of(const double* x, int64_t n) {
   return total;
 }
 
+// Of fewer than eight: in one vector, with the sums of `softmax_of`.
+void softmax_of_few(double* scores, int64_t K, double sharpness) {
+  double top = -std::numeric_limits<double>::infinity(), own[EIGHT], total = 0;
+  for (int64_t k = 0; k < K; k++) top = scores[k] > top ? scores[k] : top;
+  for (int64_t l = 0; l < EIGHT; l++) own[l] = l < K ? scores[l] : top;
+  for (int64_t l = 0; l < EIGHT; l++) own[l] = exp_of(sharpness * (own[l] - top));
+  for (int64_t k = 0; k < K; k++) total += own[k];
+  for (int64_t l = 0; l < EIGHT; l++) own[l] /= total;
+  for (int64_t k = 0; k < K; k++) scores[k] = own[k];
+}
+
 void softmax_of(double* scores, int64_t K, double sharpness) {
+  if (K < EIGHT) return softmax_of_few(scores, K, sharpness);
   const double top = largest(scores, K);
   for (int64_t k = 0; k < K; k++) scores[k] = sharpness * (scores[k] - top);
   exponentials(scores, K);
@@ -50,8 +62,41 @@ void softmax_of(double* scores, int64_t K, double sharpness) {
   for (int64_t k = 0; k < K; k++) scores[k] /= total;
 }
 
+void logarithms(double* x, int64_t n) {
+  double lanes[EIGHT];
+  for (int64_t from = 0; from < n; from += EIGHT) {
+    const int64_t some = n - from < EIGHT ? n - from : EIGHT;
+    for (int64_t l = 0; l < EIGHT; l++) lanes[l] = l < some ? x[from + l] : 1;
+    for (int64_t l = 0; l < EIGHT; l++) lanes[l] = log_of(lanes[l]);
+    for (int64_t l = 0; l < some; l++) x[from + l] = lanes[l];
+  }
+}
+
+// Of fewer than eight actions: eight members at a time, with the sums of `mix`.
+void mix_few(const double* scores, int64_t M, int64_t K, int64_t stride, const double* weights, double* __restrict out) {
+  double e[EIGHT][EIGHT], top[EIGHT], total[EIGHT];
+  for (int64_t from = 0; from < M; from += EIGHT) {
+    const int64_t some = M - from < EIGHT ? M - from : EIGHT;
+    for (int64_t k = 0; k < K; k++)
+      for (int64_t l = 0; l < EIGHT; l++) e[k][l] = l < some ? scores[(from + l) * stride + k] : 0;
+    for (int64_t l = 0; l < EIGHT; l++) top[l] = -std::numeric_limits<double>::infinity(), total[l] = 0;
+    for (int64_t k = 0; k < K; k++)
+      for (int64_t l = 0; l < EIGHT; l++) top[l] = e[k][l] > top[l] ? e[k][l] : top[l];
+    for (int64_t k = 0; k < K; k++)
+      for (int64_t l = 0; l < EIGHT; l++) e[k][l] = exp_of(e[k][l] - top[l]), total[l] += e[k][l];
+    for (int64_t k = 0; k < K; k++)
+      for (int64_t l = 0; l < EIGHT; l++) e[k][l] /= total[l];
+    for (int64_t l = 0; l < some; l++)
+      for (int64_t k = 0; k < K; k++) out[k] += weights[from + l] * e[k][l];
+  }
+}
+
 void mix(double* scores, int64_t M, int64_t K, int64_t stride, const double* weights, double* __restrict out) {
   for (int64_t k = 0; k < K; k++) out[k] = 0;
+  if (K < EIGHT) {
+    mix_few(scores, M, K, stride, weights, out);
+    return logarithms(out, K);
+  }
   for (int64_t m = 0; m < M; m++) {
     double* own = scores + m * stride;
     const double top = largest(own, K);
@@ -65,13 +110,7 @@ void mix(double* scores, int64_t M, int64_t K, int64_t stride, const double* wei
     for (int64_t k = 0; k < K; k++) own[k] /= total;
     for (int64_t k = 0; k < K; k++) out[k] += weight * own[k];
   }
-  double lanes[EIGHT];
-  for (int64_t from = 0; from < K; from += EIGHT) {
-    const int64_t some = K - from < EIGHT ? K - from : EIGHT;
-    for (int64_t l = 0; l < EIGHT; l++) lanes[l] = l < some ? out[from + l] : 1;
-    for (int64_t l = 0; l < EIGHT; l++) lanes[l] = log_of(lanes[l]);
-    for (int64_t l = 0; l < some; l++) out[from + l] = lanes[l];
-  }
+  logarithms(out, K);
 }
 
 }  // namespace

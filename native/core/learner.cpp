@@ -117,10 +117,10 @@ void Learner::resume(const LearnedColumns& log) {
 }
 
 void Learner::predicted(int64_t row, const double* scores, int64_t K, int64_t action) {
-  const int64_t M = present();
-  if (learned + static_cast<int64_t>(predicted_.size()) / M != row) return;
-  for (int64_t i = 0; i < M; i++)
-    predicted_.push_back(played_log_odds(scores + i * K, K, action, members[i].settings.competing, members[i].params.back()));
+  const int64_t M = present(), known = static_cast<int64_t>(predicted_.size());
+  if (learned + known / M != row) return;
+  predicted_.resize(known + M);
+  played_log_odds(scores, M, K, action, played_by_.data(), predicted_.data() + known);
 }
 
 // z [present, n] of rows `from` on.
@@ -202,7 +202,8 @@ void Learner::act(const std::vector<bool>& changed) {
   std::vector<double> paid(K_);
   for (int k = 0; k < K_; k++) plays[k] = plays_[k] - forgotten_plays_[k], paid[k] = paid_[k] - forgotten_paid_[k];
   const double mean = (mean_total + 1) / static_cast<double>(mean_rows - mean_base + 2);
-  predicted_.clear();
+  predicted_.clear(), played_by_.clear();
+  for (int i = 0; i < present(); i++) played_by_.push_back({members[i].settings.competing, members[i].params.back()});
   acting_ = choices_.acting(weights_, plays, mean, paid);
   renew(changed);
 }

@@ -137,6 +137,7 @@ class Learner {
   double low_, high_;
   std::vector<double> converted_, acting_;
   std::vector<double> weights_, predicted_;  // predicted_: log-odds of the first rows since `learned`, [rows, present]
+  std::vector<PlayedBy> played_by_;
   std::vector<int64_t> plays_, forgotten_plays_;
   std::vector<double> paid_, forgotten_paid_;  // Σ rewards of each action
   int64_t counted_ = 0, forgotten_ = 0;        // rows

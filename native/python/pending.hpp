@@ -20,6 +20,8 @@ class Pending {
   // The newest one is at hand: its reward mostly comes before the next decision.
   nanobind::object newest() const { return newest_.is_valid() ? newest_ : nanobind::object(nanobind::none()); }
 
+  int64_t newest_number() const { return newest_.is_valid() ? newest_number_ : -1; }
+
   nanobind::object get(int64_t number) const {
     if (newest_.is_valid() && number == newest_number_) return newest_;
     const auto found = known_.find(number);

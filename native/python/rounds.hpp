@@ -67,6 +67,7 @@ class Rounds {
 
   nanobind::object act(nanobind::handle context) {
     Drawn drawn;
+    newest_.number = -1;  // its row is overwritten
     if (!decides()) return nanobind::none();
     if (!hashed_) {
       if (!draw([&] { return scorer_ && read_numbers(context, scorer_->inputs(), inputs_); }, drawn)) return nanobind::none();
@@ -83,6 +84,7 @@ class Rounds {
   // A user, a dictionary or None, and items, dictionaries.
   nanobind::object act(nanobind::handle user, nanobind::handle items) {
     Drawn drawn;
+    newest_.number = -1;
     if (!sets_ || !hashed_ || !decides()) return nanobind::none();
     if (!draw([&] { return hashed_ && words_.read_set(user, items, scored_words_); }, drawn)) return nanobind::none();
     const int64_t K = scored_words_.rows();
@@ -130,8 +132,14 @@ class Rounds {
     if (!free() || !number_of(given, reward) || !number_of(drawn, propensity) || !played(taken.ptr(), action)) return LEFT;
     if (!(reward >= lowest_ && reward <= highest_) || !likely(propensity, LEAST)) return LEFT;
     if (!hashed_ && !read_numbers(context, log().width(), given_)) return LEFT;
-    const nanobind::object newest = waiting().newest();
     int64_t number = -1;
+    if (newest_.number >= 0 && waiting().newest_number() == newest_.number) {
+      const bool same = newest_.propensity == propensity && newest_.action == action && is_newest(context);
+      if (!same || !fits(action)) return LEFT;
+      waiting().drop(newest_.number);
+      return append(action, reward, propensity, newest_.number);
+    }
+    const nanobind::object newest = waiting().newest();
     if (!newest.is_none() && reinterpret_cast<PyObject*>(Py_TYPE(newest.ptr())) == type_.ptr()) {
       Played its_action;
       const nanobind::object kept = nanobind::steal(PyObject_GetAttr(newest.ptr(), kept_.ptr()));
@@ -163,6 +171,8 @@ class Rounds {
   std::vector<double> acting_;                // `acting_numbers`
   ScoringRoom room_;
   std::vector<float> inputs_;
+  Drawn newest_;                    // the last decision; number -1: none. Its row is in inputs_, or in scored_words_
+  nanobind::object newest_context_;  // what it keeps, of dictionaries
   nanobind::object learner_;  // the compiled learner that acts, if one does
   int64_t scored_ = -1;       // number of the decision whose scores are in room_.raw; -1: none
   double lowest_, highest_;
@@ -241,6 +251,25 @@ class Rounds {
     drawn.propensity = room_.pi[drawn.action.index];
   }
 
+  // Whether the last decision was about this context, which becomes the row. A row of numbers is in given_.
+  bool is_newest(nanobind::handle context) {
+    if (!hashed_) {
+      row_.swap(given_);
+      return row_ == inputs_;
+    }
+    if (!newest_context_.is_valid() || words_.has_schema()) return false;
+    if (!same_parts(newest_context_.ptr(), context.ptr()))
+      return are_alike(newest_context_.ptr(), context.ptr()) && read_words(context, words_row_);
+    words_row_ = scored_words_;
+    return true;
+  }
+
+  // Whether two contexts are dictionaries, or lists of them, and equal.
+  bool are_alike(PyObject* own, PyObject* given) const {
+    const bool known = sets_ ? PyList_CheckExact(own) && PyList_CheckExact(given) : PyDict_CheckExact(own) && PyDict_CheckExact(given);
+    return known && same_contexts(own, given);
+  }
+
   // Whether a decision keeps this context, which becomes the row, and its number. A row of numbers is in given_.
   bool is_of(const nanobind::object& kept, nanobind::handle context, int64_t& number) {
     if (!hashed_) {
@@ -249,10 +278,7 @@ class Rounds {
       return same;
     }
     if (!PyTuple_CheckExact(kept.ptr()) || PyTuple_GET_SIZE(kept.ptr()) != 3) return false;
-    PyObject* own = PyTuple_GET_ITEM(kept.ptr(), 1);
-    const bool known = sets_ ? PyList_CheckExact(own) && PyList_CheckExact(context.ptr())
-                             : PyDict_CheckExact(own) && PyDict_CheckExact(context.ptr());
-    if (!known || !same_contexts(own, context.ptr())) return false;
+    if (!are_alike(PyTuple_GET_ITEM(kept.ptr(), 1), context.ptr())) return false;
     number = PyLong_AsLongLong(PyTuple_GET_ITEM(kept.ptr(), 0));
     return read_words(context, words_row_);
   }
@@ -293,8 +319,11 @@ class Rounds {
     PyTuple_SET_ITEM(made.ptr(), 1, PyFloat_FromDouble(drawn.propensity));
     const nanobind::object number = nanobind::steal(PyLong_FromLongLong(drawn.number));
     const nanobind::object kept = nanobind::steal(PyTuple_Pack(3, number.ptr(), copy.ptr(), kind.ptr()));
-    if (!kept.is_valid() || PyObject_SetAttr(made.ptr(), kept_.ptr(), kept.ptr()) < 0) nanobind::raise_python_error();
+    const nanobind::object fields = nanobind::steal(PyObject_GenericGetDict(made.ptr(), nullptr));  // faster than its attribute
+    if (!kept.is_valid() || !fields.is_valid() || PyDict_SetItem(fields.ptr(), kept_.ptr(), kept.ptr()) < 0) nanobind::raise_python_error();
     waiting().keep(drawn.number, made);
+    newest_ = drawn;
+    if (hashed_) newest_context_ = copy;
     return made;
   }
 

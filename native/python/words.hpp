@@ -34,6 +34,13 @@ class Words {
   bool known() const { return reader_.is_valid(); }
   int64_t width() const { return static_cast<int64_t>(encoding_.mask) + 1; }
 
+  // Whether dictionaries are checked by a schema.
+  bool has_schema() const {
+    const nanobind::object schema = nanobind::steal(PyObject_GetAttr(reader_.ptr(), schema_.ptr()));
+    if (!schema.is_valid()) nanobind::raise_python_error();
+    return !schema.is_none();
+  }
+
   // False: something in the context is unusual, or dictionaries are checked by a schema.
   bool read(nanobind::handle context, HashedRows& row) {
     if (has_schema() || !reading_.read(context, *nanobind::inst_ptr<FeatureNames>(names_))) return false;
@@ -101,12 +108,6 @@ class Words {
   Encoding encoding_{};
   PlainReading reading_;
   std::vector<int64_t> ends_;
-
-  bool has_schema() const {
-    const nanobind::object schema = nanobind::steal(PyObject_GetAttr(reader_.ptr(), schema_.ptr()));
-    if (!schema.is_valid()) nanobind::raise_python_error();
-    return !schema.is_none();
-  }
 };
 
 // Of dictionaries in a list; None if one of them is none, or contains other values that may change.
@@ -121,19 +122,26 @@ inline nanobind::object copied_list(nanobind::handle context) {
   return copies;
 }
 
-// Whether two contexts are equal, as Python says. Dictionaries with the very same parts in the same order are, at once.
-inline bool same_contexts(PyObject* one, PyObject* other) {
-  const auto same_parts = [](const auto& self, PyObject* a, PyObject* b) -> bool {
-    if (!PyDict_CheckExact(a) || !PyDict_CheckExact(b) || PyDict_GET_SIZE(a) != PyDict_GET_SIZE(b)) return false;
-    PyObject *key, *value, *its_key, *its_value;
-    Py_ssize_t at = 0, its = 0;
-    while (PyDict_Next(a, &at, &key, &value)) {
-      if (!PyDict_Next(b, &its, &its_key, &its_value) || key != its_key) return false;
-      if (value != its_value && !self(self, value, its_value)) return false;
-    }
+// Whether two dictionaries, or lists of them, have the very same parts in the same order: they are the same rows.
+inline bool same_parts(PyObject* one, PyObject* other) {
+  const auto same = [](PyObject* a, PyObject* b) { return a == b || same_parts(a, b); };
+  if (PyList_CheckExact(one) && PyList_CheckExact(other)) {
+    if (PyList_GET_SIZE(one) != PyList_GET_SIZE(other)) return false;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(one); i++)
+      if (!same(PyList_GET_ITEM(one, i), PyList_GET_ITEM(other, i))) return false;
     return true;
-  };
-  if (same_parts(same_parts, one, other)) return true;
+  }
+  if (!PyDict_CheckExact(one) || !PyDict_CheckExact(other) || PyDict_GET_SIZE(one) != PyDict_GET_SIZE(other)) return false;
+  PyObject *key, *value, *its_key, *its_value;
+  Py_ssize_t at = 0, its = 0;
+  while (PyDict_Next(one, &at, &key, &value))
+    if (!PyDict_Next(other, &its, &its_key, &its_value) || key != its_key || !same(value, its_value)) return false;
+  return true;
+}
+
+// Whether two contexts are equal, as Python says: 1 and True are, but not as rows.
+inline bool same_contexts(PyObject* one, PyObject* other) {
+  if (same_parts(one, other)) return true;
   const int equal = PyObject_RichCompareBool(one, other, Py_EQ);
   if (equal < 0) PyErr_Clear();  // the engine compares them again, and says what is wrong
   return equal > 0;

@@ -44,7 +44,7 @@ def test_an_oracle_that_is_asked_for_suits_the_policy() -> None:
     assert solving(Softmax(3), asked) is asked
     assert solving(Gaussian(), asked) == Alone(asked)
     assert solving(ThresholdClass((0.0,)), asked) == Exhaustive()
-    for competing, steps in ((True, 10), (False, 5)):
+    for competing, steps in ((True, 6), (False, 4)):
         found = oracle_for(Softmax(3), o2pl.Geometric(), Outcome(competing))
         assert isinstance(found, LBFGS)
         assert found.iterations == steps

@@ -234,6 +234,7 @@ class Choices:
         self._objective = engine.members[0].objective
         self._rule, self._sharpness = engine.spec.exploration, engine.spec.sharpness
         self._n_actions, self._draws = engine.log.n_actions, [draws_of(member.policy) for member in engine.members]
+        self._of_draws = max(self._draws) > 1
 
     def after(self, member: int, rows: int, faint: bool) -> int:
         """Return the number of rows at which a member learns next; `faint`: it has little weight."""
@@ -253,7 +254,9 @@ class Choices:
     def acting(self, weights: Floats, plays: Ints, mean_reward: float, rewards: Floats) -> Floats:
         """Return `acting_numbers` for these weights of the members."""
         explored = check_explored(self._rule.at(plays, mean_reward, rewards), self._n_actions)
-        return acting_numbers(split(weights, self._draws[: len(weights)]), self._sharpness, explored)
+        if self._of_draws:
+            weights = split(weights, self._draws[: len(weights)])
+        return acting_numbers(weights, self._sharpness, explored)
 
 
 # -- states of features
