@@ -7,13 +7,14 @@ namespace {
 
 // x becomes exp(x); eight at a time, the last ones too: a loop over few of them would not vectorise.
 void exponentials(double* x, int64_t n) {
-  for (int64_t from = 0; from < n; from += EIGHT) {
-    double own[EIGHT] = {};
-    const int64_t some = n - from < EIGHT ? n - from : EIGHT;
-    for (int64_t l = 0; l < some; l++) own[l] = x[from + l];
-    for (int64_t l = 0; l < EIGHT; l++) own[l] = exp_of(own[l]);
-    for (int64_t l = 0; l < some; l++) x[from + l] = own[l];
-  }
+  int64_t from = 0;
+  for (; from + EIGHT <= n; from += EIGHT)
+    for (int64_t l = 0; l < EIGHT; l++) x[from + l] = exp_of(x[from + l]);
+  if (from == n) return;
+  double own[EIGHT] = {};
+  for (int64_t l = 0; l < n - from; l++) own[l] = x[from + l];
+  for (int64_t l = 0; l < EIGHT; l++) own[l] = exp_of(own[l]);
+  for (int64_t l = 0; l < n - from; l++) x[from + l] = own[l];
 }
 
 double largest(const double* x, int64_t n) {

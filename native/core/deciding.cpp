@@ -33,8 +33,8 @@ std::shared_ptr<const ScoringGroup> scoring_group(const Plan& plan, int64_t K, c
   made->columns = padded(K * static_cast<int64_t>(members.size()));
   made->W.assign(made->width * made->columns, 0.0);
   for (size_t own = 0; own < members.size(); own++)
-    for (int64_t k = 0; k < K; k++)
-      for (int64_t q = 0; q < made->width; q++)
+    for (int64_t q = 0; q < made->width; q++)
+      for (int64_t k = 0; k < K; k++)
         made->W[q * made->columns + static_cast<int64_t>(own) * K + k] = weights[own][k * made->width + q];
   return made;
 }

@@ -5,6 +5,31 @@
 namespace o2 {
 namespace {
 
+// P -= u uᵀ and v += P z, of N rows of the lower triangle from row i on, which are in one block of eight.
+template <int N>
+O2_IN void pass_rows(double* P, int64_t width, int64_t i, const double* z, const double* u, double* v) {
+  const int64_t last = i / EIGHT * EIGHT;
+  double* own = P + i * width;
+  Eight x[N], w[N], total[N];
+  for (int r = 0; r < N; r++) x[r] = eight_of(z[i + r]), w[r] = eight_of(u[i + r]), total[r] = eight_of(0);
+  for (int64_t j = 0; j < last; j += EIGHT) {
+    const Eight u_j = eight_at(u + j), z_j = eight_at(z + j);
+    Eight v_j = eight_at(v + j);
+    for (int r = 0; r < N; r++) {
+      const Eight p = eight_at(own + r * width + j) - w[r] * u_j;
+      to_lanes(p, own + r * width + j);
+      total[r] = total[r] + p * z_j;
+      v_j = v_j + p * x[r];
+    }
+    to_lanes(v_j, v + j);
+  }
+  for (int r = 0; r < N; r++) {
+    const Eight p = eight_at(own + r * width + last) - w[r] * eight_at(u + last);
+    to_lanes(p, own + r * width + last);
+    v[i + r] += sum(total[r] + p * eight_at(z + last));
+  }
+}
+
 // P is a copy in rows of whole vectors: the blocks of eight on the diagonal are complete, the rest is the lower triangle.
 // The change of P by a row is made while P is multiplied with the next one: P passes through the cache once per row.
 // It is -u uᵀ, which is exactly symmetric: a row's result does not depend on the rows that came with it.
@@ -19,21 +44,9 @@ void learn_rows(const Recursion& to, const double* Z, const double* targets, con
   for (int64_t r = 0; r <= m; r++) {  // the last pass only completes P
     for (int64_t i = 0; i < width; i++) v[i] = 0.0;
     if (r < m) memcpy(z, Z + r * D, D * sizeof(double));
-    for (int64_t i = 0; i < D; i++) {
-      double* own = P + i * width;
-      const Eight x = eight_of(z[i]), w = eight_of(u[i]);
-      const int64_t last = i / EIGHT * EIGHT;
-      Eight total = eight_of(0);
-      for (int64_t j = 0; j < last; j += EIGHT) {
-        const Eight p = eight_at(own + j) - w * eight_at(u + j);
-        to_lanes(p, own + j);
-        total = total + p * eight_at(z + j);
-        to_lanes(eight_at(v + j) + p * x, v + j);
-      }
-      const Eight p = eight_at(own + last) - w * eight_at(u + last);
-      to_lanes(p, own + last);
-      v[i] += sum(total + p * eight_at(z + last));
-    }
+    int64_t i = 0;
+    for (; i + EIGHT <= D; i += EIGHT) pass_rows<EIGHT>(P, width, i, z, u, v);
+    for (; i < D; i++) pass_rows<1>(P, width, i, z, u, v);
     if (r == m) break;
     const double weight = weights ? weights[r] : 1.0;
     const double size = 1.0 + weight * dot8(z, v, width), off = targets[r] - dot8(z, theta, width), step = weight / size;
