@@ -19,6 +19,10 @@ bool scale_features(std::span<const int32_t> indices, const float* values, std::
     const int32_t i = slot_of[indices[j]];
     if (static_cast<uint32_t>(i) >= static_cast<uint64_t>(slots)) return false;
     const double x = values[j];
+    if (x == 1 && moments.mean[i] == 1) {  // a word again: what follows would change nothing else
+      moments.count[i] += 1;
+      continue;
+    }
     moments.feature[i] = indices[j];
     moments.count[i] += 1;
     welford(x, 1 / moments.count[i], moments.mean[i], moments.squares[i]);
