@@ -64,7 +64,7 @@ def from_root(name: str) -> str:
     """A page of the repository, with its links as they are from within docs/."""
     text = (ROOT / name).read_text()
     text = text.replace("](docs/", "](")
-    return re.sub(r"\]\((?!http|#)(src|tests|benchmarks|README)[^)]*\)", "]", text)
+    return re.sub(r"\]\((?!http|#)(src|tests|benchmarks|README|SECURITY)[^)]*\)", "]", text)
 
 
 # -- Python

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 import o2pl
@@ -102,11 +103,34 @@ def test_numbers_are_those_of_the_code() -> None:
             assert phrase in text, (page, phrase)
 
 
+KINDS = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security", "Known limits"}  # the last is ours
+
+
+def test_the_changelog_is_for_users_and_under_a_page() -> None:
+    versions = (ROOT / "CHANGELOG.md").read_text().split("\n## ")[1:]
+    assert versions[0].startswith("Unreleased\n")
+    for version in versions[1:]:
+        assert re.match(r"\d+\.\d+\.\d+ – (\d{4}-\d\d-\d\d|not yet released)\n", version), version[:40]
+    for version in versions:
+        assert set(re.findall(r"^### (.+)$", version, flags=re.MULTILINE)) <= KINDS
+        assert len(version.splitlines()) <= 50, "history stays in git: a version says what its users notice"
+
+
+def test_settings_of_the_repository_are_yaml_that_names_what_there_is() -> None:
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"][0]["hooks"]
+    assert {"ruff", "ruff-format", "mypy", "clang-format"} <= {hook["id"] for hook in hooks}
+    for path in (ROOT / ".github").rglob("*.yml"):
+        assert yaml.safe_load(path.read_text()), path.name
+    release = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())["jobs"]
+    called = release["wheels"]["uses"].removeprefix("./")
+    assert "workflow_call" in yaml.safe_load((ROOT / called).read_text())[True]  # YAML takes `on` for a truth value
+
+
 def test_links_lead_somewhere() -> None:
     """Files and headings, by the addresses that the repository's pages give them; `make docs` checks the site's."""
     names = ["reference/python.md", "reference/command-line.md", "reference/settings.md"]
     made = {ROOT / "docs" / name for name in [*names, "architecture.md", "contributing.md", "changelog.md"]}
-    for path in [*DOCUMENTS, ROOT / "CHANGELOG.md"]:
+    for path in [*DOCUMENTS, ROOT / "CHANGELOG.md", ROOT / "SECURITY.md"]:
         text = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)
         for target, heading in re.findall(r"\]\(([^)#:]*)(?:#([^)]+))?\)", text):
             file = (path.parent / target).resolve() if target else path
