@@ -233,6 +233,12 @@ def test_the_architecture_is_that_of_the_imports() -> None:
     assert picture.count("<title>") == len(drawn)
 
 
+def test_contributing_names_the_folders_in_their_order() -> None:
+    script: Any = module_at("docs/architecture_figure.py")
+    folders = [part for part in script.parts() if (ROOT / "src/o2pl" / part).is_dir()]
+    assert f"`{' → '.join(folders)}`" in " ".join((ROOT / "CONTRIBUTING.md").read_text().split())
+
+
 def test_the_table_of_where_things_are_is_that_of_the_sources() -> None:
     """Where this fails: python docs/where_is.py."""
     script: Any = module_at("docs/where_is.py")
