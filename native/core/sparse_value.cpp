@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 
 #include "core/threads.hpp"
 
@@ -43,8 +44,10 @@ Descent SparseOutcomeValue::descend(std::vector<double>& params, const Pairs& pa
   const int64_t size = static_cast<int64_t>(params.size()) - 1, d = size / K_, n = rows_.n, first = rows_.offsets[0];
   if (log_.competing || size > std::numeric_limits<int32_t>::max())
     return o2::descend([&](const double* x, double* g) { return value(x, size + 1, g, threads); }, params, pairs, stop);
-  std::vector<int32_t> place(size), entries(rows_.offsets[n] - first);
-  std::vector<int64_t> of, offsets, alone(n);
+  const int64_t count = rows_.offsets[n] - first;
+  std::vector<int32_t> place(size);
+  const auto entries = std::make_unique_for_overwrite<int32_t[]>(count), of = std::make_unique_for_overwrite<int32_t[]>(size + 1);
+  std::vector<int64_t> offsets, alone(n);
   for (int64_t r = 0; r <= n; r++) offsets.push_back(rows_.offsets[r] - first);
   for (int64_t r = 0; r < n; r++)
     for (int64_t j = offsets[r]; j < offsets[r + 1]; j++) {
@@ -53,27 +56,26 @@ Descent SparseOutcomeValue::descend(std::vector<double>& params, const Pairs& pa
       if (entries[j] >= 0) place[entries[j]] = 1;
     }
   int64_t few = 0;
-  of.resize(size + 1);
   for (int64_t i = 0; i < size; i++) {  // without branches, which nothing could predict
     const bool moves = (place[i] != 0) | (params[i] != 0);
-    place[i] = static_cast<int32_t>(few), of[few] = i;
+    place[i] = static_cast<int32_t>(few), of[few] = static_cast<int32_t>(i);
     few += moves;
   }
-  of[few++] = size;
-  for (int32_t& each : entries)
-    if (each >= 0) each = place[each];
+  of[few++] = static_cast<int32_t>(size);
+  for (int64_t j = 0; j < count; j++)
+    if (entries[j] >= 0) entries[j] = place[entries[j]];
   std::vector<double> own(few);
-  std::vector<float> steps(pairs.memory * few), changes(pairs.memory * few);
+  const auto steps = std::make_unique_for_overwrite<float[]>(pairs.memory * few), changes = std::make_unique_for_overwrite<float[]>(pairs.memory * few);
   for (int64_t i = 0; i < few; i++) own[i] = params[of[i]];
   for (int64_t k = 0; k < pairs.memory; k++)
     for (int64_t i = 0; i < few; i++) {
       steps[k * few + i] = pairs.steps[k * pairs.stride + of[i]];
       changes[k * few + i] = pairs.changes[k * pairs.stride + of[i]];
     }
-  SparseOutcomeValue played({entries.data(), rows_.values + first, offsets.data(), n}, {alone.data(), log_.rewards, log_.weights, false}, 1,
+  SparseOutcomeValue played({entries.get(), rows_.values + first, offsets.data(), n}, {alone.data(), log_.rewards, log_.weights, false}, 1,
                             settings_);
   const Descent done = o2::descend([&](const double* x, double* g) { return played.value(x, few, g, threads); }, own,
-                                   {pairs.memory, few, few, steps.data(), changes.data(), pairs.inner, pairs.at, pairs.count}, stop);
+                                   {pairs.memory, few, few, steps.get(), changes.get(), pairs.inner, pairs.at, pairs.count}, stop);
   for (int64_t i = 0; i < few; i++) params[of[i]] = own[i];
   for (int64_t k = 0; k < pairs.memory; k++)  // all others have been 0 so far
     for (int64_t i = 0; i < few; i++) {

@@ -41,7 +41,7 @@ _STEPS = LBFGS(iterations=15, tolerance=1e-4, memory=6)
 _COMPETING = LBFGS(iterations=6, tolerance=1e-5, memory=6)
 _INDEPENDENT = LBFGS(iterations=4, tolerance=1e-5, memory=6)
 # For hashed features, most of which are rare: a more exact minimum does not increase the reward.
-_SPARSE_COMPETING = LBFGS(iterations=2, tolerance=2e-3, memory=3)
+_SPARSE_COMPETING = LBFGS(iterations=1, tolerance=2e-3, memory=3)
 _SPARSE_INDEPENDENT = LBFGS(iterations=5, tolerance=2e-3, memory=3)
 _NETWORK = Minibatch()
 _DENSITY = Minibatch(step_size=1e-3)  # small steps: far from all logged actions, weights and gradient are 0
