@@ -120,7 +120,7 @@ def ridge_baseline(features: Floats | Rows, losses: Floats, baseline: float, rid
     than others: in a finite log it can move away from the actions tried there, where all weights are 0.
     """
     rows = _held(features, len(losses))
-    _, left_out = _ridge(rows, np.arange(len(losses)), losses - baseline, ridge)
+    _, left_out = _ridge(lambda some: rows(some).astype(np.float64), np.arange(len(losses)), losses - baseline, ridge)
     return _as_losses(left_out, baseline)
 
 
@@ -154,11 +154,11 @@ def _ridge(rows: Rows, places: Ints, targets: Floats, ridge: float) -> tuple[Flo
         products += X.T @ X
         moments += targets[own] @ X
     inverse = _inverse(products, ridge)
-    coefficients, single = inverse @ moments, inverse.astype(np.float32)
+    coefficients, narrow = inverse @ moments, inverse.astype(first.dtype)
     left_out = np.empty(m)
     for at, own in stretches:
         X = first if len(stretches) == 1 else rows(at)
-        leverage = np.einsum("sd,sd->s", X @ single, X)
+        leverage = np.einsum("sd,sd->s", X @ narrow, X)
         left_out[own] = (X @ coefficients - leverage * targets[own]) / (1 - leverage)
     return coefficients, left_out
 
