@@ -6,6 +6,8 @@
 
 #include <nanobind/stl/tuple.h>
 
+#include <algorithm>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <vector>
@@ -53,8 +55,9 @@ bool sparse_rows_fit(nb::handle indices, nb::handle values, nb::handle offsets, 
   bool fits = n >= 0 && x.size() == total && ends[0] == 0 && ends[n] == total;
   for (int64_t r = 0; fits && r < n; r++) fits = ends[r] <= ends[r + 1];
   if (!fits) return false;
-  int odd = 0;  // in vectors
-  for (int64_t j = 0; j < total; j++) odd |= int{i[j] < 0} | int{i[j] >= width} | int{!(x[j] - x[j] == 0)};
+  const auto last = static_cast<int32_t>(std::min<int64_t>(width - 1, std::numeric_limits<int32_t>::max()));
+  int odd = 0;  // in vectors, of 32 bits
+  for (int64_t j = 0; j < total; j++) odd |= int{i[j] < 0} | int{i[j] > last} | int{!(x[j] - x[j] == 0)};
   return odd == 0;
 }
 
