@@ -108,6 +108,9 @@ HOSTILE = [
     ("wrong reward model", "evaluate, difference"),
     ("wrong reward model", "fit"),
     ("a bad action is hardly explored", "evaluate, difference"),
+    ("it gives up what was hardly tried", "evaluate, difference"),
+    ("it gives up what was hardly tried", "from_incumbent"),
+    ("it gives up what hardly ever fails", "evaluate, difference"),
     ("rare rewards", "evaluate, value"),
     ("rare losses, of the policy only", "evaluate, difference"),
     ("rewards are all 1", "evaluate, difference"),
@@ -121,6 +124,7 @@ HOSTILE = [
     ("the incumbent is not linear", "from_incumbent"),
     ("better by .10, then worse by .05", "safe_to_deploy"),
     ("exact propensities, 5 actions", "propensity test"),
+    ("exact propensities, an action excluded", "propensity test"),
     ("lists, rewards of a few per cent", "evaluate_lists"),
     ("as good as the baseline, low rewards late", "service, guard"),
 ]

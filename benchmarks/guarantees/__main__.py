@@ -7,8 +7,9 @@ from benchmarks.guarantees.run import run
 from benchmarks.guarantees.widths import store
 
 if __name__ == "__main__":
-    asked = sys.argv[1] if len(sys.argv) > 1 else "400"
+    asked, *doors = sys.argv[1:] or ["400"]
     if asked != "page":
-        store()
-        run(int(asked), lambda done: print(done, flush=True))
+        if not doors:
+            store()
+        run(int(asked), lambda done: print(done, flush=True), doors)
     write_page()

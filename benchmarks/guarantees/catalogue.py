@@ -7,9 +7,11 @@ import numpy as np
 from benchmarks.guarantees.guarding import GuardedWorld
 from benchmarks.guarantees.lists import ListWorld
 from benchmarks.guarantees.worlds import (
+    Table,
     World,
     always,
     by_action,
+    excluding,
     exclusive,
     graded,
     late_zeros,
@@ -22,6 +24,7 @@ from benchmarks.guarantees.worlds import (
 
 _FLAT = products(4)
 _K3 = always(0.6, 0.3, 0.1)
+_RARELY: Table = lambda x: np.where(x[:, :1] > 0, [[0.98, 0.02]], [[0.9, 0.1]])  # noqa: E731
 
 # ruff: noqa: E501
 AnyWorld = World | ListWorld | GuardedWorld
@@ -32,6 +35,10 @@ WORLDS: tuple[AnyWorld, ...] = (
     World("wrong reward model, more rows", "the same", 6000, 4, _FLAT, softmax(4, 1.5, 5, 0.05), softmax(4, 2.0, 6), doors=("switch-dr", "dr-shrinkage")),
     World("wrong model, graded rewards", "the same, rewards between", 800, 4, _FLAT, softmax(4, 1.0, 7, 0.1), softmax(4, 1.0, 8), draw=graded, doors=("quantiles", "metrics, five")),
     World("a bad action is hardly explored", "its propensity is .0005, it is worse by .3", 2000, 2, by_action(0.5, 0.5, 0.2), always(0.5, 0.4995, 0.0005), always(0.1, 0.1, 0.8), doors=("from_incumbent", "from_incumbent, given")),
+    World("a bad action is hardly explored, more rows", "the same", 10000, 2, by_action(0.5, 0.5, 0.2), always(0.5, 0.4995, 0.0005), always(0.1, 0.1, 0.8)),
+    World("it gives up what was hardly tried", "the other action has 18 of 300 rows, of which few earn anything", 300, 1, by_action(0.05, 0.05), _RARELY, always(1, 0), doors=("from_incumbent", "from_incumbent, given", "safe_to_deploy", "metrics, five")),
+    World("it gives up what was hardly tried, more rows", "the same, 1 % of rows earn", 1500, 1, by_action(0.01, 0.01), _RARELY, always(1, 0), doors=("from_incumbent",)),
+    World("it gives up what hardly ever fails", "the same, 5 % of rows earn nothing", 300, 1, by_action(0.95, 0.95), _RARELY, always(1, 0), doors=("from_incumbent",)),
     World("a bad action is never explored somewhere", "propensity 0 where x0 > 1, worth .1 there", 2000, 2,
           lambda x: np.where((x[:, :1] > 1) & (np.arange(3) == 2), 0.0, 0.55 * np.ones((len(x), 3))),
           lambda x: np.where(x[:, :1] > 1, [[0.5, 0.5, 0.0]], [[0.3, 0.3, 0.4]]), always(0, 0, 1)),
@@ -65,9 +72,10 @@ WORLDS: tuple[AnyWorld, ...] = (
     World("the incumbent is not linear", "it chooses by the sign of x0 x1; whatever is linear is worse", 3000, 2, exclusive(0.3, 0.7), lambda x: 0.8 * exclusive(0.0, 1.0)(x) + 0.1, softmax(2, 1.0, 30), doors=("from_incumbent", "from_incumbent, given")),
     World("an incumbent without a floor", "a sharp softmax of the right scores", 2000, 3, linear(3, 31, 0.3), softmax(3, 1.5, 31), softmax(3, 1.0, 32), doors=("from_incumbent", "from_incumbent, given")),
     World("rare harm where the logger hardly goes", "the other action earns .05 more, and .4 less where x0 > 1.2", 3000, 2, lambda x: np.stack([np.full(len(x), 0.5), np.where(x[:, 0] > 1.2, 0.1, 0.55)], axis=1), lambda x: np.where(x[:, :1] > 1.2, [[0.998, 0.002]], [[0.7, 0.3]]), always(0, 1), doors=("from_incumbent", "from_incumbent, given", "safe_to_deploy")),
-    World("exact propensities, 5 actions", "20 columns", 500, 20, linear(5, 33, 0.2), softmax(5, 0.5, 34, 0.1), always(1, 1, 1, 1, 1), doors=("propensity test",)),
+    World("exact propensities, 5 actions", "20 columns", 500, 20, linear(5, 33, 0.2), softmax(5, 0.5, 34, 0.1), always(1, 1, 1, 1, 1), doors=("propensity test", "propensity test, ten looks")),
     World("exact propensities, 50 actions", "30 columns", 2000, 30, linear(50, 35, 0.2), softmax(50, 0.4, 36, 0.2), always(*[1] * 50), doors=("propensity test", "evaluate, difference"), only=True),
-    World("the logger changes, rewards are seasonal", "another softmax and other rewards after half of the rows", 1500, 20, linear(5, 37, 0.0, 0.3), softmax(5, 0.5, 38, 0.1), softmax(5, 0.5, 39), change=750, later=(linear(5, 37, 0.0, 0.6), softmax(5, 0.7, 40, 0.1)), doors=("propensity test", "evaluate, difference", "evaluate, any time"), only=True),
+    World("exact propensities, an action excluded", "one of 5 in every row, any of them; 20 columns", 1000, 20, linear(5, 33, 0.0, 0.3), excluding(5, softmax(5, 0.5, 34, 0.1)), excluding(5, softmax(5, 0.5, 41)), doors=("propensity test", "propensity test, ten looks", "evaluate, difference", "evaluate, any time"), only=True),
+    World("the logger changes, rewards are seasonal", "another softmax and other rewards after half of the rows", 1500, 20, linear(5, 37, 0.0, 0.3), softmax(5, 0.5, 38, 0.1), softmax(5, 0.5, 39), change=750, later=(linear(5, 37, 0.0, 0.6), softmax(5, 0.7, 40, 0.1)), doors=("propensity test", "propensity test, ten looks", "evaluate, difference", "evaluate, any time"), only=True),
     ListWorld("lists, rewards of a few per cent", "clicks in 1 to 4 % of lists' slots", 400, (0.01, 0.02, 0.03, 0.05), 0.0, 0.7),
     ListWorld("lists, nothing matters", "all items alike", 400, (0.2, 0.2, 0.2, 0.2), 0.5, -0.5),
     GuardedWorld("as good as the baseline, low rewards late", "graded rewards; those below .3 told eight minutes later", 1500, 0.3),
@@ -77,6 +85,7 @@ WORLDS: tuple[AnyWorld, ...] = (
 POWER: tuple[World, ...] = (
     World("power: uniform logger", "", 2000, 3, by_action(0.30, 0.37, 0.30), always(1, 1, 1), always(0, 1, 0)),
     World("power: softmax logger", "", 600, 3, linear(3, 21, 0.2), softmax(3, 0.7, 22, 0.1), softmax(3, 0.7, 21)),
+    World("power: softmax logger, more rows", "", 1500, 3, linear(3, 21, 0.2), softmax(3, 0.7, 22, 0.1), softmax(3, 0.5, 21)),
     World("power: many rows", "", 20000, 3, by_action(0.05, 0.061, 0.05), always(1, 1, 1), always(0, 1, 0)),
     World("power: two policies", "", 3000, 3, by_action(0.4, 0.46), always(1, 1), always(0.0, 1.0), baseline=always(1.0, 0.0)),
     World("power: something to learn", "", 2000, 3, linear(3, 21, 0.3), softmax(3, 0.3, 22, 0.1), softmax(3, 2.0, 21), doors=("from_incumbent",)),

@@ -13,6 +13,7 @@ from benchmarks.guarantees.guarding import withdrawn
 from benchmarks.guarantees.worlds import Array, Case
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.calibration import propensity_calibration
+from o2pl.evaluation.trust import SURE
 
 DELTA = 0.05
 _ROUNDING, _HARM = 1e-9, 0.01
@@ -98,8 +99,10 @@ class _Given:
         self.predict_proba = table
 
 
-def propensity_test(case: Case) -> Said:
-    rejected = propensity_calibration(case.log).p_value < 0.01
+def propensity_test(case: Case, looks: int = 1) -> Said:
+    """Missed: exact propensities are rejected, at any of the looks at the growing log."""
+    ends = [len(case.log) * look // looks for look in range(1, looks + 1)]
+    rejected = any(propensity_calibration(case.log[:end]).p_value < SURE for end in ends)
     return Said(False, False, not rejected, 0.0)
 
 
@@ -174,6 +177,7 @@ DOORS: dict[str, Door] = {
     "from_incumbent": Door(from_incumbent, 0.1, 0.1),
     "from_incumbent, given": Door(from_given_incumbent, 0.1, 0.1),
     "propensity test": Door(propensity_test, 0.0, 0.01),
+    "propensity test, ten looks": Door(lambda case: propensity_test(case, 10), 0.0, 0.01),
     "evaluate_lists": Door(lists),
     "evaluate_lists, any time": Door(lambda case: lists(case, True)),
     "service, guard": Door(guard, DELTA, DELTA),

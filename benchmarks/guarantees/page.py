@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ Does the [judgement](evaluation.md#when-is-it-better) keep its word where the tr
 
 {summary}
 
-![Shares of missed intervals, by world and door, beside the promise](images/guarantees.png)
+![Missed intervals by world and door, as multiples of the promised share](images/guarantees.png)
 
 """
 _WIDTHS = """
@@ -105,16 +106,17 @@ def _widths() -> list[str]:
 def _draw(rows: list[dict[str, Any]]) -> None:
     worlds = list(dict.fromkeys(row["world"] for row in rows))
     doors = list(dict.fromkeys(row["door"] for row in rows))
-    figure = new_figure(8.5, 1.5 + 0.24 * len(worlds))
+    figure = new_figure(8.5, 2.6 + 0.24 * len(worlds))
     axes = figure.subplots()
-    for door, marker in zip(doors, "osD^v<>Pphx*d", strict=False):
+    for door, (marker, colour) in zip(doors, product("osD^v", ("#0072B2", "#E69F00", "#009E73", "#CC79A7")), strict=False):
         mine = [row for row in rows if row["door"] == door]
-        shares = [share(row["missed"], row["intervals"]) for row in mine]
-        axes.plot(shares, [worlds.index(row["world"]) for row in mine], marker, markersize=4, alpha=0.7, label=door)
-    axes.axvline(DELTA, color="#D55E00", linestyle="--", linewidth=1.2, label="promised at most")
+        shares = [share(row["missed"], row["intervals"]) / DOORS[door].missed for row in mine]
+        places = [worlds.index(row["world"]) + 0.6 * (doors.index(door) / len(doors) - 0.5) for row in mine]
+        axes.plot(shares, places, marker, color=colour, markersize=4, alpha=0.8, label=door)
+    axes.axvline(1.0, color="#D55E00", linestyle="--", linewidth=1.2, label="promised at most")
     axes.set_yticks(range(len(worlds)), worlds, fontsize=7)
-    axes.invert_yaxis()
-    axes.set_xlabel("share of intervals that miss the truth")
-    axes.legend(frameon=False, fontsize=7)
+    axes.set_ylim(len(worlds) - 0.4, -0.6)
+    axes.set_xlabel("intervals that miss the truth, as a multiple of the promised share")
+    axes.legend(frameon=False, fontsize=7, ncols=4, loc="lower center", bbox_to_anchor=(0.4, 1.0))
     tidy(axes, "x")
     figure.savefig(PAGE.parent / FIGURE, dpi=110, bbox_inches="tight")

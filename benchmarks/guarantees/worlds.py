@@ -130,6 +130,17 @@ def signed(k: int, sharp: float = 1.0) -> Table:
     return table
 
 
+def excluding(k: int, table: Table) -> Table:
+    """One action of k is excluded in every row, any of them."""
+
+    def made(x: Array) -> Array:
+        shares = np.array(table(x))
+        shares[np.arange(len(x)), (np.abs(x[:, 0]) * 1e4).astype(np.int64) % k] = 0.0
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+    return made
+
+
 def by_action(*means: float) -> Table:
     return lambda x: np.tile(np.array(means), (len(x), 1))
 

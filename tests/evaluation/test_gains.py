@@ -78,8 +78,9 @@ def test_means_over_all_actions_bound_the_truth(seed: int, against: str, hidden:
         if limit == 1e3 and not hidden:
             assert drawn @ found.lower == pytest.approx(truth, abs=1e-9)
             assert drawn @ found.estimate == pytest.approx(truth, abs=1e-9)
-        assert (found.lower[np.abs(found.whole) <= limit] >= -found.floors[0] - 1e-12).all()
-        assert (-found.upper[np.abs(found.whole) <= limit] >= -found.floors[1] - 1e-12).all()
+        inside = np.abs(found.whole + (against == "logged")) <= limit
+        assert (found.lower[inside] >= -found.floors[0] - 1e-12).all()
+        assert (-found.upper[inside] >= -found.floors[1] - 1e-12).all()
 
 
 def gains(log: Interactions, predictable: bool = False) -> Gains:
@@ -119,6 +120,19 @@ def test_without_other_probabilities_what_the_log_leaves_no_room_for_is_hidden()
     assert found.sums.unshown == pytest.approx(0.75 / 3)
     low, high = ends_of(found.sums, 0.05)[1:3]
     assert high - low > 0.25
+
+
+def test_rows_that_a_policy_gives_up_are_those_that_must_surprise() -> None:
+    """19 of 20 rows keep their action at weight 20/19; the others, given up, earned nothing: that may be chance."""
+    g = np.random.default_rng(0)
+    given_up = np.arange(400) % 20 == 0
+    weights, rewards = np.where(given_up, 0.0, 20 / 19), (g.random(400) < 0.1) * (~given_up)
+    found = gains_of_weights(rewards, (0, 1), [(1, weights), (-1, None)])
+    np.testing.assert_allclose(found.whole, weights - 1)
+    assert found.sums.lower.surprises > 12  # of the rows that are kept
+    assert found.sums.surprised < 2
+    ends = ends_of(found.sums, 0.05)
+    assert (ends.kind, ends.low < 0 < ends.high) == ("betting", True)
 
 
 def test_rewards_and_weights_alone() -> None:

@@ -45,7 +45,7 @@ class Gains:
     upper: Floats
     more: Floats  # Σ g⁺ over what the log hardly shows
     less: Floats  # Σ g⁻
-    whole: Floats  # W
+    whole: Floats  # what the reward is multiplied by: W, and the sign of the logging policy
     surprises: Floats  # u - m
     largest: float  # the largest of the log
     weights: tuple[Floats, ...]  # of the policies that are not the logger
@@ -167,7 +167,8 @@ class GainSums(NamedTuple):
     def surprised(self) -> float:
         """Σ (W e)²/(W̄ d)²: how many of the largest surprises d the rows hold that the policies choose, of weight W̄.
 
-        Where rewards are rare those rows may have none by chance; their own variance would not show it.
+        Where rewards are rare those rows may have none by chance; their own variance would not show it. Of a policy
+        beside the logging policy these are the rows where the two differ: the few that it gives up count most.
         """
         total, squares, felt = self.felt.tolist()
         return felt / (squares / total * self.largest) ** 2 if total and self.largest else 0.0
@@ -279,20 +280,22 @@ def _assembled(
     frame: _Frame, u: Floats, W: Floats, weights: Sequence[Floats], logged: int, played: Floats, value: Floats,
     hidden: Hidden, limit: float, row_weights: Floats | None, kept: Ints | None,
 ) -> Gains:  # fmt: skip
-    plain, shown = W * (u - played), logged * u
+    surprises = u - played
+    plain, whole, shown = W * surprises, W + logged, logged * u if logged else 0.0
     base = value - hidden.model
-    lower, upper = base - hidden.less + plain + shown, base + hidden.more + plain + shown
+    starts = base - hidden.less, base + hidden.more
+    lower, upper = (start + plain + shown for start in starts)
     big = np.abs(W) > limit
+    most = W * played
+    # The smallest terms that rewards in [0, 1] allow: at u = 0, or at u = 1 where the slope is negative.
+    least = starts[0] - most + np.minimum(whole, 0.0), most - starts[1] + np.minimum(-whole, 0.0)
     if big.any():
         V, x, m = W[big], u[big], played[big]
         lower[big] += np.where(V > 0, limit * x - V * m, V * (1 - m) + limit * (1 - x)) - plain[big]
         upper[big] += np.where(V > 0, V * (1 - m) - limit * (1 - x), -limit * x - V * m) - plain[big]
-    # The smallest terms that rewards in [0, 1] allow: at u = 0, or at u = 1 where the slope is negative.
-    floors = [
-        float(np.max(-(sign * (start - W * played) + np.minimum(sign * (W + logged), 0.0))[~big], initial=0.0))
-        for sign, start in ((1.0, base - hidden.less), (-1.0, base + hidden.more))
-    ]
-    whole, surprises = (W, u - played) if weights else (np.full(len(u), float(logged)), u - u.mean())
+        least = least[0][~big], least[1][~big]
+    floors = [max(0.0, -float(one.min(initial=0.0))) for one in least]
+    surprises = surprises if weights else u - u.mean()
     return Gains(
         value + plain + shown, lower, upper, hidden.more, hidden.less, whole, surprises,
         float(np.abs(surprises).max()), tuple(weights), (floors[0], floors[1]), frame.ends, frame.scale, frame.known,

@@ -75,7 +75,7 @@ def over_the_logger(value: Gains, log: Interactions) -> Gains:
     low, span = value.scale
     u = (log.rewards - low) / span
     return replace(
-        value, estimate=value.estimate - u, lower=value.lower - u, upper=value.upper - u,
+        value, estimate=value.estimate - u, lower=value.lower - u, upper=value.upper - u, whole=value.whole - 1.0,
         floors=(value.floors[0] + 1.0, value.floors[1]), ends=(-1.0, 1.0), scale=(0.0, span),
     )  # fmt: skip
 

@@ -148,7 +148,8 @@ def _comparisons(sides: Sequence[Side]) -> list[list[Side]]:
 
 def _frame(log: Interactions, sides: Sequence[Side], model: RewardModel, support: Support | None) -> _Frame:
     found = gains_of(log, sides, model, support)
-    return _Frame(largest_shown(found.whole), found.floors, (found.sums.lower.about, found.sums.upper.about))
+    logged = sum(side.sign for side in sides if side.logged)
+    return _Frame(largest_shown(found.whole - logged), found.floors, (found.sums.lower.about, found.sums.upper.about))
 
 
 def _batch_sums(job: Job, batch: Interactions) -> RowSums:
