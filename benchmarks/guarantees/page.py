@@ -108,7 +108,9 @@ def _draw(rows: list[dict[str, Any]]) -> None:
     doors = list(dict.fromkeys(row["door"] for row in rows))
     figure = new_figure(8.5, 2.6 + 0.24 * len(worlds))
     axes = figure.subplots()
-    for door, (marker, colour) in zip(doors, product("osD^v", ("#0072B2", "#E69F00", "#009E73", "#CC79A7")), strict=False):
+    for door, (marker, colour) in zip(
+        doors, product("osD^v", ("#0072B2", "#E69F00", "#009E73", "#CC79A7")), strict=False
+    ):
         mine = [row for row in rows if row["door"] == door]
         shares = [share(row["missed"], row["intervals"]) / DOORS[door].missed for row in mine]
         places = [worlds.index(row["world"]) + 0.6 * (doors.index(door) / len(doors) - 0.5) for row in mine]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import o2pl
-from o2pl.evaluation.judgement import Judgement, deploying, judge
+from o2pl.evaluation import judgement
+from o2pl.evaluation.judgement import Judgement, advice, among_candidates, deploying, judge, of_candidate
 
 
 def judged(low: float, high: float, **changes: Any) -> Judgement:
@@ -26,6 +28,8 @@ def test_the_four_verdicts() -> None:
     assert "at any time" in str(judged(0.1, 0.3, kind="betting, at any time"))
     assert "hardly shows 30%" in str(judged(-0.1, 0.3, unsupported=0.3))
     assert "effective sample size of 4" in str(judged(-0.1, 0.3, effective=4.0))
+    assert "exploration=0.05 keeps each of K actions at 0.05/K" in str(judged(-0.1, 0.3, unsupported=0.3))
+    assert "about 2,000 K rows then show" in str(judged(-0.1, 0.3, unsupported=0.3))  # 30 times 0.3 of them at 0.05/K
     assert judged(-0.1, 0.3, tolerance=0.2).better
     assert judged(0.1, 0.3, unsupported=0.3).better  # the interval counts what is hidden at its worst already
     with pytest.raises(TypeError, match="four verdicts"):
@@ -39,10 +43,66 @@ def test_deploying() -> None:
     assert "hardly shows 30%" in deploying(judged(-0.1, 0.3, unsupported=0.3)).reason
 
 
-def test_the_word_is_formed_in_one_file() -> None:
-    source = Path(o2pl.__file__).parent
-    folders = ("evaluation", "fitting", "learners", "serving", "formats", "adapters", "demo")
-    formed = re.compile(r"""["'`]better["'`]|better (than \{|than \$)|(better|worse), with \d""")
-    files = [path for folder in folders for kind in ("*.py", "*.js") for path in (source / folder).rglob(kind)]
-    assert len([path for path in files if path.suffix == ".js"]) > 1
-    assert [path.name for path in files if formed.search(path.read_text())] == ["judgement.py"]
+# -- one place
+
+PACKAGE = Path(judgement.__file__).parents[1]
+VERDICTS = re.compile(
+    r"(?<!-)\b(better|worse|the best of|is best|be the best|no conclusion|cannot be judged|cannot be distinguished"
+    r"|safe to deploy|deploy it)\b"
+)
+FACTS = ("demo", "simulation")  # compare what is known, and judge nothing
+
+
+def _said(tree: ast.Module) -> Iterator[ast.Constant]:
+    """Return the strings of a module that are neither documentation nor help."""
+    quiet: set[int] = set()
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and body and isinstance(body[0], ast.Expr):
+            quiet.add(id(body[0].value))
+        if isinstance(node, ast.keyword) and node.arg == "help":
+            quiet.update(id(part) for part in ast.walk(node.value))
+    quiet.update(id(node.value) for node in tree.body if isinstance(node, ast.Assign))  # examples of a command
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in quiet:
+            yield node
+
+
+def test_verdicts_are_formed_in_one_file() -> None:
+    found = {
+        f"{path.relative_to(PACKAGE)}, line {node.lineno}: {node.value}"
+        for path in PACKAGE.rglob("*.py")
+        if path != Path(judgement.__file__) and path.relative_to(PACKAGE).parts[0] not in FACTS
+        for node in _said(ast.parse(path.read_text("utf-8")))
+        if VERDICTS.search(node.value)
+    }
+    assert not found
+    assert any(VERDICTS.search(node.value) for node in _said(ast.parse(Path(judgement.__file__).read_text("utf-8"))))
+
+
+def test_the_page_forms_no_verdict() -> None:
+    scripts = [path.read_text("utf-8") for path in PACKAGE.rglob("*.js")]
+    assert len(scripts) > 1
+    assert not any(VERDICTS.search(script) for script in scripts)
+
+
+def test_who_makes_a_judgement_asks_judge() -> None:
+    made = re.compile(r"\b(Judgement|DeployVerdict)\(")
+    files = [path.name for path in PACKAGE.rglob("*.py") if made.search(path.read_text("utf-8"))]
+    assert files == ["judgement.py"]
+
+
+def test_what_several_candidates_are_told() -> None:
+    ahead, open_ = judged(0.1, 0.4), judged(-0.2, 0.4)
+    assert of_candidate(None, None) == "leads"
+    assert of_candidate(ahead, 1200) == "worse with confidence since row 1,200"
+    assert of_candidate(open_, None) == "may be the best"
+    assert of_candidate(judged(-0.2, 0.4, doubt="rows repeat"), None) == "cannot be judged"
+    names = [f"p{k}" for k in range(7)]
+    assert among_candidates(names[:1], 3, 0.95, "", "") == "p0 is the best of 3, with 95% confidence at any time"
+    assert among_candidates(names, 9, 0.975, "", "wait") == (
+        "p0, p1, p2, p3, p4 and 2 more may each be the best; 2 worse with 97.5% confidence at any time; wait"
+    )
+    assert among_candidates(names, 9, 0.975, "rows repeat", "wait") == "no conclusion: rows repeat"
+    assert advice("it is so", 0.1) == "it is so, by at least 0.1000: deploy it"
+    assert advice("it is open", None, "It stays") == "it is open: keep the incumbent. It stays"

@@ -23,3 +23,13 @@ def test_text_and_page(at_any_time: bool) -> None:
 def test_names_are_escaped() -> None:
     log = log_of(100, action_names=("<b>", "x", "y"), actions=np.r_[np.ones(100, int)])
     assert "<b>" not in evaluate(log, policy)._repr_html_().replace("&lt;b&gt;", "")
+
+
+def test_which_intervals_are_approximate_is_said() -> None:
+    log = log_of(400)
+    assert "intervals of dr, the baseline and the difference: 95%, fixed sample; the others are approximate" in str(
+        evaluate(log, policy, baseline="logged")
+    )
+    assert "intervals of any-time: 95%, anytime-valid; the others are approximate" in str(
+        evaluate(log, policy, at_any_time=True)
+    )

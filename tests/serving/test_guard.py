@@ -56,7 +56,7 @@ def test_a_model_that_is_worse_than_uniform_is_withdrawn(store: Store, caplog: p
         assert 0 < look(store, guarding, g, 40, "bad") <= 4000
     two, one = store.model_versions(1)
     assert one.withdrawn is None
-    assert "worse than uniform decisions by at least" in two.withdrawn
+    assert "the policy is worse than uniform decisions, with 97.5% confidence at any time, by at least" in two.withdrawn
     assert store.served_version(1) == 0  # nothing is known to be good yet
     assert "guard rolled back" in caplog.text
     assert store.application("page").settings.learning_mode is LearningMode.ONLINE

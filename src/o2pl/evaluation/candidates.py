@@ -21,7 +21,7 @@ from o2pl.evaluation.calibration import propensity_calibration
 from o2pl.evaluation.estimators import EstimatorInput, value_of
 from o2pl.evaluation.gains import Gains, ends_of, gains_of, running
 from o2pl.evaluation.intervals import check_delta
-from o2pl.evaluation.judgement import Judgement, judge
+from o2pl.evaluation.judgement import Judgement, among_candidates, judge, of_candidate
 from o2pl.evaluation.logs import as_log, with_numbers
 from o2pl.evaluation.reward_models import fit_rewards
 from o2pl.evaluation.running_rewards import running_rewards
@@ -54,6 +54,10 @@ class CandidateValue:
     @property
     def eliminated(self) -> bool:
         return self.judgement is not None and self.judgement.better
+
+    @property
+    def said(self) -> str:
+        return of_candidate(self.judgement, self.out_at)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,17 +106,12 @@ class Candidates:
 
     @property
     def verdict(self) -> str:
-        if self.doubt:
-            return f"no conclusion: {self.doubt}"
-        sure = f"with {1 - self.delta:.0%} confidence at any time"
-        if self.overall.decided:
-            return f"{self.best} is the best of {len(self.overall.candidates)}, {sure}"
-        names = ", ".join(one.name for one in self.overall.left[:5])
-        more = len(self.overall.left) - 5
-        others = f" and {more} more" if more > 0 else ""
-        out = len(self.overall.candidates) - len(self.overall.left)
-        gone = f"; {out} worse {sure}" if out else ""
-        return f"{names}{others} may each be the best{gone}; {self.wait(self.overall)}"
+        return self.said(self.overall)
+
+    def said(self, contest: Contest) -> str:
+        """Return the result on all rows, or in a segment, as a sentence."""
+        left = [one.name for one in contest.left]
+        return among_candidates(left, len(contest.candidates), 1 - self.delta, self.doubt, self.wait(contest))
 
     def wait(self, contest: Contest) -> str:
         """Return the expected number of rows (or days) until a decision, as text."""

@@ -25,12 +25,9 @@ def as_table(contest: Contest) -> Any:
         table.add_column(heading, justify="right")
     table.add_column("")
     for one in contest.candidates[:_MOST]:
-        said = "leads" if one is contest.leader else "may be the best"
-        if one.out_at is not None:
-            said = f"worse with confidence since row {one.out_at:,}"
         behind = ("", "") if one is contest.leader else (f"{one.gap:.4f}", f"{max(one.behind, 0):.4f}")
         numbers = f"{one.value:.4f}", f"{one.low:.4f}", f"{one.high:.4f}", *behind, f"{one.effective:,.0f}"
-        table.add_row(one.name, *numbers, said, style="bold" if one is contest.leader else "")
+        table.add_row(one.name, *numbers, one.said, style="bold" if one is contest.leader else "")
     return table
 
 
@@ -41,9 +38,7 @@ def summary_lines(found: Candidates) -> list[str]:
         f"verdict: {found.verdict}",
     ]
     for one in contests[1:]:
-        left = ", ".join(each.name for each in one.left[:5])
-        state = f"{left} is best" if one.decided else f"{left} may each be the best; {found.wait(one)}"
-        lines.append(f"{one.rows} (n = {one.n:,}): {state}")
+        lines.append(f"{one.rows} (n = {one.n:,}): {found.said(one)}")
     if len(found.overall.candidates) > _MOST:
         lines.append(f"{len(found.overall.candidates) - _MOST} candidates with lower values are not shown")
     return lines + [f"warning: {warning}" for warning in found.warnings]

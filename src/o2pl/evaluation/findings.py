@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from o2pl.data.interactions import Interactions
-from o2pl.evaluation.judgement import EXPLORE, few_rows
+from o2pl.evaluation.judgement import explore, few_rows
 from o2pl.evaluation.trust import SURE, certain, distrust, said_of
 from o2pl.objectives.weights import effective_sample_size
 from o2pl.protocols import Floats
@@ -107,7 +107,7 @@ def doubt(
     if _unsupported(seen.effective, seen.n):
         return few_rows(seen.n, seen.effective)
     if against is not None and _unsupported(effective_sample_size(against), seen.n):
-        return f"the log does not support the baseline: it hardly shows its actions. {EXPLORE}"
+        return f"the log does not support the baseline: it hardly shows its actions. {explore()}"
     return "it has learned from rows of this log" if learned_from > _LEARNED else ""
 
 

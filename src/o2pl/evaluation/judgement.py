@@ -1,4 +1,4 @@
-"""The judgement: is a policy better than what it is compared with? The one place that forms the verdict.
+"""The judgement: is a policy better than what it is compared with? The one place that forms the verdict, and its words.
 
 What is compared on which rows is the callers' business; how it is judged is not. A verdict is uttered only from an
 interval whose level is kept in the worlds of docs/guarantees.md (`bounds`, `gains`), and from a log that can tell
@@ -7,6 +7,7 @@ interval whose level is kept in the worlds of docs/guarantees.md (`bounds`, `gai
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,10 +15,7 @@ from o2pl.evaluation.bounds import Kind
 
 Verdict = Literal["better", "worse", "no difference shown", "cannot be judged"]
 _UNSHOWN = 0.05  # share of decisions without support above which an open question is a question of support
-EXPLORE = (
-    "Let the logger explore, so that its log contains other actions too: exploration=0.05 keeps each at 0.05/K or more,"
-    " at a small cost in reward (the guide lists it)"
-)
+_EXPLORED, _SHOWN = 0.05, 30  # advised exploration; rows that then show what the log lacks
 _FEW = 10.0  # effective rows below which an open question is one of rows
 
 
@@ -62,13 +60,13 @@ class Judgement:
     def sentence(self, condition: str = "") -> str:
         """Return the verdict as a sentence. condition: a further one."""
         when = " at any time" if self.kind.endswith("any time") else ""
-        sure = f"with {self.confidence:.0%} confidence{when}{self.condition}{condition}"
+        sure = f"{with_confidence(self.confidence)}{when}{self.condition}{condition}"
         beyond = f" by more than {self.tolerance:g}" if self.tolerance else ""
         if self.verdict in ("better", "worse"):
             said = "not worse" if self.tolerance and self.better else self.verdict
             return f"{self.policy} is {said} than {self.baseline}{beyond}, {sure}"
         if self.verdict == "cannot be judged":
-            return f"no conclusion about {self.policy}: {self.reason}"
+            return no_conclusion(self.reason, self.policy)
         if self.tolerance:
             return f"this log does not show whether {self.policy} is worse than {self.baseline}{beyond}"
         return f"{self.policy} and {self.baseline} cannot be distinguished with this log"
@@ -109,13 +107,63 @@ def judge(
     )
 
 
+# -- words
+
+
+def with_confidence(confidence: float) -> str:
+    return f"with {100 * confidence:.6g}% confidence"
+
+
+def no_conclusion(reason: str, policy: str = "") -> str:
+    return f"no conclusion{f' about {policy}' if policy else ''}: {reason}"
+
+
+def among_candidates(left: Sequence[str], of: int, confidence: float, doubt: str, wait: str) -> str:
+    """Return the verdict on several policies. left: those that are not behind the leader, which is the first."""
+    sure = f"{with_confidence(confidence)} at any time"
+    if doubt:
+        return no_conclusion(doubt)
+    if len(left) == 1:
+        return f"{left[0]} is the best of {of}, {sure}"
+    more = f" and {len(left) - 5} more" if len(left) > 5 else ""
+    gone = f"; {of - len(left)} worse {sure}" if of > len(left) else ""
+    return f"{', '.join(left[:5])}{more} may each be the best{gone}; {wait}"
+
+
+def of_candidate(against: Judgement | None, row: int | None) -> str:
+    """Return what a table says of a candidate. against: of the leader against it, since this row; None: it leads."""
+    if against is None:
+        return "leads"
+    if against.better:
+        return f"worse with confidence since row {row:,}"
+    return "cannot be judged" if against.verdict == "cannot be judged" else "may be the best"
+
+
+def advice(found: str, least: float | None, instead: str = "") -> str:
+    """Say what to do about an incumbent. found: the verdict; least: the gain that is certain; None: none is."""
+    if least is None:
+        return f"{found}: keep the incumbent. {instead}"
+    return f"{found}, by at least {least:.4f}: deploy it"
+
+
+def explore(share: float = 1.0) -> str:
+    """Say what to do about a log that hardly shows a share of the decisions: how much to explore, for how many rows."""
+    rows = float(f"{_SHOWN / (_EXPLORED * share):.2g}")
+    return (
+        f"Let the logger explore, so that its log contains other actions too: exploration={_EXPLORED:g} keeps each of K"
+        f" actions at {_EXPLORED:g}/K or more, at a small cost in reward (the guide lists it); about {rows:,.0f} K rows"
+        f" then show the missing decisions {_SHOWN} times"
+    )
+
+
 def unsupported_reason(share: float, rows: int) -> str:
     """Say that the log does not support a policy, and what to do."""
-    return f"the log does not support the comparison: it hardly shows {share:.0%} of the decisions concerned. {EXPLORE}"
+    shown = f"it hardly shows {share:.0%} of the decisions concerned"
+    return f"the log does not support the comparison: {shown}. {explore(share)}"
 
 
 def few_rows(rows: int, effective: float) -> str:
-    return f"the log does not support it: {rows:,} rows have an effective sample size of {effective:.0f}. {EXPLORE}"
+    return f"the log does not support it: {rows:,} rows have an effective sample size of {effective:.0f}. {explore()}"
 
 
 @dataclass(frozen=True)
@@ -140,8 +188,9 @@ def deploying(found: Judgement, tolerance: float = 0.0) -> DeployVerdict:
     """Return whether to deploy, from a judgement with this tolerance."""
     name = f"the baseline ({found.baseline})" if found.baseline != "baseline" else "the baseline"
     numbers = (
-        f"estimated gain over {name} {found.estimate:.4g}, at least {found.low:.4g} with {found.confidence:.0%}"
-        f" confidence{found.condition}; {found.rows:,} rows, effective sample size {found.effective:,.0f}"
+        f"estimated gain over {name} {found.estimate:.4g}, at least {found.low:.4g}"
+        f" {with_confidence(found.confidence)}{found.condition}; {found.rows:,} rows, effective sample size"
+        f" {found.effective:,.0f}"
     )
     if found.better:
         reason = numbers

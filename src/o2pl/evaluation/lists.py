@@ -25,7 +25,7 @@ from o2pl.evaluation.calibration import propensity_calibration
 from o2pl.evaluation.findings import within
 from o2pl.evaluation.gains import ends_of, gains_of_weights
 from o2pl.evaluation.intervals import check_delta
-from o2pl.evaluation.judgement import DeployVerdict, Judgement, deploying, judge
+from o2pl.evaluation.judgement import DeployVerdict, Judgement, deploying, judge, no_conclusion
 from o2pl.evaluation.list_estimators import LIST_ESTIMATORS, list_estimates
 from o2pl.evaluation.logs import as_log, with_numbers
 from o2pl.evaluation.results import Valued
@@ -94,7 +94,7 @@ class ListEvaluation:
         if self.difference is not None:
             return str(self.judgement)
         if self.doubt:
-            return f"no conclusion about {self.policy}: {self.doubt}"
+            return no_conclusion(self.doubt, self.policy)
         return f"a list of {self.policy} is worth {within(self.whole)}, the mean over its slots"
 
     def safe_to_deploy(self, tolerance: float = 0.0) -> DeployVerdict:

@@ -26,7 +26,7 @@ from o2pl.evaluation.comparison import Shown
 from o2pl.evaluation.findings import within
 from o2pl.evaluation.gains import ends_of
 from o2pl.evaluation.intervals import check_delta
-from o2pl.evaluation.judgement import Judgement, judge
+from o2pl.evaluation.judgement import Judgement, judge, no_conclusion
 from o2pl.evaluation.logs import as_log, with_numbers
 from o2pl.evaluation.results import Valued
 from o2pl.evaluation.trust import distrust
@@ -94,7 +94,7 @@ class Distribution:
     @property
     def verdict(self) -> str:
         if self.doubt:
-            return f"no conclusion about {self.policy}: {self.doubt}"
+            return no_conclusion(self.doubt, self.policy)
         if self.judgements:
             together = " (jointly for all quantiles)"
             return "; ".join(f"{name}: {one.sentence(together)}" for name, one in self.judgements.items())

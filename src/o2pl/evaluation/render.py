@@ -47,7 +47,8 @@ def summary_lines(found: Evaluation) -> list[str]:
     lines = [
         f"n = {seen.n:,}, effective sample size {seen.effective:,.0f}, mean weight {seen.mean_weight:.3f},"
         f" {seen.clipping.rows:.1%} of rows above the clip {seen.clip:.1f}",
-        f"intervals: {1 - found.delta:.0%}, {kind}; propensities: {_calibrated(found)}",
+        f"intervals of {_exact(found)}: {1 - found.delta:.0%}, {kind}; the others are approximate",
+        f"propensities: {_calibrated(found)}",
     ]
     lines += sensitivity_lines(found)
     lines.append(f"verdict: {found.verdict}")
@@ -68,6 +69,11 @@ def sensitivity_lines(found: Evaluation) -> list[str]:
     if found.difference is not None and 1 < flips < math.inf:
         lines.append(f"the verdict changes at Γ = {flips:.2f}")
     return lines
+
+
+def _exact(found: Evaluation) -> str:
+    """Name the rows of the table whose intervals verdicts come from."""
+    return found.headline if found.difference is None else f"{found.headline}, the baseline and the difference"
 
 
 def _calibrated(found: Evaluation) -> str:
@@ -107,7 +113,7 @@ def as_html(found: Evaluation) -> str:
     ends = [end for one in values for end in (one.low, one.value, one.high) if math.isfinite(end)]
     low, high = min(ends), max(ends)
     body = "".join(_html_row(one, found, low, high) for one in rows)
-    lines = "".join(f"<li>{html.escape(line)}</li>" for line in summary_lines(found)[:2])
+    lines = "".join(f"<li>{html.escape(line)}</li>" for line in summary_lines(found)[:3])
     warned = "".join(f"<li>{html.escape(warning)}</li>" for warning in found.warnings)
     warnings = f'<div class="warn"><strong>Warnings</strong><ul>{warned}</ul></div>' if warned else ""
     verdict = html.escape(_sentence(found.verdict))

@@ -12,7 +12,7 @@ from o2pl.evaluation import findings
 from o2pl.evaluation.bounds import Kind
 from o2pl.evaluation.calibration import Calibration
 from o2pl.evaluation.diagnostics import ActionOverlap, Clipping, Drift, Tail
-from o2pl.evaluation.judgement import DeployVerdict, Judgement, deploying, judge
+from o2pl.evaluation.judgement import DeployVerdict, Judgement, deploying, judge, no_conclusion
 from o2pl.evaluation.sensitivity import Sensitivity
 from o2pl.evaluation.sequences import ConfidenceSequence
 from o2pl.objectives.weights import effective_sample_size
@@ -115,7 +115,7 @@ class Evaluation:
         """The result as a sentence."""
         if self.difference is None:
             if self.doubt:
-                return f"no conclusion about {self.policy}: {self.doubt}"
+                return no_conclusion(self.doubt, self.policy)
             return f"{self.policy} is worth {findings.within(self.best)}" + self._off_by_half()
         return self.judgement.sentence("" if self.sensitivity is None else f", {_as_long(self.sensitivity.flips)}")
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from o2pl.data.interactions import Interactions
 from o2pl.evaluation.calibration import Calibration, CalibrationCell
-from o2pl.evaluation.judgement import EXPLORE
+from o2pl.evaluation.judgement import explore
 from o2pl.evaluation.propensities import deterministic
 from o2pl.protocols import Floats
 
@@ -20,7 +20,7 @@ _RARE = 6.0  # standard errors
 _RUN = 20  # rows at an end of the log
 DETERMINISTIC = (
     "the log is deterministic: {why}. It shows one action per context, so it cannot tell what others would earn. "
-    + EXPLORE
+    + explore()
 )
 
 

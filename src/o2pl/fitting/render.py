@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from o2pl.drawing import new_figure, tidy
+from o2pl.evaluation.judgement import advice
 from o2pl.fitting.choosing import Fit
 from o2pl.learners.held_out import Verdict
 
@@ -50,11 +51,8 @@ def improvement_table(verdicts: Sequence[Verdict], chosen: Verdict) -> Any:
 def improvement_lines(found: Improved) -> list[str]:
     """Return the lines below the table of safe improvement."""
     verdict = found.learner.improvement_
-    if verdict.deploy:
-        said = f"{verdict.said}, by at least {verdict.lower:.4f}: deploy it"
-    else:
-        saved = "The saved model is the incumbent" if found.kept_incumbent else "The saved model acts like it"
-        said = f"{verdict.said}: keep the incumbent. {saved}"
+    saved = "The saved model is the incumbent" if found.kept_incumbent else "The saved model acts like it"
+    said = advice(verdict.said, verdict.lower if verdict.deploy else None, saved)
     return [f"{len(found.log):,} rows, mean reward {found.log.rewards.mean():.4f}", f"verdict: {said}"]
 
 

@@ -318,9 +318,8 @@ class SafeImprovement(Parameters):
         """Raise if nothing is deployed and there is no policy that acts like the incumbent."""
         self._fitted()
         if not self.deploy_ and self._incumbent is None and not self.imitation_.good:
-            why = f" ({self.verdict_.reason})" if self.verdict_.reason else ""
             raise InvalidInput(
-                f"incumbent: no policy is better with {self.confidence:.0%} confidence{why}, and {self.imitation_}."
+                f"incumbent: {self.verdict_.said}; and {self.imitation_}."
                 " Keep the incumbent itself, or pass it: incumbent=policy"
             )
 

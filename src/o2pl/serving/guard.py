@@ -98,11 +98,9 @@ class Guard:
         found = standing.intervals(sums, settings.reward_range, 2 * level)  # its upper bound uses half of it
         other = "baseline" if "gain over baseline" in found else "uniform"
         judged = standing.judged("the policy", other, found, level)
-        if judged is None or judged.verdict != "worse":
+        if judged is None or judged.sign >= 0:
             return False
-        sure = f"over {judged.rows} decisions, with confidence {1 - level:.4g}"
-        why = f"{judged.verdict} than {judged.baseline} by at least {-judged.high:.4g} {sure}"
-        self._withdraw(application, other, why)
+        self._withdraw(application, other, f"{judged}, by at least {-judged.high:.4g} over {judged.rows:,} decisions")
         return True
 
     def _next_epoch(self, good: int) -> None:
@@ -134,7 +132,7 @@ class Guard:
             reads.put_note(connection, self._name, msgspec.json.encode(self.seen).decode())
         now = f"version {instead}" if instead else ("the baseline" if other == "baseline" else "uniform decisions")
         told = {"application": application.name, "reason": why, "withdrawn": seen.first, "served": now}
-        _LOGGER.error("guard rolled back: versions from %s on are %s", seen.first, why, extra=told)
+        _LOGGER.error("guard rolled back versions from %s on: %s", seen.first, why, extra=told)
 
 
 def _unpacked(text: str) -> Floats:
