@@ -62,34 +62,29 @@ void DenseRows::lay(Panel& one, const Columns& columns, bool by_action) {
   const int n = one.rows;
   const int64_t start = one.start;
   by_action = by_action && n >= 12 * K_;
+  std::vector<int> at(K_, 0);  // of each action's next row
+  int places = up_to_lanes(n);
   if (by_action) {
-    std::vector<int> at(K_ + 1, 0);
     for (int i = 0; i < n; i++) at[columns.actions[start + i]]++;
-    int total = 0;
+    places = 0;
     for (int k = 0; k < K_; k++) {
       const int size = up_to_lanes(at[k]);
       one.alike.insert(one.alike.end(), size / LANES, k);
-      at[k] = total, total += size;
+      at[k] = places, places += size;
     }
-    one.order.assign(total, -1);
-    for (int i = 0; i < n; i++) one.order[at[columns.actions[start + i]]++] = static_cast<int32_t>(i);
+    one.order.assign(places, -1);
   }
-  const int places = by_action ? static_cast<int>(one.order.size()) : up_to_lanes(n);
   one.vectors = places / LANES;
   one.action.assign(places, -1), one.reward.assign(places, 0);
   if (columns.weights) one.weight.assign(places, 0);
   if (columns.propensities) one.inverse.assign(places, 0);
-  for (int i = 0; i < places; i++) {
-    const int row = by_action ? one.order[i] : i < n ? i : -1;
-    if (row < 0) continue;
-    const int64_t r = start + row;
-    one.action[i] = static_cast<float>(columns.actions[r]), one.reward[i] = static_cast<float>(columns.residual(r));
-    if (columns.weights) one.weight[i] = static_cast<float>(columns.weights[r]);
-    if (columns.propensities) one.inverse[i] = std::min(static_cast<float>(1 / columns.propensities[r]), LARGEST);
-  }
-  for (int64_t r = start; r < start + n; r++) {
-    const double w = columns.weights ? columns.weights[r] : 1.0;
-    size_ += w, total_ += w * columns.residual(r);
+  for (int i = 0; i < n; i++) {
+    const int64_t r = start + i, action = columns.actions[r];
+    const int place = by_action ? at[action]++ : i;
+    if (by_action) one.order[place] = i;
+    one.action[place] = static_cast<float>(action), one.reward[place] = static_cast<float>(columns.residual(r));
+    if (columns.weights) one.weight[place] = static_cast<float>(columns.weights[r]);
+    if (columns.propensities) one.inverse[place] = std::min(static_cast<float>(1 / columns.propensities[r]), LARGEST);
   }
 }
 

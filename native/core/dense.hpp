@@ -49,8 +49,6 @@ class DenseRows {
 
   int64_t rows() const { return n_; }
   int64_t held() const { return held_; }
-  double size() const { return size_; }    // Σ weights
-  double total() const { return total_; }  // Σ weighted rewards
   int actions() const { return K_; }
   const Plan& plan() const { return plan_; }
   const Products products() const;
@@ -79,7 +77,6 @@ class DenseRows {
   const float* X_;
   int64_t n_, held_ = 0;
   int K_, factors_;
-  double size_ = 0, total_ = 0;
   std::vector<Panel> panels_;
   std::vector<int32_t> first_, second_;
   std::vector<float> shift_, scale_;  // of the padded features; 0 and 1 but for products

@@ -93,6 +93,7 @@ bool Learner::learn(const LearnedColumns& log, int threads) {
     const int64_t start = members[i].settings.forgets ? choices_.start(i, n - members[i].base) : 0;
     order.emplace_back(members[i].base + start, i);
   }
+  level_at_ = {};
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   for (const auto& [start, i] : order) {
     members[i].widen(n_params(members[i].settings.features));
@@ -117,18 +118,13 @@ void Learner::resume(const LearnedColumns& log) {
 }
 
 void Learner::predicted(int64_t row, const double* scores, int64_t K, int64_t action) {
-  const int64_t M = present(), known = static_cast<int64_t>(predicted_.size());
-  if (learned + known / M != row) return;
-  predicted_.resize(known + M);
-  played_log_odds(scores, M, K, action, played_by_.data(), predicted_.data() + known);
+  if (learned + predicted_.rows() == row) predicted_.add(scores, K, action);
 }
 
 // z [present, n] of rows `from` on.
 void Learner::all_predictions(int64_t from, int64_t n, double* z) {
-  const int64_t M = present(), first = from - learned;
-  const int64_t known = std::clamp<int64_t>(static_cast<int64_t>(predicted_.size()) / M - first, 0, n);
-  for (int64_t i = 0; i < M; i++)
-    for (int64_t r = 0; r < known; r++) z[i * n + r] = predicted_[(first + r) * M + i];
+  const int64_t first = from - learned, known = std::clamp<int64_t>(predicted_.rows() - first, 0, n);
+  predicted_.read(first, known, z, n);
   if (known < n) predict(from + known, n - known, z + known, n);
 }
 
@@ -202,8 +198,9 @@ void Learner::act(const std::vector<bool>& changed) {
   std::vector<double> paid(K_);
   for (int k = 0; k < K_; k++) plays[k] = plays_[k] - forgotten_plays_[k], paid[k] = paid_[k] - forgotten_paid_[k];
   const double mean = (mean_total + 1) / static_cast<double>(mean_rows - mean_base + 2);
-  predicted_.clear(), played_by_.clear();
-  for (int i = 0; i < present(); i++) played_by_.push_back({members[i].settings.competing, members[i].params.back()});
+  std::vector<Predictions::Member> predicting;
+  for (int i = 0; i < present(); i++) predicting.push_back({members[i].settings.competing, members[i].params.back()});
+  predicted_.begin(std::move(predicting));
   acting_ = choices_.acting(weights_, plays, mean, paid);
   renew(changed);
 }
@@ -219,10 +216,13 @@ void Learner::count_plays() {
   }
 }
 
-Learner::Level Learner::level_of(int64_t start, const double* weights) const {
-  const auto [size, total] = weighted_sums(fractions_ + start, weights, log_.n - start);
-  const double b = std::min(std::max((total + PRIOR_ROWS) / (size + PRIOR_ROWS), ENDS), 1 - ENDS);
-  return {size, std::log(b / (1 - b))};
+Learner::Level Learner::level_of(int64_t start, const double* weights) {
+  if (level_at_ != LevelAt{start, log_.n, weights}) {
+    const auto [size, total] = weighted_sums(fractions_ + start, weights, log_.n - start);
+    const double b = std::min(std::max((total + PRIOR_ROWS) / (size + PRIOR_ROWS), ENDS), 1 - ENDS);
+    level_ = {size, std::log(b / (1 - b))}, level_at_ = {start, log_.n, weights};
+  }
+  return level_;
 }
 
 void Learner::descend_member(LearnedMember& member, const Descending& descending, double size, double level) const {

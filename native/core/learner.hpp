@@ -10,6 +10,7 @@
 #include "core/lbfgs.hpp"
 #include "core/outcome.hpp"
 #include "core/penalty.hpp"
+#include "core/predictions.hpp"
 
 namespace o2 {
 
@@ -129,15 +130,21 @@ class Learner {
   struct Level {
     double size, level;
   };
-  Level level_of(int64_t start, const double* weights) const;
+  Level level_of(int64_t start, const double* weights);
   using Descending = std::function<Descent(std::vector<double>& params, const Pairs& pairs, const Stop& stop)>;
   void descend_member(LearnedMember& member, const Descending& descending, double size, double level) const;
 
  private:
   double low_, high_;
   std::vector<double> converted_, acting_;
-  std::vector<double> weights_, predicted_;  // predicted_: log-odds of the first rows since `learned`, [rows, present]
-  std::vector<PlayedBy> played_by_;
+  struct LevelAt {
+    int64_t start = -1, n = 0;
+    const double* weights = nullptr;
+    bool operator==(const LevelAt&) const = default;
+  } level_at_;
+  Level level_{};  // the last one: members that learn from the same rows share it
+  std::vector<double> weights_;
+  Predictions predicted_;  // of the first rows since `learned`, by the present members
   std::vector<int64_t> plays_, forgotten_plays_;
   std::vector<double> paid_, forgotten_paid_;  // Σ rewards of each action
   int64_t counted_ = 0, forgotten_ = 0;        // rows

@@ -47,8 +47,8 @@ double played_log_odds(const double* scores, int64_t K, int64_t action, bool com
   return scores[action] - tau - (top + log_of(total));
 }
 
-void played_log_odds(const double* scores, int64_t M, int64_t K, int64_t action, const PlayedBy* members, double* out) {
-  at_level([&](auto L) { kernels::played_log_odds<L>(scores, M, K, action, members, out); });
+void played_log_odds(const double* scores, int64_t K, const int64_t* actions, double tau, double* out) {
+  at_level([&](auto L) { kernels::played_log_odds<L>(scores, K, actions, tau, out); });
 }
 
 }  // namespace o2

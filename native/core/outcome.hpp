@@ -23,12 +23,9 @@ WeightedSums weighted_sums(const double* values, const double* weights, int64_t 
 // z of action a among scores [K]: f_a - log Σ_{b≠a} exp f_b - τ if actions compete, else f_a + τ.
 double played_log_odds(const double* scores, int64_t K, int64_t action, bool competing, double tau);
 
-// The same of all M members, from scores [M, K]; out [M].
-struct PlayedBy {
-  bool competing;
-  double tau;
-};
-void played_log_odds(const double* scores, int64_t M, int64_t K, int64_t action, const PlayedBy* members, double* out);
+// The same of competing actions, K > 1, in ROWS_IN_LANES rows. scores: [K, rows]; out [rows]
+constexpr int64_t ROWS_IN_LANES = 32;
+void played_log_odds(const double* scores, int64_t K, const int64_t* actions, double tau, double* out);
 
 // What a monitor of changes knows of one member: see `o2pl.engine.change`.
 struct Watched {
@@ -41,7 +38,7 @@ Watched watched(const Watched& before, const double* z, const double* rewards, i
 namespace kernels {
 
 template <int LEVEL>
-void played_log_odds(const double* scores, int64_t M, int64_t K, int64_t action, const PlayedBy* members, double* out);
+void played_log_odds(const double* scores, int64_t K, const int64_t* actions, double tau, double* out);
 template <int LEVEL>
 void prediction_sums(const double* z, const double* rewards, int64_t n, double level, double slope, PredictionSums& sums);
 

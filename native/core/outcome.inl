@@ -4,52 +4,54 @@
 namespace o2 {
 namespace kernels {
 
-// Members in lanes: at each action, exponentials of eight members at a time.
+// Rows in lanes: at each action, exponentials of all rows. Loops over as many lanes vectorise in whole registers; those over
+// eight are unrolled first.
 template <int LEVEL>
-void played_log_odds(const double* scores, int64_t M, int64_t K, int64_t action, const PlayedBy* members, double* out) {
-  for (int64_t from = 0; from < M; from += 8) {
-    const int some = M - from < 8 ? static_cast<int>(M - from) : 8;
-    double top[8], total[8], e[8];
-    for (int l = 0; l < 8; l++) top[l] = -std::numeric_limits<double>::infinity(), total[l] = 0, e[l] = 0;
-    for (int64_t k = 0; k < K; k++)
-      if (k != action)
-        for (int l = 0; l < some; l++) {
-          const double score = scores[(from + l) * K + k];
-          top[l] = top[l] < score ? score : top[l];
-        }
-    for (int64_t k = 0; k < K; k++)
-      if (k != action) {
-        for (int l = 0; l < some; l++) e[l] = scores[(from + l) * K + k] - top[l];
-        for (int l = 0; l < 8; l++) total[l] += exp_of(e[l]);
-      }
-    for (int l = 0; l < 8; l++) e[l] = log_of(l < some ? total[l] : 1.0);
-    for (int l = 0; l < some; l++) {
-      const PlayedBy& own = members[from + l];
-      const double score = scores[(from + l) * K + action];
-      out[from + l] = !own.competing ? score + own.tau : K == 1 ? score - own.tau : score - own.tau - (top[l] + e[l]);
+void played_log_odds(const double* scores, int64_t K, const int64_t* actions, double tau, double* out) {
+  double top[ROWS_IN_LANES], total[ROWS_IN_LANES], e[ROWS_IN_LANES];
+  for (int64_t l = 0; l < ROWS_IN_LANES; l++) top[l] = -std::numeric_limits<double>::infinity(), total[l] = 0;
+  for (int64_t k = 0; k < K; k++) {
+    const double* own = scores + k * ROWS_IN_LANES;
+    for (int64_t l = 0; l < ROWS_IN_LANES; l++) {
+      const double rival = actions[l] == k ? -std::numeric_limits<double>::infinity() : own[l];
+      top[l] = top[l] < rival ? rival : top[l];
     }
   }
+  for (int64_t k = 0; k < K; k++) {
+    const double* own = scores + k * ROWS_IN_LANES;
+    for (int64_t l = 0; l < ROWS_IN_LANES; l++) e[l] = exp_of(own[l] - top[l]);
+    for (int64_t l = 0; l < ROWS_IN_LANES; l++) total[l] += actions[l] == k ? 0.0 : e[l];
+  }
+  for (int64_t l = 0; l < ROWS_IN_LANES; l++) total[l] = log_of(total[l]);
+  for (int64_t l = 0; l < ROWS_IN_LANES; l++) out[l] = scores[actions[l] * ROWS_IN_LANES + l] - tau - (top[l] + total[l]);
 }
 
-// Eight sums of each kind, of every eighth row, and these in order: loops over eight rows vectorise.
+// Eight sums of each kind, of every eighth row, and these in order.
 template <int LEVEL>
 void prediction_sums(const double* z, const double* rewards, int64_t n, double level, double slope, PredictionSums& sums) {
-  double part[6][8] = {};
-  for (int64_t from = 0; from < n; from += 8) {
-    const int some = n - from < 8 ? static_cast<int>(n - from) : 8;
-    double x[8] = {}, r[8] = {}, in[8] = {}, m[8], log_m[8], log_rest[8];
-    for (int l = 0; l < some; l++) x[l] = z[from + l], r[l] = rewards[from + l], in[l] = 1;
-    for (int l = 0; l < 8; l++) x[l] = x[l] < -FAR ? -FAR : x[l] > FAR ? FAR : x[l];
-    for (int l = 0; l < 8; l++) m[l] = 1 / (1 + exp_of(-(level + slope * x[l])));
-    for (int l = 0; l < 8; l++) {
-      const double off = (r[l] - m[l]) * in[l], h = m[l] * (1 - m[l]) * in[l];
-      part[1][l] += off, part[2][l] += off * x[l];
-      part[3][l] += h, part[4][l] += h * x[l], part[5][l] += h * x[l] * x[l];
-    }
-    for (int l = 0; l < 8; l++) m[l] = m[l] < SURE ? SURE : m[l] > 1 - SURE ? 1 - SURE : m[l];
-    for (int l = 0; l < 8; l++) log_m[l] = log_of(m[l]);
-    for (int l = 0; l < 8; l++) log_rest[l] = log_of(1 - m[l]);
-    for (int l = 0; l < 8; l++) part[0][l] += (r[l] * log_m[l] + (1 - r[l]) * log_rest[l]) * in[l];
+  constexpr int64_t SOME = 64;  // rows at a time: loops over all of them vectorise in whole registers
+  double part[6][8] = {}, x[SOME], u[SOME], m[SOME], log_m[SOME];
+  for (int64_t from = 0; from < n; from += SOME) {
+    const int64_t some = n - from < SOME ? n - from : SOME, all = (some + 7) & ~int64_t{7};
+    for (int64_t i = 0; i < some; i++) x[i] = z[from + i];
+    for (int64_t i = some; i < all; i++) x[i] = 0;
+    for (int64_t i = 0; i < all; i++) x[i] = x[i] < -FAR ? -FAR : x[i] > FAR ? FAR : x[i];
+    for (int64_t i = 0; i < all; i++) u[i] = level + slope * x[i];
+    for (int64_t i = 0; i < all; i++) m[i] = exp_of(-u[i]);
+    for (int64_t i = 0; i < all; i++) m[i] = 1 / (1 + m[i]);
+    for (int64_t i = 0; i < all; i++) log_m[i] = m[i] < SURE ? SURE : m[i] > 1 - SURE ? 1 - SURE : m[i];
+    for (int64_t i = 0; i < all; i++) log_m[i] = log_of(log_m[i]);
+    for (int64_t i = 0; i < all; i++) u[i] = u[i] < -FAR ? -FAR : u[i] > FAR ? FAR : u[i];
+    const auto add = [&](int64_t i, int64_t l) {  // log(1 - m) = log m - u
+      const double r = rewards[from + i + l], of = m[i + l], at = x[i + l], off = r - of, h = of * (1 - of);
+      part[0][l] += log_m[i + l] - (1 - r) * u[i + l];
+      part[1][l] += off, part[2][l] += off * at;
+      part[3][l] += h, part[4][l] += h * at, part[5][l] += h * at * at;
+    };
+    int64_t i = 0;
+    for (; i + 8 <= some; i += 8)
+      for (int64_t l = 0; l < 8; l++) add(i, l);
+    for (int64_t l = 0; i + l < some; l++) add(i, l);
   }
   double total[6];
   for (int i = 0; i < 6; i++) {
@@ -59,7 +61,7 @@ void prediction_sums(const double* z, const double* rewards, int64_t n, double l
   sums = {total[0], total[1], total[2], total[3], total[4], total[5]};
 }
 
-template void played_log_odds<O2_LEVEL>(const double*, int64_t, int64_t, int64_t, const PlayedBy*, double*);
+template void played_log_odds<O2_LEVEL>(const double*, int64_t, const int64_t*, double, double*);
 template void prediction_sums<O2_LEVEL>(const double*, const double*, int64_t, double, double, PredictionSums&);
 
 }  // namespace kernels

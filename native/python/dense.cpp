@@ -182,9 +182,7 @@ std::tuple<NewArray<double>, double, bool, int64_t> descend(nb::object function,
 
 void bind_dense(nb::module_& m) {
   nb::class_<HeldRows>(m, "DenseRows", nb::is_weak_referenceable(), "Rows of a log in lanes, for objectives of linear softmax policies.")
-      .def_prop_ro("held", [](const HeldRows& self) { return self.rows->held(); }, "Bytes of rows that are kept laid out")
-      .def_prop_ro("size", [](const HeldRows& self) { return self.rows->size(); }, "Σ weights")
-      .def_prop_ro("total", [](const HeldRows& self) { return self.rows->total(); }, "Σ weighted rewards");
+      .def_prop_ro("held", [](const HeldRows& self) { return self.rows->held(); }, "Bytes of rows that are kept laid out");
   m.def("dense_rows", &dense_rows, nb::arg("contexts"), nb::arg("plan"), nb::arg("actions"), nb::arg("rewards"),
         nb::arg("subtracted"), nb::arg("propensities").none(), nb::arg("weights").none(), nb::arg("n_actions"), nb::arg("by_action"),
         nb::arg("panel_rows"), nb::arg("held"), "Lay out rows. contexts [n, d] float32, plan: a `FeaturePlan`, subtracted: from the rewards, a float or float32 [n]");
