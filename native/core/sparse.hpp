@@ -33,6 +33,7 @@ struct SparseOutcomeLog {
   const int64_t* actions;
   const float *rewards, *weights;  // weights: null for one each
   bool competing;
+  bool known = false;  // W has one column, and every entry is one of its features: actions are not asked for
 };
 
 struct OutcomeTotals {

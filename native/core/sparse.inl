@@ -189,6 +189,51 @@ O2_IN void scores_of_block(const SparseColumns& rows, int64_t from, int64_t n, B
     for (int64_t r = n; r < 16 * vectors_of(n); r++) P[k * SPARSE_BLOCK + r] = 0;
 }
 
+// Scores of independent actions: of each row's own. known: every entry is a feature of W, which has one column
+template <bool KNOWN>
+O2_IN void own_scores(const SparseColumns& rows, int64_t from, int64_t n, const int64_t* actions, ByFeature<const double> W, float* P) {
+  const auto product = [&](int64_t j, int64_t r) {
+    const int64_t i = rows.indices[j];
+    if constexpr (KNOWN) return static_cast<double>(rows.values[j]) * W.data[i];
+    return i >= 0 && i < W.d ? static_cast<double>(rows.values[j]) * W.data[i * W.K + actions[from + r]] : 0.0;
+  };
+  const int64_t* offsets = rows.offsets + from;
+  int64_t r = 0;
+  for (; r + 4 <= n; r += 4) {  // rows side by side do not wait for each other
+    int64_t at[4], least = offsets[r + 1] - offsets[r];
+    for (int l = 0; l < 4; l++) {
+      const int64_t size = offsets[r + l + 1] - offsets[r + l];
+      at[l] = offsets[r + l], least = size < least ? size : least;
+    }
+    double score[4] = {};
+    for (int64_t j = 0; j < least; j++)
+      for (int l = 0; l < 4; l++) score[l] += product(at[l] + j, r + l);
+    for (int l = 0; l < 4; l++) {
+      for (int64_t j = at[l] + least; j < offsets[r + l + 1]; j++) score[l] += product(j, r + l);
+      P[r + l] = static_cast<float>(score[l]);
+    }
+  }
+  for (; r < n; r++) {
+    double score = 0;
+    for (int64_t j = offsets[r]; j < offsets[r + 1]; j++) score += product(j, r);
+    P[r] = static_cast<float>(score);
+  }
+}
+
+// The pullback of `own_scores`. cotangents [n]
+template <bool KNOWN>
+O2_IN void pull_own(const SparseColumns& rows, int64_t from, int64_t n, const int64_t* actions, const float* cotangents, ByFeature<double> G) {
+  const int64_t* offsets = rows.offsets + from;
+  for (int64_t r = 0; r < n; r++) {
+    const auto c = static_cast<double>(cotangents[r]);
+    for (int64_t j = offsets[r]; j < offsets[r + 1]; j++) {
+      const int64_t i = rows.indices[j];
+      if constexpr (KNOWN) G.data[i] += static_cast<double>(rows.values[j]) * c;
+      else if (i >= 0 && i < G.d) G.data[i * G.K + actions[from + r]] += static_cast<double>(rows.values[j]) * c;
+    }
+  }
+}
+
 }  // namespace
 
 namespace kernels {
@@ -233,8 +278,7 @@ OutcomeTotals sparse_outcome(const SparseColumns& rows, const SparseOutcomeLog& 
   OutcomeTotals totals;
   for (int64_t from = 0; from < rows.n; from += SPARSE_BLOCK) {
     const int64_t left = rows.n - from, n = left < SPARSE_BLOCK ? left : SPARSE_BLOCK, vectors = vectors_of(n);
-    const int64_t *a = log.actions + from, *offsets = rows.offsets + from;
-    take(a, n, -1, action);
+    if (log.competing) take(log.actions + from, n, -1, action);
     take(log.rewards + from, n, 0, reward);
     for (int64_t r = 0; r < 16 * vectors; r++) weight[r] = r >= n ? 0.0f : log.weights ? log.weights[from + r] : 1.0f;
     OutcomeLanes sums;
@@ -246,21 +290,11 @@ OutcomeTotals sparse_outcome(const SparseColumns& rows, const SparseOutcomeLog& 
         pull_row(rows, from + r, of_row, G);
       }
     } else {  // only the played action enters the likelihood
-      for (int64_t r = 0; r < n; r++) {
-        double score = 0;
-        for (int64_t j = offsets[r]; j < offsets[r + 1]; j++) {
-          const int64_t i = rows.indices[j];
-          if (i >= 0 && i < W.d) score += static_cast<double>(rows.values[j]) * W.data[i * K + a[r]];
-        }
-        P[r] = static_cast<float>(score);
-      }
+      const bool known = log.known && K == 1;
+      known ? own_scores<true>(rows, from, n, log.actions, W, P) : own_scores<false>(rows, from, n, log.actions, W, P);
       for (int64_t r = n; r < 16 * vectors; r++) P[r] = 0;
       independent_lanes(vectors, P, reward, weight, level, sums);
-      for (int64_t r = 0; r < n; r++)
-        for (int64_t j = offsets[r]; j < offsets[r + 1]; j++) {
-          const int64_t i = rows.indices[j];
-          if (i >= 0 && i < G.d) G.data[i * K + a[r]] += static_cast<double>(rows.values[j]) * static_cast<double>(P[r]);
-        }
+      known ? pull_own<true>(rows, from, n, log.actions, P, G) : pull_own<false>(rows, from, n, log.actions, P, G);
     }
     totals.loss += static_cast<double>(sum(sums.loss));
     totals.pulled += static_cast<double>(sum(sums.pulled));

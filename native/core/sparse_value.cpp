@@ -23,7 +23,8 @@ double SparseOutcomeValue::value(const double* params, int64_t n_params, double*
     double* own = panel ? room_.data() + (panel - 1) * size : gradient;
     std::fill_n(own, size, 0.0);
     const int64_t first = panel * of_panel, some = std::min(of_panel, n - first);
-    const SparseOutcomeLog log{log_.actions + first, log_.rewards + first, log_.weights ? log_.weights + first : nullptr, log_.competing};
+    const SparseOutcomeLog log{log_.actions ? log_.actions + first : nullptr, log_.rewards + first, log_.weights ? log_.weights + first : nullptr,
+                               log_.competing, log_.known};
     of[panel] = sparse_outcome({rows_.indices, rows_.values, rows_.offsets + first, some}, log, {params, d, K_}, tau, {own, d, K_});
   });
   for (int64_t panel = 1; panel < panels; panel++) {
@@ -47,13 +48,15 @@ Descent SparseOutcomeValue::descend(std::vector<double>& params, const Pairs& pa
   const int64_t count = rows_.offsets[n] - first;
   std::vector<int32_t> place(size);
   const auto entries = std::make_unique_for_overwrite<int32_t[]>(count), of = std::make_unique_for_overwrite<int32_t[]>(size + 1);
-  std::vector<int64_t> offsets, alone(n);
-  for (int64_t r = 0; r <= n; r++) offsets.push_back(rows_.offsets[r] - first);
+  std::vector<int64_t> offsets(rows_.offsets, rows_.offsets + n + 1);
+  for (int64_t& each : offsets) each -= first;
+  bool known = true;
   for (int64_t r = 0; r < n; r++)
     for (int64_t j = offsets[r]; j < offsets[r + 1]; j++) {
       const int64_t i = rows_.indices[first + j];
-      entries[j] = i < 0 || i >= d ? -1 : static_cast<int32_t>(i * K_ + log_.actions[r]);
-      if (entries[j] >= 0) place[entries[j]] = 1;
+      const bool own = i >= 0 && i < d;
+      entries[j] = own ? static_cast<int32_t>(i * K_ + log_.actions[r]) : -1, known = known && own;
+      if (own) place[entries[j]] = 1;
     }
   int64_t few = 0;
   for (int64_t i = 0; i < size; i++) {  // without branches, which nothing could predict
@@ -72,8 +75,9 @@ Descent SparseOutcomeValue::descend(std::vector<double>& params, const Pairs& pa
       steps[k * few + i] = pairs.steps[k * pairs.stride + of[i]];
       changes[k * few + i] = pairs.changes[k * pairs.stride + of[i]];
     }
-  SparseOutcomeValue played({entries.get(), rows_.values + first, offsets.data(), n}, {alone.data(), log_.rewards, log_.weights, false}, 1,
-                            settings_);
+  const std::vector<int64_t> alone(known ? 0 : n);
+  const SparseOutcomeLog log{known ? nullptr : alone.data(), log_.rewards, log_.weights, false, known};
+  SparseOutcomeValue played({entries.get(), rows_.values + first, offsets.data(), n}, log, 1, settings_);
   const Descent done = o2::descend([&](const double* x, double* g) { return played.value(x, few, g, threads); }, own,
                                    {pairs.memory, few, few, steps.get(), changes.get(), pairs.inner, pairs.at, pairs.count}, stop);
   for (int64_t i = 0; i < few; i++) params[of[i]] = own[i];
