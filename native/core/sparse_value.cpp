@@ -14,9 +14,15 @@ constexpr int64_t PANELS = 4;
 }  // namespace
 
 double SparseOutcomeValue::value(const double* params, int64_t n_params, double* gradient, int threads) {
+  if (K_ == 1 && !log_.competing && !log_.known && features_ < 0) {
+    features_ = 0;
+    for (int64_t j = rows_.offsets[0]; j < rows_.offsets[rows_.n]; j++)  // a negative one is large, too
+      features_ = std::max<int64_t>(features_, int64_t{static_cast<uint32_t>(rows_.indices[j])} + 1);
+  }
   const int64_t size = n_params - 1, d = size / K_, n = rows_.n;
   const int64_t of_panel = std::max(settings_.panel, (n + PANELS - 1) / PANELS), panels = std::max<int64_t>((n + of_panel - 1) / of_panel, 1);
   const double tau = params[size], share = 1 / settings_.size, shrink = settings_.l2 / settings_.size;
+  const bool known = log_.known || (K_ == 1 && !log_.competing && features_ <= d);
   OutcomeTotals of[PANELS];
   room_.resize((panels - 1) * size);
   in_parallel(panels, threads, [&](int64_t panel) {
@@ -24,7 +30,7 @@ double SparseOutcomeValue::value(const double* params, int64_t n_params, double*
     std::fill_n(own, size, 0.0);
     const int64_t first = panel * of_panel, some = std::min(of_panel, n - first);
     const SparseOutcomeLog log{log_.actions ? log_.actions + first : nullptr, log_.rewards + first, log_.weights ? log_.weights + first : nullptr,
-                               log_.competing, log_.known};
+                               log_.competing, known};
     of[panel] = sparse_outcome({rows_.indices, rows_.values, rows_.offsets + first, some}, log, {params, d, K_}, tau, {own, d, K_});
   });
   for (int64_t panel = 1; panel < panels; panel++) {

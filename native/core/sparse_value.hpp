@@ -32,6 +32,7 @@ class SparseOutcomeValue {
   SparseOutcomeLog log_;
   int64_t K_;
   SparseOutcomeSettings settings_;
+  int64_t features_ = -1;     // that rows have, of one action; -1: not counted yet
   std::vector<double> room_;  // gradients of all panels but the first
 };
 
