@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 import o2pl
 from o2pl import _core
 
+NATIVE = Path(__file__).parents[1] / "native"
 LEVELS = ("plain", "avx2", "avx512")
 
 
@@ -182,6 +184,14 @@ def test_results_are_the_same_bits_at_every_level() -> None:
         for level in LEVELS
     }
     assert len(found) == 1
+
+
+def test_the_core_has_logarithms_of_its_own() -> None:
+    """Those of the C library have other last bits on other systems."""
+    called = re.compile(r"std::(log|log1p|log2|exp|expm1|pow|sin|cos|tan|tanh|erf|erfc|lgamma|tgamma|cbrt|hypot)\(")
+    files = [path for path in NATIVE.rglob("*") if path.suffix in (".cpp", ".hpp", ".inl")]
+    assert len(files) > 100
+    assert [f"{path.name}: {found[0]}" for path in files for found in called.finditer(path.read_text())] == []
 
 
 def test_a_converted_argument_that_may_be_missing_lives_as_long_as_the_call() -> None:

@@ -220,7 +220,7 @@ Learner::Level Learner::level_of(int64_t start, const double* weights) {
   if (level_at_ != LevelAt{start, log_.n, weights}) {
     const auto [size, total] = weighted_sums(fractions_ + start, weights, log_.n - start);
     const double b = std::min(std::max((total + PRIOR_ROWS) / (size + PRIOR_ROWS), ENDS), 1 - ENDS);
-    level_ = {size, std::log(b / (1 - b))}, level_at_ = {start, log_.n, weights};
+    level_ = {size, log_of(b / (1 - b))}, level_at_ = {start, log_.n, weights};
   }
   return level_;
 }

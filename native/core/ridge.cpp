@@ -9,6 +9,7 @@
 #include "core/math.hpp"
 #include "core/penalty.hpp"
 #include "core/running_features.hpp"
+#include "core/special.hpp"
 #include "core/vector_kernels.hpp"
 
 namespace o2 {
@@ -133,7 +134,7 @@ double best_probability(const double* means, const double* deviations, int64_t K
       double value = exp_of(-0.5 * (off * off));
       for (int64_t j = 0; j < K; j++)
         if (j != action && means[j] + FAR * deviations[j] > z)
-          value *= 0.5 * std::erfc((means[j] - z) / (deviations[j] * 1.41421356237309504880));
+          value *= ndtr((z - means[j]) / deviations[j]);
       total += half * quadrature.weights[node] * value;
     }
     start = end;

@@ -106,7 +106,7 @@ class OutcomeLog:
         """The log-odds of b."""
         total = self._sums[1] if self.totals is None else -self.totals.losses
         b = min(max((total + PRIOR_ROWS) / (self.size + PRIOR_ROWS), _ENDS), 1 - _ENDS)
-        return math.log(b / (1 - b))
+        return float(_core.log_of(np.array([b / (1 - b)]))[0])
 
     def started(self, params: Floats) -> Floats:
         """Return initial parameters: τ of independent actions is the log-odds of b."""
