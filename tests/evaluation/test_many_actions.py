@@ -143,6 +143,9 @@ def test_what_is_missing_is_named() -> None:
     gap = features.astype(float)
     gap[7] = np.nan
     refused("features, action 7, column 0: found nan", gap)
+    words = np.array([["a", "x"]] * K, object)
+    words[3, 1] = None
+    refused("features, action 3, column 1: found None, expected a category", words)
     shares = np.full((K, 2, 1), 0.5)
     refused(r"shown: found shape \(\), expected \(100, 1\)", shares)
     refused(

@@ -53,7 +53,7 @@ def test_ends_that_cannot_be_used() -> None:
     within = log.changed(rewards=log.rewards > 1, reward_range=(0, 1))
     with pytest.raises(InvalidInput, match=r"truncate: found 0 to 2 for rewards that are from 0 to 1 already"):
         evaluate(within, policy, truncate=(0, 2))
-    with pytest.raises(InvalidInput, match="reward_range"):
+    with pytest.raises(InvalidInput, match="truncate: found"):
         evaluate(revenue(100), policy, truncate=(2, 1))
     with pytest.raises(InvalidInput, match="truncate: found several policies, metrics or a reward_range"):
         evaluate(revenue(100), policy, truncate=(0, 20), reward_range=(0, 1e9))

@@ -37,10 +37,31 @@ def test_bad_policies() -> None:
         ("best", "policy: found 'best'"),
         (np.ones(3), r"policy: found shape \(3,\) for a log of 20 rows"),
         (np.ones((20, 3)), "policy, row 0: found probabilities that sum to 3"),
-        (np.tile([1.5, -0.5, 0], (20, 1)), "a negative one"),
+        (np.tile([1.5, -0.5, 0], (20, 1)), "policy, row 0: found a negative probability"),
+        (None, "policy: found a NoneType, expected a learner"),
         (np.ones((20, 2)) / 2, r"found shape \(20, 2\), expected \(20, 3\)"),
         (np.full(20, 2.0), "policy, row 0: found 2.0, expected a probability"),
         (o2pl.GaussianO2PL(), "continuous actions"),
     ):
         with pytest.raises(InvalidInput, match=message):
             evaluate(log, given)
+    for given, message in (
+        ("best", "baseline: found 'best'"),
+        (np.full((20, 3), np.nan), "baseline, row 0: found probabilities that sum to nan"),
+        (np.full(20, 2.0), "baseline, row 0: found 2.0, expected a probability"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            evaluate(log, "uniform", baseline=given)
+
+
+def test_a_negative_probability_of_an_action_set_is_named_by_its_row() -> None:
+    sets = ActionSets.of([np.zeros((2, 2)) for _ in range(3)])
+    log = Interactions(sets, [0, 1, 1], np.ones(3), [0.5, 0.5, 0.5])
+    target = as_target(_Sets(np.array([0.5, 0.5, 1.5, -0.5, 0.5, 0.5])), log, "mine")
+    with pytest.raises(InvalidInput, match="mine, row 1: found a negative probability"):
+        target.on(slice(0, 3))
+
+
+class _Sets:
+    def __init__(self, given: np.ndarray) -> None:
+        self.predict_proba = lambda contexts: given

@@ -257,11 +257,8 @@ def _features(given: Any, shown: Any, log: Interactions) -> Features:
             raise InvalidInput(
                 "shown: found categories of rows with fixed features, expected features [K, C, D] or none"
             )
+        _check_present(table, log)
         codes = np.stack([np.unique(column, return_inverse=True)[1] for column in table.T], axis=1)
-        missing_at = [np.isnan(one) for one in table.T] if table.dtype.kind == "f" else []
-        for d, gone in enumerate(missing_at):
-            if gone.any():
-                raise InvalidInput(f"features, action {log.action_name(int(np.argmax(gone)))}, column {d}: found nan")
         shares = np.zeros((k, int(codes.max()) + 1, codes.shape[1]))
         shares[np.arange(k)[:, None], codes, np.arange(codes.shape[1])] = 1.0
         return Features(shares, codes[log.actions])
@@ -281,6 +278,16 @@ def _features(given: Any, shown: Any, log: Interactions) -> Features:
         row, d = (int(one) for one in np.argwhere(outside)[0])
         raise InvalidInput(f"shown, row {row}, column {d}: found {seen[row, d]}, expected 0 to {shares.shape[1] - 1}")
     return Features(shares, seen.astype(np.int64))
+
+
+def _check_present(table: Array, log: Interactions) -> None:
+    """Reject missing features, by action and column."""
+    gone = np.argwhere([[one is None or one != one for one in row] for row in table.tolist()])
+    if len(gone):
+        action, d = gone[0].tolist()
+        raise InvalidInput(
+            f"features, action {log.action_name(action)}, column {d}: found {table[action, d]}, expected a category"
+        )
 
 
 # -- reward model

@@ -13,12 +13,12 @@ import numpy as np
 from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Floats
-from o2pl.validation import RewardRange, check_reward_range
+from o2pl.validation import RewardRange, check_pair
 
 
 def truncated(log: Interactions, ends: RewardRange) -> tuple[Interactions, Floats]:
     """Return the log with rewards within the ends, which are its range, and what was cut from each. [n]"""
-    low, high = check_reward_range(ends)
+    low, high = check_pair("truncate", ends, "lowest", "highest")
     kept = np.clip(log.rewards, low, high)
     if log.reward_range is not None and (log.reward_range[0] >= low and log.reward_range[1] <= high):
         raise InvalidInput(

@@ -81,9 +81,9 @@ def as_target(policy: Any, log: Interactions, name: str = "policy", contexts: An
     """
     given_contexts = log.contexts if contexts is None else contexts
     if isinstance(policy, str):
-        return _by_name(policy, log)
+        return _by_name(policy, log, name)
     if getattr(policy, "continuous", hasattr(policy, "predict_density")):  # set by a Decider
-        _require(bool(log.continuous), "continuous actions", log)
+        _require(bool(log.continuous), "continuous actions", log, name)
         return _Density(name, log, policy, given_contexts)
     if hasattr(policy, "predict_proba"):
         known = names_of(policy)
@@ -91,28 +91,30 @@ def as_target(policy: Any, log: Interactions, name: str = "policy", contexts: An
         return _Discrete(
             name,
             log,
-            lambda rows: _checked(_in_order(policy.predict_proba(given_contexts[rows]), known, log), log, rows),
+            lambda rows: _checked(_in_order(policy.predict_proba(given_contexts[rows]), known, log), log, rows, name),
         )
     if callable(policy):
-        return _Discrete(name, log, lambda rows: _checked(_certain(policy(given_contexts[rows]), log), log, rows))
+        return _Discrete(name, log, lambda rows: _checked(_certain(policy(given_contexts[rows]), log), log, rows, name))
     try:
         given = np.asarray(policy, np.float64)
+        if not given.ndim:
+            raise TypeError
     except (TypeError, ValueError):
         raise InvalidInput(
             f"{name}: found a {type(policy).__name__}, expected a learner, 'uniform', 'logged', probabilities or a"
             " function of contexts"
         ) from None
     if given.shape == (len(log),):
-        return _PlayedOnly(name, _check_likelihoods(given, bool(log.continuous)))
+        return _PlayedOnly(name, _check_likelihoods(given, bool(log.continuous), name))
     if given.ndim == 2 and len(given) == len(log) and not log.continuous:
-        return _Discrete(name, log, lambda rows: _checked(given[rows], log, rows))
+        return _Discrete(name, log, lambda rows: _checked(given[rows], log, rows, name))
     expected = "one probability per row, or per row and action"
     raise InvalidInput(f"{name}: found shape {given.shape} for a log of {len(log)} rows, expected {expected}")
 
 
 def table_target(name: str, log: Interactions, table: Floats) -> Target:
     """Return the target of π(·|x) in the rows of the log, [n, K]; flat for action sets."""
-    return _Discrete(name, log, lambda rows: _checked(log.encoded.part(table, rows), log, rows))
+    return _Discrete(name, log, lambda rows: _checked(log.encoded.part(table, rows), log, rows, name))
 
 
 # -- action names
@@ -174,7 +176,7 @@ def _certain(given: Any, log: Interactions) -> Any:
     return (numbers[:, None] == np.arange(log.n_actions)).astype(np.float64)
 
 
-def _by_name(policy: str, log: Interactions) -> Target:
+def _by_name(policy: str, log: Interactions, name: str) -> Target:
     if policy == "logged":
         return _PlayedOnly("logged", log.propensities)
     if policy in log.action_names:
@@ -186,11 +188,11 @@ def _by_name(policy: str, log: Interactions) -> Target:
         )
     if policy != "uniform":
         raise InvalidInput(
-            f"policy: found {policy!r}, {nearest(policy, ['uniform', 'logged', *log.action_names])}, or a policy"
+            f"{name}: found {policy!r}, {nearest(policy, ['uniform', 'logged', *log.action_names])}, or a policy"
         )
     if log.continuous:
         raise InvalidInput(
-            "policy: found 'uniform' with continuous actions, expected 'logged' or a policy with a density"
+            f"{name}: found 'uniform' with continuous actions, expected 'logged' or a policy with a density"
         )
     sets = log.encoded
     if sets.items is not None:
@@ -199,44 +201,43 @@ def _by_name(policy: str, log: Interactions) -> Target:
     return _Discrete("uniform", log, lambda rows: np.full((len(log.actions[rows]), actions), 1 / actions))
 
 
-def _require(fine: bool, what: str, log: Interactions) -> None:
+def _require(fine: bool, what: str, log: Interactions, name: str) -> None:
     if not fine:
-        raise InvalidInput(f"policy: found a policy for {what}, expected one for {log.n_actions or 'sets of'} actions")
+        raise InvalidInput(f"{name}: found a policy for {what}, expected one for {log.n_actions or 'sets of'} actions")
 
 
-def _checked(probabilities: Any, log: Interactions, rows: slice) -> Floats:
+def _checked(probabilities: Any, log: Interactions, rows: slice, name: str) -> Floats:
     """Check probabilities of all actions in a block of rows: they sum to 1 and cover the log's actions."""
     given = np.asarray(probabilities, np.float64)
-    _require(not log.continuous, "discrete actions", log)
+    _require(not log.continuous, "discrete actions", log, name)
     if log.encoded.items is not None:
         sets = log.encoded[rows]
         if given.shape != (len(sets.items),):
             raise InvalidInput(
-                f"policy: found shape {given.shape}, expected one probability for each of {len(sets.items)} actions"
+                f"{name}: found shape {given.shape}, expected one probability for each of {len(sets.items)} actions"
             )
         totals = sets.sums(given)
     else:
         if given.ndim != 2 or len(given) != len(log.actions[rows]) or given.shape[1] < (log.n_actions or 0):
             raise InvalidInput(
-                f"policy: found shape {given.shape}, expected {(len(log.actions[rows]), log.n_actions)}:"
+                f"{name}: found shape {given.shape}, expected {(len(log.actions[rows]), log.n_actions)}:"
                 " one for every action of the log"
             )
         totals = given.sum(axis=1)
     wrong = ~(np.abs(totals - 1) <= _ROUNDING * max(1, given.shape[-1]))
     if wrong.any() or not (given >= 0).all():
-        row = int(np.argmax(wrong)) if wrong.any() else int(np.argmax((given < 0).reshape(len(given), -1).any(axis=1)))
-        raise InvalidInput(
-            f"policy, row {rows.start + row}: found probabilities that sum to {totals[row]:g}"
-            " (or a negative one), expected numbers from 0 to 1 that sum to 1"
-        )
+        negative = log.encoded[rows].sums((given < 0.0) * 1.0) if given.ndim == 1 else (given < 0.0).sum(axis=1)
+        row = int(np.argmax(wrong)) if wrong.any() else int(np.argmax(negative > 0))
+        found = "a negative probability" if negative[row] else f"probabilities that sum to {totals[row]:g}"
+        raise InvalidInput(f"{name}, row {rows.start + row}: found {found}, expected numbers from 0 to 1 that sum to 1")
     return given
 
 
-def _check_likelihoods(given: Floats, density: bool) -> Floats:
+def _check_likelihoods(given: Floats, density: bool, name: str) -> Floats:
     fine = (given >= 0) & (np.isfinite(given) if density else given <= 1 + _ROUNDING)
     if not fine.all():
         row = int(np.argmin(fine))
         raise InvalidInput(
-            f"policy, row {row}: found {given[row]}, expected a {'density' if density else 'probability'}"
+            f"{name}, row {row}: found {given[row]}, expected a {'density' if density else 'probability'}"
         )
     return given
