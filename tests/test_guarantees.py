@@ -113,6 +113,7 @@ HOSTILE = [
     ("it gives up what hardly ever fails", "evaluate, difference"),
     ("rare rewards", "evaluate, value"),
     ("rare losses, of the policy only", "evaluate, difference"),
+    ("losses are rare and total, of the policy only", "evaluate, difference"),
     ("rewards are all 1", "evaluate, difference"),
     ("an effective sample size of 5", "evaluate, difference"),
     ("every row twice", "evaluate, difference"),

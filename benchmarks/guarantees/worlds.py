@@ -182,3 +182,14 @@ def late_zeros(rows: int) -> Callable[[np.random.Generator, Interactions], Inter
 
 def graded(g: np.random.Generator, p: Array) -> Array:
     return g.beta(4 * p + 0.05, 4 * (1 - p) + 0.05)
+
+
+def failing(share: float, of: float = 1.0) -> Draw:
+    """Rewards near their means; where these are at most `of`, a share of the rows earns nothing."""
+
+    def draw(g: np.random.Generator, p: Array) -> Array:
+        fails = p <= of
+        near = np.clip(np.where(fails, p / (1 - share), p) + 0.02 * (g.random(len(p)) - 0.5), 0.0, 1.0)
+        return np.where(fails & (g.random(len(p)) < share), 0.0, near)
+
+    return draw

@@ -50,7 +50,7 @@ def test_no_gain_is_seldom_called_safe() -> None:
 
 def test_what_cannot_be_judged() -> None:
     good = learner(100, 0, 0.5)
-    with pytest.raises(o2pl.InvalidInput, match="policy: found 'best', expected one of uniform, logged"):
+    with pytest.raises(o2pl.InvalidInput, match="baseline: found 'best', expected one of uniform, logged"):
         good.safe_to_deploy("best")
     with pytest.raises(o2pl.InvalidInput, match="delta"):
         good.safe_to_deploy(delta=1.0)

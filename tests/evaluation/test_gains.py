@@ -135,6 +135,22 @@ def test_rows_that_a_policy_gives_up_are_those_that_must_surprise() -> None:
     assert (ends.kind, ends.low < 0 < ends.high) == ("betting", True)
 
 
+def test_what_one_more_row_could_do_is_not_left_to_a_normal_bound() -> None:
+    """Rewards near 0.9 say nothing of losses in one of 400 rows; with 0s in the log, or as many rows, they do."""
+    g = np.random.default_rng(0)
+    weights, near = g.choice([0.0, 3.0], size=400, p=[2 / 3, 1 / 3]), 0.9 + 0.02 * g.random(400)
+    hidden = gains_of_weights(near, (0, 1), [(1, weights), (-1, None)])
+    down, _ = hidden.sums.unseen
+    W = weights - 1
+    assert down == pytest.approx((W @ W) / np.abs(W).sum() * (hidden.sums.far[1] - hidden.sums.far[0]) / 400)
+    assert hidden.sums.far[1] > 0.89 > 0.02 > hidden.sums.far[0]
+    assert ends_of(hidden.sums, 0.05).kind == "betting"
+    assert ends_of(gains_of_weights(near, None, [(1, weights), (-1, None)]).sums, 0.05).kind == "normal, with skew"
+    shown = gains_of_weights((g.random(400) < 0.5) * 1.0, (0, 1), [(1, weights), (-1, None)])
+    assert shown.sums.unseen == pytest.approx((0, 0))
+    assert ends_of(shown.sums, 0.05).kind == "normal, with skew"
+
+
 def test_rewards_and_weights_alone() -> None:
     g = np.random.default_rng(0)
     weights, rewards = g.choice([0.5, 2.0], size=2000, p=[2 / 3, 1 / 3]), (g.random(2000) < 0.3) * 4.0

@@ -6,7 +6,9 @@ Two kinds of bounds:
 
 "normal, with skew"   mean - z s/√n + min(0, (1 + 2 z²) γ s / 6n), z Student's quantile, γ the skewness: Johnson's
                       correction, applied only where it widens. Used if the effective number of surprises
-                      (Σ u²)²/Σ u⁴, u = term - mean, is at least `ENOUGH`.
+                      (Σ u²)²/Σ u⁴, u = term - mean, is at least `ENOUGH`, and if one more row with the worst surprise
+                      that the reward range allows would move the mean by less than a `_PART` of the distance: what
+                      happens in one of n rows is missed by a log of n rows every third time.
 "betting"             the betting sequence of `theory.betting` for terms that are at least -B, valid for any number of
                       rows, at any time. Terms below -B are raised to -B, and what that adds is subtracted again.
 
@@ -25,6 +27,7 @@ from o2pl.special import student_quantile
 from o2pl.theory.betting import bet_sums, lower_from_sums
 
 Kind = Literal["normal, with skew", "betting", "betting, at any time", "none"]
+_PART = 0.25
 ENOUGH = 12.0  # effective surprises below which a normal bound is not trusted
 _FEWEST = 30  # rows of a normal bound
 
@@ -84,14 +87,18 @@ class Bound(NamedTuple):
 
 
 def lower_bound(
-    sums: TermSums, delta: float, surprises: float, at_any_time: bool = False, bet_rows: float | None = None
-) -> Bound:
+    sums: TermSums, delta: float, surprises: float, at_any_time: bool = False, bet_rows: float | None = None,
+    unseen: float = 0.0,
+) -> Bound:  # fmt: skip
     """Return a lower bound for the mean of the terms with error probability δ.
 
-    surprises: their effective number, at most `sums.surprises`. bet_rows: rows in the bets.
+    surprises: their effective number, at most `sums.surprises`. bet_rows: rows in the bets. unseen: by what one more
+    row could lower the mean beyond the worst row of the log.
     """
     if not at_any_time and sums.rows >= _FEWEST and surprises >= ENOUGH:
-        return Bound(_normal(sums, delta), "normal, with skew")
+        end = _normal(sums, delta)
+        if unseen <= _PART * (sums.mean - end):
+            return Bound(end, "normal, with skew")
     bound = lower_from_sums(sums.bets, sums.rows if bet_rows is None else bet_rows, delta)
     bound -= sums.floor + sums.raised / sums.rows
     return Bound(bound, "betting, at any time" if at_any_time else "betting")

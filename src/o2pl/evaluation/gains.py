@@ -47,6 +47,7 @@ class Gains:
     less: Floats  # Σ g⁻
     whole: Floats  # what the reward is multiplied by: W, and the sign of the logging policy
     surprises: Floats  # u - m
+    rewards: Floats  # u
     largest: float  # the largest of the log
     weights: tuple[Floats, ...]  # of the policies that are not the logger
     floors: tuple[float, float]  # B of `lower` and of -`upper`
@@ -64,7 +65,7 @@ class Gains:
         """Return the terms of some rows, in order."""
         return replace(
             self, estimate=self.estimate[some], lower=self.lower[some], upper=self.upper[some], more=self.more[some],
-            less=self.less[some], whole=self.whole[some], surprises=self.surprises[some],
+            less=self.less[some], whole=self.whole[some], surprises=self.surprises[some], rewards=self.rewards[some],
             weights=tuple(one[some] for one in self.weights),
             row_weights=None if self.row_weights is None else self.row_weights[some],
             kept=None if self.kept is None else np.flatnonzero(np.isin(some, self.kept)),
@@ -88,8 +89,17 @@ class Gains:
             self.largest, n * np.array([self._mean(self.more), self._mean(self.less)]),
             np.array([[one.sum(), one @ one] for one in weights]).reshape(-1, 2),
             np.array([[one.sum(), one @ one] for one in map(self._multiplied, self.weights)]).reshape(-1, 2),
-            n, len(self.lower[kept]), self.ends, self.scale, self.known_range, self.stretch,
+            n, len(self.lower[kept]), self.ends, self.scale, self.known_range, self._far(), self.stretch,
         )  # fmt: skip
+
+    def _far(self) -> Floats:
+        """Return how far surprises go in the log and how far they could go, down and up, as the gain feels them. [4]"""
+        some = np.flatnonzero(self.whole)
+        if not len(some) or not self.known_range:
+            return np.zeros(4)
+        sign, e = np.sign(self.whole[some]), self.surprises[some]
+        felt, middle = sign * e, sign * (self.rewards[some] - e - 0.5)
+        return np.array([-felt.min(), 0.5 + middle.max(), felt.max(), 0.5 - middle.min()])
 
     @property
     def average(self) -> float:
@@ -126,6 +136,7 @@ class GainSums(NamedTuple):
     ends: RewardRange
     scale: tuple[float, float]
     known_range: bool
+    far: Floats  # `Gains._far`
     stretch: float = 1.0
 
     def added(self, other: GainSums) -> GainSums:
@@ -133,6 +144,7 @@ class GainSums(NamedTuple):
             lower=self.lower.added(other.lower), upper=self.upper.added(other.upper),
             estimate=self.estimate + other.estimate, felt=self.felt + other.felt,
             largest=max(self.largest, other.largest), hidden=self.hidden + other.hidden,
+            far=np.maximum(self.far, other.far),
             weights=self.weights + other.weights, products=self.products + other.products,
             rows=self.rows + other.rows, bet_rows=self.bet_rows + other.bet_rows,
         )  # fmt: skip
@@ -172,6 +184,14 @@ class GainSums(NamedTuple):
         """
         total, squares, felt = self.felt.tolist()
         return felt / (squares / total * self.largest) ** 2 if total and self.largest else 0.0
+
+    @property
+    def unseen(self) -> tuple[float, float]:
+        """By what one more row could move the mean, down and up, beyond the worst row of the log: W̄ (d' - d)/n."""
+        total, squares, _ = self.felt.tolist()
+        row = squares / total / self.rows if total else 0.0
+        down, most_down, up, most_up = self.far.tolist()
+        return row * max(most_down - down, 0.0), row * max(most_up - up, 0.0)
 
 
 class Ends(NamedTuple):
@@ -270,9 +290,8 @@ def _overflowed(frame: _Frame, weights: Sequence[Floats], row_weights: Floats | 
     unknown = np.full(len(weights[0]), math.nan)
     nothing = np.ones(len(unknown))
     return Gains(
-        unknown, unknown, unknown, nothing, nothing, nothing, nothing, 1.0, tuple(weights), (0.0, 0.0), frame.ends,
-        frame.scale, frame.known,
-        row_weights, kept,
+        unknown, unknown, unknown, nothing, nothing, nothing, nothing, nothing, 1.0, tuple(weights), (0.0, 0.0),
+        frame.ends, frame.scale, frame.known, row_weights, kept,
     )  # fmt: skip
 
 
@@ -297,7 +316,7 @@ def _assembled(
     floors = [max(0.0, -float(one.min(initial=0.0))) for one in least]
     surprises = surprises if weights else u - u.mean()
     return Gains(
-        value + plain + shown, lower, upper, hidden.more, hidden.less, whole, surprises,
+        value + plain + shown, lower, upper, hidden.more, hidden.less, whole, surprises, u,
         float(np.abs(surprises).max()), tuple(weights), (floors[0], floors[1]), frame.ends, frame.scale, frame.known,
         row_weights, kept,
     )  # fmt: skip
@@ -310,8 +329,9 @@ def ends_of(sums: GainSums, delta: float, at_any_time: bool = False) -> Ends:
         least, most = (least, most) if sums.known_range else (-math.inf, math.inf)
         return Ends(math.nan, zero + unit * least, zero + unit * most, "none", 0.0)
     few = min(sums.surprised, sums.lower.surprises), min(sums.surprised, sums.upper.surprises)
-    below, kind = lower_bound(sums.lower, delta / 2, few[0], at_any_time, sums.bet_rows)
-    above, other = lower_bound(sums.upper, delta / 2, few[1], at_any_time, sums.bet_rows)
+    unseen = sums.unseen
+    below, kind = lower_bound(sums.lower, delta / 2, few[0], at_any_time, sums.bet_rows, unseen[0])
+    above, other = lower_bound(sums.upper, delta / 2, few[1], at_any_time, sums.bet_rows, unseen[1])
     below -= (sums.stretch - 1) * (sums.lower.mean - below)
     above -= (sums.stretch - 1) * (sums.upper.mean - above)
     mean, lost = sums.estimate / sums.rows, sums.lost

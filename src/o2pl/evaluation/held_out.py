@@ -62,10 +62,12 @@ def gains_from(parts: Sequence[Floats], log: Interactions, difference: bool = Fa
     values = np.concatenate(parts, axis=1)
     columns: dict[str, Any] = dict(zip(_COLUMNS, values, strict=False))
     low, high = log.reward_range or (float(log.rewards.min()), float(log.rewards.max()))
+    span = high - low if high > low else 1.0
     return Gains(
-        **columns, largest=float(np.abs(columns["surprises"]).max()), weights=(columns["whole"],) * (not difference),
+        **columns, rewards=(log.rewards - low) / span, largest=float(np.abs(columns["surprises"]).max()),
+        weights=(columns["whole"],) * (not difference),
         floors=(float(values[-2].max()), float(values[-1].max())), ends=(-1.0, 1.0) if difference else (0.0, 1.0),
-        scale=(0.0 if difference else low, high - low), known_range=log.reward_range is not None,
+        scale=(0.0 if difference else low, span), known_range=log.reward_range is not None,
         row_weights=log.row_weights, kept=None if log.row_weights is None else log.thinned_rows(),
     )  # fmt: skip
 
