@@ -8,6 +8,7 @@
 #include "core/lanes.hpp"
 #include "core/levels.hpp"
 #include "core/penalty.hpp"
+#include "core/shrinking.hpp"
 #include "core/threads.hpp"
 
 namespace o2 {
@@ -199,8 +200,8 @@ class OutcomeValue final : public DenseValue {
   double value(const double* params, double* gradient, int threads) const override {
     const Sums found = sums(params, threads);
     const double size = settings_.size, shrink = settings_.l2 / size, tau = params[size_];
-    for (int64_t i = 0; i < size_; i++) gradient[i] = found.gradients[i] / size + shrink * params[i];
-    double value = found.values[0] / size + 0.5 * shrink * squares(params, size_);
+    std::copy_n(found.gradients.data(), size_, gradient);
+    double value = found.values[0] / size + 0.5 * shrink * shrunk(params, size_, size, shrink, gradient);
     gradient[size_] = 0;
     if (settings_.competing) {
       value += 0.5 * settings_.level_l2 * tau * tau / size;

@@ -10,6 +10,7 @@
 #include "core/bernstein.inl"
 #include "core/bets.inl"
 #include "core/sums.inl"
+#include "core/shrinking.inl"
 #include "core/sparse.inl"
 #include "core/acting.inl"
 #include "core/double_rows.inl"

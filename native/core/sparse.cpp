@@ -32,8 +32,4 @@ void sparse_risk_gradient(const SparseColumns& rows, const SparsePessimisticLog&
   at_level([&](auto L) { kernels::sparse_risk_gradient<L>(rows, log, pass, slope, G, of_row.data()); });
 }
 
-double shrunk(const double* params, int64_t n, double size, double shrink, double* gradient) {
-  return at_level([&](auto L) { return kernels::shrunk<L>(params, n, size, shrink, gradient); });
-}
-
 }  // namespace o2

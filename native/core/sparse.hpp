@@ -74,13 +74,8 @@ PessimisticTotals sparse_risk(const SparseColumns& rows, const SparsePessimistic
 void sparse_risk_gradient(const SparseColumns& rows, const SparsePessimisticLog& log, const SparsePass& pass, double slope,
                           ByFeature<double> G);
 
-// Turns sums of gradients into means, and adds shrink · params. Returns |params|².
-double shrunk(const double* params, int64_t n, double size, double shrink, double* gradient);
-
 namespace kernels {  // once per level of instructions
 
-template <int LEVEL>
-double shrunk(const double* params, int64_t n, double size, double shrink, double* gradient);
 template <int LEVEL>
 void sparse_scores(const SparseColumns& rows, ByFeature<const double> W, double* out);
 template <int LEVEL>

@@ -239,27 +239,6 @@ O2_IN void pull_own(const SparseColumns& rows, int64_t from, int64_t n, const in
 namespace kernels {
 
 template <int LEVEL>
-double shrunk(const double* params, int64_t n, double size, double shrink, double* gradient) {
-  using Lanes = Wide<double, 8>::Type;
-  const double share = 1 / size;
-  Lanes squares{}, p, g;
-  int64_t i = 0;
-  for (; i + 8 <= n; i += 8) {
-    memcpy(&p, params + i, sizeof p), memcpy(&g, gradient + i, sizeof g);
-    g = g * share + p * shrink;
-    memcpy(gradient + i, &g, sizeof g);
-    squares += p * p;
-  }
-  for (int lane = 0; i < n; i++, lane++) {
-    gradient[i] = gradient[i] * share + shrink * params[i];
-    squares[lane] += params[i] * params[i];
-  }
-  double total = 0;
-  for (int lane = 0; lane < 8; lane++) total += squares[lane];
-  return total;
-}
-
-template <int LEVEL>
 void sparse_scores(const SparseColumns& rows, ByFeature<const double> W, double* out) {
   for (int64_t r = 0; r < rows.n; r++) row_scores(rows, r, W, out + r * W.K, 1);
 }
@@ -352,7 +331,6 @@ void sparse_risk_gradient(const SparseColumns& rows, const SparsePessimisticLog&
   }
 }
 
-template double shrunk<O2_LEVEL>(const double*, int64_t, double, double, double*);
 template void sparse_scores<O2_LEVEL>(const SparseColumns&, ByFeature<const double>, double*);
 template void sparse_sums<O2_LEVEL>(const SparseColumns&, const double*, ByFeature<double>);
 template OutcomeTotals sparse_outcome<O2_LEVEL>(const SparseColumns&, const SparseOutcomeLog&, ByFeature<const double>, double,

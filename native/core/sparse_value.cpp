@@ -4,6 +4,7 @@
 #include <limits>
 #include <memory>
 
+#include "core/shrinking.hpp"
 #include "core/threads.hpp"
 
 namespace o2 {

@@ -1,4 +1,5 @@
 #include "core/sparse.hpp"
+#include "core/shrinking.hpp"
 
 #include "core/penalty.hpp"
 #include "core/running_control.hpp"
