@@ -186,13 +186,13 @@ class OutcomeValue final : public DenseValue {
 
   Sums sums(const double* params, int threads) const override {
     const int K = rows_->actions();
-    std::vector<float> packed(static_cast<size_t>(K) * rows_->features());
-    rows_->pack(params, packed.data());
+    const auto packed = std::make_unique_for_overwrite<float[]>(static_cast<size_t>(K) * rows_->features());
+    rows_->pack(params, packed.get());
     const auto tau = static_cast<float>(params[size_]);
     const auto& kernels = dense_kernels();
     const auto kernel = settings_.competing ? kernels.competing : kernels.independent;
     return over_panels(*rows_, 1, threads, [&](int64_t, const Rows& rows, Room& room, Sums& own) {
-      const OutcomeSums found = kernel(rows, rows_->products(), K, packed.data(), tau, room.gradient.data(), room.work.data());
+      const OutcomeSums found = kernel(rows, rows_->products(), K, packed.get(), tau, room.gradient.data(), room.work.data());
       own.values[0] = found.loss, own.values[1] = found.pulled;
     });
   }

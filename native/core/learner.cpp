@@ -93,7 +93,6 @@ bool Learner::learn(const LearnedColumns& log, int threads) {
     const int64_t start = members[i].settings.forgets ? choices_.start(i, n - members[i].base) : 0;
     order.emplace_back(members[i].base + start, i);
   }
-  level_at_ = {};
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   for (const auto& [start, i] : order) {
     members[i].widen(n_params(members[i].settings.features));
@@ -113,6 +112,7 @@ bool Learner::learn(const LearnedColumns& log, int threads) {
 
 void Learner::resume(const LearnedColumns& log) {
   read(log);
+  summed_from_ = -1;
   weigh_members();
   act(std::vector<bool>(members.size(), true));
 }
@@ -217,12 +217,16 @@ void Learner::count_plays() {
 }
 
 Learner::Level Learner::level_of(int64_t start, const double* weights) {
-  if (level_at_ != LevelAt{start, log_.n, weights}) {
-    const auto [size, total] = weighted_sums(fractions_ + start, weights, log_.n - start);
-    const double b = std::min(std::max((total + PRIOR_ROWS) / (size + PRIOR_ROWS), ENDS), 1 - ENDS);
-    level_ = {size, log_of(b / (1 - b))}, level_at_ = {start, log_.n, weights};
+  WeightedSums sums;
+  if (weights || start != base()) {
+    sums = weighted_sums(fractions_ + start, weights, log_.n - start);
+  } else {  // members that learn from all rows since the base share these
+    if (summed_from_ != start || summed_to_ > log_.n) summed_from_ = summed_to_ = start, summed_ = {};
+    summed_ = weighted_sums(fractions_ + summed_to_, nullptr, log_.n - summed_to_, summed_);
+    summed_to_ = log_.n, sums = summed_;
   }
-  return level_;
+  const double b = std::min(std::max((sums.values + PRIOR_ROWS) / (sums.weights + PRIOR_ROWS), ENDS), 1 - ENDS);
+  return {sums.weights, log_of(b / (1 - b))};
 }
 
 void Learner::descend_member(LearnedMember& member, const Descending& descending, double size, double level) const {

@@ -137,12 +137,8 @@ class Learner {
  private:
   double low_, high_;
   std::vector<double> converted_, acting_;
-  struct LevelAt {
-    int64_t start = -1, n = 0;
-    const double* weights = nullptr;
-    bool operator==(const LevelAt&) const = default;
-  } level_at_;
-  Level level_{};  // the last one: members that learn from the same rows share it
+  WeightedSums summed_;  // of rewards, from the base up to the last level
+  int64_t summed_from_ = -1, summed_to_ = 0;
   std::vector<double> weights_;
   Predictions predicted_;  // of the first rows since `learned`, by the present members
   std::vector<int64_t> plays_, forgotten_plays_;

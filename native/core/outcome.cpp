@@ -27,8 +27,7 @@ Watched watched(const Watched& before, const double* z, const double* rewards, i
   return {of_score * before.score + sums.likelihood, level, turn, h, hz, hzz};
 }
 
-WeightedSums weighted_sums(const double* values, const double* weights, int64_t n) {
-  WeightedSums sums;
+WeightedSums weighted_sums(const double* values, const double* weights, int64_t n, WeightedSums sums) {
   for (int64_t r = 0; r < n; r++) {
     const double w = weights ? weights[r] : 1.0;
     sums.weights += w, sums.values += w * values[r];

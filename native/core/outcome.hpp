@@ -14,11 +14,11 @@ struct PredictionSums {
 
 PredictionSums prediction_sums(const double* z, const double* rewards, int64_t n, double level, double slope);
 
-// Σ weights and Σ weighted values, added row by row. weights: null for one each
+// Σ weights and Σ weighted values, added row by row to `sums`. weights: null for one each
 struct WeightedSums {
   double weights = 0, values = 0;
 };
-WeightedSums weighted_sums(const double* values, const double* weights, int64_t n);
+WeightedSums weighted_sums(const double* values, const double* weights, int64_t n, WeightedSums sums = {});
 
 // z of action a among scores [K]: f_a - log Σ_{b≠a} exp f_b - τ if actions compete, else f_a + τ.
 double played_log_odds(const double* scores, int64_t K, int64_t action, bool competing, double tau);
