@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 import subprocess
@@ -21,6 +22,7 @@ from o2pl.engine.pending import PENDING
 from o2pl.fitting.choosing import FEW
 from o2pl.fitting.ray_passes import STRIPE
 from o2pl.fitting.streaming import SAMPLE
+from o2pl.policies.sampling import LEAST_VARIANCE
 from o2pl.serving.guard import _EPOCH
 from o2pl.serving.learning import _EXPLORATION, HISTORY
 from o2pl.serving.personalizer import MOST_ACTIONS, MOST_SLOTS
@@ -84,7 +86,7 @@ def test_numbers_are_those_of_the_code() -> None:
     said = {
         "how-to/delayed-rewards.md": [f"the last {PENDING:,} decisions"],
         "how-to/drift.md": [f"half-life {change.memory}", f"a factor of e^{change.threshold:g}", f"{change.kept} rows"],
-        "bandit.md": [f"half-life {change.memory}", f"{change.kept} rows", f"the power {o2pl.Bandit().sharpness:g}"],
+        "bandit.md": [f"half-life {change.memory}", f"{change.kept} rows", f"{math.sqrt(LEAST_VARIANCE):g}²"],
         "how-to/choose-a-learner.md": [f"{a_row} bytes per row with 20 features"],
         "how-to/prune-a-log.md": [f"{a_row} bytes per row with 20 features", f"newest {HISTORY:,} outcomes"],
         "how-to/prices.md": [f"{o2pl.ContinuousBandit().cells} steps"],

@@ -156,7 +156,7 @@ def learner_of(case: Case, features: Any, **settings: Any) -> Any:
         kept |= {"learn_scale": kept.get("clip", "theory") is not None, "centre": 0.3, "scale": 0.8}
         return o2pl.GaussianO2PL(features=features, random_state=0, **kept)
     if case.objective is Outcome:
-        kept = {name: v for name, v in settings.items() if name in ("schedule", "exploration", "sharpness")}
+        kept = {name: v for name, v in settings.items() if name in ("schedule", "exploration")}
         competing = settings.get("baseline") is None  # which it does not have: so that both kinds meet all settings
         objective = Outcome(competing, settings.get("l2", 1.0))
         return o2pl.Bandit(policy=Member(features, case.policy, objective=objective), random_state=0, **kept)

@@ -48,6 +48,15 @@ def test_a_saved_learner_goes_on(version: str, name: str) -> None:
     for _ in range(SAVED.ROUNDS):  # as the file's learner saw them
         context(generator)
         generator.random()
+    if name in SAVED.SHARPENED:  # a published policy acts as it did; the learner explores by another rule since
+        action, propensity = expected[0]
+        probabilities = decider.predict_proba([context(generator)])
+        assert np.ravel(probabilities)[int(action)] == pytest.approx(propensity, rel=1e-3)
+        assert len(learner.log_) == SAVED.ROUNDS
+        for own, its in zip(learner.snapshot().members, decider.members, strict=True):
+            np.testing.assert_array_equal(own.params, its.params)
+        assert all(0 < propensity <= 1 for _, propensity in SAVED.play(learner, context, generator, 30))
+        return
     given = context(np.random.default_rng(1))
     # The exploration rule of a learner is this version's; the decider has the one it was saved with.
     np.testing.assert_allclose(decider.decide(given, 0.5), learner.snapshot().decide(given, 0.5), rtol=1e-3)

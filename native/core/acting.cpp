@@ -1,9 +1,11 @@
 #include "core/acting.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/acting_kernels.hpp"
 #include "core/levels.hpp"
+#include "core/special.hpp"
 
 namespace o2 {
 namespace {
@@ -13,13 +15,44 @@ const ActingKernels& kernels() {
   return found;
 }
 
+constexpr double LEAST_VARIANCE = 0.05 * 0.05, LEAST_ODDS = 1e-12;
+constexpr double FARTHEST = 7.0345;  // Φ(-x) is below LEAST_ODDS from here on
+
+// Log-odds of the predicted rewards become probabilities. variance [K], or null: all the same
+void by_excess(double* u, const double* variance, int64_t K) {
+  int64_t leader = 0;
+  for (int64_t k = 1; k < K; k++)
+    if (u[k] > u[leader]) leader = k;
+  const double top = u[leader];
+  double total = 0;
+  for (int64_t k = 0; k < K; k++) {
+    const double excess = variance ? std::max(variance[k] - variance[leader], 0.0) : 0.0;
+    const double x = (top - u[k]) / std::sqrt(excess + LEAST_VARIANCE);
+    double odds = LEAST_ODDS;
+    if (x < FARTHEST) {
+      const double q = ndtr(-x);
+      odds = std::max(q / (1 - q), LEAST_ODDS);
+    }
+    total += u[k] = k == leader ? 1.0 : odds;
+  }
+  for (int64_t k = 0; k < K; k++) u[k] /= total;
+}
+
 }  // namespace
 
 Acting::Acting(const double* numbers, int64_t members) : sharpness(numbers[0]), epsilon(numbers[1]) {
   const auto n_bonus = static_cast<int64_t>(numbers[2]), n_share = static_cast<int64_t>(numbers[3]);
   weights = numbers + 4;
-  bonus = n_bonus > 0 ? weights + members : nullptr;
-  share = n_share > 0 ? weights + members + n_bonus : nullptr;
+  predicting = weights + members;
+  const double* rest = weights + members * (predicts() ? 1 + PREDICTING : 1);
+  bonus = n_bonus > 0 ? rest : nullptr;
+  share = n_share > 0 ? rest + n_bonus : nullptr;
+}
+
+Acting Doubt::in(Acting acting) {
+  for (size_t k = 0; acting.bonus && k < bonus.size(); k++) bonus[k] += acting.bonus[k];
+  acting.variance = variance.data(), acting.bonus = bonus.data();
+  return acting;
 }
 
 void softmax_in_place(double* scores, int64_t K, double sharpness) {
@@ -27,14 +60,17 @@ void softmax_in_place(double* scores, int64_t K, double sharpness) {
 }
 
 void acting_row(double* scores, int64_t M, int64_t K, int64_t stride, const Acting& acting, double* out) {
-  if (M == 1) {
+  if (acting.predicts()) {
+    kernels().predict(scores, M, K, stride, acting.weights, acting.predicting, out);
+  } else if (M == 1) {
     std::copy(scores, scores + K, out);
   } else {
     kernels().mix(scores, M, K, stride, acting.weights, out);
   }
   if (acting.bonus)
     for (int64_t k = 0; k < K; k++) out[k] += acting.bonus[k];
-  softmax_in_place(out, K, acting.sharpness);
+  if (acting.predicts()) by_excess(out, acting.variance, K);
+  else softmax_in_place(out, K, acting.sharpness);
   const double uniform = 1.0 / static_cast<double>(K);
   for (int64_t k = 0; k < K; k++) {
     const double mixed = (1 - acting.epsilon) * out[k] + acting.epsilon * (acting.share ? acting.share[k] : uniform);

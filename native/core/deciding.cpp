@@ -77,13 +77,14 @@ void Scorer::scores(const float* inputs, double* out, int64_t stride, ScoringRoo
   }
 }
 
-void Scorer::policy(const float* inputs, int64_t n, const Acting& acting, ScoringRoom& room) const {
+void Scorer::policy(const float* inputs, int64_t n, const Acting& acting, const Uncertainty* uncertainty, ScoringRoom& room) const {
   const int64_t among = n * K_;
   room.scores.resize(M_ * among);
   room.pi.resize(among);
   for (int64_t r = 0; r < n; r++) scores(inputs + r * d_, room.scores.data() + r * K_, among, room);
   room.raw = room.scores;
-  acting_row(room.scores.data(), M_, among, among, acting, room.pi.data());
+  if (uncertainty) uncertainty->at(inputs, room.doubt);
+  acting_row(room.scores.data(), M_, among, among, uncertainty ? room.doubt.in(acting) : acting, room.pi.data());
 }
 
 }  // namespace o2

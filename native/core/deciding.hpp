@@ -9,6 +9,7 @@
 
 #include "core/acting.hpp"
 #include "core/dense.hpp"
+#include "core/uncertainty.hpp"
 
 namespace o2 {
 
@@ -31,6 +32,7 @@ std::shared_ptr<const ScoringGroup> scoring_group(const Plan& plan, int64_t K, c
 struct ScoringRoom {
   std::vector<double> row, projected, sums, scores, pi;
   std::vector<double> raw;  // the last decision's scores, [members, among]: deciding overwrites `scores`
+  Doubt doubt;
 };
 
 class Scorer {
@@ -45,8 +47,8 @@ class Scorer {
   // Scores of one row: member m's K from out + m · stride on. Inputs [d], finite.
   void scores(const float* inputs, double* out, int64_t stride, ScoringRoom& room) const;
 
-  // The acting policy of a row, or among n rows of an action set (K = 1), written to room.pi.
-  void policy(const float* inputs, int64_t n, const Acting& acting, ScoringRoom& room) const;
+  // The acting policy of a row, or among n rows of an action set (K = 1), written to room.pi. uncertainty: or null
+  void policy(const float* inputs, int64_t n, const Acting& acting, const Uncertainty* uncertainty, ScoringRoom& room) const;
 
  private:
   int64_t d_, K_, M_, widest_ = 0, most_columns_ = 0;

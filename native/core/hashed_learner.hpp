@@ -53,7 +53,7 @@ class HashedLearner final : public Learner {
   // `SparseOutcomeSettings`
   HashedLearner(int K, double low, double high, std::vector<MemberSettings> members, const WatchSettings& watch, Choices& choices,
                 int64_t panel)
-      : Learner(K, low, high, std::move(members), watch, choices), panel_(panel) {}
+      : Learner(K, low, high, std::move(members), watch, choices, 0), panel_(panel) {}
 
   HashedFeatures features;
   SparseColumns contexts{};       // of the log, set before `learn` and `resume`
@@ -69,6 +69,10 @@ class HashedLearner final : public Learner {
   int64_t n_params(int) const override { return features.slots() * columns() + 1; }
   void predict(int64_t from, int64_t n, double* z, int64_t stride) override;
   void renew(const std::vector<bool>& changed) override;
+  void add_curvature(int64_t from, int64_t n, const double* h) override {
+    curvature.add(SparseColumns{slots_.data(), values_.data(), offsets_.data() + from, n}, features.slots(), log_.actions + from, h);
+  }
+  std::shared_ptr<const Uncertainty> make_uncertainty() const override { return curvature.uncertainty({{}, {}, 0}); }
 
  private:
   struct Number {  // an entry that is scaled

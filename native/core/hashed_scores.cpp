@@ -4,22 +4,40 @@
 
 namespace o2 {
 
-std::vector<double> hashed_scores(const HashedWeights& weights, SparseRows rows) {
+namespace {
+
+struct Laid {  // rows as members see them
+  std::vector<int32_t> slots;
+  std::vector<float> values;
+  std::vector<int64_t> offsets;
+};
+
+Laid laid(const HashedWeights& weights, SparseRows rows) {
   const auto n = static_cast<int64_t>(rows.offsets.size()) - 1;
   const int64_t most = rows.offsets[n] - rows.offsets[0] + n;
-  std::vector<int32_t> slots(most);
-  std::vector<float> values(most);
-  std::vector<int64_t> offsets(n + 1);
-  to_slots(rows, weights.slot_of.data(), weights.scale, weights.slots, slots.data(), values.data(), offsets.data());
+  Laid made{std::vector<int32_t>(most), std::vector<float>(most), std::vector<int64_t>(n + 1)};
+  to_slots(rows, weights.slot_of.data(), weights.scale, weights.slots, made.slots.data(), made.values.data(), made.offsets.data());
+  return made;
+}
+
+std::vector<double> scores_of(const HashedWeights& weights, const Laid& rows) {
+  const auto n = static_cast<int64_t>(rows.offsets.size()) - 1;
   std::vector<double> scores(n * weights.columns);
-  sparse_scores({slots.data(), values.data(), offsets.data(), n}, {weights.W, weights.known, weights.columns}, scores.data());
+  sparse_scores({rows.slots.data(), rows.values.data(), rows.offsets.data(), n}, {weights.W, weights.known, weights.columns}, scores.data());
   return scores;
 }
 
-Chosen decide_row(const HashedWeights& weights, int64_t members, SparseRows row, const Acting& acting, double uniform) {
+}  // namespace
+
+std::vector<double> hashed_scores(const HashedWeights& weights, SparseRows rows) { return scores_of(weights, laid(weights, rows)); }
+
+Chosen decide_row(const HashedWeights& weights, int64_t members, SparseRows row, const Acting& acting, const Uncertainty* uncertainty, double uniform) {
   const int64_t K = weights.columns / members;
-  std::vector<double> scores = hashed_scores(weights, row), pi(K);
-  acting_row(scores.data(), members, K, K, acting, pi.data());
+  const Laid own = laid(weights, row);
+  std::vector<double> scores = scores_of(weights, own), pi(K);
+  Doubt doubt;
+  if (uncertainty) uncertainty->at(own.slots.data() + 1, own.values.data() + 1, own.offsets[1] - 1, doubt);
+  acting_row(scores.data(), members, K, K, uncertainty ? doubt.in(acting) : acting, pi.data());
   const int64_t action = draw_one(pi.data(), K, uniform);
   return {action, pi[action]};
 }

@@ -6,6 +6,7 @@
 
 #include "core/acting.hpp"
 #include "core/hashing.hpp"
+#include "core/uncertainty.hpp"
 
 namespace o2 {
 
@@ -25,8 +26,8 @@ struct Chosen {
   double probability;
 };
 
-// One action for a row. Columns: members · K
-Chosen decide_row(const HashedWeights& weights, int64_t members, SparseRows row, const Acting& acting, double uniform);
+// One action for a row. Columns: members · K; uncertainty: of predictions, or null
+Chosen decide_row(const HashedWeights& weights, int64_t members, SparseRows row, const Acting& acting, const Uncertainty* uncertainty, double uniform);
 
 // The acting policy of a set, out [K]. Columns: members
 void set_policy(const HashedWeights& weights, SparseRows rows, const Acting& acting, double* out);

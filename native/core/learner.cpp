@@ -4,12 +4,13 @@
 #include <cmath>
 #include <utility>
 
+#include "core/acting.hpp"
 #include "core/math.hpp"
 
 namespace o2 {
 namespace {
 
-constexpr int64_t STRETCH = 1 << 14;  // rows at a time
+constexpr int64_t ROWS_AT_ONCE = 1 << 14;
 constexpr double FAINT = 1e-4;        // members with a smaller weight hardly act
 constexpr double NEGLIGIBLE = 0.03;   // difference in the total log-likelihood that does not distinguish policies
 constexpr double PRIOR_ROWS = 3, ENDS = 0.01;  // of b, which is kept so far from 0 and 1
@@ -49,8 +50,9 @@ void LearnedMember::widen(int64_t n_params) {
   }
 }
 
-Learner::Learner(int K, double low, double high, std::vector<MemberSettings> settings, const WatchSettings& watch, Choices& choices)
-    : K_(K), watch_(watch), choices_(choices), low_(low), high_(high), plays_(K), forgotten_plays_(K), paid_(K), forgotten_paid_(K) {
+Learner::Learner(int K, double low, double high, std::vector<MemberSettings> settings, const WatchSettings& watch, Choices& choices,
+                 int64_t inputs)
+    : curvature(K, inputs), K_(K), watch_(watch), choices_(choices), low_(low), high_(high), plays_(K), forgotten_plays_(K), paid_(K), forgotten_paid_(K) {
   for (const auto& each : settings) members.emplace_back().settings = each;
 }
 
@@ -74,6 +76,10 @@ bool Learner::learn(const LearnedColumns& log, int threads) {
   if (watch_.monitor >= 0 && static_cast<double>(n - learned) > watch_.memory) return false;  // the monitor is solved anew then
   read(log);
   threads_ = threads;
+  if (n < solve_at()) {
+    checkpoint = std::min(solve_at(), look_at_rows(n, false));
+    return true;
+  }
   const bool restarted = weigh();
   if (restarted) start_again();
   std::vector<bool> due(members.size(), false);
@@ -107,7 +113,36 @@ bool Learner::learn(const LearnedColumns& log, int threads) {
     members[i].checkpoint = members[i].base + choices_.after(i, n - members[i].base, weights_[i] < FAINT);
   }
   act(due);
+  checkpoint = std::min(solve_at(), look_at_rows(n, true));
   return true;
+}
+
+int64_t Learner::look_at_rows(int64_t n, bool solved) {
+  if (!predicts() || K_ < 2 || K_ > Curvature::MOST_ACTIONS) {
+    uncertainty_.reset();
+    return NEVER;
+  }
+  // A member that forgets weighs its rows anew: all are looked at, at every solve.
+  const bool forgets = members[0].settings.forgets, often = looks_between_solves() && !forgets;
+  const int64_t since = members[0].base, first = since + (forgets ? choices_.start(0, n - since) : 0);
+  const double* weights = forgets && solved ? choices_.weights(0, n - since) : nullptr;  // of rows from `first` on
+  if (solved && (curvature.rows < 0 || forgets || curvature.is_old(first, n))) begin_curvature(first, n - first);
+  while (curvature.rows >= 0 && curvature.rows < n && (often || solved)) {
+    const int64_t from = curvature.rows, some = std::min(ROWS_AT_ONCE, n - from), M = present();
+    z_.resize(M * some), h_.resize(some);
+    all_predictions(from, some, z_.data());
+    mean_curvature(z_.data(), M, some, some, weights_.data(), h_.data());
+    for (int64_t r = 0; weights && r < some; r++) h_[r] *= weights[from - first + r];
+    add_curvature(from, some, h_.data());
+  }
+  uncertainty_ = curvature.rows < 0 ? nullptr : make_uncertainty();
+  return often && curvature.rows >= 0 ? curvature.next() : NEVER;
+}
+
+int64_t Learner::solve_at() const {
+  int64_t at = members[0].checkpoint;
+  for (int i = 1; i < present(); i++) at = std::min(at, members[i].checkpoint);
+  return at;
 }
 
 void Learner::resume(const LearnedColumns& log) {
@@ -115,6 +150,7 @@ void Learner::resume(const LearnedColumns& log) {
   summed_from_ = -1;
   weigh_members();
   act(std::vector<bool>(members.size(), true));
+  checkpoint = std::min(solve_at(), look_at_rows(learned, false));
 }
 
 void Learner::predicted(int64_t row, const double* scores, int64_t K, int64_t action) {
@@ -123,8 +159,8 @@ void Learner::predicted(int64_t row, const double* scores, int64_t K, int64_t ac
 
 // z [present, n] of rows `from` on.
 void Learner::all_predictions(int64_t from, int64_t n, double* z) {
-  const int64_t first = from - learned, known = std::clamp<int64_t>(predicted_.rows() - first, 0, n);
-  predicted_.read(first, known, z, n);
+  const int64_t first = from - learned, known = first < 0 ? 0 : std::clamp<int64_t>(predicted_.rows() - first, 0, n);
+  if (known > 0) predicted_.read(first, known, z, n);
   if (known < n) predict(from + known, n - known, z + known, n);
 }
 
@@ -133,8 +169,8 @@ bool Learner::weigh() {
   const int64_t M = present();
   if (M == 1 || learned == log_.n) return false;
   std::vector<double> z;
-  for (int64_t from = learned; from < log_.n; from += STRETCH) {
-    const int64_t some = std::min(STRETCH, log_.n - from), block = static_cast<int64_t>(watch_.block);
+  for (int64_t from = learned; from < log_.n; from += ROWS_AT_ONCE) {
+    const int64_t some = std::min(ROWS_AT_ONCE, log_.n - from), block = static_cast<int64_t>(watch_.block);
     z.resize(M * some);
     all_predictions(from, some, z.data());
     const double* rewards = fractions_ + from;
@@ -188,8 +224,6 @@ void Learner::weigh_members() {
 }
 
 void Learner::act(const std::vector<bool>& changed) {
-  checkpoint = members[0].checkpoint;
-  for (int i = 1; i < present(); i++) checkpoint = std::min(checkpoint, members[i].checkpoint);
   if (mean_base != base() || learned < mean_rows) mean_base = mean_rows = base(), mean_total = 0;
   for (int64_t r = mean_rows; r < learned; r++) mean_total += fractions_[r];
   mean_rows = learned;
@@ -202,6 +236,11 @@ void Learner::act(const std::vector<bool>& changed) {
   for (int i = 0; i < present(); i++) predicting.push_back({members[i].settings.competing, members[i].params.back()});
   predicted_.begin(std::move(predicting));
   acting_ = choices_.acting(weights_, plays, mean, paid);
+  if (predicts())  // competing, τ, and no other level and slope: see `Acting`
+    for (int i = 0; i < present(); i++) {
+      double* own = acting_.data() + 4 + present() + PREDICTING * i;
+      own[0] = members[i].settings.competing, own[1] = members[i].params.back(), own[2] = 0, own[3] = 1;
+    }
   renew(changed);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "core/outcome.hpp"
 #include "core/penalty.hpp"
 #include "core/predictions.hpp"
+#include "core/uncertainty.hpp"
 
 namespace o2 {
 
@@ -84,12 +86,14 @@ class Choices {
 
 class Learner {
  public:
-  Learner(int K, double low, double high, std::vector<MemberSettings> members, const WatchSettings& watch, Choices& choices);
+  // inputs: of the curvature; 0 for hashed features
+  Learner(int K, double low, double high, std::vector<MemberSettings> members, const WatchSettings& watch, Choices& choices, int64_t inputs);
   virtual ~Learner() = default;
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;
 
   // Learns what is due at the rows of the log. False: nothing was done, since that takes more than a few steps.
+  // Between two solves, new rows only tell how certain its predictions are.
   bool learn(const LearnedColumns& log, int threads);
 
   // What was learned. Whoever changes it calls `resume`.
@@ -101,6 +105,7 @@ class Learner {
   int64_t mean_base = 0, mean_rows = 0;  // rows of the mean reward
   double mean_total = 0;                 // Σ of their rewards
   int64_t checkpoint = 1;
+  Curvature curvature;  // of its predictions, for a few actions: `uncertainty`
   void resume(const LearnedColumns& log);  // renews how it acts
 
   // Members' scores of the next row, [present, K], as they were when its action was drawn: it need not be scored again.
@@ -109,6 +114,7 @@ class Learner {
 
   int64_t base() const { return found.empty() ? 0 : found.back().base; }
   const std::vector<double>& acting() const { return acting_; }
+  const std::shared_ptr<const Uncertainty>& uncertainty() const { return uncertainty_; }  // null: not known
   int present() const { return static_cast<int>(gains.size()); }
   int n_actions() const { return K_; }
 
@@ -125,6 +131,11 @@ class Learner {
   virtual int64_t n_params(int features) const = 0;               // of a member, τ included
   virtual void predict(int64_t from, int64_t n, double* z, int64_t stride) = 0;  // log-odds of played actions [present, stride]
   virtual void renew(const std::vector<bool>& changed) = 0;       // what acts; changed: members that have learned
+  // The rows of a fixed number of actions to `curvature`: start with rows [first, first + n), add the next n, and what it says.
+  virtual bool looks_between_solves() const { return false; }
+  virtual void begin_curvature(int64_t first, int64_t n) { curvature.begin(first, n); }
+  virtual void add_curvature(int64_t, int64_t, const double*) {}
+  virtual std::shared_ptr<const Uncertainty> make_uncertainty() const { return nullptr; }
 
   // The log-odds of b, and Σ weights, of rows from start on.
   struct Level {
@@ -145,12 +156,21 @@ class Learner {
   std::vector<double> paid_, forgotten_paid_;  // Σ rewards of each action
   int64_t counted_ = 0, forgotten_ = 0;        // rows
 
+  static constexpr int64_t NEVER = std::numeric_limits<int64_t>::max();
+  bool predicts() const { return !acting_.empty() && acting_[0] == 0; }  // see `Acting`
   void read(const LearnedColumns& log);
-  void all_predictions(int64_t from, int64_t n, double* z);
+  void all_predictions(int64_t from, int64_t n, double* z);  // log-odds of played actions, [present, n]
   bool weigh();
   bool watch(const double* z, int64_t stride, int64_t n, const double* rewards, int64_t rows);
   void start_again();
   void count_plays();
+  std::shared_ptr<const Uncertainty> uncertainty_;
+  std::vector<double> z_, h_;
+
+  int64_t solve_at() const;
+  // How certain predictions are, with the rows up to n. Returns the number of rows at which to look again. solved: the
+  // members have just learned
+  int64_t look_at_rows(int64_t n, bool solved);
   void act(const std::vector<bool>& changed);
   void weigh_members();
 };

@@ -1,8 +1,10 @@
 #include "core/acting.hpp"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
 #include <vector>
 
@@ -18,21 +20,21 @@ void softmax_in_place(Array<double> scores, double sharpness) {
   o2::softmax_in_place(scores.data, scores.size(), sharpness);
 }
 
-void acting_row(Array<double, 2> scores, Array<const double> acting, Array<double> out) {
-  const auto [M, K] = scores.shape;
-  o2::acting_row(scores.data, M, K, K, Acting(acting.data, M), out.data);
-}
-
 // scores [M, total] are left as they are
-void acting_rows(Array<const double, 2> scores, Array<const int64_t> offsets, Array<const double> acting, Array<double> out) {
+void acting_rows(Array<const double, 2> scores, Array<const int64_t> offsets, Array<const double> acting, Array<double> out,
+                 std::optional<Array<const double>> variance, std::optional<Array<const double>> bonus) {
   const auto [M, total] = scores.shape;
+  const bool fits = variance.has_value() == bonus.has_value() && (!variance || (variance->size() == total && bonus->size() == total));
+  o2::expect(fits, "variance, bonus: expected both, one per score each, or none");
   const Acting how(acting.data, M);
   std::vector<double> own;
+  o2::Doubt doubt;
   for (int64_t s = 0; s + 1 < offsets.size(); s++) {
     const int64_t first = offsets[s], K = offsets[s + 1] - first;
     own.resize(M * K);
     for (int64_t m = 0; m < M; m++) std::copy_n(scores.data + m * total + first, K, own.data() + m * K);
-    o2::acting_row(own.data(), M, K, K, how, out.data + first);
+    if (variance) doubt.variance.assign(variance->data + first, variance->data + first + K), doubt.bonus.assign(bonus->data + first, bonus->data + first + K);
+    o2::acting_row(own.data(), M, K, K, variance ? doubt.in(how) : how, out.data + first);
   }
 }
 
@@ -69,11 +71,15 @@ int64_t draw_one(Array<const double> probabilities, double uniform) {
 }
 
 NewArray<double> acting_numbers(Array<const double> weights, double sharpness, double epsilon, Array<const double> bonus,
-                                Array<const double> share) {
-  NewArray<double> made({4 + weights.size() + bonus.size() + share.size()});
+                                Array<const double> share, Array<const double, 2> predicting) {
+  const bool fits = sharpness > 0 ? predicting.size() == 0 : predicting.size() == o2::PREDICTING * weights.size();
+  o2::expect(fits, "predicting: expected four numbers of each member, and only with sharpness 0");
+  NewArray<double> made({4 + weights.size() + predicting.size() + bonus.size() + share.size()});
   double* to = made.view.data;
   for (const double number : {sharpness, epsilon, static_cast<double>(bonus.size()), static_cast<double>(share.size())}) *to++ = number;
-  for (const auto& part : {weights, bonus, share}) to = std::copy_n(part.data, part.size(), to);
+  to = std::copy_n(weights.data, weights.size(), to);
+  to = std::copy_n(predicting.data, predicting.size(), to);
+  for (const auto& part : {bonus, share}) to = std::copy_n(part.data, part.size(), to);
   return made;
 }
 
@@ -83,11 +89,11 @@ void bind_acting(nb::module_& m) {
   m.def("softmax_in_place", &softmax_in_place, nb::arg("scores"), nb::arg("sharpness"),
         "Replace scores by the probabilities softmax(sharpness · scores). [K]");
   m.def("acting_numbers", &acting_numbers, nb::arg("weights"), nb::arg("sharpness"), nb::arg("epsilon"), nb::arg("bonus"),
-        nb::arg("share"), "Return how members' scores become the acting policy: see `o2pl.policies.sampling`.");
-  m.def("acting_row", &acting_row, nb::arg("scores"), nb::arg("acting"), nb::arg("out"),
-        "Write the acting policy of one row to `out` [K]. scores [M, K] are overwritten. acting: `acting_numbers`");
+        nb::arg("share"), nb::arg("predicting"), "Return how members' scores become the acting policy: see `o2pl.policies.sampling`.");
   m.def("acting_rows", &acting_rows, nb::arg("scores"), nb::arg("offsets"), nb::arg("acting"), nb::arg("out"),
-        "Apply `acting_row` to each set offsets[s] : offsets[s + 1]. scores [M, total], out [total]");
+        nb::arg("variance") = nb::none(), nb::arg("bonus") = nb::none(),
+        "Write the acting policy of each set offsets[s] : offsets[s + 1] to `out` [total]. scores [M, total]; acting: `acting_numbers`;\n"
+        "variance, bonus: of each action, [total].");
   m.def("played_probabilities", &played_probabilities, nb::arg("scores"), nb::arg("offsets"), nb::arg("actions"),
         nb::arg("sharpness"), nb::arg("out"),
         "Write π(a_s) of softmax(sharpness · scores) within each set s to `out`. scores [total] are overwritten.");

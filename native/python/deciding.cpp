@@ -3,9 +3,10 @@
 
 #include "python/module.hpp"
 #include "python/packed.hpp"
+#include "python/uncertainty.hpp"
 
 namespace nb = nanobind;
-using o2::Packed;
+using o2::HeldUncertainty, o2::Packed;
 
 o2::Plan o2::plan_of(nb::handle given) {
   const nb::tuple plan = nb::borrow<nb::tuple>(given);
@@ -43,10 +44,11 @@ std::shared_ptr<const o2::ScoringGroup> o2::packed_group(nb::handle given, const
 
 void bind_deciding(nb::module_& m) {
   nb::class_<Packed>(m, "Packed", "Members with scores linear in planned features, ready to decide.")
-      .def(nb::init<nb::list, nb::list, bool, const Packed*>(), nb::arg("plans"), nb::arg("weights"), nb::arg("sets"),
-           nb::arg("before").none(),
-           nb::sig("def __init__(self, plans: list[typing.Any], weights: list[typing.Any], sets: bool, before: Packed | None) -> "
-                   "None"))
+      .def("__init__", [](Packed* self, nb::list plans, nb::list weights, bool sets, const Packed* before, const HeldUncertainty* unsure) {
+        new (self) Packed(plans, weights, sets, before, unsure ? unsure->held : nullptr);
+      }, nb::arg("plans"), nb::arg("weights"), nb::arg("sets"), nb::arg("before").none(), nb::arg("uncertainty").none(),
+           nb::sig("def __init__(self, plans: list[typing.Any], weights: list[typing.Any], sets: bool, before: Packed | None, "
+                   "uncertainty: Uncertainty | None) -> None"))
       .def("decide", &Packed::decide, nb::arg("context"), nb::arg("acting"), nb::arg("uniform"),
            "Draw an action for a row (among the rows of a set). None if the context is not a plain, finite array.")
       .def("policy", &Packed::policy,

@@ -10,6 +10,7 @@
 #include "python/acting_numbers.hpp"
 #include "python/hashed.hpp"
 #include "python/module.hpp"
+#include "python/uncertainty.hpp"
 
 namespace nb = nanobind;
 using o2::Array;
@@ -25,14 +26,15 @@ void require(bool fits, const char* what) {
 // Weights of all members, side by side. The arrays are Python's; they live as long as it.
 class HashedMembers {
  public:
-  HashedMembers(nb::object slot_of, nb::object scale, nb::object W, int64_t members)
-      : kept_(nb::make_tuple(slot_of, scale, W)), members_(members) {
+  HashedMembers(nb::object slot_of, nb::object scale, nb::object W, int64_t members, const o2::HeldUncertainty* unsure)
+      : kept_(nb::make_tuple(slot_of, scale, W)), uncertainty_(unsure ? unsure->held : nullptr), members_(members) {
     const auto slots = nb::cast<Array<const int32_t>>(slot_of, false);
     const auto of_slots = nb::cast<Array<const float, 2>>(scale, false);
     const auto weights = nb::cast<Array<const double, 2>>(W, false);
     require(of_slots.shape[1] == 2, "HashedMembers: expected shift and factor of each slot");
     require(members > 0 && weights.shape[1] > 0 && weights.shape[1] % members == 0,
             "HashedMembers: expected as many columns of each member");
+    require(!uncertainty_ || uncertainty_->n_actions() == weights.shape[1] / members, "HashedMembers: found the uncertainty of other actions");
     weights_ = {slots.span(), of_slots.data, of_slots.shape[0], weights.data, weights.shape[0], weights.shape[1]};
   }
 
@@ -51,7 +53,7 @@ class HashedMembers {
     const std::vector<int64_t> offsets{0, size};
     const o2::SparseRows row = checked(indices, values.data(), offsets);
     const int64_t K = weights_.columns / members_;
-    const auto [action, probability] = o2::decide_row(weights_, members_, row, o2::acting_of(acting, members_, K), uniform);
+    const auto [action, probability] = o2::decide_row(weights_, members_, row, o2::acting_of(acting, members_, K), uncertainty_.get(), uniform);
     return {action, probability};
   }
 
@@ -90,6 +92,7 @@ class HashedMembers {
 
  private:
   nb::object kept_;
+  std::shared_ptr<const o2::Uncertainty> uncertainty_;  // of a fixed number of actions; null: not known
   int64_t members_;
   o2::HashedWeights weights_;
 
@@ -104,8 +107,8 @@ class HashedMembers {
 
 void bind_hashed_scores(nb::module_& m) {
   nb::class_<HashedMembers>(m, "HashedMembers", "Members that are linear in hashed features, and their decisions.")
-      .def(nb::init<nb::object, nb::object, nb::object, int64_t>(), nb::arg("slot_of"), nb::arg("scale"), nb::arg("W"),
-           nb::arg("members"), "W [slots, members · K]: K = 1 for action sets")
+      .def(nb::init<nb::object, nb::object, nb::object, int64_t, const o2::HeldUncertainty*>(), nb::arg("slot_of"), nb::arg("scale"), nb::arg("W"),
+           nb::arg("members"), nb::arg("uncertainty") = nb::none(), "W [slots, members · K]: K = 1 for action sets")
       .def("decide", &HashedMembers::decide, nb::arg("features"), nb::arg("segments"), nb::arg("pairs"), nb::arg("mask"),
            nb::arg("with_sign"), nb::arg("acting"), nb::arg("uniform"),
            "Return an action for a context from `DictionaryReader.entry`, and its probability.")

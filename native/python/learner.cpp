@@ -7,6 +7,7 @@
 #include "python/columns.hpp"
 #include "python/learners.hpp"
 #include "python/module.hpp"
+#include "python/uncertainty.hpp"
 
 namespace nb = nanobind;
 using o2::Array, o2::array_of, o2::KeptArray, o2::NewArray;
@@ -161,6 +162,7 @@ void CompiledLearner::load(nb::tuple state) {
   const auto mean = nb::borrow<nb::tuple>(state[6]);
   learner_->mean_base = nb::cast<int64_t>(mean[0]), learner_->mean_rows = nb::cast<int64_t>(mean[1]);
   learner_->mean_total = nb::cast<double>(mean[2]);
+  o2::load(learner_->curvature, state[7]);
   const LearnedColumns rows = log();
   expect(observed <= rows.n && learner_->learned <= rows.n && learner_->mean_rows <= rows.n && learner_->base() <= rows.n,
          "state: found more rows than the log has");
@@ -180,7 +182,7 @@ nb::tuple CompiledLearner::state() const {
     for (int i = 0; i < 6; i++) watched.view.data[i * M + m] = values[i];
   }
   return nb::make_tuple(saved_features(), members, array_of(learner_->gains), learner_->learned, watched.object, found,
-                        nb::make_tuple(learner_->mean_base, learner_->mean_rows, learner_->mean_total));
+                        nb::make_tuple(learner_->mean_base, learner_->mean_rows, learner_->mean_total), saved(learner_->curvature));
 }
 
 }  // namespace o2

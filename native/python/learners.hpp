@@ -45,6 +45,7 @@ class CompiledLearner {
   // How the rows of its kind are scored; null: they are of another kind.
   virtual std::shared_ptr<const Scorer> scorer() const { return nullptr; }
   virtual std::shared_ptr<const HashedScorer> hashed_scorer() const { return nullptr; }
+  std::shared_ptr<const Uncertainty> uncertainty() const { return learner_->uncertainty(); }
   virtual Drawing drawing() const { return {}; }
 
  protected:

@@ -43,6 +43,7 @@ NB_MODULE(_core, m) {
   bind_fourier(m);
   bind_hashing(m);
   bind_json_sets(m);
+  bind_uncertainty(m);
   bind_deciding(m);
   bind_dense(m);
   bind_learner(m);

@@ -28,6 +28,7 @@ void bind_theory(nanobind::module_& m);
 void bind_offers(nanobind::module_& m);
 void bind_sparse(nanobind::module_& m);
 void bind_vw_text(nanobind::module_& m);
+void bind_uncertainty(nanobind::module_& m);
 void bind_one_call(nanobind::module_& m);
 void bind_numbers(nanobind::module_& m);
 void bind_outcome(nanobind::module_& m);

@@ -21,13 +21,14 @@ std::shared_ptr<const ScoringGroup> packed_group(nanobind::handle plan, const st
 // Members with the same plan are a group: their features are computed once.
 struct Packed {
   std::shared_ptr<const Scorer> scorer;
+  std::shared_ptr<const Uncertainty> uncertainty;  // of its predictions; null: not known
   nanobind::list plans, weights;
   bool sets;
   mutable ScoringRoom room;  // the GIL is held
   mutable std::vector<float> inputs;
 
-  Packed(nanobind::list plans_, nanobind::list weights_, bool sets_, const Packed* before)
-      : plans(plans_), weights(weights_), sets(sets_) {
+  Packed(nanobind::list plans_, nanobind::list weights_, bool sets_, const Packed* before, std::shared_ptr<const Uncertainty> unsure)
+      : uncertainty(std::move(unsure)), plans(plans_), weights(weights_), sets(sets_) {
     const size_t M = nanobind::len(plans);
     expect(M > 0 && nanobind::len(weights) == M, "weights: found another number than plans");
     std::vector<std::vector<int64_t>> members;
@@ -48,6 +49,8 @@ struct Packed {
     const int64_t first_width = groups[0]->width;
     expect(size >= first_width, "weights: found numbers that do not fit the features");
     scorer = std::make_shared<const Scorer>(d, size / first_width, static_cast<int64_t>(M), std::move(groups));
+    expect(!uncertainty || (!sets && uncertainty->inputs() == d && uncertainty->n_actions() == scorer->n_actions()),
+           "uncertainty: found other inputs or actions");
   }
 
   // The group of these members, if nothing of it has changed.
@@ -65,7 +68,7 @@ struct Packed {
   bool act(nanobind::handle context, Array<const double> acting) const {
     int64_t n = 1;
     if (!read_rows(context, sets ? 2 : 1, scorer->inputs(), inputs, n) || n == 0) return false;
-    scorer->policy(inputs.data(), n, Acting(acting.data, scorer->members()), room);
+    scorer->policy(inputs.data(), n, Acting(acting.data, scorer->members()), uncertainty.get(), room);
     return true;
   }
 

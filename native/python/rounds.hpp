@@ -48,7 +48,7 @@ class Rounds {
   void decide_as(nanobind::object learner) {
     const auto& own = *nanobind::inst_ptr<CompiledLearner>(learner);
     scorer_ = own.scorer(), hashed_ = words_.known() ? own.hashed_scorer() : nullptr, acting_ = own.acting();
-    how_ = own.drawing(), checkpoint = own.checkpoint();
+    uncertainty_ = own.uncertainty(), how_ = own.drawing(), checkpoint = own.checkpoint();
     learner_ = std::move(learner), scored_ = -1;
   }
 
@@ -164,6 +164,7 @@ class Rounds {
   nanobind::object type_, uniforms_, pending_, columns_, kept_, names_;
   std::shared_ptr<const Scorer> scorer_;  // null, and so is the next one: all is left to the engine
   std::shared_ptr<const HashedScorer> hashed_;
+  std::shared_ptr<const Uncertainty> uncertainty_;  // of numeric rows; null: not known
   Words words_;
   HashedRows words_row_, scored_words_;  // as given; as scored
   HashedScorer::Room hashed_room_;
@@ -211,6 +212,7 @@ class Rounds {
   void decide_with(nanobind::handle packed, nanobind::handle acting) {
     hashed_ = nullptr;
     scorer_ = packed.is_none() ? nullptr : nanobind::inst_ptr<Packed>(packed)->scorer;
+    uncertainty_ = packed.is_none() ? nullptr : nanobind::inst_ptr<Packed>(packed)->uncertainty;
     acting_ = acting.is_none() ? std::vector<double>() : KeptArray<double>(acting).copied();
     learner_.reset(), scored_ = -1;
   }
@@ -223,7 +225,7 @@ class Rounds {
       std::tie(drawn.action.number, drawn.propensity) = as_pair(draw_normal(how_.centre + room_.scores[0], how_.scale, uniform));
       return;
     }
-    scorer_->policy(inputs, rows, Acting(acting_.data(), scorer_->members()), room_);
+    scorer_->policy(inputs, rows, Acting(acting_.data(), scorer_->members()), uncertainty_.get(), room_);
     const std::vector<double>& pi = room_.pi;
     const auto K = static_cast<int64_t>(pi.size());
     if (how_.kind == Drawing::Kind::within) {
@@ -246,7 +248,10 @@ class Rounds {
     room_.raw.resize(M * K), room_.pi.resize(K);
     hashed_->scores({own.indices, own.values.data(), own.ends}, room_.raw.data(), hashed_room_);
     room_.scores = room_.raw;
-    acting_row(room_.scores.data(), M, K, K, Acting(acting_.data(), M), room_.pi.data());
+    const Acting acting(acting_.data(), M);
+    if (uncertainty_)  // of one row; the constant comes first
+      uncertainty_->at(hashed_room_.slots.data() + 1, hashed_room_.values.data() + 1, hashed_room_.offsets[1] - 1, room_.doubt);
+    acting_row(room_.scores.data(), M, K, K, uncertainty_ ? room_.doubt.in(acting) : acting, room_.pi.data());
     drawn.action.index = draw_one(room_.pi.data(), K, uniform);
     drawn.propensity = room_.pi[drawn.action.index];
   }

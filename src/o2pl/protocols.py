@@ -138,7 +138,7 @@ class Exploration(Protocol):
 
 
 class Explored(NamedTuple):
-    """p = (1 - ε) softmax(sharpness (log mixture + bonus)) + ε share."""
+    """What is added to the logarithm of a mixture, or to the log-odds of predicted rewards: see `policies.sampling`."""
 
     epsilon: float
     bonus: Floats  # [K], or empty: none

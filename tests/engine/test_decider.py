@@ -147,7 +147,7 @@ def test_many_rows_in_stretches_are_those_of_each_alone(monkeypatch: pytest.Monk
 def published(kind: str) -> Any:
     """A learned policy, and a context that it decides on."""
     generator = np.random.default_rng(3)
-    learner: Any = o2pl.Bandit(actions=["a", "b", "c"], policy="hashed", sharpness=2.0, random_state=0)
+    learner: Any = o2pl.Bandit(actions=["a", "b", "c"], policy="hashed", random_state=0)
     contexts: Any = [{"user": f"u{k % 2}"} for k in range(90)]
     if kind == "numbers":
         learner, contexts = o2pl.ContinuousBandit((0, 10), random_state=0), generator.normal(size=(90, 2))

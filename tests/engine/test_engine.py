@@ -77,7 +77,7 @@ LEARNERS: dict[str, Any] = {
     "bandit exploring": lambda: Bandit(K, exploration=0.1, random_state=1),
     "bandit half life": lambda: Bandit(K, schedule=Geometric(half_life=200.0), random_state=1),
     "actionwise bandit": lambda: Bandit(policy="actionwise", random_state=1),
-    "hashed bandit": lambda: Bandit(K, policy="hashed", sharpness=2.0, random_state=1),  # not yet sure after 140 rounds
+    "hashed bandit": lambda: Bandit(K, policy="hashed", random_state=1),  # not yet sure after 140 rounds
     "hashed actionwise bandit": lambda: Bandit(policy="hashed actionwise", random_state=1),
     "rule": lambda: O2PL(K, policy="linear", exploration=Favour(), random_state=1),
 }

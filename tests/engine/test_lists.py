@@ -46,7 +46,7 @@ def dictionaries(world: Any) -> Any:
 def test_lists_are_as_frequent_as_their_propensities_say(kind: str) -> None:
     world = rounds(0, 60, items=4)
     world = dictionaries(world) if kind == "dictionaries" else world
-    learner = Bandit(sharpness=1.0, random_state=0)
+    learner = Bandit(exploration=0.4, random_state=0)
     play(learner, world)
     user, items = world[0][0], world[1][0]
     named = {"ids": list("pqrs")} if kind == "by id" else {}

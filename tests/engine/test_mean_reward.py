@@ -8,6 +8,7 @@ import pytest
 from o2pl import Bandit
 from o2pl.data.log import Log
 from o2pl.engine.mean_reward import MeanReward
+from o2pl.policies.sampling import CountBonus
 
 
 def log_of(rewards: np.ndarray) -> Log:
@@ -34,7 +35,7 @@ def test_it_is_a_share_of_the_range_after_two_rows_of_a_fair_coin() -> None:
 def test_actions_are_tried_less_where_little_is_left_to_gain() -> None:
     bonuses = []
     for paid in (0.9, 1.0), (0.0, 1.0):
-        learner = Bandit(3, random_state=0)
+        learner = Bandit(3, exploration=CountBonus(), random_state=0)
         for n in range(40):
             learner.update([1.0], n % 3, reward=paid[n % 2], propensity=1 / 3)
         bonuses.append(learner._engine.acting[-3:])

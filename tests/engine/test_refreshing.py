@@ -80,7 +80,7 @@ def test_a_new_word_is_learned_at_once_and_the_others_stay() -> None:
     known, new = rows(4000, 0), rows(100, 1, ("mauve",))
     contexts = [{"colour": name, "x": 0.0} for name in (*COLOURS, "mauve")]
     policy: Any = Member(Hashed(), objective=Outcome(True))
-    learner = Bandit(K, policy=policy, changes=None, sharpness=1.0, exploration=CountBonus(0.0)).fit(*known)
+    learner = Bandit(K, policy=policy, changes=None, exploration=CountBonus(0.0)).fit(*known)
     slots = len(learner._engine.members[0].params) - 1
     was = probabilities(learner, contexts)
     learner.partial_fit(*new, at_most=400)

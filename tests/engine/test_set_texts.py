@@ -30,7 +30,7 @@ def learned(request: pytest.FixtureRequest) -> Any:
     policy: Any = "hashed actionwise"
     if request.param == "signed":
         policy = o2pl.Member(Hashed(bits=10, signed=True), ActionWise(), objective=Outcome(False))
-    learner = o2pl.Bandit(policy=policy, exploration=0.1, sharpness=3.0, random_state=2)
+    learner = o2pl.Bandit(policy=policy, exploration=0.1, random_state=2)
     for _ in range(120):
         context = a_set(generator, int(generator.integers(2, 6)))
         decision = learner.act(context)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.stats
 
 import o2pl
 from o2pl.explaining.explained import labels
@@ -96,12 +97,24 @@ def test_what_is_said_adds_up_to_what_is_done(kind: str, tmp_path: Path) -> None
     K = len(found.probabilities)
     both = (found.propensity, found.probabilities[found.against])
     own, other = ((p - found.epsilon / K) / (1 - found.epsilon) for p in both)
-    if other > 1e-12:
-        assert np.log(own / other) == pytest.approx(found.sharpness * (found.difference + found.bonus), **near)
     greedy = found.without_exploration
-    if greedy[found.against] > 1e-12:
-        ratio = np.log(greedy[found.action] / greedy[found.against])
-        assert ratio == pytest.approx(found.sharpness * found.difference, **near)
+    alone = greedy[found.action], greedy[found.against]
+    assert found.exploring == pytest.approx(
+        sum(abs(p - greedy[a]) for a, p in found.probabilities.items()) / 2, abs=1e-9
+    )
+    if found.sharpness is not None:
+        assert found.deviation is None
+        if other > 1e-12:
+            assert np.log(own / other) == pytest.approx(found.sharpness * (found.difference + found.bonus), **near)
+        if alone[1] > 1e-12:
+            assert np.log(alone[0] / alone[1]) == pytest.approx(found.sharpness * found.difference, **near)
+    else:  # the odds of a normal comparison, with the action ahead
+        ahead = (found.difference + found.bonus) / found.deviation
+        if other > 1e-10 and ahead > 0:
+            assert other / own == pytest.approx(scipy.stats.norm.sf(ahead) / scipy.stats.norm.cdf(ahead), rel=1e-3)
+        if alone[1] > 1e-10 and found.difference > 0:
+            behind = scipy.stats.norm.sf(found.difference / 0.05) / scipy.stats.norm.cdf(found.difference / 0.05)
+            assert alone[1] / alone[0] == pytest.approx(behind, rel=1e-2)
 
     # Every member: its own scores, asked of the policy as it acts.
     if not more and not isinstance(given[-1], list):

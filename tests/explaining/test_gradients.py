@@ -14,7 +14,7 @@ from o2pl.features import Standardise
 from o2pl.objectives import Outcome
 from o2pl.oracles import Minibatch
 from o2pl.policies import JaxPolicy, Neural, NeuralSets
-from o2pl.policies.sampling import log_softmax
+from o2pl.policies.sampling import acting_parts, predicted
 
 QUICK = Minibatch(least=40, most=40)
 
@@ -46,13 +46,14 @@ def fitted(policy: Any) -> Any:
 
 @pytest.mark.jax
 @pytest.mark.parametrize("name", POLICIES)
-def test_terms_add_up_to_the_difference_of_log_probabilities(name: str) -> None:
+def test_terms_add_up_to_the_difference_of_log_odds(name: str) -> None:
     learner = fitted(POLICIES[name])
     for x in np.random.default_rng(1).normal(size=(5, 3)):
         why = learner.explain(x, action=2, against=0)
         scores = learner._engine.decider.scores(learner._engine.encoder.encode_one(x))
-        logs = log_softmax(scores.reshape(1, -1))[0]
-        difference = logs[2] - logs[0]
+        numbers = acting_parts(learner._engine.acting, 1, 3)
+        log_odds = predicted(scores.reshape(1, -1), numbers).mixed
+        difference = log_odds[2] - log_odds[0]
         assert abs(why.difference - difference) < 2 * CLOSE * (1 + abs(difference))
         assert sum(term.adds for term in why.terms) == pytest.approx(why.difference)
         assert len(why.terms) == 4  # the intercept and three inputs

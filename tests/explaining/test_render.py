@@ -27,10 +27,17 @@ def explanation() -> o2pl.Explanation:
 def test_the_text_has_all_there_is(explanation: o2pl.Explanation) -> None:
     text = str(explanation)
     assert text.startswith(heading(explanation))
-    for part in ("<b>Oslo", "in favour of a & b", "average context", "times sharpness 30", "support:"):
+    for part in (
+        "<b>Oslo",
+        "in favour of a & b",
+        "average context",
+        "difference of the log-odds of a reward",
+        "support:",
+    ):
         assert part in text
     assert max(len(line) for line in text.splitlines()) <= 110
-    assert "bonus for few plays" in text
+    assert "exploration" in text
+    assert "decisions in this context" in text
 
 
 def test_the_page_is_well_formed_and_escaped(explanation: o2pl.Explanation) -> None:

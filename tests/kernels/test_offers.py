@@ -40,7 +40,7 @@ def test_scores_are_those_of_the_features_and_a_decision_is_that_of_the_batch() 
     for row in range(30):
         one, own = sets[row : row + 1], slice(sets.offsets[row], sets.offsets[row + 1])
         pi = np.empty(own.stop - own.start)
-        _core.acting_row(scores[:, own].copy(), acting, pi)
+        _core.acting_rows(scores[:, own].copy(), np.array([0, pi.size]), acting, pi)
         drawn = _core.decide_item(int(one.slots[0]), one.shared, one.values, packed.numbers, acting, 0.4)
         assert drawn == (_core.draw_one(pi, 0.4), pi[drawn[0]])
 

@@ -12,6 +12,7 @@ import o2pl
 from o2pl import Bandit, Member
 from o2pl.engine.member import LINEAR, QUADRATIC
 from o2pl.engine.union import predicted_log_odds
+from o2pl.errors import InvalidInput
 from o2pl.features import Hashed
 from o2pl.objectives import Outcome, Pessimistic
 from o2pl.policies import Softmax, ThresholdClass
@@ -49,7 +50,7 @@ def test_propensities_are_those_of_the_draws(policy: str, exploration: Any) -> N
     """While it learns: each is the probability said before, and actions are as frequent as these add up to."""
     x, rewards = rare(7, 800)
     contexts: Any = x if policy == "union" else [{str(i): float(v) for i, v in enumerate(row)} for row in x]
-    learner = Bandit(K, policy=policy, sharpness=3.0, exploration=exploration, random_state=2)
+    learner = Bandit(K, policy=policy, exploration=exploration, random_state=2)
     learner.update(contexts[0], 0, 0.0, 1 / K)
     total = np.zeros((2, K))  # played less expected, and its variance
     for t in range(1, 800):
@@ -68,35 +69,44 @@ def test_propensities_are_those_of_the_draws(policy: str, exploration: Any) -> N
         assert learner.predict_proba(contexts[:50]).min() >= exploration / K - 1e-12
 
 
-def test_actions_that_were_hardly_played_are_tried() -> None:
-    """The log has only action 0, which pays .4; the bonus is what makes the others worth a try, unless it pays all."""
-    x = np.random.default_rng(0).normal(size=(60, 2))
+@pytest.mark.parametrize("K", [2, 5, 12])
+def test_actions_that_were_hardly_played_are_tried(K: int) -> None:
+    """The log has only action 0, which pays .4: the others are worth a try; once they have paid less, no longer."""
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=(60, 2))
     columns = (x, np.zeros(60, int), np.full(60, 0.4), np.full(60, 0.2))
-    tried = Bandit(5, random_state=0).partial_fit(*columns).predict_proba(x)
-    untried = Bandit(5, exploration=CountBonus(strength=0.0), random_state=0).partial_fit(*columns).predict_proba(x)
-    assert tried[:, 1:].sum(axis=1).min() > 0.9
-    assert untried[:, 0].min() > 0.8
-    best = Bandit(5, random_state=0).partial_fit(x, np.zeros(60, int), np.ones(60), np.full(60, 0.2))
-    assert best.predict_proba(x)[:, 0].min() > 0.8
-    two = [Bandit(2, exploration=rule).partial_fit(*columns).predict_proba(x) for rule in ("auto", CountBonus(0.0))]
-    np.testing.assert_array_equal(*two)
+    tried = Bandit(K, random_state=0).partial_fit(*columns).predict_proba(x)
+    assert tried[:, 1:].sum(axis=1).min() > 0.15
+    actions = generator.integers(0, K, 1200)
+    rewards = np.where(actions == 0, 0.5, 0.1)
+    known = Bandit(K, random_state=0).partial_fit(np.tile(x, (20, 1)), actions, rewards, np.full(1200, 1 / K))
+    assert known.predict_proba(x)[:, 0].min() > 0.9
+
+
+def test_a_sharpness_is_refused_with_what_replaces_it() -> None:
+    with pytest.raises(InvalidInput, match=r"sharpness: found 30, expected nothing: .* exploration=0\.05"):
+        Bandit(3, sharpness=30)  # type: ignore[call-arg]
+    with pytest.raises(InvalidInput, match="sharpness"):
+        Bandit(3).set_params(sharpness=30)
 
 
 @pytest.mark.parametrize(
-    ("policy", "given", "rule"),
+    ("n_actions", "given", "rule"),
     [
-        ("union", "auto", CountBonus()),
-        ("union", 0.1, CountBonus(epsilon=0.1)),
-        ("hashed", np.float64(0.1), CountBonus(epsilon=0.1)),
-        ("union", 0, CountBonus()),
-        ("union", UniformExploration(0.1), UniformExploration(0.1)),
-        ("actionwise", "auto", UniformExploration(0.0)),
-        ("actionwise", 0.1, UniformExploration(0.1)),
+        (11, "auto", CountBonus()),
+        (11, 0.1, CountBonus(epsilon=0.1)),
+        (20, np.float64(0.1), CountBonus(epsilon=0.1)),
+        (10, "auto", UniformExploration(0.0)),
+        (10, 0.1, UniformExploration(0.1)),
+        (11, UniformExploration(0.1), UniformExploration(0.1)),
+        (3, CountBonus(2.0), CountBonus(2.0)),
+        (None, "auto", UniformExploration(0.0)),
+        (None, 0.1, UniformExploration(0.1)),
     ],
 )
-def test_exploration(policy: str, given: Any, rule: Any) -> None:
-    learner = Bandit(3, policy=policy, exploration=given)
-    assert learner._exploration(learner._new_encoder().items) == rule
+def test_exploration(n_actions: int | None, given: Any, rule: Any) -> None:
+    """A bonus for few plays is for many actions; among few, what is uncertain is tried."""
+    assert Bandit(exploration=given)._exploration(n_actions) == rule
 
 
 # -- members

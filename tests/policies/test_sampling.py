@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.stats
 
-from o2pl._core import acting_row, acting_rows, draw, draw_one, softmax_in_place
+from o2pl._core import acting_rows, draw, draw_one, softmax_in_place
 from o2pl.data.contexts import equal_sets
 from o2pl.errors import InvalidInput
 from o2pl.policies.sampling import (
+    BY_EXCESS,
     CountBonus,
     UniformExploration,
     acting_among,
@@ -15,8 +17,8 @@ from o2pl.policies.sampling import (
     draw_rows,
     log_softmax,
     mix_uniform,
+    predicted,
     sharpen,
-    with_bonus,
 )
 from o2pl.protocols import Explored
 
@@ -28,7 +30,8 @@ def test_mixing_is_the_same_for_numbers_arrays_and_rows(epsilon: float) -> None:
     np.testing.assert_allclose(mix_uniform(probabilities, epsilon, 1 / 3), slow, rtol=1e-15)
     np.testing.assert_allclose([mix_uniform(p, epsilon, 1 / 3) for p in probabilities], slow, rtol=1e-15)
     inside = np.empty(3)
-    acting_row(np.log(probabilities + 1e-300)[None], acting_numbers(np.ones(1), 1.0, Explored(epsilon, [], [])), inside)
+    numbers = acting_numbers(np.ones(1), 1.0, Explored(epsilon, [], []))
+    acting_rows(np.log(probabilities + 1e-300)[None], equal_sets(1, 3), numbers, inside)
     np.testing.assert_allclose(inside, slow, rtol=1e-14, atol=1e-299)
     np.testing.assert_allclose(mix_uniform(probabilities, epsilon, 1 / np.array([1, 2, 4]))[2], epsilon / 4)
 
@@ -96,8 +99,68 @@ def test_acting_is_mixture_then_sharpening_then_exploring(name: str, shares: tup
         expected = (1 - explored.epsilon) * pi + explored.epsilon * share
         np.testing.assert_allclose(out[3 * s : 3 * s + 3], expected, rtol=1e-12)
         alone = np.empty(3)
-        acting_row(scores[:, s].copy(), numbers, alone)
+        acting_rows(scores[:, s].copy(), equal_sets(1, 3), numbers, alone)
         np.testing.assert_array_equal(alone, out[3 * s : 3 * s + 3])
+
+
+# competing or not, τ, level and slope of three members
+PREDICTING = np.array([[1, 0.3, 0, 1], [0, -0.8, 0, 1], [1, 0.0, 0.4, 0.7]])
+
+
+def slow_log_odds(scores: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Return logit Σ ρ m for one row of scores [3, K]: each member's softmax or logistic model, by loops."""
+    mixed = np.zeros(scores.shape[1])
+    for f, rho, (competing, tau, level, slope) in zip(scores, shares, PREDICTING, strict=True):
+        for a in range(len(f)):
+            if competing:
+                pi = np.exp(f[a]) / np.exp(f).sum()
+                z = np.log(pi / (1 - pi)) - tau
+            else:
+                z = f[a] + tau
+            mixed[a] += rho / (1 + np.exp(-(level + slope * z)))
+    return np.log(mixed / (1 - mixed))
+
+
+@pytest.mark.parametrize("K", [2, 3, 9, 17])
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+def test_what_is_less_certain_than_the_best_is_tried(K: int, epsilon: float) -> None:
+    generator = np.random.default_rng(K)
+    shares, n = np.array([0.5, 0.3, 0.2]), 40
+    scores, variance = generator.normal(size=(3, n, K)), generator.exponential(size=(n, K)) ** 2
+    optimism, bonus = generator.exponential(size=(n, K)) / 4, generator.normal(size=K) / 4
+    numbers = acting_numbers(shares, BY_EXCESS, Explored(epsilon, bonus, NONE), PREDICTING)
+    out = np.empty((n, K))
+    acting_rows(
+        scores.reshape(3, -1), equal_sets(n, K), numbers, out.reshape(-1), variance.reshape(-1), optimism.reshape(-1)
+    )
+    for s in range(n):
+        u = slow_log_odds(scores[:, s], shares) + bonus + optimism[s]
+        best = u.argmax()
+        T = np.sqrt(np.maximum(variance[s] - variance[s, best], 0) + 0.05**2)
+        q = scipy.stats.norm.cdf(-(u[best] - u) / T)
+        odds = np.maximum(q / (1 - q), 1e-12)
+        odds[best] = 1
+        np.testing.assert_allclose(out[s], (1 - epsilon) * odds / odds.sum() + epsilon / K, rtol=1e-9)
+        acting = acting_parts(numbers, 3, K)
+        np.testing.assert_allclose(predicted(scores[:, s], acting).mixed, u - bonus - optimism[s], rtol=1e-10)
+
+
+def test_predictions_that_are_almost_sure_stay_in_order() -> None:
+    """Where 1 - π is far below rounding, log-odds still differ; beyond ±30 they do not."""
+    scores = np.array([[40.0, 20.0, 0.0], [9.0, 8.0, -9.0], [0.0, 0.0, 0.0]])
+    numbers = acting_numbers(np.array([1.0, 0, 0]), BY_EXCESS, Explored(0.0, NONE, NONE), PREDICTING)
+    acting = acting_parts(numbers, 3, 3)
+    np.testing.assert_allclose(predicted(scores, acting).mixed, [19.7, -20.3, -30], rtol=1e-6)
+    out = np.empty(3)
+    acting_rows(scores, equal_sets(1, 3), numbers, out)
+    np.testing.assert_allclose(out, [1, 1e-12, 1e-12], rtol=1e-9)
+
+
+def test_predictions_belong_to_policies_that_act_by_them() -> None:
+    shares, none = np.ones(3) / 3, Explored(0.0, NONE, NONE)
+    for sharpness, predicting in ((BY_EXCESS, np.empty((0, 4))), (2.0, PREDICTING), (BY_EXCESS, PREDICTING[:2])):
+        with pytest.raises(ValueError, match="predicting: expected four numbers of each member"):
+            acting_numbers(shares, sharpness, none, predicting)
 
 
 def test_uniform_exploration_is_a_share_of_every_action() -> None:
@@ -155,12 +218,8 @@ def test_only_some_actions_may_be_played(shared: bool) -> None:
     bonus, share = generator.normal(size=5), generator.dirichlet(np.ones(5)) if shared else np.empty(0)
     acting = acting_numbers(np.array([0.2, 0.8]), 3.0, Explored(0.1, bonus, share))
     pi = np.empty(3)
-    acting_row(scores[:, allowed].copy(), acting_among(acting, 2, allowed), pi)
+    acting_rows(scores[:, allowed].copy(), equal_sets(1, 3), acting_among(acting, 2, allowed), pi)
     own = np.exp(scores[:, allowed]) / np.exp(scores[:, allowed]).sum(axis=1, keepdims=True)
     sharp = (np.array([0.2, 0.8]) @ own * np.exp(bonus[allowed])) ** 3
     mixed = share[allowed] / share[allowed].sum() if shared else 1 / 3
     np.testing.assert_allclose(pi, 0.9 * sharp / sharp.sum() + 0.1 * mixed, rtol=1e-12)
-    plain = acting_numbers(np.array([0.2, 0.8]), 3.0, Explored(0.1, np.empty(0), np.empty(0)))
-    np.testing.assert_array_equal(
-        with_bonus(plain, 2, bonus), acting_numbers(np.array([0.2, 0.8]), 3.0, Explored(0.1, bonus, np.empty(0)))
-    )

@@ -22,7 +22,7 @@ def body_of(decider: Any) -> bytes:
 def ranked() -> Any:
     """Prefers the action called `b` for users called `u0`, the action called `a` for others."""
     generator = np.random.default_rng(0)
-    learner = o2pl.Bandit(policy="hashed actionwise", sharpness=2.0, random_state=0)
+    learner = o2pl.Bandit(policy="hashed actionwise", random_state=0)
     for k in range(150):
         user = f"u{k % 2}"
         context = {"user": user, "_multi": [{"id": name, "x": float(generator.random())} for name in "abc"]}
@@ -35,7 +35,7 @@ def ranked() -> Any:
 @cache
 def fixed() -> Any:
     """Of three actions."""
-    learner = o2pl.Bandit(actions=["left", "middle", "right"], policy="hashed", sharpness=2.0, random_state=0)
+    learner = o2pl.Bandit(actions=["left", "middle", "right"], policy="hashed", random_state=0)
     for k in range(120):
         context = {"user": f"u{k % 2}"}
         decision = learner.act(context)

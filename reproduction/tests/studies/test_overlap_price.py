@@ -43,10 +43,9 @@ def test_verdicts_follow_the_rows() -> None:
     assert all(verdicts(rows).values())
     np.testing.assert_allclose(lost(rows)["ε = 0.01"], 0.005)
     np.testing.assert_allclose(error(rows, "uniform")["ε = 0.01"], 0.1)
-    np.testing.assert_allclose(error(rows, "near")["sharpness 5"], 0.01)
+    np.testing.assert_allclose(error(rows, "near")["ε = 0.05"], 0.01)
     assert not verdicts(rows_of({"ε = 0.01": -0.02}, {"ε = 0.01": 0.1}))["floor-is-cheap"]
     assert not verdicts(rows_of({}, {"ε = 0.01": 0.2}))["floor-helps"]
-    assert not verdicts(rows_of({}, {"sharpness 5": 0.1}))["sharpness-does-not"]
 
 
 def test_a_floor_is_what_makes_a_log_tell_of_other_policies(tmp_path: Path) -> None:

@@ -63,10 +63,10 @@ def test_bandit_plays_as_it_comes():
 def test_the_learner_without_changes_takes_part_where_there_is_one(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(structures_learners, "WITHOUT_CHANGES", {})
     assert names(bandits()) == ["bandit"]
-    monkeypatch.setattr(structures_learners, "WITHOUT_CHANGES", {"sharpness": 7.0})
+    monkeypatch.setattr(structures_learners, "WITHOUT_CHANGES", {"exploration": 0.07})
     fixed = bandits()[1]
     assert fixed.description["name"] == "bandit-fixed"
-    assert fixed.description["params"]["sharpness"] == 7.0
+    assert fixed.description["params"]["exploration"] == 0.07
 
 
 def test_who_plays_elsewhere():

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from o2pl._core import Packed
+from o2pl._core import Packed, Uncertainty
 from o2pl.encode import Encoder
 from o2pl.features.hashing import Hashed
 from o2pl.features.plan import FeaturePlan
@@ -63,7 +63,9 @@ def packed_offers(members: Sequence[ActingMember], encoder: Encoder) -> PackedOf
     return PackedOffers([(member.features, member.seen, member.params) for member in members])
 
 
-def packed_members(members: Sequence[ActingMember], encoder: Encoder, before: Packed | None) -> Packed | None:
+def packed_members(
+    members: Sequence[ActingMember], encoder: Encoder, before: Packed | None, uncertainty: Uncertainty | None
+) -> Packed | None:
     """Pack the members' parts for the kernels; None if one is of another kind."""
     kinds = {type(member.policy) for member in members}
     known = len(kinds) == 1 and kinds <= {Softmax, ActionWise, Gaussian, Cells}
@@ -72,4 +74,4 @@ def packed_members(members: Sequence[ActingMember], encoder: Encoder, before: Pa
     plans = [member.plan for member in members if member.plan is not None]
     if len(plans) < len(members):
         return None
-    return Packed(plans, [member.params for member in members], kinds == {ActionWise}, before)
+    return Packed(plans, [member.params for member in members], kinds == {ActionWise}, before, uncertainty)

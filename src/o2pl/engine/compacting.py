@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from o2pl._core import Uncertainty
 from o2pl.engine.acting import ActingMember
 from o2pl.engine.decider import Decider
 from o2pl.engine.shortening import GRID
 from o2pl.features.hashing import Hashed
 from o2pl.policies.sampling import acting_numbers, acting_parts
-from o2pl.protocols import Explored, Floats
+from o2pl.protocols import Explored, Floats, Ints
 
 _FAINT = 1e-3  # members with a smaller share are dropped
 _NONE = np.empty(0)
@@ -47,8 +48,21 @@ def compact(decider: Decider) -> Decider:
         parts.epsilon, parts.bonus if parts.bonus.any() else _NONE, _NONE if not decider.n_actions else parts.share
     )
     shares = parts.weights[loud] / parts.weights[loud].sum()
-    acting = acting_numbers(shares, parts.sharpness, explored)
-    return Decider(members, acting, decider.sharpness, decider.encoder, None, decider.names)
+    predicting = parts.predicting[loud] if len(parts.predicting) else parts.predicting
+    acting = acting_numbers(shares, parts.sharpness, explored, predicting)
+    uncertainty = _of_slots(decider.uncertainty, kept)
+    return Decider(members, acting, decider.sharpness, decider.encoder, None, decider.names, uncertainty=uncertainty)
+
+
+def _of_slots(uncertainty: Uncertainty | None, kept: Ints) -> Uncertainty | None:
+    """Return it for these slots, rounded. Of the others, all actions are as uncertain."""
+    if uncertainty is None:
+        return None
+    shift, scale, clip, centre, level, spread, optimism = uncertainty.parts
+    known = np.minimum(kept, len(spread) - 1) if len(spread) else kept[:0]
+    fitted = np.where((kept < len(spread))[:, None], spread[known], spread[:1]) if len(spread) else spread
+    rounded = np.maximum(np.rint(fitted * 64) / 64, 1 / 64)
+    return Uncertainty.from_parts(shift, scale, clip, centre, level, rounded, optimism)
 
 
 def _rounded(params: Floats, slots: int, K: int) -> Floats:

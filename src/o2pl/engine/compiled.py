@@ -41,7 +41,7 @@ from o2pl.oracles.recursive import Recursive, unlearned
 from o2pl.policies.actionwise import ActionWise
 from o2pl.policies.curve import Curve
 from o2pl.policies.gaussian import Gaussian
-from o2pl.policies.sampling import acting_numbers, check_explored
+from o2pl.policies.sampling import BY_EXCESS, acting_numbers, check_explored
 from o2pl.policies.softmax import Softmax
 from o2pl.policies.sparse import SparseSoftmax
 from o2pl.protocols import Array, Floats, Ints, State
@@ -256,7 +256,8 @@ class Choices:
         explored = check_explored(self._rule.at(plays, mean_reward, rewards), self._n_actions)
         if self._of_draws:
             weights = split(weights, self._draws[: len(weights)])
-        return acting_numbers(weights, self._sharpness, explored)
+        predicting = np.zeros((len(weights) if self._sharpness == BY_EXCESS else 0, 4))  # the learner knows them
+        return acting_numbers(weights, self._sharpness, explored, predicting)
 
 
 # -- states of features
@@ -333,12 +334,21 @@ def _hand_over(engine: Engine, learner: _core.CompiledLearner) -> None:
     watched, found = _NOTHING_WATCHED, []
     if engine.watch is not None:
         watched, found = engine.watch.seen, [tuple(each) for each in engine.watch.found]
-    learner.load((seen, members, engine.gains, engine.learned, watched, found, tuple(engine.mean_reward)))
+    learner.load(
+        (seen, members, engine.gains, engine.learned, watched, found, tuple(engine.mean_reward), _sums_of(engine))
+    )
+
+
+def _sums_of(engine: Engine) -> tuple[Any, ...] | None:
+    sums = engine.curvature
+    return None if sums is None or sums.rows < 0 else sums.state
 
 
 def _take_back(engine: Engine, learner: _core.CompiledLearner) -> None:
     """Let the engine's members have what the compiled learner has learned."""
-    seen, members, gains, learned, watched, found, mean = learner.state()
+    seen, members, gains, learned, watched, found, mean, sums = learner.state()
+    if engine.curvature is not None:
+        engine.curvature.load(sums)
     for own, (rows, *learned_of) in zip(engine.seen, seen, strict=True):
         own.state, own.rows = _with_learned(own.features, own.state, rows, tuple(learned_of)), rows
     for m, (params, numbers, kept) in zip(engine.members, members, strict=True):

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import random
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from o2pl import _core
-from o2pl._core import Packed, acting_row, acting_rows, draw, draw_one, next_number
+from o2pl._core import Packed, Uncertainty, acting_rows, draw, draw_one, next_number
 from o2pl.data.action_names import Names
-from o2pl.data.contexts import Row, as_contexts
+from o2pl.data.contexts import ActionSets, Row, as_contexts, is_sparse
 from o2pl.data.decisions import Decision
 from o2pl.data.kinds import offer_of
 from o2pl.data.many_decisions import Decisions
@@ -33,7 +33,6 @@ from o2pl.policies.cells import Cells
 from o2pl.policies.gaussian import Gaussian
 from o2pl.policies.sampling import (
     acting_among,
-    with_bonus,
     with_exploration,
 )
 from o2pl.policies.softmax import Softmax
@@ -49,21 +48,23 @@ _STRETCH = 2**14  # rows per block of scores
 
 
 class Decider:
-    """The acting policy: members' scores → mixture → sharpen → explore → draw. `acting`: see `acting_numbers`."""
+    """The acting policy: members' scores → mixture → exploration → draw. `acting`: see `acting_numbers`."""
 
     def __init__(
         self, members: Sequence[ActingMember], acting: Floats, sharpness: float, encoder: Encoder,
         before: Decider | None = None, names: Names = (), items: ItemMemory = NOTHING,
-        exploration: Exploration | None = None,
+        exploration: Exploration | None = None, uncertainty: Uncertainty | None = None,
     ) -> None:  # fmt: skip
         """before: an earlier decider of the same members; unchanged parts are reused.
 
-        items: item effects by id, and exploration of rarely played items.
+        items: item effects by id, and exploration of rarely played items. uncertainty: of predictions for numeric rows.
         """
         self.members, self.sharpness, self.encoder, self.names = tuple(members), sharpness, encoder, names
-        self.acting, self._items, self._exploration = acting, items, exploration
+        self.acting, self.items, self._exploration = acting, items, exploration
         self._offers = packed_offers(self.members, encoder)
-        self._packed: Packed | None = packed_members(self.members, encoder, None if before is None else before._packed)
+        self.uncertainty = uncertainty
+        packed_before = None if before is None else before._packed
+        self._packed: Packed | None = packed_members(self.members, encoder, packed_before, uncertainty)
         self.continuous = bool(self.members[0].policy.continuous)
         self._one = self._single()
 
@@ -76,10 +77,10 @@ class Decider:
             self.encoder,
             None,
             self.names,
-            self._items,
+            self.items,
             self._exploration,
         )
-        return Decider, given
+        return _decider_with, (given, None if self.uncertainty is None else self.uncertainty.parts)
 
     def decide_in(self, rounds: _core.Rounds) -> None:
         """Let `rounds` make decisions on numeric rows, or sets of them; on others they are left to this decider."""
@@ -126,7 +127,7 @@ class Decider:
         if alike and isinstance(first.features, Hashed) and kinds_of <= {SparseSoftmax, ActionWise}:
             slots = first.features.slot_of(first.seen), first.seen["scale"]
             W = stacked_weights(self.members, getattr(policy, "n_actions", 1))  # of sets: one weight per slot
-            self._hashed = _core.HashedMembers(*slots, W, len(self.members))
+            self._hashed = _core.HashedMembers(*slots, W, len(self.members), self.uncertainty)
             return self._set_of_dictionaries if self.encoder.items else self._dictionary
         return None
 
@@ -147,40 +148,71 @@ class Decider:
         assert self._offers is not None
         sets = self.encoder.entry(context)
         slot = 0 if sets.slots is None else int(sets.slots[0])
-        acting = self.acting if sets.item_ids is None else self.acting_on(sets.item_ids)
-        drawn = _core.decide_item(slot, sets.shared, sets.values, self._offers.numbers, acting, uniform)
+        if sets.item_ids is not None:
+            return self._by_id(sets, uniform).keep(sets)
+        drawn = _core.decide_item(slot, sets.shared, sets.values, self._offers.numbers, self.acting, uniform)
         return _decision(Decision, drawn).keep(sets)
 
-    def acting_on(self, item_ids: Ints) -> Floats:
-        """Return `acting_numbers` for these items."""
-        if self._exploration is None:
-            return self.acting
-        added = self._items.added(item_ids, self._exploration)
-        return with_bonus(self.acting, len(self.members), added) if added.any() else self.acting
+    def _by_id(self, sets: ActionSets, uniform: float) -> Decision:
+        pi = self._probabilities(sets)
+        place = draw_one(pi, uniform)
+        return Decision(place, float(pi[place]))
+
+    def with_items(self, items: ItemMemory) -> Decider:
+        """Return the same policy with another item memory; all else is shared."""
+        made = copy.copy(self)  # its parts do not change
+        made.items = items
+        return made
+
+    def __copy__(self) -> Decider:
+        made = object.__new__(Decider)
+        made.__dict__.update(self.__dict__)
+        made._one = made._single()
+        return made
 
     def exploring(self, share: float) -> Decider:
         """Return a decider that makes this fraction of its decisions uniformly at random."""
         acting = with_exploration(self.acting, check_number("share", share, 0, 1))
         return Decider(
-            self.members, acting, self.sharpness, self.encoder, self, self.names, self._items, self._exploration
-        )
+            self.members, acting, self.sharpness, self.encoder, self, self.names, self.items, self._exploration,
+            self.uncertainty,
+        )  # fmt: skip
 
     @property
     def knows_items(self) -> bool:
         """Whether it has effects of single items by id."""
-        return len(self._items.codes) > 0
+        return len(self.items.codes) > 0
 
     def effects(self, item_ids: Ints) -> Floats:
         """Return the item effects, which are added to log π: rewards beyond the prediction from features. [K]"""
-        return np.zeros(len(item_ids)) if self._exploration is None else self._items.of(item_ids)[1]
+        return np.zeros(len(item_ids)) if self._exploration is None else self.items.of(item_ids)[1]
 
     def among(self, context: Any, allowed: Ints) -> Floats:
         """Return the acting policy restricted to the allowed actions; their probabilities only."""
         rows = self.encoder.encode_one(context)
         scores = np.ascontiguousarray(self.scores(rows).reshape(len(self.members), -1)[:, allowed])
-        pi = np.empty(len(allowed))
-        acting_row(scores, acting_among(self.acting, len(self.members), allowed), pi)
+        pi, ends = np.empty(len(allowed)), np.array([0, len(allowed)])
+        variance, bonus = self.doubt(rows, allowed)
+        acting_rows(scores, ends, acting_among(self.acting, len(self.members), allowed), pi, variance, bonus)
         return pi
+
+    def doubt(self, rows: Any, allowed: Ints | slice = slice(None)) -> tuple[Floats | None, Floats | None]:
+        """Return the variances of the predicted log-odds and the optimism, [n k] each; None without. See `sampling`."""
+        contexts, first = as_contexts(rows), self.members[0]
+        if contexts.item_ids is not None and self._exploration is not None:
+            added = [
+                self.items.added(own, self._exploration) for own in np.split(contexts.item_ids, contexts.offsets[1:-1])
+            ]
+            return self.items.uncertain(rows), np.concatenate(added)
+        if self.uncertainty is None:
+            return None, None
+        own = contexts.own
+        if is_sparse(own):
+            laid = first.features.transform(first.seen, own)
+            variance, bonus = self.uncertainty.at_slots(laid.indices, laid.values, laid.offsets)
+        else:
+            variance, bonus = self.uncertainty.at(np.ascontiguousarray(own, np.float32))
+        return tuple(np.ascontiguousarray(each[:, allowed]).reshape(-1) for each in (variance, bonus))  # type: ignore[return-value]  # two
 
     def _among(self, context: Any, allowed: Ints, uniform: float) -> Decision:
         pi = self.among(context, allowed)
@@ -218,9 +250,10 @@ class Decider:
         sets = self.encoder.entry(context)
         if len(sets.offsets) != 2:
             return None
-        acting = self.acting if sets.item_ids is None else self.acting_on(sets.item_ids)
+        if sets.item_ids is not None:
+            return self._by_id(sets, uniform).keep(context)
         rows = sets.values
-        drawn = self._hashed.decide_set(rows.indices, rows.values, rows.offsets, acting, uniform)
+        drawn = self._hashed.decide_set(rows.indices, rows.values, rows.offsets, self.acting, uniform)
         return _decision(Decision, drawn).keep(context)
 
     def act(
@@ -286,12 +319,7 @@ class Decider:
         scores = self.scores(rows)
         out = np.empty(scores.shape[1])
         contexts = as_contexts(rows)
-        if contexts.item_ids is not None:
-            for first, last in pairwise(contexts.offsets.tolist()):
-                own = slice(first, last)
-                acting_row(scores[:, own].copy(), self.acting_on(contexts.item_ids[own]), out[own])
-            return out
-        acting_rows(scores, contexts.ends(scores.shape[1]), self.acting, out)
+        acting_rows(scores, contexts.ends(scores.shape[1]), self.acting, out, *self.doubt(rows))
         return contexts.table(out)
 
     @property
@@ -378,15 +406,21 @@ class Decider:
 
     def content(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return the header and the arrays of a file."""
-        memory = self._items if self.knows_items else None
+        memory = self.items if self.knows_items else None
         return content_of(
-            self.members, self.acting, self.sharpness, self.encoder, self.names, memory, self._exploration
-        )
+            self.members, self.acting, self.sharpness, self.encoder, self.names, memory, self._exploration,
+            self.uncertainty,
+        )  # fmt: skip
 
     @classmethod
     def restore(cls, header: dict[str, Any], arrays: dict[str, Array]) -> Decider:
         """Restore from the content written by `save` or `to_bytes`."""
         return cls(*arguments_from(header, arrays))
+
+
+def _decider_with(given: tuple[Any, ...], parts: tuple[Any, ...] | None) -> Decider:
+    arguments: list[Any] = [*given, None if parts is None else Uncertainty.from_parts(*parts)]
+    return Decider(*arguments)
 
 
 _decision = tuple.__new__  # the constructor of a named tuple, without its argument handling

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from o2pl._core import Uncertainty
 from o2pl.data.action_names import Names
 from o2pl.encode import Encoder
 from o2pl.engine.acting import ActingMember, restored
@@ -18,10 +19,12 @@ from o2pl.features.user_items import UserItems
 from o2pl.protocols import Array, Exploration, Floats
 from o2pl.storage import decode, encode
 
+_PARTS = ("shift", "scale", "clip", "centre", "level", "spread", "optimism")  # of an `Uncertainty`
+
 
 def content_of(
     members: Sequence[ActingMember], acting: Floats, sharpness: float, encoder: Encoder, names: Names,
-    items: ItemMemory | None, exploration: Exploration | None,
+    items: ItemMemory | None, exploration: Exploration | None, uncertainty: Uncertainty | None,
 ) -> tuple[dict[str, Any], dict[str, Array]]:  # fmt: skip
     """Return the header and the arrays of a file with a decider of these parts. items: None without item effects"""
     header = {
@@ -32,7 +35,7 @@ def content_of(
         "exploration": encode(exploration) if items is not None else None,
         "members": [[encode(member.features), encode(member.policy)] for member in members],
     }
-    arrays: dict[str, Array] = {"acting": acting}
+    arrays: dict[str, Array] = {"acting": acting, **_arrays_of(uncertainty)}
     if items is not None:
         arrays |= {f"items.{name}": np.asarray(array) for name, array in items._asdict().items()}
     for k, member in enumerate(members):
@@ -63,4 +66,31 @@ def arguments_from(header: dict[str, Any], arrays: dict[str, Array]) -> tuple[An
     items = {name.removeprefix("items."): array for name, array in arrays.items() if name.startswith("items.")}
     memory, exploration = ItemMemory(**items) if items else NOTHING, decode(header.get("exploration"))
     names = decode(header.get("names")) or ()
-    return members, arrays["acting"], header["sharpness"], encoder, None, names, memory, exploration
+    return (
+        members,
+        arrays["acting"],
+        header["sharpness"],
+        encoder,
+        None,
+        names,
+        memory,
+        exploration,
+        _uncertainty_in(arrays),
+    )
+
+
+def _arrays_of(uncertainty: Uncertainty | None) -> dict[str, Any]:
+    """Return what a file keeps of it."""
+    if uncertainty is None:
+        return {}
+    return {f"uncertainty.{name}": np.asarray(part) for name, part in zip(_PARTS, uncertainty.parts, strict=True)}
+
+
+def _uncertainty_in(arrays: dict[str, Any]) -> Uncertainty | None:
+    """Return what `_arrays_of` kept; None if it is not there."""
+    if "uncertainty.level" not in arrays:
+        return None
+    shift, scale, clip, centre, level, spread, optimism = (arrays[f"uncertainty.{name}"] for name in _PARTS)
+    return Uncertainty.from_parts(
+        shift, scale, float(np.ravel(clip)[0]), centre, level, spread, float(np.ravel(optimism)[0])
+    )

@@ -19,13 +19,13 @@ from o2pl.data.decisions import Decision, id_of
 from o2pl.data.interactions import Interactions
 from o2pl.data.log import Log, Tally
 from o2pl.encode import Encoder
-from o2pl.engine.acting import ActingMember, split
 from o2pl.engine.change import Changed, Watch
 from o2pl.engine.compiled import Compiled, compiled_learner, learned_field
 from o2pl.engine.controlling import control_of, observe_control
 from o2pl.engine.decider import Decider
+from o2pl.engine.deciding import decider_of, look_at_items
 from o2pl.engine.files import restore, saved
-from o2pl.engine.item_memory import NOTHING, ItemMemory, remembered
+from o2pl.engine.item_memory import entry_has_ids
 from o2pl.engine.lock import Turn
 from o2pl.engine.mean_reward import MeanReward
 from o2pl.engine.member import MemberState, Passes, Seen
@@ -34,6 +34,7 @@ from o2pl.engine.schedules import Schedule
 from o2pl.engine.shared_columns import SharedColumns
 from o2pl.engine.spec import Spec
 from o2pl.engine.stream import UniformStream
+from o2pl.engine.uncertainty import curvature_for, look_at_rows, next_look
 from o2pl.engine.union import shares
 from o2pl.engine.weighing import calibrate_members, weigh_members
 from o2pl.errors import InvalidInput
@@ -41,7 +42,6 @@ from o2pl.features import Hashed
 from o2pl.objectives.outcome import Outcome
 from o2pl.objectives.running_control import RunningControl
 from o2pl.oracles.lbfgs import LBFGS
-from o2pl.policies.sampling import acting_numbers, check_explored
 from o2pl.protocols import Array, FeatureMap, Floats, Ints, Oracle, State
 from o2pl.threads import one_blas_thread
 from o2pl.validation import check_actions
@@ -59,6 +59,7 @@ class Engine:
     learned: int = learned_field("learned")  # rows included in the members' gains
     watch: Watch | None = learned_field("watch")
     forgotten: Tally | None = learned_field("forgotten")  # plays and rewards of each action before the base
+    curvature: _core.Curvature | None = learned_field("curvature")  # from it, how certain predictions are
     mean_reward: MeanReward = learned_field("mean_reward")  # of the rows since the base that were learned from
 
     def __init__(self, spec: Spec, encoder: Encoder, log: Log, stream: UniformStream) -> None:
@@ -67,6 +68,7 @@ class Engine:
         self.lock = Turn()
         self.pending = Pending()
         self.compiled = Compiled(None)
+        self.items_known = 0  # rows whose rewards are in the effects of their items
         joins = [member.joins for member in spec.members]
         if joins[0] or any(later < earlier for earlier, later in pairwise(joins)):
             raise InvalidInput(f"policy: found members that join after {joins} rows, expected 0 first, then ascending")
@@ -88,11 +90,9 @@ class Engine:
         self._shares: tuple[Any, float, Floats] = (None, 0.0, np.empty(0))  # gains, rate, and the weights they give
         self.learned = 0
         self.forgotten = None
-        self.mean_reward = MeanReward()
+        self.mean_reward, self.curvature = MeanReward(), curvature_for(spec, log)
         self.rounds: _core.Rounds | None = None  # what decides and appends in one call; None: other kinds of rows
         self.checkpoint = min(member.checkpoint for member in self.present)
-        # weights, exploration, and both as `acting_numbers`
-        self._acting: tuple[Any, Any, Floats] = None, None, np.empty(0)
         self._decider: Decider | None = self.new_decider()
         self.begin_rounds()
 
@@ -216,30 +216,7 @@ class Engine:
         return self.decider
 
     def new_decider(self, before: Decider | None = None) -> Decider:
-        log, spec = self.log, self.spec
-        acting, counts = [], []
-        for m in self.present:
-            plan = None if log.sparse or log.shared is not None else m.seen.plan(log.width)
-            own = m.acting(log.width)
-            acting += [ActingMember(m.seen.features, m.seen.state, policy, params, plan) for policy, params in own]
-            counts.append(len(own))
-        self.mean_reward = self.mean_reward.extended(log, self.base, self.learned)
-        tally = log.tally(self.learned).since(self.forgotten)
-        explored = spec.exploration.at(tally.plays, self.mean_reward.value, tally.rewards)
-        weights = split(self.weights, counts)
-        if self._acting[0] is not weights or self._acting[1] is not explored:
-            numbers = acting_numbers(weights, spec.sharpness, check_explored(explored, log.n_actions))
-            self._acting = weights, explored, numbers
-        names, items, rule = log.action_names, self._remembered(), spec.exploration
-        return Decider(acting, self._acting[2], spec.sharpness, self.encoder, before, names, items, rule)
-
-    def _remembered(self) -> ItemMemory:
-        """Return the item memory from the rows since the base that were learned from."""
-        sets = self.log.contexts if self.log.action_sets else None
-        if sets is None or sets.item_ids is None or self.learned <= self.base:
-            return NOTHING
-        best = self.present[int(np.argmax(self.weights))]
-        return remembered(self.log[self.base : self.learned].thinned(), best, self.mean_reward.value)
+        return decider_of(self, before)
 
     def sample(self, contexts: Any, uniforms: Floats) -> tuple[Array, Floats]:
         """Draw actions for the next rows of the log. Returns them and their probabilities (densities)."""
@@ -248,6 +225,10 @@ class Engine:
         return self.decider.sample(contexts, uniforms)
 
     # -- learning
+
+    def look_at_items(self) -> None:
+        """Let rewards since the last solve move the effects of their items, by id."""
+        look_at_items(self)
 
     def append(self, context: Any, action: Any, reward: float, propensity: float, number: int | None = None) -> None:
         """Append one interaction; everything but the context is checked. number: of the decision, for duplicates."""
@@ -267,6 +248,8 @@ class Engine:
             append_row(log, entry, action, reward, propensity, number)
             if log.n >= self.checkpoint:
                 self.learn_if_due()
+            if entry_has_ids(entry):
+                self.look_at_items()
 
     def wait_for(self, others: Pending) -> None:
         """Accept rewards for decisions of another learner."""
@@ -310,7 +293,10 @@ class Engine:
         with self.lock:
             n = len(self.log)
             if n >= self.checkpoint and not self._learn_compiled():
-                self.learn(self.due(n))
+                if n >= min(member.checkpoint for member in self.present):
+                    self.learn(self.due(n))
+                else:
+                    self.look_at_rows(n, solved=False)
 
     def _learn_compiled(self) -> bool:
         """Learn what is due in the compiled core. Returns False, and does nothing, if that takes other parts."""
@@ -371,10 +357,18 @@ class Engine:
         faint = [m for m, weight in zip(self.members, weights.tolist(), strict=False) if weight < _FAINT]
         for member in due:
             member.known, member.checkpoint = n, member.after(n, any(member is m for m in faint))
-        self.checkpoint = min([member.checkpoint for member in self.present])
         self.decider = self.new_decider(self._decider)
-        if isinstance(self.spec.objective, Outcome):
-            calibrate_members(self, [member for member in due if not member.objective.extra])
+        calibrated = [member for member in due if not member.objective.extra]
+        if isinstance(self.spec.objective, Outcome) and calibrated:
+            calibrate_members(self, calibrated)
+            self.decider = self.new_decider(self._decider)
+        self.look_at_rows(n, solved=True)
+
+    def look_at_rows(self, n: int, solved: bool) -> None:
+        """Let what explores know the rows up to n, and how it acts. solved: the members have just learned."""
+        if look_at_rows(self, n, solved):
+            self.decider = self.new_decider(self._decider)
+        self.checkpoint = int(min([*(member.checkpoint for member in self.present), next_look(self)]))
 
     def _restart(self, n: int) -> list[MemberState]:
         """Restart all members but the monitor at the base. Returns the joined ones, which are due."""

@@ -8,6 +8,7 @@ from o2pl.engine.acting import restored
 from o2pl.engine.mean_reward import MeanReward
 from o2pl.engine.member import LINEAR
 from o2pl.engine.stream import UniformStream
+from o2pl.engine.uncertainty import restore_sums, saved_sums
 from o2pl.protocols import Array
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ def saved(engine: Engine) -> tuple[dict[str, Any], dict[str, Array]]:
         arrays |= {f"seen{k}.{name}": array for name, array in kept.items()}
     for k, member in enumerate(engine.members):
         arrays |= {f"member{k}.{name}": array for name, array in member.arrays().items()}
+    numbers, sums = saved_sums(engine.curvature)
+    header, arrays = header | numbers, arrays | sums
     if engine.running is not None:
         arrays |= {f"control.{name}": array for name, array in engine.running.items()}
     return header, arrays
@@ -67,9 +70,12 @@ def restore(engine: Engine, header: dict[str, Any], arrays: dict[str, Array]) ->
         engine.count_forgotten()
     if engine.running is not None:
         engine.running = _named(arrays, "control.")
-    engine.checkpoint = min(member.checkpoint for member in engine.present)
+    restore_sums(engine.curvature, header, arrays)
     engine.decider = engine.new_decider()
+    engine.look_at_rows(engine.learned, solved=False)
     engine.begin_rounds()
+    if engine.decider.knows_items:
+        engine.look_at_items()
 
 
 def _named(arrays: dict[str, Array], prefix: str) -> dict[str, Array]:

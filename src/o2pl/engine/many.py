@@ -11,6 +11,7 @@ from o2pl.data.decisions import id_of, numbers_for
 from o2pl.data.interactions import Interactions
 from o2pl.data.many_decisions import Decisions
 from o2pl.data.offers import offered
+from o2pl.engine.item_memory import entry_has_ids
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Floats, Ints
 
@@ -60,3 +61,5 @@ def append_many(engine: Engine, rows: Interactions) -> None:
             engine.pending.drop_many(rows.ids[some])
             done = some.stop
         engine.learn_if_due()
+        if entry_has_ids(rows.encoded):
+            engine.look_at_items()

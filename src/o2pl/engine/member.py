@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from o2pl.data.interactions import Interactions
-from o2pl.engine.schedules import Geometric, Schedule
+from o2pl.engine.schedules import Exact, Geometric, Schedule
 from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Intercept, Quadratic, Settled, Standardise
 from o2pl.features.plan import FeaturePlan, feature_plan
@@ -192,6 +192,12 @@ class MemberState:
         after = self.schedule.after(since)
         patient = faint and isinstance(self.schedule, Geometric) and not self.schedule.forgets
         return self.base + (max(after, 2 * since) if patient else after)
+
+    @property
+    def schedule_forgets(self) -> bool:
+        """Whether it learns from some rows only, or from rows of different weights."""
+        schedule: Any = self.schedule
+        return not (isinstance(schedule, Exact) or (isinstance(schedule, Geometric) and not schedule.forgets))
 
     def weights(self, rows: Interactions, start: int, forgets: bool = True) -> Floats | None:
         """Return the weights of the log's rows from `start` on: what its schedule forgets, times the rows' own."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from o2pl import _core
 from o2pl.data.interactions import Interactions
+from o2pl.engine.item_memory import entry_has_ids
 from o2pl.engine.member import STRETCH
 from o2pl.engine.schedules import Exact
 from o2pl.kernels.finite import FiniteValue
@@ -38,12 +39,12 @@ def simulate(engine: Engine, contexts: Any, rewards: Rewards) -> Interactions:
     """Play rounds on given contexts: the decisions are those of one call per round. Returns the new rows."""
     log = engine.log
     with engine.lock, one_blas_thread(math.inf):
-        start, done = len(log), 0
+        start, done, by_id = len(log), 0, entry_has_ids(contexts)  # every reward moves its item
         log.reserve(len(contexts))
         if run_finite(engine, contexts, rewards.table):
             return log[start:]
         while done < len(contexts):
-            some = min(len(contexts) - done, engine.checkpoint - len(log), STRETCH)
+            some = min(len(contexts) - done, engine.checkpoint - len(log), 1 if by_id else STRETCH)
             stretch = contexts[done : done + some]
             actions, propensities = engine.sample(stretch, engine.stream.take(some))
             try:
@@ -54,6 +55,8 @@ def simulate(engine: Engine, contexts: Any, rewards: Rewards) -> Interactions:
                 raise
             done += some
             engine.learn_if_due()
+            if by_id:
+                engine.look_at_items()
         return log[start:]
 
 

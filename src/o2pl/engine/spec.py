@@ -19,7 +19,7 @@ class Spec(NamedTuple):
     objective: Any  # an Objective
     schedule: Schedule  # of members that have none
     control: float | None  # ridge of the control variate
-    sharpness: float
+    sharpness: float  # of a mixture of policies; `BY_EXCESS`: predictions are mixed, see `policies.sampling`
     exploration: Exploration
     watch: tuple[Change, int] | None = None  # change detection, and the index of the monitor
     device: str = "cpu"  # where objectives are evaluated

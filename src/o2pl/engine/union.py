@@ -11,8 +11,9 @@ from o2pl._core import played_log_odds, prediction_sums
 from o2pl.data.interactions import Interactions
 from o2pl.engine.decider import Decider
 from o2pl.engine.member import STRETCH, MemberState
-from o2pl.objectives.outcome import FAR, log_likelihoods
+from o2pl.objectives.outcome import log_likelihoods
 from o2pl.objectives.weights import policy_weights
+from o2pl.policies.sampling import FAR
 from o2pl.protocols import Floats
 
 _ALONE = np.ones(1)

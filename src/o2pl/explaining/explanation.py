@@ -1,11 +1,15 @@
 """Explanation of a decision: the difference between two actions in one context as a sum of terms.
 
-Decisions are drawn from p ∝ exp(sharpness (log P + bonus)), P = Σ_m ρ_m π_m the members' mixture (`policies.sampling`).
-A member's part is a sum of terms: log π_m(a) - log π_m(b) = Σ_k c_mk. The mixture's is a weighted sum of these:
+A member's part is a sum of terms: log π_m(a) - log π_m(b) = Σ_k c_mk. What decides (`policies.sampling`) is a weighted
+sum of these. `O2PL` draws from p ∝ exp(sharpness (log P + bonus)), P = Σ_m ρ_m π_m, and
 
     log P(a) - log P(b) = Σ_m w_m Σ_k c_mk,  w_m = ρ_m L(π_m(a), π_m(b)) / L(P(a), P(b)),  L(x, y) = (x - y) / log(x/y)
 
 exactly, since P(a) - P(b) = Σ_m ρ_m (π_m(a) - π_m(b)). With one member w is 1; members that agree have w = ρ.
+
+`Bandit` compares predicted rewards, Q = Σ_m ρ_m σ(z_m): their log-odds differ by Σ_m w_m Σ_k c_mk with
+
+    w_m = ρ_m (σ(z_m(a)) - σ(z_m(b))) (1/L(Q(a), Q(b)) + 1/L(1 - Q(a), 1 - Q(b))) / (log π_m(a) - log π_m(b))
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from o2pl._core import acting_rows
 from o2pl.data.contexts import is_sparse
 from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput, nearest
@@ -26,14 +31,15 @@ from o2pl.explaining.terms import INTERCEPT, Compared, Term, hashed_entries, ter
 from o2pl.features.hashing import Hashed
 from o2pl.features.user_items import UserItems
 from o2pl.policies.neural import is_network
-from o2pl.policies.sampling import log_softmax
-from o2pl.protocols import Floats
+from o2pl.policies.sampling import LEAST_VARIANCE, ActingParts, acting_numbers, log_softmax, predicted
+from o2pl.protocols import Explored, Floats
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from o2pl.engine.decider import Decider
 
+_NONE = np.empty(0)
 ITEM = "the item itself"  # effect of an item (by id) beyond its features
 WHOLE = "all inputs"  # the only term of a member whose scores cannot be decomposed
 
@@ -65,22 +71,24 @@ class MemberPart(NamedTuple):
 class Explanation:
     """The explanation of `action` compared with `against`.
 
-    `terms` (inputs, pairwise products, the intercept) sum to `difference`: the difference of the two actions' log
-    probabilities before exploration and sharpening. `features` has the same sum by feature. The acting policy
-    multiplies `difference + bonus` by `sharpness`, and mixes in a fraction `epsilon` of exploration.
+    `terms` (inputs, pairwise products, the intercept) sum to `difference`: for `Bandit` the difference of the two
+    actions' predicted log-odds of a reward, for `O2PL` that of their log probabilities before exploration and
+    sharpening. `features` has the same sum by feature. `O2PL` multiplies `difference + bonus` by `sharpness`; `Bandit`
+    tries actions whose `deviation` leaves it open which is better. A fraction `epsilon` is uniform choice.
     """
 
     action: Any
     against: Any  # None if there is only one action
     probabilities: dict[Any, float]  # of the acting policy
-    without_exploration: dict[Any, float]  # the same without bonus and ε
+    without_exploration: dict[Any, float]  # the same without bonus, uncertainty and ε
     difference: float
     terms: tuple[Term, ...]  # largest first; zero terms are omitted
     features: tuple[Feature, ...]  # largest first, without the intercept
     intercept: float
-    bonus: float  # bonus of `action` for few plays, minus that of `against`
+    bonus: float  # what exploration adds to `action`, minus that of `against`
     epsilon: float
-    sharpness: float
+    sharpness: float | None  # None: predictions are compared
+    deviation: float | None  # T: how uncertain it is which is better, in log-odds; None: policies are compared
     members: tuple[MemberPart, ...]
     unknown: tuple[str, ...]  # hashed features that were not learned yet
     support: Support | None  # None without a log
@@ -89,6 +97,12 @@ class Explanation:
     def propensity(self) -> float:
         """The probability of `action`."""
         return self.probabilities[self.action]
+
+    @property
+    def exploring(self) -> float:
+        """The share of decisions in this context that are exploration."""
+        alone = self.without_exploration
+        return max(0.0, 1 - math.fsum(min(p, alone[action]) for action, p in self.probabilities.items()))
 
     def __str__(self) -> str:
         from o2pl.explaining.render import as_text
@@ -127,8 +141,7 @@ def explain(
     here = situation(decider, given)
     pi, acting, actions = here.probabilities, here.acting, here.actions
     logs = log_softmax(here.scores)  # log π_m, [M, K]
-    with np.errstate(divide="ignore"):  # members may have weight 0
-        mixture = np.logaddexp.reduce(np.log(acting.weights)[:, None] + logs, axis=0)
+    mixture = _mixture(acting, logs) if acting.sharpness else predicted(here.scores, acting).mixed
     decided = mixture + here.effects
     order = np.lexsort((-(decided + acting.bonus), -pi)).tolist()
     first = order[0] if here.chosen is None else here.chosen
@@ -139,7 +152,8 @@ def explain(
         second = _place(against, actions, "against")
         if second == first:
             raise InvalidInput(f"against: found {against!r}, which is the action itself, expected another one")
-    members = _members(decider, here, (first, second), logs, mixture, labels)
+    counted = _counted(here, (first, second), logs, mixture)
+    members = _members(decider, here, (first, second), counted, logs, labels)
     terms = _mixed(members, float(here.effects[first] - here.effects[second]))
     features, intercept = _by_feature(
         terms, shown(decider, here, first), shown(decider, here, second) if here.sets else {}
@@ -149,7 +163,9 @@ def explain(
         looked_at = sorted({first, second}) if here.sets else range(len(pi))
         named, places = [actions[k] for k in looked_at], [here.places[k] for k in looked_at]
         support = support_in(log, decider.members[0], here.rows, named, places)
-    alone = np.exp(log_softmax(acting.sharpness * decided[None])[0])
+    alone = np.empty(len(pi))
+    plain = acting_numbers(acting.weights, acting.sharpness, Explored(0.0, here.effects, _NONE), acting.predicting)
+    acting_rows(here.scores, np.array([0, len(pi)]), plain, alone)
     return Explanation(
         action=actions[first],
         against=actions[second] if second != first else None,
@@ -161,7 +177,8 @@ def explain(
         intercept=intercept,
         bonus=float(acting.bonus[first] - acting.bonus[second]),
         epsilon=acting.epsilon,
-        sharpness=acting.sharpness,
+        sharpness=acting.sharpness or None,
+        deviation=None if acting.sharpness else _deviation(here.variance, decided + acting.bonus, first, second),
         members=members,
         unknown=_unknown(decider, here, (first, second)),
         support=support,
@@ -181,21 +198,49 @@ def _place(given: Any, actions: list[Any], what: str) -> int:
 # -- members and their mixture
 
 
+def _mixture(acting: ActingParts, logs: Floats) -> Floats:
+    """Return log Σ_m ρ_m π_m. [K]"""
+    with np.errstate(divide="ignore"):  # members may have weight 0
+        return np.asarray(np.logaddexp.reduce(np.log(acting.weights)[:, None] + logs, axis=0))
+
+
+def _deviation(variance: Floats | None, u: Floats, first: int, second: int) -> float:
+    """Return T of `policies.sampling` for these two actions: the excess of the one that is behind."""
+    ahead, behind = (first, second) if u[first] >= u[second] else (second, first)
+    excess = 0.0 if variance is None else max(0.0, float(variance[behind] - variance[ahead]))
+    return math.sqrt(excess + LEAST_VARIANCE)
+
+
+def _counted(here: Situation, pair: tuple[int, int], logs: Floats, mixture: Floats) -> list[float]:
+    """Return w of each member: the factor of its terms."""
+    first, second = pair
+    if here.acting.sharpness:
+        whole = _log_mean(mixture[first], mixture[second])
+        log_means = (_log_mean(own[first], own[second]) for own in logs)
+        return [rho * math.exp(own - whole) for rho, own in zip(here.acting.weights.tolist(), log_means, strict=True)]
+    found = predicted(here.scores, here.acting)
+    win, lose = found.wins @ here.acting.weights, found.losses @ here.acting.weights  # Q and 1 - Q, [K]
+    slope = math.exp(-_log_mean(*np.log(win[[first, second]]))) + math.exp(-_log_mean(*np.log(lose[[first, second]])))
+    apart, moved = logs[:, first] - logs[:, second], found.wins[first] - found.wins[second]
+    steep = np.divide(moved, apart, out=np.zeros(len(apart)), where=np.abs(apart) > 1e-12)  # 0: they do not differ
+    return [float(one) for one in here.acting.weights * slope * steep]
+
+
 def _members(
-    decider: Decider, here: Situation, pair: tuple[int, int], logs: Floats, mixture: Floats, labels: Sequence[str]
-) -> tuple[MemberPart, ...]:
+    decider: Decider, here: Situation, pair: tuple[int, int], counted: Sequence[float], logs: Floats,
+    labels: Sequence[str],
+) -> tuple[MemberPart, ...]:  # fmt: skip
     first, second = pair
     places = (first, second) if here.sets else (here.places[first], here.places[second])
     compared = Compared(here.inputs, here.sets, *places, here.names)
-    whole, made = _log_mean(mixture[first], mixture[second]), []
+    made = []
     for m, (member, weight) in enumerate(zip(decider.members, here.acting.weights.tolist(), strict=True)):
         terms = terms_of(member.policy, member, compared)
         if terms is None:
             terms = [Term(WHOLE, (WHOLE,), float(logs[m, first] - logs[m, second]))]
-        counts = weight * math.exp(_log_mean(logs[m, first], logs[m, second]) - whole)
         name = labels[m] if m < len(labels) else member_name(member)
         difference = math.fsum(term.adds for term in terms)
-        made.append(MemberPart(name, weight, counts, difference, _sorted(terms)))
+        made.append(MemberPart(name, weight, counted[m], difference, _sorted(terms)))
     return tuple(made)
 
 

@@ -18,7 +18,7 @@ _FOR, _AGAINST, _GREY = "#0072B2", "#D55E00", "#6e6e6e"
 _ROWS = 12  # largest number of listed features and actions
 _PRODUCTS = 5
 _INTERCEPT = "average context"
-_BONUS = "bonus for few plays"
+_BONUS = "exploration"
 
 
 def heading(found: Explanation) -> str:
@@ -54,9 +54,13 @@ def _value(one: Feature) -> str:
 
 def _sum_line(found: Explanation) -> str:
     total = found.difference + found.bonus
-    line = f"sum {total:+.3f}, times sharpness {found.sharpness:g} = log ratio of the probabilities"
+    if found.sharpness is None:
+        line = f"sum {total:+.3f} = difference of the log-odds of a reward, uncertain by {found.deviation:.2f}"
+        line += f"; {found.exploring:.2%} of decisions in this context are exploration"
+    else:
+        line = f"sum {total:+.3f}, times sharpness {found.sharpness:g} = log ratio of the probabilities"
     if found.epsilon:
-        line += f"; then {found.epsilon:.2%} of decisions are exploration"
+        line += f"; {found.epsilon:.2%} of all decisions are uniform choice"
     return line
 
 
@@ -108,7 +112,7 @@ def _reward(mean: float) -> str:
 
 
 def _action_heads(found: Explanation) -> list[str]:
-    heads = ["action", "probability", "unexplored"]
+    heads = ["action", "probability", "without exploration"]
     if found.support is not None:
         heads += [*([] if found.support.offers else ["plays"]), "plays near", "reward near"]
     return heads

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from o2pl._core import acting_row
+from o2pl._core import acting_rows
 from o2pl.data.contexts import as_contexts, is_encoded, is_sparse
 from o2pl.data.decisions import Decision, ListDecision
 from o2pl.data.kinds import offer_of
@@ -30,8 +30,9 @@ class Situation(NamedTuple):
     actions: list[Any]  # names
     places: list[int]  # indices among all actions, or in the set
     scores: Floats  # [M, K]
-    acting: ActingParts  # its bonus is only that for few plays
+    acting: ActingParts  # its bonus is only that of exploration
     effects: Floats  # item effects by id, on log π, [K]
+    variance: Floats | None  # of the predicted log-odds, [K]; None: all the same
     probabilities: Floats  # [K]
     chosen: int | None  # the action of a decision
 
@@ -73,7 +74,7 @@ def situation(decider: Decider, given: Given) -> Situation:
     if sets:
         actions = list(places) if offer is None else offer.actions
         if rows.item_ids is not None:
-            numbers, effects = decider.acting_on(rows.item_ids), decider.effects(rows.item_ids)
+            effects = decider.effects(rows.item_ids)
     else:
         if exclude is not None:
             places = allowed_actions(len(places), exclude, names=decider.names)
@@ -90,11 +91,12 @@ def situation(decider: Decider, given: Given) -> Situation:
             raise InvalidInput(f"explain: found the action {decision.action!r}, expected one of the allowed actions")
         chosen = actions.index(decision.action)
     probabilities = np.empty(len(places))
-    acting_row(scores.copy(), numbers, probabilities)
+    variance, optimism = decider.doubt(rows, places)
+    acting_rows(scores, np.array([0, len(places)]), numbers, probabilities, variance, optimism)
     acting = acting_parts(numbers, len(decider.members), len(places))
-    acting = acting._replace(bonus=acting.bonus - effects)
+    acting = acting._replace(bonus=acting.bonus - effects + (0 if optimism is None else optimism))
     names = _names(decider, rows, context)
-    return Situation(rows, names, actions, places.tolist(), scores, acting, effects, probabilities, chosen)
+    return Situation(rows, names, actions, places.tolist(), scores, acting, effects, variance, probabilities, chosen)
 
 
 def _names(decider: Decider, rows: Any, context: Any) -> Any:

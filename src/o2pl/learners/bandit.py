@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
+from o2pl._core import Curvature
 from o2pl.engine.change import Change
 from o2pl.engine.member import LINEAR, QUADRATIC, Member
 from o2pl.engine.schedules import SELDOM, Geometric, Schedule, as_schedule
 from o2pl.errors import InvalidInput
 from o2pl.features import Hashed, Standardise, UserItems
 from o2pl.learners.discrete import DiscreteEstimator, as_exploration
+from o2pl.learners.params import refusing
 from o2pl.objectives.outcome import Outcome
 from o2pl.policies import ActionWise, Neural, NeuralSets
-from o2pl.policies.sampling import CountBonus, UniformExploration
+from o2pl.policies.sampling import BY_EXCESS, CountBonus, UniformExploration
 from o2pl.protocols import Exploration, FeatureMap
 
 _LATER = 1000.0  # rows per action from which a log counts as long: see Geometric
@@ -55,6 +57,10 @@ _CLASSES: dict[str, tuple[Member, ...]] = {
 }
 
 
+@refusing(
+    sharpness="Bandit explores where predictions are uncertain, and plays the best action elsewhere;"
+    " exploration=0.05 mixes in uniform choice; O2PL has a sharpness"
+)
 @dataclass(eq=False, repr=False)
 class Bandit(DiscreteEstimator):
     """A contextual bandit for discrete actions: the recommended learner.
@@ -82,12 +88,11 @@ class Bandit(DiscreteEstimator):
         When to re-learn, as for `O2PL`.
     reward_range
         Lowest and highest possible reward. Rewards in between count as fractions.
-    sharpness
-        Decisions are drawn from π^sharpness, normalised. Propensities include it.
     exploration
-        "auto": actions that were rarely played get a bonus (`CountBonus`; not with two actions, and among items only if
-        they have ids and you pass `CountBonus()`). A number ε: the uniform policy is mixed in as well, so that every
-        action has probability at least ε/K. Or a rule with a method `at`.
+        "auto": actions are tried where their predicted reward is less certain than that of the best action
+        (`policies.sampling`); among more than ten, those that were rarely played get a bonus instead (`CountBonus`). A
+        number ε: the uniform policy is mixed in as well, so that every action has probability at least ε/K. Or a rule
+        with a method `at`.
     changes
         "auto": change detection. A member with a short memory detects that the world has changed, and the others
         restart (`changes_` says when). It is off if the `schedule` forgets, such as `Geometric(half_life=500)` or
@@ -108,7 +113,6 @@ class Bandit(DiscreteEstimator):
     policy: Any = "union"
     schedule: Any = "geometric"
     reward_range: tuple[float, float] = (0.0, 1.0)
-    sharpness: float = 30.0
     exploration: float | str | Exploration = "auto"
     changes: str | Change | None = "auto"
     device: str = "cpu"
@@ -142,9 +146,13 @@ class Bandit(DiscreteEstimator):
             return Geometric(later=_LATER * n_actions)
         return as_schedule(self.schedule)
 
-    def _exploration(self, items: bool) -> Exploration:
+    def _sharpness(self) -> float:
+        return BY_EXCESS
+
+    def _exploration(self, n_actions: int | None) -> Exploration:
         given = 0.0 if isinstance(self.exploration, str) and self.exploration == "auto" else self.exploration
         rule = as_exploration(given, instead='"auto", ')
-        if isinstance(rule, UniformExploration) and rule is not given and not items:
+        many = n_actions is not None and n_actions > Curvature.most_actions
+        if isinstance(rule, UniformExploration) and rule is not given and many:
             return CountBonus(epsilon=rule.epsilon)
         return rule

@@ -58,6 +58,7 @@ class BanditEstimator(RoundByRound, ABC):
     # -- what differs between discrete and continuous actions
 
     _earlier: ClassVar[dict[str, Any]] = {}  # values of parameters that are missing in older files
+    _retired: ClassVar[tuple[str, ...]] = ()  # parameters of older files that no longer are
     _density: ClassVar[bool] = False
 
     @abstractmethod
@@ -342,7 +343,8 @@ def load(path: str | os.PathLike[str] | IO[bytes], *, name: str = "", worker: in
                 )
             return Decider.restore(header, arrays)
         kind = known[header["class"]]
-        learner = kind(**{**kind._earlier, **{n: decode(v) for n, v in header["params"].items()}})
+        given = {name: decode(value) for name, value in header["params"].items() if name not in kind._retired}
+        learner = kind(**{**kind._earlier, **given})
         if "engine" in header:
             of, shared = header.get("contexts", (ROW, None))
             schema = decode(header.get("schema"))

@@ -62,7 +62,6 @@ class DiscreteEstimator(Explained, BanditEstimator):
     n_actions_: int
     policy: Any
     schedule: Any
-    sharpness: float
     exploration: Any
     device: str
     _classes_of_policies: ClassVar[dict[str, tuple[Member, ...]]]
@@ -78,7 +77,11 @@ class DiscreteEstimator(Explained, BanditEstimator):
     def _schedule(self, n_actions: int | None) -> Schedule:
         return as_schedule(self.schedule)
 
-    def _exploration(self, items: bool) -> Exploration:
+    @abstractmethod
+    def _sharpness(self) -> float:
+        """Return the sharpness of the mixture of policies, or `BY_EXCESS`."""
+
+    def _exploration(self, n_actions: int | None) -> Exploration:
         return as_exploration(self.exploration)
 
     def _change(self, members: tuple[Member, ...]) -> Change | None:
@@ -226,7 +229,7 @@ class DiscreteEstimator(Explained, BanditEstimator):
         policies, schedule = [policy_of(member, n_actions) for member in members], self._schedule(n_actions)
         spec = Spec(
             members, policies, self._objective(), schedule, self._ridge(policies, schedule, sets),
-            check_number("sharpness", self.sharpness, 0, open_low=True), self._exploration(sets), watch,
+            self._sharpness(), self._exploration(n_actions), watch,
             self._checked_device(members, policies, sets, sparse),
         )  # fmt: skip
         ends = check_reward_range(self.reward_range)

@@ -127,6 +127,9 @@ class O2PL(DiscreteEstimator):
     improvements_: tuple[Verdict, ...] = field(init=False)  # of all candidates
     _classes_of_policies = _CLASSES
 
+    def _sharpness(self) -> float:
+        return check_number("sharpness", self.sharpness, 0, open_low=True)
+
     @classmethod
     def paper(
         cls, n_actions: int | None = None, *, policy: Any = "linear", schedule: Any = "exact", **settings: Any

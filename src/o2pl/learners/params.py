@@ -2,10 +2,32 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Any, Self, TypeVar
 
 from o2pl.errors import InvalidInput
+
+_Class = TypeVar("_Class", bound=type)
+
+
+def refusing(**retired: str) -> Callable[[_Class], _Class]:
+    """Let a constructor refuse arguments that no longer are, by what replaces them; files may still have them."""
+
+    def decorated(cls: _Class) -> _Class:
+        init: Any = cls.__init__  # type: ignore[misc]
+
+        @functools.wraps(init)
+        def checked(self: Any, *args: Any, **settings: Any) -> None:
+            for name in retired.keys() & settings.keys():
+                raise InvalidInput(f"{name}: found {settings[name]!r}, expected nothing: {retired[name]}")
+            init(self, *args, **settings)
+
+        cls.__init__, cls._retired = checked, tuple(retired)  # type: ignore[misc,attr-defined]
+        return cls
+
+    return decorated
 
 
 class Parameters:

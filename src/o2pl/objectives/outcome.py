@@ -25,13 +25,13 @@ from o2pl import _core
 from o2pl.data.contexts import own_offsets
 from o2pl.data.interactions import Interactions
 from o2pl.objectives.terms import PRIOR_ROWS, Totals
+from o2pl.policies.sampling import FAR
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.special import expit
 from o2pl.storage import storable
 from o2pl.validation import check_number
 
 _SURE = 1e-4  # distance of predictions from 0 and 1 when members are weighted
-FAR = math.log(1 / _SURE - 1)  # their log-odds
 _ENDS = 0.01  # distance of b from 0 and 1
 _NEGLIGIBLE = 0.03  # difference in the total log-likelihood that does not distinguish policies
 _MANY = 8  # with more actions, each has fewer rows, and l2 decreases as 1/K

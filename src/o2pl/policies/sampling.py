@@ -1,12 +1,22 @@
-"""From scores to decisions: mixture, sharpening, exploration, and the draw, the only random step.
+"""From scores to decisions: mixture, exploration, and the draw, the only random step.
 
-    p = (1 - ε) softmax(sharpness (log Σ_m ρ_m π_m + bonus)) + ε share,      π_m = softmax(scores_m)
+`O2PL` mixes its members' policies π_m = softmax(scores_m) and sharpens the mixture:
 
-Everything is computed element by element, so a row's result is the same alone and in a batch.
+    p = (1 - ε) softmax(sharpness (log Σ_m ρ_m π_m + bonus)) + ε share
+
+`Bandit` mixes their predictions m_m of the reward, and tries actions that are less certain than the best one. u is the
+log-odds of the mean prediction, s² its variance (`engine.uncertainty`), * the action with the largest u:
+
+    u = logit Σ_m ρ_m m_m + bonus,   q_a = Φ(-(u_* - u_a)/T_a),   T_a² = max(0, s_a² - s_*²) + .05²
+    p = (1 - ε) odds / Σ odds + ε share,   odds = q/(1 - q), at least 1e-12; 1 for the action *
+
+It is the excess of an action's variance over that of the best one that is explored: playing the best one removes the
+rest. Everything is computed element by element, so a row's result is the same alone and in a batch.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -88,15 +98,55 @@ class CountBonus:
         return Explored(self.epsilon, scale / np.sqrt(counted + 1.0), _NONE)
 
 
-def acting_numbers(shares: Floats, sharpness: float, explored: Explored) -> Floats:
+_SUREST, FAR = 30.0, math.log(1e4 - 1)  # the largest log-odds of a prediction; those that are calibrated
+BY_EXCESS = 0.0  # the sharpness of policies that mix predictions
+_NO_PREDICTIONS: Floats = np.empty((0, 4))
+
+
+def acting_numbers(
+    shares: Floats, sharpness: float, explored: Explored, predicting: Floats = _NO_PREDICTIONS
+) -> Floats:
     """Return how members' scores become the acting policy, for kernels: one array, since each argument costs 0.2 µs.
 
-    shares: weights ρ of the members, [M], summing to 1.
+    shares: weights ρ of the members, [M], summing to 1. predicting: with `BY_EXCESS`, how scores predict rewards,
+    [M, 4]: whether actions compete, τ, level and slope. m = σ(level + slope z), with z as in `objectives.outcome`.
     """
-    return _core.acting_numbers(shares, sharpness, explored.epsilon, explored.bonus, explored.share)
+    return _core.acting_numbers(shares, sharpness, explored.epsilon, explored.bonus, explored.share, predicting)
 
 
 _SHARPNESS, _EPSILON, _BONUS, _SHARE, _HEAD = range(5)  # positions in these numbers
+
+
+def _bonus_at(acting: Floats, members: int) -> int:
+    """Return the position of the bonus: after the weights, and what predictions take."""
+    return _HEAD + members * (5 if acting[_SHARPNESS] == BY_EXCESS else 1)
+
+
+LEAST_VARIANCE = 0.05**2  # of the difference of two predicted log-odds
+
+
+class Predicted(NamedTuple):
+    """The members' predicted rewards of the actions of one row."""
+
+    wins: Floats  # m_m, [K, M]
+    losses: Floats  # 1 - m_m, [K, M]
+    mixed: Floats  # the log-odds of Σ_m ρ_m m_m, [K]
+
+
+def predicted(scores: Floats, acting: ActingParts) -> Predicted:
+    """Return what members predict from these scores, [M, K]. The compiled core has the same in `acting_rows`."""
+    z = np.empty(scores.shape)
+    for own, f, (competing, tau, level, slope) in zip(z, scores, acting.predicting, strict=True):
+        if competing and len(f) > 1:  # logit π - τ; 1 - π is the sum of the others
+            others = [np.logaddexp.reduce(np.delete(f, k)) for k in range(len(f))]
+            own[:] = f - others - tau
+        else:
+            own[:] = f - tau if competing else f + tau
+        own[:] = np.clip(own, -_SUREST, _SUREST)
+        if (level, slope) != (0, 1):
+            own[:] = level + slope * np.clip(own, -FAR, FAR)
+    wins, losses = 1 / (1 + np.exp(-z.T)), 1 / (1 + np.exp(z.T))
+    return Predicted(wins, losses, np.log(wins @ acting.weights) - np.log(losses @ acting.weights))
 
 
 class ActingParts(NamedTuple):
@@ -105,21 +155,23 @@ class ActingParts(NamedTuple):
     sharpness: float
     epsilon: float
     weights: Floats  # ρ, [M]
+    predicting: Floats  # [M, 4], or none
     bonus: Floats  # [K]; zeros without a bonus
     share: Floats  # distribution of exploration, [K]; 1/K if uniform
 
 
 def acting_parts(acting: Floats, members: int, n_actions: int) -> ActingParts:
     """Split `acting_numbers` into its parts."""
-    first = _HEAD + members
+    first = _bonus_at(acting, members)
     bonus: Floats = np.zeros(n_actions)
     share: Floats = np.full(n_actions, 1 / max(n_actions, 1))
     if acting[_BONUS] > 0:
         bonus, first = acting[first : first + n_actions], first + n_actions
     if acting[_SHARE] > 0:
         share = acting[first : first + n_actions]
+    weights, predicting = acting[_HEAD : _HEAD + members], acting[_HEAD + members : _bonus_at(acting, members)]
     return ActingParts(
-        float(acting[_SHARPNESS]), float(acting[_EPSILON]), acting[_HEAD : _HEAD + members], bonus, share
+        float(acting[_SHARPNESS]), float(acting[_EPSILON]), weights, predicting.reshape(-1, 4), bonus, share
     )
 
 
@@ -139,13 +191,6 @@ def check_explored(explored: Explored, n_actions: int | None) -> Explored:
     return explored
 
 
-def with_bonus(acting: Floats, members: int, bonus: Floats) -> Floats:
-    """Return `acting_numbers` (without bonus and share) with this bonus, [K]."""
-    numbers = np.concatenate([acting[: _HEAD + members], bonus])
-    numbers[_BONUS] = len(bonus)
-    return numbers
-
-
 def with_exploration(acting: Floats, share: float) -> Floats:
     """Return `acting_numbers` with an additional fraction of exploration."""
     numbers = acting.copy()
@@ -155,7 +200,8 @@ def with_exploration(acting: Floats, share: float) -> Floats:
 
 def acting_among(acting: Floats, members: int, allowed: Ints) -> Floats:
     """Return `acting_numbers` restricted to the allowed actions."""
-    first, kept = _HEAD + members, [acting[: _HEAD + members]]
+    first = _bonus_at(acting, members)
+    kept = [acting[:first]]
     for place in (_BONUS, _SHARE):
         of_all, first = acting[first : first + int(acting[place])], first + int(acting[place])
         if len(of_all):

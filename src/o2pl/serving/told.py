@@ -85,12 +85,18 @@ def _explained(store: Store, application: Application, row: Any) -> dict[str, An
         "featuresTitle": f"Features in favour of {found.action}, compared with {found.against}",
         "features": [{"name": _feature(each), "adds": each.adds} for each in found.features[:_SHOWN]],
         "note": (
-            f"Differences of log probabilities by feature; products are split between their features. Version"
-            f" {row.model_version} multiplies their sum, {found.difference:+.3f}, by {found.sharpness:g}. Exploration"
-            " is added."
-            f" {again}"
+            f"Differences by feature; products are split between their features. Their sum, {found.difference:+.3f}, is"
+            f" {_summed(found, row.model_version)} {again}"
         ),
     }
+
+
+def _summed(found: Any, version: int) -> str:
+    if found.sharpness is None:
+        return f"the difference of the log-odds of a reward that version {version} predicts. Exploration is added."
+    return (
+        f"that of log probabilities, which version {version} multiplies by {found.sharpness:g}; exploration is added."
+    )
 
 
 def _made_again(application: Application, row: Any, decider: Decider) -> str:
