@@ -122,11 +122,11 @@ int64_t Learner::look_at_rows(int64_t n, bool solved) {
     uncertainty_.reset();
     return NEVER;
   }
-  // A member that forgets weighs its rows anew: all are looked at, at every solve.
+  // A member whose rows fade weighs them anew: all are looked at, at every solve.
   const bool forgets = members[0].settings.forgets, often = looks_between_solves() && !forgets;
   const int64_t since = members[0].base, first = since + (forgets ? choices_.start(0, n - since) : 0);
   const double* weights = forgets && solved ? choices_.weights(0, n - since) : nullptr;  // of rows from `first` on
-  if (solved && (curvature.rows < 0 || forgets || curvature.is_old(first, n))) begin_curvature(first, n - first);
+  if (solved && (curvature.rows < 0 || weights || curvature.is_old(first, n))) begin_curvature(first, n - first);
   while (curvature.rows >= 0 && curvature.rows < n && (often || solved)) {
     const int64_t from = curvature.rows, some = std::min(ROWS_AT_ONCE, n - from), M = present();
     z_.resize(M * some), h_.resize(some);

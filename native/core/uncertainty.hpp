@@ -70,8 +70,11 @@ class Curvature {
 
   Curvature(int64_t n_actions, int64_t inputs) : level(n_actions), spread(n_actions * inputs), centre(inputs) {}
 
-  // Whether all rows since `since` are to be looked at again, of n.
-  bool is_old(int64_t since, int64_t n) const { return since != base || n < rows || n - since >= 2 * (renewed - base); }
+  // Whether all rows since `since` are to be looked at again, of n: when there are twice as many, or more than a fifth of those
+  // in the sums is forgotten.
+  bool is_old(int64_t since, int64_t n) const {
+    return since < base || n < rows || n - since >= 2 * (renewed - base) || 4 * (since - base) > n - since;
+  }
   int64_t next() const;  // number of rows at which new ones are to be added
   // Starts again, with the mean of n rows, which begin at `since`.
   void begin(int64_t since, const Standardised& inputs, const float* X, int64_t n);

@@ -92,8 +92,11 @@ def test_rows_are_looked_at_again_when_there_are_twice_as_many_or_the_world_has_
     sums.begin(0, plan, X)
     sums.add(plan, X, np.zeros(10, int), np.full(10, 0.2))
     assert [sums.is_old(0, n) for n in (10, 19, 20)] == [False, False, True]
-    assert sums.is_old(3, 12)
+    assert sums.is_old(3, 12)  # more than a fifth is forgotten
+    assert not sums.is_old(2, 12)
     assert sums.next == 18
+    sums.begin(5, plan, X)
+    assert sums.is_old(0, 15)
 
 
 def test_the_prediction_is_that_of_the_mixture() -> None:

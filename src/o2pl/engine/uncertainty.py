@@ -45,7 +45,8 @@ def look_at_rows(engine: Engine, n: int, solved: bool) -> bool:
     if sums is None or not (solved or _looks_often(engine)):
         return False
     first = member.first(n)
-    if solved and (sums.rows < 0 or member.schedule_forgets or sums.is_old(first, n)):
+    fades = solved and member.schedule.weights(n - member.base) is not None
+    if solved and (sums.rows < 0 or fades or sums.is_old(first, n)):
         _begin(engine, sums, first, n)
     if sums.rows < 0:
         return False
