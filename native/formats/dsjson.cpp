@@ -90,7 +90,8 @@ class LineScanner {
       if (name == "Timestamp") return optional_text(q, event.time);
       if (name == "a") return ranking(q, ranked);
       if (name == "p") return probabilities(q, chances);
-      if (name == "_label_ca" || name == "_outcomes") return nullptr;
+      if (name == "_label_ca" || name == "_outcomes" || name == "_multi" || name == "_slots") return nullptr;
+      if (name.starts_with("_label")) return nullptr;  // of VW's --json
       if (name == "c") {
         out.lists.truncate(features, lists);
         const char* const after = context(q);

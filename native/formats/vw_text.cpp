@@ -76,8 +76,9 @@ Line scan_head(const char*& p, const char* end, Event& event) {
     while (p < end && static_cast<uint8_t>(*p) > 32 && *p != '|') p++;
     if (p == begin) return Line::UNUSUAL;  // a line without a bar, or a control character
     if (*begin == '\'') {
+      if (std::string_view(begin + 1, static_cast<size_t>(p - begin - 1)).starts_with("seed=")) return Line::UNUSUAL;
       event.tag = begin + 1, event.tag_end = p;
-    } else if (found != Line::PLAIN) {
+    } else if (found != Line::PLAIN || (p < end && *p == '|')) {  // what touches the bar is a tag
       return Line::UNUSUAL;
     } else if (std::string_view(begin, static_cast<size_t>(p - begin)) == "shared") {
       found = Line::SHARED;

@@ -95,10 +95,10 @@ def test_keys_that_stand_twice_stay_twice(tmp_path: Path) -> None:
 BAD: dict[str, tuple[Any, str]] = {
     "cut short": (lambda e: json.dumps(e)[:300], r"line 2: found no complete JSON object \(Input data was truncated\)"),
     "no JSON": (lambda e: "hello", "line 2: found no complete JSON object"),
-    "no context": (lambda e: {k: v for k, v in e.items() if k != "c"}, "missing required field `c`"),
+    "no context": (lambda e: {k: v for k, v in e.items() if k != "c"}, "found the fields .*, expected `c`"),
     "words": (lambda e: e | {"_label_cost": "much"}, "Expected `float . null`, got `str`, field `_label_cost`"),
     "lengths": (lambda e: e | {"p": [1.0]}, r"line 2: a: found \d actions and 1 probabilities, expected equal numbers"),
-    "counted from 0": (lambda e: e | {"a": [0, *e["a"][1:]]}, "line 2: a: found 0, expected numbers from 1"),
+    "counted from 0": (lambda e: e | {"a": [0, 9], "p": [0.5, 0.5]}, "a: found 9, expected numbers below 2, as it"),
     "probability": (lambda e: e | {"_label_probability": 0}, r"_label_probability: found 0.0, expected a prob"),
     "action": (lambda e: e | {"_labelIndex": 9}, r"_labelIndex: found 9, expected a number from 0 to \d"),
     "kind": (lambda e: real_events(1)[0], "line 2: found events with and without _label_ca"),
@@ -272,3 +272,36 @@ def test_events_without_ends_do_not_reach_beyond_the_text(monkeypatch: pytest.Mo
     fast, _, fast_bad, slow_bad = both(pieces, monkeypatch, limit=len(pieces))
     assert not fast
     assert fast_bad == slow_bad
+
+
+def test_actions_that_are_counted_from_zero() -> None:
+    made = [event for event in events(40) if "_label_cost" in event]
+    from_zero = [event | {"a": [k - 1 for k in event["a"]]} for event in made]
+    names = ["action", "reward", "propensity", "ranking", "probabilities"]
+    one, zero = (
+        [
+            table.select(names).to_pylist()
+            for table in read_dsjson([json.dumps(e).encode() for e in some], BadRows("log"))
+        ]
+        for some in (made, from_zero)
+    )
+    assert one == zero
+    assert len({row["action"] for row in one[0]}) > 1
+
+
+def test_slots_of_which_only_some_actions_are_listed() -> None:
+    (event,) = slot_events(1)
+    first, second = event["_outcomes"]
+    first["_p"], second["_a"], second["_p"] = [0.9995, 0.0003, 0.0001, 0.0001], second["_a"][:1], [0.5]
+    (table,) = read_dsjson([json.dumps(event).encode()], BadRows("log"))
+    rankings = table["ranking"].to_pylist()
+    assert rankings[0] == first["_a"]
+    assert rankings[1][0] == second["_a"][0]
+    assert sorted(rankings[1]) == sorted(first["_a"][1:])  # what the first slot left
+    assert json.loads(next(iter(write_dsjson([table]))))["_outcomes"][1]["_a"] == second["_a"]
+
+
+def test_slates_are_refused_by_that_word() -> None:
+    line = b'{"c":{"_multi":[{"_slot_id":0,"x":1}],"_slots":[{"y":1}]}}\n'
+    with pytest.raises(InvalidInput, match="log: found slates"):
+        list(read_dsjson([line], BadRows("log")))

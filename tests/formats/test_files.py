@@ -56,6 +56,8 @@ def test_kinds_by_content(tmp_path: Path) -> None:
         ("e", b"|c d\n0:1:0.5 |c d\n", "vw"),
         ("f", gzip.compress(b"|c d\n"), "vw"),
         ("g", b"a|b,action\n1,2\n", "csv"),
+        ("h", b"ccb shared |a\n", "vw"),
+        ("i", b"2 1:0:0.5 |a\n", "vw"),
     ):
         (tmp_path / name).write_bytes(content)
         assert kind_of_file(tmp_path / name) == kind, name
@@ -65,6 +67,14 @@ def test_kinds_by_content(tmp_path: Path) -> None:
     (tmp_path / "empty").write_text("\n")
     with pytest.raises(InvalidInput, match="empty: found an empty file"):
         kind_of_file(tmp_path / "empty")
+    for content, said in (
+        (b"\x10\x00\x00\x00\x08\x00\x00\x00" + bytes(100), "found VW's flatbuffers, which are not read.*`to_flatbuff"),
+        (b"VWFB\x01\x00\x00\x00" + bytes(100), "found RL client's binary log"),
+        (b"\xff\x00\xff\xff\xff\xff", "found a binary file, expected Parquet"),
+    ):
+        (tmp_path / "binary").write_bytes(content)
+        with pytest.raises(InvalidInput, match=f"binary: {said}"):
+            kind_of_file(tmp_path / "binary")
     for name in ("log.xlsx", "log", "log.parquet.gz"):
         with pytest.raises(InvalidInput, match=rf"{name}: found the file extension .*, expected one of .parquet"):
             kind_of_suffix(Path(name))

@@ -19,6 +19,7 @@ from o2pl.encode.sets import dictionary_sets
 from o2pl.formats.bad import BadRows
 from o2pl.formats.columns import log_of
 from o2pl.formats.describing import describe
+from o2pl.formats.vw_forms import form_of
 from o2pl.formats.vw_text import read_vw_text
 
 pytest.importorskip("msgspec")
@@ -49,6 +50,8 @@ def bits(log: Interactions, signed: bool, interactions: Any = ()) -> Any:
 
 def alike(text: bytes) -> int:
     """Compare both ways to read a text. Returns how many events were hashed as they were read."""
+    if form_of(text, "log") != "adf":
+        return 0
     (quick, wrong), (plain, expected) = read(text, True), read(text, False)
     assert wrong == expected
     if plain is None or not plain.column("reward").is_valid().to_pylist().count(True):

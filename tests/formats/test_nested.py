@@ -17,8 +17,8 @@ from o2pl.formats.nested import flat_lists, json_contexts, numbers_table, pairs_
 REST: dict[str, list[Any]] = {"reward": [1.0, 0.0], "propensity": [0.5, 0.5]}
 
 
-def contexts(table: Any) -> tuple[list[Any], list[Any]]:
-    (made,) = json_contexts([table])
+def contexts(table: Any, *, numbered: bool = False) -> tuple[list[Any], list[Any]]:
+    (made,) = json_contexts([table], numbered=numbered)
     return [json.loads(text) for text in made["context"].to_pylist()], made["action"].to_pylist()
 
 
@@ -35,6 +35,21 @@ def test_named_and_numbered_actions_become_items() -> None:
         InvalidInput, match="action: found 'green', expected one of the actions of the first rows: blue, red"
     ):
         list(json_contexts([pa.table({"action": names, **REST}) for names in (["red", "blue"], ["red", "green"])]))
+
+
+def test_actions_beside_json_contexts_become_items_but_where_numbers_can_stay() -> None:
+    """VW's dsjson has no numbered actions; its text has."""
+    texts = ['{"u": {"age": 3, "age": 4}}', "{}", "{}"]
+    log: dict[str, list[Any]] = {"context": texts, "reward": [1.0] * 3, "propensity": [0.5] * 3}
+    table = pa.table(log | {"action": [2, None, 0]})
+    (made,) = json_contexts([table])
+    items = '"_multi":[{"action": {"name": "0"}}, {"action": {"name": "1"}}, {"action": {"name": "2"}}]}'
+    assert made["context"].to_pylist() == ['{"u": {"age": 3, "age": 4},' + items, "{" + items, "{" + items]
+    assert made["action"].to_pylist() == [2, None, 0]
+    assert next(json_contexts([table], numbered=True)) is table
+    found, actions = contexts(pa.table(log | {"action": ["b", "a", "b"]}), numbered=True)
+    assert found[1] == {"_multi": [{"action": {"name": "a"}}, {"action": {"name": "b"}}]}
+    assert actions == [1, 0, 1]
 
 
 def test_real_numbers_items_and_times() -> None:

@@ -13,7 +13,8 @@ from tests.formats.vw_logs import close, events, learned, write_events
 from o2pl import InvalidInput
 from o2pl.formats.bad import BadRows
 from o2pl.formats.dsjson import read_dsjson, write_dsjson
-from o2pl.formats.vw_text import read_vw_text, write_vw_text
+from o2pl.formats.vw_text import read_vw_text
+from o2pl.formats.vw_writing import write_vw_text
 
 TEXT = b"""shared 'first|User age:31 city=Rome new |Page:2 x:1.5 y
 |Item price:3 kind=news
@@ -86,6 +87,10 @@ def test_vw_finds_the_features_of_json_in_the_text_made_of_it(tmp_path: Path) ->
     ("line", "said"),
     [
         (b"0:1 |a x", r"line 2: found the label '0:1', expected action:cost:probability"),
+        (b"0:1:0.5|a x", r"line 2: found '0:1:0.5\|', which VW takes for a tag, expected a blank before the \|"),
+        (b"0:1:0.5 1.0 |a x", r"line 2: found '1.0' before the \|, expected one label"),
+        (b"0.5 |a x", "line 2: found the label '0.5', a number as of regression or classification"),
+        (b"1:1 2:0 |a x", r"line 2: found the labels '1:1 2:0', the costs of all actions"),
         (b"0:1:0 |a x", r"line 2: label: found the probability 0, expected one in \(0, 1\]"),
         (b"no bar", "line 2: found 'no bar', expected a label and features after a |"),
         (b"|a x:much", "line 2: found the feature 'x:much', expected name or name:number"),
@@ -107,22 +112,6 @@ def test_bad_events_are_named_and_may_be_left_out(line: bytes, said: str) -> Non
         rows(b"shared |u z\n\n" + TEXT)
 
 
-def test_what_text_cannot_hold() -> None:
-    import pyarrow as pa
-
-    columns: dict[str, list[Any]] = {"context": ["{}"], "action": [0], "reward": [1.0], "propensity": [0.5]}
-    for changes, said in (
-        ({"slot": [0]}, "found slots"),
-        ({"action": [0.5]}, "real-valued actions"),
-        ({"drop_probability": [0.5]}, "found drop_probability"),
-        ({}, "found a context without _multi"),
-    ):
-        with pytest.raises(InvalidInput, match=said):
-            list(write_vw_text([pa.table(columns | changes)]))
-    skipped = pa.table(columns | {"context": ['{"_multi":[{"a":1}]}'], "skip_learn": [True]})
-    assert list(write_vw_text([skipped])) == [b"| a:1\n\n"]
-
-
 ODD = (
     rb"""
 
@@ -138,7 +127,7 @@ ODD = (
 
 shared |
 |a:2 x:3
-0:0:0.25 1.0 | EE:1 kEET:5
+0:0:0.25 | EE:1 kEET:5
 
 |a x:1e5 y:.5 z:+1 v:007 w:1e-30 u:-0.0 t:12345678901234567890
 0:1e0:1 |b x:0.10 y:-3R

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+ROOT = Path(__file__).parents[2]
 WORDS = ["red", "green", "blue"]
 
 
@@ -99,6 +103,16 @@ def learned(path: Path, arguments: str) -> dict[str, str]:
     vowpalwabbit.Workspace(f"{arguments} -b 14 -d {path} --readable_model {model} --quiet").finish()
     weights = [line.partition(":") for line in model.read_text().splitlines()]
     return {name: value for name, _, value in weights if name.isdecimal()}
+
+
+def learned_apart(path: Path, arguments: str) -> dict[str, str]:
+    """The same in a process of its own, which VW ends on some errors."""
+    called = f"learned(Path({str(path)!r}), {arguments!r})"
+    code = f"from pathlib import Path; from tests.formats.vw_logs import learned; print({called})"
+    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    found: dict[str, str] = ast.literal_eval(ran.stdout.splitlines()[-1])
+    return found
 
 
 def close(one: dict[str, str], two: dict[str, str], tolerance: float) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Sequence
 from typing import Any
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")  # of JSON
@@ -12,6 +13,7 @@ _KEPT = 20  # characters of a number that is kept as it is written: what kernels
 BLANKS = " \t\r"
 _words = re.compile(f"[^{BLANKS}]+").findall
 _STARTS = frozenset(b"|'s-0123456789")  # of a bar, a tag, `shared`, a label: no JSON object starts so
+_SEED = "seed="  # a tag of this form seeds VW's sampling; it is no id
 
 
 def is_event(text: bytes) -> bool:
@@ -38,46 +40,120 @@ def event_row(first: int, event: list[str]) -> dict[str, Any]:
     chosen: tuple[int, float, float] | None = None
     tag = None
     for line, text in enumerate(event, first):
-        head, bar, features = text.partition("|")
-        if not bar:
-            raise BadLine(line, f"found {text[:60]!r}, expected a label and features after a |")
-        words = _words(head)
-        tag = next((word[1:] for word in words if word.startswith("'")), tag)
-        words = [word for word in words if not word.startswith("'")]
+        words, own, features = head_of(text, line)
+        tag = tag if own is None else own
         if words[:1] == ["shared"]:
             if actions or shared:
                 raise BadLine(
                     line, "found a second 'shared' (or one after actions), expected it once, before the actions"
                 )
-            shared = _members(features, line)
+            _check_rest(words[1:], line)
+            shared = members(features, line)
             continue
         if words:
             if chosen is not None:
                 raise BadLine(line, f"found a second label, {words[0]!r}, expected one per event")
-            chosen = (len(actions), *_label(words[0], line))
-        actions.append("{" + ",".join(_members(features, line)) + "}")
+            chosen = (len(actions), *label_of(words, line)[1:])
+        actions.append(braced(members(features, line)))
     if not actions:
         raise BadLine(first, "found an event without actions, expected one line per action")
-    context = "{" + ",".join([*shared, f'"_multi":[{",".join(actions)}]']) + "}"
     action, cost, probability = chosen or (None, None, None)
+    return row_of(braced([*shared, f'"_multi":[{",".join(actions)}]']), action, cost, probability, tag)
+
+
+def row_of(
+    context: str, action: float | None, cost: float | None, propensity: float | None, tag: str | None, **others: Any
+) -> dict[str, Any]:
+    """Return the columns of a decision."""
+    rest: dict[str, Any] = dict(others.pop("rest", {}))
+    if tag is not None and tag.startswith(_SEED):
+        rest["_tag"], tag = tag, None
     return {
-        "context": context, "action": action, "reward": None if cost is None else 0.0 - cost,
-        "propensity": probability, "tag": tag,
+        "context": context, "action": action, "reward": None if cost is None else 0.0 - cost, "propensity": propensity,
+        "event_id": tag, "rest": json.dumps(rest) if rest else None, **others,
     }  # fmt: skip
 
 
-def _label(word: str, line: int) -> tuple[float, float]:
-    parts = word.split(":")
+# -- the part of a line before its first bar
+
+
+def head_of(text: str, line: int) -> tuple[list[str], str | None, str]:
+    """Return the words before the first bar, the tag, and the features. A word that touches the bar is the tag."""
+    head, bar, features = text.partition("|")
+    if not bar:
+        raise BadLine(line, f"found {text[:60]!r}, expected a label and features after a |")
+    words = _words(head)
+    touches = bool(head) and head[-1] not in BLANKS and not words[-1].startswith("'")
+    if touches and (words[-1] in ("shared", "action", "slot") or _is_label(words[-1])):
+        raise BadLine(
+            line, f"found '{words[-1]}|', which VW takes for a tag, expected a blank before the |: '{words[-1]} |'"
+        )
+    if touches:
+        return words[:-1], words[-1], features
+    tag = next((word[1:] for word in words if word.startswith("'")), None)
+    return [word for word in words if not word.startswith("'")], tag, features
+
+
+def label_of(words: Sequence[str], line: int, *, density: bool = False) -> tuple[float, float, float]:
+    """Return action, cost and probability (density: of a real-valued action) of the words of a label."""
+    word = words[0]
     try:
-        _, cost, probability = (float(part) for part in parts)
+        action, cost, probability = (_finite(part) for part in word.split(":"))
     except ValueError:
-        raise BadLine(line, f"found the label {word!r}, expected action:cost:probability") from None
-    if not 0 < probability <= 1:
-        raise BadLine(line, f"label: found the probability {probability:g}, expected one in (0, 1]")
-    return cost, probability
+        raise BadLine(line, _no_label(words)) from None
+    _check_rest(words[1:], line)
+    if not (probability > 0 and (density or probability <= 1)):
+        expected = "a density above 0" if density else "one in (0, 1]"
+        name = "density" if density else "probability"
+        raise BadLine(line, f"label: found the {name} {probability:g}, expected {expected}")
+    return action, cost, probability
 
 
-def _members(features: str, line: int) -> list[str]:
+def _check_rest(words: Sequence[str], line: int) -> None:
+    if words and _is_label(words[0]):
+        raise BadLine(line, f"found a second label, {words[0]!r}, expected one per decision")
+    if words:
+        raise BadLine(line, f"found {words[0]!r} before the |, expected one label, and a tag that starts with '")
+
+
+def _no_label(words: Sequence[str]) -> str:
+    found, expected = " ".join(words)[:60], "expected action:cost:probability"
+    if all(_numbers(word, 1) for word in words):
+        return f"found the label {found!r}, a number as of regression or classification, {expected}: a log of decisions"
+    if len(words) > 1 and all(_numbers(word, 2) for word in words):
+        return (
+            f"found the labels {found!r}, the costs of all actions (cost-sensitive classification), {expected}"
+            " of the action that was taken: a log of decisions"
+        )
+    return f"found the label {found!r}, {expected}"
+
+
+def _numbers(word: str, parts: int) -> bool:
+    try:
+        return len([float(part) for part in word.split(":")]) == parts
+    except ValueError:
+        return False
+
+
+def _is_label(word: str) -> bool:
+    return _numbers(word, 3)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
+
+
+# -- features
+
+
+def braced(entries: Sequence[str]) -> str:
+    return "{" + ",".join(entries) + "}"
+
+
+def members(features: str, line: int) -> list[str]:
     """Return the members of a JSON object, one per namespace; features without a namespace are members themselves."""
     spaces: dict[str, list[str]] = {}
     for part in features.split("|"):

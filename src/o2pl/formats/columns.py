@@ -108,7 +108,7 @@ def log_of(
             there = named_columns(table.column_names)
             raise InvalidInput(f"{bad.file}: found columns {there}, expected a column {called[role]!r}{without}")
     if "context" in table.column_names and context is None:
-        table = _with_rewards(table, called)
+        table = _with_rewards(table, called, bad)
     if not len(table):
         raise InvalidInput(f"{bad.file}: found no rows, expected at least one")
     table, numbers = _usable(table, called, bad)
@@ -135,14 +135,23 @@ def log_of(
     )
 
 
-def _with_rewards(table: Any, called: dict[str, str]) -> Any:
+def _with_rewards(table: Any, called: dict[str, str], bad: BadRows) -> Any:
     """Drop events without a reward, and events to be skipped."""
     from pyarrow import compute
 
     keep = compute.is_valid(table.column(called["reward"]))
+    unlabelled = len(table) - compute.sum(keep).as_py() if len(table) else 0
     if "skip_learn" in table.column_names:
         keep = compute.and_(keep, compute.invert(compute.fill_null(table.column("skip_learn").cast("bool"), False)))
-    return table if compute.all(keep).as_py() else table.filter(keep)
+    if compute.all(keep).as_py():
+        return table
+    kept = table.filter(keep)
+    if not len(kept):
+        raise InvalidInput(
+            f"{bad.file}: found {len(table)} decisions, {unlabelled} of them without a reward (a label of VW's) and"
+            f" {len(table) - unlabelled} that are to be skipped (_skipLearn), expected some to learn from"
+        )
+    return kept
 
 
 def _row_weights(table: Any) -> Floats | None:

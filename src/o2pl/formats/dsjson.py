@@ -10,6 +10,7 @@ become one row per slot; continuous actions are read from `_label_ca`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache, partial
@@ -25,6 +26,8 @@ from o2pl.formats.bad import BadRows
 from o2pl.formats.blocks import Block, blocks_of, numbered
 from o2pl.formats.dsjson_table import Lines, fast_table, scan_lines
 from o2pl.formats.rows import rows_of
+from o2pl.formats.vw_forms import SLATES, completed
+from o2pl.formats.vw_json_lines import MARKS, as_dsjson, is_left_out
 from o2pl.threads import ahead
 
 _RAW = ("Version", "o", "VWState", "_tag", "_original_label_cost", "_ba", "DeferredAction", "i")  # kept unchanged
@@ -99,6 +102,8 @@ def read_dsjson(lines: IO[bytes] | Iterable[bytes], bad: BadRows, *, hashed: boo
         import pyarrow as pa
     reader = _Reader(pa, bad, hashed)
     for block, found in ahead(partial(_scanned, hashed=hashed), numbered(blocks_of(lines))):
+        if block.first == 1 and b'"_slot_id"' in block.data:
+            raise InvalidInput(f"{bad.file}: {SLATES}")
         table = reader.table(block, found)
         if table is not None and table.num_rows:
             yield table
@@ -145,7 +150,7 @@ class _Reader:
         for fine, (begin, end) in zip(found.fine.tolist(), found.places.reshape(-1, 2).tolist(), strict=True):
             if fine:
                 return False
-            with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+            with suppress(msgspec.MsgspecError, InvalidInput, UnicodeDecodeError):
                 return _event(text[begin:end])[0].real is not None
         return None
 
@@ -156,6 +161,10 @@ class _Reader:
         own: list[int] = []
         for number, line in lines:
             if not line.strip():
+                continue
+            other = is_left_out(line)
+            if other is not None:
+                self.bad.note(f"{self.bad.file}: left out {other}")
                 continue
             try:
                 line.decode()
@@ -187,20 +196,34 @@ _PREFIXES = tuple(f'"{name}":'.encode() for name in _RAW)
 
 
 def _event(line: bytes) -> tuple[Any, bytes | None]:
-    """Return the event, and the fields without a column as JSON text."""
+    """Return the event, and the fields without a column as JSON text. Lines of VW's `--json` are made dsjson."""
     event, anything, msgspec = _decoders()
     kept: list[bytes] = []
     try:
         one = event.decode(line)
     except msgspec.ValidationError as error:
-        if "unknown field" not in str(error):
+        missing = "missing required field `c`" in str(error)
+        if not missing and "unknown field" not in str(error):
             raise
         fields = anything.decode(line)
+        if "c" not in fields or any(name in fields for name in MARKS if name not in _KNOWN):
+            return _event(_converted(line, fields))
         known = {name: value for name, value in fields.items() if name in _KNOWN}
         kept = [msgspec.json.encode(name) + b":" + bytes(value) for name, value in fields.items() if name not in _KNOWN]
         one = event.decode(msgspec.json.encode(known))
     kept += [prefix + bytes(value) for prefix, value in zip(_PREFIXES, _raw_fields(one), strict=True) if value]
     return one, b"{" + b",".join(kept) + b"}" if kept else None
+
+
+def _converted(line: bytes, fields: dict[str, Any]) -> bytes:
+    made = as_dsjson(line.decode())
+    if made is None:
+        raise InvalidInput(
+            f"found the fields {', '.join(list(fields)[:8])}, expected `c` (VW's dsjson) or `_multi` and `_label…`"
+            ' (--json). JSON of your own is read with a mapping, such as --map "context=$.user, chosen=$.action,'
+            ' reward=$.reward, propensity=$.p"'
+        )
+    return made.encode()
 
 
 _KNOWN = frozenset(
@@ -223,22 +246,35 @@ def _rows(one: Any, rest: bytes | None) -> list[tuple[Any, ...]]:
             own = b",".join(name + bytes(value) for name, value in ((b'"_id":', each.id), (b'"_o":', each.o)) if value)
             reward = None if each.cost is None else 0.0 - each.cost
             chosen = (each.a[0], reward, each.p[0]) if each.a else (None, reward, None)
-            rows.append((context, *chosen, each.a, each.p, slot, *common, b"{" + own + b"}" if own else None))
+            ranking = each.a if not each.p or sum(each.p) > _ALL else _whole_ranking(context, one.outcomes, slot)
+            rows.append((context, *chosen, ranking, each.p, slot, *common, b"{" + own + b"}" if own else None))
         return rows
-    _check_ranking(one.a, one.p, "a", 1)
+    first = 0 if 0 in one.a else 1  # some loggers count from 0
+    _check_ranking(one.a, one.p, "a", first)
     action = one.index if one.index is not None else None if one.action is None else one.action - 1
     if action is None:
         if one.cost is not None:
             raise InvalidInput("found _label_cost without _labelIndex or _label_Action, expected one of them")
-        action = one.a[0] - 1 if one.a else None
+        action = one.a[0] - first if one.a else None
     propensity = one.probability if one.probability is not None else one.p[0] if one.p else None
     if propensity is not None and not 0 < propensity <= 1:
         raise InvalidInput(f"_label_probability: found {propensity}, expected a probability in (0, 1]")
     if action is not None and (action < 0 or (one.a and action >= len(one.a) > 1)):
         raise InvalidInput(f"_labelIndex: found {action}, expected a number from 0 to {max(len(one.a), 1) - 1}")
-    ranking = [k - 1 for k in one.a] or None
+    ranking = [k - first for k in one.a] or None
     reward = None if one.cost is None else 0.0 - one.cost
     return [(context, action, reward, propensity, ranking, one.p or None, None, *common, None)]
+
+
+_ALL = 0.999  # sum of the probabilities of all actions of a slot, but for rounding
+
+
+def _whole_ranking(context: bytes, outcomes: list[Any], slot: int) -> list[int]:
+    """Return the ranking of a slot of which only some actions are listed, with the others that it could choose."""
+    event = json.loads(context)
+    allowed = event["_slots"][slot].get("_inc")
+    taken = [each.a[0] for each in outcomes[:slot] if each.a]
+    return completed(outcomes[slot].a, len(event["_multi"]), allowed, taken)
 
 
 def _check_ranking(actions: list[int], probabilities: list[float], name: str, first: int) -> None:
@@ -248,6 +284,8 @@ def _check_ranking(actions: list[int], probabilities: list[float], name: str, fi
         )
     if actions and min(actions) < first:
         raise InvalidInput(f"{name}: found {min(actions)}, expected numbers from {first}")
+    if first == 0 and name == "a" and max(actions) >= len(actions):
+        raise InvalidInput(f"a: found {max(actions)}, expected numbers below {len(actions)}, as it counts from 0")
 
 
 def _said(error: Exception) -> str:
@@ -311,7 +349,8 @@ def _slots_line(rows: list[dict[str, Any]], encode: Any) -> bytes:
     for row in rows:
         parts = [] if row["reward"] is None else [_field("_label_cost", 0.0 - row["reward"], encode)]
         parts += [row["slot_rest"].encode()[1:-1]] if row.get("slot_rest") else []
-        parts += [_field("_a", row["ranking"], encode), _field("_p", row["probabilities"], encode)]
+        listed = (row["ranking"] or [])[: len(row["probabilities"] or [])]  # the rest is known to come from the context
+        parts += [_field("_a", listed, encode), _field("_p", row["probabilities"] or [], encode)]
         outcomes.append(b"{" + b",".join(parts) + b"}")
     first = rows[0]
     parts = [

@@ -16,7 +16,9 @@ from o2pl.extras import extra
 from o2pl.formats.bad import BadRows
 from o2pl.formats.dsjson import read_dsjson, write_dsjson
 from o2pl.formats.nested import flat_lists, json_contexts
-from o2pl.formats.vw_text import read_vw_text, write_vw_text
+from o2pl.formats.vw_forms import is_vw_line
+from o2pl.formats.vw_text import read_vw_text
+from o2pl.formats.vw_writing import write_vw_text
 
 SUFFIXES = {
     ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow", ".csv": "csv",
@@ -24,6 +26,7 @@ SUFFIXES = {
 }  # fmt: skip
 _KINDS = "Parquet, Arrow, CSV with a header, VW's dsjson or text, or a saved learner"
 _BATCH = 1 << 16  # rows of Parquet per block
+_LARGEST_EVENT = 1 << 28  # bytes of a flatbuffer
 
 
 def kind_of_file(path: Path) -> str:
@@ -40,12 +43,30 @@ def kind_of_file(path: Path) -> str:
         return "parquet"
     if start[:6] == b"ARROW1":
         return "arrow"
+    if b"\0" in start:
+        raise InvalidInput(f"{path.name}: {_binary(start)}")
     first = next((line.strip() for line in start.splitlines() if line.strip()), b"")
     if not first:
         raise InvalidInput(f"{path.name}: found an empty file, expected {_KINDS}")
     if first.startswith(b"{"):
         return "dsjson"
-    return "vw" if b"|" in first and (first.startswith((b"shared", b"|")) or b":" in first.split(b"|")[0]) else "csv"
+    return "vw" if is_vw_line(first) else "csv"
+
+
+def _binary(start: bytes) -> str:
+    """Return what a binary file is, and what to do."""
+    size, root = (int.from_bytes(start[at : at + 4], "little") for at in (0, 4))
+    if start[:4] == b"VWFB":
+        return (
+            "found RL client's binary log, which is not read; expected its dsjson: `vw -d LOG --binary_parser -t"
+            " --quiet` reads it, and the joiner of RL client writes it"
+        )
+    if 4 <= root < size < _LARGEST_EVENT:
+        return (
+            "found VW's flatbuffers, which are not read; expected the text or JSON that they were made from"
+            " (`to_flatbuff -d LOG.txt --fb_out LOG.fb` makes them, and VW has no command for the way back)"
+        )
+    return f"found a binary file, expected {_KINDS}"
 
 
 def kind_of_suffix(path: Path) -> str:
@@ -253,7 +274,7 @@ def write_tables(path: Path, tables: Iterable[Any]) -> int:
         if kind in ("dsjson", "vw"):
             write = write_dsjson if kind == "dsjson" else write_vw_text
             with (gzip.open if path.suffix == ".gz" else open)(partial, "wb") as file:
-                for line in write(json_contexts(counted())):
+                for line in write(json_contexts(counted(), numbered=kind == "vw")):
                     file.write(line)
         else:
             _write_arrow(kind, partial, counted(), packed=path.suffix == ".gz")

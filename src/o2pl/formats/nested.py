@@ -19,11 +19,12 @@ ROLES = (
 )  # fmt: skip
 
 
-def json_contexts(tables: Iterable[Any]) -> Iterator[Any]:
+def json_contexts(tables: Iterable[Any], *, numbered: bool = False) -> Iterator[Any]:
     """Yield tables whose context is one JSON column, as VW's formats need it.
 
     Feature columns become members of an object. If actions are integers or strings, each becomes an item of `_multi`
-    with its name. All K actions must be known from the first table, or come in a column `actions`.
+    with its name. All K actions must be known from the first table, or come in a column `actions`. numbered: integers
+    beside a JSON context without `_multi` stay what they are, as VW's text has them.
     """
     names: list[str] | None = None
     for table in tables:
@@ -32,7 +33,13 @@ def json_contexts(tables: Iterable[Any]) -> Iterator[Any]:
 
         table = with_lists(table)
         if "context" in table.column_names:
-            yield _with_multi(table) if "actions" in table.column_names else table
+            if "actions" in table.column_names:
+                yield _with_multi(table)
+            elif _is_fixed(table) and not (numbered and types.is_integer(table.schema.field("action").type)):
+                names = _action_names(table, names)
+                yield _with_names(table, names)
+            else:
+                yield table
             continue
         kind, sets = table.schema.field("action").type, "actions" in table.column_names
         continuous = types.is_floating(kind) and not _whole(table.column("action"))
@@ -57,6 +64,30 @@ def json_contexts(tables: Iterable[Any]) -> Iterator[Any]:
             table = table.set_column(table.column_names.index("action"), "action", pa.array(actions, pa.int64()))
         context = pa.array([json.dumps(row, ensure_ascii=False) for row in rows], pa.string())
         yield table.drop_columns([*shared, *(["actions"] if sets else [])]).append_column("context", context)
+
+
+def _is_fixed(table: Any) -> bool:
+    """Return whether actions are a fixed number of names or numbers, beside contexts without `_multi`."""
+    from pyarrow import types
+
+    first = next((text for text in table.column("context").to_pylist() if text is not None), "{}")
+    return not types.is_floating(table.schema.field("action").type) and "_multi" not in json.loads(first)
+
+
+def _with_names(table: Any, names: list[str]) -> Any:
+    """Return a table with an item of `_multi` per action, its name."""
+    import pyarrow as pa
+
+    multi = json.dumps([{"action": {"name": name}} for name in names], ensure_ascii=False)
+    texts = []
+    for text in table.column("context").to_pylist():
+        members = text.strip()[1:-1].strip()
+        texts.append("{" + members + ("," if members else "") + f'"_multi":{multi}' + "}")
+    numbers = {name: place for place, name in enumerate(names)}
+    actions = [None if one is None else numbers[_name(one)] for one in table.column("action").to_pylist()]
+    for name, values in (("context", pa.array(texts, pa.string())), ("action", pa.array(actions, pa.int64()))):
+        table = table.set_column(table.column_names.index(name), name, values)
+    return table
 
 
 def _with_multi(table: Any) -> Any:

@@ -4,33 +4,33 @@
     0:-1:0.8 |Item price:3 kind=news
     |Item price:2 kind=sport
 
-and an empty line after each event. The labelled line (`action:cost:probability`) is the action that was taken.
+and an empty line after each event. The labelled line (`action:cost:probability`) is the action that was taken. Other
+forms (a decision per line, several slots per event) are in `vw_forms`.
 Namespaces become objects of VW's JSON, `{"User": {"age": 31, "city=Rome": 1}, "_multi": [...]}`. JSON is converted to
 text by VW's rules, so that VW sees the same features.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
 from typing import IO, Any
 
 import numpy as np
 
 from o2pl import _core
 from o2pl.data.vw_events import BLANKS, BadLine, event_row
-from o2pl.errors import InvalidInput
 from o2pl.extras import extra
 from o2pl.formats.bad import BadRows
 from o2pl.formats.blocks import Block, blocks_of, numbered, texts_at
 from o2pl.formats.hashed_column import HASHED, hashed_column
-from o2pl.formats.rows import rows_of
+from o2pl.formats.vw_forms import Rows, form_of, rows_by_line, slot_rows
 from o2pl.formats.vw_scan import Events, scan_events
 from o2pl.protocols import Ints
 from o2pl.threads import ahead
 
 _LONG = 1 << 20  # bytes from which the compiled reader pays off
-Pairs = list[tuple[str, Any]]  # a JSON object; keys may repeat
+_START, _PEEKED = 1 << 16, 1000  # bytes, or lines, that tell the form of a file
 
 
 # -- reading
@@ -43,13 +43,49 @@ def read_vw_text(lines: IO[bytes] | Iterable[bytes], bad: BadRows, *, hashed: bo
     """
     with extra("logs", "reading VW's text"):
         import pyarrow as pa
+    start, lines = _opened(lines)
+    form = form_of(start, bad.file)
+    if form in ("cb", "ca"):
+        for block in numbered(blocks_of(lines)):
+            table, _ = _slowly(pa, rows_by_line(block.data, block.first, form), bad, real=form == "ca")
+            if table is not None:
+                yield table
+        return
+    if form == "ccb":
+        for block in numbered(blocks_of(lines, b"\n\n")):
+            table, _ = _slowly(pa, _rows(block.data, block.first, slot_rows), bad)
+            if table is not None:
+                yield table
+        return
     for block, found in ahead(_scanned, numbered(blocks_of(lines, b"\n\n"))):
         if found is None:
-            table, _ = _slowly(pa, _events(block.data, block.first), bad)
+            table, _ = _slowly(pa, _rows(block.data, block.first, _one_row), bad)
         else:
             table = _fast(pa, block, found, bad, hashed)
         if table is not None and table.num_rows:
             yield table
+
+
+def _opened(lines: IO[bytes] | Iterable[bytes]) -> tuple[bytes, Any]:
+    """Return the start of a file, without a line that it cuts, and the whole of it."""
+    read: Any = getattr(lines, "read", None)
+    if read is None:
+        each = iter(lines)
+        some = list(islice(each, _PEEKED))
+        return b"".join(line if line.endswith(b"\n") else line + b"\n" for line in some), chain(some, each)
+    start = read(_START)
+    return start if len(start) < _START else start[: start.rfind(b"\n") + 1], _Again(start, read)
+
+
+class _Again:
+    """A file whose start was read already."""
+
+    def __init__(self, start: bytes, read: Callable[[int], bytes]) -> None:
+        self._start, self._read = start, read
+
+    def read(self, size: int) -> bytes:
+        found, self._start = self._start[:size], self._start[size:]
+        return found or self._read(size)
 
 
 def _scanned(block: Block) -> tuple[Block, Events | None]:
@@ -75,16 +111,16 @@ def _fast(pa: Any, block: Block, found: Events, bad: BadRows, hashed: bool) -> A
             }
         )
     except pa.ArrowInvalid:  # not UTF-8: invalid characters are replaced
-        return _slowly(pa, _events(text, first), bad)[0]
+        return _slowly(pa, _rows(text, first, _one_row), bad)[0]
     if found.usual.all():
         return table
     left = np.flatnonzero(~found.usual)
-    events = [
+    rows = [
         one
         for line, (begin, end) in zip((first + found.numbered[left]).tolist(), found.places[left].tolist(), strict=True)
-        for one in _events(text[begin:end], line)
+        for one in _rows(text[begin:end], line, _one_row)
     ]
-    slow, own = _slowly(pa, events, bad)
+    slow, own = _slowly(pa, rows, bad)
     if slow is None:
         return table.filter(usual)
     order = np.concatenate([found.numbered[found.usual], np.array(own) - first])
@@ -97,23 +133,40 @@ def _up_to_the_next(places: Ints) -> Ints:
     return np.column_stack([places[:, 0], np.append(places[1:, 0], places[-1:, 1])])
 
 
-def _slowly(pa: Any, events: Iterable[tuple[int, list[str]]], bad: BadRows) -> tuple[Any, list[int]]:
-    """Read event by event. Returns the table (or None) and the first line of each row."""
+def _rows(block: bytes, first: int, rows_of_event: Callable[[int, list[str]], list[dict[str, Any]]]) -> Rows:
+    for line, event in _events(block, first):
+        try:
+            yield line, rows_of_event(line, event)
+        except BadLine as error:
+            yield line, error
+
+
+def _one_row(first: int, event: list[str]) -> list[dict[str, Any]]:
+    return [event_row(first, event)]
+
+
+def _slowly(
+    pa: Any, found: Iterable[tuple[int, list[dict[str, Any]] | BadLine]], bad: BadRows, *, real: bool = False
+) -> tuple[Any, list[int]]:
+    """Collect rows. Returns the table (or None) and the first line of each row. real: actions are real numbers."""
     rows: list[dict[str, Any]] = []
     own: list[int] = []
-    for first, event in events:
-        try:
-            rows.append(event_row(first, event))
-            own.append(first)
-        except BadLine as error:
-            bad.line(error.line, error.reason)
-    return (_table(pa, rows), own) if rows else (None, own)
+    for first, each in found:
+        if isinstance(each, BadLine):
+            bad.line(each.line, each.reason)
+        else:
+            rows += each
+            own += [first] * len(each)
+    return (_table(pa, rows, real), own) if rows else (None, own)
 
 
-def _table(pa: Any, rows: list[dict[str, Any]]) -> Any:
-    kinds = {"context": pa.string(), "action": pa.int64(), "reward": pa.float64(), "propensity": pa.float64()}
-    made = {name: pa.array([row[name] for row in rows], kind) for name, kind in kinds.items()}
-    return pa.table(made | {"event_id": pa.array([row["tag"] for row in rows], pa.string())})
+def _table(pa: Any, rows: list[dict[str, Any]], real: bool) -> Any:
+    kinds = {
+        "context": pa.string(), "action": pa.float64() if real else pa.int64(), "reward": pa.float64(),
+        "propensity": pa.float64(), "event_id": pa.string(), "rest": pa.string(), "slot": pa.int32(),
+        "ranking": pa.list_(pa.int32()), "probabilities": pa.list_(pa.float64()),
+    }  # fmt: skip
+    return pa.table({name: pa.array([row[name] for row in rows], kinds[name]) for name in kinds if name in rows[0]})
 
 
 def _events(block: bytes, first: int) -> Iterator[tuple[int, list[str]]]:
@@ -129,79 +182,3 @@ def _events(block: bytes, first: int) -> Iterator[tuple[int, list[str]]]:
             event = []
     if event:
         yield number - len(event) + 1, event
-
-
-# -- writing
-
-
-def write_vw_text(tables: Iterable[Any]) -> Iterator[bytes]:
-    """Yield the lines of events, with an empty line after each."""
-    for table in tables:
-        for row in rows_of(table):
-            if row.get("slot") is not None or isinstance(row["action"], float):
-                raise InvalidInput(
-                    "VW's text: found slots or real-valued actions, which it does not support; write dsjson instead"
-                )
-            if row.get("drop_probability"):
-                raise InvalidInput("VW's text: found drop_probability, which it does not support; write dsjson instead")
-            yield _event_text(row).encode()
-
-
-def _event_text(row: dict[str, Any]) -> str:
-    context: Pairs = json.loads(row["context"], object_pairs_hook=_Pairs)
-    shared = [(key, value) for key, value in context if key != "_multi"]
-    actions = next((value for key, value in context if key == "_multi"), None)
-    if actions is None:
-        raise InvalidInput("VW's text: found a context without _multi, expected action sets")
-    tag = f"'{row['event_id']}" if row.get("event_id") and " " not in row["event_id"] else ""
-    lines = [f"shared {tag}{features_text(shared)}"] if features_text(shared) else []
-    for place, action in enumerate(actions):
-        label = ""
-        if place == row["action"] and row["reward"] is not None and not row.get("skip_learn"):
-            label = f"0:{0.0 - row['reward']!r}:{row['propensity']!r} "
-        lines.append(f"{label}{features_text(action) or '|'}")
-    return "\n".join(lines) + "\n\n"
-
-
-class _Pairs(list[tuple[str, Any]]):
-    """A JSON object; other lists are arrays."""
-
-
-def features_text(pairs: Pairs, namespace: str = "") -> str:
-    """Convert JSON to text by VW's rules: every object is a namespace; scalars are features of the enclosing one."""
-    own: list[str] = []
-    inner: list[str] = []
-    for key, value in pairs:
-        if key == "_text":
-            own += str(value).split()
-        elif key.startswith("_"):
-            continue
-        elif isinstance(value, _Pairs):
-            inner.append(features_text(value, key))
-        elif isinstance(value, list):
-            numbers = [f"{k}:{_number(one)}" for k, one in enumerate(value) if _is_number(one)]
-            if numbers:
-                inner.append(f"|{_escaped(key)} {' '.join(numbers)}")
-            inner += [features_text(one, key) for one in value if isinstance(one, _Pairs)]
-        elif isinstance(value, str):
-            own.append(_escaped(key + value))
-        elif value is True:
-            own.append(_escaped(key))
-        elif _is_number(value):
-            own.append(f"{_escaped(key)}:{_number(value)}")
-    first = f"|{_escaped(namespace)} {' '.join(own)}" if own else ""
-    return " ".join(part for part in (first, *inner) if part)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _number(value: float) -> str:
-    return repr(value)
-
-
-def _escaped(name: str) -> str:
-    for character in " \t\n:|":
-        name = name.replace(character, "_")
-    return name

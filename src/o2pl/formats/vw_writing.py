@@ -1,0 +1,144 @@
+"""Writes the columns of a log table as Vowpal Wabbit's text, in the form that its decisions need: see `vw_forms`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from o2pl.errors import InvalidInput
+from o2pl.formats.rows import rows_of
+
+Pairs = list[tuple[str, Any]]  # a JSON object; keys may repeat
+_MEANT = " \t\n:|"  # characters with a meaning in text
+
+
+def write_vw_text(tables: Iterable[Any]) -> Iterator[bytes]:
+    """Yield the lines of decisions; events of several lines have an empty line after each."""
+    slots: list[dict[str, Any]] = []  # of one event
+    for table in tables:
+        for row in rows_of(table):
+            if row.get("drop_probability"):
+                raise InvalidInput("VW's text: found drop_probability, which it does not support; write dsjson instead")
+            if slots and row.get("slot") in (None, 0):
+                yield _slots_text(slots).encode()
+                slots = []
+            if row.get("slot") is None:
+                yield _event_text(row).encode()
+            else:
+                slots.append(row)
+    if slots:
+        yield _slots_text(slots).encode()
+
+
+def _event_text(row: dict[str, Any]) -> str:
+    context: Pairs = json.loads(row["context"], object_pairs_hook=_Pairs)
+    actions = _member(context, "_multi")
+    if actions is None:
+        return _line_text(row, context)
+    shared = features_text(context)
+    lines = [f"shared {_tag(row)}{shared}"] if shared else []
+    for place, action in enumerate(actions):
+        label = f"{_label(row, 0)} " if place == row["action"] and _is_learned(row) else ""
+        lines.append(f"{label}{features_text(action) or '|'}")
+    return "\n".join(lines) + "\n\n"
+
+
+def _line_text(row: dict[str, Any], context: Pairs) -> str:
+    """Return a decision among numbered actions, or a real-valued one."""
+    real = isinstance(row["action"], float)
+    evaluated = _rest(row).get("_eval")
+    words = ["ca"] if real else [] if evaluated is None else [str(evaluated)]
+    if _is_learned(row):
+        words.append(_label(row, row["action"] if real else row["action"] + 1))
+    return " ".join([*words, f"{_tag(row)}{features_text(context) or '|'}"]) + "\n"
+
+
+def _slots_text(rows: list[dict[str, Any]]) -> str:
+    context: Pairs = json.loads(rows[0]["context"], object_pairs_hook=_Pairs)
+    lines = [f"ccb shared {_tag(rows[0])}{features_text(context) or '|'}"]
+    lines += [f"ccb action {features_text(action) or '|'}" for action in _member(context, "_multi")]
+    decided = {row["slot"]: row for row in rows}
+    for place, slot in enumerate(_member(context, "_slots")):
+        row, words = decided.get(place), ["ccb slot"]
+        if row is not None and _is_learned(row):
+            others = zip(row["ranking"][1:], row["probabilities"][1:], strict=False)
+            words.append(",".join([_label(row, row["action"]), *(f"{k}:{p!r}" for k, p in others)]))
+        allowed = _member(slot, "_inc")
+        if allowed is not None:
+            words.append(",".join(map(str, allowed)))
+        lines.append(" ".join([*words, features_text(slot) or "|"]))
+    return "\n".join(lines) + "\n\n"
+
+
+def _is_learned(row: dict[str, Any]) -> bool:
+    return row["reward"] is not None and not row.get("skip_learn")
+
+
+def _label(row: dict[str, Any], action: float) -> str:
+    return f"{action!r}:{0.0 - row['reward']!r}:{row['propensity']!r}"
+
+
+def _tag(row: dict[str, Any]) -> str:
+    tag = row.get("event_id") or _rest(row).get("_tag")
+    return f"'{tag}" if tag and not set(tag) & set(" \t|") else ""
+
+
+def _rest(row: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(row["rest"]) if row.get("rest") else {}
+    return found
+
+
+def _member(pairs: Pairs, name: str) -> Any:
+    return next((value for key, value in pairs if key == name), None)
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """A JSON object; other lists are arrays."""
+
+
+def features_text(pairs: Pairs, namespace: str = "") -> str:
+    """Convert JSON to text by VW's rules: every object is a namespace; scalars are features of the enclosing one."""
+    own: list[str] = []
+    inner: list[str] = []
+    for key, value in pairs:
+        if key == "_text":
+            own += str(value).split()
+        elif key.startswith("_"):
+            continue
+        elif isinstance(value, _Pairs):
+            inner.append(features_text(value, key))
+        elif isinstance(value, list):
+            numbers = [f"{k}:{one!r}" for k, one in enumerate(value) if _is_number(one)]
+            if numbers:
+                inner.append(f"|{_name(key)} {' '.join(numbers)}")
+            inner += [features_text(one, key) for one in value if isinstance(one, _Pairs)]
+        elif isinstance(value, str):
+            own.append(_name(key) + _escaped(value))
+        elif value is True:
+            own.append(_name(key))
+        elif _is_number(value):
+            own.append(f"{_name(key)}:{value!r}")
+    first = f"|{_name(namespace)} {' '.join(own)}" if own else ""
+    return " ".join(part for part in (first, *inner) if part)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _name(key: str) -> str:
+    """Return a key, which VW takes as it is in JSON; blanks, colons and bars end a name in text."""
+    if any(character in _MEANT for character in key):
+        raise InvalidInput(
+            f"VW's text: found the name {key!r}, with a blank, a colon or a bar, which text cannot hold; write dsjson"
+            " instead"
+        )
+    return key
+
+
+def _escaped(word: str) -> str:
+    """Return a string value as VW reads it in JSON."""
+    for character in _MEANT:
+        word = word.replace(character, "_")
+    return word
