@@ -57,3 +57,24 @@ def test_the_log_of_a_saved_learner(tmp_path: Path) -> None:
     run("convert", tmp_path / "model.o2pl", tmp_path / "log.csv")
     np.testing.assert_array_equal(o2pl.read_log(tmp_path / "log.csv").contexts, learner.log_.contexts)
     assert "rows of 2 numbers" in run("describe", tmp_path / "model.o2pl")[0]
+
+
+def test_json_of_another_shape(tmp_path: Path) -> None:
+    path, mapping = (
+        tmp_path / "log.jsonl",
+        "context=$.user, items=$.offers[*], chosen=$.shown, reward=$.click, propensity=$.p",
+    )
+    event = {"user": {"age": 3}, "offers": [{"kind": "news"}, {"kind": "sport"}], "shown": 1, "click": 1, "p": 0.5}
+    path.write_text("".join(json.dumps(event | {"click": k % 2}) + "\n" for k in range(40)))
+    said, _ = run("convert", path, tmp_path / "log.dsjson", "--map", mapping)
+    assert said.startswith("40 rows")
+    first = json.loads((tmp_path / "log.dsjson").read_text().splitlines()[0])
+    assert (first["_label_cost"], first["_labelIndex"], first["c"]["_multi"]) == (0, 1, event["offers"])
+    assert "sets of 2 actions" in run("describe", path, "--map", mapping)[0]
+    _, said = run("describe", path, "--map", mapping.replace("$.p", "$.q"), status=2)
+    assert said.startswith("o2pl: log.jsonl, line 1: $.q: found nothing there (fields: user, offers, shown, click, p)")
+    run("fit", path, "--out", tmp_path / "m.o2pl", "--map", mapping, "--candidates", "bandit", "--rewards", "0,1")
+    assert "rows" in run(
+        "evaluate", path, "--map", mapping, "--policy", tmp_path / "m.o2pl", "--rewards", "0,1", "--figure",
+        tmp_path / "e.png",
+    )[0]  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from o2pl.cli.logs import say_bad
-from o2pl.cli.options import Log, SkipBad, separated
+from o2pl.cli.options import Log, Map, SkipBad, separated
 
 EXAMPLES = "`o2pl convert vw.dsjson log.parquet`; `o2pl convert log.parquet vw2.dsjson` (VW learns the same from both)."
 
@@ -22,6 +22,7 @@ def convert(
     ] = None,
     drop: Annotated[str | None, typer.Option(help="Comma-separated columns to leave out.")] = None,
     skip_bad: SkipBad = 0,
+    mapping: Map = None,
 ) -> None:
     """Convert a log to another format, given by the file extension of OUT.
 
@@ -30,12 +31,13 @@ def convert(
     """
     from o2pl.formats.columns import bad_rows_of, read_log
     from o2pl.formats.files import kind_of_file, kind_of_suffix, read_tables, write_tables
+    from o2pl.formats.mapped import mapping_of
     from o2pl.formats.nested import numbers_table, pairs_of, renamed
 
     kind_of_suffix(out)  # before anything is read
-    kind = kind_of_file(log)
+    kind, asked = kind_of_file(log), None if mapping is None else mapping_of(mapping)
     bad = bad_rows_of(log, kind, skip_bad)
-    tables = iter([numbers_table(read_log(log))]) if kind == "learner" else read_tables(log, bad)
+    tables = iter([numbers_table(read_log(log))]) if kind == "learner" else read_tables(log, bad, mapping=asked)
     if columns is not None or drop is not None:
         tables = renamed(tables, pairs_of(columns or ""), separated(drop or ""), log.name)
     rows = write_tables(out, tables)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from o2pl.cli.logs import read_and_say
-from o2pl.cli.options import Log, SkipBad, two_numbers
+from o2pl.cli.options import Log, Map, SkipBad, two_numbers
 
 EXAMPLES = "`o2pl describe log.parquet` also suggests the next command."
 
@@ -16,10 +16,11 @@ def describe(
     log: Log,
     rewards: Annotated[str | None, typer.Option(help="Lowest and highest possible reward, such as `0,1`.")] = None,
     skip_bad: SkipBad = 0,
+    mapping: Map = None,
 ) -> None:
     """Describe a log: its columns, whether its propensities are calibrated, drift, and what to do next."""
     from o2pl.formats import describing
 
     ends = None if rewards is None else two_numbers(rewards)
-    found = read_and_say(log, ends, skip_bad, need_propensities=False)
+    found = read_and_say(log, ends, skip_bad, need_propensities=False, mapping=mapping)
     typer.echo(str(describing.describe(found, str(log))))

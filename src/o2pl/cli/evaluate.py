@@ -13,6 +13,7 @@ from o2pl.cli.options import (
     Address,
     EngineName,
     Log,
+    Map,
     Memory,
     OutOfCore,
     SkipBad,
@@ -100,6 +101,7 @@ def evaluate(
         str | None, typer.Option(help="Rewards beyond these two numbers, such as `0,50`, count as the numbers.")
     ] = None,
     skip_bad: SkipBad = 0,
+    mapping: Map = None,
     out_of_core: OutOfCore = None,
     memory: Memory = None,
     engine: EngineName = "local",
@@ -122,7 +124,7 @@ def evaluate(
             )
         _show(_streamed(log, policy, baseline, ends, delta, skip_bad, engine, workers, address), figure)
         return
-    rows = read_and_say(log, ends, skip_bad, need_propensities=False)
+    rows = read_and_say(log, ends, skip_bad, need_propensities=False, mapping=mapping)
     metrics = metrics_of(metric or (), fewer_is_better or (), at_most_worse or ()) or None
     within = None if truncate is None else two_numbers(truncate, "truncate")
     if metrics and figure is not None:

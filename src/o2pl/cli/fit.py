@@ -16,6 +16,7 @@ from o2pl.cli.options import (
     Address,
     EngineName,
     Log,
+    Map,
     Memory,
     OutOfCore,
     SkipBad,
@@ -65,6 +66,7 @@ def fit(
     figure: Annotated[Path | None, typer.Option(help="Path of a figure of the candidates, PNG or SVG.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the held-out split and of the learner.")] = 0,
     skip_bad: SkipBad = 0,
+    mapping: Map = None,
     out_of_core: OutOfCore = None,
     memory: Memory = None,
     engine: EngineName = "local",
@@ -102,7 +104,7 @@ def fit(
         _show(chosen, figure)
         _say_next(out, *chosen.reward_range)
         return
-    found = read_and_say(log, ends, skip_bad, need_propensities=False)
+    found = read_and_say(log, ends, skip_bad, need_propensities=False, mapping=mapping)
     if found.reward_range is None:
         found = found.changed(reward_range=guessed_range(found.rewards))
     work = Checkpoints(

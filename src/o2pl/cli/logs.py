@@ -15,13 +15,15 @@ if TYPE_CHECKING:
 _SHOWN = 20  # messages of skipped rows
 
 
-def read_and_say(log: Path, ends: RewardRange | None, skip_bad: int, *, need_propensities: bool = True) -> Interactions:
+def read_and_say(
+    log: Path, ends: RewardRange | None, skip_bad: int, *, need_propensities: bool = True, mapping: str | None = None
+) -> Interactions:
     """Read the log, and print the rows that were skipped."""
     from o2pl.formats.columns import bad_rows_of, read_log
     from o2pl.formats.files import kind_of_file
 
     bad = bad_rows_of(log, kind_of_file(log), skip_bad)
-    found = read_log(log, reward_range=ends, skip_bad=bad, need_propensities=need_propensities)
+    found = read_log(log, reward_range=ends, skip_bad=bad, need_propensities=need_propensities, mapping=mapping)
     say_bad(bad)
     return found
 

@@ -16,6 +16,15 @@ LOG_HELP = (
 Log = Annotated[Path, typer.Argument(help=LOG_HELP)]
 SkipBad = Annotated[int, typer.Option(min=0, help="Skip up to this many unreadable rows, and report them.")]
 
+Map = Annotated[
+    str | None,
+    typer.Option(
+        "--map",
+        help="JSON lines of your own shape: where things are, such as"
+        " `context=$.user, items=$.candidates[*], chosen=$.shown, reward=$.click, propensity=$.p`.",
+    ),
+]
+
 OutOfCore = Annotated[
     bool | None,
     typer.Option(

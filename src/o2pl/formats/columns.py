@@ -34,6 +34,7 @@ from o2pl.extras import extra
 from o2pl.formats.bad import BadRows
 from o2pl.formats.context_columns import contexts_of, decisions_of_slots, has_slots, named_columns
 from o2pl.formats.files import kind_of_file, read_table
+from o2pl.formats.mapped import mapping_of
 from o2pl.formats.nested import with_lists
 from o2pl.learners.base import load
 from o2pl.protocols import Array, Floats
@@ -53,6 +54,7 @@ def read_log(
     continuous: bool | None = None,
     need_propensities: bool = True,
     skip_bad: int | BadRows = 0,
+    mapping: str | None = None,
 ) -> Interactions:
     """Read a log for `fit` or `evaluate`.
 
@@ -60,21 +62,25 @@ def read_log(
     log), or a data frame: pandas, polars, Arrow. Actions are integers from 0, real numbers, or strings; strings are
     numbered in alphabetical order. `reward_range`: lowest and highest possible reward (a saved learner has its own). Up
     to `skip_bad` unusable rows are skipped. With `need_propensities=False` the log may have no propensities: `evaluate`
-    then estimates them.
+    then estimates them. `mapping` says where JSON lines of your own shape have what is needed:
+    `"context=$.user, items=$.candidates[*], chosen=$.shown, reward=$.click, propensity=$.p"`.
     """
+    asked = None if mapping is None else mapping_of(mapping)
     names = {"action": action, "reward": reward, "propensity": propensity, "logger": logger}
     if is_frame(path):
+        if asked is not None:
+            raise InvalidInput("mapping: found with a frame, expected a file of JSON lines")
         with extra("logs", "reading frames"):
             table = arrow_table(path)
         bad = skip_bad if isinstance(skip_bad, BadRows) else BadRows("frame", skip_bad)
     else:
         file = Path(path)
         kind = kind_of_file(file)
-        if kind == "learner":
+        if kind == "learner" and asked is None:
             log: Interactions = load(file).log_
             return log
         bad = skip_bad if isinstance(skip_bad, BadRows) else bad_rows_of(file, kind, skip_bad)
-        table = read_table(file, bad)
+        table = read_table(file, bad, asked)
     if not need_propensities and propensity not in table.column_names:
         del names["propensity"]
     found = log_of(

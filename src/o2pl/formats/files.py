@@ -6,7 +6,7 @@ import gzip
 import json
 import os
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -15,6 +15,7 @@ from o2pl.errors import InvalidInput
 from o2pl.extras import extra
 from o2pl.formats.bad import BadRows
 from o2pl.formats.dsjson import read_dsjson, write_dsjson
+from o2pl.formats.mapped import Mapping, read_mapped
 from o2pl.formats.nested import flat_lists, json_contexts
 from o2pl.formats.vw_forms import is_vw_line
 from o2pl.formats.vw_text import read_vw_text
@@ -50,6 +51,10 @@ def kind_of_file(path: Path) -> str:
         raise InvalidInput(f"{path.name}: found an empty file, expected {_KINDS}")
     if first.startswith(b"{"):
         return "dsjson"
+    if first == b"[" or first.startswith((b"[{", b"[ {")):
+        raise InvalidInput(
+            f"{path.name}: found a JSON list, expected an object per line: `jq -c '.[]' {path.name} > log.jsonl`"
+        )
     return "vw" if is_vw_line(first) else "csv"
 
 
@@ -92,12 +97,19 @@ def opened(path: Path) -> IO[bytes]:
 # -- reading
 
 
-def read_tables(path: Path, bad: BadRows, *, hashed: bool = False) -> Iterator[Any]:
+def read_tables(path: Path, bad: BadRows, *, hashed: bool = False, mapping: Mapping | None = None) -> Iterator[Any]:
     """Yield tables from any format but a saved learner. Rows that cannot be parsed are added to `bad`.
 
-    hashed: features of VW's logs are hashed as they are read; contexts of its text are then not made JSON.
+    hashed: features of VW's logs are hashed as they are read; contexts of its text are then not made JSON. mapping: of
+    JSON lines of another shape than VW's.
     """
     kind = kind_of_file(path)
+    if mapping is not None:
+        if kind != "dsjson":
+            raise InvalidInput(f"{path.name}: found another format than JSON lines, expected them with a mapping")
+        with opened(path) as file:
+            yield from read_mapped(file, mapping, bad)
+        return
     if kind in ("dsjson", "vw"):
         with opened(path) as file:
             yield from (read_dsjson if kind == "dsjson" else read_vw_text)(file, bad, hashed=hashed)
@@ -146,7 +158,7 @@ def parquet_parts(path: Path, *, small: bool = False) -> list[Part]:
 _NOT_CONTEXT = b"o2pl: not context"
 
 
-def noted(schema: Any, reasons: Mapping[str, str]) -> Any:
+def noted(schema: Any, reasons: dict[str, str]) -> Any:
     """Return the schema with a note of columns that are not context, and why; Parquet and Arrow files keep it."""
     note = json.dumps({**not_context(schema), **reasons})
     return schema.with_metadata({**(schema.metadata or {}), _NOT_CONTEXT: note})
@@ -233,9 +245,9 @@ def _read_csv(path: Path, bad: BadRows) -> Any:
     return table.drop_columns([""]) if "" in table.column_names else table  # the index column of pandas
 
 
-def read_table(path: Path, bad: BadRows) -> Any:
+def read_table(path: Path, bad: BadRows, mapping: Mapping | None = None) -> Any:
     """Return the whole file as one table, for `log_of`."""
-    tables = list(read_tables(path, bad, hashed=True))
+    tables = list(read_tables(path, bad, hashed=True, mapping=mapping))
     if not tables:
         raise InvalidInput(f"{path.name}: found no rows, expected at least one")
     import pyarrow as pa
