@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib
 import io
 import json
+import lzma
 import os
+import struct
 import sys
 import zipfile
 import zlib
@@ -22,6 +24,7 @@ from o2pl.protocols import Array
 from o2pl.version import __version__
 
 FORMAT = "o2pl"
+MOST_OUTSIDE, _MOST_ENTRIES = 512 * 2**20, 10_000  # limits of a file from outside, unpacked: bytes and parts
 VERSION = 2  # version of written files; versions from OLDEST on can be read
 OLDEST = 2
 
@@ -69,27 +72,65 @@ def _entry(name: str) -> zipfile.ZipInfo:
     return zipfile.ZipInfo(name)  # no time stamp: equal learners give equal files
 
 
-def read(path: str | os.PathLike[str] | IO[bytes], name: str = "") -> tuple[dict[str, Any], dict[str, Array]]:
-    """Return the header and the arrays, verified by the archive's checksums. name: file name for messages."""
+def read(
+    path: str | os.PathLike[str] | IO[bytes], name: str = "", outside: bool = False
+) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Return the header and the arrays, verified by the archive's checksums. name: file name for messages.
+
+    outside: the file is from somebody else. It is data only: it may not name functions, and unpacks to a limited size.
+    """
     source, path = path, name or str(path)
     try:
         with zipfile.ZipFile(source) as archive:
+            if outside:
+                _check_sizes(path, archive)
             header = json.loads(archive.read("header.json"))
-            if header.get("format") != FORMAT:
-                raise UnreadableFile(f"{path}: found format {header.get('format')!r}, expected {FORMAT!r}")
+            if not isinstance(header, dict) or header.get("format") != FORMAT:
+                found = header.get("format") if isinstance(header, dict) else header
+                raise UnreadableFile(f"{path}: found format {str(found)[:40]!r}, expected {FORMAT!r}")
             _check_version(path, header)
+            if outside:
+                _refuse_functions(path, header)
             arrays = {
                 name.removesuffix(".npy"): np.lib.format.read_array(io.BytesIO(archive.read(name)), allow_pickle=False)
                 for name in archive.namelist()
                 if name.endswith(".npy")
             }
-    except (zipfile.BadZipFile, KeyError, ValueError, EOFError, NotImplementedError, zlib.error) as error:
+    except (
+        zipfile.BadZipFile, KeyError, ValueError, EOFError, NotImplementedError, zlib.error, RecursionError,
+        RuntimeError, struct.error, lzma.LZMAError,
+    ) as error:  # fmt: skip
         if isinstance(error, UnreadableFile):
             raise
         raise UnreadableFile(f"{path}: not a saved learner, or cut short ({error})") from error
     for version in range(header["version"], VERSION):
         header, arrays = UPGRADES[version](header, arrays)
     return header, arrays
+
+
+def _check_sizes(path: str | os.PathLike[str], archive: zipfile.ZipFile) -> None:
+    """Refuse a file before anything of it is unpacked: a small one may hold gigabytes."""
+    entries = archive.infolist()
+    total = sum(entry.file_size for entry in entries)
+    if total > MOST_OUTSIDE or len(entries) > _MOST_ENTRIES:
+        raise UnreadableFile(
+            f"{path}: unpacks to {len(entries):,} parts of {total / 2**20:,.0f} MiB, expected at most {_MOST_ENTRIES:,}"
+            f" parts of {MOST_OUTSIDE / 2**20:,.0f} MiB"
+        )
+    if len({entry.filename for entry in entries}) < len(entries):
+        raise UnreadableFile(f"{path}: has a part twice, expected different names")
+
+
+def _refuse_functions(path: str | os.PathLike[str], header: dict[str, Any]) -> None:
+    """Refuse settings that name functions: to read them would import a module of the file's choice."""
+    level: list[Any] = [header]
+    while level:
+        if any(isinstance(each, dict) and "function" in each for each in level):
+            raise UnreadableFile(
+                f"{path}: names a function, which a file from elsewhere may not; expected settings and numbers only"
+            )
+        parts = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list)]
+        level = [part for each in parts for part in each]
 
 
 def _check_version(path: str | os.PathLike[str], header: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ import pytest
 from tests.serving import deciders
 
 import o2pl
+from o2pl.serving.deciding import Acting
 from o2pl.serving.models import Models, check_model, decider_of
 from o2pl.serving.settings import Settings
 from o2pl.serving.store import Store
@@ -46,6 +47,46 @@ def test_what_is_published_is_served(tmp_path: Path, caplog: pytest.LogCaptureFi
         assert "cannot be read" in caplog.text
         assert models.of[made.id].acting.decider is not None
         assert models.of[made.id].acting.version == 2  # what was served goes on, under its own number
+
+
+def test_a_version_that_cannot_be_served_touches_nobody_else(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last good version is served, also after a restart; neighbours get their new models all the same."""
+    good = deciders.body_of(deciders.ranked())
+    with Store.open(tmp_path / "a.sqlite") as store:
+        one, other = store.add_application("one"), store.add_application("other")
+        store.add_model(one.id, good, 1, 1)
+        store.add_model(one.id, good, 2, 2)
+        store.add_model(one.id, b"no model", 3, 3)
+        store.pin(one.id, 3)
+        store.add_model(other.id, good, 1, 1)
+        models = Models(store)
+        models.refresh()
+        served = models.of[one.id]
+        assert served.acting.version == 2
+        assert served.failed is not None
+        assert served.failed.startswith("version 3 cannot be served: model: not a saved learner")
+        assert (models.of[other.id].acting.version, models.of[other.id].failed) == (1, None)
+        models.refresh()
+        assert models.of[one.id] is served  # it is not tried again and again
+        store.add_model(other.id, good, 2, 2)
+        ends = Acting.try_out
+
+        def sometimes(acting: Acting) -> None:
+            if acting.version == 4:
+                raise RuntimeError("of this version")
+            ends(acting)
+
+        monkeypatch.setattr(Acting, "try_out", sometimes)
+        store.add_model(one.id, good, 4, 4)
+        store.pin(one.id, None)
+        models.refresh()
+        assert (models.of[one.id].acting.version, models.of[other.id].acting.version) == (2, 2)
+        assert "of this version" in str(models.of[one.id].failed)
+        store.add_model(one.id, good, 5, 5)
+        models.refresh()
+        assert (models.of[one.id].acting.version, models.of[one.id].failed) == (5, None)
 
 
 def test_bodies_are_policies_of_the_application(tmp_path: Path) -> None:

@@ -16,15 +16,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sqlalchemy import update
 from tests.serving.faults import FULL
 from tests.serving.rows import decision
 from tests.serving.worlds import decide, visits
 
 from o2pl.engine.decider import Decider
 from o2pl.learners import load
+from o2pl.serving import reads
 from o2pl.serving.entries import DecisionRow, RewardRow
 from o2pl.serving.forget import forget
-from o2pl.serving.settings import Kind, LearningMode, Settings
+from o2pl.serving.schema import applications
+from o2pl.serving.settings import Kind, LearningMode, Settings, to_json
 from o2pl.serving.store import Store
 from o2pl.serving.trainer import Trainer, Training
 
@@ -198,6 +201,34 @@ def test_fixed_and_continuous_applications_learn_beside_each_other(store: Store)
     assert pi.argmax(axis=1).tolist() == [0, 1]
     prices = load(io.BytesIO(store.model_body(2, 1)))
     assert abs(prices.means(prices.encoder.encode([{"size": 2}]))[0] - 7) < 1
+
+
+def test_one_application_that_cannot_be_trained_stops_no_other(
+    store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Settings that an older version took: its page says so, the others learn; it learns once they are mended."""
+    g, trainer = np.random.default_rng(0), Trainer(store)
+    for name in ("broken", "whole"):
+        store.add_application(name)
+    with store.writing() as connection:
+        wrong = to_json(Settings()).replace('"randomState":0', '"randomState":-1')
+        assert wrong != to_json(Settings())
+        connection.execute(update(applications).where(applications.c.name == "broken").values(settings=wrong))
+    for application in (1, 2):
+        decide(store, visits(150, g), g, f"b{application}", application=application)
+    for _ in range(2):
+        trainer.step()
+    assert learned(store, 1)[0] == 0
+    assert learned(store, 2)[0] == 150
+    assert caplog.text.count("learning failed") == 1  # it waits before it tries again
+    with store.reading() as connection:
+        assert "ValueError" in str(reads.note(connection, f"{reads.FAILED}1"))
+        assert reads.note(connection, f"{reads.FAILED}2") is None
+    store.put_settings(1, Settings())
+    trainer.step(last=True)
+    assert learned(store, 1)[0] == 150
+    with store.reading() as connection:
+        assert reads.note(connection, f"{reads.FAILED}1") == ""
 
 
 def test_events_that_cannot_be_learned_from_are_left_out(store: Store, caplog: pytest.LogCaptureFixture) -> None:

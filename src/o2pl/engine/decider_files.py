@@ -13,9 +13,11 @@ from o2pl.encode import Encoder
 from o2pl.engine.acting import ActingMember, restored
 from o2pl.engine.item_memory import NOTHING, ItemMemory
 from o2pl.engine.shortening import lengthened
+from o2pl.errors import InvalidInput
 from o2pl.features.hashing import Hashed
 from o2pl.features.plan import feature_plan
 from o2pl.features.user_items import UserItems
+from o2pl.policies.finite import FinitePolicies
 from o2pl.protocols import Array, Exploration, Floats
 from o2pl.storage import decode, encode
 
@@ -63,6 +65,7 @@ def arguments_from(header: dict[str, Any], arrays: dict[str, Array]) -> tuple[An
             dense = not isinstance(features, Hashed | UserItems)
             plan = feature_plan(features, seen, encoder.width or 0) if dense else None
         members.append(ActingMember(features, seen, policy, arrays[f"member{k}.params"], plan))
+    _check_parts(members, arrays["acting"], encoder)
     items = {name.removeprefix("items."): array for name, array in arrays.items() if name.startswith("items.")}
     memory, exploration = ItemMemory(**items) if items else NOTHING, decode(header.get("exploration"))
     names = decode(header.get("names")) or ()
@@ -77,6 +80,42 @@ def arguments_from(header: dict[str, Any], arrays: dict[str, Array]) -> tuple[An
         exploration,
         _uncertainty_in(arrays),
     )
+
+
+def _check_parts(members: Sequence[ActingMember], acting: Array, encoder: Encoder) -> None:
+    """Check that the parts of a file belong together: the compiled core reads them by each other's sizes."""
+    if not members:
+        raise InvalidInput("model: found no members, expected one or more")
+    K = getattr(members[0].policy, "n_actions", None)
+    for k, member in enumerate(members):
+        width = member.features.width(encoder.width or 0, member.seen)
+        expected, found = member.policy.n_params(width), member.params
+        finite = not isinstance(member.policy, FinitePolicies)  # whose own may be infinite
+        fine = np.isfinite(found).all() if finite else not np.isnan(found).any()
+        fits = found.ndim == 1 and found.dtype == np.float64 and bool(fine)
+        if isinstance(member.features, Hashed):
+            fits = fits and len(found) <= expected and len(found) % (K or 1) == 0 and _are_slots(member, encoder)
+        elif member.plan is not None:
+            fits = fits and len(found) == expected
+        if not fits or getattr(member.policy, "n_actions", None) != K:
+            raise InvalidInput(
+                f"model: found {found.dtype} parameters {found.shape} of member {k}, expected {expected} numbers"
+            )
+    numbers = np.asarray(acting)
+    head = 4 + len(members) * (5 if numbers.size and numbers[0] == 0 else 1)
+    own = numbers[2:4].tolist() if numbers.size >= head else [-1, -1]
+    fits = numbers.ndim == 1 and numbers.dtype == np.float64 and bool(np.isfinite(numbers).all())
+    if not fits or any(each not in (0, K) for each in own) or numbers.size != head + sum(own):
+        raise InvalidInput(f"model: found acting numbers {numbers.shape}, expected those of {len(members)} members")
+
+
+def _are_slots(member: ActingMember, encoder: Encoder) -> bool:
+    """Return whether the slots of hashed features belong to rows of this encoder."""
+    feature, scale = (np.asarray(member.seen[name]) for name in ("feature", "scale"))
+    within = feature.ndim == 1 and feature.dtype == np.int32 and len(feature) > 0
+    within = within and int(feature.min()) >= 0 and int(feature.max()) < 1 << member.features.bits
+    alike = encoder.hashed is not None and encoder.hashed[0] == member.features.bits
+    return bool(within and alike and scale.shape == (len(feature), 2) and scale.dtype == np.float32)
 
 
 def _arrays_of(uncertainty: Uncertainty | None) -> dict[str, Any]:

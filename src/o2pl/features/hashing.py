@@ -18,7 +18,7 @@ from o2pl.protocols import Array, Ints, State
 from o2pl.storage import storable
 
 CLIP = np.float32(Standardise().clip)  # limit of standardised numbers
-_MOST_BITS = 26
+MOST_BITS = 26
 SLOT: dict[str, Array] = {  # initial state of slots
     "feature": np.zeros(1, np.int32),  # not used for the constant
     "count": np.zeros(1),
@@ -59,8 +59,8 @@ class Hashed:
         return self.bits, self.signed, self.interactions
 
     def __post_init__(self) -> None:
-        if isinstance(self.bits, bool) or not isinstance(self.bits, int) or not 1 <= self.bits <= _MOST_BITS:
-            raise InvalidInput(f"bits: found {self.bits!r}, expected an integer from 1 to {_MOST_BITS}")
+        if isinstance(self.bits, bool) or not isinstance(self.bits, int) or not 1 <= self.bits <= MOST_BITS:
+            raise InvalidInput(f"bits: found {self.bits!r}, expected an integer from 1 to {MOST_BITS}")
         fine = isinstance(self.interactions, tuple | list) and all(
             isinstance(pair, tuple | list) and len(pair) == 2 and all(isinstance(key, str) for key in pair)
             for pair in self.interactions

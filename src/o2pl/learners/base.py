@@ -315,7 +315,9 @@ class BanditEstimator(RoundByRound, ABC):
         return called_later("o2pl.evaluation.deploying", "safe_to_deploy")(self, baseline, delta, fresh)
 
 
-def load(path: str | os.PathLike[str] | IO[bytes], *, name: str = "", worker: int | None = None) -> Any:
+def load(
+    path: str | os.PathLike[str] | IO[bytes], *, name: str = "", worker: int | None = None, outside: bool = False
+) -> Any:
     """Load a saved learner or `Decider`.
 
     Parameters
@@ -327,10 +329,12 @@ def load(path: str | os.PathLike[str] | IO[bytes], *, name: str = "", worker: in
     worker
         None: the learner continues exactly like the saved one, with the same random numbers. Copies that decide side by
         side need random numbers of their own: give each another number, 0, 1, 2, ...
+    outside
+        The file is from somebody else: it may name no functions, and unpacks to at most 512 MiB.
     """
     if worker is not None:
         worker = int(check_number("worker", worker, 0))
-    header, arrays = read(path, name)
+    header, arrays = read(path, name, outside)
     path = name or str(path)
     known = BanditEstimator._classes
     if header.get("class") not in (*known, "Decider"):
@@ -354,6 +358,8 @@ def load(path: str | os.PathLike[str] | IO[bytes], *, name: str = "", worker: in
             if worker is not None:
                 engine.draw_from(engine.stream.of_worker(worker))
             learner._adopt(engine)
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError) as error:
+        if isinstance(error, InvalidInput):
+            raise
         raise UnreadableFile(f"{path}: damaged ({error!r})") from error
     return learner

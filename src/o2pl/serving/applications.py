@@ -15,7 +15,7 @@ from sqlalchemy.exc import IntegrityError
 
 from o2pl.errors import InvalidInput, nearest
 from o2pl.serving.schema import applications, keys
-from o2pl.serving.settings import Kind, Settings, check, from_json, to_json
+from o2pl.serving.settings import Kind, Settings, check, stored, to_json
 
 ROLES = ("write", "read")  # write: rank, reward, settings; read: dashboard, summaries, exports
 
@@ -63,8 +63,7 @@ def find_application(connection: Connection, which: str | int) -> Application:
 
 
 def _application(row: Any) -> Application:
-    kind = Kind(row.kind)
-    return Application(row.id, row.name, kind, from_json(row.settings, kind), row.pinned, row.created_at)
+    return Application(row.id, row.name, Kind(row.kind), stored(row.settings), row.pinned, row.created_at)
 
 
 def add_application(connection: Connection, name: str, kind: Kind, settings: Settings) -> NewApplication:

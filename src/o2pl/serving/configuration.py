@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 
 from o2pl.errors import InvalidInput, nearest
 from o2pl.serving import versions
-from o2pl.serving.models import check_model
+from o2pl.serving.outside import check_outside
 from o2pl.serving.personalizer import PREFIX, VERSIONS
 from o2pl.serving.problems import NO_CONTENT, Problem, Reply, as_json
 from o2pl.serving.service import Call, Route, in_versions
@@ -167,7 +167,7 @@ async def model(call: Call) -> Reply:
 async def put_model(call: Call) -> Reply:
     """Import an exported policy of this or another application. It is served until `DELETE …/model`."""
     service, application = call.service, call.served.application
-    await service.blocking(check_model, application, call.body)
+    await service.blocking(check_outside, application, call.body)
 
     def publish() -> None:
         with service.store.writing() as connection:

@@ -89,6 +89,7 @@ class Acting:
         if decider is not None and not _fits(kind, settings, decider):
             version, decider = 0, None
         self.kind, self.settings, self.version = kind, settings, version
+        self.policy = decider  # without the exploration of the settings
         self.exploration = settings.exploration_percentage or 0.0 if version else 0.0
         self.decider = decider.exploring(self.exploration) if decider is not None and self.exploration else decider
         if kind is Kind.RANKED:

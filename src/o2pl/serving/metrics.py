@@ -24,6 +24,9 @@ class Metrics:
         self._decisions = Counter("o2pl_decisions", "Decisions on disk", ["application"], **own)
         self._rewards = Counter("o2pl_rewards", "Rewards on disk", ["application"], **own)
         self._version = Gauge("o2pl_model_version", "Served model version", ["application"], **own)
+        self._failed = Gauge(
+            "o2pl_model_failed", "1: another version than the wanted one is served", ["application"], **own
+        )
         waiting = Gauge("o2pl_entries_waiting", "Entries waiting to be written to disk", **own)
         waiting.set_function(lambda: writer.waiting)
         self._call = cache(lambda route, status: self._calls.labels(route, str(status)))
@@ -43,6 +46,7 @@ class Metrics:
 
     def model_changed(self, served: Served) -> None:
         self._version.labels(served.application.name).set(served.acting.version)
+        self._failed.labels(served.application.name).set(served.failed is not None)
 
     def text(self) -> bytes:
         return generate_latest(self.registry)

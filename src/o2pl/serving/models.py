@@ -20,10 +20,11 @@ from o2pl.serving import applications, versions
 from o2pl.serving.applications import Application
 from o2pl.serving.database import StoreUnavailable
 from o2pl.serving.deciding import Acting
-from o2pl.serving.settings import Kind
+from o2pl.serving.settings import Kind, Settings
 from o2pl.serving.store import Store
 
 _LOGGER = logging.getLogger("o2pl.serving")
+_TRIED = 20  # versions among which an application looks for one that it can serve
 
 
 class Served(NamedTuple):
@@ -31,25 +32,39 @@ class Served(NamedTuple):
 
     application: Application
     acting: Acting
+    failed: str | None = None  # why another version than the wanted one is served
+
+    @property
+    def policy(self) -> Decider | None:
+        """The policy without the exploration of the settings."""
+        return self.acting.policy
 
 
 def decider_of(body: bytes) -> Decider:
     """Load a published model."""
-    found = load(io.BytesIO(body), name="model")
+    return _policy(load(io.BytesIO(body), name="model", outside=True))
+
+
+def _policy(found: Any) -> Decider:
     if not isinstance(found, Decider):
         raise InvalidInput(f"model: found a {type(found).__name__}, expected a saved policy, without its log")
     return found
 
 
-def check_model(application: Application, body: bytes) -> Decider:
-    """Load a policy and check that this application can use it."""
-    decider = decider_of(body)
-    acting = Acting(application.kind, application.settings, 1, decider)  # rejects a wrong kind of contexts
+def policy_for(kind: Kind, settings: Settings, found: Any) -> Decider:
+    """Check that an application of this kind can use what was loaded."""
+    decider = _policy(found)
+    acting = Acting(kind, settings, 1, decider)  # rejects a wrong kind of contexts
     if acting.version == 0:
         raise InvalidInput("model: found a policy for other actions, expected one for the actions in the settings")
-    if (application.kind is Kind.CONTINUOUS) != decider.continuous:
-        raise InvalidInput(f"model: found another kind of policy, expected one for {application.kind.value} actions")
+    if (kind is Kind.CONTINUOUS) != decider.continuous:
+        raise InvalidInput(f"model: found another kind of policy, expected one for {kind.value} actions")
     return decider
+
+
+def check_model(application: Application, body: bytes) -> Decider:
+    """Load a policy and check that this application can use it."""
+    return policy_for(application.kind, application.settings, decider_of(body))
 
 
 def publish(store: Store, application: Application, policy: Any, pinned: bool = False) -> int:
@@ -70,44 +85,64 @@ class Models:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = threading.Lock()
-        self._loaded: dict[int, tuple[int, int, Decider | None]] = {}  # requested version, served version, decider
+        self._asked: dict[int, int] = {}  # the version that was last wanted, of each application
         self.of: dict[int, Served] = {}
         self.keys: Sequence[Any] = ()  # (digest, application id, role)
         self.changed: Callable[[Served], None] = lambda served: None
 
     def refresh(self) -> None:
-        """Reload from the store."""
+        """Reload from the store. What one application cannot load is its own affair: see `_served`."""
         with self._lock:
             with self._store.reading() as connection:
                 known = applications.all_applications(connection)
                 keys = applications.all_keys(connection)
                 wanted = {each.id: versions.served_version(connection, each.id) for each in known}
-                bodies = {
-                    number: versions.model_body(connection, number, version)
-                    for number, version in wanted.items()
-                    if version and self._loaded.get(number, (0, 0, None))[0] != version
-                }
-            self.of = {each.id: self._served(each, wanted[each.id], bodies.get(each.id)) for each in known}
+            self.of = {each.id: self._served(each, wanted[each.id]) for each in known}
             self.keys = [tuple(row) for row in keys]
 
-    def _served(self, application: Application, version: int, body: bytes | None) -> Served:
+    def _served(self, application: Application, version: int) -> Served:
+        """Return an application with the wanted version; if that fails, with the last good one, which `failed` says."""
         before = self.of.get(application.id)
-        asked, own, decider = self._loaded.get(application.id, (0, 0, None))
-        if asked == version and before is not None and before.application == application:
+        if before is not None and before.application == application and self._asked.get(application.id) == version:
             return before
-        acting = Acting(application.kind, application.settings, own, decider)
-        if asked != version:
+        failed, acting = None, None
+        for candidate in self._candidates(application, version, before):
             try:
-                new = None if body is None else decider_of(body)
-                acting = Acting(application.kind, application.settings, version, new)
-                own, decider = version, new
-            except InvalidInput as error:  # damaged: keep serving the previous one
-                _LOGGER.error("model cannot be read", extra={"application": application.name, "reason": str(error)})
-        acting.try_out()
-        self._loaded[application.id] = version, own, decider
-        served = Served(application, acting)
+                acting = self._acting(application, candidate, before)
+                break
+            except StoreUnavailable:
+                raise
+            except Exception as error:  # whatever a file holds, the other applications go on
+                failed = failed or f"version {candidate} cannot be served: {error}"
+                _LOGGER.error(
+                    "model cannot be read", extra={"application": application.name, "reason": f"{candidate}: {error}"}
+                )
+        if acting is None:
+            acting = Acting(application.kind, application.settings)
+            acting.try_out()
+        self._asked[application.id] = version
+        served = Served(application, acting, failed)
         self.changed(served)
         return served
+
+    def _candidates(self, application: Application, version: int, before: Served | None) -> list[int]:
+        """Return the versions to try: the wanted one, what is served, and the last ones that were published before."""
+        if not version:
+            return [0]
+        found = [version] if before is None or not before.acting.version else [version, before.acting.version]
+        known = self._store.model_versions(application.id, _TRIED)
+        older = [row.version for row in known if row.withdrawn is None and row.version < version]
+        return [*dict.fromkeys([*found, *older])]
+
+    def _acting(self, application: Application, version: int, before: Served | None) -> Acting:
+        decider = None
+        if before is not None and before.acting.version == version:
+            decider = before.policy
+        elif version:
+            decider = decider_of(self._store.model_body(application.id, version))
+        acting = Acting(application.kind, application.settings, version, decider)
+        acting.try_out()
+        return acting
 
     async def follow(self, every: float = 0.5) -> None:
         """Call `refresh` forever."""

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from o2pl.errors import InvalidInput
-from o2pl.serving import summary
+from o2pl.serving import reads, summary
 from o2pl.serving.election import someone_trains
 from o2pl.serving.problems import Problem, Reply, as_json
 from o2pl.serving.service import Call, Route
@@ -55,7 +55,9 @@ def _summarised(span: str) -> Callable[[Call], Awaitable[Reply]]:
             application = store.application(number)
             with store.reading() as connection:
                 found = summary.summarise(connection, application, span)
+                found["state"]["failed"] = reads.note(connection, f"{reads.FAILED}{number}") or None
             found["state"]["trainer"] = someone_trains(store)
+            found["models"]["failed"] = call.served.failed
             return as_json(200, found).body
 
         kept = _KEPT.setdefault(store, _Kept())

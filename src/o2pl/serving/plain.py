@@ -181,7 +181,7 @@ def _own(name: str, ids: list[str], playable: Any) -> int:
 
 
 def _fixed(served: Served, request: DecideRequest, event_id: str, deferred: bool) -> Made:
-    application, acting = served
+    application, acting = served.application, served.acting
     names, text = list(application.settings.actions), _text(request.context, b"{}")
     inner(text, "context")  # rejects anything but an object
     playable = places_left(names, request.excluded_actions)

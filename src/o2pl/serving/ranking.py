@@ -63,7 +63,7 @@ def ranked(
     own: int | None = None, slot: str = "", slot_features: bytes = b"",
 ) -> Ranked:  # fmt: skip
     """Decide among the offered actions. own: index of the application's own choice; None: the first allowed one."""
-    application, acting = served
+    application, acting = served.application, served.acting
     if application.kind is not Kind.RANKED:
         raise InvalidInput(
             f"application {application.name!r}: found kind {application.kind.value!r}, expected 'ranked' for actions"

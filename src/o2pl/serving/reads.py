@@ -108,6 +108,9 @@ def read_minutes(connection: Connection, application_id: int, first: int, last: 
     return connection.execute(query.order_by(minutes.c.minute)).all()
 
 
+FAILED = "learning-failed-"  # note, with an application's number: why it is not learned from; empty: it is
+
+
 def note(connection: Connection, name: str) -> str | None:
     """Return a note: text shared between processes."""
     return connection.scalar(select(meta.c.value).where(meta.c.name == name))

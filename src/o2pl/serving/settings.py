@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from o2pl.errors import InvalidInput, nearest
+from o2pl.features.hashing import MOST_BITS
 
 
 class Kind(StrEnum):
@@ -73,12 +74,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid
         tuple[float, float] | None,
         Meta(description="The lowest and the highest action, of the kind `continuous` only."),
     ] = None
-    hash_bits: Annotated[int, Meta(description="2^hashBits weights per model, 4 to 28.")] = 18
+    hash_bits: Annotated[int, Meta(description="2^hashBits weights per model, 4 to 26.")] = 18
     random_state: Annotated[int, Meta(description="The seed of the learner.")] = 0
 
 
 def to_json(settings: Settings) -> str:
     return msgspec.json.encode(settings).decode()
+
+
+def stored(text: str | bytes) -> Settings:
+    """Parse settings that were checked when they were stored; limits may have changed since."""
+    return msgspec.json.decode(text, type=Settings)
 
 
 def from_json(text: str | bytes, kind: Kind = Kind.RANKED) -> Settings:
@@ -131,8 +137,10 @@ def check(settings: Settings, kind: Kind) -> None:
         raise InvalidInput(
             f"logRetentionDays: found {settings.log_retention_days}, expected a number of days, or -1 for forever"
         )
-    if not 4 <= settings.hash_bits <= 28:
-        raise InvalidInput(f"hashBits: found {settings.hash_bits}, expected a number from 4 to 28")
+    if not 4 <= settings.hash_bits <= MOST_BITS:
+        raise InvalidInput(f"hashBits: found {settings.hash_bits}, expected a number from 4 to {MOST_BITS}")
+    if settings.random_state < 0:
+        raise InvalidInput(f"randomState: found {settings.random_state}, expected 0 or more")
     if kind is Kind.FIXED and len(settings.actions) < 2:
         raise InvalidInput(f"actions: found {len(settings.actions)}, expected the names of at least two fixed actions")
     if len(set(settings.actions)) < len(settings.actions):

@@ -49,6 +49,7 @@ _KEEP = 600.0  # seconds between checkpoints
 _SPARE = 1.25  # rows are dropped at this multiple of HISTORY
 _PRUNE = 60.0  # seconds between deletions of expired events and unused versions
 _OLD = 50_000  # events deleted at a time: learning waits for it
+_RETRY, _SAID = 60.0, 500  # seconds until a failed application is tried again; length of the reason that is kept
 _NEVER = -math.inf  # on the monotonic clock, whose zero is often the machine's boot
 
 
@@ -210,23 +211,48 @@ def _refits(store: Store, application_id: int) -> tuple[int, list[int]]:
         return refit_wanted(connection, application_id)
 
 
+def note_failure(store: Store, application_id: int, reason: str) -> None:
+    """Keep for the page why an application is not learned from; "": it is."""
+    with store.writing() as connection:
+        reads.put_note(connection, f"{reads.FAILED}{application_id}", reason)
+
+
 class Trainer:
     """Trains all applications of a store. folder: for checkpoints; None: none are written."""
 
     def __init__(self, store: Store, folder: Path | None = None, guard: bool = False) -> None:
         self.store, self.folder, self._guarding = store, folder, guard
         self.training: dict[int, Training] = {}
+        self._again: dict[int, float] = {}  # when a failed application is tried again
         self._pruned = time.monotonic()
 
     def step(self, now: float | None = None, last: bool = False) -> int:
         """Run one round for every application. Returns the number of published versions."""
         made = 0
         for application in self.store.applications():
-            made += self._training(application).step(time.time() if now is None else now, last)
+            made += self._step_of(application, time.time() if now is None else now, last)
         if time.monotonic() - self._pruned >= _PRUNE:
             self._pruned = time.monotonic()
             for application in self.store.applications():
                 delete_old(self.store, application, time.time(), at_most=_OLD)
+        return made
+
+    def _step_of(self, application: Application, now: float, last: bool) -> int:
+        """Train one application. If that fails, the others go on; it is tried again later, from its checkpoint."""
+        if not last and self._again.get(application.id, _NEVER) > time.monotonic():
+            return 0
+        try:
+            made = self._training(application).step(now, last)
+        except StoreUnavailable:
+            raise
+        except Exception as error:
+            _LOGGER.exception("learning failed", extra={"application": application.name, "reason": str(error)})
+            self.training.pop(application.id, None)
+            self._again[application.id] = time.monotonic() + _RETRY
+            note_failure(self.store, application.id, f"{type(error).__name__}: {error}"[:_SAID])
+            return 0
+        if self._again.pop(application.id, None) is not None:
+            note_failure(self.store, application.id, "")
         return made
 
     @property

@@ -165,6 +165,8 @@ function show(s, events) {
 
 function showHealth(s) {
   if (!s.state.trainer) return health("Ready, but no trainer is running, so nothing is learned. Start one: o2pl train --follow", true);
+  if (s.state.failed) return health(`Ready, but learning fails and is tried again every minute: ${s.state.failed}`, true);
+  if (s.models.failed) return health(`Ready, with an earlier model: ${s.models.failed}`, true);
   if (s.models.pinned !== null) return health(`Ready; version ${s.models.pinned} is pinned`, false);
   const age = s.state.newestLearned;
   health(age === null ? "Ready; nothing learned yet" : `Ready; learned up to ${lasting(age)} ago`, false);
