@@ -34,6 +34,23 @@ def test_harmed_files_are_refused(tmp_path: Path) -> None:
             read(path)
 
 
+def test_a_missing_file_is_said_with_the_nearest_name(tmp_path: Path) -> None:
+    write(tmp_path / "model.o2pl", {}, {})
+    for path, said in (
+        (
+            tmp_path / "modle.o2pl",
+            r"modle.o2pl: found no file \(did you mean 'model.o2pl'\?\), expected a saved learner",
+        ),
+        (tmp_path / "other", "other: found no file, expected"),
+        (tmp_path / "nowhere" / "model.o2pl", "found no folder '.*nowhere', expected a saved learner"),
+        (tmp_path, "found a folder, expected a saved learner"),
+    ):
+        with pytest.raises(UnreadableFile, match=said):
+            read(path)
+        with pytest.raises(FileNotFoundError):
+            read(path)
+
+
 def test_a_damaged_compression_field_is_a_damaged_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     write(path, {}, {"x": np.arange(100)})

@@ -30,6 +30,7 @@ NAN = float("nan")
 REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: check_contexts([[1, 2], [3, NAN]]), "context, row 1, feature 1: found nan"),
     (lambda: check_contexts([[1e39]]), "below 3e38"),
+    (lambda: check_contexts([[[1.0], [2.0]]]), "context: found a matrix of 2 rows, expected one row; `act_many`"),
     (lambda: check_contexts([[1.0]], width=2), r"found shape \(1, 1\), expected \(rows, 2\)"),
     (lambda: check_context(["x"]), "context: expected numbers"),
     (lambda: check_context([[1.0]]), r"context: found shape \(1, 1\)"),
@@ -39,7 +40,7 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
         lambda: check_rewards([0.0, 37.5], (0, 1)),
         r"if other rewards are possible, say which: reward_range=\(0, 37.5\)$",
     ),
-    (lambda: check_reward(-1, (0, 1)), r"reward_range=\(-1, 1\) \(costs are negative rewards\)"),
+    (lambda: check_reward(-1, (0, 1)), r"reward_range=\(-1, 1\) \(a cost\? costs are negative rewards"),
     (lambda: check_reward(-np.inf, (0, 1)), r"reward_range=\(lowest, highest\)"),
     (lambda: check_rewards(["1", "0"], (0, 1)), "reward: expected numbers .found '1', a string"),
     (lambda: check_rewards(np.array(["1", 0], object), (0, 1)), "reward: expected numbers .found '1', a string"),

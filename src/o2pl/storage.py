@@ -13,6 +13,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from types import FunctionType
 from typing import IO, Any
@@ -36,6 +37,10 @@ UPGRADES: dict[int, Upgrade] = {}
 
 class UnreadableFile(InvalidInput):
     """Raised for a file that is not a saved learner, is damaged, or has an unsupported version."""
+
+
+class MissingFile(UnreadableFile, FileNotFoundError):
+    """Raised where there is no file of that name."""
 
 
 _STAMP = {"format": FORMAT, "version": VERSION, "o2pl": __version__}
@@ -80,6 +85,8 @@ def read(
     outside: the file is from somebody else. It is data only: it may not name functions, and unpacks to a limited size.
     """
     source, path = path, name or str(path)
+    if isinstance(source, str | os.PathLike) and not Path(source).is_file():
+        raise MissingFile(f"{path}: found {_instead(Path(source))}, expected a saved learner")
     try:
         with zipfile.ZipFile(source) as archive:
             if outside:
@@ -131,6 +138,16 @@ def _refuse_functions(path: str | os.PathLike[str], header: dict[str, Any]) -> N
             )
         parts = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list)]
         level = [part for each in parts for part in each]
+
+
+def _instead(path: Path) -> str:
+    """Return what is where a file was expected, and what may be meant."""
+    if path.is_dir():
+        return "a folder"
+    if not path.parent.is_dir():
+        return f"no folder {str(path.parent)!r}"
+    close = get_close_matches(path.name, [each.name for each in path.parent.iterdir() if each.is_file()], 1)
+    return "no file" + (f" (did you mean {close[0]!r}?)" if close else "")
 
 
 def _check_version(path: str | os.PathLike[str], header: dict[str, Any]) -> None:

@@ -61,6 +61,11 @@ def _has_words(values: Any) -> bool:
 def check_contexts(contexts: Any, width: int | None = None) -> Floats:
     """Return contexts as float32 [n, d]; every entry must be finite."""
     rows = _numbers("contexts", contexts, np.float32)
+    if rows.ndim == 3 and len(rows) == 1:
+        raise InvalidInput(
+            f"context: found a matrix of {rows.shape[1]} rows, expected one row; `act_many` decides for many, and items"
+            " are given as `act(user, items)` or `Offer(user, items)`"
+        )
     if rows.ndim != 2 or rows.shape[1] == 0 or (width is not None and rows.shape[1] != width):
         raise InvalidInput(f"contexts: found shape {rows.shape}, expected (rows, {width or 'features'})")
     _check_finite("context", rows, contexts)
@@ -95,7 +100,7 @@ def check_rewards(rewards: Any, reward_range: RewardRange) -> Floats:
         fine = (values >= low) & (values <= high)
         found = values[int(np.argmin(fine))]
         known = f"({min(found, low):g}, {max(found, high):g})" if np.isfinite(found) else "(lowest, highest)"
-        cost = " (costs are negative rewards)" if found < low == 0 else ""
+        cost = " (a cost? costs are negative rewards, the best one is the highest)" if found < low == 0 else ""
         other = f"; if other rewards are possible, say which: reward_range={known}{cost}" if found == found else ""
         _check_rows("reward", values, fine, f"a number in [{low:g}, {high:g}]{other}")
     return values

@@ -76,6 +76,20 @@ def test_frames_and_real_valued_actions():
     assert 0 < real.score(X, feedback(actions, np.exp(-(actions**2)), density)) < 1
 
 
+def test_actions_by_name():
+    X, y = log(300)
+    names = np.array(["loan", "card", "none"])[y[:, 0].astype(int)]
+    named = feedback(names, y[:, 1], y[:, 2])
+    learner = o2pl.O2PL(actions=["loan", "card", "none"], random_state=0)
+    policy = LoggedPolicy(learner).fit(X, named)
+    assert set(policy.predict(X)) <= set(names)
+    numbered = LoggedPolicy(o2pl.O2PL(3, random_state=0)).fit(X, y)
+    assert policy.score(X, named) == numbered.score(X, y)
+    np.testing.assert_array_equal(policy.predict_proba(X), numbered.predict_proba(X))
+    with pytest.raises(InvalidInput, match="reward: expected numbers"):
+        feedback(names, ["much"] * 300, y[:, 2])
+
+
 def test_what_is_wrong_is_said():
     X, y = log(50)
     with pytest.raises(InvalidInput, match=r"y: found shape \(50,\), expected three columns"):

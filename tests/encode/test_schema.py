@@ -107,7 +107,11 @@ def test_words_that_the_first_batch_did_not_have() -> None:
     ("changes", "said"),
     [
         ({"age": None}, "column 'age': found none, expected numbers as in the first batch"),
-        ({"extra": [1]}, "column 'extra': found, expected only those of the first batch: age, city, member, seen"),
+        (
+            {"extra": [1]},
+            "column 'extra': found, expected only those of the first batch: age, city, member, seen; leave",
+        ),
+        ({"city": None, "cities": ["x"]}, "column 'cities': found, .*; did you mean 'city'?"),
         ({"city": [1.0]}, "column 'city': found numbers, expected strings as in the first batch"),
         ({"age": ["x"]}, "column 'age': found strings, expected numbers as in the first batch"),
         ({"seen": [3]}, "column 'seen': found numbers, expected dates or times"),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
+import o2pl
 from o2pl.evaluation.regressions import (
     Link,
     calibrated_level,
@@ -106,3 +107,10 @@ def test_means_of_few_rewards_lean_on_all_actions_and_others_stand() -> None:
     np.testing.assert_array_equal(found[0], often.mean)  # type: ignore[attr-defined]
     assert np.all(found[1] > rare.mean + 0.05)  # type: ignore[attr-defined]
     assert np.all(found[1] < 0.32)
+
+
+def test_features_that_never_vary_have_no_slope() -> None:
+    """Without a penalty, their equations have many solutions."""
+    rewards = np.random.default_rng(0).random(60)
+    log = o2pl.Interactions([{"u": {"a": 1}}] * 60, np.arange(60) % 2, rewards, np.full(60, 0.5), reward_range=(0, 1))
+    assert 0 < o2pl.evaluate(log, lambda rows: [0] * len(rows)).value < 1

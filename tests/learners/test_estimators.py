@@ -134,6 +134,12 @@ def test_scikit_learn_can_clone_it(name: str) -> None:
     assert copy.set_params(random_state=7).get_params()["random_state"] == 7
     with pytest.raises(o2pl.InvalidInput, match=r"found \['nonsense'\]"):
         copy.set_params(nonsense=1)
+    before = learner.get_params()
+    with pytest.raises(
+        o2pl.InvalidInput, match=r"set_params: found random_state=99 for a learner that has learned with"
+    ):
+        learner.set_params(random_state=99)
+    assert learner.set_params(**before).get_params() == before  # nothing is changed
 
 
 LEARNING = [name for name in LEARNERS if name not in ("thresholds", "thresholds, hull", "paper", "replay, raw")]

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from o2pl.data.action_names import are_words
 from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.estimators import estimate
@@ -23,7 +24,7 @@ from o2pl.extras import extra
 from o2pl.learners import Bandit
 from o2pl.learners.targets import as_target
 from o2pl.protocols import Array, Floats
-from o2pl.validation import check_number
+from o2pl.validation import check_column, check_number
 
 with extra("experiments", "learners in scikit-learn"):
     from sklearn.base import BaseEstimator
@@ -32,8 +33,10 @@ _ESTIMATORS = ("ips", "snips", "clipped", "dr", "sndr", "switch-dr", "dr-shrinka
 
 
 def feedback(actions: Any, rewards: Any, propensities: Any) -> Floats:
-    """Return y for scikit-learn: one row per decision, [n, 3]."""
-    columns = [np.asarray(column, np.float64) for column in (actions, rewards, propensities)]
+    """Return y for scikit-learn: one row per decision, [n, 3]. Actions may be names: y is then an array of objects."""
+    named = are_words(actions)
+    known = (check_column("reward", rewards, np.float64), check_column("propensity", propensities, np.float64))
+    columns = [np.asarray(actions, object) if named else check_column("action", actions, np.float64), *known]
     if any(column.ndim != 1 or len(column) != len(columns[0]) for column in columns):
         shapes = ", ".join(str(column.shape) for column in columns)
         raise InvalidInput(f"feedback: found shapes {shapes}, expected three columns of equal length")
@@ -98,15 +101,18 @@ class LoggedPolicy(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
 
 
 def _columns(y: Any, learner: Any) -> tuple[Array, Floats, Floats]:
-    rows = np.asarray(y, np.float64)
+    rows = np.asarray(y)
     if rows.ndim != 2 or rows.shape[1] != 3:
         raise InvalidInput(
             f"y: found shape {rows.shape}, expected three columns: feedback(actions, rewards, propensities)"
         )
-    actions: Array = rows[:, 0]
+    rewards, propensities = rows[:, 1].astype(np.float64), rows[:, 2].astype(np.float64)
+    if are_words(rows[:, 0]):
+        return np.asarray(rows[:, 0].tolist()), rewards, propensities
+    actions: Array = rows[:, 0].astype(np.float64)
     if not learner._density:
         if (actions % 1).any():
             row = int(np.argmax(actions % 1 != 0))
             raise InvalidInput(f"action, row {row}: found {actions[row]:g}, expected an integer from 0")
         actions = actions.astype(np.int64)
-    return actions, rows[:, 1], rows[:, 2]
+    return actions, rewards, propensities

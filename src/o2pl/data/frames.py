@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -58,7 +58,10 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """Named columns of equal length. `frame[:10]` and `frame[rows]` select rows, `frame["age"]` a column."""
+    """Named columns of equal length. `frame[:10]` and `frame[rows]` select rows, `frame["age"]` a column.
+
+    `frame[0]` is a row as a dictionary, and iteration goes over these.
+    """
 
     columns: dict[str, Column]
     n: int
@@ -70,8 +73,15 @@ class Frame:
         if isinstance(rows, str):
             column = self.columns[rows]
             return np.array(column.objects(), object) if column.kind in ("word", "nested") else column.values
+        if isinstance(rows, int | np.integer):
+            return next(iter(self[range(self.n)[rows] :]))
         kept = {name: Column(kind, values[rows], words) for name, (kind, values, words) in self.columns.items()}
         return Frame(kept, len(np.arange(self.n)[rows]))
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        columns = [column.objects() for column in self.columns.values()]
+        for row in range(self.n):
+            yield {name: values[row] for name, values in zip(self.columns, columns, strict=True)}
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
         """Return the matrix of a frame with only numbers."""
@@ -149,7 +159,7 @@ def check_is_row(context: Any, name: str = "context") -> None:
     if is_frame(context):
         raise InvalidInput(
             f"{name}: found a data frame of {len(as_frame(context))} rows, expected one context: a row of it, such"
-            " as `frame.iloc[0]`, or a dictionary; `predict` and `predict_proba` take the frame"
+            " as `frame.iloc[0]`, or a dictionary; `act_many`, `predict` and `predict_proba` take the frame"
         )
 
 

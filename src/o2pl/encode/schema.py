@@ -17,6 +17,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
@@ -171,7 +172,11 @@ class Schema:
         known = {field.name: field for field in self.fields}
         for name in frame.columns:
             if name not in known:
-                raise InvalidInput(f"column {name!r}: found, expected only those of the first batch: {_named(known)}")
+                close = get_close_matches(str(name), [each for each in known if each not in frame.columns], 1)
+                meant = f"; did you mean {close[0]!r}?" if close else "; leave it out, or begin a learner with it"
+                raise InvalidInput(
+                    f"column {name!r}: found, expected only those of the first batch: {_named(known)}{meant}"
+                )
         for name, field in known.items():
             if name not in frame.columns:
                 if rows:

@@ -160,9 +160,17 @@ def fit_group(X: Floats, y: Floats, folds: Ints, sums: Sums, means: Floats, pena
             some = slice(None, None, 1 + len(rows) // _MOST)
             slopes[fold] = _logistic(rows[some] - sums.centre[fold], y[folds != fold][some], penalty)
         else:  # ridge with a free intercept
-            slopes[fold] = np.linalg.solve(sums.gram[fold] + penalty * np.eye(X.shape[1]), sums.cross[fold])
+            slopes[fold] = _solved(sums.gram[fold] + penalty * np.eye(X.shape[1]), sums.cross[fold])
         levels[fold] = calibrated_level(rows @ slopes[fold], float(means[fold]), link)
     return Fitted(levels, slopes)
+
+
+def _solved(gram: Floats, cross: Floats) -> Floats:
+    """Return the solution, the smallest one if there are several: of features that never vary, without a penalty."""
+    try:
+        return np.asarray(np.linalg.solve(gram, cross))
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.lstsq(gram, cross, rcond=None)[0])
 
 
 def _logistic(rows: Floats, shares: Floats, penalty: float) -> Floats:

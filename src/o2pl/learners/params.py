@@ -42,10 +42,17 @@ class Parameters:
         return {name: getattr(self, name) for name in self._names()}
 
     def set_params(self, **params: Any) -> Self:
-        """Set constructor arguments. They take effect at the next `fit`, or on a learner without data."""
+        """Set constructor arguments of a learner without data; one that has learned keeps its settings."""
         unknown = sorted(set(params) - set(self._names()))
         if unknown:
             raise InvalidInput(f"set_params: found {unknown}, expected names among {self._names()}")
+        other = [name for name, value in params.items() if repr(value) != repr(getattr(self, name))]
+        if other and getattr(self, "_engine", None) is not None:
+            raise InvalidInput(
+                f"set_params: found {other[0]}={params[other[0]]!r} for a learner that has learned with"
+                f" {getattr(self, other[0])!r}, expected one without data: sklearn's clone(learner).set_params(...), or"
+                f" a new {type(self).__name__}(...)"
+            )
         for name, value in params.items():
             setattr(self, name, value)
         return self

@@ -94,7 +94,11 @@ def as_target(policy: Any, log: Interactions, name: str = "policy", contexts: An
             lambda rows: _checked(_in_order(policy.predict_proba(given_contexts[rows]), known, log), log, rows, name),
         )
     if callable(policy):
-        return _Discrete(name, log, lambda rows: _checked(_certain(policy(given_contexts[rows]), log), log, rows, name))
+        return _Discrete(
+            name,
+            log,
+            lambda rows: _checked(_of_function(policy(given_contexts[rows]), log, rows, name), log, rows, name),
+        )
     try:
         given = np.asarray(policy, np.float64)
         if not given.ndim:
@@ -167,13 +171,56 @@ def _in_order(probabilities: Any, names: Names, log: Interactions) -> Any:
     return np.where(places >= 0, np.asarray(probabilities)[:, places], 0.0)
 
 
-def _certain(given: Any, log: Interactions) -> Any:
-    """Return probabilities. If a function returned actions (names or integers), these get probability 1."""
-    actions = np.asarray(given)
-    if actions.ndim != 1 or log.n_actions is None or not (are_words(actions) or actions.dtype.kind in "iu"):
-        return given
-    numbers = numbers_of(actions, log.action_names) if are_words(actions) else check_actions(actions, log.n_actions)
-    return (numbers[:, None] == np.arange(log.n_actions)).astype(np.float64)
+def _of_function(given: Any, log: Interactions, rows: slice, name: str) -> Floats:
+    """Return the probabilities that a function returned; if it returned actions, these get probability 1.
+
+    Actions are names or integers, one per row. Probabilities are a row per context, one for each action; for action
+    sets also one for each action of all sets.
+    """
+    played = log.actions[rows]
+    sets = log.encoded[rows] if log.encoded.items is not None else None
+    K = log.n_actions if sets is None else "its"
+    expected = f"for each of {len(played)} rows an action, or the probabilities of {K} actions"
+    if not hasattr(given, "__len__") or isinstance(given, str | dict):
+        raise InvalidInput(f"{name}: found {given!r}, expected {expected}")
+    listed = isinstance(given, list | tuple) or (isinstance(given, np.ndarray) and given.dtype.hasobject)
+    if listed and len(given) == len(played) and np.ndim(given[0]) == 1:
+        sizes = [log.n_actions] * len(played) if sets is None else sets.sizes.tolist()
+        for row, (one, size) in enumerate(zip(given, sizes, strict=True)):
+            if np.shape(one) != (size,):
+                said = f"{len(one)} probabilities" if np.ndim(one) == 1 else repr(one)
+                raise InvalidInput(f"{name}, row {rows.start + row}: found {said}, expected {size}: one per action")
+        given = np.concatenate(given) if sets is not None else np.array(given)
+    try:
+        found = np.asarray(given)
+    except ValueError:
+        raise InvalidInput(f"{name}: found lists of different lengths, expected {expected}") from None
+    if found.ndim == 1 and (are_words(found) or found.dtype.kind in "iu"):
+        return _certain(found, log, rows, name, expected)
+    if found.dtype.kind not in "biuf":
+        raise InvalidInput(f"{name}: found {given[0]!r} in the first row, expected {expected}")
+    if sets is None and found.ndim == 2 and found.shape[1] != log.n_actions:
+        raise InvalidInput(
+            f"{name}: found {found.shape[1]} probabilities per row, expected {log.n_actions}: one for every action of"
+            " the log; if it never shows some actions, pass n_actions=... or action_names=[...] to Interactions"
+        )
+    return found
+
+
+def _certain(actions: Any, log: Interactions, rows: slice, name: str, expected: str) -> Floats:
+    """Return probability 1 for these actions, one per row."""
+    n, sets = len(log.actions[rows]), log.encoded[rows]
+    if len(actions) != n:
+        raise InvalidInput(f"{name}: found {len(actions)} actions, expected {expected}")
+    if are_words(actions):
+        if not log.action_names:
+            raise InvalidInput(f"{name}: found the action {str(actions[0])!r}, expected numbers, as in the log")
+        numbers = numbers_of(actions, log.action_names)
+    else:
+        numbers = check_actions(actions, log.n_actions if sets.items is None else sets.sizes, f"{name}, action")
+    table = np.zeros((n, int(log.n_actions or 0)) if sets.items is None else len(sets.items))
+    table[sets.places(numbers)] = 1
+    return table
 
 
 def _by_name(policy: str, log: Interactions, name: str) -> Target:
