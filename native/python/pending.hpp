@@ -1,4 +1,4 @@
-// Decisions that wait for their reward, by number. The last `limit` at least are kept.
+// Decisions that wait for their reward, by number. The last `limit` at least are kept; a warning says when older ones go.
 #pragma once
 #include <nanobind/nanobind.h>
 
@@ -13,8 +13,9 @@ class Pending {
   explicit Pending(int64_t limit) : limit_(static_cast<size_t>(limit)) {}
 
   void keep(int64_t number, nanobind::object decision) {
-    file_newest();
+    const size_t forgotten = file_newest();
     newest_number_ = number, newest_ = std::move(decision);
+    if (forgotten) warn(forgotten);
   }
 
   // The newest one is at hand: its reward mostly comes before the next decision.
@@ -56,14 +57,16 @@ class Pending {
   std::unordered_map<int64_t, nanobind::object> known_;
   std::deque<int64_t> order_;  // some of them are no longer known
 
-  void file_newest() {
-    if (!newest_.is_valid()) return;
+  // Returns how many decisions were forgotten.
+  size_t file_newest() {
+    size_t forgotten = 0;
+    if (!newest_.is_valid()) return forgotten;
     known_.emplace(newest_number_, std::move(newest_));
     newest_.reset();
     order_.push_back(newest_number_);
     if (known_.size() > 2 * limit_)
       while (known_.size() > limit_) {
-        known_.erase(order_.front());
+        forgotten += known_.erase(order_.front());
         order_.pop_front();
       }
     if (order_.size() > 4 * limit_ + known_.size()) {
@@ -72,6 +75,15 @@ class Pending {
         if (known_.contains(number)) left.push_back(number);
       order_.swap(left);
     }
+    return forgotten;
+  }
+
+  void warn(size_t forgotten) const {
+    if (PyErr_WarnFormat(PyExc_UserWarning, 1,
+                         "act: %zu decisions waited for a reward; the oldest %zu are forgotten, and their ids with them. Their rewards "
+                         "can still be told with the decision itself: update(decision, reward). Tell rewards of 0, too",
+                         known_.size() + forgotten, forgotten) < 0)
+      nanobind::raise_python_error();
   }
 };
 

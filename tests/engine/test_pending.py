@@ -142,11 +142,11 @@ def test_the_contexts_of_old_decisions_are_let_go(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(waiting, "PENDING", 10)
     learner = o2pl.Bandit(3, random_state=0)
     old = learner.act(X[0])
-    for _ in range(3):
-        for x in X[1:]:
-            last = learner.act(x)
-        assert learner._engine is not None
-        assert len(learner._engine.pending) <= 20
+    with pytest.warns(UserWarning, match=r"act: 21 decisions waited for a reward; the oldest 11 are forgotten"):
+        decisions = [learner.act(x) for x in np.tile(X[1:], (3, 1))]
+    last = decisions[-1]
+    assert learner._engine is not None
+    assert len(learner._engine.pending) <= 21
     with pytest.raises(o2pl.InvalidInput, match="for older ones call"):
         learner.update(old.id, 1.0)
     learner.update(old, 1.0)  # it brings its context itself

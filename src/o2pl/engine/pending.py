@@ -19,7 +19,7 @@ from o2pl.encode import Encoder
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Ints
 
-PENDING = 10_000  # minimum number of single decisions whose contexts are kept
+PENDING = 100_000  # minimum number of single decisions whose contexts are kept
 BATCHED = 1_000_000  # number of decisions of batches that are kept, beyond the last batch
 _COMPARED = (dict, list, tuple, int, float, str, type(None))
 
@@ -57,7 +57,7 @@ class Batch:
 class Pending:
     """Decisions without a reward: the last `PENDING` of single calls and some earlier ones, and those of batches.
 
-    Thread-safe.
+    A warning says when older ones are forgotten. Thread-safe.
     """
 
     def __init__(self) -> None:

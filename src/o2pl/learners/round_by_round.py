@@ -99,10 +99,11 @@ class RoundByRound(Learned, ABC):
         """Learn from one decision and its reward. Rewards may arrive late and in any order.
 
         Call `update(decision, reward)` with the decision that `act` returned, or its `id`. The learner keeps the
-        contexts of at least the last 10,000 decisions without a reward. A second reward for the same decision is an
-        error. Or call `update(context, action, reward, propensity)` with the propensity of the decision; for a user and
-        items, `update(user, items, action, reward, propensity)`. A list takes one reward per slot, or one for the whole
-        list.
+        contexts of at least the last 100,000 decisions without a reward; a warning says when older ones are forgotten.
+        A second reward for the same decision is an error. Rewards are learned in the order in which they are told: tell
+        all after the same time, also those of 0. Or call `update(context, action, reward, propensity)` with the
+        propensity of the decision; for a user and items, `update(user, items, action, reward, propensity)`. A list
+        takes one reward per slot, or one for the whole list.
         """
         if last is not None:
             context, action, reward, propensity = (context, action), reward, propensity, last
