@@ -347,7 +347,7 @@ def test_a_price_within_bounds() -> None:
 
 
 def test_clicks_that_come_late() -> None:
-    """As the guide says: all rewards are told when the waiting time is over. 60,000 decisions wait, and none is lost."""
+    """As the guide says: all rewards are told when the waiting time is over. 60,000 decisions wait: none is lost."""
     generator = np.random.default_rng(0)
     site = o2pl.Bandit(actions=["news", "sport"], random_state=0)
     shown, clicked = [], set()
