@@ -83,10 +83,11 @@ def test_a_kill_in_the_middle_changes_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", ["dsjson", "vw", "parquet"])
 def test_action_sets_of_every_format_are_learned_from(tmp_path: Path, ending: str) -> None:
-    original = write_events(
-        tmp_path / "log.dsjson", [{k: v for k, v in e.items() if k != "pdrop"} for e in events(300)]
-    )
-    log = tmp_path / f"log.{ending}"
+    logged = [{k: v for k, v in e.items() if k != "pdrop"} for e in events(300)]
+    if ending == "vw":
+        for event in logged:
+            del event["c"]["User"]['é "x"']  # text cannot hold such a name
+    original, log = write_events(tmp_path / "log.dsjson", logged), tmp_path / f"log.{ending}"
     if ending != "dsjson":
         run("convert", original, log)
     out = tmp_path / "model.o2pl"
