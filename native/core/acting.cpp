@@ -28,12 +28,12 @@ void by_excess(double* u, const double* variance, int64_t K) {
   for (int64_t k = 0; k < K; k++) {
     const double excess = variance ? std::max(variance[k] - variance[leader], 0.0) : 0.0;
     const double x = (top - u[k]) / std::sqrt(excess + LEAST_VARIANCE);
-    double odds = LEAST_ODDS;
-    if (x < FARTHEST) {
+    double odds = k == leader ? 1.0 : LEAST_ODDS;
+    if (k != leader && x < FARTHEST) {
       const double q = ndtr(-x);
       odds = std::max(q / (1 - q), LEAST_ODDS);
     }
-    total += u[k] = k == leader ? 1.0 : odds;
+    total += u[k] = odds;
   }
   for (int64_t k = 0; k < K; k++) u[k] /= total;
 }

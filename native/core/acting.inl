@@ -1,6 +1,7 @@
 #include "core/acting_kernels.hpp"
 #include "core/eight.hpp"
 #include "core/math.hpp"
+#include "core/outcome.hpp"
 
 namespace o2 {
 namespace {
@@ -114,7 +115,7 @@ void mix(double* scores, int64_t M, int64_t K, int64_t stride, const double* wei
   logarithms(out, K);
 }
 
-constexpr double SUREST = 30, CALIBRATED = 9.210240366975849;  // largest log-odds of a prediction; those that are calibrated
+constexpr double CALIBRATED = 9.210240366975849;  // largest log-odds of a prediction that are calibrated
 
 // Exponentials of the scores of all members: of those whose actions compete less the largest one, of the others plus τ.
 void exponentials_of_members(double* scores, int64_t M, int64_t K, int64_t stride, const double* predicting) {

@@ -47,32 +47,41 @@ Scorer::Scorer(int64_t d, int64_t n_actions, int64_t members, std::vector<std::s
   }
 }
 
-void Scorer::scores(const float* inputs, double* out, int64_t stride, ScoringRoom& room) const {
-  room.row.resize(widest_);
-  room.sums.resize(most_columns_);
-  for (const auto& each : groups_) {
-    const ScoringGroup& own = *each;
-    double *row = room.row.data(), *x = row + own.intercept;
-    row[0] = 1;  // overwritten if there is no intercept
-    for (int64_t i = 0; i < d_; i++) {
-      const double standardised = (static_cast<double>(inputs[i]) - own.shift[i]) * own.scale[i];
-      x[i] = std::min(std::max(standardised, -own.clip), own.clip);
-    }
-    if (!own.product_shift.empty()) {
-      const double* factors = x;
-      int64_t m = d_;
-      if (own.directions_of) {
-        room.projected.resize(padded(own.directions_of));
-        kernels().weighted_sums(x, d_, own.directions.data(), padded(own.directions_of), room.projected.data());
-        factors = room.projected.data(), m = own.directions_of;
+// The features of one row. x [d], after the constant
+void Scorer::features(const ScoringGroup& own, const float* inputs, double* row, ScoringRoom& room) const {
+  double* x = row + own.intercept;
+  row[0] = 1;  // overwritten if there is no intercept
+  for (int64_t i = 0; i < d_; i++) {
+    const double standardised = (static_cast<double>(inputs[i]) - own.shift[i]) * own.scale[i];
+    x[i] = std::min(std::max(standardised, -own.clip), own.clip);
+  }
+  if (own.product_shift.empty()) return;
+  const double* factors = x;
+  int64_t m = d_;
+  if (own.directions_of) {
+    const int64_t columns = padded(own.directions_of);
+    room.projected.resize(columns);
+    kernels().weighted_sums(x, 1, d_, d_, own.directions.data(), columns, room.projected.data());
+    factors = room.projected.data(), m = own.directions_of;
+  }
+  kernels().products(factors, m, own.product_shift.data(), own.product_scale.data(), x + d_);
+}
+
+void Scorer::scores(const float* inputs, int64_t n, double* out, int64_t of_member, int64_t of_row, ScoringRoom& room) const {
+  const int64_t together = std::min<int64_t>(n, SCORED_TOGETHER);
+  room.rows.resize(together * widest_);
+  room.sums.resize(together * most_columns_);
+  for (int64_t from = 0; from < n; from += together) {
+    const int64_t some = std::min(together, n - from);
+    for (const auto& each : groups_) {
+      const ScoringGroup& own = *each;
+      for (int64_t r = 0; r < some; r++) features(own, inputs + (from + r) * d_, room.rows.data() + r * own.width, room);
+      kernels().weighted_sums(room.rows.data(), some, own.width, own.width, own.W.data(), own.columns, room.sums.data());
+      for (int64_t r = 0; r < some; r++) {
+        const double* sums = room.sums.data() + r * own.columns;
+        for (size_t i = 0; i < own.members.size(); i++, sums += K_)
+          std::copy(sums, sums + K_, out + own.members[i] * of_member + (from + r) * of_row);
       }
-      kernels().products(factors, m, own.product_shift.data(), own.product_scale.data(), x + d_);
-    }
-    kernels().weighted_sums(row, own.width, own.W.data(), own.columns, room.sums.data());
-    const double* sums = room.sums.data();
-    for (int64_t m : own.members) {
-      std::copy(sums, sums + K_, out + m * stride);
-      sums += K_;
     }
   }
 }
@@ -81,7 +90,7 @@ void Scorer::policy(const float* inputs, int64_t n, const Acting& acting, const 
   const int64_t among = n * K_;
   room.scores.resize(M_ * among);
   room.pi.resize(among);
-  for (int64_t r = 0; r < n; r++) scores(inputs + r * d_, room.scores.data() + r * K_, among, room);
+  scores(inputs, n, room.scores.data(), among, K_, room);
   room.raw = room.scores;
   if (uncertainty) uncertainty->at(inputs, room.doubt);
   acting_row(room.scores.data(), M_, among, among, uncertainty ? room.doubt.in(acting) : acting, room.pi.data());

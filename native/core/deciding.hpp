@@ -30,7 +30,7 @@ std::shared_ptr<const ScoringGroup> scoring_group(const Plan& plan, int64_t K, c
 
 // Work arrays of a decision; one per thread.
 struct ScoringRoom {
-  std::vector<double> row, projected, sums, scores, pi;
+  std::vector<double> rows, projected, sums, scores, pi;
   std::vector<double> raw;  // the last decision's scores, [members, among]: deciding overwrites `scores`
   Doubt doubt;
 };
@@ -44,8 +44,8 @@ class Scorer {
   int64_t members() const { return M_; }
   const std::vector<std::shared_ptr<const ScoringGroup>>& groups() const { return groups_; }
 
-  // Scores of one row: member m's K from out + m · stride on. Inputs [d], finite.
-  void scores(const float* inputs, double* out, int64_t stride, ScoringRoom& room) const;
+  // Scores of n rows: member m's K of row r from out + m · of_member + r · of_row on. Inputs [n, d], finite.
+  void scores(const float* inputs, int64_t n, double* out, int64_t of_member, int64_t of_row, ScoringRoom& room) const;
 
   // The acting policy of a row, or among n rows of an action set (K = 1), written to room.pi. uncertainty: or null
   void policy(const float* inputs, int64_t n, const Acting& acting, const Uncertainty* uncertainty, ScoringRoom& room) const;
@@ -53,6 +53,8 @@ class Scorer {
  private:
   int64_t d_, K_, M_, widest_ = 0, most_columns_ = 0;
   std::vector<std::shared_ptr<const ScoringGroup>> groups_;
+
+  void features(const ScoringGroup& own, const float* inputs, double* row, ScoringRoom& room) const;
 };
 
 }  // namespace o2

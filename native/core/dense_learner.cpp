@@ -30,15 +30,8 @@ void DenseLearner::solve(LearnedMember& member, int64_t start, const double* wei
                  level);
 }
 
-void DenseLearner::predict(int64_t from, int64_t n, double* z, int64_t stride) {
-  const int d = features[0].d, M = present();
-  std::vector<double> scores(static_cast<size_t>(M) * K_);
-  for (int64_t r = 0; r < n; r++) {
-    scorer_->scores(contexts + (from + r) * d, scores.data(), K_, room_);
-    for (int i = 0; i < M; i++)
-      z[i * stride + r] = played_log_odds(scores.data() + static_cast<int64_t>(i) * K_, K_, log_.actions[from + r],
-                                     members[i].settings.competing, members[i].params.back());
-  }
+void DenseLearner::score(int64_t from, int64_t n, double* scores) {
+  scorer_->scores(contexts + from * features[0].d, n, scores, K_, present() * K_, room_);
 }
 
 void DenseLearner::renew(const std::vector<bool>& changed) {

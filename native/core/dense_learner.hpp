@@ -18,7 +18,7 @@ class DenseLearner final : public NumericLearner {
   void solve(LearnedMember& member, int64_t start, const double* weights) override;
   void solved() override { laid_.reset(); }
   int64_t n_params(int which) const override;
-  void predict(int64_t from, int64_t n, double* z, int64_t stride) override;
+  void score(int64_t from, int64_t n, double* scores) override;
   void renew(const std::vector<bool>& changed) override;
 
  private:

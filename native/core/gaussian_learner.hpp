@@ -25,7 +25,7 @@ class GaussianLearner final : public NumericLearner {
   void solve(LearnedMember& member, int64_t start, const double* weights) override;
   void solved() override {}
   int64_t n_params(int which) const override { return features[which].plan().width(); }
-  void predict(int64_t, int64_t, double*, int64_t) override {}  // a single member is not weighted
+  void score(int64_t, int64_t, double*) override {}  // a single member is not weighted
   void renew(const std::vector<bool>& changed) override;
 
  private:

@@ -83,17 +83,9 @@ void HashedLearner::solve(LearnedMember& member, int64_t start, const double* we
                  total, level);
 }
 
-void HashedLearner::predict(int64_t from, int64_t n, double* z, int64_t stride) {
-  const int M = present();
-  const int64_t K = columns();
-  std::vector<double> scores(M * K);
+void HashedLearner::score(int64_t from, int64_t n, double* scores) {
   HashedScorer::Room room;
-  for (int64_t r = 0; r < n; r++) {
-    scorer_->scores(played(from + r), scores.data(), room);
-    for (int i = 0; i < M; i++)
-      z[i * stride + r] = played_log_odds(scores.data() + i * K, K, sets ? 0 : log_.actions[from + r], members[i].settings.competing,
-                                          members[i].params.back());
-  }
+  for (int64_t r = 0; r < n; r++) scorer_->scores(played(from + r), scores + r * present() * columns(), room);
 }
 
 void HashedLearner::renew(const std::vector<bool>& changed) {

@@ -67,7 +67,7 @@ class HashedLearner final : public Learner {
   void solve(LearnedMember& member, int64_t start, const double* weights) override;
   void solved() override {}
   int64_t n_params(int) const override { return features.slots() * columns() + 1; }
-  void predict(int64_t from, int64_t n, double* z, int64_t stride) override;
+  void score(int64_t from, int64_t n, double* scores) override;
   void renew(const std::vector<bool>& changed) override;
   void add_curvature(int64_t from, int64_t n, const double* h) override {
     curvature.add(SparseColumns{slots_.data(), values_.data(), offsets_.data() + from, n}, features.slots(), log_.actions + from, h);

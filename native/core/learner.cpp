@@ -161,7 +161,23 @@ void Learner::predicted(int64_t row, const double* scores, int64_t K, int64_t ac
 void Learner::all_predictions(int64_t from, int64_t n, double* z) {
   const int64_t first = from - learned, known = first < 0 ? 0 : std::clamp<int64_t>(predicted_.rows() - first, 0, n);
   if (known > 0) predicted_.read(first, known, z, n);
-  if (known < n) predict(from + known, n - known, z + known, n);
+  if (known == n) return;
+  const int64_t M = present(), K = std::max(K_, 1);
+  Predictions again;
+  again.begin(predicting());
+  std::vector<double> scores(ROWS_IN_LANES * M * K);
+  for (int64_t row = from + known; row < from + n; row += ROWS_IN_LANES) {
+    const int64_t some = std::min(ROWS_IN_LANES, from + n - row);
+    score(row, some, scores.data());
+    for (int64_t r = 0; r < some; r++) again.add(scores.data() + r * M * K, K, K_ == 0 ? 0 : log_.actions[row + r]);
+  }
+  again.read(0, n - known, z + known, n);
+}
+
+std::vector<Predictions::Member> Learner::predicting() const {
+  std::vector<Predictions::Member> made;
+  for (int i = 0; i < present(); i++) made.push_back({members[i].settings.competing, members[i].params.back()});
+  return made;
 }
 
 // How well each member predicted new rows before learning from them. Returns whether they show a change.
@@ -232,9 +248,7 @@ void Learner::act(const std::vector<bool>& changed) {
   std::vector<double> paid(K_);
   for (int k = 0; k < K_; k++) plays[k] = plays_[k] - forgotten_plays_[k], paid[k] = paid_[k] - forgotten_paid_[k];
   const double mean = (mean_total + 1) / static_cast<double>(mean_rows - mean_base + 2);
-  std::vector<Predictions::Member> predicting;
-  for (int i = 0; i < present(); i++) predicting.push_back({members[i].settings.competing, members[i].params.back()});
-  predicted_.begin(std::move(predicting));
+  predicted_.begin(predicting());
   acting_ = choices_.acting(weights_, plays, mean, paid);
   if (predicts())  // competing, τ, and no other level and slope: see `Acting`
     for (int i = 0; i < present(); i++) {

@@ -129,7 +129,8 @@ class Learner {
   virtual void solve(LearnedMember& member, int64_t start, const double* weights) = 0;
   virtual void solved() = 0;                                      // all that were due have learned
   virtual int64_t n_params(int features) const = 0;               // of a member, τ included
-  virtual void predict(int64_t from, int64_t n, double* z, int64_t stride) = 0;  // log-odds of played actions [present, stride]
+  // Members' scores of rows `from` on, [n, present, K]; of sets (K = 0) one each, of the played action.
+  virtual void score(int64_t from, int64_t n, double* scores) = 0;
   virtual void renew(const std::vector<bool>& changed) = 0;       // what acts; changed: members that have learned
   // The rows of a fixed number of actions to `curvature`: start with rows [first, first + n), add the next n, and what it says.
   virtual bool looks_between_solves() const { return false; }
@@ -160,6 +161,7 @@ class Learner {
   bool predicts() const { return !acting_.empty() && acting_[0] == 0; }  // see `Acting`
   void read(const LearnedColumns& log);
   void all_predictions(int64_t from, int64_t n, double* z);  // log-odds of played actions, [present, n]
+  std::vector<Predictions::Member> predicting() const;
   bool weigh();
   bool watch(const double* z, int64_t stride, int64_t n, const double* rewards, int64_t rows);
   void start_again();

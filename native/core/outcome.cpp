@@ -1,7 +1,6 @@
 #include "core/outcome.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "core/levels.hpp"
 #include "core/math.hpp"
@@ -35,19 +34,12 @@ WeightedSums weighted_sums(const double* values, const double* weights, int64_t 
   return sums;
 }
 
-double played_log_odds(const double* scores, int64_t K, int64_t action, bool competing, double tau) {
-  if (!competing) return scores[action] + tau;
-  if (K == 1) return scores[action] - tau;
-  double top = -std::numeric_limits<double>::infinity(), total = 0;
-  for (int64_t k = 0; k < K; k++)
-    if (k != action) top = std::max(top, scores[k]);
-  for (int64_t k = 0; k < K; k++)
-    if (k != action) total += exp_of(scores[k] - top);
-  return scores[action] - tau - (top + log_of(total));
-}
-
 void played_log_odds(const double* scores, int64_t K, const int64_t* actions, double tau, double* out) {
   at_level([&](auto L) { kernels::played_log_odds<L>(scores, K, actions, tau, out); });
+}
+
+void mean_curvature(const double* z, int64_t M, int64_t n, int64_t stride, const double* weights, double* h) {
+  at_level([&](auto L) { kernels::mean_curvature<L>(z, M, n, stride, weights, h); });
 }
 
 }  // namespace o2

@@ -61,6 +61,25 @@ void prediction_sums(const double* z, const double* rewards, int64_t n, double l
   sums = {total[0], total[1], total[2], total[3], total[4], total[5]};
 }
 
+template <int LEVEL>
+void mean_curvature(const double* z, int64_t M, int64_t n, int64_t stride, const double* weights, double* h) {
+  double m[ROWS_IN_LANES];
+  for (int64_t from = 0; from < n; from += ROWS_IN_LANES) {
+    const int64_t some = n - from < ROWS_IN_LANES ? n - from : ROWS_IN_LANES;
+    for (double& each : m) each = 0;
+    for (int64_t i = 0; i < M; i++) {
+      const double* own = z + i * stride + from;
+      double x[ROWS_IN_LANES] = {}, e[ROWS_IN_LANES];
+      for (int64_t l = 0; l < some; l++) x[l] = own[l];
+      for (int64_t l = 0; l < ROWS_IN_LANES; l++) x[l] = x[l] < -SUREST ? -SUREST : x[l] > SUREST ? SUREST : x[l];
+      for (int64_t l = 0; l < ROWS_IN_LANES; l++) e[l] = exp_of(x[l] < 0 ? x[l] : -x[l]);
+      for (int64_t l = 0; l < ROWS_IN_LANES; l++) m[l] += weights[i] * ((x[l] < 0 ? e[l] : 1.0) / (1.0 + e[l]));
+    }
+    for (int64_t l = 0; l < some; l++) h[from + l] = m[l] * (1 - m[l]);
+  }
+}
+
+template void mean_curvature<O2_LEVEL>(const double*, int64_t, int64_t, int64_t, const double*, double*);
 template void played_log_odds<O2_LEVEL>(const double*, int64_t, const int64_t*, double, double*);
 template void prediction_sums<O2_LEVEL>(const double*, const double*, int64_t, double, double, PredictionSums&);
 

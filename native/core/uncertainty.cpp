@@ -12,7 +12,7 @@
 namespace o2 {
 namespace {
 
-constexpr double OPTIMISM = 0.6, SUREST = 30;  // the largest log-odds of a prediction
+constexpr double OPTIMISM = 0.6;
 constexpr int64_t FEWEST_NEW = 8;
 constexpr double SHARE_NEW = 0.02;
 
@@ -64,7 +64,7 @@ void Uncertainty::at(const float* inputs, Doubt& found) const {
     const double off = inputs_(inputs, i) - centre_[i];
     squares[i] = off * off;
   }
-  deciding().weighted_sums(squares, d, inverse_.data(), columns_, of_inputs);
+  deciding().weighted_sums(squares, 1, d, d, inverse_.data(), columns_, of_inputs);
   combine(of_inputs, d, found);
 }
 
@@ -132,14 +132,6 @@ std::shared_ptr<const Uncertainty> Curvature::uncertainty(const Standardised& in
   const double mean = rows > base ? total / n : 0.25;
   const double optimism = OPTIMISM * log_of(1 + n) * std::max(0.0, 1 - 4 * mean);
   return std::make_shared<const Uncertainty>(inputs, centre, std::move(A), std::move(B), optimism);
-}
-
-void mean_curvature(const double* z, int64_t M, int64_t n, int64_t stride, const double* weights, double* h) {
-  for (int64_t r = 0; r < n; r++) {
-    double m = 0;
-    for (int64_t i = 0; i < M; i++) m += weights[i] * expit(std::min(std::max(z[i * stride + r], -SUREST), SUREST));
-    h[r] = m * (1 - m);
-  }
 }
 
 }  // namespace o2

@@ -86,7 +86,4 @@ class Curvature {
   std::shared_ptr<const Uncertainty> uncertainty(const Standardised& inputs) const;
 };
 
-// h [n] = m (1 - m), m = Σ ρ σ(z). z: log-odds that M members predict for the played actions, [M, stride]
-void mean_curvature(const double* z, int64_t M, int64_t n, int64_t stride, const double* weights, double* h);
-
 }  // namespace o2

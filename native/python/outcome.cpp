@@ -3,9 +3,13 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 
+#include <algorithm>
 #include <optional>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
+#include "core/predictions.hpp"
 #include "python/arrays.hpp"
 #include "python/module.hpp"
 
@@ -24,10 +28,18 @@ void played_log_odds(Array<const double, 2> scores, Array<const int64_t> offsets
   for (int64_t s = 0; s < n; s++)
     if (actions[s] < 0 || offsets[s] < 0 || actions[s] >= offsets[s + 1] - offsets[s] || offsets[s + 1] > total)
       throw std::invalid_argument("played_log_odds: found an action out of range");
-  for (int64_t m = 0; m < M; m++)
-    for (int64_t s = 0; s < n; s++)
-      out.data[m * n + s] = o2::played_log_odds(scores.data + m * total + offsets[s], offsets[s + 1] - offsets[s],
-                                                actions[s], competing[m], tau[m]);
+  std::vector<o2::Predictions::Member> members;
+  for (int64_t m = 0; m < M; m++) members.push_back({competing[m], tau[m]});
+  o2::Predictions predictions;
+  predictions.begin(std::move(members));
+  std::vector<double> own;
+  for (int64_t s = 0; s < n; s++) {
+    const int64_t K = offsets[s + 1] - offsets[s];
+    own.resize(M * K);
+    for (int64_t m = 0; m < M; m++) std::copy_n(scores.data + m * total + offsets[s], K, own.data() + m * K);
+    predictions.add(own.data(), K, actions[s]);
+  }
+  predictions.read(0, n, out.data, n);
 }
 
 // z [M, n], out [6, M]

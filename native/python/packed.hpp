@@ -90,7 +90,7 @@ struct Packed {
     int64_t n = 1;
     if (!read_rows(context, 1, scorer->inputs(), inputs, n)) return std::nullopt;
     room.scores.resize(scorer->members() * scorer->n_actions());
-    scorer->scores(inputs.data(), room.scores.data(), scorer->n_actions(), room);
+    scorer->scores(inputs.data(), 1, room.scores.data(), 1, 1, room);
     return room.scores[0];
   }
 
@@ -101,7 +101,7 @@ struct Packed {
     NewArray<double, 3> made({scorer->members(), n, K});
     const nanobind::gil_scoped_release released;
     ScoringRoom own;
-    for (int64_t r = 0; r < n; r++) scorer->scores(contexts.data + r * d, made.view.data + r * K, n * K, own);
+    scorer->scores(contexts.data, n, made.view.data, n * K, K, own);
     return made;
   }
 };

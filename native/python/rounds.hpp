@@ -221,7 +221,7 @@ class Rounds {
   void draw_action(const float* inputs, int64_t rows, double uniform, Drawn& drawn) {
     if (how_.kind == Drawing::Kind::normal) {
       room_.scores.resize(scorer_->members() * scorer_->n_actions());
-      scorer_->scores(inputs, room_.scores.data(), scorer_->n_actions(), room_);
+      scorer_->scores(inputs, 1, room_.scores.data(), 1, 1, room_);
       std::tie(drawn.action.number, drawn.propensity) = as_pair(draw_normal(how_.centre + room_.scores[0], how_.scale, uniform));
       return;
     }

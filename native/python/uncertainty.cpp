@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/outcome.hpp"
 #include "core/sparse.hpp"
 #include "python/module.hpp"
 
