@@ -37,7 +37,7 @@ double Standardised::operator()(const float* inputs, int64_t i) const {
 Uncertainty::Uncertainty(Standardised inputs, std::vector<double> centre, std::vector<double> level, std::vector<double> spread,
                          double optimism)
     : inputs_(std::move(inputs)), centre_(std::move(centre)), level_(std::move(level)), spread_(std::move(spread)), optimism_(optimism) {
-  const int64_t K = n_actions(), d = static_cast<int64_t>(spread_.size()) / K;
+  const int64_t K = n_actions(), d = this->inputs();
   columns_ = (K + SCORES_AT_ONCE - 1) / SCORES_AT_ONCE * SCORES_AT_ONCE;
   inverse_.assign(d * columns_, 0.0);
   for (int64_t i = 0; i < d; i++)
@@ -69,14 +69,14 @@ void Uncertainty::at(const float* inputs, Doubt& found) const {
 }
 
 void Uncertainty::at(const int32_t* slots, const float* values, int64_t n, Doubt& found) const {
-  const auto known = static_cast<int64_t>(inverse_.size()) / columns_;
+  const int64_t K = n_actions(), known = static_cast<int64_t>(spread_.size()) / K;
   std::vector<double>& room = found.room;
-  room.assign(columns_, 0.0);
+  room.assign(K, 0.0);
   for (int64_t j = 0; j < n; j++) {
     if (slots[j] >= known) continue;  // it came since: it is as uncertain for all actions
     const double value = values[j], square = value * value;
-    const double* own = inverse_.data() + slots[j] * columns_;
-    for (int64_t k = 0; k < columns_; k++) room[k] += square * own[k];
+    const double* own = spread_.data() + slots[j] * K;
+    for (int64_t k = 0; k < K; k++) room[k] += square * (1 / own[k]);
   }
   combine(room.data(), n, found);
 }

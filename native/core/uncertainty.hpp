@@ -51,7 +51,8 @@ class Uncertainty {
 
  private:
   Standardised inputs_;
-  std::vector<double> centre_, level_, spread_, inverse_;  // 1/B, [d, padded K]
+  std::vector<double> centre_, level_, spread_;
+  std::vector<double> inverse_;  // 1/B of inputs, [d, padded K]; slots are too many
   double optimism_;
   int64_t columns_;
 
