@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,28 @@ def test_each_metric_has_its_share_of_the_level(at_any_time: bool) -> None:
     assert one.tolerance == 0.05
     both = evaluate(log, policy, baseline="uniform", at_any_time=at_any_time, delta=0.05)
     assert found["clicks"].judgement.interval == pytest.approx(both.judgement.interval, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", [0, None])
+def test_metrics_are_the_same_with_any_number_of_threads(monkeypatch: pytest.MonkeyPatch, seed: int | None) -> None:
+    """Each as if it were the only one; the policy is never asked by two threads at once."""
+    log, asking, made = log_of(1500), [], []
+    asked = {"clicks": "reward", **{f"m{k}": Metric(complaints(log, 0.2, k)) for k in range(4)}}
+
+    def alone(contexts: Any) -> Any:
+        asking.append(1)
+        time.sleep(0.005)  # long enough for another thread
+        assert len(asking) == 1
+        found = policy(contexts)
+        asking.clear()
+        return found
+
+    monkeypatch.setattr("o2pl.evaluation.metrics._HELD", 0)
+    for threads in (1, 3):
+        monkeypatch.setattr("o2pl.threads._given", lambda threads=threads: threads)
+        generator = np.random.default_rng(5) if seed is None else seed
+        made.append(str(evaluate(log, alone, baseline="logged", metrics=asked, seed=generator)))
+    assert made[0] == made[1]
 
 
 def test_goals_and_guardrails_decide_together() -> None:

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from o2pl.data.interactions import Interactions
+from o2pl.data.interactions import BLOCK, Interactions
 from o2pl.evaluation.bounds import Kind, TermSums, lower_bound, sums_of
 from o2pl.evaluation.sequences import ConfidenceSequence
 from o2pl.evaluation.support import Support, largest_shown
@@ -299,26 +299,30 @@ def _assembled(
     frame: _Frame, u: Floats, W: Floats, weights: Sequence[Floats], logged: int, played: Floats, value: Floats,
     hidden: Hidden, limit: float, row_weights: Floats | None, kept: Ints | None,
 ) -> Gains:  # fmt: skip
-    surprises = u - played
-    plain, whole, shown = W * surprises, W + logged, logged * u if logged else 0.0
-    base = value - hidden.model
-    starts = base - hidden.less, base + hidden.more
-    lower, upper = (start + plain + shown for start in starts)
-    big = np.abs(W) > limit
-    most = W * played
-    # The smallest terms that rewards in [0, 1] allow: at u = 0, or at u = 1 where the slope is negative.
-    least = starts[0] - most + np.minimum(whole, 0.0), most - starts[1] + np.minimum(-whole, 0.0)
-    if big.any():
-        V, x, m = W[big], u[big], played[big]
-        lower[big] += np.where(V > 0, limit * x - V * m, V * (1 - m) + limit * (1 - x)) - plain[big]
-        upper[big] += np.where(V > 0, V * (1 - m) - limit * (1 - x), -limit * x - V * m) - plain[big]
-        least = least[0][~big], least[1][~big]
-    floors = [max(0.0, -float(one.min(initial=0.0))) for one in least]
-    surprises = surprises if weights else u - u.mean()
+    estimate, lower, upper, whole, surprises = (np.empty(len(u)) for _ in range(5))
+    floors, middle = [0.0, 0.0], u.mean()
+    for start in range(0, len(u), BLOCK):  # in blocks: temporary arrays of all rows would take most of the time
+        at = slice(start, start + BLOCK)
+        x, V, m = u[at], W[at], played[at]
+        plain, slope, shown = V * (x - m), V + logged, logged * x if logged else 0.0
+        base = value[at] - hidden.model[at]
+        starts = base - hidden.less[at], base + hidden.more[at]
+        below, above = (one + plain + shown for one in starts)
+        most = V * m
+        # The smallest terms that rewards in [0, 1] allow: at u = 0, or at u = 1 where the slope is negative.
+        least = starts[0] - most + np.minimum(slope, 0.0), most - starts[1] + np.minimum(-slope, 0.0)
+        big = np.abs(V) > limit
+        if big.any():
+            v, y, k = V[big], x[big], m[big]
+            below[big] += np.where(v > 0, limit * y - v * k, v * (1 - k) + limit * (1 - y)) - plain[big]
+            above[big] += np.where(v > 0, v * (1 - k) - limit * (1 - y), -limit * y - v * k) - plain[big]
+            least = least[0][~big], least[1][~big]
+        floors = [max(floor, -float(one.min(initial=0.0))) for floor, one in zip(floors, least, strict=True)]
+        estimate[at], lower[at], upper[at], whole[at] = value[at] + plain + shown, below, above, slope
+        surprises[at] = x - (m if weights else middle)
     return Gains(
-        value + plain + shown, lower, upper, hidden.more, hidden.less, whole, surprises, u,
-        float(np.abs(surprises).max()), tuple(weights), (floors[0], floors[1]), frame.ends, frame.scale, frame.known,
-        row_weights, kept,
+        estimate, lower, upper, hidden.more, hidden.less, whole, surprises, u, float(np.abs(surprises).max()),
+        tuple(weights), (floors[0], floors[1]), frame.ends, frame.scale, frame.known, row_weights, kept,
     )  # fmt: skip
 
 

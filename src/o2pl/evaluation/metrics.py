@@ -8,6 +8,7 @@ all metrics and are found once; each metric has a reward model of its own.
 from __future__ import annotations
 
 import io
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -30,6 +31,7 @@ from o2pl.evaluation.values import columns_of, estimates_of, headline_of, settin
 from o2pl.learners.targets import PolicyRows, Target, as_target, with_names
 from o2pl.objectives.weights import effective_sample_size
 from o2pl.protocols import Floats, Seed
+from o2pl.threads import side_by_side
 from o2pl.validation import RewardRange, check_number, check_reward_range
 
 _HELD = 5e7  # entries of a policy's table that are kept instead of asked for again
@@ -159,14 +161,25 @@ def evaluate_metrics(
     if not doubt and effective < min(3.0, len(rows) / 20):
         doubt = few_rows(len(rows), effective)
     shown, level = Shown(source.log), delta / len(columns)
-    found = []
-    for name, (metric, values, ends) in columns.items():
+    one_seed = int(seed.integers(2**32)) if isinstance(seed, np.random.Generator) else seed  # threads share none
+
+    def measured(name: str) -> Measured:
+        metric, values, ends = columns[name]
         one = source.log.changed(rewards=values, reward_range=ends)
-        compared = _compared(one, policy, targets, level, at_any_time, seed, shown)
-        found.append(_measured(name, metric, compared, targets, delta, effective, doubt, len(rows)))
+        compared = _compared(one, policy, targets, level, at_any_time, one_seed, shown)
+        return _measured(name, metric, compared, targets, delta, effective, doubt, len(rows))
+
+    first, *others = columns
+    found = {first: measured(first)}  # what the log shows and what the policy does is known then, for all metrics
+
+    def work(place: int) -> None:
+        found[others[place]] = measured(others[place])
+
+    side_by_side(work, len(others))
     return Metrics(
-        targets[0].name, tuple(found), delta, at_any_time, len(rows), effective, _warnings(source, doubt), doubt
-    )
+        targets[0].name, tuple(found[name] for name in columns), delta, at_any_time, len(rows), effective,
+        _warnings(source, doubt), doubt,
+    )  # fmt: skip
 
 
 def _compared(
@@ -277,11 +290,14 @@ class _Remembered:
         self._target, self.name = target, target.name
         entries = len(log) * (log.n_actions or 1)
         self._kept: dict[tuple[int, int], PolicyRows] | None = {} if entries <= _HELD else None
+        self._asking = threading.Lock()  # a policy may be a function that threads cannot share
 
     def on(self, rows: slice) -> PolicyRows:
-        if self._kept is None:
-            return self._target.on(rows)
         place = (rows.start, rows.stop)
-        if place not in self._kept:
-            self._kept[place] = self._target.on(rows)
-        return self._kept[place]
+        if self._kept is not None and place in self._kept:
+            return self._kept[place]
+        with self._asking:
+            found = self._target.on(rows)
+        if self._kept is not None:
+            self._kept[place] = found
+        return found

@@ -114,7 +114,7 @@ def fit_rewards(
     width = _design(log, seen, slice(0, 1), log.actions[:1]).shape[1]
     wide = _FOLDS * groups * width**2 > _LARGEST or len(log) > _MANY_ROWS
     count = (_FEW if wide else _FOLDS) if folds is None else folds
-    place = np.resize(np.arange(count, dtype=np.int8), len(log))
+    place = np.tile(np.arange(count, dtype=np.int8), len(log) // count + 1)[: len(log)]
     np.random.default_rng(seed).shuffle(place)
     link = _link(log)
     y, unit = link.targets(log.rewards), link.unit
