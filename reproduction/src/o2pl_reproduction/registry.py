@@ -9,6 +9,7 @@ from o2pl_reproduction.studies.bakeoff_study import BAKEOFF_STUDY
 from o2pl_reproduction.studies.classification import CLASSIFICATION
 from o2pl_reproduction.studies.dependence import DEPENDENCE
 from o2pl_reproduction.studies.deployed import DEPLOYED
+from o2pl_reproduction.studies.exploration import EXPLORATION_STUDY
 from o2pl_reproduction.studies.exponent_study import EXPONENT
 from o2pl_reproduction.studies.gaussian import GAUSSIAN
 from o2pl_reproduction.studies.neural import NEURAL
@@ -45,6 +46,7 @@ STUDIES: tuple[Study, ...] = (
     COSTS_STUDY,
     STRUCTURES_STUDY,
     OVERLAP_PRICE,
+    EXPLORATION_STUDY,
     DEPLOYED,
     PRICES,
 )
