@@ -58,14 +58,17 @@ Learner::Learner(int K, double low, double high, std::vector<MemberSettings> set
 
 void Learner::read(const LearnedColumns& log) {
   log_ = log;
-  if (low_ == 0 && high_ == 1) {
-    fractions_ = log.rewards;
-    return;
+  if (low_ == 0 && high_ == 1 && converted_.empty()) {
+    while (read_ < log.n && log.rewards[read_] >= 0 && log.rewards[read_] <= 1) read_++;
+    if (read_ >= log.n) {
+      fractions_ = log.rewards;
+      return;
+    }
   }
   const auto known = static_cast<int64_t>(converted_.size());
   converted_.resize(std::max(known, log.n));
   for (int64_t r = known; r < log.n; r++) {
-    const double loss = low_ - log.rewards[r];
+    const double loss = low_ - std::min(std::max(log.rewards[r], low_), high_);
     converted_[r] = -(high_ - low_ == 1 ? loss : loss / (high_ - low_));
   }
   fractions_ = converted_.data();
@@ -234,7 +237,7 @@ void Learner::start_again() {
 }
 
 void Learner::weigh_members() {
-  const double rate = std::min(1.0, 3 / std::sqrt(static_cast<double>(learned - base()) + 1));
+  const double rate = std::min(1.0, 3 / std::sqrt(static_cast<double>(learned - base()) + 1)) / dispersion;
   weights_.resize(gains.size());
   exponential_weights(gains, rate, weights_);
 }

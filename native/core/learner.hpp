@@ -105,6 +105,7 @@ class Learner {
   int64_t mean_base = 0, mean_rows = 0;  // rows of the mean reward
   double mean_total = 0;                 // Σ of their rewards
   int64_t checkpoint = 1;
+  double dispersion = 1;  // of rewards: members are weighted with the rate over it
   Curvature curvature;  // of its predictions, for a few actions: `uncertainty`
   void resume(const LearnedColumns& log);  // renews how it acts
 
@@ -149,6 +150,7 @@ class Learner {
  private:
   double low_, high_;
   std::vector<double> converted_, acting_;
+  int64_t read_ = 0;  // rewards that are fractions as they are
   WeightedSums summed_;  // of rewards, from the base up to the last level
   int64_t summed_from_ = -1, summed_to_ = 0;
   std::vector<double> weights_;

@@ -105,6 +105,11 @@ void bind_finite(nb::module_& m) {
 void bind_features(nb::module_& m) {
   bind_finite<float>(m);
   bind_finite<double>(m);
+  m.def("within", [](Array<const double> row, double low, double high) {
+    int64_t inside = 0;
+    for (const double x : row.span()) inside += x >= low && x <= high;
+    return inside == row.size();
+  }, nb::arg("row"), nb::arg("low"), nb::arg("high"), "Return whether all numbers are from low to high.");
   bind_rows<float>(m);
   bind_rows<double>(m);
   bind_project<float, float>(m);

@@ -201,7 +201,9 @@ void bind_learner(nb::module_& m) {
       .def("load", &CompiledLearner::load, nb::arg("state"), nb::sig("def load(self, state: tuple[typing.Any, ...]) -> None"), "Continue from what `state` returned.")
       .def("state", &CompiledLearner::state, nb::sig("def state(self) -> tuple[typing.Any, ...]"), "Return what was learned.")
       .def_prop_ro("has_rows", &CompiledLearner::has_rows, "Whether rows are where it can read them.")
-      .def_prop_ro("checkpoint", &CompiledLearner::checkpoint, "Number of rows at which to learn next.");
+      .def_prop_ro("checkpoint", &CompiledLearner::checkpoint, "Number of rows at which to learn next.")
+      .def_prop_rw("dispersion", &CompiledLearner::dispersion, &CompiledLearner::set_dispersion,
+                   "Of rewards: members are weighted with the rate over it.");
   nb::class_<o2::CompiledDense, CompiledLearner>(m, "CompiledDense", "A learner on rows of numbers.")
       .def(nb::init<nb::object, int, std::pair<double, double>, nb::list, nb::handle, nb::object, nb::list, std::vector<int64_t>, int64_t>(),
            nb::arg("columns"), nb::arg("n_actions"), nb::arg("rewards"), nb::arg("members"), nb::arg("watch").none(), nb::arg("choices"),

@@ -39,6 +39,8 @@ class CompiledLearner {
 
   void predicted(int64_t row, const double* scores, int64_t K, int64_t action) { learner_->predicted(row, scores, K, action); }
   int64_t checkpoint() const { return learner_->checkpoint; }
+  double dispersion() const { return learner_->dispersion; }
+  void set_dispersion(double to) { learner_->dispersion = to; }
   const std::vector<double>& acting() const { return learner_->acting(); }
   int present() const { return learner_->present(); }
 

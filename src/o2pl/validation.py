@@ -11,6 +11,7 @@ from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Floats, Ints
 
 RewardRange = tuple[float, float]
+ANY_REWARD: RewardRange = (-float(np.finfo(np.float64).max), float(np.finfo(np.float64).max))
 LEAST_PROPENSITY = 1e-12  # smaller probabilities are taken for mistakes: such actions are practically never drawn
 _SOME_ROWS = 20  # with this many rows, it is no chance that an action never occurs
 _AT_A_TIME = 2**14  # rows per block, to keep temporary arrays small
@@ -21,9 +22,9 @@ def check_reward_range(reward_range: Any) -> RewardRange:
 
 
 def to_loss(reward: Any, reward_range: RewardRange) -> Any:
-    """Convert rewards in [low, high] to losses in [-1, 0]; the best reward has loss -1."""
+    """Convert rewards to losses in [-1, 0]; the best reward has loss -1. Rewards beyond the range count as its ends."""
     low, high = reward_range
-    loss = low - reward
+    loss = low - np.clip(reward, low, high)
     return loss if high - low == 1 else loss / (high - low)
 
 
@@ -101,6 +102,8 @@ def check_rewards(rewards: Any, reward_range: RewardRange) -> Floats:
         found = values[int(np.argmin(fine))]
         known = f"({min(found, low):g}, {max(found, high):g})" if np.isfinite(found) else "(lowest, highest)"
         cost = " (a cost? costs are negative rewards, the best one is the highest)" if found < low == 0 else ""
+        if reward_range == ANY_REWARD:
+            _check_rows("reward", values, fine, "a finite number")
         other = f"; if other rewards are possible, say which: reward_range={known}{cost}" if found == found else ""
         _check_rows("reward", values, fine, f"a number in [{low:g}, {high:g}]{other}")
     return values

@@ -64,7 +64,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "actions as a matrix": ({"actions": [[0], [1], [2]]}, r"action: found shape \(3, 1\), expected one value per row"),
     "real actions of sets": ({"contexts": SETS, "continuous": True}, "continuous: found True with action sets"),
     "number of actions": ({"n_actions": 2.5}, "n_actions: found 2.5, expected an integer from 1"),
-    "reward NaN": ({"rewards": [0.0, np.nan, 1.0]}, "reward, row 1: found nan, expected a number in"),
+    "reward NaN": ({"rewards": [0.0, np.nan, 1.0]}, "reward, row 1: found nan, expected a finite number"),
     "reward infinite": ({"rewards": [0.0, 1.0, np.inf]}, "reward, row 2: found inf"),
     "reward outside": ({"reward_range": (0, 0.9)}, r"reward, row 2: found 1.0, expected a number in \[0, 0.9\]"),
     "reward a word": ({"rewards": ["a", "b", "c"]}, "reward: expected numbers"),

@@ -27,6 +27,7 @@ SETTINGS: dict[str, list[Any]] = {
     "schedule": ["geometric", "exact", "near-exact", Geometric(half_life=50), Geometric(window=80)],
     "changes": ["auto", None, Change(memory=40, threshold=3.0)],
     "rewards": [(0.0, 1.0), (-1.0, 3.0), (2.0, 3.0)],
+    "range": ["given", None],  # None: that of the rewards so far
     "exploration": ["auto", 0.1, CountBonus(0.3)],
     "how": ["loop", "late", "run", "batches", "file", "unpacked"],
 }

@@ -42,9 +42,8 @@ def composed(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def made(given: dict[str, Any]) -> Bandit:
     names = ("policy", "schedule", "changes", "exploration")
-    return Bandit(
-        given["shape"][0], random_state=3, reward_range=given["rewards"], **{name: given[name] for name in names}
-    )
+    ends = given["range"] and given["rewards"]
+    return Bandit(given["shape"][0], random_state=3, reward_range=ends, **{name: given[name] for name in names})
 
 
 @pytest.mark.parametrize("given", covering(SETTINGS), ids=str)

@@ -65,7 +65,8 @@ def test_it_decides_among_items_as_composed_parts_do(given: dict[str, Any], comp
 
     def lived() -> tuple[Bandit, list[Any]]:
         names = ("policy", "schedule", "changes", "exploration")
-        learner = Bandit(random_state=3, reward_range=given["rewards"], **{name: given[name] for name in names})
+        ends = given["range"] and given["rewards"]
+        learner = Bandit(random_state=3, reward_range=ends, **{name: given[name] for name in names})
         return learner, played(Listed(learner), given["how"], contexts, rewards, tmp_path)
 
     learner, found = lived()

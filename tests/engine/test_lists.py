@@ -95,7 +95,7 @@ def test_levels_of_the_slots_are_learned() -> None:
 def test_told_by_decision_by_id_and_by_hand(tmp_path: Path) -> None:
     world = rounds(3, 5)
     user, items = world[0][0], world[1][0]
-    one, other, third = (Bandit(random_state=0) for _ in range(3))
+    one, other, third = (Bandit(reward_range=(0, 1), random_state=0) for _ in range(3))
     decision = one.act(user, items, slots=3)
     assert other.act(user, items, slots=3) == decision
     other.save(tmp_path / "waiting.o2pl")

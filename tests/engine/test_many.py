@@ -101,7 +101,7 @@ def test_rewards_of_some_and_later() -> None:
 
 
 def test_what_cannot_be_told_changes_nothing() -> None:
-    learner = o2pl.Bandit(3, random_state=0)
+    learner = o2pl.Bandit(3, reward_range=(0, 1), random_state=0)
     with pytest.raises(InvalidInput, match="has seen no data"):
         learner.update_many(["0" * 16], [1.0])
     decisions = learner.act_many(X[:20])

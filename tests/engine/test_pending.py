@@ -119,7 +119,7 @@ def test_parts_of_another_row_are_a_row_of_their_own() -> None:
 
 
 def test_what_cannot_be_told() -> None:
-    learner = o2pl.Bandit(3, random_state=0)
+    learner = o2pl.Bandit(3, reward_range=(0, 1), random_state=0)
     with pytest.raises(o2pl.InvalidInput, match="found no decision 'x' that waits"):
         learner.update("x", 1.0)
     decision = learner.act(X[0])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.evaluation.cases import LOGGER, POLICY, policy
 
-from o2pl import Interactions, InvalidInput, evaluate
+from o2pl import Bandit, Interactions, InvalidInput, evaluate
 
 
 def revenue(n: int, seed: int = 0, **changes: object) -> Interactions:
@@ -59,3 +59,47 @@ def test_ends_that_cannot_be_used() -> None:
         evaluate(revenue(100), policy, truncate=(0, 20), reward_range=(0, 1e9))
     said = evaluate(revenue(300), policy, truncate=(-1e6, 1e6)).warnings[0]
     assert said == "Rewards beyond -1e+06 to 1e+06 count as these ends: 0 of 300 rows."
+
+
+# -- learners without a given range
+
+
+def costs(n: int, seed: int = 0) -> Interactions:
+    g = np.random.default_rng(seed)
+    x, actions = g.normal(size=(n, 2)), g.choice(3, n, p=LOGGER)
+    return Interactions(x, actions, -(1 + actions) * g.pareto(2.5, n), LOGGER[actions], n_actions=3)
+
+
+def test_what_a_learner_has_clipped_is_said() -> None:
+    log = costs(4000)
+    learner = Bandit(3, random_state=0).fit(log[:2000])
+    low, high = learner.reward_range_
+    later = log[2000:]
+    beyond = int(((later.rewards < low) | (later.rewards > high)).sum())
+    assert 5 < beyond < 60
+    found = evaluate(later, learner, baseline="uniform")
+    (said,) = [one for one in found.warnings if "clipped" in one]
+    assert f"clipped to {low:g} to {high:g}" in said
+    assert f"{beyond} of the 2,000 rewards of this log are beyond" in said
+    assert found.value < later.rewards.max()
+    inside = later[np.flatnonzero((later.rewards >= low) & (later.rewards <= high))]
+    for known, rows in ((learner, inside), (learner.snapshot(), later), (Bandit(3).fit(bits := clicks(300)), bits)):
+        assert not any("clipped" in one for one in evaluate(rows, known).warnings)
+
+
+def clicks(n: int) -> Interactions:
+    g = np.random.default_rng(0)
+    return Interactions(g.normal(size=(n, 2)), g.integers(3, size=n), g.integers(2, size=n) * 1.0, np.full(n, 1 / 3))
+
+
+def test_a_bound_on_a_policy_needs_a_range() -> None:
+    log = costs(600)
+    learner = Bandit(3, random_state=0).fit(log[:300])
+    for asked in (learner.safe_to_deploy, lambda: learner.safe_to_deploy(fresh=log[300:])):
+        with pytest.raises(
+            InvalidInput, match=r"reward_range: found None .* Bandit\(reward_range=\(lowest, highest\)\)"
+        ):
+            asked()
+    ranged = log.changed(reward_range=(-1e4, 0.0))
+    assert not learner.safe_to_deploy(fresh=ranged[300:])
+    assert not Bandit(3, random_state=0).fit(clicks(300)).safe_to_deploy()  # 0 to 1: as known as ever

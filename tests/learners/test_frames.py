@@ -106,7 +106,7 @@ def test_real_numbers_to_set_from_frames() -> None:
 
 def test_a_refused_first_frame_leaves_no_trace() -> None:
     columns, actions, rewards, propensities = world()
-    learner = o2pl.Bandit(3, policy="linear", random_state=0)
+    learner = o2pl.Bandit(3, policy="linear", reward_range=(0, 1), random_state=0)
     with pytest.raises(InvalidInput, match="reward, row 0"):
         learner.partial_fit(pa.table(columns), actions, rewards + 5, propensities)
     learner.partial_fit(np.ones((2, 2)), [0, 1], [0.0, 1.0], [0.5, 0.5])  # any kind may still come first

@@ -21,8 +21,8 @@ _LEARNERS: dict[str, Any] = {"Bandit": Bandit, "O2PL": O2PL}
 class CobaLearner:
     """A coba learner. `learner`: "Bandit" or "O2PL"; `settings`: its settings, without `n_actions`.
 
-    A `policy` in the settings is kept. coba's rewards may be any numbers: pass `reward_range` if they are not between 0
-    and 1. Rewards outside the range are clipped: coba's synthetic environments slightly exceed 1.
+    A `policy` in the settings is kept. coba's rewards may be any numbers. For `O2PL`, pass `reward_range` if they are
+    not between 0 and 1. Rewards outside a given range are clipped: coba's synthetic environments slightly exceed 1.
     """
 
     def __init__(self, learner: str = "Bandit", **settings: Any) -> None:
@@ -62,8 +62,9 @@ class CobaLearner:
             if self._learner is None:
                 raise InvalidInput("learn: found a logged action before any set of actions, expected `predict` first")
             page, (number,) = self._page(context, [action])
-        low, high = self._learner.reward_range
-        self._learner.update(page, number, min(max(float(reward), low), high), float(probability))
+        earned, ends = float(reward), self._learner.reward_range
+        earned = earned if ends is None else min(max(earned, ends[0]), ends[1])
+        self._learner.update(page, number, earned, float(probability))
 
     def _page(self, context: Any, actions: Sequence[Any]) -> tuple[Any, list[int]]:
         """Return the context for the learner, and its index of each action."""

@@ -86,7 +86,10 @@ class LoggedPolicy(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         self._check()
         learner = self.learner_
         given = Interactions(
-            X, *_columns(y, learner), reward_range=learner.reward_range, n_actions=getattr(learner, "n_actions_", None)
+            X,
+            *_columns(y, learner),
+            reward_range=learner.log_.reward_range,
+            n_actions=getattr(learner, "n_actions_", None),
         )
         rows = with_numbers(given)
         target = as_target(learner, rows, contexts=given.contexts)

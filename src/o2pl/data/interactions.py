@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from o2pl import _core
 from o2pl.data.action_names import Names, are_words, check_names, names_in, numbers_of
 from o2pl.data.contexts import ActionSets, Contexts, SparseRows, as_contexts, check_action_sets, check_sparse_rows
 from o2pl.data.decisions import check_ids, id_of, numbers_for
@@ -20,6 +21,7 @@ from o2pl.data.records import Records, are_records
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.validation import (
+    ANY_REWARD,
     RewardRange,
     check_actions,
     check_by_logger,
@@ -40,7 +42,6 @@ from o2pl.validation import (
 
 # Rows per block: temporary arrays of 64 KiB stay in the cache; 128 KiB would be returned to the system each time.
 BLOCK = 1 << 13
-_ANY_REWARD = (-float(np.finfo(np.float64).max), float(np.finfo(np.float64).max))
 
 Columns = tuple[Any, Any, Any, Any]  # contexts, actions, rewards, propensities
 
@@ -121,7 +122,7 @@ class Interactions:
         if not continuous:
             actions = check_actions(actions, stated)
         ends = None if self.reward_range is None else check_reward_range(self.reward_range)
-        rewards = check_rewards(self.rewards, ends or _ANY_REWARD)
+        rewards = check_rewards(self.rewards, ends or ANY_REWARD)
         propensities = np.full(len(actions), np.nan)
         if self.propensities is not None:
             propensities = check_propensities(self.propensities, density=continuous)
@@ -213,6 +214,11 @@ class Interactions:
         w = self.row_weights
         return None if w is None or not len(w) else w * (w.sum() / (w @ w))
 
+    def of_unknown_range(self) -> Self:
+        """Return the same log without a reward range."""
+        known = {name: getattr(self, name) for name in _FIELDS} | {"reward_range": None}
+        return self._of(*known.values())
+
     def thinned(self) -> Self:
         """Return `thinned_rows` as a log without row weights, for methods that count each row once."""
         if self.row_weights is None:
@@ -239,8 +245,9 @@ class Interactions:
 
     @property
     def fractions(self) -> Floats:
-        """The rewards as fractions of their range, [n]; the column of rewards itself if the range is 0 to 1."""
-        return self.rewards if self.reward_range == (0.0, 1.0) else -self.losses
+        """The rewards as fractions of their range, [n]; the column itself if the range is 0 to 1 and none is beyond."""
+        as_they_are = self.reward_range == (0.0, 1.0) and _core.within(self.rewards, 0.0, 1.0)
+        return self.rewards if as_they_are else -self.losses
 
     @property
     def total_loss(self) -> float:

@@ -396,6 +396,11 @@ class Log:
             self._attach()
         self.n = end
 
+    def count_in(self, reward_range: RewardRange) -> None:
+        """Count rewards as fractions of another range; what is beyond it counts as its ends."""
+        self.reward_range = reward_range
+        self._tally, self._counted = Tally.nothing(self.n_actions or 0), 0
+
     def tally(self, rows: int) -> Tally:
         """Return plays and rewards of each action in the first `rows` rows; empty without a fixed K."""
         if self.n_actions is None:
@@ -407,6 +412,11 @@ class Log:
             self._tally = self._tally.with_rows(self._actions[new], losses_of(self._rewards[new], self.reward_range))
             self._counted = rows
         return self._tally
+
+    @property
+    def rewards(self) -> Floats:
+        """The rewards, as they came. [n]"""
+        return self._rewards[: self.n]
 
     @property
     def columns(self) -> Interactions:

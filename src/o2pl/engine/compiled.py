@@ -89,10 +89,16 @@ def compiled_learner(engine: Engine) -> _core.CompiledLearner | None:
     members = [_settings(engine, member) for member in engine.members]
     given = columns, log.n_actions or 0, ends, members, watch, Choices(engine)
     seen = [each.features for each in engine.seen]
+    made: _core.CompiledLearner
     if log.sparse:
-        return _core.CompiledHashed(*given, PANEL) if len(seen) == 1 else None
-    width = [panel_rows(features.width(log.width)) for features in seen]
-    return _core.CompiledDense(*given, _forms(engine), width, HELD)
+        if len(seen) > 1:
+            return None
+        made = _core.CompiledHashed(*given, PANEL)
+    else:
+        width = [panel_rows(features.width(log.width)) for features in seen]
+        made = _core.CompiledDense(*given, _forms(engine), width, HELD)
+    made.dispersion = 1.0 if engine.scale is None else engine.scale.dispersion
+    return made
 
 
 def _of_real(engine: Engine, columns: _core.LogColumns, ends: tuple[float, float]) -> _core.CompiledLearner | None:
@@ -150,7 +156,7 @@ def _settings(engine: Engine, member: MemberState) -> tuple[Any, ...]:
     prior = engine.spec.members[next(k for k, each in enumerate(engine.members) if each is member)].prior
     minimised, descent = (False, 0.0, 0.0), (0, 0, 0.0)
     if isinstance(objective, Outcome):
-        minimised = objective.competing, objective.decay(engine.log.n_actions), objective.level_l2
+        minimised = objective.competing, objective.decay(engine.log.n_actions), objective.level_decay
     if isinstance(objective, Pessimistic):
         minimised = False, objective.l2, 0.0
     if isinstance(oracle, LBFGS):

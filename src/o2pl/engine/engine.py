@@ -30,6 +30,7 @@ from o2pl.engine.lock import Turn
 from o2pl.engine.mean_reward import MeanReward
 from o2pl.engine.member import MemberState, Passes, Seen
 from o2pl.engine.pending import Pending, append_row, check_as_drawn
+from o2pl.engine.reward_scale import RewardScale, adopt, new_scale
 from o2pl.engine.schedules import Schedule
 from o2pl.engine.shared_columns import SharedColumns
 from o2pl.engine.spec import Spec
@@ -44,7 +45,7 @@ from o2pl.objectives.running_control import RunningControl
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.protocols import Array, FeatureMap, Floats, Ints, Oracle, State
 from o2pl.threads import one_blas_thread
-from o2pl.validation import check_actions
+from o2pl.validation import ANY_REWARD, check_actions
 
 _FAINT = 1e-4  # members with a smaller weight hardly act
 OFFLINE = LBFGS(iterations=500, tolerance=1e-6)
@@ -69,6 +70,7 @@ class Engine:
         self.pending = Pending()
         self.compiled = Compiled(None)
         self.items_known = 0  # rows whose rewards are in the effects of their items
+        self.scale = RewardScale() if spec.running_range else None  # None: the log's reward range was given
         joins = [member.joins for member in spec.members]
         if joins[0] or any(later < earlier for earlier, later in pairwise(joins)):
             raise InvalidInput(f"policy: found members that join after {joins} rows, expected 0 first, then ascending")
@@ -100,13 +102,17 @@ class Engine:
         """Let decisions on numeric rows and on dictionaries, or sets of them, and their rewards, take one call each."""
         columns = self.log.columns_in_place
         if columns is not None and self.log.reward_range is not None:
-            waiting, ends = self.pending.waiting, self.log.reward_range
+            waiting, ends = self.pending.waiting, self.log.reward_range if self.scale is None else ANY_REWARD
             self.rounds = _core.Rounds(Decision, self.stream, waiting, columns, ends, self.log.action_sets)
             self.lock.guard(self.rounds)
             if self.log.sparse and self.encoder.words is not None:
                 self.encoder.words.read_in(self.rounds)
-        self.compiled = Compiled(compiled_learner(self))
+        self.begin_compiled()
         self.checkpoint, self.decider = self._checkpoint, self.decider
+
+    def begin_compiled(self) -> None:
+        """Learn in the compiled core from now on, if all parts are of it, with the log's range as it is."""
+        self.compiled = Compiled(compiled_learner(self))
 
     def draw_from(self, stream: UniformStream) -> None:
         """Draw actions with these random numbers from now on."""
@@ -122,6 +128,8 @@ class Engine:
     def log(self, log: Log) -> None:
         self.compiled.take_back(self)
         self._log = log
+        if self.scale is not None:
+            log.count_in(self.scale.ends)
         self.begin_rounds()
 
     @property
@@ -170,6 +178,7 @@ class Engine:
     def weights(self) -> Floats:
         """The weights of the joined members; the same array until gains or rate change."""
         rate = self.spec.objective.rate(self.learned - self.base)
+        rate = rate if self.scale is None else rate / self.scale.dispersion
         if self._shares[0] is not self.gains or self._shares[1] != rate:
             self._shares = self.gains, rate, shares(self.gains, rate)
         return self._shares[2]
@@ -292,7 +301,11 @@ class Engine:
     def learn_if_due(self) -> None:
         with self.lock:
             n = len(self.log)
-            if n >= self.checkpoint and not self._learn_compiled():
+            if n < self.checkpoint:
+                return
+            if new_scale(self, n) is not None:
+                self.learn()
+            elif not self._learn_compiled():
                 if n >= min(member.checkpoint for member in self.present):
                     self.learn(self.due(n))
                 else:
@@ -322,9 +335,13 @@ class Engine:
             rows = self.log[:n]
             if self.columns is not None and not self.columns.settled:
                 self.columns.observe(rows.contexts[self.learned :])
+            scale = new_scale(self, n)
             self.gains, changed = weigh_members(self, rows, oracle is None)
             if changed:
                 due = self._restart(n)
+            if scale is not None:
+                adopt(self, scale)
+                rows, due = self.log[:n], None
             joined = [member for member in self.members if member.joins <= n - self.base]
             if len(joined) > len(self.gains):
                 # A new member learns from the whole log: it starts with the gains of the best member.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from o2pl.engine.acting import restored
 from o2pl.engine.mean_reward import MeanReward
 from o2pl.engine.member import LINEAR
+from o2pl.engine.reward_scale import restore_scale, saved_scale
 from o2pl.engine.stream import UniformStream
 from o2pl.engine.uncertainty import restore_sums, saved_sums
 from o2pl.protocols import Array
@@ -38,7 +39,7 @@ def saved(engine: Engine) -> tuple[dict[str, Any], dict[str, Array]]:
     for k, member in enumerate(engine.members):
         arrays |= {f"member{k}.{name}": array for name, array in member.arrays().items()}
     numbers, sums = saved_sums(engine.curvature)
-    header, arrays = header | numbers, arrays | sums
+    header, arrays = header | numbers | saved_scale(engine.scale), arrays | sums
     if engine.running is not None:
         arrays |= {f"control.{name}": array for name, array in engine.running.items()}
     return header, arrays
@@ -49,6 +50,7 @@ def restore(engine: Engine, header: dict[str, Any], arrays: dict[str, Array]) ->
     engine.stream = UniformStream.restore(header["stream"])
     engine.gains, engine.learned = arrays["gains"], header["learned"]
     engine.log.restore(arrays)
+    restore_scale(engine, header)
     engine.mean_reward = MeanReward(*header.get("mean_reward", ()))  # older files: computed from the rows
     if waiting := _named(arrays, "pending."):
         log = engine.log.empty()

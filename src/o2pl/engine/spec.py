@@ -23,3 +23,4 @@ class Spec(NamedTuple):
     exploration: Exploration
     watch: tuple[Change, int] | None = None  # change detection, and the index of the monitor
     device: str = "cpu"  # where objectives are evaluated
+    running_range: bool = False  # nobody gave a reward range: it follows the rewards, see `engine.reward_scale`

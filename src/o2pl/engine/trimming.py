@@ -37,6 +37,8 @@ def drop_rows(engine: Engine, count: int) -> None:
                 Changed(max(row - count, 0), max(base - count, 0), evidence)
                 for row, base, evidence in engine.watch.found
             ]
+        if engine.scale is not None:
+            engine.scale = engine.scale._replace(rows=max(engine.scale.rows - count, 1))
         engine.forgotten = None
         engine.count_forgotten()
         # keep the mean of all rewards so far, scaled to the remaining rows

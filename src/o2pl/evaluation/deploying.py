@@ -9,6 +9,7 @@ from o2pl.errors import InvalidInput
 from o2pl.evaluation.evaluate import evaluate
 from o2pl.evaluation.intervals import check_delta
 from o2pl.evaluation.judgement import DeployVerdict, deploying
+from o2pl.evaluation.logs import as_log
 from o2pl.learners.base import BanditEstimator
 
 
@@ -17,7 +18,7 @@ def safe_to_deploy(learner: BanditEstimator, baseline: Any, delta: float, fresh:
     check_delta(delta)
     if fresh is not None:
         learner._begun()
-        return _judged(fresh, learner, baseline, delta, learner.reward_range)
+        return _judged(fresh, learner, baseline, delta, learner.log_.reward_range)
     log = learner.log_
     half = len(log) // 2
     if half == 0:
@@ -27,6 +28,13 @@ def safe_to_deploy(learner: BanditEstimator, baseline: Any, delta: float, fresh:
 
 
 def _judged(rows: Any, learner: BanditEstimator, baseline: Any, delta: float, ends: Any) -> DeployVerdict:
+    if ends is None and as_log(rows).reward_range is None:
+        raise InvalidInput(
+            "reward_range: found None with rewards that are not all from 0 to 1, expected the lowest and highest"
+            f" possible reward: {type(learner).__name__}(reward_range=(lowest, highest)), or the `reward_range` of"
+            " `fresh`. For rewards without one, such as revenue: evaluate(..., truncate=(lowest, highest),"
+            " at_any_time=True)"
+        )
     two_sided = min(2 * delta, 1 - 1e-9)
     found = evaluate(rows, learner, baseline=baseline, at_any_time=True, delta=two_sided, reward_range=ends)
     return deploying(replace(found.safe_to_deploy().judgement, confidence=1 - delta))

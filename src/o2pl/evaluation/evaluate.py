@@ -33,7 +33,7 @@ from o2pl.evaluation.reward_models import RewardModel, fit_rewards
 from o2pl.evaluation.running_rewards import running_rewards
 from o2pl.evaluation.sensitivity import Sensitivity, sensitivity
 from o2pl.evaluation.slope import tuned
-from o2pl.evaluation.truncation import cost, truncated
+from o2pl.evaluation.truncation import clipped_by, cost, truncated
 from o2pl.evaluation.trust import fault
 from o2pl.evaluation.unshown import Model, Side
 from o2pl.evaluation.values import (
@@ -217,6 +217,7 @@ def evaluate(
     learned = _learned_from(learner, original)
     against = np.ones(0) if other is None else other.inputs.weights
     warnings = findings.warnings(rows, diagnostics, left_out, overflow, estimates, learned, source.why)
+    warnings = (*clipped_by(learner, original.rewards), *warnings)
     if cut is not None and truncate is not None:
         warnings = (cost(cut, weights, targets[0].name, truncate), *warnings)
     return Evaluation(

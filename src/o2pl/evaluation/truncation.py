@@ -7,11 +7,13 @@ estimated for the policy by its weights: the bias of the truncated value as an e
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
+from o2pl.learners.base import BanditEstimator
 from o2pl.protocols import Floats
 from o2pl.validation import RewardRange, check_pair
 
@@ -26,6 +28,20 @@ def truncated(log: Interactions, ends: RewardRange) -> tuple[Interactions, Float
             f" {log.reward_range[1]:g} already, expected narrower ends"
         )
     return log.changed(rewards=kept, reward_range=(low, high)), log.rewards - kept
+
+
+def clipped_by(policy: Any, rewards: Floats) -> list[str]:
+    """Say how many of a log's rewards are beyond the range that a learner without a given range has learned in."""
+    if not isinstance(policy, BanditEstimator) or policy._engine is None or policy.reward_range is not None:
+        return []
+    low, high = policy.reward_range_
+    beyond = int(np.count_nonzero((rewards < low) | (rewards > high)))
+    if not beyond:
+        return []
+    return [
+        f"The policy has learned from rewards that were clipped to {low:g} to {high:g}, the range of nearly all it has"
+        f" seen: {beyond:,} of the {len(rewards):,} rewards of this log are beyond. Estimates count them in full."
+    ]
 
 
 def cost(cut: Floats, weights: Floats, name: str, ends: RewardRange) -> str:

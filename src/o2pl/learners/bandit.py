@@ -18,6 +18,7 @@ from o2pl.objectives.outcome import Outcome
 from o2pl.policies import ActionWise, Neural, NeuralSets
 from o2pl.policies.sampling import BY_EXCESS, CountBonus, UniformExploration
 from o2pl.protocols import Exploration, FeatureMap
+from o2pl.validation import RewardRange
 
 _LATER = 1000.0  # rows per action from which a log counts as long: see Geometric
 _LATE = -3.0  # log prior of members with independent actions: they need more rows
@@ -87,7 +88,9 @@ class Bandit(DiscreteEstimator):
     schedule
         When to re-learn, as for `O2PL`.
     reward_range
-        Lowest and highest possible reward. Rewards in between count as fractions.
+        Lowest and highest possible reward. Rewards in between count as fractions. None: 0 to 1, as long as all rewards
+        are; then from the .5 % to the 99.5 % quantile of the rewards so far, and rewards beyond are clipped to it, in
+        what is learned, not in the log. `reward_range_` is the range that is used.
     exploration
         "auto": actions are tried where their predicted reward is less certain than that of the best action
         (`policies.sampling`); among more than ten, those that were rarely played get a bonus instead (`CountBonus`). A
@@ -112,7 +115,7 @@ class Bandit(DiscreteEstimator):
     actions: Sequence[str] | None = None
     policy: Any = "union"
     schedule: Any = "geometric"
-    reward_range: tuple[float, float] = (0.0, 1.0)
+    reward_range: tuple[float, float] | None = None
     exploration: float | str | Exploration = "auto"
     changes: str | Change | None = "auto"
     device: str = "cpu"
@@ -131,6 +134,9 @@ class Bandit(DiscreteEstimator):
 
     def _objective(self) -> Outcome:
         return Outcome()
+
+    def _ends(self) -> RewardRange | None:
+        return None if self.reward_range is None else super()._ends()
 
     def _change(self, members: tuple[Member, ...]) -> Change | None:
         if self.changes is None or isinstance(self.changes, Change):

@@ -27,7 +27,14 @@ from o2pl.lazily import called_later
 from o2pl.learners.round_by_round import RoundByRound
 from o2pl.protocols import Array, Floats
 from o2pl.storage import UnreadableFile, decode, read
-from o2pl.validation import LEAST_PROPENSITY, check_least_propensity, check_number, check_reward_range
+from o2pl.validation import (
+    ANY_REWARD,
+    LEAST_PROPENSITY,
+    RewardRange,
+    check_least_propensity,
+    check_number,
+    check_reward_range,
+)
 
 _BEGINNING = threading.Lock()  # threads that use a new learner concurrently must create one engine only
 
@@ -49,7 +56,7 @@ class BanditEstimator(RoundByRound, ABC):
     """Base class. Parameters are stored unchanged; everything learned is in an engine, created at the first use."""
 
     _classes: ClassVar[dict[str, type[BanditEstimator]]] = {}
-    reward_range: tuple[float, float]
+    reward_range: Any
     random_state: Any
 
     def __init_subclass__(cls) -> None:
@@ -89,6 +96,10 @@ class BanditEstimator(RoundByRound, ABC):
     def _rewards(self, encoder: Encoder, rounds: int, rewards: Any) -> tuple[Rewards, int | None]:
         """Return the rewards of a simulation as a function, and the number of actions if they determine it."""
 
+    def _ends(self) -> RewardRange | None:
+        """Return the checked reward range; None: it follows the rewards."""
+        return check_reward_range(self.reward_range)
+
     # -- the first use
 
     def _begin(self, contexts: Any) -> Engine:
@@ -100,7 +111,7 @@ class BanditEstimator(RoundByRound, ABC):
             return self._begun()
 
     def _adopt(self, engine: Engine) -> None:
-        ends = check_reward_range(self.reward_range)
+        ends = self._ends() or ANY_REWARD
         propensities = (sys.float_info.min, sys.float_info.max) if self._density else (LEAST_PROPENSITY, 1.0)
         self._bounds = (*ends, *self._action_bounds(engine.encoder), *propensities)
         names = engine.log.action_names
@@ -144,7 +155,7 @@ class BanditEstimator(RoundByRound, ABC):
         rows = encoder.encode(contexts)
         actions, names = self._numbered_actions(encoder, placed(contexts, actions), names, n_actions)
         checked = self._check_actions(encoder, rows, actions)
-        ends = check_reward_range(self.reward_range)
+        ends = self._ends()
         if not self._density:
             check_least_propensity(propensities)
         known = self._known_actions(encoder) if n_actions is None else n_actions

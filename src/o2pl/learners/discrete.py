@@ -46,10 +46,10 @@ from o2pl.policies.neural import innermost
 from o2pl.policies.sampling import UniformExploration
 from o2pl.protocols import Array, Exploration, Floats, Policy
 from o2pl.validation import (
+    ANY_REWARD,
     check_actions,
     check_count,
     check_number,
-    check_reward_range,
     check_rewards,
 )
 
@@ -227,14 +227,14 @@ class DiscreteEstimator(Explained, BanditEstimator):
             members, place = change.watch(members, sets)
             watch = change, place
         policies, schedule = [policy_of(member, n_actions) for member in members], self._schedule(n_actions)
+        ends = self._ends()
         spec = Spec(
             members, policies, self._objective(), schedule, self._ridge(policies, schedule, sets),
             self._sharpness(), self._exploration(n_actions), watch,
-            self._checked_device(members, policies, sets, sparse),
+            self._checked_device(members, policies, sets, sparse), ends is None,
         )  # fmt: skip
-        ends = check_reward_range(self.reward_range)
         log = Log(
-            encoder.width or 0, action_sets=sets, sparse=sparse, n_actions=n_actions, reward_range=ends,
+            encoder.width or 0, action_sets=sets, sparse=sparse, n_actions=n_actions, reward_range=ends or (0.0, 1.0),
             action_names=names, shared=encoder.shared,
         )  # fmt: skip
         return Engine(spec, encoder, log, UniformStream(self.random_state))
@@ -317,7 +317,7 @@ class DiscreteEstimator(Explained, BanditEstimator):
         expected = self._known_actions(encoder)
         if expected is not None and table.shape[1] != expected:
             raise InvalidInput(f"rewards: found {table.shape[1]} actions, expected {expected}")
-        check_rewards(table.reshape(-1), check_reward_range(self.reward_range))
+        check_rewards(table.reshape(-1), self._ends() or ANY_REWARD)
         return Rewards(lambda rows, actions: table[rows, actions], table), table.shape[1]
 
 

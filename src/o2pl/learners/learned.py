@@ -15,6 +15,7 @@ from o2pl.errors import NothingLearned
 from o2pl.learners.params import Parameters
 from o2pl.protocols import Array, Floats
 from o2pl.storage import encode, write
+from o2pl.validation import RewardRange
 
 
 class Learned(Parameters):
@@ -31,10 +32,20 @@ class Learned(Parameters):
     @property
     def log_(self) -> Interactions:
         """The log of interactions so far."""
-        log, schema = self._begun().log.columns, self._begun().encoder.schema
+        engine = self._begun()
+        log, schema = engine.log.columns, engine.encoder.schema
+        if engine.scale is not None and not engine.scale.within:
+            log = log.of_unknown_range()  # some rewards are beyond the range they are counted in
         if schema is not None and log.form == "dense":
             return replace_names(log, schema.names)
         return log
+
+    @property
+    def reward_range_(self) -> RewardRange:
+        """The range whose ends count as 0 and 1: as given, or that of the rewards so far. See `reward_range`."""
+        ends = self._begun().log.reward_range
+        assert ends is not None
+        return ends
 
     @property
     def effort_(self) -> tuple[int, int]:

@@ -19,7 +19,7 @@ from o2pl.engine.many import append_many, check_once, decide_many
 from o2pl.engine.pending import PENDING
 from o2pl.errors import InvalidInput
 from o2pl.learners.learned import Learned
-from o2pl.validation import RewardRange, check_column, check_lengths, check_rewards
+from o2pl.validation import check_column, check_lengths, check_rewards
 
 _LISTS = (list, tuple)  # `list | tuple` would be rebuilt in every call
 _ARRAY = np.ndarray
@@ -32,7 +32,6 @@ class RoundByRound(Learned, ABC):
     _bounds: tuple[
         float, float, float, float, float, float
     ]  # lower and upper bounds of rewards, actions and propensities
-    reward_range: RewardRange
     _places: dict[str, int] | None = None  # index of each action name
 
     @abstractmethod
@@ -206,7 +205,7 @@ class RoundByRound(Learned, ABC):
         found = engine.pending.batch_of(numbers)
         if found is not None:
             return self.update_many(found, told)
-        check_rewards(told, self.reward_range)
+        check_rewards(told, self._bounds[:2])
         rows = [self._decided(id_of(number), None, told[row]) for row, number in enumerate(numbers.tolist())]
         for context, action, reward, propensity, number in rows:
             engine.append(context, self._places[action] if self._places else action, reward, propensity, number)

@@ -42,17 +42,20 @@ _MANY = 8  # with more actions, each has fewer rows, and l2 decreases as 1/K
 class Outcome:
     """`competing`: one action's gain is another's loss. l2: of the weights, at K ≤ 8; it falls as 8/K beyond.
 
-    Action sets share their weights, however many actions they have: there it stays.
+    Action sets share their weights, however many actions they have: there it stays. dispersion: φ; the variance of a
+    reward is φ m (1 - m), so that both l2 count φ times. 0 and 1 have φ = 1, rewards that vary less have less.
     """
 
     competing: bool = True
     l2: float = 1.0
     level_l2: float = 0.3
+    dispersion: float = 1.0
     extra = 1  # τ
 
     def __post_init__(self) -> None:
         check_number("l2", self.l2, 0)
         check_number("level_l2", self.level_l2, 0)
+        check_number("dispersion", self.dispersion, 0, 1, open_low=True)
 
     def rate(self, n: int) -> float:
         """Return the rate of a union's exponential weights: tempered, so that no member is dropped too early."""
@@ -60,7 +63,12 @@ class Outcome:
 
     def decay(self, n_actions: int | None) -> float:
         """Return the weight decay. n_actions: None for action sets, which share their weights."""
-        return self.l2 * min(1.0, _MANY / (n_actions or 2))
+        return self.dispersion * (self.l2 * min(1.0, _MANY / (n_actions or 2)))
+
+    @property
+    def level_decay(self) -> float:
+        """The decay of τ."""
+        return self.dispersion * self.level_l2
 
     def prepare(
         self, rows: Interactions, control: Any = None, weights: Floats | None = None, totals: Totals | None = None
@@ -69,7 +77,7 @@ class Outcome:
         sets = rows.encoded
         n_actions = rows.n_actions if sets.items is None else None
         return OutcomeLog(
-            rows.actions, rows.fractions, self.competing, self.decay(n_actions), self.level_l2,
+            rows.actions, rows.fractions, self.competing, self.decay(n_actions), self.level_decay,
             sets.offsets, weights, totals,
         )  # fmt: skip
 
