@@ -83,6 +83,15 @@ def test_a_log_holds_what_was_put_into_it_however_it_came(kind: str) -> None:
             assert_same_rows(log[part], rows[part])
 
 
+def test_a_first_row_may_have_more_features_than_the_first_buffers() -> None:
+    reader, log = DictionaryReader(12), new_log("sparse")
+    context = {"embedding": np.arange(384.0), "device": "phone"}
+    for _ in range(3):
+        log.append(reader.entry(context), 1, 1.0, 0.5)
+    assert_same_rows(log[2:], log[:1])
+    np.testing.assert_array_equal(log[:1].contexts.indices, reader.row(context).indices)
+
+
 @each_kind
 def test_a_view_copies_nothing_and_later_rows_do_not_change_it(kind: str) -> None:
     rows, log = batch(kind), new_log(kind)

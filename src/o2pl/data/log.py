@@ -120,7 +120,7 @@ class SparseColumn:
     def append(self, n: int, entry: Row) -> None:
         """Append row n, from `DictionaryReader.entry`."""
         while not _core.write_row(*entry, n, self.offsets, self.indices, self.values):
-            self.make_room(n + 1, int(self.offsets[n]) + max(len(self.values), 1))
+            self.make_room(n + 1, len(self.values) + 1)  # which doubles them
 
     def extend(self, n: int, rows: SparseRows, copy: bool = True) -> None:
         if not copy and n == 0 and self._buffers.folder is None:  # full: the next row moves them to larger buffers
