@@ -16,6 +16,7 @@ const ActingKernels& kernels() {
 }
 
 constexpr double LEAST_VARIANCE = 0.05 * 0.05, LEAST_ODDS = 1e-12;
+constexpr double ABSENT = -1e8;  // log-odds of actions that were removed: `Without` of `o2pl.policies.sampling`
 constexpr double FARTHEST = 7.0345;  // Φ(-x) is below LEAST_ODDS from here on
 
 // Log-odds of the predicted rewards become probabilities. variance [K], or null: all the same
@@ -28,7 +29,7 @@ void by_excess(double* u, const double* variance, int64_t K) {
   for (int64_t k = 0; k < K; k++) {
     const double excess = variance ? std::max(variance[k] - variance[leader], 0.0) : 0.0;
     const double x = (top - u[k]) / std::sqrt(excess + LEAST_VARIANCE);
-    double odds = k == leader ? 1.0 : LEAST_ODDS;
+    double odds = k == leader ? 1.0 : u[k] < ABSENT ? 0.0 : LEAST_ODDS;
     if (k != leader && x < FARTHEST) {
       const double q = ndtr(-x);
       odds = std::max(q / (1 - q), LEAST_ODDS);

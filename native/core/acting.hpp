@@ -5,7 +5,7 @@
 // or, with sharpness 0, rewards are predicted, and what is less certain than the leader * = arg max u is tried:
 //
 //     u = logit Σ_m ρ_m m_m + bonus,   q_a = Φ(-(u_* - u_a)/T_a),   T_a² = max(0, s_a² - s_*²) + .05²
-//     p ∝ q/(1 - q), at least 1e-12; 1 for the leader
+//     p ∝ q/(1 - q), at least 1e-12; 1 for the leader, 0 for actions that were removed (u below -1e8)
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -21,7 +21,7 @@ from o2pl.engine.acting import draws_of, split
 from o2pl.engine.change import Changed
 from o2pl.engine.mean_reward import MeanReward
 from o2pl.engine.member import LINEAR, MemberState
-from o2pl.engine.schedules import Exact, Geometric
+from o2pl.engine.schedules import Exact, Geometric, next_solve
 from o2pl.features.basic import Chain
 from o2pl.features.hashing import SLOT, Hashed
 from o2pl.features.plan import is_planned
@@ -236,7 +236,7 @@ class Choices:
 
     def __init__(self, engine: Engine) -> None:
         self._schedules = [member.schedule for member in engine.members]
-        self._patient = [isinstance(each, Geometric) and _remembers(each) for each in self._schedules]
+        self._added = [member.added for member in engine.members]
         self._objective = engine.members[0].objective
         self._rule, self._sharpness = engine.spec.exploration, engine.spec.sharpness
         self._n_actions, self._draws = engine.log.n_actions, [draws_of(member.policy) for member in engine.members]
@@ -244,8 +244,7 @@ class Choices:
 
     def after(self, member: int, rows: int, faint: bool) -> int:
         """Return the number of rows at which a member learns next; `faint`: it has little weight."""
-        after = self._schedules[member].after(rows)
-        return max(after, 2 * rows) if faint and self._patient[member] else after
+        return next_solve(self._schedules[member], rows, faint, self._added[member])
 
     def start(self, member: int, rows: int) -> int:
         return self._schedules[member].start(rows)

@@ -43,7 +43,7 @@ from o2pl.features import Hashed
 from o2pl.objectives.outcome import Outcome
 from o2pl.objectives.running_control import RunningControl
 from o2pl.oracles.lbfgs import LBFGS
-from o2pl.protocols import Array, FeatureMap, Floats, Ints, Oracle, State
+from o2pl.protocols import Array, Exploration, FeatureMap, Floats, Ints, Oracle, State
 from o2pl.threads import one_blas_thread
 from o2pl.validation import ANY_REWARD, check_actions
 
@@ -117,6 +117,12 @@ class Engine:
     def draw_from(self, stream: UniformStream) -> None:
         """Draw actions with these random numbers from now on."""
         self.stream = stream
+        self.begin_rounds()
+
+    def explore_by(self, rule: Exploration) -> None:
+        """Explore by this rule from now on."""
+        self.compiled.take_back(self)
+        self.spec, self._decider = self.spec._replace(exploration=rule), None
         self.begin_rounds()
 
     @property

@@ -26,6 +26,7 @@ def saved(engine: Engine) -> tuple[dict[str, Any], dict[str, Array]]:
         "mean_reward": list(engine.mean_reward),
         "heard": [member.heard for member in engine.members],
         "known": [member.known for member in engine.members],
+        "added": [member.added for member in engine.members],
     }
     arrays: dict[str, Array] = {"gains": engine.gains, **engine.log.state()}
     if len(engine.pending):
@@ -65,6 +66,7 @@ def restore(engine: Engine, header: dict[str, Any], arrays: dict[str, Array]) ->
         member.checkpoint = checkpoint
         member.heard = tuple(header["heard"][k]) if "heard" in header else (0.0, 1.0)
         member.known = header["known"][k] if "known" in header else engine.learned
+        member.added = header["added"][k] if "added" in header else None
     if engine.watch is not None:
         engine.watch.restore(header["changes"], arrays["evidence"])
         for member in engine.members:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from o2pl.data.interactions import Interactions
-from o2pl.engine.schedules import Exact, Geometric, Schedule
+from o2pl.engine.schedules import Exact, Geometric, Schedule, next_solve
 from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Intercept, Quadratic, Settled, Standardise
 from o2pl.features.plan import FeaturePlan, feature_plan
@@ -158,6 +158,7 @@ class MemberState:
     function: Any = None  # objective of the last solve, if it can be updated
     base: int = 0  # row at which its history starts
     known: int = 0  # rows of the log that it has learned from
+    added: int | None = None  # rows of its history when an action was added
     watches: bool = False  # the monitor: it forgets by its schedule, offline too
     device: str = "cpu"  # where its objective is evaluated
     heard: tuple[float, float] = (0.0, 1.0)  # level and slope of a member without an outcome model: `union.calibrated`
@@ -188,10 +189,7 @@ class MemberState:
 
     def after(self, n: int, faint: bool) -> int:
         """Return the number of rows at which it learns next; with little weight (`faint`), at doubled history."""
-        since = n - self.base
-        after = self.schedule.after(since)
-        patient = faint and isinstance(self.schedule, Geometric) and not self.schedule.forgets
-        return self.base + (max(after, 2 * since) if patient else after)
+        return self.base + next_solve(self.schedule, n - self.base, faint, self.added)
 
     @property
     def schedule_forgets(self) -> bool:

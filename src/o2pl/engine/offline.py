@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from o2pl.data.interactions import Interactions
 from o2pl.data.log import Log
+from o2pl.engine.change import Changed
 from o2pl.engine.engine import OFFLINE, Engine
 
 
@@ -14,14 +18,38 @@ def learn_offline(engine: Engine, log: Log) -> None:
     Members of a union are weighted on rows they have not learned from: the second half, which is then learned from too.
     A member whose only companion is the monitor needs fewer rows for that.
     """
-    rows = len(log)
+    rows, base = len(log), engine.base
     alone = sum(not member.watches for member in engine.members) == 1
-    first = rows // (5 if alone else 2) if len(engine.members) > 1 else 0
-    for place, upto in enumerate(sorted({first, rows} - {0})):
+    first = base + (rows - base) // (5 if alone else 2) if len(engine.members) > 1 else base
+    for place, upto in enumerate(sorted({first, rows} - {base})):
         engine.log = log.shortened(upto)
         if not place:
             imitate(engine)
         engine.learn(oracle=OFFLINE)
+
+
+def continue_on(engine: Engine, rows: Interactions, before: Engine, kept: Any = None) -> None:
+    """Let a new engine learn from these rows, and go on in place of an earlier one.
+
+    Random numbers and decisions that wait are those of the earlier one, and so is the row from which members learn
+    since a change. kept: which of the earlier rows these are, as booleans; None: all.
+    """
+    engine.log.extend(rows)
+    engine.pending = before.pending
+    if engine.watch is not None and before.watch is not None:
+        left = None if kept is None else np.concatenate([[0], np.cumsum(kept)])
+
+        def row_now(row: int) -> int:
+            return row if left is None else int(left[row])
+
+        engine.watch.found = [Changed(row_now(row), row_now(base), lead) for row, base, lead in before.watch.found]
+        for member in engine.members:
+            member.base = 0 if member.watches else engine.base
+        engine.learned = engine.base
+        engine.count_forgotten()
+    if len(rows):
+        learn_offline(engine, engine.log)
+    engine.draw_from(before.stream)
 
 
 def imitate(engine: Engine) -> None:

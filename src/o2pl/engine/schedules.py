@@ -193,6 +193,19 @@ class Replay:
 
 Schedule = Exact | Geometric | Replay | Recent
 
+
+def next_solve(schedule: Schedule, rows: int, faint: bool, added: int | None) -> int:
+    """Return the number of rows at which a member learns next.
+
+    faint: it has little weight, and waits until the history has doubled. added: the number of rows when an action was
+    added, which is learned about as often as a new learner would from then on.
+    """
+    after = schedule.after(rows)
+    if faint and isinstance(schedule, Geometric) and not schedule.forgets:
+        return max(after, 2 * rows)
+    return after if added is None or rows < added else min(after, added + schedule.after(rows - added))
+
+
 # Within .005 of solving every round, at near-linear cost (experiment `schedules`): every round up to about 150, then
 # whenever the history has grown by 1 % (at 250 rows) to 5 %, and closer to the minimum than a few steps.
 NEAR_EXACT = Geometric(growth=1.05, ease=1000.0, longest=1.0, oracle=LBFGS(iterations=15, tolerance=1e-4))

@@ -364,6 +364,8 @@ def load(
             of, shared = header.get("contexts", (ROW, None))
             schema = decode(header.get("schema"))
             encoder = learner._new_encoder(of, width=header["width"], shared=shared, schema=schema)
+            if "removed" in header:
+                learner._removed = tuple(header["removed"])
             engine = learner._make_engine(encoder, header["n_actions"], decode(header.get("names")) or ())
             engine.restore(header["engine"], arrays)
             if worker is not None:

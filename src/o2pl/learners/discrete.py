@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from o2pl.explaining.explained import Explained
 from o2pl.features import Hashed, UserItems
 from o2pl.kernels.card import check_device, find_device
 from o2pl.kernels.registry import has_card
+from o2pl.learners.action_set import add_action, remove_action
 from o2pl.learners.base import BanditEstimator
 from o2pl.learners.kinds import (
     BY_CONTEXTS,
@@ -43,7 +44,7 @@ from o2pl.learners.kinds import (
     policy_of,
 )
 from o2pl.policies.neural import innermost
-from o2pl.policies.sampling import UniformExploration
+from o2pl.policies.sampling import UniformExploration, Without
 from o2pl.protocols import Array, Exploration, Floats, Policy
 from o2pl.validation import (
     ANY_REWARD,
@@ -83,6 +84,13 @@ class DiscreteEstimator(Explained, BanditEstimator):
 
     def _exploration(self, n_actions: int | None) -> Exploration:
         return as_exploration(self.exploration)
+
+    def _exploring(self, n_actions: int | None, names: Names) -> Exploration:
+        """Return the exploration rule without the actions that were removed."""
+        rule = self._exploration(n_actions)
+        known: Any = names or range(n_actions or 0)
+        removed = tuple(known.index(action) for action in self._removed if action in known)
+        return Without(rule, removed) if removed else rule
 
     def _change(self, members: tuple[Member, ...]) -> Change | None:
         """Return the change detector; None: no change detection."""
@@ -135,6 +143,27 @@ class DiscreteEstimator(Explained, BanditEstimator):
         engine = self._engine or self._begin(alone(context))
         allowed = allowed_actions(self.n_actions_, exclude, names=self.actions_)
         return engine.decide(context, allowed)
+
+    def add_action(self, name: str | None = None, *, like: int | str | None = None) -> int | str:
+        """Add an action to those that are chosen from, and return it. All that was learned is kept.
+
+        The learner learns from its whole log again, which takes as long as `fit`. It then tries the new action as it
+        would at its beginning. An action that was removed comes back with what was learned of it.
+
+        Parameters
+        ----------
+        name
+            Its name. None: actions are numbers, and it gets the next one.
+        like
+            An action that it probably resembles: the new one begins with its predictions, until it has rewards of its
+            own.
+        """
+        return add_action(self, name, like)
+
+    def remove_action(self, action: int | str) -> Self:
+        """Never choose this action again; its probability is 0. Its rows stay in the log, and it can be added again."""
+        remove_action(self, action)
+        return self
 
     # -- the acting policy
 
@@ -230,7 +259,7 @@ class DiscreteEstimator(Explained, BanditEstimator):
         ends = self._ends()
         spec = Spec(
             members, policies, self._objective(), schedule, self._ridge(policies, schedule, sets),
-            self._sharpness(), self._exploration(n_actions), watch,
+            self._sharpness(), self._exploring(n_actions, names), watch,
             self._checked_device(members, policies, sets, sparse), ends is None,
         )  # fmt: skip
         log = Log(

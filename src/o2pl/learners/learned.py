@@ -22,6 +22,7 @@ class Learned(Parameters):
     """Parameters, and an engine created at the first use."""
 
     _engine: Engine | None = None
+    _removed: tuple[int | str, ...] = ()  # actions that are not chosen any more, by name or index
 
     @property
     def feature_names_in_(self) -> tuple[str, ...]:
@@ -89,6 +90,8 @@ class Learned(Parameters):
             header["contexts"] = [self._engine.encoder.kind, self._engine.encoder.shared]
             if self._engine.log.action_names:
                 header["names"] = encode(self._engine.log.action_names)
+            if self._removed:
+                header["removed"] = list(self._removed)
             if self._engine.encoder.schema is not None:
                 header["schema"] = encode(self._engine.encoder.schema)
         write(path, header, arrays)

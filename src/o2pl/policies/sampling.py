@@ -26,7 +26,7 @@ import numpy as np
 from o2pl import _core
 from o2pl.data.contexts import equal_sets
 from o2pl.errors import InvalidInput
-from o2pl.protocols import Explored, Floats, Ints
+from o2pl.protocols import Exploration, Explored, Floats, Ints
 from o2pl.storage import storable
 from o2pl.validation import check_number
 
@@ -96,6 +96,34 @@ class CountBonus:
             scale, hits = scale * (1 - doubt / 40), rewards + 1
             counted = plays * hits / (hits + doubt * np.exp(-plays / K))
         return Explored(self.epsilon, scale / np.sqrt(counted + 1.0), _NONE)
+
+
+_ABSENT = -1e9  # the bonus of removed actions: probabilities are 0 below -1e8
+
+
+@storable
+@dataclass(frozen=True)
+class Without:
+    """Explores as `rule` does, and never plays the actions with these indices.
+
+    Parameters
+    ----------
+    rule
+        An exploration rule.
+    removed
+        Indices of the removed actions.
+    """
+
+    rule: Exploration
+    removed: tuple[int, ...]
+
+    def at(self, plays: Ints, mean_reward: float, rewards: Floats | None = None) -> Explored:
+        epsilon, bonus, share = self.rule.at(plays, mean_reward, rewards)
+        bonus = bonus.copy() if len(bonus) else np.zeros(len(plays))
+        share = share.copy() if len(share) else np.full(len(plays), 1 / len(plays))
+        removed = list(self.removed)
+        bonus[removed], share[removed] = _ABSENT, 0.0
+        return Explored(epsilon, bonus, share / share.sum())
 
 
 _SUREST, FAR = 30.0, math.log(1e4 - 1)  # the largest log-odds of a prediction; those that are calibrated
