@@ -43,7 +43,6 @@ ELSEWHERE = {  # module: where it is tested, or why it is not
     "simulation/units.py": "in reproduction/tests/test_registry.py, for every experiment",
     "cli/__main__.py": "every test that starts a process",
     "cli/backup.py": "the life of a log, in cli/test_export",
-    "cli/forget.py": "the life of a log, in cli/test_export",
     "cli/join.py": "after a night of decisions, in cli/test_decide",
     "cli/logs.py": "skipped rows, in cli/test_convert and cli/test_describe",
     "cli/retain.py": "the life of a log, in cli/test_export",

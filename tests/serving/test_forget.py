@@ -2,52 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import pytest
 from tests.serving.rows import decision, joined, reward
 
 import o2pl
-from o2pl.errors import InvalidInput
+from o2pl.formats.erasing import Where
 from o2pl.serving.export import export
-from o2pl.serving.forget import Where, forget, refit_wanted
+from o2pl.serving.forget import forget, refit_wanted
 from o2pl.serving.store import Store
 
 BOTH = True  # databases
-
-
-@pytest.mark.parametrize(
-    ("where", "context", "found"),
-    [
-        ("user.id=17", {"user": {"id": 17}}, True),
-        ("user.id=17", {"user": {"id": "17"}}, True),
-        ("user.id=17", {"user": {"id": 17.0}}, True),
-        ("user.id=17", {"user": {"id": 171}}, False),
-        ("user.id=17", {"user": {"id": True}}, False),
-        ("user.id=17", {"user": 17, "id": 17}, False),
-        ("user.id=17", {"other": {"user": {"id": 17}}}, False),
-        ("user=ann", {"user": ["bob", "ann"]}, True),
-        ("_multi.owner=ann", {"_multi": [{"owner": "bob"}, {"owner": "ann"}]}, True),
-        ("vip=true", {"vip": True}, True),
-        ("name=a=b", {"name": "a=b"}, True),
-        ("name=José", {"name": "José"}, True),
-    ],
-)
-def test_who_is_meant(where: str, context: object, found: bool) -> None:
-    assert Where.parsed(where).matches(json.dumps(context)) is found  # also where letters are escaped
-    assert Where.parsed(where).matches(json.dumps(context, ensure_ascii=False).encode()) is found
-
-
-def test_a_name_that_comes_twice_is_seen_twice() -> None:
-    assert Where.parsed("user.id=1").matches('{"user":{"id":1},"user":{"id":2}}')
-    assert Where.parsed("user.id=2").matches('{"user":{"id":1},"user":{"id":2}}')
-
-
-@pytest.mark.parametrize("text", ["", "user", "=17", "user.id="])
-def test_what_is_no_condition(text: str) -> None:
-    with pytest.raises(InvalidInput, match=r"expected a feature and its value, such as user\.id=17"):
-        Where.parsed(text)
 
 
 def filled(store: Store) -> None:

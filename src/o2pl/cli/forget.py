@@ -12,15 +12,21 @@ from o2pl.cli.options import Database
 from o2pl.cli.progress import counting
 from o2pl.errors import InvalidInput
 
-EXAMPLES = "`o2pl forget --where user.id=17`."
+EXAMPLES = "`o2pl forget --where user.id=17`; `o2pl forget model.o2pl --event 0f3a5c77b2d94e10`."
 
 
 def forget_person(
+    path: Annotated[
+        Path | None, typer.Argument(metavar="[MODEL|LOG]", help="A saved learner, or a log. [default: the database]")
+    ] = None,
     where: Annotated[
         str | None,
         typer.Option(help="A feature and its value, such as `user.id=17`: selects events with this context."),
     ] = None,
     event: Annotated[list[str] | None, typer.Option(help="An event id. Can be repeated.")] = None,
+    events: Annotated[
+        Path | None, typer.Option(help="Parquet, Arrow or CSV with event ids, in the column `event_id`.")
+    ] = None,
     file: Annotated[
         list[Path] | None,
         typer.Option(help="New path of an exported log that was moved. Can be repeated."),
@@ -28,23 +34,61 @@ def forget_person(
     app: Annotated[str | None, typer.Option("--app", help="Limit to this application. [default: all]")] = None,
     database: Database = None,
 ) -> None:
-    """Erase a person's events from the database, the exported files and the learned models.
+    """Erase a person's events: from a saved learner, from a log, or from a service's database.
 
-    The trainer retrains on the remaining rows. Earlier backups still contain the events.
+    A saved learner learns from its remaining rows again. A log is rewritten without these rows. From a database, events
+    are erased with the exported files and the learned models: the trainer retrains on the remaining rows. Copies and
+    earlier backups still contain the events.
     """
-    if where is None and not event:
+    ids = [*(event or ()), *(_listed(events) if events is not None else ())]
+    if where is None and not ids:
         raise InvalidInput("forget: found neither --where nor --event, expected at least one of them")
+    if path is not None:
+        if file or app is not None or database is not None:
+            raise InvalidInput(f"forget: found {str(path)!r} with options for a database, expected one of both")
+        typer.echo(_of_file(path, where, ids))
+        return
     with opened(database) as store:
+        from o2pl.formats.erasing import Where
         from o2pl.serving import forget
 
-        person = None if where is None else forget.Where.parsed(where)
+        person = None if where is None else Where.parsed(where)
         with counting("events checked") as progress:
-            gone = forget.forget(store, asked(store, app), person, event or (), file or (), progress)
+            gone = forget.forget(store, asked(store, app), person, ids, file or (), progress)
         postgres = store.engine.dialect.name == "postgresql"
     typer.echo(f"{gone.decisions:,} decisions erased")
-    for path, rows in gone.files.items():
-        typer.echo(f"{rows:,} rows erased from {path}")
-    for path in gone.missing:
-        typer.echo(f"no longer found, so not checked: {path}; if it was moved, pass --file PATH", err=True)
+    for moved, rows in gone.files.items():
+        typer.echo(f"{rows:,} rows erased from {moved}")
+    for lost in gone.missing:
+        typer.echo(f"no longer found, so not checked: {lost}; if it was moved, pass --file PATH", err=True)
     if postgres:
         typer.echo("PostgreSQL keeps the deleted bytes on disk until you run VACUUM FULL decisions", err=True)
+
+
+def _listed(path: Path) -> list[str]:
+    """Return the ids in a file."""
+    from o2pl.formats.columns import bad_rows_of
+    from o2pl.formats.files import kind_of_file, read_table
+
+    table = read_table(path, bad_rows_of(path, kind_of_file(path), 0))
+    if "event_id" not in table.column_names:
+        raise InvalidInput(f"{path.name}: found columns {table.column_names}, expected 'event_id'")
+    return [str(each) for each in table.column("event_id").to_pylist()]
+
+
+def _of_file(path: Path, where: str | None, ids: list[str]) -> str:
+    from o2pl.formats.erasing import Where, erase
+    from o2pl.formats.files import kind_of_file
+    from o2pl.learners.base import load
+
+    if kind_of_file(path) != "learner":
+        rows = erase(path, None if where is None else Where.parsed(where), set(ids))
+        return f"{rows:,} rows erased from {path}"
+    if where is not None:
+        raise InvalidInput("where: found with a model, which keeps no contexts as they were, expected --event")
+    learner = load(path)
+    if not hasattr(learner, "forget"):
+        raise InvalidInput(f"{path.name}: found a policy without its log, expected a saved learner; fit it again")
+    rows = learner.forget(ids)
+    learner.save(path)
+    return f"{rows:,} decisions erased from {path}, which has learned from the remaining {len(learner.log_):,} rows"

@@ -101,6 +101,10 @@ class DictionaryReader:
         except InvalidInput as error:
             raise InvalidInput(f"context{error}") from None
 
+    def forget_names(self) -> None:
+        """Forget the names of features, which may tell of persons. Those that come again are noted again."""
+        self._names, self._last = _core.FeatureNames(_WORDS), None
+
     # -- batches
 
     def rows(self, contexts: Any) -> SparseRows:

@@ -60,6 +60,11 @@ class Encoder:
         self.entry: Callable[[Any], Any] = self._reader.entry
         self.copied: Callable[[Any], Any] = _no_copy if self.words is None else self.words.copied
 
+    def forget_names(self) -> None:
+        """Forget the names of hashed features, until they come again."""
+        if self.words is not None:
+            self.words.forget_names()
+
     @property
     def width(self) -> int | None:
         """The width of the inputs of a feature map; None: not known yet."""

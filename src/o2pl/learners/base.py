@@ -24,6 +24,7 @@ from o2pl.engine.refreshing import refresh
 from o2pl.engine.simulation import Rewards, simulate
 from o2pl.errors import InvalidInput
 from o2pl.lazily import called_later
+from o2pl.learners.forgetting import forget
 from o2pl.learners.round_by_round import RoundByRound
 from o2pl.protocols import Array, Floats
 from o2pl.storage import UnreadableFile, decode, read
@@ -202,6 +203,20 @@ class BanditEstimator(RoundByRound, ABC):
         else:
             refresh(engine, at_most)
         self._adopt(engine)
+
+    def forget(self, ids: Any) -> int:
+        """Erase decisions: their rows in the log, and all that was learned from them. Returns how many there were.
+
+        The learner learns from the remaining rows again, which takes as long as `fit`. Names of hashed words are
+        forgotten until they come again. `save` it, or the file still has what was erased; so do its copies.
+
+        Parameters
+        ----------
+        ids
+            Ids of decisions as in `log_.event_ids`, those of a log's own column, or decisions. Ids that are in neither
+            the log nor among the decisions that wait are skipped; if all are, that is an error.
+        """
+        return forget(self, ids)
 
     def merge(self, other: Any) -> Self:
         """Add the rows of another learner and learn from them. Rows are matched by id; none is added twice.

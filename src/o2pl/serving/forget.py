@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import Connection, select
 
-from o2pl.errors import InvalidInput
-from o2pl.formats.bad import BadRows
-from o2pl.formats.files import read_tables, write_tables
+from o2pl.formats.erasing import Where, erase
 from o2pl.serving import reads
 from o2pl.serving.applications import Application
 from o2pl.serving.database import pragma
@@ -21,53 +19,6 @@ from o2pl.serving.schema import decisions
 from o2pl.serving.store import Store
 
 _ROWS = 2000  # contexts per read
-
-
-class Where(NamedTuple):
-    """A condition such as `user.id=17`: a path in the features, and its value."""
-
-    path: tuple[str, ...]
-    value: str
-
-    @classmethod
-    def parsed(cls, text: str) -> Where:
-        path, equals, value = text.partition("=")
-        if not (equals and path.strip() and value):
-            raise InvalidInput(f"where: found {text!r}, expected a feature and its value, such as user.id=17")
-        return cls(tuple(part.strip() for part in path.split(".")), value)
-
-    def matches(self, context: bytes | str) -> bool:
-        """Return whether a context matches. Lists match if one of their items does."""
-        pairs = json.loads(context, object_pairs_hook=_Pairs)
-        return any(_same(found, self.value) for found in _at(pairs, self.path))
-
-
-class _Pairs(list[tuple[str, Any]]):
-    """The members of a JSON object; names may repeat."""
-
-
-def _at(value: Any, path: tuple[str, ...]) -> Iterator[Any]:
-    if isinstance(value, _Pairs):
-        for name, inner in value:
-            if path and name == path[0]:
-                yield from _at(inner, path[1:])
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _at(inner, path)
-    elif not path:
-        yield value
-
-
-def _same(found: Any, text: str) -> bool:
-    """Compare a value with text: 17 equals 17.0 and "17"."""
-    if isinstance(found, str):
-        return found == text
-    if isinstance(found, int | float) and not isinstance(found, bool):
-        try:
-            return float(text) == found
-        except ValueError:
-            return False
-    return json.dumps(found) == text
 
 
 class Forgotten(NamedTuple):
@@ -98,7 +49,7 @@ def forget(
     if gone and store.engine.dialect.name == "sqlite":
         pragma(store.engine, "wal_checkpoint(TRUNCATE)")  # the write-ahead log must not keep erased data either
     known = list(dict.fromkeys([*exports(store), *(path.resolve() for path in files)]))
-    rewritten = {path: _rewritten(path, where, names) for path in known if path.exists()}
+    rewritten = {path: erase(path, where, names) for path in known if path.exists()}
     return Forgotten(gone, rewritten, [path for path in known if not path.exists()])
 
 
@@ -162,31 +113,3 @@ def recounted(connection: Connection, application_id: int, minutes: Sequence[int
 
 def _note(application_id: int) -> str:
     return f"refit of application {application_id}"
-
-
-# -- files
-
-
-def _rewritten(path: Path, where: Where | None, events: set[str]) -> int:
-    """Rewrite the file without these rows. Returns the number of removed rows."""
-    import pyarrow as pa
-
-    gone = 0
-
-    def kept() -> Iterator[Any]:
-        nonlocal gone
-        for table in read_tables(path, BadRows(path.name)):
-            ids, texts = table.column("event_id").to_pylist(), table.column("context").to_pylist()
-            keep = [
-                not (event in events or (where is not None and where.matches(text)))
-                for event, text in zip(ids, texts, strict=True)
-            ]
-            gone += keep.count(False)
-            yield table.filter(pa.array(keep))
-
-    for _ in kept():  # only to count
-        pass
-    if gone:
-        gone = 0
-        write_tables(path, kept())
-    return gone
