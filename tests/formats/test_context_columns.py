@@ -75,6 +75,16 @@ def test_keys_ids_and_times_are_no_features(tmp_path: Path) -> None:
     assert learner.predict_proba([{"age": 1.0}]).shape == (1, 2)
 
 
+def test_the_index_of_a_data_frame_is_no_feature(tmp_path: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    about = {"age": [1.0, 2.0, 3.0], "action": [0, 1, 0], "reward": 1.0, "propensity": 0.5}
+    pd.DataFrame(about, index=[7, 8, 5]).to_parquet(tmp_path / "log.parquet")
+    pd.DataFrame(about | {"Unnamed: 0": 1}).to_csv(tmp_path / "log.csv")  # read from CSV, and written again
+    for name in ("log.parquet", "log.csv"):
+        with pytest.warns(UserWarning, match=r"\(the index of a data frame\)"):
+            assert list(o2pl.read_log(tmp_path / name).contexts.columns) == ["age"]
+
+
 def test_nothing_but_keys(tmp_path: Path) -> None:
     written(tmp_path / "log" / "day=1" / "part.parquet")
     with pytest.raises(InvalidInput, match=r"found no context columns.*'day' \(key of the partitions\)"):

@@ -45,6 +45,14 @@ def fit(
         str | None,
         typer.Option(help="Lowest and highest possible reward, such as `0,1`. [default: taken from the log]"),
     ] = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            "--continue",
+            metavar="MODEL",
+            help="A saved learner that goes on with this log; OUT may be the same file. Rows that it has count once.",
+        ),
+    ] = None,
     incumbent: Annotated[
         str | None,
         typer.Option(
@@ -80,6 +88,8 @@ def fit(
     confidence interval. The candidate with the highest lower bound is chosen and learns from all rows. Finished parts
     are saved next to OUT: if the command is killed, run it again to resume. It ends with the same model, bit for bit.
 
+    With --continue, a saved learner learns from the rows that are new to it: yesterday's model, and today's rows.
+
     Parquet logs larger than memory are read in small blocks: candidates are compared on a sample of 100,000 rows, and
     the best one learns from all rows. The model is then a policy without its log: it can decide and be evaluated.
     """
@@ -94,6 +104,13 @@ def fit(
     if incumbent is not None and (candidates is not None or figure is not None):
         raise InvalidInput("incumbent: found with --candidates or --figure, expected without them")
     ends = None if rewards is None else two_numbers(rewards)
+    if model is not None:
+        if any((incumbent, confidence, candidates, figure, out_of_core, memory, workers, address, engine != "local")):
+            raise InvalidInput(
+                "continue: found with another way to fit, expected only LOG, --out, --rewards, --skip-bad, --map"
+            )
+        _continue(model, log, out, ends, skip_bad, mapping)
+        return
     names = None if candidates is None else separated(candidates)
     if is_streamed(log, out_of_core, memory, engine, workers, address):
         if incumbent is not None:
@@ -119,6 +136,21 @@ def fit(
     learner.save(out)
     work.remove()
     _say_next(out, *(found.reward_range or (0.0, 1.0)))
+
+
+def _continue(
+    model: Path, log: Path, out: Path, ends: tuple[float, float] | None, skip_bad: int, mapping: str | None
+) -> None:
+    from o2pl.fitting.continuing import continued, saved_learner
+
+    learner = saved_learner(model, ends)
+    found = continued(learner, read_and_say(log, learner.reward_range, skip_bad, mapping=mapping))
+    learner.save(out)
+    typer.echo(
+        f"{found.new:,} new rows; {found.known:,} were known or came twice, and count once;"
+        f" {len(learner.log_):,} in all"
+    )
+    _say_next(out, *learner.reward_range)
 
 
 def _choose(

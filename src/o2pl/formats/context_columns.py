@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,6 +29,7 @@ _BLOCK = 4096  # texts that a thread hashes at a time
 # Columns of these names say when, or as what, a decision is stored.
 _IDS = frozenset(("id", "uuid", "guid", "row_id", "decision_id", "request_id", "impression_id", "session_id"))
 _TIMES = frozenset(("timestamp", "ts", "datetime", "event_time", "decided_at", "created_at", "updated_at"))
+_INDEX = re.compile(r"Unnamed: \d+|__index_level_\d+__")  # as pandas writes the index of a data frame
 
 
 def named_columns(names: Sequence[str]) -> str:
@@ -69,6 +71,8 @@ def _features(table: Any, taken: list[str], bad: BadRows) -> list[str]:
     for name in named:
         if name.lower() in _IDS | _TIMES:
             reasons.setdefault(name, "an id" if name.lower() in _IDS else "a time of the decision")
+        if _INDEX.fullmatch(name):
+            reasons.setdefault(name, "the index of a data frame")
     left = [name for name in named if name in reasons]
     if left:
         said = ", ".join(f"{name!r} ({reasons[name]})" for name in left)
