@@ -75,6 +75,7 @@ ACROSS = {  # tests of more than one module
     "learners/test_neural.py": "learners of neural policies, end to end",
     "learners/test_hashed.py": "learners on dictionaries, end to end",
     "learners/test_words.py": "words in the contexts of default learners, end to end",
+    "learners/test_texts.py": "texts and embeddings in the contexts of default learners, end to end",
     "simulation/rivals/test_rivals.py": "every rival",
     "formats/test_vw_files.py": "VW's own test files, where they are",
     "fitting/test_same_policy.py": "a fit in memory, out of core, on Ray and on a GPU",

@@ -167,6 +167,15 @@ const char* hashed_string(const char* p, const char* end, char before, uint32_t&
   return p + 1;
 }
 
+std::string unescaped(std::string_view text) {
+  std::string out;
+  for (const char *p = text.data(), *const end = p + text.size(); p && p < end;) {
+    if (*p != '\\') out.push_back(*p++);
+    else p = escape(p, end, [&](char c) { out.push_back(c); });
+  }
+  return out;
+}
+
 // Below 2^53, and with powers of ten that are exact, one product or quotient is rounded once. All others are for
 // std::from_chars, or unusual where the library has none for doubles.
 const char* number(const char* p, const char* end, double& value) {

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <string>
+#include <string_view>
 
 namespace o2::json {
 
@@ -52,6 +54,9 @@ inline const char* after_plain_string(const char* p, const char* end) {
 
 // The state of `crc` after `before` (0: nothing) and the characters of a string, in UTF-8; half of a surrogate pair is unusual.
 const char* hashed_string(const char* p, const char* end, char before, uint32_t& state);
+
+// The characters of a string that `hashed_string` reads, between its quotes, in UTF-8.
+std::string unescaped(std::string_view text);
 
 // -- other values
 

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/crc.hpp"
+#include "core/sentences.hpp"
 #include "formats/json.hpp"
 
 namespace o2 {
@@ -24,6 +25,13 @@ uint32_t numbered(uint32_t state, int64_t place) {
   char* after = std::to_chars(text + 1, text + sizeof text - 1, place).ptr;
   *after++ = ']';
   return crc(state, std::string_view(text, after - text));
+}
+
+// Whether a string in JSON could be a text: with an escape, which may stand for a blank, or with blanks.
+bool may_be_text(std::string_view text) {
+  int seams = 0;
+  for (const char c : text) seams += c == ' ' || c == '\\';
+  return seams >= LEAST_WORDS - 1;
 }
 
 class SetScanner {
@@ -89,10 +97,17 @@ class SetScanner {
   const char* value(const char* p, uint32_t name, int64_t place, int depth) {
     if (p >= end) return nullptr;
     switch (*p) {
-      case '"':
+      case '"': {
+        const char* const begin = p + 1;
+        const uint32_t path = name;
         p = json::hashed_string(p, end, '=', name);
-        if (p) out.add(mixed(name), 1);
+        if (!p) return p;
+        const std::string_view raw(begin, p - 1 - begin);
+        const std::string text = may_be_text(raw) ? json::unescaped(raw) : std::string();
+        if (is_text(text)) each_word(text, [&](std::string_view word) { out.add(mixed(crc(crc(path, '='), word)), 1); });
+        else out.add(mixed(name), 1);
         return p;
+      }
       case '{': {
         if (depth >= json::DEEPEST) return nullptr;
         uint32_t inner = 0;
@@ -128,7 +143,7 @@ class SetScanner {
 const char* hash_set(const char* p, const char* end, FeatureLists& out) {
   const int64_t features = out.hashes.size(), lists = out.ends.size();
   if (p >= end || *p != '{') return nullptr;
-  out.make_room((end - p) / 2 + 1, (end - p) / 2 + 2);  // a feature takes at least two bytes, an action three
+  out.make_room(end - p + 1, (end - p) / 2 + 2);  // a feature takes at least one byte, an action three
   p = SetScanner(end, out).set(p);
   if (!p) out.truncate(features, lists);
   return p;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/crc.hpp"
+#include "core/sentences.hpp"
 #include "formats/json.hpp"
 #include "fuzzing.hpp"
 
@@ -100,7 +101,9 @@ struct Named {
 };
 
 void features(const Value& one, const std::string& name, int64_t place, std::vector<Named>& out) {
-  if (one.kind == '"' || one.kind == 't' || one.kind == 'f') {
+  if (one.kind == '"' && is_text(one.text)) {
+    each_word(one.text, [&](std::string_view word) { out.push_back({name + "=" + std::string(word), 1}); });
+  } else if (one.kind == '"' || one.kind == 't' || one.kind == 'f') {
     out.push_back({name + "=" + one.text, 1});
   } else if (one.kind == '0') {
     out.push_back({place < 0 ? name : name + "[" + std::to_string(place) + "]",

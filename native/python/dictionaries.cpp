@@ -82,6 +82,8 @@ nb::dict words(const FeatureNames& names) {
   return found;
 }
 
+bool text(nb::str string) { return o2::is_text(o2::Text(string.ptr()).view); }
+
 nb::typed<nb::tuple, nb::any, nb::ellipsis> state_of(const FeatureNames& names) {
   nb::list all;
   for (const auto& [hash, path, text] : names.all()) all.append(nb::make_tuple(hash, path, nb::bytes(text.data(), text.size())));
@@ -105,6 +107,7 @@ void bind_dictionaries(nb::module_& m) {
            "Return the features by hash: their path, and the string; None for numbers.")
       .def("__getstate__", &state_of)
       .def("__setstate__", &restore);
+  m.def("is_text", &text, nb::arg("string"), "Return whether a string is a text: at least three words with blanks between them.");
   m.def("copied", &o2::copied, nb::arg("context"), nb::sig("def copied(context: object) -> dict[Any, Any] | None"),
         "Return a deep copy of nested dictionaries; None if they contain other values that may change.");
   m.def("read_dictionary", &read_dictionary, nb::arg("context"), nb::arg("spaces"), nb::arg("segments"), nb::arg("names"),

@@ -9,6 +9,7 @@
 #include "core/crc.hpp"
 #include "core/expanding.hpp"
 #include "core/names.hpp"
+#include "core/sentences.hpp"
 #include "python/arrays.hpp"
 
 namespace o2 {
@@ -131,7 +132,7 @@ class PlainReading {
   }
 
   bool one(const Place& place, PyObject* value) {
-    if (PyUnicode_Check(value)) return word(place, Text(value).view);
+    if (PyUnicode_Check(value)) return string(place, Text(value).view);
     if (PyFloat_Check(value)) return number(place, PyFloat_AS_DOUBLE(value));
     if (PyBool_Check(value)) return word(place, value == Py_True ? "true" : "false");
     if (PyLong_Check(value)) return whole(place, value);
@@ -164,6 +165,12 @@ class PlainReading {
       const double value = type == NPY_FLOAT32 ? static_cast<const float*>(data)[i] : static_cast<const double*>(data)[i];
       if (!number(element(place, i), value)) return false;
     }
+    return true;
+  }
+
+  bool string(const Place& place, std::string_view text) {
+    if (!is_text(text)) return word(place, text);
+    each_word(text, [&](std::string_view each) { word(place, each); });
     return true;
   }
 

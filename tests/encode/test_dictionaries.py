@@ -7,6 +7,7 @@ import enum
 import itertools
 import math
 import pickle
+import re
 import zlib
 from collections import OrderedDict
 from types import MappingProxyType
@@ -14,6 +15,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from o2pl import InvalidInput, _core
 from o2pl.data.contexts import SparseRows
@@ -349,3 +352,35 @@ def test_offsets_beyond_the_features_are_refused() -> None:
             _core.expanded_rows(features, np.array(ends), segments, pairs, 7, False)
     with pytest.raises(ValueError, match="segments"):
         _core.expanded_rows(features, np.array([0, 4]), segments, pairs, 7, False)
+
+
+# -- texts
+
+
+def plain_words(text: str) -> list[str]:
+    """The features of a string: itself, or the words of a text and its pairs."""
+    parts = [part for part in re.split(r"[ \t\n\v\f\r]+", text) if re.search(r"[A-Za-z0-9\x80-\U0010ffff]", part)]
+    if len(parts) < 3:
+        return [text]
+    lowered = "".join(letter.lower() if letter.isascii() else letter for letter in text)
+    words = re.findall(r"[a-z0-9\x80-\U0010ffff]+", lowered)
+    return words + [f"{one} {other}" for one, other in itertools.pairwise(words)]
+
+
+@given(st.text("ab Cz1.,-'\nÜ东", max_size=40))
+@settings(max_examples=300, deadline=None)
+def test_texts_are_split_into_words_and_pairs(text: str) -> None:
+    reader = DictionaryReader(18)
+    row = reader.row({"prompt": text, "lang": "en"})
+    named = [f"prompt={word}" for word in plain_words(text)] + ["lang=en"]
+    expected = sorted(name_hash(name) % 2**18 for name in named)
+    found = np.repeat(row.indices, row.values.astype(int)) if (row.values > 1).any() else row.indices
+    assert sorted(found.tolist()) == expected
+    assert {f"{path}={word}" for path, word in reader.words().values()} == set(named)
+    assert _core.is_text(text) == (plain_words(text) != [text])
+
+
+def test_short_strings_are_categories() -> None:
+    reader = DictionaryReader(18)
+    reader.row({"city": "New York", "agent": "a/b;c", "date": "2026-11-19 20:41", "note": "a - b -"})
+    assert {word for _, word in reader.words().values()} == {"New York", "a/b;c", "2026-11-19 20:41", "a - b -"}

@@ -14,7 +14,7 @@ also gets an indicator.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from o2pl import _core
 from o2pl.data.frames import (
     KINDS,
     Column,
@@ -35,6 +36,7 @@ from o2pl.data.frames import (
     kind_of_value,
     word_codes,
 )
+from o2pl.data.records import Records
 from o2pl.encode.names import name_hash
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Floats
@@ -276,21 +278,51 @@ class Schema:
 def has_new_words(contexts: Any) -> bool:
     """Return whether columns cannot be made of these first contexts: of their strings only some are known.
 
-    That is so for fewer than `ENOUGH` rows with strings, lists or dictionaries, and for rows without any feature.
-    Hashed features have a place for every string, whenever it comes.
+    That is so for fewer than `ENOUGH` rows with strings, for lists, dictionaries and texts, and for rows without any
+    feature. Hashed features have a place for every string and for the words of every text, whenever they come.
+    """
+    few = len(contexts) < ENOUGH if hasattr(contexts, "__len__") else True
+    if is_frame(contexts):
+        kinds = {column.kind for column in as_frame(contexts).columns.values()}
+    else:
+        rows = _first_rows(contexts)
+        if rows and not any(rows):
+            return True
+        kinds = {kind_of_value(value)[0] for row in rows for value in row.values()}
+    return "nested" in kinds or (few and "word" in kinds) or has_texts(contexts)
+
+
+def has_texts(contexts: Any) -> bool:
+    """Return whether a column has texts, which are no categories: hardly any comes twice.
+
+    In a few rows any text counts; else a column is texts if most of its strings are, and more than have columns.
     """
     if is_frame(contexts):
-        frame = as_frame(contexts)
-        return len(frame) < ENOUGH and any(column.kind in _OPEN for column in frame.columns.values())
-    if not has_names(contexts):
-        return False
-    rows = [as_mapping(row) or {} for row in contexts]
-    if not any(rows):
-        return True
-    return len(rows) < ENOUGH and any(kind_of_value(value)[0] in _OPEN for row in rows for value in row.values())
+        columns = {name: column.words for name, column in as_frame(contexts).columns.items() if column.kind == "word"}
+    else:
+        found: dict[str, set[str]] = {}
+        for row in _first_rows(contexts):
+            for name, value in row.items():
+                if type(value) is str:
+                    found.setdefault(name, set()).add(value)
+        columns = {name: tuple(values) for name, values in found.items()}
+    least = 0 if not columns or len(contexts) < ENOUGH else COMMON
+    return any(len(words) > least and _mostly_texts(words[:_LOOKED_AT], len(contexts)) for words in columns.values())
 
 
-_OPEN = ("word", "nested")  # kinds of columns with more values than the first rows show
+def _first_rows(contexts: Any) -> list[Mapping[Any, Any]]:
+    """Return the first named rows; none if contexts are of another kind."""
+    if not (has_names(contexts) or isinstance(contexts, Records)):
+        return []
+    return [as_mapping(row) or {} for row in contexts[:_LOOKED_AT]]
+
+
+def _mostly_texts(words: Sequence[str], rows: int) -> bool:
+    texts = sum(map(_core.is_text, words))
+    return texts > (0 if rows < ENOUGH else len(words) / 2)
+
+
+_LOOKED_AT = 1000  # rows, or strings of a column, that tell what they are
 
 
 def _named(fields: Mapping[str, Field]) -> str:

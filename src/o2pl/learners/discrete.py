@@ -16,7 +16,7 @@ from o2pl.data.kinds import MATRIX, OFFER, ROW, WORDS, kind_of_context, kind_of_
 from o2pl.data.log import Log
 from o2pl.data.offers import allowed_actions, offered
 from o2pl.encode import Encoder
-from o2pl.encode.schema import has_new_words
+from o2pl.encode.schema import has_new_words, has_texts
 from o2pl.engine.change import Change
 from o2pl.engine.engine import Engine
 from o2pl.engine.lists import decide_offer, slot_propensities, slot_rewards
@@ -195,7 +195,14 @@ class DiscreteEstimator(Explained, BanditEstimator):
         if kind == MATRIX and any(isinstance(member.features, UserItems) for member in self._given_members(kind)):
             return OFFER  # without a user
         named = kind == ROW and isinstance(self.policy, str) and (self.policy, WORDS) in OF_KINDS
-        return WORDS if named and (is_sparse(contexts) or has_new_words(contexts)) else kind
+        if named and (is_sparse(contexts) or has_new_words(contexts)):
+            return WORDS
+        if kind == ROW and not named and has_texts(contexts) and hashed_of(self._given_members(kind)) is None:
+            raise InvalidInput(
+                f"contexts: found texts with policy={self.policy!r}, which has columns for categories; expected"
+                " policy='hashed', which splits them into words and pairs of words, or numbers, such as an embedding"
+            )
+        return kind
 
     def _members(self, kind: str, shared: int | None = None) -> tuple[Member, ...]:
         """Return the members given by `policy` for this kind of contexts. shared: number of user features."""
