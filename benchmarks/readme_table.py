@@ -57,10 +57,10 @@ PEERS: dict[str, tuple[Measured | Said, ...]] = {
         Said("estimators for slates and for very many actions", "docs/limits.md", NO, YES),
     ),
     "[Azure Personalizer](docs/from-personalizer.md)": (
-        Said("rank and reward, by Azure's client", "tests/serving/test_personalizer.py", YES, "until October 2026"),
+        Said("rank and reward, by Azure's client", "tests/serving/test_personalizer.py", YES, "until August 2026"),
         Said("new models within seconds of a reward", "tests/serving/test_trainer.py", YES, "within minutes"),
         Said("each decision explained", "tests/cli/test_explain.py", YES, NO),
-        Said("run for you", "docs/capacity.md", NO, "**yes**, until October 2026"),
+        Said("run for you", "docs/capacity.md", NO, "**yes**, until August 2026"),
     ),
 }  # fmt: skip
 
