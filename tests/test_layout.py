@@ -55,6 +55,7 @@ ACROSS = {  # tests of more than one module
     "test_benchmark_references.py": "the bench, outside the package",
     "test_peers.py": "the bench, outside the package",
     "test_practice.py": "tasks of the guide's page of practice, as users write them",
+    "test_practice_twenty.py": "twenty more of them",
     "test_core.py": "the extras, and the core without them",
     "test_contracts.py": "every policy and every feature map",
     "test_decisions.py": "decisions and their ids: data/decisions.py",

@@ -1,4 +1,4 @@
-"""The tasks of docs/how-to, each written as a user would write it."""
+"""Fifteen ordinary tasks of docs/practice.md, each written as a user would write it."""
 
 from __future__ import annotations
 
@@ -344,22 +344,3 @@ def test_a_price_within_bounds() -> None:
     with pytest.raises(o2pl.InvalidInput, match="clipped"):
         shop.update(customers[0], 20.0, 0.0, 0.05)
     assert len(shop.log_) == 3000
-
-
-def test_clicks_that_come_late() -> None:
-    """As the guide says: all rewards are told when the waiting time is over. 60,000 decisions wait: none is lost."""
-    generator = np.random.default_rng(0)
-    site = o2pl.Bandit(actions=["news", "sport"], random_state=0)
-    shown, clicked = [], set()
-    for minute in range(60_000):
-        likes_news = bool(generator.random() < 0.5)
-        decision = site.act([float(likes_news)])
-        shown.append((minute, decision.id))
-        if generator.random() < (0.4 if (decision.action == "news") == likes_news else 0.1):
-            clicked.add(decision.id)
-    for _, due in shown:
-        site.update(due, 1.0 if due in clicked else 0.0)
-    early, late = site.log_.rewards[:5000], site.log_.rewards[-5000:]
-    assert len(site.log_) == 60_000
-    assert abs(early.mean() - late.mean()) < 4 * np.sqrt(2 * 0.25 / 5000)
-    assert site.predict([[1.0], [0.0]]).tolist() == ["news", "sport"]

@@ -63,17 +63,22 @@ def test_a_log_without_ids_is_known_as_a_whole(tmp_path: Path) -> None:
 
 def test_what_cannot_go_on_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    learner = o2pl.Bandit(random_state=0).fit(o2pl.read_log(day(0)))
+    learner = o2pl.Bandit(random_state=0, reward_range=(0, 1)).fit(o2pl.read_log(day(0)))
     learner.save("model.o2pl")
     learner.snapshot().save("policy.o2pl")
     day(1).to_parquet("log.parquet")
     with pytest.raises(InvalidInput, match="without its log"):
         saved_learner(Path("policy.o2pl"), None)
-    with pytest.raises(InvalidInput, match=r"expected those of model\.o2pl, 0,1"):
+    with pytest.raises(InvalidInput, match=r"expected those of model\.o2pl: 0,1"):
         saved_learner(Path("model.o2pl"), (0.0, 2.0))
     said = run("fit", "log.parquet", "--out", "a.o2pl", "--continue", "model.o2pl", "--candidates", "x", status=2)
     assert "found with another way to fit" in " ".join(said.split())
+    o2pl.Bandit(random_state=0).fit(o2pl.read_log(day(0))).save("revenue.o2pl")
+    with pytest.raises(InvalidInput, match="as they come"):
+        saved_learner(Path("revenue.o2pl"), (0.0, 2.0))
     day(1).assign(reward=3.0).to_parquet("other.parquet")
+    run("fit", "other.parquet", "--out", "revenue.o2pl", "--continue", "revenue.o2pl")
+    assert o2pl.load("revenue.o2pl").log_.rewards.max() == 3
     said = run("fit", "other.parquet", "--out", "a.o2pl", "--continue", "model.o2pl", status=2)
     assert "in [0, 1]" in said
     assert not Path("a.o2pl").exists()

@@ -54,6 +54,19 @@ def test_what_was_learned_from_rows_goes_with_them(kind: str, make: Any, tmp_pat
         learner.forget(gone)
 
 
+def test_revenue_of_any_size() -> None:
+    generator, learner = np.random.default_rng(0), o2pl.Bandit(2, random_state=0)
+    for _ in range(400):
+        decision = learner.act(generator.normal(size=2))
+        learner.update(decision, generator.exponential(50) * (1 + decision.action))
+    log = learner.log_
+    largest = np.argsort(log.rewards)[-40:]
+    learner.forget([log.event_ids[row] for row in largest])
+    never = o2pl.Bandit(2, random_state=0).fit(log[np.setdiff1d(np.arange(400), largest)])
+    assert_same(learner, never, list(generator.normal(size=(50, 2))))
+    assert learner.log_.rewards.max() < log.rewards[largest].min()
+
+
 def test_names_of_words_go_too(tmp_path: Path) -> None:
     learner = taught(o2pl.Bandit(2, random_state=0), "words", 70)
     mine = [name for name, row in zip(learner.log_.event_ids, range(70), strict=True) if row % 7 == 3]

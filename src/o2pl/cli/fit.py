@@ -119,7 +119,7 @@ def fit(
         with interruptible(f"Finished parts are saved next to {out}. Run the same command to resume."):
             chosen = _streamed(asked)
         _show(chosen, figure)
-        _say_next(out, *chosen.reward_range)
+        _say_next(out, chosen.reward_range)
         return
     found = read_and_say(log, ends, skip_bad, need_propensities=False, mapping=mapping)
     if found.reward_range is None:
@@ -135,7 +135,7 @@ def fit(
             learner = _improve(found, work, incumbent, confidence or 0.9, seed)
     learner.save(out)
     work.remove()
-    _say_next(out, *(found.reward_range or (0.0, 1.0)))
+    _say_next(out, found.reward_range)
 
 
 def _continue(
@@ -150,7 +150,7 @@ def _continue(
         f"{found.new:,} new rows; {found.known:,} were known or came twice, and count once;"
         f" {len(learner.log_):,} in all"
     )
-    _say_next(out, *learner.reward_range)
+    _say_next(out, learner.reward_range)
 
 
 def _choose(
@@ -252,9 +252,10 @@ def _say_resumed(work: Checkpoints) -> None:
         _warn(f"resuming: {work.before} parts were already done")
 
 
-def _say_next(out: Path, low: float, high: float) -> None:
+def _say_next(out: Path, ends: tuple[float, float] | None) -> None:
+    rewards = "" if ends is None else f" --rewards {ends[0]:g},{ends[1]:g}"
     typer.echo(f"model: {out}")
-    typer.echo(f"next: o2pl evaluate NEWER_LOG --policy {out} --baseline logged --rewards {low:g},{high:g}")
+    typer.echo(f"next: o2pl evaluate NEWER_LOG --policy {out} --baseline logged{rewards}")
 
 
 def _say(lines: list[str]) -> None:

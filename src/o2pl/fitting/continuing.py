@@ -26,11 +26,10 @@ def saved_learner(path: Path, ends: RewardRange | None) -> Any:
         raise InvalidInput(
             f"{path.name}: found a policy without its log, expected a saved learner: `o2pl fit` of a log in memory"
         )
-    own = tuple(float(end) for end in learner.reward_range)
-    if ends is not None and tuple(ends) != own:
-        raise InvalidInput(
-            f"rewards: found {ends[0]:g},{ends[1]:g}, expected those of {path.name}, {own[0]:g},{own[1]:g}"
-        )
+    own = learner.reward_range
+    if ends is not None and (own is None or tuple(ends) != tuple(own)):
+        known = "none, since it takes rewards as they come" if own is None else f"{own[0]:g},{own[1]:g}"
+        raise InvalidInput(f"rewards: found {ends[0]:g},{ends[1]:g}, expected those of {path.name}: {known}")
     return learner
 
 
