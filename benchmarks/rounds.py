@@ -93,6 +93,22 @@ def act(make: Make, d: int, n_actions: int, learn: int = 2000, decisions: int = 
     return row._replace(rewards=earned)
 
 
+def many(make: Make, d: int, n_actions: int, learn: int = 2000, decisions: int = 100_000, repeats: int = 9) -> Row:
+    """CPU time of deciding for many contexts in one call, beside those of their probabilities alone."""
+    contexts, table = logistic_bandit(learn + decisions, d, n_actions)
+    learner, new = make(n_actions, 0), contexts[learn:]
+    our_loop(learner, contexts[:learn], table[:learn].tolist())
+
+    def taken(call: Callable[[Any], Any]) -> float:
+        start = time.process_time()
+        call(new)
+        return time.process_time() - start
+
+    for call in (learner.act_many, learner.predict_proba):
+        taken(call)
+    return of_pairs([(taken(learner.act_many), taken(learner.predict_proba)) for _ in range(repeats)], "CPU s")
+
+
 def peer(
     make: Make,
     name: str,

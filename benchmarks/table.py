@@ -65,6 +65,10 @@ def _default() -> Rows:
     tiny = {"learn": 100, "decisions": 20, "repeats": 1}
     measure: Any = partial(rounds.act, learner, 20, 5)
     yield "default_act", Bench(DEFAULT, what, "VW, predict", measure, "value ≤ 1.5", tiny)
+    what = f"{NAME}: `act_many` of 100,000 rows after 2,000 rounds, d = 20, K = 5, CPU time"
+    measure = partial(rounds.many, learner, 20, 5)
+    tiny = {"learn": 100, "decisions": 100, "repeats": 1}
+    yield "many_20x5", Bench(DEFAULT, what, "its `predict_proba`", measure, "≤ 2", tiny)
     what = "README's first example in a new Python: CPU time"
     program = {"program": "pass", "repeats": 1}
     yield "start_first_use", Bench(DEFAULT, what, "`import numpy`", startup.first_use, "value ≤ 1", program)
