@@ -305,3 +305,35 @@ def test_slates_are_refused_by_that_word() -> None:
     line = b'{"c":{"_multi":[{"_slot_id":0,"x":1}],"_slots":[{"y":1}]}}\n'
     with pytest.raises(InvalidInput, match="log: found slates"):
         list(read_dsjson([line], BadRows("log")))
+
+
+def test_the_joined_json_of_rl_client(tmp_path: Path) -> None:
+    """As its joiner writes it: observations, costs before the baseline's, and numbers as actions."""
+    about = {"Timestamp": "2021-08-24T14:38:15.0000000Z", "Version": "1", "VWState": {"m": "N/A"}}
+    user, actions = {"GUser": {"id": "a", "hobby": "hiking"}}, [{"TAction": {"a1": "f1"}}, {"TAction": {"a2": "f2"}}]
+    one = {
+        "_label_cost": -2.5, "_label_probability": 0.5, "_label_Action": 2, "_labelIndex": 1, "a": [2, 1],
+        "p": [0.5, 0.5],
+        "o": [{"v": 3.0, "EventId": "e", "ActionTaken": False}, {"v": 2.0, "EventId": "e", "ActionTaken": False}],
+        "c": {**user, "_multi": actions}, "_original_label_cost": -2.5,
+    }  # fmt: skip
+    slots = {
+        "c": {**user, "_multi": actions, "_slots": [{"Slot": {"a1": "f1"}, "_id": "s0"}, {"Slot": {"a1": "f1"}}]},
+        "_outcomes": [
+            {"_label_cost": -1.0, "_id": "s0", "_a": [1, 0], "_p": [0.5, 0.5], "_o": [], "_original_label_cost": 0.0},
+            {"_label_cost": -0.0, "_id": "s1", "_a": [0], "_p": [1.0], "_o": [], "_original_label_cost": 0.0},
+        ],
+        "_ba": [1, 0],
+    }
+    number = {"_label_ca": {"cost": -1.5, "pdf_value": 0.25, "action": 12.5}, "c": {"Joint": {"friction": 78}}}
+    for name, event, found in (
+        ("cb", one, ([1], [2.5], [0.5])),
+        ("ccb", slots, ([1, 0], [1.0, 0.0], [0.5, 1.0])),
+        ("ca", number, ([12.5], [1.5], [0.25])),
+    ):
+        path = tmp_path / f"{name}.json"
+        path.write_text("\n".join(json.dumps({**event, **about, "EventId": f"e{k}"}) for k in range(3)))
+        log = o2pl.read_log(path)
+        assert (log.actions[: len(found[0])].tolist(), log.rewards[: len(found[0])].tolist()) == found[:2], name
+        assert log.propensities[: len(found[0])].tolist() == found[2]
+        assert len(log) == 3 * len(found[0])

@@ -135,3 +135,26 @@ def test_bad_functions() -> None:
     log = Interactions(sets, [0, 1, 3], np.ones(3), [1.0, 0.5, 0.25])
     with pytest.raises(InvalidInput, match="policy, row 1: found 3 probabilities, expected 2: one per action"):
         as_target(lambda _: [[1.0], [0.5, 0.25, 0.25], [0.25] * 4], log).on(slice(0, 3))
+
+
+def test_functions_read_action_sets_by_name_however_they_are_written() -> None:
+    n = 40
+    users, items = [{"age": 20 + t} for t in range(n)], [{"price": 3}, {"price": 1}]
+    written: dict[str, list[Any]] = {
+        "pairs": [(user, items) for user in users],
+        "offers": [o2pl.Offer(user, [*items, {"price": 9}], exclude=[2]) for user in users],
+        "VW's events": [{**user, "_multi": items} for user in users],
+        "dictionaries": [{"shared": user, "actions": items} for user in users],
+    }
+
+    def rule(rows: Any) -> list[int]:
+        seen = [(user["age"], [item["price"] for item in offered]) for user, offered in rows]
+        assert all(prices == [3, 1] for _, prices in seen)
+        assert [row["age"] for row in rows] == [age for age, _ in seen]
+        return [int(row["age"] > 30) for row in rows]
+
+    values = set()
+    for contexts in written.values():
+        log = o2pl.Interactions(contexts, [0, 1] * (n // 2), [0.0, 1.0] * (n // 2), [0.5] * n, reward_range=(0, 1))
+        values.add(o2pl.evaluate(log, rule).value)
+    assert len(values) == 1

@@ -6,7 +6,7 @@ They are stored unchanged, since each learner encodes them itself; texts are par
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,3 +109,30 @@ def are_records(contexts: Any) -> bool:
         return True
     offer = as_offer(contexts[0])
     return offer is not None and (as_mapping(offer.user) is not None or is_frame(offer.items))
+
+
+class SetRow(tuple[Any, Any]):
+    """A row of a log of action sets, for functions: the pair (user, items); `row["age"]` is the user's age.
+
+    `row["_multi"]`, and other keys of the original event, are found too.
+    """
+
+    event: Any = None
+
+    @classmethod
+    def of(cls, context: Any) -> SetRow:
+        made = cls(split_set(context))
+        made.event = context
+        return made
+
+    def __getitem__(self, key: Any) -> Any:
+        if not isinstance(key, str):
+            return super().__getitem__(key)
+        event: Any = self.event
+        return event[key] if isinstance(event, Mapping) and key in event else super().__getitem__(0)[key]
+
+
+def rows_by_name(contexts: Any) -> Any:
+    """Return contexts for a function that reads them by name: action sets as `SetRow`, others as they are."""
+    sets = isinstance(contexts, Records) and contexts.sizes is not None
+    return [SetRow.of(context) for context in contexts] if sets else contexts

@@ -10,6 +10,7 @@ import numpy as np
 
 from o2pl.data.action_names import Names, are_words, check_names, numbers_of, places_of
 from o2pl.data.interactions import Interactions
+from o2pl.data.records import rows_by_name
 from o2pl.errors import InvalidInput, nearest
 from o2pl.protocols import Floats
 from o2pl.validation import check_actions
@@ -97,7 +98,9 @@ def as_target(policy: Any, log: Interactions, name: str = "policy", contexts: An
         return _Discrete(
             name,
             log,
-            lambda rows: _checked(_of_function(policy(given_contexts[rows]), log, rows, name), log, rows, name),
+            lambda rows: _checked(
+                _of_function(policy(rows_by_name(given_contexts[rows])), log, rows, name), log, rows, name
+            ),
         )
     try:
         given = np.asarray(policy, np.float64)
