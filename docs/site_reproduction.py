@@ -19,7 +19,7 @@ from mkdocs.structure.files import File, Files
 
 from o2pl_reproduction.registry import STUDIES
 from o2pl_reproduction.reports.markdown import table as markdown_table
-from o2pl_reproduction.reports.readme import _anchor as anchor
+from o2pl_reproduction.reports.headlines import anchor
 
 STORED = Path(__file__).parent / "reproduction"
 CLAIMS = "reproduction/claims.md"

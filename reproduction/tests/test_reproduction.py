@@ -17,7 +17,7 @@ from o2pl.simulation.store import results
 from o2pl_reproduction import reproduction
 from o2pl_reproduction.registry import STUDIES
 from o2pl_reproduction.reports import report
-from o2pl_reproduction.reports.readme import _anchor
+from o2pl_reproduction.reports.headlines import anchor
 
 ROOT = Path(__file__).parents[2]
 STORED = ROOT / "docs" / "reproduction"
@@ -104,6 +104,6 @@ def test_rows_are_few_megabytes_and_those_that_are_missing_are_named() -> None:
 
 
 def test_links_into_the_claims_find_their_study() -> None:
-    known = {_anchor(study.title) for study in STUDIES}
+    known = {anchor(study.title) for study in STUDIES}
     for path in [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")]:
         assert set(re.findall(r"reproduction/claims\.md#([^)]+)\)", path.read_text())) <= known, path.name

@@ -223,7 +223,7 @@ def report(
         )
     sections = reports.publish(folder, to, registry.STUDIES) if to else reports.build(folder, registry.STUDIES)
     if readme is not None:
-        readmes.update(readme, to or folder, registry.STUDIES)
+        readmes.update(readme, to or folder)
     _say_found(sections, to or folder)
 
 

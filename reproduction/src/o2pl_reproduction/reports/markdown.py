@@ -17,10 +17,12 @@ NO_ROWS = (
 )
 
 
-def markdown(sections: Sequence[Section]) -> str:
+def markdown(sections: Sequence[Section], first: Sequence[str] = ()) -> str:
+    """Return the page. first: lines before the studies."""
     claims = [claim for section in sections for claim in section.claims]
     lines = ["# Reproduction: all claims", "", *counts_table(claims), ""]
     lines += ["A bar is met if the whole 95 % interval clears it. " + VERDICTS_EXPLAINED, ""]
+    lines += [*first, ""] if first else []
     for section in sections:
         lines += _study(section)
     return "\n".join(lines)

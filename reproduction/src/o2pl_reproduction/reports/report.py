@@ -23,6 +23,7 @@ from o2pl.simulation.store import copy_compactly, results, write_whole
 from o2pl_reproduction.claims.intervals import LEVEL, Estimate
 from o2pl_reproduction.claims.study import VERDICTS, Bar, Claim, Effect, Study
 from o2pl_reproduction.reports import markdown, page
+from o2pl_reproduction.reports.headlines import headline_lines
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,8 @@ def build(out: str | os.PathLike[str], studies: Sequence[Study]) -> list[Section
     summary = json.dumps(summary_json(sections), indent=1, ensure_ascii=False) + "\n"
     _write_text(folder / "summary.json", summary)
     _write_text(folder / "index.html", page.page(sections))
-    _write_text(folder / "claims.md", markdown.markdown(sections))
+    stored = {claim.id: claim for section in sections for claim in section.claims}
+    _write_text(folder / "claims.md", markdown.markdown(sections, headline_lines(stored, studies)))
     return sections
 
 
