@@ -43,4 +43,4 @@ def verdict_lines(summary: Mapping[str, Any], link: str) -> str:
 
 
 def _counted(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"**{count}** {verdict}" for verdict, count in counts.items())
+    return "; ".join(f"**{count}** {verdict}" for verdict, count in counts.items())
