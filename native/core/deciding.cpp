@@ -92,7 +92,8 @@ void Scorer::policy(const float* inputs, int64_t n, const Acting& acting, const 
   room.pi.resize(among);
   scores(inputs, n, room.scores.data(), among, K_, room);
   room.raw = room.scores;
-  if (uncertainty) uncertainty->at(inputs, room.doubt);
+  if (uncertainty && uncertainty->of_sets()) uncertainty->at_each(inputs, n, room.doubt);
+  else if (uncertainty) uncertainty->at(inputs, room.doubt);
   acting_row(room.scores.data(), M_, among, among, uncertainty ? room.doubt.in(acting) : acting, room.pi.data());
 }
 

@@ -53,7 +53,9 @@ class HashedLearner final : public Learner {
   // `SparseOutcomeSettings`
   HashedLearner(int K, double low, double high, std::vector<MemberSettings> members, const WatchSettings& watch, Choices& choices,
                 int64_t panel)
-      : Learner(K, low, high, std::move(members), watch, choices, 0), panel_(panel) {}
+      : Learner(K, low, high, std::move(members), watch, choices, 0), panel_(panel) {
+    if (K == 0) curvature = Curvature(1, 0);
+  }
 
   HashedFeatures features;
   SparseColumns contexts{};       // of the log, set before `learn` and `resume`
@@ -69,8 +71,11 @@ class HashedLearner final : public Learner {
   int64_t n_params(int) const override { return features.slots() * columns() + 1; }
   void score(int64_t from, int64_t n, double* scores) override;
   void renew(const std::vector<bool>& changed) override;
+  bool knows_rows() const override { return sets || Learner::knows_rows(); }
   void add_curvature(int64_t from, int64_t n, const double* h) override {
-    curvature.add(SparseColumns{slots_.data(), values_.data(), offsets_.data() + from, n}, features.slots(), log_.actions + from, h);
+    if (sets) alone_.assign(n, 0);
+    curvature.add(SparseColumns{slots_.data(), values_.data(), offsets_.data() + from, n}, features.slots(),
+                  sets ? alone_.data() : log_.actions + from, h);
   }
   std::shared_ptr<const Uncertainty> make_uncertainty() const override { return curvature.uncertainty({{}, {}, 0}); }
 

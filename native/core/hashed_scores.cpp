@@ -42,18 +42,21 @@ Chosen decide_row(const HashedWeights& weights, int64_t members, SparseRows row,
   return {action, pi[action]};
 }
 
-void set_policy(const HashedWeights& weights, SparseRows rows, const Acting& acting, double* out) {
+void set_policy(const HashedWeights& weights, SparseRows rows, const Acting& acting, const Uncertainty* uncertainty, double* out) {
   const int64_t M = weights.columns, K = static_cast<int64_t>(rows.offsets.size()) - 1;
-  const std::vector<double> by_row = hashed_scores(weights, rows);
+  const Laid own = laid(weights, rows);
+  const std::vector<double> by_row = scores_of(weights, own);
+  Doubt doubt;
+  if (uncertainty) uncertainty->at_each(own.slots.data(), own.values.data(), own.offsets.data(), K, doubt);
   std::vector<double> scores(M * K);
   for (int64_t k = 0; k < K; k++)
     for (int64_t m = 0; m < M; m++) scores[m * K + k] = by_row[k * M + m];
-  acting_row(scores.data(), M, K, K, acting, out);
+  acting_row(scores.data(), M, K, K, uncertainty ? doubt.in(acting) : acting, out);
 }
 
-Chosen decide_set(const HashedWeights& weights, SparseRows rows, const Acting& acting, double uniform) {
+Chosen decide_set(const HashedWeights& weights, SparseRows rows, const Acting& acting, const Uncertainty* uncertainty, double uniform) {
   std::vector<double> pi(rows.offsets.size() - 1);
-  set_policy(weights, rows, acting, pi.data());
+  set_policy(weights, rows, acting, uncertainty, pi.data());
   const int64_t action = draw_one(pi.data(), static_cast<int64_t>(pi.size()), uniform);
   return {action, pi[action]};
 }

@@ -30,9 +30,9 @@ struct Chosen {
 Chosen decide_row(const HashedWeights& weights, int64_t members, SparseRows row, const Acting& acting, const Uncertainty* uncertainty, double uniform);
 
 // The acting policy of a set, out [K]. Columns: members
-void set_policy(const HashedWeights& weights, SparseRows rows, const Acting& acting, double* out);
+void set_policy(const HashedWeights& weights, SparseRows rows, const Acting& acting, const Uncertainty* uncertainty, double* out);
 
 // One row of a set.
-Chosen decide_set(const HashedWeights& weights, SparseRows rows, const Acting& acting, double uniform);
+Chosen decide_set(const HashedWeights& weights, SparseRows rows, const Acting& acting, const Uncertainty* uncertainty, double uniform);
 
 }  // namespace o2

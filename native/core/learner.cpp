@@ -121,7 +121,7 @@ bool Learner::learn(const LearnedColumns& log, int threads) {
 }
 
 int64_t Learner::look_at_rows(int64_t n, bool solved) {
-  if (!predicts() || K_ < 2 || K_ > Curvature::MOST_ACTIONS) {
+  if (!predicts() || !knows_rows()) {
     uncertainty_.reset();
     return NEVER;
   }

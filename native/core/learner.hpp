@@ -134,6 +134,7 @@ class Learner {
   virtual void score(int64_t from, int64_t n, double* scores) = 0;
   virtual void renew(const std::vector<bool>& changed) = 0;       // what acts; changed: members that have learned
   // The rows of a fixed number of actions to `curvature`: start with rows [first, first + n), add the next n, and what it says.
+  virtual bool knows_rows() const { return 2 <= K_ && K_ <= Curvature::MOST_ACTIONS; }
   virtual bool looks_between_solves() const { return false; }
   virtual void begin_curvature(int64_t first, int64_t n) { curvature.begin(first, n); }
   virtual void add_curvature(int64_t, int64_t, const double*) {}

@@ -12,11 +12,18 @@
 namespace o2 {
 namespace {
 
+constexpr double OF_SETS = 3;  // λ of action sets
 constexpr double OPTIMISM = 0.6;
 constexpr int64_t FEWEST_NEW = 8;
 constexpr double SHARE_NEW = 0.02;
 
-double prior(double K) { return std::min(1.0, 8 / K); }
+double prior(int64_t K) { return K == 1 ? OF_SETS : std::min(1.0, 8 / static_cast<double>(K)); }
+
+// Of one row of an action set: Σ φ²/B over n entries that are not 0.
+double of_entries(double sum, int64_t n) {
+  const auto entries = static_cast<double>(n);
+  return n == 0 ? 0 : std::min(1.0, 2 / entries) / entries * sum;
+}
 
 const DecidingKernels& deciding() {
   static const DecidingKernels& found = O2_CHOSEN(deciding);
@@ -81,6 +88,34 @@ void Uncertainty::at(const int32_t* slots, const float* values, int64_t n, Doubt
   combine(room.data(), n, found);
 }
 
+void Uncertainty::at_each(const float* rows, int64_t n, Doubt& found) const {
+  const int64_t d = inputs();
+  found.resize(n);
+  for (int64_t r = 0; r < n; r++) {
+    double sum = 0;
+    int64_t entries = 0;
+    for (int64_t i = 0; i < d; i++) {
+      const double value = inputs_(rows + r * d, i);
+      sum += value * value * inverse_[i * columns_], entries += value != 0;
+    }
+    found.variance[r] = of_entries(sum, entries), found.bonus[r] = 0;
+  }
+}
+
+void Uncertainty::at_each(const int32_t* slots, const float* values, const int64_t* offsets, int64_t n, Doubt& found) const {
+  const auto known = static_cast<int64_t>(spread_.size());
+  found.resize(n);
+  for (int64_t r = 0; r < n; r++) {
+    double sum = 0;
+    int64_t entries = 0;
+    for (int64_t j = offsets[r] + 1; j < offsets[r + 1]; j++) {
+      const double value = values[j];
+      sum += value * value / (slots[j] < known ? spread_[slots[j]] : OF_SETS), entries += value != 0;
+    }
+    found.variance[r] = of_entries(sum, entries), found.bonus[r] = 0;
+  }
+}
+
 int64_t Curvature::next() const {
   return rows + std::max(FEWEST_NEW, static_cast<int64_t>(SHARE_NEW * static_cast<double>(rows - base)));
 }
@@ -126,7 +161,7 @@ void Curvature::add(const SparseColumns& of, int64_t slots, const int64_t* actio
 
 std::shared_ptr<const Uncertainty> Curvature::uncertainty(const Standardised& inputs) const {
   std::vector<double> A = level, B = spread;
-  const double least = prior(static_cast<double>(level.size())), n = static_cast<double>(rows - base);
+  const double least = prior(static_cast<int64_t>(level.size())), n = static_cast<double>(rows - base);
   for (double& each : A) each += least;
   for (double& each : B) each += least;
   const double mean = rows > base ? total / n : 0.25;

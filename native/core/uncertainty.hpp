@@ -6,7 +6,7 @@
 //
 // φ: the d standardised inputs; m: the members' weighted mean prediction when the row was last looked at; n: rows; h̄: mean
 // of their h. Rows are looked at again when there are twice as many. Of hashed features, φ are the d entries of the row, as
-// members see them, and φ̄ = 0.
+// members see them, and φ̄ = 0. The actions of action sets share their weights: K = 1, φ̄ = 0, λ = 3, and no level.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -37,9 +37,14 @@ class Uncertainty {
 
   int64_t inputs() const { return static_cast<int64_t>(centre_.size()); }
   int64_t n_actions() const { return static_cast<int64_t>(level_.size()); }
+  bool of_sets() const { return n_actions() == 1; }
   // s² and the optimism of each action, for one row of inputs.
   void at(const float* inputs, Doubt& found) const;
-  // The same for n slots and their values, without the constant.
+  // The same for each of n rows of an action set, which share their weights (K = 1): min(1, 2/e)/e Σ φ²/B over the e entries that
+  // are not 0. Slots and values have the constant first.
+  void at_each(const float* rows, int64_t n, Doubt& found) const;
+  void at_each(const int32_t* slots, const float* values, const int64_t* offsets, int64_t n, Doubt& found) const;
+  // As `at`, for n slots and their values, without the constant.
   void at(const int32_t* slots, const float* values, int64_t n, Doubt& found) const;
 
   // What it is made of: see the constructor.

@@ -64,7 +64,7 @@ class HashedMembers {
     require(K > 0 && offsets[0] >= 0 && offsets[K] <= indices.size(), "HashedMembers: offsets beyond the entries");
     for (int64_t k = 0; k < K; k++) require(offsets[k] <= offsets[k + 1], "HashedMembers: expected increasing offsets");
     const o2::SparseRows rows = checked(indices.span(), values.data, offsets.span());
-    const auto [action, probability] = o2::decide_set(weights_, rows, o2::acting_of(acting, members_, K), uniform);
+    const auto [action, probability] = o2::decide_set(weights_, rows, o2::acting_of(acting, members_, K), uncertainty_.get(), uniform);
     return {action, probability};
   }
 
@@ -86,13 +86,13 @@ class HashedMembers {
     std::vector<float> values(offsets[K]);
     for (int64_t k = 0; k < K; k++)
       o2::expand_action(list(k + 1), shared, o2::Entries{indices.data() + offsets[k], values.data() + offsets[k], {mask, with_sign}});
-    o2::set_policy(weights_, checked(indices, values.data(), offsets), o2::acting_of(acting, members_, K), out.data);
+    o2::set_policy(weights_, checked(indices, values.data(), offsets), o2::acting_of(acting, members_, K), uncertainty_.get(), out.data);
     return WEIGHED;
   }
 
  private:
   nb::object kept_;
-  std::shared_ptr<const o2::Uncertainty> uncertainty_;  // of a fixed number of actions; null: not known
+  std::shared_ptr<const o2::Uncertainty> uncertainty_;  // of its predictions; null: not known
   int64_t members_;
   o2::HashedWeights weights_;
 

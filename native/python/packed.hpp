@@ -49,7 +49,7 @@ struct Packed {
     const int64_t first_width = groups[0]->width;
     expect(size >= first_width, "weights: found numbers that do not fit the features");
     scorer = std::make_shared<const Scorer>(d, size / first_width, static_cast<int64_t>(M), std::move(groups));
-    expect(!uncertainty || (!sets && uncertainty->inputs() == d && uncertainty->n_actions() == scorer->n_actions()),
+    expect(!uncertainty || (uncertainty->inputs() == d && uncertainty->n_actions() == scorer->n_actions()),
            "uncertainty: found other inputs or actions");
   }
 

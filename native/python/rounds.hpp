@@ -249,7 +249,9 @@ class Rounds {
     hashed_->scores({own.indices, own.values.data(), own.ends}, room_.raw.data(), hashed_room_);
     room_.scores = room_.raw;
     const Acting acting(acting_.data(), M);
-    if (uncertainty_)  // of one row; the constant comes first
+    if (uncertainty_ && sets_)
+      uncertainty_->at_each(hashed_room_.slots.data(), hashed_room_.values.data(), hashed_room_.offsets.data(), own.rows(), room_.doubt);
+    else if (uncertainty_)  // of one row; the constant comes first
       uncertainty_->at(hashed_room_.slots.data() + 1, hashed_room_.values.data() + 1, hashed_room_.offsets[1] - 1, room_.doubt);
     acting_row(room_.scores.data(), M, K, K, uncertainty_ ? room_.doubt.in(acting) : acting, room_.pi.data());
     drawn.action.index = draw_one(room_.pi.data(), K, uniform);

@@ -116,6 +116,31 @@ Both at_slots(const HeldUncertainty& self, Array<const int32_t> slots, Array<con
   });
 }
 
+using OfSets = std::pair<NewArray<double>, NewArray<double>>;
+
+template <class Look>
+OfSets of_sets(const HeldUncertainty& self, int64_t n, const Look& look) {
+  expect(self.held->of_sets(), "uncertainty: found that of a fixed number of actions, expected that of action sets");
+  NewArray<double> variance({n}), bonus({n});
+  o2::Doubt found;
+  look(found);
+  std::copy_n(found.variance.data(), n, variance.view.data);
+  std::copy_n(found.bonus.data(), n, bonus.view.data);
+  return {std::move(variance), std::move(bonus)};
+}
+
+OfSets at_each(const HeldUncertainty& self, Array<const float, 2> rows) {
+  const auto [n, d] = rows.shape;
+  expect(d == self.held->inputs(), "contexts: found another number of inputs");
+  return of_sets(self, n, [&](o2::Doubt& found) { self.held->at_each(rows.data, n, found); });
+}
+
+OfSets at_each_slots(const HeldUncertainty& self, Array<const int32_t> slots, Array<const float> values, Array<const int64_t> offsets) {
+  check_rows(slots, values, offsets);
+  const int64_t n = offsets.size() - 1;
+  return of_sets(self, n, [&](o2::Doubt& found) { self.held->at_each(slots.data, values.data, offsets.data, n, found); });
+}
+
 }  // namespace
 
 namespace o2 {
@@ -156,13 +181,15 @@ void load(Curvature& to, nb::handle given) {
 void bind_uncertainty(nb::module_& m) {
   m.def("mean_curvature", &mean_curvature, nb::arg("z"), nb::arg("weights"),
         "Return m (1 - m), m = Σ ρ σ(z), of each row. z: members' log-odds of the played actions, [M, n]; weights: ρ [M]");
-  nb::class_<HeldUncertainty>(m, "Uncertainty", "How certain the predicted rewards of a fixed number of actions are; of one moment.")
+  nb::class_<HeldUncertainty>(m, "Uncertainty", "How certain the predicted rewards of actions are, a fixed number of them or those of sets; of one moment.")
       .def_static("from_parts", &from_parts, nb::arg("shift"), nb::arg("scale"), nb::arg("clip"), nb::arg("centre"), nb::arg("level"),
                   nb::arg("spread"), nb::arg("optimism"), "Return it from what `parts` returned.")
       .def_prop_ro("parts", &parts, nb::sig("def parts(self) -> tuple[typing.Any, ...]"))
       .def_prop_ro("inputs", [](const HeldUncertainty& self) { return self.held->inputs(); })
       .def("at", &at, nb::arg("contexts"), "Return the variance and the optimism of each action in these rows, [n, K] each.")
-      .def("at_slots", &at_slots, nb::arg("slots"), nb::arg("values"), nb::arg("offsets"), "The same for rows of hashed features.");
+      .def("at_slots", &at_slots, nb::arg("slots"), nb::arg("values"), nb::arg("offsets"), "The same for rows of hashed features.")
+      .def("at_each", &at_each, nb::arg("rows"), "Return the variance of each row of action sets, and its optimism, 0. [n] each")
+      .def("at_each_slots", &at_each_slots, nb::arg("slots"), nb::arg("values"), nb::arg("offsets"), "The same for rows of hashed features.");
   nb::class_<Curvature>(m, "Curvature", "The sums over rows from which `Uncertainty` is made.")
       .def(nb::init<int64_t, int64_t>(), nb::arg("n_actions"), nb::arg("inputs"))
       .def_ro("base", &Curvature::base)

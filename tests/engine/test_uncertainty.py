@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,41 @@ def test_variances_of_words() -> None:
         sums.add_slots(slots, values, np.array([0, 0, 5, 7]), 3, actions, h)
 
 
+def slow_of_set(rows: np.ndarray, played: np.ndarray, h: np.ndarray) -> np.ndarray:
+    B = 3 + (h[:, None] * played**2).sum(axis=0)
+    entries = (rows != 0).sum(axis=1)
+    return np.minimum(1, 2 / np.maximum(entries, 1)) / np.maximum(entries, 1) * (rows**2 / B).sum(axis=1)
+
+
+def test_variances_of_the_actions_of_a_set() -> None:
+    generator = np.random.default_rng(0)
+    played, rows = (generator.normal(size=(n, 4)) * (generator.random((n, 4)) < 0.6) for n in (50, 7))
+    rows[2] = 0
+    h, nothing = generator.uniform(0, 0.25, 50), np.zeros(50, int)
+    sums, plan = _core.Curvature(1, 4), (np.zeros(4, np.float32), np.full(4, 2, np.float32), np.inf)
+    sums.begin_slots(0, 50)
+    sums.add(plan, played.astype(np.float32), nothing, h)
+    variance, optimism = sums.uncertainty(plan).at_each(rows.astype(np.float32))
+    np.testing.assert_allclose(variance, slow_of_set(2 * rows, 2 * played, h), rtol=1e-6)
+    assert not optimism.any()
+    with pytest.raises(ValueError, match="another number of inputs"):
+        sums.uncertainty(plan).at_each(np.ones((2, 3), np.float32))
+    with pytest.raises(ValueError, match="of a fixed number of actions, expected that of action sets"):
+        _core.Curvature(2, 4).uncertainty(plan).at_each(rows.astype(np.float32))
+
+    def laid(matrix: np.ndarray) -> tuple[Any, Any, Any]:  # slot 0 is the constant
+        full = np.hstack([np.ones((len(matrix), 1)), matrix])
+        ends = np.append(0, np.cumsum((full != 0).sum(axis=1)))
+        return np.nonzero(full)[1].astype(np.int32), full[full != 0].astype(np.float32), ends
+
+    words = _core.Curvature(1, 0)
+    words.begin_slots(0, 50)
+    words.add_slots(*laid(played[:, :3]), 4, nothing, h)  # the fourth feature is new
+    unsure = words.uncertainty((np.empty(0, np.float32), np.empty(0, np.float32), 0.0))
+    known = np.where(np.arange(4) < 3, played, 0)
+    np.testing.assert_allclose(unsure.at_each_slots(*laid(rows))[0], slow_of_set(rows, known, h), rtol=1e-6)
+
+
 def test_rows_are_looked_at_again_when_there_are_twice_as_many_or_the_world_has_changed() -> None:
     sums = _core.Curvature(2, 1)
     assert sums.is_old(0, 5)
@@ -132,15 +168,57 @@ def test_words_do_not_lock_in_either() -> None:
     assert wrong <= 1
 
 
-@pytest.mark.parametrize("kind", ["numbers", "words"])
+OFFERS: dict[str, tuple[Any, ...]] = {
+    "numbers": (np.eye(2),),
+    "words": ([{"kind": "a"}, {"kind": "b"}],),
+    "a user and items": (np.ones(2), np.eye(2)),
+}
+
+
+@pytest.mark.parametrize("kind", OFFERS)
+def test_nor_do_action_sets(kind: str) -> None:
+    """The same two items, of rates .4 and .6, without ids: the better one is played at the end of all of 15 runs."""
+    wrong = 0
+    for seed in range(15):
+        rewards, learner = np.random.default_rng(seed).random((1000, 2)) < (0.4, 0.6), o2pl.Bandit(random_state=seed)
+        for row in rewards:
+            decision = learner.act(*OFFERS[kind])
+            learner.update(decision, float(row[decision.action]))
+        wrong += (learner.log_.actions[-200:] == 0).mean() > 0.5
+    assert wrong <= 1
+
+
+@pytest.mark.parametrize("kind", OFFERS)
+def test_what_sets_explore_is_the_same_in_batches_and_files(kind: str, tmp_path: Path) -> None:
+    learner = o2pl.Bandit(random_state=0)
+    for k in range(60):
+        learner.update(learner.act(*OFFERS[kind]), float(k % 3 == 0))
+    given = OFFERS[kind][0] if len(OFFERS[kind]) == 1 else o2pl.Offer(*OFFERS[kind])
+    said = learner.predict_proba([given])
+    assert said.min() > 0.001
+    learner.save(tmp_path / "learner.o2pl")
+    learner.snapshot().save(tmp_path / "decider.o2pl")
+    for again in (o2pl.load(tmp_path / "learner.o2pl"), o2pl.load(tmp_path / "decider.o2pl"), learner.snapshot()):
+        np.testing.assert_array_equal(again.predict_proba([given]), said)
+        decision = again.act(*OFFERS[kind])
+        assert decision.propensity == said[decision.action]
+    explained = learner.explain(*OFFERS[kind])
+    assert sorted(explained.probabilities.values()) == sorted(said.tolist())
+    assert explained.deviation is not None
+    assert explained.deviation >= 0.05
+
+
+@pytest.mark.parametrize("kind", ["numbers", "words", "sets of words"])
 def test_compiled_and_composed_parts_look_at_the_same_rows(kind: str) -> None:
     generator = np.random.default_rng(4)
     X: Any = generator.normal(size=(260, 3))
     if kind == "words":
         X = [{"word": f"w{int(abs(x[0]) * 9)}", "size": float(x[1])} for x in X]
+    if kind == "sets of words":
+        X = [[{"word": f"w{int(abs(x[0]) * 9) + k}", "size": float(x[1])} for k in range(4)] for x in X]
     rewards, found = generator.random((260, 4)) < 0.4, []
     for composed in (False, True):
-        learner = o2pl.Bandit(4, random_state=1)
+        learner = o2pl.Bandit(None if kind == "sets of words" else 4, random_state=1)
         learner.act(X[0])
         engine: Any = learner._engine
         if composed:
@@ -175,12 +253,13 @@ def test_a_file_of_an_older_version_looks_at_all_rows_at_its_next_solve() -> Non
 
 
 def test_who_explores_by_it() -> None:
-    """A few actions of a fixed number; not O2PL, not many actions, not items."""
+    """A few actions of a fixed number, and those of sets; not O2PL, not many actions."""
     for learner, context, known in (
         (o2pl.Bandit(3), np.ones(2), True),
         (o2pl.Bandit(3), {"a": "b"}, True),
         (o2pl.Bandit(11), np.ones(2), False),
-        (o2pl.Bandit(), np.eye(2), False),
+        (o2pl.Bandit(), np.eye(2), True),
+        (o2pl.O2PL(policy="actionwise"), np.eye(2), False),
         (o2pl.O2PL(3), np.ones(2), False),
     ):
         learner.act(context)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,10 +15,11 @@ from o2pl import Bandit, Member
 from o2pl.engine.member import LINEAR, QUADRATIC
 from o2pl.engine.union import predicted_log_odds
 from o2pl.errors import InvalidInput
-from o2pl.features import Hashed
+from o2pl.features import Chain, Hashed, Intercept
 from o2pl.objectives import Outcome, Pessimistic
 from o2pl.policies import Softmax, ThresholdClass
 from o2pl.policies.sampling import CountBonus, UniformExploration
+from o2pl.storage import storable
 
 K = 15
 
@@ -67,6 +70,77 @@ def test_propensities_are_those_of_the_draws(policy: str, exploration: Any) -> N
     assert stats.chi2.sf(((counts - expected) ** 2 / expected).sum(), usual.sum()) > 1e-3
     if exploration != "auto":
         assert learner.predict_proba(contexts[:50]).min() >= exploration / K - 1e-12
+
+
+# -- every kind of decision
+
+ITEMS = np.random.default_rng(8).normal(size=(6, 3))
+WORDS = [{"kind": f"k{k % 3}", "size": float(k)} for k in range(6)]
+NAMES = [f"i{k}" for k in range(6)]
+USER = np.array([0.3, -1.0])
+
+
+@storable
+@dataclass(frozen=True)
+class Twice:
+    """A feature map of somebody else."""
+
+    def width(self, n_inputs: int, state: Any = None) -> int:
+        return n_inputs
+
+    def init(self, n_inputs: int) -> dict[str, Any]:
+        return {}
+
+    def observe(self, state: Any, rows: Any) -> Any:
+        return state
+
+    def transform(self, state: Any, rows: Any) -> Any:
+        return 2 * rows
+
+
+KINDS: dict[str, tuple[dict[str, Any], Any]] = {  # settings, and one decision of a learner
+    "numbers": ({"n_actions": 4}, lambda learner: learner.act(USER)),
+    "two actions": ({"n_actions": 2}, lambda learner: learner.act(USER)),
+    "many actions": ({"n_actions": 13}, lambda learner: learner.act(USER)),
+    "names": ({"actions": ["a", "b", "c"]}, lambda learner: learner.act(USER)),
+    "words": ({"n_actions": 3}, lambda learner: learner.act({"kind": "k1", "size": 2.0})),
+    "some excluded": ({"n_actions": 4}, lambda learner: learner.act(USER, exclude=[2])),
+    "adapter members": (
+        {"n_actions": 3, "policy": Member(Chain((Twice(), Intercept())), objective=Outcome(False))},
+        lambda learner: learner.act(USER),
+    ),
+    "sets of numbers": ({}, lambda learner: learner.act(ITEMS)),
+    "sets of words": ({"policy": "hashed actionwise"}, lambda learner: learner.act(WORDS)),
+    "a user and items": ({}, lambda learner: learner.act(USER, ITEMS)),
+    "items by id": ({}, lambda learner: learner.act(USER, ITEMS, ids=NAMES)),
+    "words by id": ({}, lambda learner: learner.act({"kind": "u"}, WORDS, ids=NAMES)),
+    "lists": ({}, lambda learner: learner.act(USER, ITEMS[:4], ids=NAMES[:4], slots=2)),
+    "many at once": ({"n_actions": 3}, lambda learner: learner.act_many(USER[None])[0]),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_propensities_are_frequencies_in_every_kind_of_decision(kind: str) -> None:
+    """After 150 rounds, 2,000 decisions in one context: as frequent as they say, by a χ² test at level 1e-4."""
+    settings, decide = KINDS[kind]
+    generator, learner = np.random.default_rng(3), Bandit(random_state=4, **settings)
+    for _ in range(150):
+        decision = decide(learner)
+        learner.update(decision, float(generator.random() < 0.4))
+    said: dict[Any, float] = {}
+    counts: Counter[Any] = Counter()
+    for _ in range(2000):
+        decision = decide(learner)
+        played = tuple(decision.action) if isinstance(decision.action, list | tuple) else decision.action
+        assert said.setdefault(played, decision.propensity) == decision.propensity
+        counts[played] += 1
+    assert len(said) > 1
+    expected = 2000 * np.array([said[each] for each in counts])
+    seen = np.array([*counts.values()])
+    usual = expected > 5
+    rest = [2000 - seen[usual].sum(), max(2000 - expected[usual].sum(), 1e-9)]
+    seen, expected = np.append(seen[usual], rest[0]), np.append(expected[usual], rest[1])
+    assert stats.chi2.sf(((seen - expected) ** 2 / expected).sum(), max(usual.sum(), 1)) > 1e-4
 
 
 @pytest.mark.parametrize("K", [2, 5, 12])

@@ -13,7 +13,7 @@ import numpy as np
 from o2pl import _core
 from o2pl._core import Packed, Uncertainty, acting_rows, draw, draw_one, next_number
 from o2pl.data.action_names import Names
-from o2pl.data.contexts import ActionSets, Row, as_contexts, is_sparse
+from o2pl.data.contexts import ActionSets, Contexts, Row, as_contexts, is_sparse
 from o2pl.data.decisions import Decision
 from o2pl.data.kinds import offer_of
 from o2pl.data.many_decisions import Decisions
@@ -26,6 +26,7 @@ from o2pl.engine.lists import decide_offer
 from o2pl.engine.many import decide_many
 from o2pl.engine.shortening import shortened
 from o2pl.features.hashing import Hashed
+from o2pl.features.user_items import item_inputs
 from o2pl.kernels.registry import featurise
 from o2pl.lazily import called_later
 from o2pl.policies.actionwise import ActionWise
@@ -148,7 +149,7 @@ class Decider:
         assert self._offers is not None
         sets = self.encoder.entry(context)
         slot = 0 if sets.slots is None else int(sets.slots[0])
-        if sets.item_ids is not None:
+        if sets.item_ids is not None or self.uncertainty is not None:
             return self._by_id(sets, uniform).keep(sets)
         drawn = _core.decide_item(slot, sets.shared, sets.values, self._offers.numbers, self.acting, uniform)
         return _decision(Decision, drawn).keep(sets)
@@ -206,6 +207,8 @@ class Decider:
             return self.items.uncertain(rows), np.concatenate(added)
         if self.uncertainty is None:
             return None, None
+        if contexts.items is not None:
+            return self._doubt_of_sets(contexts)
         own = contexts.own
         if is_sparse(own):
             laid = first.features.transform(first.seen, own)
@@ -213,6 +216,14 @@ class Decider:
         else:
             variance, bonus = self.uncertainty.at(np.ascontiguousarray(own, np.float32))
         return tuple(np.ascontiguousarray(each[:, allowed]).reshape(-1) for each in (variance, bonus))  # type: ignore[return-value]  # two
+
+    def _doubt_of_sets(self, contexts: Contexts) -> tuple[Floats, Floats]:
+        first, inputs = self.members[0], contexts.inputs
+        assert self.uncertainty is not None
+        if is_sparse(inputs):
+            laid = first.features.transform(first.seen, inputs)
+            return self.uncertainty.at_each_slots(laid.indices, laid.values, laid.offsets)
+        return self.uncertainty.at_each(item_inputs(first.features, first.seen, inputs))
 
     def _among(self, context: Any, allowed: Ints, uniform: float) -> Decision:
         pi = self.among(context, allowed)

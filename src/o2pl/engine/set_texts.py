@@ -46,7 +46,7 @@ class SetTexts:
         if alike and isinstance(first.features, Hashed) and not words.interactions:
             slots = first.features.slot_of(first.seen), first.seen["scale"]
             weights = stacked_weights(decider.members, 1)  # of sets: one weight per slot
-            self._members = _core.HashedMembers(*slots, weights, len(decider.members))
+            self._members = _core.HashedMembers(*slots, weights, len(decider.members), decider.uncertainty)
 
     def probabilities(self, text: bytes, n_actions: int) -> Floats:
         """Return the probabilities of the actions of one set, [K]. A text that is no set of K actions is an error."""

@@ -16,7 +16,7 @@ import numpy as np
 from o2pl import _core
 from o2pl.errors import InvalidInput
 from o2pl.features.standardise import Standardise
-from o2pl.protocols import Floats, State
+from o2pl.protocols import FeatureMap, Floats, State
 from o2pl.storage import storable
 
 LAST = 7  # last list slot with its own intercept, from 0; later slots share it
@@ -56,6 +56,11 @@ class UserItems:
         users, items = self.factors(n_inputs)
         return HEAD + n_inputs - 1 + users * items
 
+    @property
+    def before_items(self) -> int:
+        """The number of features that are the same for all items: the head and the user's."""
+        return HEAD + self.shared
+
     def init(self, n_inputs: int) -> State:
         sizes = self.shared, n_inputs - 1 - self.shared
         generator, state = np.random.default_rng(self.seed), dict(_SCALE.init(n_inputs - 1))
@@ -85,6 +90,14 @@ class UserItems:
         own = HEAD + users.shape[1] + items.shape[1]
         cross = params[own : own + len(users) * len(items)].reshape(len(users), len(items))
         return params[:own], users.T @ cross @ items
+
+
+def item_inputs(features: FeatureMap, state: State, inputs: Floats) -> Floats:
+    """Return what differs between the items of a round, of rows of inputs of the feature map."""
+    rows = inputs
+    if isinstance(features, UserItems):
+        rows = features.transform(state, inputs)[:, features.before_items :]
+    return np.ascontiguousarray(rows, np.float32)
 
 
 def _directions(kept: Floats) -> Floats:
