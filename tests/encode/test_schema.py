@@ -92,9 +92,14 @@ def test_words_that_the_first_batch_did_not_have() -> None:
     schema = learned()
     np.testing.assert_array_equal(schema.numbers(schema.frame_of({"city": "Bern"}), rows=True)[0, 2:6], [0, 0, 1, 0])
     few = Schema.learn(as_frame([{"city": "Rome"}]))  # one row does not show which words there are
-    assert few.width == 1 + SHARED
+    assert few.width == len(set(few.names)) == 1 + 2 * SHARED
     row = few.numbers(few.frame_of({"city": "Bern"}))[0]
-    assert np.flatnonzero(row).tolist() == [1 + name_hash("Bern") % SHARED]
+    hashed = name_hash("Bern")
+    assert np.flatnonzero(row).tolist() == [1 + hashed % SHARED, 1 + SHARED + (hashed >> 8) % SHARED]
+    np.testing.assert_array_equal(few.row({"city": "Bern"}), row)
+    np.testing.assert_array_equal(few.row({"city": "Rome"}), np.eye(few.width)[0])
+    rows = few.numbers(as_frame([{"city": f"w{k}"} for k in range(300)]))
+    assert (rows @ rows.T == 2).sum() - 300 < 300 * 299 / 256 * 1.5  # pairs of words with the same columns
     many = Schema.learn(as_frame(pa.table({"w": [f"w{k % 40:02d}" for k in range(200)] + ["w39"] * 5})))
     assert many.width == COMMON + SHARED
     assert "w=w39" in many.names  # the commonest

@@ -157,3 +157,21 @@ def test_copies_that_began_with_words_merge(tmp_path: Path) -> None:
     assert len(first.log_) == 60
     fresh = Bandit(2, random_state=0).merge(first.log_)
     assert fresh.predict([{"w": "a"}, {"w": "b"}, {"w": "c"}]).tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize("first", ["tablet", "phone", "desktop"])
+def test_words_that_the_first_row_does_not_have_where_columns_are_needed(first: str) -> None:
+    generator, devices = np.random.default_rng(0), ["tablet", "phone", "desktop"]
+    best = {"tablet": 6.0, "phone": 12.0, "desktop": 18.0}
+    shop = o2pl.ContinuousBandit(bounds=(5, 20), reward_range=(0, 1), random_state=0)
+    page = o2pl.Bandit(3, policy="quadratic", random_state=0)
+    for visit in range(1500):
+        device = first if visit == 0 else devices[generator.integers(3)]
+        price, shown = shop.act({"device": device}), page.act({"device": device})
+        shop.update(price, max(0.0, 1 - abs(price.action - best[device]) / 6))
+        page.update(shown, float(devices[shown.action] == device))
+    each = [{"device": device} for device in devices]
+    assert np.abs(shop.predict(each) - list(best.values())).max() < 1
+    assert page.predict(each).tolist() == [0, 1, 2]
+    with pytest.raises(o2pl.InvalidInput, match="found texts, which ContinuousBandit would take for categories"):
+        o2pl.ContinuousBandit(bounds=(5, 20)).act({"prompt": "a whole sentence"})

@@ -61,6 +61,9 @@ class Field:
     mean: float = 0.0  # of numbers, booleans and times: replaces missing values
     words: tuple[str, ...] = ()  # strings with their own columns
     shared: int = 0  # shared columns for all other strings
+    again: int = (
+        0  # shared columns for them by other bits of the hash, so that hardly two strings have the same columns
+    )
     clock: bool = False  # times: not all at midnight
 
     @classmethod
@@ -74,7 +77,8 @@ class Field:
             order = sorted(range(len(column.words)), key=lambda at: (-counts[at], column.words[at]))
             words = tuple(sorted(column.words[at] for at in order[:COMMON]))
             unsure = len(column.words) > COMMON or len(column.values) < ENOUGH
-            return cls(name, "word", missing, words=words, shared=SHARED if unsure else 1)
+            again = SHARED if len(column.values) < ENOUGH else 0
+            return cls(name, "word", missing, words=words, shared=SHARED if unsure else 1, again=again)
         if column.kind == "nested":
             return cls(name, "nested", missing)
         mean = float(column.values[~gone].mean())
@@ -84,7 +88,8 @@ class Field:
     def names(self) -> list[str]:
         """Return the names of the encoded columns."""
         if self.kind == "word":
-            rest = [f"{self.name}=other {k}" if self.shared > 1 else f"{self.name}=other" for k in range(self.shared)]
+            others = range(self.shared + self.again)
+            rest = [f"{self.name}=other {k}" if len(others) > 1 else f"{self.name}=other" for k in others]
             own = [*(f"{self.name}={word}" for word in self.words), *rest]
         elif self.kind == "time":
             cycles = ["hour", "weekday"] if self.clock else ["weekday"]
@@ -117,6 +122,9 @@ class Field:
     def _other(self, word: str) -> int:
         return len(self.words) + name_hash(word) % self.shared
 
+    def _again(self, word: str) -> int:
+        return len(self.words) + self.shared + (name_hash(word) >> 8) % self.again
+
     def write(self, column: Column, out: Floats) -> None:
         """Write the encoded column into zeros. out [n, width]"""
         gone = column.missing()
@@ -124,6 +132,10 @@ class Field:
             places = word_codes(column, self._places, self._other)
             rows = np.flatnonzero(places >= 0)
             out[rows, places[rows]] = 1
+            if self.again:
+                places = word_codes(column, dict.fromkeys(self.words, -1), self._again)
+                rows = np.flatnonzero(places >= 0)
+                out[rows, places[rows]] = 1
         elif self.kind != "empty":
             values = np.where(gone, self.mean, column.values)
             if not (np.abs(values) <= _LARGEST).all():
@@ -230,6 +242,8 @@ class Schema:
                 if kind is str:
                     place = field._places.get(value)
                     out[begin + (field._other(value) if place is None else place)] = 1
+                    if place is None and field.again:
+                        out[begin + field._again(value)] = 1
                 elif not gone:
                     return None
             elif field.kind in ("number", "bool"):

@@ -10,6 +10,7 @@ import numpy as np
 
 from o2pl.data.kinds import ROW
 from o2pl.encode import Encoder
+from o2pl.encode.schema import has_texts
 from o2pl.engine.simulation import Rewards
 from o2pl.errors import InvalidInput
 from o2pl.explaining.explained import Explained
@@ -42,6 +43,14 @@ class ContinuousEstimator(Explained, BanditEstimator):
 
     def _new_encoder(self, kind: str = ROW, **known: Any) -> Encoder:
         return Encoder(kind, **known)
+
+    def _kind_of(self, contexts: Any) -> str:
+        if has_texts(contexts):
+            raise InvalidInput(
+                f"contexts: found texts, which {type(self).__name__} would take for categories, expected categories of"
+                " one or two words, or numbers, such as an embedding in columns of its own"
+            )
+        return ROW
 
     def _check_actions(self, encoder: Encoder, rows: Any, actions: Any) -> Array:
         checked = check_continuous_actions(_one_each(rows, actions))
