@@ -127,6 +127,11 @@ def test_a_removed_action_is_never_played_until_it_comes_back(learner: Any) -> N
     np.testing.assert_allclose(probabilities.sum(axis=1), 1)
     assert not learner.snapshot().predict_proba(contexts)[:, 1].any()
     assert 1 not in learner.act_many(contexts).actions
+    others = [action for action in range(K) if action != 1]
+    assert learner.act(contexts[0], exclude=others[1:]).action == others[0]
+    for decider in (learner, learner.snapshot()):
+        with pytest.raises(o2pl.InvalidInput, match="all actions that were not removed"):
+            decider.act(contexts[0], exclude=others)
     for context in contexts:
         decision = learner.act(context)
         assert decision.action != 1

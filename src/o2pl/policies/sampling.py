@@ -234,6 +234,8 @@ def acting_among(acting: Floats, members: int, allowed: Ints) -> Floats:
         of_all, first = acting[first : first + int(acting[place])], first + int(acting[place])
         if len(of_all):
             own = of_all[allowed]
+            if place == _BONUS and own.max() <= _ABSENT:
+                raise InvalidInput("exclude: found all actions that were not removed, expected at least one allowed")
             if place == _SHARE:  # renormalise over the allowed actions
                 own = own / own.sum() if own.sum() > 0 else np.full(len(own), 1 / len(own))
             kept.append(own)
