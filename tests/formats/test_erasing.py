@@ -80,11 +80,27 @@ def test_rows_go_from_files_of_every_kind(tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "json.parquet").num_rows == 14
 
 
+def test_all_rows_of_an_event_log(tmp_path: Path) -> None:
+    event = {"_label_cost": -1.0, "_label_probability": 0.5, "_label_Action": 1, "_labelIndex": 0, "a": [1, 2]}
+    event |= {"p": [0.5, 0.5], "c": {"user": {"id": 1}, "_multi": [{"a": 1}, {"b": 2}]}}
+    path = tmp_path / "log.dsjson"
+    path.write_text("".join(json.dumps({**event, "EventId": f"e{k}"}) + "\n" for k in range(3)))
+    assert erase(path, None, {"e1"}) == 1
+    assert o2pl.read_log(path).event_ids != []
+    assert len(o2pl.read_log(path)) == 2
+    assert erase(path, Where.parsed("user.id=1"), set()) == 2
+    assert path.read_bytes() == b""
+
+
 def test_what_a_log_does_not_have_is_said_and_the_file_stays(tmp_path: Path) -> None:
+    text = tmp_path / "log.vw"
+    text.write_text("shared | u\n0:-1:0.5 | a\n | b\n\n" * 2)
+    with pytest.raises(InvalidInput, match="no ids of decisions"):
+        erase(text, None, {"e1"})
     path = tmp_path / "log.csv"
     log().drop(columns="event_id").to_csv(path, index=False)
     before = path.read_bytes()
-    with pytest.raises(InvalidInput, match="no column 'event_id'"):
+    with pytest.raises(InvalidInput, match="no ids of decisions"):
         erase(path, None, {"e1"})
     with pytest.raises(InvalidInput, match=r"expected 'context' or 'user\.id'"):
         erase(path, Where.parsed("user.id=1"), set())

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
 from o2pl.formats.bad import BadRows
-from o2pl.formats.files import read_tables, write_tables
+from o2pl.formats.files import kind_of_suffix, read_tables, write_tables
 
 
 class Where(NamedTuple):
@@ -69,18 +69,20 @@ def erase(path: Path, where: Where | None, ids: set[str]) -> int:
         return sum(erase(part, where, ids) for part in sorted(path.rglob("*.parquet")))
     with extra("logs", "rewriting logs"):
         import pyarrow as pa
-    gone = 0
+    gone = left = 0
 
     def kept() -> Iterator[Any]:
-        nonlocal gone
+        nonlocal gone, left
         for table in read_tables(path, BadRows(path.name)):
             keep = [not erased for erased in _erased(table, path.name, where, ids)]
-            gone += keep.count(False)
+            gone, left = gone + keep.count(False), left + keep.count(True)
             yield table.filter(pa.array(keep, pa.bool_()))
 
     for _ in kept():  # only to count
         pass
-    if gone:
+    if gone and not left and kind_of_suffix(path) in ("dsjson", "vw"):
+        path.write_bytes(b"")  # there is no line without an event
+    elif gone:
         gone = 0
         write_tables(path, kept())
     return gone
@@ -89,8 +91,8 @@ def erase(path: Path, where: Where | None, ids: set[str]) -> int:
 def _erased(table: Any, name: str, where: Where | None, ids: set[str]) -> Iterator[bool]:
     """Yield for each row whether it is to be erased."""
     rows, columns = len(table), table.column_names
-    if ids and "event_id" not in columns:
-        raise InvalidInput(f"{name}: found no column 'event_id', expected one with the ids of decisions")
+    if ids and ("event_id" not in columns or table.column("event_id").null_count == rows):
+        raise InvalidInput(f"{name}: found no ids of decisions (`event_id`), expected them, or --where")
     events = table.column("event_id").to_pylist() if ids else [None] * rows
     values: list[Any] = [None] * rows
     if where is not None:
