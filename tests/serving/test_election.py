@@ -1,4 +1,4 @@
-"""The trainer's lock."""
+"""The trainer's lease."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from o2pl.serving.election import Election, someone_trains
+from o2pl.serving import election
+from o2pl.serving.election import Election, Lease, LeaseLost, lease, someone_trains
 from o2pl.serving.store import Store
+
+BOTH = True
 
 
 def eventually(true: Callable[[], bool]) -> bool:
@@ -18,43 +21,76 @@ def eventually(true: Callable[[], bool]) -> bool:
     return true()
 
 
-@pytest.mark.parametrize("store", ["sqlite", "postgresql"], indirect=True)
-def test_the_lock_is_one_processs_at_a_time(store: Store) -> None:
+def note(store: Store) -> Lease:
+    with store.reading() as connection:
+        return lease(connection)
+
+
+def test_the_lease_is_one_processs_at_a_time(store: Store) -> None:
     with Store.open(store.engine.url.render_as_string(hide_password=False)) as again:
         one, two = Election(store), Election(again)
         assert one.held()
         assert one.held()
         assert not two.held()
         one.give_up()
-        assert eventually(two.held)  # a server of PostgreSQL takes a moment to end
+        assert two.held()
         assert not one.held()
         two.give_up()
 
 
-@pytest.mark.parametrize("store", ["postgresql"], indirect=True)
-def test_the_lock_goes_with_a_connection_that_is_lost(store: Store) -> None:
-    one = Election(store)
-    assert one.held()
+def test_the_lease_of_a_process_that_is_gone_ends(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     with store.writing() as connection:
-        connection.exec_driver_sql(
-            "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid()"
-        )
-    two, end = Election(store), time.monotonic() + 10
-    while not two.held():
-        assert time.monotonic() < end
-    with pytest.raises(OSError, match="lock"):
-        one.held()
-    assert not one.held()
+        election._put(connection, Lease("gone", 7, time.time() + 30))  # its clock is ahead
+    two = Election(store)
+    assert not two.held()
+    monkeypatch.setattr(election, "LEASE", 0.3)
+    assert not two.held()  # it may have been renewed just before
+    assert eventually(two.held)
+    two.give_up()
+    with store.writing() as connection:
+        election._put(connection, Lease("long gone", 7, time.time() - 3600))
+    assert two.held()  # at once
     two.give_up()
 
 
-@pytest.mark.parametrize("store", ["sqlite", "postgresql"], indirect=True)
-def test_others_can_see_whether_someone_trains(store: Store) -> None:
-    assert not someone_trains(store)
-    election = Election(store)
-    assert election.held()
+def test_a_holder_renews_its_lease(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(election, "BEAT", 0.02)
+    one = Election(store)
+    assert one.held()
+    assert eventually(lambda: note(store).beat > 2)
     assert someone_trains(store)
-    election.give_up()
-    assert eventually(lambda: not someone_trains(store))
-    assert election.held()  # looking has left nothing behind
-    election.give_up()
+    one.give_up()
+    assert note(store) == Lease()
+    assert not someone_trains(store)
+
+
+def test_a_trainer_that_hangs_loses_its_lease(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(election, "BEAT", 0.02)
+    monkeypatch.setattr(election, "HUNG", 0.2)
+    called: list[bool] = []
+    one = Election(store, lambda: called.append(True))
+    assert one.held()
+    for _ in range(20):  # progress, though not by `held`
+        time.sleep(0.02)
+        one.progress()
+    assert not called
+    assert eventually(lambda: bool(called))
+    beat = note(store).beat
+    time.sleep(0.1)
+    assert note(store).beat == beat
+    one.give_up()
+
+
+def test_a_holder_that_lost_its_lease_writes_nothing(store: Store) -> None:
+    one = Election(store)
+    assert one.held()
+    fenced = store.fenced(one.check)
+    fenced.put_note("a", "1")
+    with store.writing() as connection:
+        election._put(connection, Lease("another", 1, time.time()))
+    with pytest.raises(LeaseLost):
+        fenced.put_note("a", "2")
+    assert store.note("a") == "1"
+    assert not one.held()
+    one.give_up()
+    assert note(store).holder == "another"

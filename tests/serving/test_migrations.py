@@ -97,12 +97,13 @@ def fails(connection: Connection) -> None:
 def test_steps_are_taken_in_order_and_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     store.add([decision("a")])
     where = store.engine.url.render_as_string(hide_password=False)
-    monkeypatch.setattr(schema, "VERSION", 3)
-    monkeypatch.setattr(migrations, "STEPS", {1: add_weather, 2: fill_weather})
+    now = schema.VERSION
+    monkeypatch.setattr(schema, "VERSION", now + 2)
+    monkeypatch.setattr(migrations, "STEPS", {now: add_weather, now + 1: fill_weather})
     for _ in range(2):  # the second time there is nothing to do
         with Store.open(where) as newer, newer.reading() as connection:
             assert connection.exec_driver_sql("SELECT weather FROM decisions").scalars().all() == ["fine"]
-    monkeypatch.setattr(schema, "VERSION", 2)
+    monkeypatch.setattr(schema, "VERSION", now + 1)
     with pytest.raises(InvalidInput, match="made by a newer o2pl"):
         Store.open(where)
 
@@ -110,8 +111,9 @@ def test_steps_are_taken_in_order_and_once(store: Store, monkeypatch: pytest.Mon
 def test_a_step_that_fails_changes_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     store.add([decision("a")])
     with monkeypatch.context() as changed:
-        changed.setattr(schema, "VERSION", 3)
-        changed.setattr(migrations, "STEPS", {1: add_weather, 2: fails})
+        now = schema.VERSION
+        changed.setattr(schema, "VERSION", now + 2)
+        changed.setattr(migrations, "STEPS", {now: add_weather, now + 1: fails})
         with pytest.raises(RuntimeError):
             Store.open(store.engine.url.render_as_string(hide_password=False))
     with Store.open(store.engine.url.render_as_string(hide_password=False)) as again:

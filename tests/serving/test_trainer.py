@@ -14,6 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from sqlalchemy import update
@@ -24,12 +25,14 @@ from tests.serving.worlds import decide, visits
 from o2pl.engine.decider import Decider
 from o2pl.learners import load
 from o2pl.serving import reads
+from o2pl.serving.election import Lease
 from o2pl.serving.entries import DecisionRow, RewardRow
 from o2pl.serving.forget import forget
 from o2pl.serving.schema import applications
 from o2pl.serving.settings import Kind, LearningMode, Settings, to_json
 from o2pl.serving.store import Store
-from o2pl.serving.trainer import Trainer, Training
+from o2pl.serving.trainer import Trainer
+from o2pl.serving.training import Training
 
 
 def learned(store: Store, application: int = 1) -> tuple[int, int]:
@@ -93,7 +96,7 @@ def test_the_first_model_is_published_at_once_after_boot(store: Store, monkeypat
     store.add_application("page", settings=Settings(model_export_frequency=timedelta(hours=1)))
     g, trainer = np.random.default_rng(0), Trainer(store)
     clock = SimpleNamespace(monotonic=lambda: since_boot, time=time.time)
-    monkeypatch.setattr("o2pl.serving.trainer.time", clock)
+    monkeypatch.setattr("o2pl.serving.training.time", clock)
     for since_boot, published in ((0.2, 1), (1800.0, 0), (3600.3, 1)):
         decide(store, visits(50, g), g, f"at {since_boot}")
         assert trainer.step() == published
@@ -244,10 +247,10 @@ def test_events_that_cannot_be_learned_from_are_left_out(store: Store, caplog: p
 
 
 def test_rows_beyond_the_history_are_dropped(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    from o2pl.serving import learning, trainer
+    from o2pl.serving import learning, training
 
     monkeypatch.setattr(learning, "HISTORY", 1300)
-    monkeypatch.setattr(trainer, "HISTORY", 1300)
+    monkeypatch.setattr(training, "HISTORY", 1300)
     store.add_application("page")
     g, one = np.random.default_rng(0), Trainer(store)
     for batch in range(4):
@@ -354,7 +357,7 @@ def test_events_that_are_kept_no_longer_are_deleted(store: Store, monkeypatch: p
 
 
 @pytest.mark.parametrize("store", ["postgresql"], indirect=True)
-def test_a_trainer_that_lost_its_lock_begins_anew(store: Store) -> None:
+def test_a_trainer_that_lost_its_lease_begins_anew(store: Store) -> None:
     store.add_application("page", settings=Settings(model_export_frequency=timedelta(milliseconds=100)))
     g, trainer, stop, said = np.random.default_rng(0), Trainer(store), threading.Event(), list[str]()
     thread = threading.Thread(target=trainer.run, args=(stop, said.append))
@@ -363,10 +366,8 @@ def test_a_trainer_that_lost_its_lock_begins_anew(store: Store) -> None:
         decide(store, visits(20, g), g, "a")
         _wait(lambda: learned(store) == (20, 20))
         with store.writing() as connection:
-            connection.exec_driver_sql(
-                "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid()"
-            )
-        _wait(lambda: len(said) == 2)
+            reads.put_note(connection, "trainer", msgspec.json.encode(Lease("another", 1, time.time() - 3600)).decode())
+        _wait(lambda: len(said) >= 2)
         decide(store, visits(20, g), g, "b")
         _wait(lambda: learned(store) == (40, 40))
     finally:

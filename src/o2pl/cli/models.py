@@ -114,6 +114,19 @@ def import_policy(
     typer.echo(f"version {version} of {own.name} is {'pinned' if pinned else 'published'}")
 
 
+def rebuild(version: Version, application: App = None, database: Database = None) -> None:
+    """Learn a version again from the stored events, in the same batches, and compare it with the stored one."""
+    from o2pl.serving.training import rebuilt
+
+    with opened(database) as store:
+        own = chosen(store, application)
+        body, rows = rebuilt(store, own, version)
+        same = body == store.model_body(own.id, version)
+    if not same:
+        raise InvalidInput(f"model: version {version}, learned again from {rows:,} events, differs from the stored one")
+    typer.echo(f"version {version} of {own.name}, learned again from {rows:,} events, is identical to the stored one")
+
+
 COMMANDS: dict[str, Callable[..., None]] = {
     "list": list_versions,
     "roll-back": roll_back,
@@ -121,4 +134,5 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "unpin": unpin,
     "export": export,
     "import": import_policy,
+    "rebuild": rebuild,
 }

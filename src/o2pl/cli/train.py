@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import signal
-import threading
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +14,7 @@ from o2pl.errors import InvalidInput
 from o2pl.extras import require_extra
 
 EXAMPLES = "`o2pl train --follow --database postgresql://me@host/o2pl --guard`."
+_HANGS = 75  # exit status of a trainer that hangs: `o2pl serve` starts another
 DATABASE = "A SQLite file, or `postgresql://…`. [default: O2PL_DATABASE, or o2pl.sqlite]"
 
 
@@ -38,6 +39,7 @@ def train(
     require_extra("serve", "the trainer")
     from o2pl.serving.database import StoreUnavailable
     from o2pl.serving.logs import log_to_stderr
+    from o2pl.serving.stopping import StopRequest
     from o2pl.serving.trainer import Trainer
 
     if follow:
@@ -46,12 +48,11 @@ def train(
     folder = state
     if folder is None and store.engine.dialect.name == "sqlite":
         folder = Path(f"{place}.trainer")
-    trainer = Trainer(store, folder, guard)
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    trainer = Trainer(store, folder, guard, hung=lambda: os._exit(_HANGS))
     if follow:
-        trainer.run(stop)
+        with StopRequest() as stop:
+            stop.on(signal.SIGTERM, signal.SIGINT)
+            trainer.run(stop)
         return
     try:
         made = trainer.run_once()

@@ -145,7 +145,7 @@ def _identity(file: str) -> tuple[int, int] | None:
 
 
 # PostgreSQL locks, one for each sequence of ids that readers rely on; SQLite has one writer at a time.
-ENTRIES, OUTCOMES, SCHEMA = 0x6F32706C0001, 0x6F32706C0002, 0x6F32706C0003
+ENTRIES, OUTCOMES, SCHEMA, TRAINER = 0x6F32706C0001, 0x6F32706C0002, 0x6F32706C0003, 0x6F32706C0010
 _LOCK = "SELECT pg_advisory_xact_lock(%s)"
 
 

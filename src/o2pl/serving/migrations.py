@@ -11,7 +11,13 @@ from o2pl.serving import schema
 from o2pl.serving.database import SCHEMA, reading, writing
 
 # Steps from each version to the next. A step changes tables in place and scans no large ones.
-STEPS: dict[int, Callable[[Connection], None]] = {}
+
+
+def _add_cuts(connection: Connection) -> None:
+    schema.metadata.create_all(connection, [schema.trainings, schema.cuts])
+
+
+STEPS: dict[int, Callable[[Connection], None]] = {1: _add_cuts}
 _NAME = "schema version"
 
 

@@ -3,6 +3,7 @@
     decisions ─┬─ rewards, activations     written by the servers, on disk before a call is answered
                └─ outcomes                 written by the trainer: the reward that a decision is learned with
     outcomes → models                      written by the trainer: versions of the acting policy
+    outcomes → trainings, cuts             written by the trainer: in which batches it learned
     decisions, outcomes → minutes          written by the trainer: sums for the dashboard
 
 Ids grow in the order in which rows become visible, so reading "the rows after the last one read" misses none. An id is
@@ -28,7 +29,7 @@ from sqlalchemy import (
     event,
 )
 
-VERSION = 1  # of the schema; `migrations` upgrades older stores
+VERSION = 2  # of the schema; `migrations` upgrades older stores
 
 metadata = MetaData()
 _ID = BigInteger().with_variant(Integer, "sqlite")  # SQLite autoincrements only INTEGER columns
@@ -138,6 +139,27 @@ models = Table(
     Column("body", LargeBinary, nullable=False),  # a saved Decider, without contexts
     Column("withdrawn", Text),  # reason of the withdrawal
     Column("last_decision", _ID),  # last counted decision of this version; the version is kept as long as it exists
+)
+
+# A learner is a function of its settings and its cuts: the outcomes after one cut up to the next are one batch.
+trainings = Table(
+    "trainings",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("application_id", Integer, nullable=False),
+    Column("began_at", Double, nullable=False),
+    Column("start", _ID, nullable=False),  # outcomes after this one
+    Column("settings", Text, nullable=False),  # JSON
+)
+
+cuts = Table(
+    "cuts",
+    metadata,
+    Column("training_id", String, primary_key=True),
+    Column("outcome_id", _ID, primary_key=True, autoincrement=False),  # last outcome of the batch
+    Column("rows", Integer, nullable=False),  # of the batch
+    Column("learned", Boolean, nullable=False),  # False: passed over, in the mode LoggingOnly
+    Column("version", Integer),  # of the model that was published then
 )
 
 minutes = Table(

@@ -8,8 +8,8 @@ with o2pl.serving.store.Store.open("o2pl.sqlite") as store:
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 from typing import Any
 
@@ -27,8 +27,12 @@ from o2pl.serving.settings import Kind, Settings
 class Store:
     """The database of the service. Thread-safe. Raises `StoreUnavailable` if the database is not available."""
 
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
+    def __init__(self, engine: Engine, fence: Callable[[Connection], None] | None = None) -> None:
+        self.engine, self._fence = engine, fence
+
+    def fenced(self, fence: Callable[[Connection], None]) -> Store:
+        """Return the same store, which asks before each of its writes: `fence` raises if it may write no more."""
+        return Store(self.engine, fence)
 
     @classmethod
     def open(cls, database: str | os.PathLike[str]) -> Store:
@@ -55,9 +59,13 @@ class Store:
         """Open a snapshot, for several functions of `reads`, `versions` and `applications` together."""
         return reading(self.engine)
 
-    def writing(self, lock: int | None = None) -> AbstractContextManager[Connection]:
+    @contextmanager
+    def writing(self, lock: int | None = None) -> Iterator[Connection]:
         """Open a transaction, for several related writes. `database.OUTCOMES` is the trainer's lock."""
-        return writing(self.engine, lock)
+        with writing(self.engine, lock) as connection:
+            if self._fence is not None:
+                self._fence(connection)
+            yield connection
 
     # -- applications and keys
 

@@ -15,12 +15,14 @@ _FIRST, _LONGEST = 1.0, 30.0  # seconds before a restart; doubled each time
 _SOUND = 60.0  # seconds of running after which the delay is reset
 _PATIENCE = 10.0  # seconds to stop in
 
-# On Linux the child gets a signal when its parent ends, even if that was killed.
+# On Linux the child gets a signal when its parent ends, even if that was killed, or was killed already.
 _CHILD = (
-    "import sys\n"
+    "import os, sys\n"
     "if sys.platform == 'linux':\n"
     "    import ctypes\n"
     "    ctypes.CDLL(None).prctl(1, 15)\n"
+    "    if os.getppid() != int(sys.argv.pop(1)):\n"
+    "        sys.exit()\n"
     "from o2pl.cli import main\n"
     "main()\n"
 )
@@ -32,7 +34,7 @@ def has_trainer() -> bool:
 
 def command(arguments: Sequence[str]) -> list[str]:
     """Return the command line of this package in the current Python."""
-    return [sys.executable, "-c", _CHILD, *arguments]
+    return [sys.executable, "-c", _CHILD, *([str(os.getpid())] if sys.platform == "linux" else []), *arguments]
 
 
 async def supervise(arguments: Sequence[str], database: str) -> None:
