@@ -301,7 +301,7 @@ def test_it_says_whether_a_trainer_runs(open_page: Any, running: Running) -> Non
     assert "no trainer is running" in tab.locator("#health").inner_text()
     election = Election(running.store)
     assert election.held()
-    tab.locator("#health", has_text="Ready; learned up to").wait_for()
+    tab.locator("#health", has_text="Ready, but learning is").wait_for()  # it has not learned anything yet
     election.give_up()
 
 

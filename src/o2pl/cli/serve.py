@@ -51,6 +51,9 @@ def serve(
         float, typer.Option(min=0, help="Rate limit per key, in calls per second, averaged over time. 0: no limit.")
     ] = 5000.0,
     max_body: Annotated[int, typer.Option(min=1024, help="Largest request body, in bytes.")] = 1 << 20,
+    max_lag: Annotated[
+        float, typer.Option(min=0, help="Seconds that learning may be behind before `/ready` says 503. 0: any.")
+    ] = 0.0,
     log_calls: Annotated[bool, typer.Option("--log-calls", help="Log every call, not only failed and slow ones.")] = (
         False
     ),
@@ -69,7 +72,7 @@ def serve(
         _greet(place, address, made)
         arguments = ["train", "--follow", *(["--guard"] if guard else [])] if trainer else None
         server.run(
-            store, listening, place, arguments, rate_limit, max_body, log_calls,
+            store, listening, place, arguments, rate_limit, max_body, max_lag, log_calls,
             ready=lambda: typer.echo(f"ready: {address}"),
         )  # fmt: skip
 

@@ -31,7 +31,9 @@ def make_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await service.refresh()
-        tasks = [asyncio.ensure_future(each()) for each in (lambda: service.models.follow(poll), *beside)]
+        await service.blocking(service.watch.look)
+        own = (lambda: service.models.follow(poll), service.watch.follow)
+        tasks = [asyncio.ensure_future(each()) for each in (*own, *beside)]
         gc.collect()
         gc.freeze()  # exclude the current objects from garbage collection
         service.ready = True
@@ -71,8 +73,9 @@ def _add_operation(app: FastAPI, service: Service) -> None:
 
     @app.get("/ready", summary="Readiness: calls can be answered", tags=["operation"])
     async def ready() -> Response:
-        fine = service.ready
-        return JSONResponse({"status": "ready" if fine else "not ready"}, 200 if fine else 503)
+        problems = service.watch.problems()
+        fine = service.ready and not problems
+        return JSONResponse({"status": "ready" if fine else "not ready", "problems": problems}, 200 if fine else 503)
 
     @app.get(
         "/metrics",

@@ -22,7 +22,7 @@ from o2pl.serving.settings import Aggregation, Settings
 from o2pl.serving.store import Store
 
 _MOST = 1000  # rows per transaction: with SQLite, servers wait for it
-_GRACE = 2.0  # seconds: a reward that arrived in time may reach the disk a little later
+GRACE = 2.0  # seconds: a reward that arrived in time may reach the disk a little later
 
 
 class Joined(msgspec.Struct):
@@ -44,7 +44,7 @@ def outcome_of(
     in_time = [value for value, received_at in came if received_at - decided_at <= wait]
     if settings.reward_aggregation is Aggregation.EARLIEST and in_time:
         return in_time[0], False
-    if now - decided_at < wait + _GRACE:
+    if now - decided_at < wait + GRACE:
         return None
     if not in_time:
         return settings.default_reward, True
@@ -79,7 +79,7 @@ def _some(
     over: Sequence[Any] = []
     decision = at.decision
     if waits:
-        cutoff = now - settings.reward_wait_time.total_seconds() - _GRACE
+        cutoff = now - settings.reward_wait_time.total_seconds() - GRACE
         over = reads.waited(connection, application.id, cutoff, at.decision, _MOST)
         touched |= {row.id: row for row in over}
         if len(over) < _MOST:

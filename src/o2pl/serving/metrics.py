@@ -8,6 +8,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from o2pl.serving.models import Served
+from o2pl.serving.watching import Watch
 from o2pl.serving.writer import Writer
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
@@ -16,7 +17,8 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10
 class Metrics:
     """Metrics with cached labels: looking them up costs more than counting."""
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: Writer, watch: Watch) -> None:
+        self._watch = watch
         self.registry = CollectorRegistry()
         own: dict[str, Any] = {"registry": self.registry}
         self._calls = Counter("o2pl_calls", "Answered calls", ["route", "status"], **own)
@@ -29,6 +31,13 @@ class Metrics:
         )
         waiting = Gauge("o2pl_entries_waiting", "Entries waiting to be written to disk", **own)
         waiting.set_function(lambda: writer.waiting)
+        self._writable = Gauge("o2pl_store_writable", "0: the database is away, full or read-only", **own)
+        self._trainer = Gauge("o2pl_trainer_alive", "1: a trainer runs on this database", **own)
+        of_each = {"labelnames": ["application"], **own}
+        self._behind = Gauge("o2pl_learning_lag_events", "Rewards that are not learned from yet", **of_each)
+        self._late = Gauge("o2pl_learning_lag_seconds", "Age of the oldest reward that is not learned", **of_each)
+        self._fails = Gauge("o2pl_learning_failed", "1: learning fails, and is tried again", **of_each)
+        self._age = Gauge("o2pl_model_age_seconds", "Time since the served model was published", **of_each)
         self._call = cache(lambda route, status: self._calls.labels(route, str(status)))
         self._time = cache(lambda route: self._seconds.labels(route))
         self._decision = cache(lambda name: self._decisions.labels(name))
@@ -49,4 +58,12 @@ class Metrics:
         self._failed.labels(served.application.name).set(served.failed is not None)
 
     def text(self) -> bytes:
+        self._writable.set(self._watch.unavailable is None)
+        self._trainer.set(self._watch.trainer)
+        for state in self._watch.states:
+            self._behind.labels(state.name).set(state.lag.events)
+            self._late.labels(state.name).set(state.lag.seconds)
+            self._fails.labels(state.name).set(state.failed)
+            if state.age is not None:
+                self._age.labels(state.name).set(state.age)
         return generate_latest(self.registry)

@@ -20,6 +20,7 @@ from o2pl.serving.problems import Problem, Reply, as_json
 from o2pl.serving.service import Call, Route
 from o2pl.serving.store import Store
 from o2pl.serving.told import tell_event
+from o2pl.serving.watching import lag_of
 
 _PARTS = ("page.css", "charts.js", "page.js")
 _HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-cache"}
@@ -55,6 +56,7 @@ def _summarised(span: str) -> Callable[[Call], Awaitable[Reply]]:
             application = store.application(number)
             with store.reading() as connection:
                 found = summary.summarise(connection, application, span)
+                found["state"]["lag"] = lag_of(connection, application, time.time())._asdict()
                 found["state"]["failed"] = reads.note(connection, f"{reads.FAILED}{number}") or None
             found["state"]["trainer"] = someone_trains(store)
             found["models"]["failed"] = call.served.failed

@@ -34,7 +34,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 def run(
     store: Store, listening: socket.socket, database: str, trainer: Sequence[str] | None, rate: float, max_body: int,
-    log_calls: bool, ready: Callable[[], None],
+    max_lag: float, log_calls: bool, ready: Callable[[], None],
 ) -> None:  # fmt: skip
     """Serve until stopped. trainer: arguments of the trainer's process, None: none; ready: called after the start."""
 
@@ -42,7 +42,7 @@ def run(
         ready()
 
     log_to_stderr()
-    service = Service(store, Limits(body=max_body, rate=rate, burst=2 * rate))
+    service = Service(store, Limits(body=max_body, rate=rate, burst=2 * rate), max_lag)
     beside: list[Any] = [say_ready]
     if trainer is not None and has_trainer():
         beside.append(lambda: supervise(trainer, database))

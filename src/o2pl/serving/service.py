@@ -16,17 +16,19 @@ from o2pl.serving.metrics import Metrics
 from o2pl.serving.models import Models, Served
 from o2pl.serving.problems import Problem, Reply
 from o2pl.serving.store import Store
+from o2pl.serving.watching import Watch
 from o2pl.serving.writer import Writer
 
 
 class Service:
     """Everything that handlers need. Call `refresh` before the first call."""
 
-    def __init__(self, store: Store, limits: Limits | None = None) -> None:
+    def __init__(self, store: Store, limits: Limits | None = None, most_behind: float = 0.0) -> None:
         self.store, self.writer = store, Writer(store)
         self.models = Models(store)
         self.guard = Guard(self.models, limits or Limits())
-        self.metrics = Metrics(self.writer)
+        self.watch = Watch(store, most_behind)
+        self.metrics = Metrics(self.writer, self.watch)
         self.models.changed = self.metrics.model_changed
         self.ready = False
         self._looked = -math.inf  # never, on the monotonic clock

@@ -166,6 +166,7 @@ function show(s, events) {
 function showHealth(s) {
   if (!s.state.trainer) return health("Ready, but no trainer is running, so nothing is learned. Start one: o2pl train --follow", true);
   if (s.state.failed) return health(`Ready, but learning fails and is tried again every minute: ${s.state.failed}`, true);
+  if (s.state.lag.seconds > 120) return health(`Ready, but learning is ${lasting(s.state.lag.seconds)} behind`, true);
   if (s.models.failed) return health(`Ready, with an earlier model: ${s.models.failed}`, true);
   if (s.models.pinned !== null) return health(`Ready; version ${s.models.pinned} is pinned`, false);
   const age = s.state.newestLearned;
@@ -189,7 +190,7 @@ function showTiles(s) {
     state.agreement ? tile("Agreement with your choice", share(state.agreement.share), `apprentice, last ${count(state.agreement.rows)} decisions`) : gainTile("the baseline", total.gains.baseline),
     gainTile("uniform", total.gains.uniform),
     tile("Decisions", count(state.decisions), state.waiting ? `${count(state.waiting)} waiting for a reward` : "all have an outcome"),
-    tile("Learned from", count(state.learned), state.behind ? `${count(state.behind)}${state.behind >= 10000 ? " or more" : ""} not learned yet` : "up to date"),
+    tile("Learned from", count(state.learned), state.lag.events || state.behind ? `${count(Math.max(state.lag.events, state.behind))}${Math.max(state.lag.events, state.behind) >= 10000 ? " or more" : ""} not learned yet` : "up to date"),
     tile("Model version", state.version ? String(state.version) : "none yet", state.published === null ? "decisions are uniform" : `published ${lasting(state.published)} ago`),
   ].filter(Boolean));
 }
