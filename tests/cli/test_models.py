@@ -43,9 +43,13 @@ def test_a_policy_is_exported_and_imported(trained: Store, tmp_path: Path) -> No
     file = tmp_path / "policy.o2pl"
     said(trained, "models", "export", "1", str(file))
     assert o2pl.load(file).predict_proba([{"_multi": [{"id": "a0"}, {"id": "a1"}]}]).shape == (2,)
-    assert "version 4 of page is pinned" in said(trained, "models", "import", str(file), "--pin")
+    assert "version 4 of page is pinned" in said(trained, "models", "import", str(file))
+    g = np.random.default_rng(3)
+    decide(trained, visits(1, g), g, "later")
+    Trainer(trained).step(last=True)
+    assert trained.served_version(1) == 4  # one reward does not replace it
     assert trained.model_body(1, 4) == trained.model_body(1, 1)
     other = o2pl.Bandit(2).partial_fit([[0.1]], [1], [1.0], [0.5])
     other.save(file)
     assert "expected one for action sets" in said(trained, "models", "import", str(file), fails=True)
-    assert len(trained.model_versions(1)) == 4
+    assert len(trained.model_versions(1)) == 5

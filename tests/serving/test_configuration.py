@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.serving import deciders
 from tests.serving.clients import RANK, Inside, inside
+from tests.serving.worlds import decide, visits
+
+from o2pl.serving.trainer import Trainer
 
 AT = "/personalizer/v1.0"
 SETTINGS, POLICY, MODEL = f"{AT}/configurations/service", f"{AT}/configurations/policy", f"{AT}/model"
@@ -83,3 +88,48 @@ def test_models_go_out_and_come_in(shop: Inside) -> None:
 
 def test_status(shop: Inside) -> None:
     assert shop.client.get(f"{AT}/status").json()["apiStatus"] == "Valid"
+
+
+def test_changes_at_the_same_time_are_all_kept(shop: Inside) -> None:
+    """Each changes one setting, read and written in one transaction."""
+    changes: list[dict[str, Any]] = [
+        {"rewardWaitTime": "PT1H"}, {"defaultReward": 0.5}, {"rewardAggregation": "sum"}, {"logRetentionDays": 90},
+        {"explorationPercentage": 0.2}, {"modelExportFrequency": "PT60S"}, {"learningMode": "Apprentice"},
+    ]  # fmt: skip
+    with ThreadPoolExecutor(7) as pool:
+        done = list(pool.map(lambda change: shop.client.put(SETTINGS, json=change), changes * 3))
+    assert {each.status_code for each in done} == {200}
+    found = shop.client.get(SETTINGS).json()
+    for change in changes[1:]:
+        assert change.items() <= found.items()
+    assert found["rewardWaitTime"] == "PT3600S"
+
+
+def test_settings_that_another_has_changed_are_not_overwritten(shop: Inside) -> None:
+    tag = shop.client.get(SETTINGS).headers["etag"]
+    changed = shop.client.put(SETTINGS, json={"defaultReward": 0.5}, headers={"If-Match": tag})
+    assert (changed.status_code, changed.headers["etag"]) == (200, shop.client.get(SETTINGS).headers["etag"])
+    refused = shop.client.put(SETTINGS, json={"defaultReward": 0.7}, headers={"If-Match": tag})
+    assert (refused.status_code, refused.headers["etag"]) == (412, changed.headers["etag"])
+    assert shop.client.get(SETTINGS).json()["defaultReward"] == 0.5
+    assert shop.client.put(SETTINGS, json={"defaultReward": 0.7}, headers={"If-Match": "*"}).status_code == 200
+
+
+def test_flags_that_are_no_integers_are_refused(shop: Inside) -> None:
+    for value in ("²", "٣", "1" * 30):
+        found = shop.client.put(POLICY, json={"name": "x", "arguments": f"--hash_bits {value}"})
+        assert found.status_code == 400
+
+
+def test_a_reset_forgets_what_was_learned(shop: Inside) -> None:
+    g, trainer = np.random.default_rng(0), Trainer(shop.store)
+    decide(shop.store, visits(150, g), g, "a")
+    trainer.step(last=True)
+    shop.service.models.refresh()
+    assert shop.client.get(f"{MODEL}/properties").json()["version"] == 1
+    assert shop.client.delete(MODEL).status_code == 204
+    decide(shop.store, visits(40, g), g, "b")
+    for each in (trainer, Trainer(shop.store)):
+        each.step(last=True)
+        assert len(each.training[1].learner.log_) == 40
+    assert shop.store.served_version(1) == 2

@@ -98,8 +98,13 @@ def import_policy(
     application: App = None,
     database: Database = None,
     pinned: Annotated[
-        bool, typer.Option("--pin", help="Serve it until `o2pl models unpin`. Otherwise: until the next version.")
-    ] = False,
+        bool,
+        typer.Option(
+            "--pin/--no-pin",
+            help="Serve it until `o2pl models unpin`: the trainer learns from this store only. --no-pin: until the"
+            " trainer publishes its next version, which may know very little.",
+        ),
+    ] = True,
 ) -> None:
     """Publish a policy from a file as the newest version."""
     from o2pl.learners import load

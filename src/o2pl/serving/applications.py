@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import secrets
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from sqlalchemy.exc import IntegrityError
 
 from o2pl.errors import InvalidInput, nearest
 from o2pl.serving.schema import applications, keys
-from o2pl.serving.settings import Kind, Settings, check, stored, to_json
+from o2pl.serving.settings import Kind, Settings, changed, check, stored, to_json
 
 ROLES = ("write", "read")  # write: rank, reward, settings; read: dashboard, summaries, exports
 
@@ -77,6 +77,22 @@ def add_application(connection: Connection, name: str, kind: Kind, settings: Set
         raise InvalidInput(f"application: found {name!r}, which already exists; expected a new name") from None
     number = int(made[0])
     return NewApplication(number, add_key(connection, number, "write"), add_key(connection, number, "read"))
+
+
+def change_settings(
+    connection: Connection, application_id: int, values: dict[str, Any], only_if: Callable[[Settings], bool]
+) -> Settings | None:
+    """Replace some settings, in JSON form. only_if: whether the stored ones may be changed. None: they may not.
+
+    Reading and writing is one transaction: of two changes at the same time, none is lost.
+    """
+    row = select(applications).where(applications.c.id == application_id).with_for_update()
+    known = _application(connection.execute(row).one())
+    if not only_if(known.settings):
+        return None
+    made = changed(known.settings, values, known.kind)
+    put_settings(connection, application_id, made)
+    return made
 
 
 def put_settings(connection: Connection, application_id: int, settings: Settings) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shlex
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -10,12 +11,13 @@ import msgspec
 from msgspec import Meta, Struct
 
 from o2pl.errors import InvalidInput, nearest
-from o2pl.serving import versions
+from o2pl.serving import cuts, versions
+from o2pl.serving.applications import change_settings
 from o2pl.serving.outside import check_outside
 from o2pl.serving.personalizer import PREFIX, VERSIONS
 from o2pl.serving.problems import NO_CONTENT, Problem, Reply, as_json
 from o2pl.serving.service import Call, Route, in_versions
-from o2pl.serving.settings import Settings, changed
+from o2pl.serving.settings import Settings, to_json
 
 _SETTINGS, _POLICY = "InvalidServiceConfiguration", "InvalidPolicyConfiguration"
 _UNSUPPORTED = ("logMirrorEnabled", "isAutoOptimizationEnabled")  # only False is supported
@@ -73,7 +75,17 @@ class ServiceStatus(Struct, rename="camel"):
 
 
 async def settings(call: Call) -> Reply:
-    return as_json(200, msgspec.to_builtins(call.served.application.settings))
+    return _shown(call.served.application.settings)
+
+
+def _shown(found: Settings) -> Reply:
+    body = as_json(200, msgspec.to_builtins(found))
+    return Reply(200, body.body, (*body.headers, (b"etag", etag(found).encode())))
+
+
+def etag(found: Settings) -> str:
+    """Return the tag of these settings, for If-Match."""
+    return f'"{hashlib.sha256(to_json(found).encode()).hexdigest()[:16]}"'
 
 
 async def put_settings(call: Call) -> Reply:
@@ -84,19 +96,26 @@ async def put_settings(call: Call) -> Reply:
             raise InvalidInput(f"{name}: found true, expected false: this service does not support it")
     for name in _IGNORED:
         values.pop(name, None)
-    return await _changed(call, values)
+    return _shown(await _put(call, values))
 
 
-async def _changed(call: Call, values: dict[str, Any]) -> Reply:
-    application = call.served.application
-    made = changed(application.settings, values, application.kind)
-    await _put(call, made)
-    return as_json(200, msgspec.to_builtins(made))
+async def _put(call: Call, values: dict[str, Any]) -> Settings:
+    """Change the given settings as they are stored now. With If-Match: only if nobody has changed them since."""
+    store, number, asked = call.service.store, call.served.application.id, call.if_match
 
+    def change() -> Settings | None:
+        with store.writing() as connection:
+            return change_settings(connection, number, values, lambda now: asked in (None, "*", etag(now)))
 
-async def _put(call: Call, made: Settings) -> None:
-    await call.service.blocking(call.service.store.put_settings, call.served.application.id, made)
+    made = await call.service.blocking(change)
+    if made is None:
+        now = etag(await call.service.blocking(store.settings, number))
+        raise Problem(
+            412, "PreconditionFailed", f"If-Match: found {asked}, expected {now}: the settings were changed meanwhile;"
+            " read them again", ((b"etag", now.encode()),),
+        )  # fmt: skip
     await call.service.refresh()
+    return made  # type: ignore[no-any-return]
 
 
 def _object(body: bytes) -> dict[str, Any]:
@@ -133,7 +152,7 @@ async def put_policy(call: Call) -> Reply:
         name = flag.removeprefix("--").replace("-", "_")
         if not flag.startswith("--") or name not in _OF_POLICY:
             raise InvalidInput(f"arguments: found {flag!r}, {nearest(name, list(_OF_POLICY))}")
-        if not value.isdigit():
+        if not (value.isascii() and value.isdigit() and len(value) < 19):
             raise InvalidInput(f"arguments: found {flag} {value!r}, expected an integer")
         values[_OF_POLICY[name]] = int(value)
     return await _learn_by(call, values)
@@ -145,10 +164,7 @@ async def reset_policy(call: Call) -> Reply:
 
 
 async def _learn_by(call: Call, values: dict[str, Any]) -> Reply:
-    application = call.served.application
-    made = changed(application.settings, values, application.kind)
-    await _put(call, made)
-    return as_json(200, _contract(made))
+    return as_json(200, _contract(await _put(call, values)))
 
 
 # -- the model
@@ -180,12 +196,13 @@ async def put_model(call: Call) -> Reply:
 
 
 async def reset_model(call: Call) -> Reply:
-    """Reset to uniform decisions until the trainer publishes its next model."""
+    """Forget what was learned: decisions are uniform, and learning begins anew with outcomes from now on."""
     service, number = call.service, call.served.application.id
 
     def reset() -> None:
         with service.store.writing() as connection:
             versions.pin(connection, number, None)
+            cuts.reset(connection, number)
             for row in versions.model_versions(connection, number):
                 if row.withdrawn is None:
                     versions.withdraw(connection, number, row.version, "reset through the API")
@@ -233,7 +250,7 @@ _OWN = [
     Route("PUT", "/model", put_model, "InvalidModelImportFormat", "Import an exported policy and serve it")._replace(
         request=bytes, status=204, large=True
     ),
-    Route("DELETE", "/model", reset_model, "ModelResetFailed", "Withdraw the learned models", status=204),
+    Route("DELETE", "/model", reset_model, "ModelResetFailed", "Withdraw the models, and learn anew", status=204),
     Route("GET", "/model/properties", model_properties, _MISSING, "Version and age of the model")._replace(
         role="read", answer=ModelProperties
     ),

@@ -49,6 +49,17 @@ def put_learned(connection: Connection, application_id: int, value: Learned) -> 
     reads.put_note(connection, _note(application_id), msgspec.json.encode(value).decode())
 
 
+def reset(connection: Connection, application_id: int) -> None:
+    """Let learning begin anew after the newest outcome."""
+    newest = select(func.max(outcomes.c.id)).where(outcomes.c.application_id == application_id)
+    reads.put_note(connection, f"reset:{application_id}", str(connection.scalar(newest) or 0))
+
+
+def reset_at(connection: Connection, application_id: int) -> int:
+    """Return the outcome after which learning was begun anew; 0: it was not."""
+    return int(reads.note(connection, f"reset:{application_id}") or 0)
+
+
 def _note(application_id: int) -> str:
     return f"learned:{application_id}"
 

@@ -98,7 +98,7 @@ class Front:
             name, code = route.path, route.code
             self._service.guard.check_role(caller, route.role)
             body = await _body(receive, head.length, limits.model if route.large else limits.body)
-            reply = await route.handler(Call(self._service, caller.served, body, event_id))
+            reply = await route.handler(Call(self._service, caller.served, body, event_id, head.if_match))
         except Exception as error:
             problem = said(error, code)
             if problem is None:

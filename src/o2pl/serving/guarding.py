@@ -44,10 +44,11 @@ class Head(NamedTuple):
 
     key: str | None
     length: int | None
+    if_match: str | None = None
 
 
 def head_of(headers: Iterable[tuple[bytes, bytes]]) -> Head:
-    key, length = None, None
+    key, length, match = None, None, None
     for name, value in headers:
         if name == b"ocp-apim-subscription-key":
             key = value
@@ -55,7 +56,9 @@ def head_of(headers: Iterable[tuple[bytes, bytes]]) -> Head:
             key = value[7:].strip()
         elif name == b"content-length":
             length = int(value) if value.isdigit() else None
-    return Head(None if key is None else key.decode("latin-1"), length)
+        elif name == b"if-match":
+            match = value.decode("latin-1").strip()
+    return Head(None if key is None else key.decode("latin-1"), length, match)
 
 
 class Guard:

@@ -73,6 +73,7 @@ class Call(NamedTuple):
     served: Served
     body: bytes
     event_id: str = ""  # from the path
+    if_match: str | None = None  # header
 
 
 class Route(NamedTuple):

@@ -99,12 +99,12 @@ class Trainer:
         if recounted:
             recount_minutes(self.store, application, recounted)
         with self.store.reading() as connection:
-            noted = cuts.learned(connection, application.id)
+            noted, reset = cuts.learned(connection, application.id), cuts.reset_at(connection, application.id)
         if known is not None and known.noted != noted:
             where = {"application": application.name}
             _LOGGER.warning("the store is not the one that was learned from; retraining", extra=where)
             known = None
-        if known is None or known.part != learned_part(application) or known.refit != refit:
+        if known is None or known.part != learned_part(application) or (known.refit, known.reset) != (refit, reset):
             known = Training(self.store, application, self.folder, self._guarding, self._election.progress)
             self.training[application.id] = known
         known.application = application

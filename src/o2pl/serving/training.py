@@ -70,6 +70,7 @@ class Training:
         self._published = ""  # digest of the last published model
         self._unkept = False
         with store.reading() as connection:
+            self.reset = cuts.reset_at(connection, application.id)
             self.noted = cuts.learned(connection, application.id)  # what the store says how far the learner is
         self._begin()
 
@@ -104,7 +105,7 @@ class Training:
             own = select(outcomes.c.id).where(outcomes.c.application_id == self.application.id)
             with self.store.reading() as connection:
                 last = own.order_by(outcomes.c.id.desc()).offset(HISTORY).limit(1)
-                course = Course(int(connection.scalar(last) or 0))
+                course = Course(max(int(connection.scalar(last) or 0), self.reset))
         self.course, self.cursor = course, course.start  # the last outcome learned from
 
     def _from_checkpoint(self, course: Course, state: str) -> bool:
@@ -138,7 +139,7 @@ class Training:
     @property
     def depends(self) -> str:
         """What the learner depends on besides the outcomes. `o2pl forget` changes it."""
-        return hashlib.sha256(f"{self.part}|{self.refit}".encode()).hexdigest()[:16]
+        return hashlib.sha256(f"{self.part}|{self.refit}|{self.reset}".encode()).hexdigest()[:16]
 
     @property
     def _trained(self) -> str:
