@@ -18,8 +18,8 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 from o2pl_reproduction.registry import STUDIES
-from o2pl_reproduction.reports.markdown import table as markdown_table
 from o2pl_reproduction.reports.headlines import anchor
+from o2pl_reproduction.reports.markdown import table as markdown_table
 
 STORED = Path(__file__).parent / "reproduction"
 CLAIMS = "reproduction/claims.md"
