@@ -175,3 +175,22 @@ def test_words_that_the_first_row_does_not_have_where_columns_are_needed(first: 
     assert page.predict(each).tolist() == [0, 1, 2]
     with pytest.raises(o2pl.InvalidInput, match="found texts, which ContinuousBandit would take for categories"):
         o2pl.ContinuousBandit(bounds=(5, 20)).act({"prompt": "a whole sentence"})
+
+
+@pytest.mark.parametrize("named", [{}, {"policy": "quadratic"}])
+def test_a_run_on_dictionaries_decides_as_a_loop_does(named: dict[str, Any]) -> None:
+    """What the first dictionary is decides how contexts are read, also where all of them are known before."""
+    generator = np.random.default_rng(4)
+    contexts: list[Any] = [
+        {"device": str(generator.choice(["phone", "tablet", "desktop"])), "age": float(generator.normal(40, 10))}
+        for _ in range(300)
+    ]
+    rewards = (generator.random((300, 3)) < 0.4) * 1.0
+    one, other = Bandit(3, random_state=0, **named), Bandit(3, random_state=0, **named)
+    loop = []
+    for context, row in zip(contexts, rewards, strict=True):
+        loop.append(one.act(context))
+        one.update(loop[-1], row[loop[-1].action])
+    run = other.run((contexts, rewards))
+    assert [decision.action for decision in loop] == run.actions.tolist()
+    assert [decision.propensity for decision in loop] == run.propensities.tolist()

@@ -294,7 +294,9 @@ class BanditEstimator(RoundByRound, ABC):
                 f"world: found {type(world).__name__}, expected an environment with `sample`, or a pair:"
                 " contexts and the rewards of all actions"
             )
-        encoder = self._encoder_of(contexts)
+        first = contexts[:1] if isinstance(contexts, list) else contexts  # as `act` meets them: one after the other
+        encoder = self._encoder_of(first)
+        encoder.encode(first)
         contexts = encoder.encode(contexts)[:rounds]
         paid, n_actions = self._rewards(encoder, len(contexts), rewards)
         if self._engine is None:
