@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from o2pl import InvalidInput
-from o2pl.data.records import Records, Texts, are_records, parser
+from o2pl.data.records import Records, Texts, are_records, parser, rows_by_name
 from o2pl.encode.dictionaries import DictionaryReader
 
 ROWS = [{"a": 1.0}, {"a": "x"}, {"b": [1, 2]}]
@@ -54,3 +54,13 @@ def test_texts_of_a_column_are_made_when_they_are_read() -> None:
     records = Records(texts[1:5])
     assert records[0] == {"row": 1}
     assert list(records[np.array([2, 0])]) == [{"row": 3}, {"row": 1}]
+
+
+def test_rows_of_action_sets_are_pairs_that_are_read_by_name() -> None:
+    (row,) = rows_by_name(Records.of([{"age": 3, "_multi": [{"a": 1}, {"a": 2}]}]))
+    user, items = row
+    assert (user, items) == (row[0], row[1]) == ({"age": 3}, [{"a": 1}, {"a": 2}])
+    assert row["age"] == 3
+    assert row["_multi"] == items
+    contexts = Records.of([{"age": 3}])
+    assert rows_by_name(contexts) is contexts
