@@ -192,7 +192,8 @@ def test_servers_share_a_database_and_outlive_it(postgres: Postgres, tmp_path: P
     ):
         event = one.post(RANK, json=FINE).json()["eventId"]
         assert other.post("/reward", json={"eventId": event, "value": 1}).status_code == 204
-        assert other.post(RANK, json={**FINE, "eventId": event}).status_code == 409
+        assert other.post(RANK, json={**FINE, "eventId": event}).status_code == 201  # the same request: as before
+        assert other.post(RANK, json={"actions": [{"id": "c"}], "eventId": event}).status_code == 409
         postgres.kill()
         refused = one.post(RANK, json={**FINE, "eventId": "later"})
         assert refused.status_code == 503

@@ -50,7 +50,7 @@ def test_a_rank_is_stored_before_it_is_answered(shop: Inside) -> None:
 def test_ids_are_made_and_may_not_come_twice(shop: Inside) -> None:
     first, second = (shop.client.post(RANK, json=BODY).json()["eventId"] for _ in range(2))
     assert first != second
-    again = shop.client.post(RANK, json={**BODY, "eventId": first})
+    again = shop.client.post(RANK, json={**BODY, "contextFeatures": [{"other": 1}], "eventId": first})
     assert again.status_code == 409
     assert again.json()["error"]["code"] == "InvalidRankRequest"
     assert len(shop.decisions()) == 2

@@ -34,9 +34,12 @@ def test_a_decision_is_stored_once_and_nothing_after_the_stop(tmp_path: Path) ->
     async def twice() -> None:
         await service.refresh()
         served = service.models.of[1]
-        await service.store_decision(served, decision("e"), "code")
+        assert await service.store_decision(served, decision("e"), "code") is None
+        before = await service.store_decision(served, decision("e", uniform=0.1), "code")
+        assert before is not None
+        assert [row.uniform for row in before] == [0.7]
         with pytest.raises(Problem, match="already"):
-            await service.store_decision(served, decision("e"), "code")
+            await service.store_decision(served, decision("e", context=b"{}"), "code")
         service.stop()
         with pytest.raises(StoreUnavailable):
             await service.store_decision(served, decision("f"), "code")

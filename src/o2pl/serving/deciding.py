@@ -160,6 +160,12 @@ def numbers_of(context: Any) -> Any:
     return context
 
 
+def drawn_before(row: Any) -> Drawn:
+    """Return the decision of a stored row."""
+    pi = None if row.probabilities is None else np.frombuffer(bytes(row.probabilities), "<f8")
+    return Drawn(row.action, row.value, row.propensity, pi, row.preferred)
+
+
 def redecided(acting: Acting, row: Any) -> Drawn:
     """Recompute a stored decision. row: of `decisions`; acting: its model with its `exploration`."""
     context, uniform = bytes(row.context), float(row.uniform)

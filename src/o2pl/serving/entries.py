@@ -152,6 +152,28 @@ def add_entries(raw: Any, dialect: str, entries: Sequence[Entry]) -> list[Answer
     return answers
 
 
+_SHARED_END = b'"_multi":['  # in the text of a set of actions
+
+
+def same_request(asked: Sequence[DecisionRow], known: Sequence[Any]) -> bool:
+    """Return whether stored rows of an event were made for the same request, whatever was decided.
+
+    What the later slots of an event may play depends on what was drawn before: of these, only what all actions share
+    is compared.
+    """
+    if [row.slot for row in asked] != [row.slot for row in known]:
+        return False
+    for place, (row, other) in enumerate(zip(asked, known, strict=True)):
+        own, theirs = row.context, bytes(other.context)
+        if place:
+            own, theirs = own.partition(_SHARED_END)[0], theirs.partition(_SHARED_END)[0]
+        elif (row.actions, row.baseline) != (other.actions and bytes(other.actions), other.baseline):
+            return False
+        if own != theirs or row.deferred != other.deferred:
+            return False
+    return True
+
+
 # -- lookups: one statement per application, for any number of events
 
 

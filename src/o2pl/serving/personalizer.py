@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Raw, Struct
 
 from o2pl.errors import InvalidInput, nearest
-from o2pl.serving.deciding import action_text, joined, slot_text
+from o2pl.serving.deciding import action_text, drawn_before, joined, slot_text
 from o2pl.serving.entries import LONGEST_ID, ActivationRow, RewardRow, new_event_id
 from o2pl.serving.entries import Answer as Stored
 from o2pl.serving.models import Served
@@ -141,8 +141,9 @@ async def rank(call: Call) -> Reply:
     playable = places_left(given.ids, request.excluded_actions)
     event_id = request.event_id or new_event_id()
     made = ranked(call.served, given, playable, event_id, bool(request.defer_activation))
-    await call.service.store_decision(call.served, made.row, "InvalidRankRequest")
-    probabilities, chosen = made.drawn.probabilities, made.drawn.action
+    before = await call.service.store_decision(call.served, made.row, "InvalidRankRequest")
+    drawn = made.drawn if before is None else drawn_before(before[0])
+    probabilities, chosen = drawn.probabilities, drawn.action
     assert probabilities is not None
     assert chosen is not None
     listed = [RankedAction(given.ids[place], p) for place, p in zip(playable, probabilities.tolist(), strict=True)]
@@ -175,11 +176,10 @@ async def rank_slots(call: Call) -> Reply:
     slots = [_slot(slot, given.ids) for slot in request.slots]
     event_id = request.event_id or new_event_id()
     made = fill(call.served, given, slots, event_id, bool(request.defer_activation))
-    await call.service.store_decision(call.served, tuple(one.row for one in made), "InvalidRankRequest")
-    answers = [
-        SlotResponse(slot.id, given.ids[one.playable[one.drawn.action or 0]])
-        for slot, one in zip(slots, made, strict=True)
-    ]
+    before = await call.service.store_decision(call.served, tuple(one.row for one in made), "InvalidRankRequest")
+    rows: Sequence[Any] = [one.row for one in made] if before is None else before
+    chosen = [str(msgspec.json.decode(bytes(row.actions))[row.action]) for row in rows]
+    answers = [SlotResponse(slot.id, name) for slot, name in zip(slots, chosen, strict=True)]
     return as_json(201, MultiSlotRankResponse(answers, event_id))
 
 

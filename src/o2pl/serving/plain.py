@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Raw, Struct, field
 
 from o2pl.errors import InvalidInput, nearest
-from o2pl.serving.deciding import Drawn, action_text, inner
+from o2pl.serving.deciding import Drawn, action_text, drawn_before, inner
 from o2pl.serving.entries import Answer as Stored
 from o2pl.serving.entries import DecisionRow, RewardRow, check_entry, new_event_id
 from o2pl.serving.models import Served
@@ -233,8 +233,14 @@ def _answered(row: DecisionRow, drawn: Drawn, ids: list[str] | None) -> Made:
 
 async def decide(call: Call) -> Reply:
     made = decided(call.served, _decide(call.body), call.service.guard.limits.actions)
-    await call.service.store_decision(call.served, made.row, _CODE)
-    return as_json(200, made.response)
+    before = await call.service.store_decision(call.served, made.row, _CODE)
+    return as_json(200, made.response if before is None else _again(before[0]))
+
+
+def _again(row: Any) -> DecideResponse:
+    """Return the answer of a stored decision, whose request is sent again."""
+    ids = None if row.actions is None else [str(name) for name in msgspec.json.decode(bytes(row.actions))]
+    return _answered(row, drawn_before(row), ids).response
 
 
 async def decide_many(call: Call) -> Reply:
@@ -252,7 +258,8 @@ async def decide_many(call: Call) -> Reply:
         except (InvalidInput, msgspec.DecodeError) as error:
             results.append(_detail(error, _CODE))
     made = [each for each in results if isinstance(each, Made)]
-    answers = iter(await call.service.write([each.row for each in made]) if made else ())
+    stored = await call.service.write([each.row for each in made]) if made else []
+    answers = iter(stored)
     listed = []
     for each in results:
         if isinstance(each, Detail):
@@ -260,9 +267,16 @@ async def decide_many(call: Call) -> Reply:
         elif next(answers) is Stored.STORED:
             listed.append(DecideResult(each.response))
         else:
-            listed.append(DecideResult(error=Detail(_CODE, f"eventId: {each.row.event_id!r} already exists")))
-    call.service.metrics.decided(call.served, sum(each.error is None for each in listed))
+            listed.append(await _before(call, each.row))
+    call.service.metrics.decided(call.served, sum(answer is Stored.STORED for answer in stored))
     return as_json(200, DecideBatchResponse(listed))
+
+
+async def _before(call: Call, row: DecisionRow) -> DecideResult:
+    try:
+        return DecideResult(_again((await call.service.made_before(row, _CODE))[0]))
+    except Problem as problem:
+        return DecideResult(error=Detail(problem.code, str(problem)))
 
 
 def _check_batch(name: str, size: int, most: int) -> None:

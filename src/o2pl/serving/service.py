@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from o2pl.serving.entries import Answer, DecisionRow, Entry
+from o2pl.serving.entries import Answer, DecisionRow, Entry, same_request
 from o2pl.serving.guarding import Guard, Limits
 from o2pl.serving.metrics import Metrics
 from o2pl.serving.models import Models, Served
@@ -52,13 +52,31 @@ class Service:
         """Write entries; they are on disk when this returns."""
         return await self.writer.write(entries)
 
-    async def store_decision(self, served: Served, entry: DecisionRow | tuple[DecisionRow, ...], code: str) -> None:
-        """Store a decision; it is on disk when this returns. An existing event id is an error."""
+    async def store_decision(
+        self, served: Served, entry: DecisionRow | tuple[DecisionRow, ...], code: str
+    ) -> Sequence[Any] | None:
+        """Store a decision; it is on disk when this returns. Returns None, or the rows that this request made before.
+
+        An event id that exists already, of another request, is an error.
+        """
         (answer,) = await self.writer.write((entry,))
         if answer is not Answer.STORED:
-            row: DecisionRow = entry if isinstance(entry, DecisionRow) else entry[0]
-            raise Problem(409, code, f"eventId: found {row.event_id!r}, which already exists; expected a new id")
+            return await self.made_before(entry, code)
         self.metrics.decided(served, 1 if isinstance(entry, DecisionRow) else len(entry))
+        return None
+
+    async def made_before(self, entry: DecisionRow | tuple[DecisionRow, ...], code: str) -> Sequence[Any]:
+        """Return the stored rows of this request, which is sent again. Another request is an error."""
+        rows = (entry,) if isinstance(entry, DecisionRow) else entry
+        first: DecisionRow = rows[0]
+        found = await self.blocking(self.store.event, first.application_id, first.event_id)
+        known: Sequence[Any] = found["decisions"]
+        if not same_request(rows, known):
+            raise Problem(
+                409, code, f"eventId: found {first.event_id!r}, which already exists with another request; expected a"
+                " new id, or the same request again",
+            )  # fmt: skip
+        return known
 
     def stop(self) -> None:
         """Write pending entries, then close the store."""
