@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,11 +47,17 @@ def asked(store: Store, name: str | None) -> list[Application]:
 
 def open_store(database: str | None) -> tuple[Store, str]:
     """Return the opened store and its URL."""
-    from o2pl.serving.database import StoreUnavailable, where_is
+    from o2pl.serving.database import StoreUnavailable, check_whole, damaged, where_is
     from o2pl.serving.store import Store
 
     place = str(where_is(database))
     try:
-        return Store.open(place), place
+        with ExitStack() as undo:
+            store = undo.enter_context(Store.open(place))
+            check_whole(store.engine)
+            undo.pop_all()
+        return store, place
     except StoreUnavailable as error:
+        if "malformed" in str(error):
+            raise damaged(place, str(error)) from None
         raise InvalidInput(f"database: cannot be opened ({error})") from None

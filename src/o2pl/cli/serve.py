@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 EXAMPLES = "`o2pl serve` needs no configuration; `o2pl serve --database postgresql://…` for several servers."
 _APPLICATION = "default"
+_JOURNAL = "JOURNAL_STREAM"  # set by systemd
+_ONCE = "Copy these keys: they are shown only once. To make more: o2pl app key default --role write"
 _EXAMPLE = {
     "contextFeatures": [{"timeOfDay": "morning"}],
     "actions": [
@@ -77,6 +79,13 @@ def serve(
         )  # fmt: skip
 
 
+def _in_file(keys: list[str]) -> list[str]:
+    """Write the keys to a file of the owner: a journal keeps what is printed, and others read it."""
+    with os.fdopen(os.open("o2pl.keys", os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "w") as file:
+        file.write("\n".join(keys) + "\n")
+    return [f"keys: in {Path('o2pl.keys').resolve()}; copy them, then delete the file"]
+
+
 def _shown(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
@@ -85,13 +94,9 @@ def _greet(database: str, address: str, made: NewApplication | None) -> None:
     place = "PostgreSQL" if "://" in database else str(Path(database).resolve())
     lines = [f"store: {place}"]
     if made is not None:
-        lines += [
-            f"application: {_APPLICATION}",
-            f"write key: {made.write_key}",
-            f"read key:  {made.read_key}",
-            "Copy these keys: they are shown only once. To make more: o2pl app key default --role write",
-        ]
-    key = "$O2PL_KEY" if made is None else made.write_key
+        keys = [f"write key: {made.write_key}", f"read key:  {made.read_key}"]
+        lines += [f"application: {_APPLICATION}", *(_in_file(keys) if _JOURNAL in os.environ else [*keys, _ONCE])]
+    key = "$O2PL_KEY" if made is None or _JOURNAL in os.environ else made.write_key
     lines += [
         f"dashboard: {address}/ (log in with the read key)",
         "try it:",

@@ -9,6 +9,7 @@ from typing import Any
 
 from o2pl.errors import InvalidInput
 from o2pl.formats.files import whole
+from o2pl.serving.database import make_private
 from o2pl.serving.store import Store
 
 
@@ -24,6 +25,7 @@ def back_up(store: Store, out: Path) -> int:
     try:
         raw: Any = pooled.driver_connection
         with whole(out) as partial:
+            make_private(str(partial))
             target = sqlite3.connect(partial)
             try:
                 raw.backup(target)  # one step: a consistent snapshot

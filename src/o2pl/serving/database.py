@@ -7,7 +7,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,7 @@ def make_engine(database: str | os.PathLike[str]) -> Engine:
         folder = Path(str(url.database)).resolve().parent
         if not folder.is_dir():
             raise InvalidInput(f"database: found no folder {str(folder)!r}, expected one for {url.database}")
+        make_private(str(url.database))
         return _listening(create_engine(url, hide_parameters=True, pool_timeout=_PATIENCE, max_overflow=20))
     with extra("postgres", "a PostgreSQL database"):
         import psycopg  # noqa: F401
@@ -59,6 +60,31 @@ def make_engine(database: str | os.PathLike[str]) -> Engine:
         connect_args={"connect_timeout": int(_PATIENCE), "application_name": "o2pl"},
     )
     return _pinging(engine)
+
+
+def make_private(file: str) -> None:
+    """Create a file that only its owner can read; SQLite gives its other files the same permissions."""
+    with suppress(FileExistsError, OSError):  # SQLite says what is wrong
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+
+
+def check_whole(engine: Engine) -> None:
+    """Refuse a damaged SQLite file. It reads the whole file."""
+    if engine.dialect.name == "sqlite":
+        try:
+            found = str(pragma(engine, "quick_check(1)")[0])
+        except sqlite3.DatabaseError as error:
+            found = str(error)
+        if found != "ok":
+            raise damaged(str(engine.url.database), found)
+
+
+def damaged(file: str, found: str) -> InvalidInput:
+    said = " ".join(found.split())
+    return InvalidInput(
+        f"database: found a damaged file {file!r} ({said}), expected a whole one: stop the service, and put the newest"
+        f" backup (`o2pl backup`) in its place; what can be saved of it: sqlite3 {file} .recover"
+    )
 
 
 def _pinging(engine: Engine) -> Engine:

@@ -66,6 +66,7 @@ class Front:
         self._table = Table(ROUTES)
         self._said = -math.inf  # time of the last "store unavailable" log line: never
         self._refused = 0  # refused calls since
+        self._key_said, self._keys_refused = -math.inf, 0  # the same for unknown keys
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -84,6 +85,7 @@ class Front:
                 await self._service.look_again()
                 caller = self._service.guard.caller(head.key)
             if caller is None and path not in OPEN:
+                self._say_refused(scope)
                 raise no_key()
             if caller is not None:
                 self._service.guard.admit(caller.key)
@@ -109,6 +111,15 @@ class Front:
             reply = problem.reply
         await _send(send, reply)
         self._done(name, method, path, reply.status, began, caller)
+
+    def _say_refused(self, scope: Any) -> None:
+        """Count calls without a known key, and log where they come from, at most once a second."""
+        self._service.metrics.key_refused()
+        self._keys_refused += 1
+        if time.monotonic() - self._key_said >= 1:
+            told = {"client": (scope.get("client") or ["unknown"])[0], "calls_refused": self._keys_refused}
+            _LOGGER.warning("key missing or unknown", extra=told)
+            self._key_said, self._keys_refused = time.monotonic(), 0
 
     def _say_unavailable(self, error: Exception) -> None:
         """Log at most once a second: all calls fail in the same way."""

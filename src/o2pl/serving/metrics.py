@@ -25,6 +25,7 @@ class Metrics:
         self._seconds = Histogram("o2pl_call_seconds", "Time to answer", ["route"], buckets=_SECONDS, **own)
         self._decisions = Counter("o2pl_decisions", "Decisions on disk", ["application"], **own)
         self._rewards = Counter("o2pl_rewards", "Rewards on disk", ["application"], **own)
+        self._refused = Counter("o2pl_keys_refused", "Calls with a missing or unknown key", **own)
         self._version = Gauge("o2pl_model_version", "Served model version", ["application"], **own)
         self._failed = Gauge(
             "o2pl_model_failed", "1: another version than the wanted one is served", ["application"], **own
@@ -46,6 +47,9 @@ class Metrics:
     def answered(self, route: str, status: int, seconds: float) -> None:
         self._call(route, status).inc()
         self._time(route).observe(seconds)
+
+    def key_refused(self) -> None:
+        self._refused.inc()
 
     def decided(self, served: Served, count: int) -> None:
         self._decision(served.application.name).inc(count)

@@ -246,7 +246,7 @@ class Training:
         if path is None or not self._learner_began:
             return
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # it holds contexts
             self.learner.save(path)
             for other in path.parent.glob(f"application-{self.application.id}-*.o2pl"):
                 if other != path:
