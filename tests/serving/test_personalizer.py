@@ -178,3 +178,35 @@ def test_the_published_client_works_unchanged(real: Server) -> None:
         with pytest.raises(HttpOperationError) as unknown:
             client.events.activate(event_id="client-1")
         assert unknown.value.response.status_code == 401
+
+
+def test_the_published_preview_client_needs_no_change(real: Server) -> None:
+    """`azure-ai-personalizer`: the version of the API is in the query."""
+    from azure.ai.personalizer import PersonalizerAdministrationClient, PersonalizerClient
+    from azure.core.credentials import AzureKeyCredential
+    from azure.core.exceptions import HttpResponseError
+
+    own = AzureKeyCredential(real.write_key)
+    with PersonalizerClient(real.address, credential=own) as client:
+        request = {"eventId": "preview", "actions": ACTIONS, "contextFeatures": [{"user": 1}], "deferActivation": True}
+        ranked = client.rank(request)
+        assert client.rank(request) == ranked
+        client.activate("preview")
+        client.reward("preview", {"value": 0.5})
+        slots = [{"id": "top", "baselineAction": ACTIONS[0]["id"]}]
+        several = client.rank_multi_slot({"eventId": "slots", "actions": ACTIONS, "slots": slots})
+        assert [slot["id"] for slot in several["slots"]] == ["top"]
+        client.activate_multi_slot("slots")
+        client.reward_multi_slot("slots", {"reward": [{"slotId": "top", "value": 1.0}]})
+        with pytest.raises(HttpResponseError, match="already exists"):
+            client.rank({**request, "contextFeatures": []})
+    administration = PersonalizerAdministrationClient(real.address, credential=own)
+    assert administration.update_service_configuration({"defaultReward": 0.25})["defaultReward"] == 0.25
+    assert administration.get_service_configuration()["defaultReward"] == 0.25
+    policy = administration.get_policy()
+    assert administration.update_policy(policy) == administration.reset_policy() == policy
+    assert administration.get_model_properties()["version"] == 0
+    administration.reset_model()
+    with pytest.raises(HttpResponseError, match="Not Found"):
+        administration.get_log_properties()  # see docs/from-personalizer.md
+    administration.close()

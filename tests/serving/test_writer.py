@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
 
 import pytest
 from tests.serving.rows import decision, reward
 
 from o2pl.errors import InvalidInput
 from o2pl.serving.database import StoreUnavailable
-from o2pl.serving.entries import Answer
+from o2pl.serving.entries import Answer, Entry
 from o2pl.serving.store import Store
 from o2pl.serving.writer import Writer
 
@@ -130,3 +131,31 @@ def test_a_caller_that_has_gone_harms_nobody(store: Store, writer: Writer) -> No
 
     assert asyncio.run(leave()) == [Answer.STORED]
     assert {row.event_id for row in store.decisions_after(1)} == {"a", "b"}  # on disk all the same
+
+
+@pytest.mark.parametrize(("seconds", "waits"), [(0.0, False), (0.02, True)])
+def test_it_waits_for_more_entries_only_after_a_slow_commit(
+    store: Store, monkeypatch: pytest.MonkeyPatch, seconds: float, waits: bool
+) -> None:
+    waited: list[float] = []
+    clock = SimpleNamespace(perf_counter=lambda: now[0], sleep=waited.append)
+    now, add = [0.0], store.add
+
+    def adding(batch: Sequence[Entry]) -> list[Answer]:
+        now[0] += seconds
+        return add(batch)
+
+    monkeypatch.setattr("o2pl.serving.writer.time", clock)
+    monkeypatch.setattr(store, "add", adding)
+    writer = Writer(store)
+    threads = [
+        threading.Thread(target=lambda k=k: [writer.submit([decision(f"{k}-{n}")]).result() for n in range(30)])
+        for k in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    writer.stop()
+    assert bool(waited) == waits
+    assert len(store.decisions_after(1)) == 120

@@ -50,7 +50,11 @@ def serve(
         ),
     ] = False,
     rate_limit: Annotated[
-        float, typer.Option(min=0, help="Rate limit per key, in calls per second, averaged over time. 0: no limit.")
+        float,
+        typer.Option(
+            min=0,
+            help="Rate limit per application, in decisions, rewards and calls per second, over time. 0: no limit.",
+        ),
     ] = 5000.0,
     max_body: Annotated[int, typer.Option(min=1024, help="Largest request body, in bytes.")] = 1 << 20,
     max_lag: Annotated[

@@ -88,7 +88,7 @@ class Front:
                 self._say_refused(scope)
                 raise no_key()
             if caller is not None:
-                self._service.guard.admit(caller.key)
+                self._service.guard.admit((caller.served.application.id, caller.role))
             route, event_id = self._table.find(method, path)
             if route is None:
                 scope["caller"] = caller

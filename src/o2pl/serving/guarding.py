@@ -27,8 +27,8 @@ class Limits:
     model: int = 1 << 28  # bytes of an uploaded model
     batch: int = 1000  # decisions or rewards per call
     actions: int = 1000  # actions per decision; Personalizer allows 50
-    rate: float = 5000.0  # calls per second and key, averaged over time; 0: no limit
-    burst: float = 10000.0  # burst of calls per key
+    rate: float = 5000.0  # decisions and other calls per second and application, over time; 0: no limit
+    burst: float = 10000.0  # at once
 
 
 class Caller(NamedTuple):
@@ -66,7 +66,7 @@ class Guard:
 
     def __init__(self, models: Models, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self._models, self.limits, self._clock = models, limits, clock
-        self._buckets: dict[str, tuple[float, float]] = {}  # digest of a key: calls left, and time of the last update
+        self._buckets: dict[tuple[int, str], tuple[float, float]] = {}  # calls left, and time of the last update
 
     def caller(self, key: str | None) -> Caller | None:
         """Return the caller of a key; None: unknown key."""
@@ -84,21 +84,25 @@ class Guard:
         if role == "write" and caller.role != "write":
             raise Problem(403, "OperationNotAllowed", "key: found a read key, expected the write key")
 
-    def admit(self, key: str) -> None:
-        """Apply the rate limit, a token bucket: `burst` calls at once, `rate` per second over time."""
+    def admit(self, whose: tuple[int, str], cost: int = 1) -> None:
+        """Apply the rate limit, a token bucket: `burst` decisions at once, `rate` per second over time.
+
+        whose: the application and the role, so that whoever writes too much can still look at the page.
+        cost: decisions or rewards of a call. A full bucket admits any call.
+        """
         rate, burst = self.limits.rate, self.limits.burst
-        if rate <= 0:
+        if rate <= 0 or cost <= 0:
             return
         now = self._clock()
-        left, at = self._buckets.get(key, (burst, now))
-        left = min(burst, left + (now - at) * rate)
-        if left < 1:
-            wait = max(1, round((1 - left) / rate))
+        left, at = self._buckets.get(whose, (burst, now))
+        left, needed = min(burst, left + (now - at) * rate), min(cost, burst)
+        if left < needed:
+            wait = max(1, round((needed - left) / rate))
             raise Problem(
-                429, "TooManyRequests", f"rate limit: more than {rate:g} calls per second with this key; retry later",
-                ((b"retry-after", str(wait).encode()),),
+                429, "TooManyRequests", f"rate limit: more than {rate:g} decisions or other calls per second by this"
+                " application; retry later", ((b"retry-after", str(wait).encode()),),
             )  # fmt: skip
-        self._buckets[key] = left - 1, now
+        self._buckets[whose] = left - cost, now
 
 
 def no_key() -> Problem:

@@ -20,7 +20,7 @@ _ERRORS = {
     "409": "The event id already exists, with another request",
     "412": "The settings were changed meanwhile",
     "413": "Too large",
-    "429": "Rate limit exceeded for this key",
+    "429": "Rate limit exceeded for this application",
     "503": "The store is not available now",
 }
 SCHEMES = {

@@ -21,7 +21,7 @@ from o2pl.serving.service import Call, Route, decoder, in_versions
 
 MOST_ACTIONS, MOST_SLOTS = 50, 50
 PREFIX = "/personalizer"
-VERSIONS = ("v1.0", "v1.1", "v1.1-preview.1", "v1.1-preview.2", "v1.1-preview.3")
+VERSIONS = ("v1.0", "v1.1", "v1.1-preview.1", "v1.1-preview.2", "v1.1-preview.3", "")  # "": in ?api-version=
 SEVERAL = "v1.1-preview.3"  # API version with several slots
 
 Id = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)]

@@ -247,6 +247,7 @@ async def decide_many(call: Call) -> Reply:
     """Make several decisions. Valid ones are stored even if others are invalid."""
     requests, limits = _decide_batch(call.body).decisions, call.service.guard.limits
     _check_batch("decisions", len(requests), limits.batch)
+    call.admit(len(requests))
     results: list[Any] = []
     for number, request in enumerate(requests):
         if number % _BREATH == _BREATH - 1:
@@ -303,6 +304,7 @@ async def reward_many(call: Call) -> Reply:
     """Store several rewards independently."""
     requests = _reward_batch(call.body).rewards
     _check_batch("rewards", len(requests), call.service.guard.limits.batch)
+    call.admit(len(requests))
     now, number = time.time(), call.served.application.id
     results: list[Any] = []
     for each in requests:

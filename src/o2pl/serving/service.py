@@ -93,6 +93,10 @@ class Call(NamedTuple):
     event_id: str = ""  # from the path
     if_match: str | None = None  # header
 
+    def admit(self, decisions: int) -> None:
+        """Count the decisions or rewards of a batch: the rate limit has counted one for the call."""
+        self.service.guard.admit((self.served.application.id, "write"), decisions - 1)
+
 
 class Route(NamedTuple):
     """A route: path, handler and OpenAPI description."""
@@ -114,7 +118,7 @@ class Route(NamedTuple):
 def in_versions(routes: Sequence[Route], prefix: str, versions: Sequence[str], shown: str) -> list[Route]:
     """Return the routes for each API version; the document shows one of them."""
     return [
-        route._replace(path=f"{prefix}/{version}{route.path}", documented=version == shown)
+        route._replace(path=f"{prefix}{'/' * bool(version)}{version}{route.path}", documented=version == shown)
         for version in versions
         for route in routes
     ]
