@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from o2pl.cli.database import open_store
+from o2pl.errors import InvalidInput
 from o2pl.extras import require_extra
 
 if TYPE_CHECKING:
     from o2pl.serving.applications import NewApplication
+    from o2pl.serving.store import Store
 
 EXAMPLES = "`o2pl serve` needs no configuration; `o2pl serve --database postgresql://…` for several servers."
 _APPLICATION = "default"
@@ -73,7 +75,7 @@ def serve(
 
     with server.listen(host, port) as listening:  # first, since the keys of a new database are shown only once
         store, place = open_store(database)
-        made = None if store.applications() else store.add_application(_APPLICATION)
+        made = _first(store)
         address = f"http://{_shown(host)}:{listening.getsockname()[1]}"
         _greet(place, address, made)
         arguments = ["train", "--follow", *(["--guard"] if guard else [])] if trainer else None
@@ -81,6 +83,18 @@ def serve(
             store, listening, place, arguments, rate_limit, max_body, max_lag, log_calls,
             ready=lambda: typer.echo(f"ready: {address}"),
         )  # fmt: skip
+
+
+def _first(store: Store) -> NewApplication | None:
+    """Add the application of a new database; None: it has one, maybe of another server that starts now."""
+    if store.applications():
+        return None
+    try:
+        return store.add_application(_APPLICATION)
+    except InvalidInput:
+        if store.applications():
+            return None
+        raise
 
 
 def _in_file(keys: list[str]) -> list[str]:

@@ -35,10 +35,7 @@ class ServiceConfiguration(Struct, rename="camel"):
     default_reward: float | None = None
     reward_aggregation: Annotated[str | None, Meta(extra_json_schema={"examples": ["earliest", "sum"]})] = None
     exploration_percentage: (
-        Annotated[
-            float, Meta(ge=0, le=1, description="Fraction of uniform decisions. null: the learner's exploration.")
-        ]
-        | None
+        Annotated[float, Meta(ge=0, le=1, description="Fraction of uniform decisions. null: 0.05.")] | None
     ) = None
     model_export_frequency: Annotated[str | None, Meta(extra_json_schema={"examples": ["PT5S"]})] = None
     log_retention_days: Annotated[int | None, Meta(description="-1: forever.")] = None

@@ -76,6 +76,8 @@ class Front:
                 await send({"type": "websocket.close", "code": 1008})
             return
         began, limits = time.perf_counter(), self._service.guard.limits
+        if scope["method"] == "HEAD":  # the answer of GET; the server leaves its body out
+            scope = {**scope, "method": "GET"}
         method, path = scope["method"], scope["path"]
         name, code, caller = "other", "BadRequest", None
         try:
@@ -92,7 +94,7 @@ class Front:
             route, event_id = self._table.find(method, path)
             if route is None:
                 scope["caller"] = caller
-                body = b"" if method in ("GET", "HEAD") else await _body(receive, head.length, limits.body)
+                body = b"" if method == "GET" else await _body(receive, head.length, limits.body)
                 status = await self._pass_on(scope, body, receive, send)
                 self._done(name, method, path, status, began, caller)
                 return

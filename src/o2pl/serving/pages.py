@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from importlib import resources
-from typing import Any
+from typing import Annotated, Any
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -88,7 +88,7 @@ async def event(call: Call) -> Reply:
 class ServeRequest(msgspec.Struct, forbid_unknown_fields=True):
     """Serve this version until further notice; null: the newest again."""
 
-    version: int | None
+    version: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)] | None
 
 
 async def serve(call: Call) -> Reply:

@@ -16,6 +16,7 @@ _BUT_BODY = [column for column in models.columns if column.name != "body"]
 
 def add_model(connection: Connection, application_id: int, body: bytes, outcome_id: int, rows: int) -> int:
     """Publish a model. Returns its version. outcome_id: last outcome learned from; rows: their number."""
+    connection.execute(select(applications.c.id).where(applications.c.id == application_id).with_for_update())
     newest = select(func.coalesce(func.max(models.c.version), 0)).where(models.c.application_id == application_id)
     version = int(connection.scalar(newest) or 0) + 1
     connection.execute(
