@@ -67,11 +67,11 @@ def value(d: int, n_actions: int, n: int, repeats: int = _REPEATS) -> Row:
     """The pessimistic objective's sums and both parts of its gradient, in milliseconds, beside plain JAX."""
     jax, card = _card()
     from o2pl.kernels.card_blocks import BLOCK, blocks
-    from o2pl.kernels.card_parts import Kind, Rows
+    from o2pl.kernels.card_parts import ObjectiveKind, Rows
     from o2pl.kernels.card_tiles import halves, tiled, tiles_for
     from o2pl.policies.differentiable import in_double
 
-    jnp, kind, tiles = jax.numpy, Kind(), tiles_for(d, False)
+    jnp, kind, tiles = jax.numpy, ObjectiveKind(), tiles_for(d, False)
     each = tiles.rows * tiles.programs
     X, actions, rewards, inverse, W = made(d, n_actions, -(-n // each) * each)
     residuals = rewards.mean() - rewards

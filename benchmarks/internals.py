@@ -29,7 +29,7 @@ from o2pl.fitting.streaming import scan as scan
 from o2pl.formats.bad import BadRows as BadRows
 from o2pl.formats.files import read_tables as read_tables
 from o2pl.kernels import actionwise, dense, gaussian, registry
-from o2pl.kernels.registry import Problem as Problem
+from o2pl.kernels.registry import MemberProblem as MemberProblem
 from o2pl.kernels.registry import find_value as find_value
 from o2pl.kernels.sparse import SparseValue
 from o2pl.objectives import Pessimistic

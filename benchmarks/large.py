@@ -21,8 +21,8 @@ from benchmarks.internals import (
     BadRows,
     BlockPasses,
     Log,
+    MemberProblem,
     Outcome,
-    Problem,
     RayPasses,
     Softmax,
     begin,
@@ -156,10 +156,10 @@ def _mapped(rows: int) -> Iterator[tuple[Log, Interactions]]:
         yield log, inside
 
 
-def _problem(rows: Interactions) -> tuple[Problem, Floats]:
+def _problem(rows: Interactions) -> tuple[MemberProblem, Floats]:
     """The likelihood of `Bandit`'s linear member, and parameters."""
     seen = LINEAR.observe(LINEAR.init(WIDTH), rows.contexts[:_AT_A_TIME])
-    problem = Problem(Softmax(ACTIONS), Outcome(), LINEAR, seen, rows, 0, None, None, {})
+    problem = MemberProblem(Softmax(ACTIONS), Outcome(), LINEAR, seen, rows, 0, None, None, {})
     return problem, 0.1 * np.random.default_rng(0).normal(size=ACTIONS * problem.width + 1)
 
 

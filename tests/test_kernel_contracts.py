@@ -30,7 +30,7 @@ from o2pl.features import Chain, Fourier, Hashed, Intercept, Quadratic, Standard
 from o2pl.features.plan import feature_plan
 from o2pl.kernels import linear, registry
 from o2pl.kernels.networks import network_value
-from o2pl.kernels.registry import Problem, find_value
+from o2pl.kernels.registry import MemberProblem, find_value
 from o2pl.kernels.replay import adam_on_a_window
 from o2pl.objectives import Pessimistic, PolicyValue
 from o2pl.objectives.control import ridge_baseline, ridge_control
@@ -183,7 +183,7 @@ def test_a_covering_array_covers_all_pairs(factors: dict[str, Sequence[Any]]) ->
 
 def problem_of(
     case: Case, features: Any, control: bool, n: int, start: int = 0, weighed: bool = False, **settings: Any
-) -> Problem:
+) -> MemberProblem:
     """As the engine would make it of the rows from `start` on."""
     encoder = learner_of(case, features)._new_encoder()
     contexts, actions, rewards, propensities = raw_log(case, n, drift=True)
@@ -206,15 +206,15 @@ def problem_of(
             variate = ridge_control(made, window.actions, window.losses, n_actions, level, 5.0)
     weights = np.random.default_rng(2).uniform(0.01, 1, size=len(window)) if weighed else None
     log = objective.prepare(window, variate, weights)
-    return Problem(case.policy, objective, features, seen, window, start, log, None, {})
+    return MemberProblem(case.policy, objective, features, seen, window, start, log, None, {})
 
 
-def random_params(problem: Problem, seed: int) -> Any:
+def random_params(problem: MemberProblem, seed: int) -> Any:
     size = problem.policy.n_params(problem.width) + problem.objective.extra
     return 0.6 * np.random.default_rng(seed).normal(size=size)
 
 
-def assert_same_function(problem: Problem, fused: Any) -> None:
+def assert_same_function(problem: MemberProblem, fused: Any) -> None:
     plain = PolicyValue(problem.policy, problem.featurise(), problem.log, problem.objective.extra)
     if isinstance(problem.policy, FinitePolicies):
         np.testing.assert_allclose(fused.values(), plain.values(), rtol=1e-9, atol=1e-11)
@@ -294,7 +294,7 @@ def without_kernels() -> Iterator[None]:
     """Learners of plain parts: no fused values, no fused replay, no packed deciders, no planned features."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(registry, "VALUES", {})
-        patch.setattr(registry.Problem, "feature_plan", lambda _: None)
+        patch.setattr(registry.MemberProblem, "feature_plan", lambda _: None)
         patch.setattr(member, "adam_on_a_window", lambda *_: None)
         patch.setattr(decider, "packed_members", lambda *_: None)
         patch.setattr(PolicyValue, "incremental", True)  # so that members keep it, for us to ask

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from toy_experiment import TOY
 
-from o2pl_reproduction.claims.intervals import Estimate, exact, mean
+from o2pl_reproduction.claims.intervals import Measurement, exact, mean
 from o2pl_reproduction.claims.study import Claim, Effect, Study, above, at_least, at_most
 
 
@@ -28,7 +28,7 @@ def claims(rows: Any) -> list[Claim]:
         ),
         Claim("toy/weak", "They hardly grow.", exact(largest), above(0), "paper", effect=Effect(1e9), conditions=ours),
         Claim("toy/small", "They stay small.", exact(largest), at_most(1), "paper", "tiny"),
-        Claim("toy/nothing", "Not a number.", Estimate(np.nan, np.nan, np.nan, "none"), at_most(1), "paper"),
+        Claim("toy/nothing", "Not a number.", Measurement(np.nan, np.nan, np.nan, "none"), at_most(1), "paper"),
         Claim("toy/few", "On average they are above 0.", mean(values[-1:]), above(0, "our prototype's number"), "own"),
     ]
 

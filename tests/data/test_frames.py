@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from o2pl import InvalidInput
-from o2pl.data.frames import Column, Frame, as_frame, as_mapping, column_of, frame_of_rows, has_names, is_frame
+from o2pl.data.frames import Frame, FrameColumn, as_frame, as_mapping, column_of, frame_of_rows, has_names, is_frame
 
 VALUES: dict[str, list[Any]] = {
     "age": [30.5, None, 22.0],
@@ -138,4 +138,4 @@ def test_a_matrix_of_frames_that_are_numbers() -> None:
     np.testing.assert_array_equal(as_frame(pa.table({"a": [1, 2], "b": [True, False]})).numbers(), [[1, 1], [2, 0]])
     assert as_frame(pa.table({"a": [1, None]})).numbers() is None
     assert as_frame(pa.table({"a": ["x"]})).numbers() is None
-    assert repr(Frame({"a": Column("number", np.ones(2))}, 2)) == "Frame of 2 rows: a (number)"
+    assert repr(Frame({"a": FrameColumn("number", np.ones(2))}, 2)) == "Frame of 2 rows: a (number)"

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from o2pl.demo.judged import Judged, judge
+from o2pl.demo.judged import JudgedPolicy, judge
 
 
 def test_intervals_come_from_the_log_and_the_truth_from_the_labels() -> None:
@@ -15,5 +15,5 @@ def test_intervals_come_from_the_log_and_the_truth_from_the_labels() -> None:
 
 
 def test_an_interval_holds_the_truth_or_not() -> None:
-    assert Judged("a", 0.5, 0.4, 0.6, 0.4).holds
-    assert not Judged("a", 0.5, 0.4, 0.6, 0.39).holds
+    assert JudgedPolicy("a", 0.5, 0.4, 0.6, 0.4).holds
+    assert not JudgedPolicy("a", 0.5, 0.4, 0.6, 0.39).holds

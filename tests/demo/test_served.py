@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.demo.steps import CALLS
 
-from o2pl.demo.served import Running, Served, serve_readers, service
+from o2pl.demo.served import Running, ServedCalls, serve_readers, service
 from o2pl.errors import InvalidInput
 
 
@@ -34,6 +34,6 @@ def test_a_service_that_ends_at_once_is_told() -> None:
 
 
 def test_clicks_by_parts_of_the_calls() -> None:
-    found = Served(CALLS, 1.0, 1.0, {}, {})
+    found = ServedCalls(CALLS, 1.0, 1.0, {}, {})
     np.testing.assert_allclose(found.course("chosen", 2), [0.1, 0.4])
     assert found.clicks("best", 0, 10) == 0.5

@@ -10,7 +10,7 @@ import pytest
 import o2pl
 from o2pl import Interactions, InvalidInput, evaluate
 from o2pl.data.contexts import ActionSets
-from o2pl.data.frames import Column, Frame
+from o2pl.data.frames import Frame, FrameColumn
 from o2pl.evaluation.control import with_control
 
 P, Q = 0.1, np.array([0.2, 0.2, 0.6])
@@ -94,11 +94,11 @@ def test_a_learner_that_has_learned_from_the_log_is_noticed() -> None:
 def test_a_column_of_the_contexts_is_no_context() -> None:
     log, member = log_of(1000)
     columns = {"x": log.contexts[:, 0].astype(float), "control": member.astype(float)}
-    frame = log.changed(contexts=Frame({name: Column("number", one) for name, one in columns.items()}, 1000))
+    frame = log.changed(contexts=Frame({name: FrameColumn("number", one) for name, one in columns.items()}, 1000))
     found = evaluate(frame, baseline="control")
     assert found.difference is not None
     assert list(with_control(frame, ["logged"]).log.contexts.columns) == ["x"]
-    only = log.changed(contexts=Frame({"group": Column("number", member.astype(float))}, 1000))
+    only = log.changed(contexts=Frame({"group": FrameColumn("number", member.astype(float))}, 1000))
     assert evaluate(only, baseline="control", control="group").difference is not None
 
 

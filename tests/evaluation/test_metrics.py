@@ -129,9 +129,9 @@ def test_a_context_column_that_is_a_metric_is_no_context() -> None:
 
 
 def _number(values: Any) -> Any:
-    from o2pl.data.frames import Column
+    from o2pl.data.frames import FrameColumn
 
-    return Column("number", np.asarray(values, float))
+    return FrameColumn("number", np.asarray(values, float))
 
 
 @pytest.mark.parametrize(

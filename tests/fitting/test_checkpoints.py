@@ -8,7 +8,7 @@ import numpy as np
 
 import o2pl
 from o2pl.data.records import Records
-from o2pl.fitting.checkpoints import Checkpoints, fingerprint, stamps_of
+from o2pl.fitting.checkpoints import PassCheckpoints, fingerprint, stamps_of
 
 
 def test_what_was_found_is_not_computed_again(tmp_path):
@@ -18,10 +18,10 @@ def test_what_was_found_is_not_computed_again(tmp_path):
         calls.append(1)
         return np.arange(3.0)
 
-    first = Checkpoints(tmp_path / "work", "a")
+    first = PassCheckpoints(tmp_path / "work", "a")
     assert (first.before, first.other) == (0, False)
     first("bandit λ=1, part 0", compute)
-    again = Checkpoints(tmp_path / "work", "a")
+    again = PassCheckpoints(tmp_path / "work", "a")
     assert again.before == 1
     np.testing.assert_array_equal(again("bandit λ=1, part 0", compute), np.arange(3.0))
     assert len(calls) == 1
@@ -32,14 +32,14 @@ def test_what_was_found_is_not_computed_again(tmp_path):
 
 
 def test_parts_of_other_work_are_not_used(tmp_path):
-    Checkpoints(tmp_path / "work", "a")("x", lambda: np.zeros(1))
-    other = Checkpoints(tmp_path / "work", "b")
+    PassCheckpoints(tmp_path / "work", "a")("x", lambda: np.zeros(1))
+    other = PassCheckpoints(tmp_path / "work", "b")
     assert (other.before, other.other) == (0, True)
     assert other("x", lambda: np.ones(1)) == 1
 
 
 def test_a_part_that_was_cut_short_is_computed_again(tmp_path):
-    work = Checkpoints(tmp_path / "work", "a")
+    work = PassCheckpoints(tmp_path / "work", "a")
     work("x", lambda: np.arange(100.0))
     (path,) = (tmp_path / "work").glob("*.npy")
     path.write_bytes(path.read_bytes()[:-9])

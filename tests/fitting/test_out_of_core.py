@@ -10,7 +10,7 @@ from tests.fitting.parquet_logs import write_parquet
 import o2pl
 from o2pl.errors import InvalidInput
 from o2pl.fitting import streaming
-from o2pl.fitting.checkpoints import Checkpoints
+from o2pl.fitting.checkpoints import PassCheckpoints
 from o2pl.fitting.out_of_core import bytes_in, fit_out_of_core, free_memory, larger_than
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*not used as context. 'day' .key of the partitions")
@@ -45,7 +45,7 @@ def test_candidates_are_compared_on_a_sample_and_the_best_learns_from_all(
     only = ["bandit linear competing", "bandit linear independent"]
     rows = []
     found = fit_out_of_core(
-        log, Checkpoints(tmp_path / "work", "x"), only=only, passed=lambda one: rows.append(one.rows)
+        log, PassCheckpoints(tmp_path / "work", "x"), only=only, passed=lambda one: rows.append(one.rows)
     )
     assert (found.rows, found.sample, found.held_out) == (3000, 900, 900)
     assert {one.name for one in found.candidates} == set(only)
@@ -65,4 +65,4 @@ def test_a_log_without_propensities_is_refused(tmp_path: Path) -> None:
     log = write_parquet(tmp_path / "log", 300, files=1) / "day=0" / "rows.parquet"
     parquet.write_table(parquet.read_table(log).drop_columns(["propensity"]), tmp_path / "bare.parquet")
     with pytest.raises(InvalidInput, match="expected a column 'propensity'"):
-        fit_out_of_core(tmp_path / "bare.parquet", Checkpoints(tmp_path / "work", "x"))
+        fit_out_of_core(tmp_path / "bare.parquet", PassCheckpoints(tmp_path / "work", "x"))

@@ -14,7 +14,7 @@ from tests.fitting.parquet_logs import write_parquet
 
 import o2pl
 from o2pl.errors import InvalidInput
-from o2pl.fitting.checkpoints import Checkpoints
+from o2pl.fitting.checkpoints import PassCheckpoints
 from o2pl.fitting.out_of_core import fit_out_of_core
 from o2pl.fitting.passes import BlockPasses, Pass
 from o2pl.fitting.ray_passes import RayPasses
@@ -41,7 +41,7 @@ def test_a_worker_that_is_killed_is_replaced_and_the_values_stay(tmp_path: Path,
     log, ray = write_parquet(tmp_path / "log", 3000), ray_cluster[0]
     local, passes, made, said = list[Pass](), list[Pass](), list[RayPasses](), list[str]()
     expected = fit_out_of_core(
-        log, Checkpoints(tmp_path / "local", "x"), candidates=[LEARNER], passed=local.append
+        log, PassCheckpoints(tmp_path / "local", "x"), candidates=[LEARNER], passed=local.append
     ).learner
     killed = []
 
@@ -52,7 +52,7 @@ def test_a_worker_that_is_killed_is_replaced_and_the_values_stay(tmp_path: Path,
             os.kill(killed[0], signal.SIGKILL)
 
     found = fit_out_of_core(
-        log, Checkpoints(tmp_path / "ray", "x"), candidates=[LEARNER], passed=kill_one,
+        log, PassCheckpoints(tmp_path / "ray", "x"), candidates=[LEARNER], passed=kill_one,
         make_passes=on_ray(ray_cluster, made, said),
     ).learner  # fmt: skip
     assert said == ["worker 2 of 2 died: a new worker replaces it and reads its rows again"]
@@ -73,7 +73,7 @@ def test_a_worker_that_does_not_see_the_rows_says_so(tmp_path: Path, ray_cluster
         return passes
 
     with pytest.raises(InvalidInput, match=r"worker 1 of 2: .* expected a disk that all workers share"):
-        fit_out_of_core(log, Checkpoints(tmp_path / "work", "x"), candidates=[LEARNER], make_passes=gone)
+        fit_out_of_core(log, PassCheckpoints(tmp_path / "work", "x"), candidates=[LEARNER], make_passes=gone)
 
 
 def test_more_workers_than_cores_are_refused(tmp_path: Path, ray_cluster: Any) -> None:
@@ -85,4 +85,4 @@ def test_more_workers_than_cores_are_refused(tmp_path: Path, ray_cluster: Any) -
     with pytest.raises(
         InvalidInput, match="workers: found 64, expected at most 2, the number of cores of the Ray cluster"
     ):
-        fit_out_of_core(log, Checkpoints(tmp_path / "work", "x"), candidates=[LEARNER], make_passes=many)
+        fit_out_of_core(log, PassCheckpoints(tmp_path / "work", "x"), candidates=[LEARNER], make_passes=many)

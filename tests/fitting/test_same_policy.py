@@ -11,7 +11,7 @@ from tests.fitting.parquet_logs import write_parquet
 
 import o2pl
 from o2pl.fitting.candidates import candidates_for
-from o2pl.fitting.checkpoints import Checkpoints
+from o2pl.fitting.checkpoints import PassCheckpoints
 from o2pl.fitting.choosing import fit
 from o2pl.fitting.out_of_core import fit_out_of_core
 from o2pl.fitting.passes import BlockPasses
@@ -41,7 +41,7 @@ def fitted(way: str, log: Path, name: str, work: Path, request: pytest.FixtureRe
         def made(mapped: Any, folder: Path, kept: Any, passed: Any) -> BlockPasses:
             return RayPasses(mapped, folder, kept, passed, cluster, 2, pytest.fail, stripe=1000)
 
-    return fit_out_of_core(log, Checkpoints(work, "x"), candidates=[chosen], make_passes=made).learner
+    return fit_out_of_core(log, PassCheckpoints(work, "x"), candidates=[chosen], make_passes=made).learner
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from o2pl.data.interactions import Interactions
 from o2pl.engine.member import LINEAR
 from o2pl.kernels import linear, values
 from o2pl.kernels.blockwise import BlockwiseValue, added
-from o2pl.kernels.registry import Problem, find_value
+from o2pl.kernels.registry import MemberProblem, find_value
 from o2pl.objectives.control import ridge_control
 from o2pl.objectives.outcome import Outcome
 from o2pl.objectives.pessimistic import Pessimistic, PolicyValue
@@ -22,7 +22,7 @@ from o2pl.policies import ActionWise, Gaussian, Softmax
 N, K = 5000, 3
 
 
-def problem(objective: Any, policy: Any, kind: str) -> Problem:
+def problem(objective: Any, policy: Any, kind: str) -> MemberProblem:
     rng = np.random.default_rng(0)
     contexts: Any = rng.normal(size=(N, 4)).astype(np.float32)
     if kind == "sets":
@@ -31,7 +31,7 @@ def problem(objective: Any, policy: Any, kind: str) -> Problem:
     propensities = np.full(N, 0.4)
     rows = Interactions.trusted(contexts, actions, rng.random(N), propensities, (0, 1), None if kind == "sets" else K)
     seen = LINEAR.init(4)
-    return Problem(policy, objective, LINEAR, seen, rows, 0, None, None, {})
+    return MemberProblem(policy, objective, LINEAR, seen, rows, 0, None, None, {})
 
 
 CASES = {

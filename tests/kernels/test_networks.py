@@ -12,7 +12,7 @@ from o2pl.data.interactions import Interactions
 from o2pl.features import Standardise
 from o2pl.kernels import registry
 from o2pl.kernels.networks import NetworkValue, network_value, program_of
-from o2pl.kernels.registry import Problem, find_value
+from o2pl.kernels.registry import MemberProblem, find_value
 from o2pl.objectives import Outcome, Pessimistic, PolicyValue, ridge_control
 from o2pl.oracles import Minibatch
 from o2pl.policies import JaxPolicy, Neural, NeuralSets
@@ -38,7 +38,7 @@ OBJECTIVES = {
 }
 
 
-def problem_of(policy: Any, objective: Any, weighed: bool, control: bool) -> Problem:
+def problem_of(policy: Any, objective: Any, weighed: bool, control: bool) -> MemberProblem:
     generator = np.random.default_rng(3)
     sizes = generator.integers(1, 6, size=N)
     contexts: Any = generator.normal(size=(N, 4)).astype(np.float32)
@@ -54,7 +54,7 @@ def problem_of(policy: Any, objective: Any, weighed: bool, control: bool) -> Pro
     if control:
         variate = ridge_control(contexts, rows.actions, rows.losses, K, objective.level(rows.losses), 5.0)
     log = objective.prepare(rows, variate, generator.uniform(0.1, 1, N) if weighed else None)
-    return Problem(policy, objective, features, seen, rows, 0, log, None, {})
+    return MemberProblem(policy, objective, features, seen, rows, 0, log, None, {})
 
 
 @pytest.mark.jax

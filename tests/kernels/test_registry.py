@@ -13,7 +13,7 @@ from o2pl.encode.dictionaries import DictionaryReader
 from o2pl.encode.readers import SetsReader
 from o2pl.engine.member import QUADRATIC
 from o2pl.features import Chain, Fourier, Hashed, Standardise
-from o2pl.kernels.registry import Problem, featurise, find_value
+from o2pl.kernels.registry import MemberProblem, featurise, find_value
 from o2pl.kernels.values import rows_of_features
 from o2pl.objectives import Pessimistic
 from o2pl.policies import ActionWise, Softmax, SparseSoftmax, ThresholdClass, UniformMixture
@@ -40,12 +40,12 @@ def test_kinds_of_rows(kind: str) -> None:
     assert as_contexts(made).kind == kind
 
 
-def problem(policy: Any, features: Any, kind: str, start: int = 0) -> Problem:
+def problem(policy: Any, features: Any, kind: str, start: int = 0) -> MemberProblem:
     n = len(ROWS[kind])
     rows = Interactions(ROWS[kind], np.zeros(n, int), np.ones(n), np.full(n, 0.5), (0, 1))
     seen = features.observe(features.init(3), ROWS[kind].values if "sets" in kind else ROWS[kind])
     objective = Pessimistic()
-    return Problem(policy, objective, features, seen, rows, start, objective.prepare(rows), None, {})
+    return MemberProblem(policy, objective, features, seen, rows, start, objective.prepare(rows), None, {})
 
 
 @pytest.mark.parametrize(

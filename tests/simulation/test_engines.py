@@ -15,7 +15,7 @@ import toy_experiment
 from toy_experiment import PLAYED, TOY, dies, threads, unsendable
 
 from o2pl.errors import MissingExtra
-from o2pl.simulation.engines import Engine, Failed, Finished, Local, Ray
+from o2pl.simulation.engines import Failed, Finished, Local, Ray, UnitEngine
 from o2pl.simulation.experiment import Options
 from o2pl.simulation.runner import run
 
@@ -33,7 +33,7 @@ def ray_engine() -> Iterator[Ray]:
 
 
 @pytest.fixture(params=["local", "ray"])
-def engine(request: pytest.FixtureRequest) -> Engine:
+def engine(request: pytest.FixtureRequest) -> UnitEngine:
     return Local(2) if request.param == "local" else request.getfixturevalue("ray_engine")
 
 

@@ -48,7 +48,7 @@ def test_no_time_left_is_said_before_it_can_be_known():
 
 def test_the_bar_shows_units_done_and_failures_as_they_are():
     screen = io.StringIO()
-    with progress.Bar(Console(file=screen, force_terminal=True, width=120, color_system=None)) as shown:
+    with progress.ProgressBar(Console(file=screen, force_terminal=True, width=120, color_system=None)) as shown:
         shown.begin("toy", missing=2, finished=0)
         shown.ended(UNITS[0], Finished({}, 1.0))
         shown.ended(UNITS[1], BAD)

@@ -24,7 +24,7 @@ from o2pl.simulation.engines import Finished, Local, attempt
 from o2pl.simulation.experiment import Cell, Options
 from o2pl.simulation.progress import Plain
 from o2pl.simulation.runner import run
-from o2pl.simulation.store import Store, results, seconds
+from o2pl.simulation.store import ResultStore, results, seconds
 
 FULL = Options("full")
 
@@ -101,7 +101,7 @@ def test_only_what_is_missing_is_computed(tmp_path, log):
     assert numbers(log) == [0, 1, 2, 3, 4, 5]
     run(TOY, FULL, out=tmp_path, engine=Inline())
     assert numbers(log) == list(range(12))
-    Store(tmp_path, TOY).part(TOY.unit(4, FULL)).unlink()
+    ResultStore(tmp_path, TOY).part(TOY.unit(4, FULL)).unlink()
     assert run(TOY, FULL, out=tmp_path, engine=Inline()).computed == 1
     assert numbers(log) == sorted([*range(12), 4])
     assert run(TOY, replace(FULL, seeds=[0]), out=tmp_path, engine=Inline()).computed == 0
@@ -144,7 +144,7 @@ def test_a_failing_unit_is_reported_and_the_others_go_on(tmp_path, log, monkeypa
     reasons = {unit.number: reason for unit, reason in report.failures}
     assert reasons == {n: f"ValueError: no luck with {'sun' if n % 6 < 3 else 'moon'}" for n in (1, 4, 7, 10)}
     assert set(results(tmp_path, "toy")["learner"].to_pylist()) == {"one", "three"}
-    text = Store(tmp_path, TOY).failure(TOY.unit(4, FULL)).read_text()
+    text = ResultStore(tmp_path, TOY).failure(TOY.unit(4, FULL)).read_text()
     assert text.startswith("toy/4 ")
     assert "Traceback" in text
     assert "in compute" in text

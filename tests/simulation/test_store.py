@@ -10,7 +10,7 @@ from o2pl.simulation import store
 from o2pl.simulation.engines import attempt
 from o2pl.simulation.experiment import Options
 from o2pl.simulation.runner import run
-from o2pl.simulation.store import Busy, Store
+from o2pl.simulation.store import Busy, ResultStore
 
 FULL = Options("full")
 
@@ -27,7 +27,7 @@ class Inline:
 def test_a_harmed_part_is_computed_again(tmp_path, log, harm):
     run(TOY, FULL, out=tmp_path, engine=Inline())
     before = (tmp_path / "toy.parquet").read_bytes()
-    kept = Store(tmp_path, TOY)
+    kept = ResultStore(tmp_path, TOY)
     path = kept.part(TOY.unit(5, FULL))
     content = bytearray(path.read_bytes())
     if harm == "cut":
@@ -63,6 +63,6 @@ def test_a_file_is_there_whole_or_not_at_all(tmp_path):
 
 
 def test_two_runs_cannot_write_to_one_folder(tmp_path):
-    with Store(tmp_path, TOY).locked(), pytest.raises(Busy, match="another run is writing there"):
+    with ResultStore(tmp_path, TOY).locked(), pytest.raises(Busy, match="another run is writing there"):
         run(TOY, FULL, out=tmp_path, engine=Inline())
     assert run(TOY, FULL, out=tmp_path, engine=Inline()).computed == 12

@@ -14,9 +14,9 @@ from o2pl.cli.errors import one_line_errors
 from o2pl.errors import InvalidInput, nearest
 
 if TYPE_CHECKING:
-    from o2pl.simulation.engines import Engine
+    from o2pl.simulation.engines import UnitEngine
     from o2pl.simulation.experiment import Experiment, Options
-    from o2pl.simulation.progress import Progress
+    from o2pl.simulation.progress import UnitProgress
 
 FAILED, INTERRUPTED = 1, 130  # exit codes; shells expect 130 after Ctrl-C
 SIZES = ("quick", "full")
@@ -253,7 +253,9 @@ def _find(name: str) -> tuple[Experiment, int | None]:
     return EXPERIMENTS[wanted], int(number) if slash else None
 
 
-def _run(experiment: Experiment, options: Options, out: Path, number: int | None, engine: Engine, keep: bool) -> None:
+def _run(
+    experiment: Experiment, options: Options, out: Path, number: int | None, engine: UnitEngine, keep: bool
+) -> None:
     """Run the experiment, print the results, and exit with the right status."""
     from rich.console import Console
 
@@ -297,13 +299,13 @@ def _say_left_out(experiment: Experiment, options: Options) -> None:
         typer.echo(f"{experiment.name}: {learner} is skipped; to run it: {install_command(extra)}", err=True)
 
 
-def _progress(screen: Any) -> Progress:
-    from o2pl.simulation.progress import Bar, Plain
+def _progress(screen: Any) -> UnitProgress:
+    from o2pl.simulation.progress import Plain, ProgressBar
 
-    return Bar(screen) if screen.is_terminal else Plain(lambda line: typer.echo(line, err=True))
+    return ProgressBar(screen) if screen.is_terminal else Plain(lambda line: typer.echo(line, err=True))
 
 
-def _engine(name: str, workers: int | None, address: str | None) -> Engine:
+def _engine(name: str, workers: int | None, address: str | None) -> UnitEngine:
     from o2pl.simulation.engines import Local, Ray
 
     if name == "ray":

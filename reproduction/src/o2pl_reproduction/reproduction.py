@@ -11,9 +11,9 @@ from pathlib import Path
 import o2pl
 from o2pl.cluster import cores
 from o2pl.simulation import runner
-from o2pl.simulation.engines import Engine
+from o2pl.simulation.engines import UnitEngine
 from o2pl.simulation.experiment import Options, Unit
-from o2pl.simulation.progress import Progress
+from o2pl.simulation.progress import UnitProgress
 from o2pl_reproduction.claims.study import Study
 from o2pl_reproduction.registry import STUDIES
 from o2pl_reproduction.reports import report
@@ -26,8 +26,8 @@ def reproduce(
     *,
     data: str | None = None,
     studies: Sequence[Study] | None = None,
-    engine: Engine | None = None,
-    progress: Progress | None = None,
+    engine: UnitEngine | None = None,
+    progress: UnitProgress | None = None,
     keep: bool = False,
 ) -> tuple[list[Section], list[tuple[Unit, str]]]:
     """Run the missing units of every study, then build the report. Returns its sections, and failures with reasons.

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from o2pl_reproduction.claims import intervals
-from o2pl_reproduction.claims.intervals import Estimate
+from o2pl_reproduction.claims.intervals import Measurement
 
 
 def test_means_have_nearly_students_interval() -> None:
@@ -51,7 +51,7 @@ def test_the_least_of_many_is_covered_though_it_was_picked(monkeypatch: pytest.M
     """Ten figures that are all 0: the smallest estimate is below 0, and its interval still holds 0."""
     monkeypatch.setattr(intervals, "RESAMPLES", 500)
 
-    def picked(generator: np.random.Generator) -> Estimate:
+    def picked(generator: np.random.Generator) -> Measurement:
         return intervals.least(lambda means: means, generator.normal(0, 1, (20, 10)))
 
     assert coverage(picked, 0.0, 200, 0) >= 0.93
@@ -133,7 +133,7 @@ def test_exact_binomial_intervals() -> None:
 
 
 def test_the_wider_of_two() -> None:
-    both = intervals.wider(Estimate(0.5, 0.4, 0.6, "one"), Estimate(0.7, 0.45, 0.8, "other"))
+    both = intervals.wider(Measurement(0.5, 0.4, 0.6, "one"), Measurement(0.7, 0.45, 0.8, "other"))
     assert (both.value, both.low, both.high) == (0.5, 0.4, 0.8)
 
 

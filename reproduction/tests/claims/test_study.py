@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from o2pl.errors import InvalidInput
-from o2pl_reproduction.claims.intervals import Estimate, exact
+from o2pl_reproduction.claims.intervals import Measurement, exact
 from o2pl_reproduction.claims.study import (
     VERDICTS,
     Bar,
@@ -23,11 +23,11 @@ from o2pl_reproduction.claims.study import (
 )
 
 
-def found(low: float, high: float, value: float | None = None) -> Estimate:
-    return Estimate((low + high) / 2 if value is None else value, low, high, "bootstrap over 9 seeds")
+def found(low: float, high: float, value: float | None = None) -> Measurement:
+    return Measurement((low + high) / 2 if value is None else value, low, high, "bootstrap over 9 seeds")
 
 
-def claim(measured: Estimate, bar: Bar, whose: Any = "paper", **more: Any) -> Claim:
+def claim(measured: Measurement, bar: Bar, whose: Any = "paper", **more: Any) -> Claim:
     return Claim("wheel/x", "It is so.", measured, bar, whose, **more)
 
 
@@ -47,7 +47,7 @@ def test_a_bar_is_met_where_the_whole_interval_clears_it(bar: Bar, met: Any, mis
     assert bar.outcome(found(*missed)) == "missed"
     assert bar.outcome(found(*open_)) == "open"
     assert bar.outcome(found(-math.inf, math.inf, 1.5)) == "open"
-    assert bar.outcome(Estimate(math.nan, math.nan, math.nan, "none")) == "open"
+    assert bar.outcome(Measurement(math.nan, math.nan, math.nan, "none")) == "open"
 
 
 def test_verdicts_of_the_papers_claims() -> None:
@@ -56,7 +56,7 @@ def test_verdicts_of_the_papers_claims() -> None:
     assert claim(found(0.2, 2), at_least(1)).verdict == "undecided"
     assert claim(found(0.2, 2), at_least(1)).reason == "the interval straddles the bar"
     assert claim(exact(1), at_least(1)).verdict == "holds as stated"
-    assert claim(Estimate(math.nan, -math.inf, math.inf, "not run"), at_least(1)).reason == "nothing was measured"
+    assert claim(Measurement(math.nan, -math.inf, math.inf, "not run"), at_least(1)).reason == "nothing was measured"
 
 
 def test_less_than_half_of_the_papers_effect_is_weaker() -> None:
@@ -113,4 +113,4 @@ def test_figures_and_bars_in_words() -> None:
     assert figure_text(found(0, 0.5, 0.2)) == "0.20 [0.00, 0.50]"
     assert figure_text(found(1.1e-9, 2.3e-9, 2e-9)) == "2.0e-09 [1.1e-09, 2.3e-09]"
     assert figure_text(exact(0.25)) == "0.25 exact"
-    assert figure_text(Estimate(1.0, -math.inf, math.inf, "2 seeds: too few for an interval")) == "1 unbounded"
+    assert figure_text(Measurement(1.0, -math.inf, math.inf, "2 seeds: too few for an interval")) == "1 unbounded"

@@ -9,7 +9,7 @@ from o2pl.simulation.worlds import Margin
 from o2pl.storage import encode
 from o2pl.theory.chaining import chained_deviation, lipschitz_entropy
 from o2pl_reproduction.studies import chaining_checks as module
-from o2pl_reproduction.studies.group_policies import Evidence, Schedule, fine_groups, joined, rare_groups
+from o2pl_reproduction.studies.group_policies import GroupEvidence, GroupSchedule, fine_groups, joined, rare_groups
 
 SMALL = {"p": 1.0, "beta": 0.5, "fine": 20, "rare": 6, "growth": 1.3, "n": (200, 1000), "sigmas": (1.0, 3.0)}
 
@@ -39,10 +39,10 @@ def test_the_cover_is_within_its_radius_and_no_larger_than_counted() -> None:
 def test_the_least_constant_covers_and_a_smaller_one_does_not() -> None:
     generator = np.random.default_rng(2)
     groups = joined(rare_groups(0.5, 4, 0.1, 0.5), fine_groups(1.0, 0.5, 4, 0.5))
-    evidence = Evidence(groups)
+    evidence = GroupEvidence(groups)
     for _ in range(5):
         evidence.add(generator.random(8) < 0.5, 100, generator)
-    penalty = Schedule(0.5, 1.0).penalty(evidence.rounds)
+    penalty = GroupSchedule(0.5, 1.0).penalty(evidence.rounds)
     risks, variances = evidence.moments(penalty.alpha)
     off = risks - evidence.targets(penalty.alpha)
     found = module.least_constant(off, variances, penalty)

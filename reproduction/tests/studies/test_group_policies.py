@@ -9,9 +9,9 @@ import pytest
 from o2pl.objectives.weights import clipped_moments
 from o2pl.protocols import Floats
 from o2pl_reproduction.studies.group_policies import (
-    Evidence,
+    GroupEvidence,
     Groups,
-    Schedule,
+    GroupSchedule,
     corners,
     fine_groups,
     highest_within,
@@ -24,17 +24,17 @@ from o2pl_reproduction.studies.group_policies import (
 SMALL = 8  # groups: 256 policies
 
 
-def small_log(seed: int, ways: int = 6) -> Evidence:
+def small_log(seed: int, ways: int = 6) -> GroupEvidence:
     """A few batches, each logged by another policy."""
     generator = np.random.default_rng(seed)
     groups = joined(rare_groups(0.5, SMALL // 2, 0.3, 0.5), fine_groups(1.0, 0.5, SMALL // 2, 0.5))
-    evidence = Evidence(groups)
+    evidence = GroupEvidence(groups)
     for _ in range(ways):
         evidence.add(generator.random(SMALL) < 0.5, int(generator.integers(20, 80)), generator)
     return evidence
 
 
-def rows_of(evidence: Evidence) -> tuple[Floats, Floats, Floats]:
+def rows_of(evidence: GroupEvidence) -> tuple[Floats, Floats, Floats]:
     """The log written out: weights of the two ways [2, n] and losses [n]; and the groups [n]."""
     weights, losses, numbers = [], [], []
     for way, action, group in itertools.product(range(2), range(2), range(SMALL)):
@@ -49,9 +49,11 @@ def rows_of(evidence: Evidence) -> tuple[Floats, Floats, Floats]:
     return np.array(weights).T, np.array(losses + [0.0] * idle), np.array(numbers + [0] * idle)
 
 
-@pytest.mark.parametrize("schedule", [Schedule(0.5, 0.0), Schedule(0.5, 1.0, 0.1), Schedule(1.0, 0.0, 0.0)])
+@pytest.mark.parametrize(
+    "schedule", [GroupSchedule(0.5, 0.0), GroupSchedule(0.5, 1.0, 0.1), GroupSchedule(1.0, 0.0, 0.0)]
+)
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_the_search_finds_the_best_of_all_policies(schedule: Schedule, seed: int) -> None:
+def test_the_search_finds_the_best_of_all_policies(schedule: GroupSchedule, seed: int) -> None:
     """Each of the 256 policies by the library's own moments and penalty, row by row."""
     evidence = small_log(seed)
     penalty = schedule.penalty(evidence.rounds)
@@ -102,7 +104,7 @@ def test_the_targets_are_the_conditional_means() -> None:
     groups = joined(rare_groups(0.5, 3, 0.2, 0.5), fine_groups(1.0, 0.5, 3, 0.5))
     generator, off, size = np.random.default_rng(4), [], len(groups.masses)
     for _ in range(3000):
-        evidence, ways = Evidence(groups), np.zeros(size, np.bool_)
+        evidence, ways = GroupEvidence(groups), np.zeros(size, np.bool_)
         for _ in range(4):
             evidence.add(ways, 15, generator)
             risks, _ = evidence.moments(3.0)

@@ -8,20 +8,20 @@ import pytest
 
 from o2pl import O2PL
 from o2pl.protocols import Floats
-from o2pl_reproduction.studies.pessimism import Arms, by_seed, figure_of_arms, gain, times_less
+from o2pl_reproduction.studies.pessimism import LearnerArms, by_seed, figure_of_arms, gain, times_less
 
-ARMS = Arms("o2pl", "O2PL", penalty=0.1)
+ARMS = LearnerArms("o2pl", "O2PL", penalty=0.1)
 REWARD = gain("mean reward", "seeds", negligible=0.01)
 NOISE = np.random.default_rng(0).normal(0, 0.2, 10)  # of the seeds: the same for all arms
 
 
-def values(effects: dict[tuple[float, bool], float], arms: Arms = ARMS) -> dict[str, Floats]:
+def values(effects: dict[tuple[float, bool], float], arms: LearnerArms = ARMS) -> dict[str, Floats]:
     """Every arm at .5 with its effect; 0 where none is given."""
     own = np.random.default_rng(1)
     return {name: 0.5 + NOISE + effects.get(arm, 0.0) + own.normal(0, 0.001, 10) for name, arm in arms.names.items()}
 
 
-def verdicts(found: dict[str, Floats], arms: Arms = ARMS) -> dict[str, str]:
+def verdicts(found: dict[str, Floats], arms: LearnerArms = ARMS) -> dict[str, str]:
     claims = arms.claims("toy/o2pl", found, REWARD)
     assert all(claim.whose == "own" for claim in claims)
     return {claim.id.removeprefix("toy/o2pl-"): claim.verdict.removeprefix("our own question: ") for claim in claims}
@@ -43,11 +43,11 @@ def test_arms_differ_in_penalty_and_clip_alone() -> None:
         made = O2PL(**given).get_params()
         assert {key for key in own if made[key] != own[key]} <= {"penalty", "clip"}
         assert (made["penalty"], made["clip"] is not None) == ARMS.names[name]
-    tuned = Arms("ours", "Ours", penalty=0.3, clip=5.0)
+    tuned = LearnerArms("ours", "Ours", penalty=0.3, clip=5.0)
     assert tuned.penalties == (0.0, 0.1, 0.3, 1.0)
     assert tuned.settings()["ours-penalty-1-clip"] == {"penalty": 1.0, "clip": 5.0}
     assert len(tuned.settings()) == 7
-    bare = Arms("bare", "Bare", penalty=0.0, is_clipped=False)
+    bare = LearnerArms("bare", "Bare", penalty=0.0, is_clipped=False)
     assert bare.names["bare"] == (0.0, False)
     assert len(bare.settings()) == 5
 
@@ -124,7 +124,7 @@ def test_rows_are_aligned_by_seed() -> None:
 
 
 def test_the_figure_has_a_panel_for_each_learner() -> None:
-    other = Arms("book", "As printed", penalty=1.0)
+    other = LearnerArms("book", "As printed", penalty=1.0)
     figure = figure_of_arms([(ARMS, values({})), (other, values({}, other))], "mean reward", "Penalty and clip")
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["O2PL", "As printed"]
     assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["0", "0.1", "1"]

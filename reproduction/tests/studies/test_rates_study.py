@@ -14,7 +14,7 @@ from o2pl.simulation.experiment import Options
 from o2pl.simulation.runner import run
 from o2pl.simulation.store import results
 from o2pl_reproduction.studies import rates_study as module
-from o2pl_reproduction.studies.group_policies import Schedule, joined, rare_groups
+from o2pl_reproduction.studies.group_policies import GroupSchedule, joined, rare_groups
 from o2pl_reproduction.studies.rates_study import RATES
 
 SEEDS = 6
@@ -110,10 +110,10 @@ def test_worlds_of_fine_groups_alone_have_overlap_and_fewer_arms() -> None:
 def test_regret_is_that_of_the_policies_that_acted() -> None:
     groups = joined(rare_groups(0.5, 12, 0.4))
     at = np.arange(1, 2001)
-    played = module.play(groups, Schedule(0.5, 0.0, 0.1), at, np.random.default_rng(0))
+    played = module.play(groups, GroupSchedule(0.5, 0.0, 0.1), at, np.random.default_rng(0))
     assert played.regret[-1] == pytest.approx(played.excess.sum())
     seldom = np.array([1, 5, 50, 300])
-    batches = module.play(groups, Schedule(0.5, 0.0, 0.1), seldom, np.random.default_rng(0))
+    batches = module.play(groups, GroupSchedule(0.5, 0.0, 0.1), seldom, np.random.default_rng(0))
     assert batches.regret[-1] == pytest.approx(batches.excess @ np.diff(seldom, prepend=0))
     assert played.excess[0] == pytest.approx(groups.excess.sum())  # it starts with the worst policy
     assert played.excess[-1] < played.excess[0] / 2
@@ -122,7 +122,7 @@ def test_regret_is_that_of_the_policies_that_acted() -> None:
 
 def test_solving_less_often_costs_little() -> None:
     """Every round, and whenever the log is 5 % longer: mean regret of 12 runs to four standard errors and 10 %."""
-    groups, schedule = joined(rare_groups(0.75, 12, 0.4)), Schedule(0.75, 0.0, 0.1)
+    groups, schedule = joined(rare_groups(0.75, 12, 0.4)), GroupSchedule(0.75, 0.0, 0.1)
     found = []
     for at in (np.arange(1, 501), module.solving_rounds(500, module.GROWTH)):
         runs = [module.play(groups, schedule, at, np.random.default_rng(seed)).regret[-1] for seed in range(12)]

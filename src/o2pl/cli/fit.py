@@ -29,7 +29,7 @@ from o2pl.extras import require_extra
 
 if TYPE_CHECKING:
     from o2pl.data.interactions import Interactions
-    from o2pl.fitting.checkpoints import Checkpoints
+    from o2pl.fitting.checkpoints import PassCheckpoints
     from o2pl.fitting.choosing import Fit
     from o2pl.fitting.out_of_core import Streamed
     from o2pl.protocols import Array
@@ -94,7 +94,7 @@ def fit(
     the best one learns from all rows. The model is then a policy without its log: it can decide and be evaluated.
     """
     from o2pl.fitting.candidates import guessed_range
-    from o2pl.fitting.checkpoints import Checkpoints, fingerprint
+    from o2pl.fitting.checkpoints import PassCheckpoints, fingerprint
     from o2pl.fitting.out_of_core import Streamed, is_streamed
 
     if figure is not None:
@@ -124,7 +124,7 @@ def fit(
     found = read_and_say(log, ends, skip_bad, need_propensities=False, mapping=mapping)
     if found.reward_range is None:
         found = found.changed(reward_range=guessed_range(found.rewards))
-    work = Checkpoints(
+    work = PassCheckpoints(
         out.with_name(f"{out.name}.fitting"), fingerprint(found, (incumbent, confidence, candidates, seed))
     )
     _say_resumed(work)
@@ -154,7 +154,7 @@ def _continue(
 
 
 def _choose(
-    log: Interactions, work: Checkpoints, only: list[str] | None, confidence: float, figure: Path | None, seed: int
+    log: Interactions, work: PassCheckpoints, only: list[str] | None, confidence: float, figure: Path | None, seed: int
 ) -> Any:
     from o2pl.cli.progress import shown
     from o2pl.fitting.candidates import candidates_for, some
@@ -174,12 +174,12 @@ def _choose(
 def _streamed(asked: Streamed) -> Fit:
     """Fit, and save the policy."""
     from o2pl.cli.progress import shown
-    from o2pl.fitting.checkpoints import Checkpoints, fingerprint, stamps_of
+    from o2pl.fitting.checkpoints import PassCheckpoints, fingerprint, stamps_of
     from o2pl.fitting.out_of_core import fit_out_of_core
     from o2pl.formats.columns import bad_rows_of
 
     stamp = fingerprint(stamps_of(asked.log), asked.settings)
-    work = Checkpoints(asked.out.with_name(f"{asked.out.name}.fitting"), stamp)
+    work = PassCheckpoints(asked.out.with_name(f"{asked.out.name}.fitting"), stamp)
     _say_resumed(work)
     bad = bad_rows_of(asked.log, "parquet", asked.skip_bad)
     with ExitStack() as stack:
@@ -203,7 +203,7 @@ def _streamed(asked: Streamed) -> Fit:
     return found
 
 
-def _improve(log: Interactions, work: Checkpoints, incumbent: str, confidence: float, seed: int) -> Any:
+def _improve(log: Interactions, work: PassCheckpoints, incumbent: str, confidence: float, seed: int) -> Any:
     """Improve the incumbent safely, and print the candidates and the verdict."""
     from rich.console import Console
 
@@ -245,7 +245,7 @@ def _show(found: Fit, figure: Path | None) -> None:
         typer.echo(f"figure: {target}")
 
 
-def _say_resumed(work: Checkpoints) -> None:
+def _say_resumed(work: PassCheckpoints) -> None:
     if work.other:
         _warn(f"{work.folder}: removed parts of a run with other settings")
     if work.before:

@@ -30,7 +30,7 @@ KINDS = {
 }
 
 
-class Column(NamedTuple):
+class FrameColumn(NamedTuple):
     """A column. values [n]: float64 with NaN for missing; codes of strings, -1 for missing; objects if nested."""
 
     kind: str
@@ -63,7 +63,7 @@ class Frame:
     `frame[0]` is a row as a dictionary, and iteration goes over these.
     """
 
-    columns: dict[str, Column]
+    columns: dict[str, FrameColumn]
     n: int
 
     def __len__(self) -> int:
@@ -75,7 +75,7 @@ class Frame:
             return np.array(column.objects(), object) if column.kind in ("word", "nested") else column.values
         if isinstance(rows, int | np.integer):
             return next(iter(self[range(self.n)[rows] :]))
-        kept = {name: Column(kind, values[rows], words) for name, (kind, values, words) in self.columns.items()}
+        kept = {name: FrameColumn(kind, values[rows], words) for name, (kind, values, words) in self.columns.items()}
         return Frame(kept, len(np.arange(self.n)[rows]))
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -203,7 +203,7 @@ def frame_of_rows(rows: Sequence[Any]) -> Frame:
     return Frame({name: column_of([row.get(name) for row in mappings], name) for name in names}, len(mappings))
 
 
-def column_of(values: Sequence[Any], name: str) -> Column:
+def column_of(values: Sequence[Any], name: str) -> FrameColumn:
     """Convert values of one kind to a column."""
     kind, first, codes, out = "empty", 0, dict[str, int](), list[Any]()
     for row, value in enumerate(values):
@@ -229,12 +229,12 @@ def column_of(values: Sequence[Any], name: str) -> Column:
         out.append(made)
     if kind == "word":
         numbers = np.array([-1 if word is None else codes.setdefault(word, len(codes)) for word in out], np.int64)
-        return Column(kind, numbers, tuple(codes))
+        return FrameColumn(kind, numbers, tuple(codes))
     if kind == "nested":
         column = np.empty(len(out), object)
         column[:] = out
-        return Column(kind, column)
-    return Column(kind, np.array([math.nan if value is None else value for value in out], np.float64))
+        return FrameColumn(kind, column)
+    return FrameColumn(kind, np.array([math.nan if value is None else value for value in out], np.float64))
 
 
 def kind_of_value(value: Any) -> tuple[str, Any]:
@@ -284,7 +284,7 @@ def arrow_table(given: Any) -> Any:
 
 
 def _from_arrow(table: Any) -> Frame:
-    columns: dict[str, Column] = {}
+    columns: dict[str, FrameColumn] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         if name in columns:
             raise InvalidInput(f"column {name!r}: found twice, expected unique names")
@@ -292,7 +292,7 @@ def _from_arrow(table: Any) -> Frame:
     return Frame(columns, table.num_rows)
 
 
-def _arrow_column(column: Any) -> Column:
+def _arrow_column(column: Any) -> FrameColumn:
     import pyarrow as pa
     from pyarrow import types
 
@@ -304,21 +304,21 @@ def _arrow_column(column: Any) -> Column:
     if _is_text(kind):
         return _arrow_words(column.cast(pa.large_string()).dictionary_encode())
     if types.is_null(kind):
-        return Column("empty", np.full(len(column), math.nan))
+        return FrameColumn("empty", np.full(len(column), math.nan))
     if types.is_boolean(kind):
-        return Column("bool", _floats(column.cast(pa.int8())))
+        return FrameColumn("bool", _floats(column.cast(pa.int8())))
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
-        return Column("number", _floats(column))
+        return FrameColumn("number", _floats(column))
     if types.is_date(kind) or types.is_timestamp(kind):
         moments = column.cast(pa.timestamp("us", tz=getattr(kind, "tz", None)), safe=False)
-        return Column("time", _floats(moments.cast(pa.int64())) / 1e6)
+        return FrameColumn("time", _floats(moments.cast(pa.int64())) / 1e6)
     if types.is_duration(kind):
-        return Column("number", _floats(column.cast(pa.duration("us"), safe=False).cast(pa.int64())) / 1e6)
+        return FrameColumn("number", _floats(column.cast(pa.duration("us"), safe=False).cast(pa.int64())) / 1e6)
     if types.is_time(kind):
-        return Column("number", _floats(column.cast(pa.time64("us"), safe=False).cast(pa.int64())) / 1e6)
+        return FrameColumn("number", _floats(column.cast(pa.time64("us"), safe=False).cast(pa.int64())) / 1e6)
     values = np.empty(len(column), object)
     values[:] = column.to_pylist()
-    return Column("nested", values)
+    return FrameColumn("nested", values)
 
 
 def _is_text(kind: Any) -> bool:
@@ -334,19 +334,19 @@ def _floats(column: Any) -> Array:
     return np.array(values.to_numpy() if isinstance(values, pa.ChunkedArray) else values.to_numpy(zero_copy_only=False))
 
 
-def _arrow_words(column: Any) -> Column:
+def _arrow_words(column: Any) -> FrameColumn:
     """Convert a dictionary-encoded column; all chunks get one dictionary."""
     import pyarrow as pa
 
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     if not chunks:
-        return Column("word", np.empty(0, np.int64))
+        return FrameColumn("word", np.empty(0, np.int64))
     codes = [chunk.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False) for chunk in chunks]
     words: Iterable[str] = chunks[-1].dictionary.to_pylist()
-    return Column("word", np.concatenate(codes), tuple(words))
+    return FrameColumn("word", np.concatenate(codes), tuple(words))
 
 
-def word_codes(column: Column, vocabulary: Mapping[str, int], other: Any) -> Ints:
+def word_codes(column: FrameColumn, vocabulary: Mapping[str, int], other: Any) -> Ints:
     """Return the code of each row's string in a vocabulary; `other(string)` for unknown ones; -1: missing."""
     numbers = [vocabulary[word] if word in vocabulary else other(word) for word in column.words]
     return np.array([*numbers, -1], np.int64)[column.values]

@@ -62,7 +62,7 @@ class Buffers:
         return np.memmap(path, dtype, "r+" if hasattr(os, "posix_fallocate") else mode, shape=shape)
 
 
-class Column(Protocol):
+class ContextColumn(Protocol):
     """A growable column of contexts."""
 
     def append(self, n: int, entry: Any) -> None: ...  # row n, from the reader's `entry`

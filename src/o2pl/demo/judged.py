@@ -20,7 +20,7 @@ _LABELLED = {"classifier A": 60, "classifier B": 15}  # training rows of each; n
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedPolicy:
     """One policy: the estimate, its interval, and its true mean reward on the same rows."""
 
     name: str
@@ -40,7 +40,7 @@ class OldRows:
 
     rows: int
     earned: float  # mean reward of the learner that made the log, exploration included
-    policies: tuple[Judged, ...]
+    policies: tuple[JudgedPolicy, ...]
     verdict: str  # the verdict of `evaluate`
 
 
@@ -63,7 +63,7 @@ def judge(rounds: int, say: Callable[[str], None], seed: int = 0) -> OldRows:
     truth = {name: float(means[np.arange(len(met)), policy(contexts)].mean()) for name, policy in others.items()}
     truth["uniform"] = float(means.mean())
     policies = tuple(
-        Judged(one.name, one.value, one.low, one.high, truth[one.name]) for one in found.overall.candidates
+        JudgedPolicy(one.name, one.value, one.low, one.high, truth[one.name]) for one in found.overall.candidates
     )
     return OldRows(len(met), float(run.rewards.mean()), policies, found.verdict)
 

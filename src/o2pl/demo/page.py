@@ -12,7 +12,7 @@ from o2pl.demo import pictures
 from o2pl.demo.improved import Improvement
 from o2pl.demo.judged import EXPLORATION, OldRows
 from o2pl.demo.online import BANDIT, UNIFORM, VW, Online
-from o2pl.demo.served import Served
+from o2pl.demo.served import ServedCalls
 from o2pl.extras import install_command
 from o2pl.version import __version__
 
@@ -48,7 +48,7 @@ dt { font-weight: 600; } dd { margin: 0; min-width: 0; }
 
 
 def page(
-    online: Online, judged: OldRows, improved: Sequence[Improvement], served: Served | None, seconds: float
+    online: Online, judged: OldRows, improved: Sequence[Improvement], served: ServedCalls | None, seconds: float
 ) -> str:
     cards = [
         _online(online),
@@ -140,7 +140,7 @@ def _improved(found: Sequence[Improvement]) -> str:
     )
 
 
-def _served(found: Served) -> str:
+def _served(found: ServedCalls) -> str:
     tenth = len(found.calls) // 10
     first, last = found.clicks("chosen", 0, tenth), found.clicks("chosen", -tenth, len(found.calls))
     best = found.clicks("best", -tenth, len(found.calls))

@@ -11,7 +11,7 @@ import numpy as np
 from o2pl.demo.improved import Improvement
 from o2pl.demo.judged import OldRows
 from o2pl.demo.online import BANDIT, UNIFORM, Online
-from o2pl.demo.served import Served
+from o2pl.demo.served import ServedCalls
 from o2pl.drawing import new_figure, tidy
 from o2pl.simulation.figures import spread_labels
 
@@ -103,7 +103,7 @@ def draw_improved(found: Sequence[Improvement], theme: Theme) -> Figure:
     return figure
 
 
-def draw_served(found: Served, theme: Theme) -> Figure:
+def draw_served(found: ServedCalls, theme: Theme) -> Figure:
     """Draw the expected clicks per reader over the calls."""
     parts = max(2, min(20, len(found.calls) // 100))
     at = (np.arange(parts) + 0.5) * len(found.calls) / parts

@@ -86,7 +86,7 @@ def _read(process: subprocess.Popen[str], lines: queue.Queue[str]) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Served:
+class ServedCalls:
     calls: list[Played]
     seconds: float
     milliseconds: float  # median time of sequential rank calls
@@ -103,7 +103,7 @@ class Served:
         return np.array([part.mean() for part in np.array_split(every, parts)])
 
 
-def serve_readers(running: Running, calls: int, say: Callable[[str], None], seed: int = 0) -> Served:
+def serve_readers(running: Running, calls: int, say: Callable[[str], None], seed: int = 0) -> ServedCalls:
     say("the decision service starts")
     address, key = running.wait()
     say(f"{calls:,} readers call it over HTTP")
@@ -129,4 +129,4 @@ def serve_readers(running: Running, calls: int, say: Callable[[str], None], seed
             ],
         }
         answered = client.post("/personalizer/v1.0/rank", asked)
-    return Served(played, seconds, 1000 * float(np.median(taken)), asked, answered)
+    return ServedCalls(played, seconds, 1000 * float(np.median(taken)), asked, answered)

@@ -19,7 +19,7 @@ from o2pl.extras import missing
 
 
 @dataclass(frozen=True)
-class Size:
+class StorySize:
     """The size of each step."""
 
     rounds: int = 1797  # all digits
@@ -28,9 +28,9 @@ class Size:
     calls: int = 3000  # of the service
 
 
-def tell(out: Path, say: Callable[[str], None], size: Size | None = None) -> Path:
+def tell(out: Path, say: Callable[[str], None], size: StorySize | None = None) -> Path:
     """Run the steps and write the page. Returns its path. say: progress callback."""
-    size = size or Size()
+    size = size or StorySize()
     began = time.monotonic()
     out.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:

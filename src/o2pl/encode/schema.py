@@ -26,8 +26,8 @@ import numpy as np
 from o2pl import _core
 from o2pl.data.frames import (
     KINDS,
-    Column,
     Frame,
+    FrameColumn,
     as_frame,
     as_mapping,
     column_of,
@@ -67,7 +67,7 @@ class Field:
     clock: bool = False  # times: not all at midnight
 
     @classmethod
-    def learn(cls, name: str, column: Column) -> Field:
+    def learn(cls, name: str, column: FrameColumn) -> Field:
         gone = column.missing()
         missing = bool(gone.any()) and not gone.all()
         if gone.all() and column.kind != "word":
@@ -125,7 +125,7 @@ class Field:
     def _again(self, word: str) -> int:
         return len(self.words) + self.shared + (name_hash(word) >> 8) % self.again
 
-    def write(self, column: Column, out: Floats) -> None:
+    def write(self, column: FrameColumn, out: Floats) -> None:
         """Write the encoded column into zeros. out [n, width]"""
         gone = column.missing()
         if self.kind == "word":
@@ -254,7 +254,7 @@ class Schema:
                 column = column_of([value], field.name)
                 if column.kind not in ("time", "empty"):
                     return None
-                field.write(Column("time", column.values), out[None, begin:end])
+                field.write(FrameColumn("time", column.values), out[None, begin:end])
             elif field.kind == "nested":
                 return None
             if gone and field.missing:
@@ -267,16 +267,16 @@ class Schema:
         kept = {field.name: self._column(frame, field) for field in self.fields if field.kind != "empty"}
         return Frame(kept, len(frame)).dictionaries(MISSING)
 
-    def _column(self, frame: Frame, field: Field) -> Column:
+    def _column(self, frame: Frame, field: Field) -> FrameColumn:
         """Return the column of a field; only missing values if it is absent."""
         column = frame.columns.get(field.name)
         if column is not None and column.kind != "empty":
-            return column if field.kind in ("word", "nested", "empty") else Column(field.kind, column.values)
+            return column if field.kind in ("word", "nested", "empty") else FrameColumn(field.kind, column.values)
         if field.kind == "word":
-            return Column("word", np.full(len(frame), -1))
+            return FrameColumn("word", np.full(len(frame), -1))
         if field.kind == "nested":
-            return Column("nested", np.full(len(frame), None, object))
-        return Column(field.kind, np.full(len(frame), math.nan))
+            return FrameColumn("nested", np.full(len(frame), None, object))
+        return FrameColumn(field.kind, np.full(len(frame), math.nan))
 
     def frame_of(self, row: Any) -> Frame:
         """Return a frame of one named row."""

@@ -9,7 +9,7 @@ import numpy as np
 from o2pl import _core
 from o2pl.data.interactions import Interactions
 from o2pl.engine.member import LINEAR
-from o2pl.kernels.registry import Problem
+from o2pl.kernels.registry import MemberProblem
 from o2pl.kernels.values import rows_of_features  # importing it registers the fused values
 from o2pl.objectives.control import ridge_baseline, ridge_control
 from o2pl.objectives.running_control import RunningControl
@@ -43,7 +43,7 @@ def control_of(engine: Engine, rows: Interactions, start: int, weights: Floats |
     member = engine.members[0]
     seen = engine.seen_by(LINEAR, member.schedule)
     seen.observe(engine.log.columns)
-    problem = Problem(
+    problem = MemberProblem(
         member.policy, objective, LINEAR, seen.state, rows, start, None, None, {"held": 0}, plan=seen.plan
     )  # each feature is needed once or twice: made as they are used, they take no memory
     if engine.passes is not None and n_actions is not None:

@@ -12,7 +12,7 @@ from o2pl.engine.schedules import Exact, Geometric, Schedule, next_solve
 from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Intercept, Quadratic, Settled, Standardise
 from o2pl.features.plan import FeaturePlan, feature_plan
-from o2pl.kernels.registry import Problem, find_value
+from o2pl.kernels.registry import MemberProblem, find_value
 from o2pl.kernels.replay import adam_on_a_window
 from o2pl.objectives.control import Control
 from o2pl.objectives.outcome import Outcome
@@ -51,7 +51,7 @@ _LINEAR_SOFTMAX = Softmax | SparseSoftmax
 class Passes(Protocol):
     """Repeated passes over a log that are not done in memory in this process."""
 
-    def prepared(self, problem: Problem, control: Any) -> tuple[PreparedLog, Function]:
+    def prepared(self, problem: MemberProblem, control: Any) -> tuple[PreparedLog, Function]:
         """Return the prepared log and the objective as a function. The problem's own log is empty."""
 
     def control(self, features: Any, rows: Interactions, n_actions: int, baseline: float, ridge: float) -> Control:
@@ -275,8 +275,8 @@ class MemberState:
             PolicyValue(self.policy, problem.featurise(), log, self.objective.extra) if function is None else function
         )
 
-    def _problem(self, log: Any, rows: Interactions, start: int, shared: dict[Any, Any]) -> Problem:
-        return Problem(
+    def _problem(self, log: Any, rows: Interactions, start: int, shared: dict[Any, Any]) -> MemberProblem:
+        return MemberProblem(
             self.policy, self.objective, self.seen.features, self.seen.state, rows, start, log, self.function, shared,
             self.device, self.seen.plan,
         )  # fmt: skip

@@ -272,7 +272,7 @@ def _judged(
 # -- propensities
 
 
-class Source(NamedTuple):
+class TrustedLog(NamedTuple):
     """The log used for the evaluation."""
 
     log: Interactions
@@ -280,7 +280,7 @@ class Source(NamedTuple):
     why: str  # why propensities are estimated; empty: they are the logged ones
 
 
-def source_of(log: Interactions, choice: PropensityChoice, seed: Seed) -> Source:
+def source_of(log: Interactions, choice: PropensityChoice, seed: Seed) -> TrustedLog:
     if choice == "logged" and not log.has_propensities:
         raise InvalidInput("propensities: found 'logged' with a log that has none, expected 'auto' or 'estimated'")
     why = "" if log.has_propensities else "the log has none"
@@ -291,9 +291,9 @@ def source_of(log: Interactions, choice: PropensityChoice, seed: Seed) -> Source
         elif choice == "estimated":
             why = "as requested"
         if not why:
-            return Source(log, tested, "")
+            return TrustedLog(log, tested, "")
     log = log.changed(propensities=estimated(log, seed=seed), by_logger=None)
-    return Source(log, propensity_calibration(log.thinned()), why)
+    return TrustedLog(log, propensity_calibration(log.thinned()), why)
 
 
 def _sensitivity(

@@ -161,7 +161,7 @@ def evaluate_lists(
     rows = with_numbers(given)
     if at_any_time and rows.reward_range is None:
         raise InvalidInput("reward_range: found None, expected the lowest and highest possible reward, for at_any_time")
-    columns = _Columns(rows, starts)
+    columns = _ListColumns(rows, starts)
     target = as_target(policy, rows, contexts=given.contexts)
     own = columns.weights(target)
     level = delta / len(columns.names)
@@ -202,7 +202,7 @@ def _starts(log: Interactions) -> Ints:
     return np.flatnonzero(slots == 0)
 
 
-class _Columns:
+class _ListColumns:
     """Rewards and weights of the slots and of the lists."""
 
     def __init__(self, log: Interactions, starts: Ints) -> None:
@@ -253,7 +253,7 @@ class _Found(NamedTuple):
     unsupported: float
 
 
-def _warnings(columns: _Columns, weights: Sequence[Floats], effective: Sequence[float]) -> tuple[str, ...]:
+def _warnings(columns: _ListColumns, weights: Sequence[Floats], effective: Sequence[float]) -> tuple[str, ...]:
     found = []
     for k, name in enumerate(columns.names):
         if effective[k] < _FEW:

@@ -202,15 +202,15 @@ def _valued(name: str, says: str, gains: Gains, delta: float) -> Valued:
 _Side = tuple[int, Floats | None]  # sign and weights; None: the logger
 
 
-class _Columns(NamedTuple):
+class _ManyColumns(NamedTuple):
     plain: list[Floats]  # π(a|x)/q of each policy, [n]
     marginal: list[Floats]  # w(x, e), [n]
     expected: list[Floats]  # Σ_a π(a|x) of the actions' features, [n, C D]
 
 
-def _columns(log: Interactions, known: Features, logger: Target, targets: list[Target]) -> _Columns:
+def _columns(log: Interactions, known: Features, logger: Target, targets: list[Target]) -> _ManyColumns:
     n, width = len(log), known.of_actions.shape[1]
-    found = _Columns(
+    found = _ManyColumns(
         [np.empty(n) for _ in targets], [np.empty(n) for _ in targets], [np.empty((n, width)) for _ in targets]
     )
     for rows in _blocks(n, len(known.shares)):

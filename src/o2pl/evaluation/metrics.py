@@ -20,7 +20,7 @@ from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
 from o2pl.evaluation import findings
 from o2pl.evaluation.comparison import Comparison, Shown
-from o2pl.evaluation.evaluate import PropensityChoice, Source, compared_of, source_of
+from o2pl.evaluation.evaluate import PropensityChoice, TrustedLog, compared_of, source_of
 from o2pl.evaluation.intervals import bounded_column, check_delta
 from o2pl.evaluation.judgement import DeployVerdict, Judgement, deploying, few_rows, judge
 from o2pl.evaluation.logs import as_log, with_numbers
@@ -210,7 +210,7 @@ def _measured(
     return Measured(name, value, compared.baseline, gap, judgement)
 
 
-def _warnings(source: Source, doubt: str) -> tuple[str, ...]:
+def _warnings(source: TrustedLog, doubt: str) -> tuple[str, ...]:
     said = [f"Propensities are estimated from the contexts: {source.why}."] if source.why else []
     return (*said, *([f"{doubt[:1].upper()}{doubt[1:]}."] if doubt else []), *findings.uneven_rows(source.log, False))
 

@@ -117,7 +117,7 @@ def _places(log: Interactions) -> Floats:
 # -- rewards in the order of their values
 
 
-class Run(NamedTuple):
+class RowRun(NamedTuple):
     rows: int
     at_start: bool
     high: bool
@@ -129,7 +129,7 @@ class Run(NamedTuple):
         return f"{'first' if self.at_start else 'last'} {self.rows:,}"
 
 
-def arriving(rewards: Floats) -> Run:
+def arriving(rewards: Floats) -> RowRun:
     """Return the run of rewards above (or up to) the mean at an end of the log, if it is too long to be chance."""
     high = rewards > rewards.mean()
     for at_start, side in ((True, high), (False, high[::-1])):
@@ -139,5 +139,5 @@ def arriving(rewards: Floats) -> Run:
         if length >= _RUN and len(rest) > length:
             share = float((rest == side[0]).mean())
             if length * math.log(max(share, 1e-300)) < -25:  # e⁻²⁵
-                return Run(length, at_start, bool(side[0]))
-    return Run(0, True, False)
+                return RowRun(length, at_start, bool(side[0]))
+    return RowRun(0, True, False)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from o2pl.engine.engine import Engine
 
 
-class Explained:
+class Explainable:
     """Adds `explain` (for discrete actions) and `coefficients` to a learner."""
 
     if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from o2pl.data.contexts import is_sparse
 from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput, nearest
 from o2pl.explaining.situation import Given, Situation, shown, situation
-from o2pl.explaining.support import Support, support_in
+from o2pl.explaining.support import LogSupport, support_in
 from o2pl.explaining.terms import INTERCEPT, Compared, Term, hashed_entries, terms_of
 from o2pl.features.hashing import Hashed
 from o2pl.features.user_items import UserItems
@@ -91,7 +91,7 @@ class Explanation:
     deviation: float | None  # T: how uncertain it is which is better, in log-odds; None: policies are compared
     members: tuple[MemberPart, ...]
     unknown: tuple[str, ...]  # hashed features that were not learned yet
-    support: Support | None  # None without a log
+    support: LogSupport | None  # None without a log
 
     @property
     def propensity(self) -> float:

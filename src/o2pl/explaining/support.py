@@ -35,7 +35,7 @@ class ActionSupport(NamedTuple):
     near_reward: float
 
 
-class Support(NamedTuple):
+class LogSupport(NamedTuple):
     """Support of the actions of an explanation."""
 
     rows: int  # rows used: those learned from, at most the last 100,000
@@ -53,7 +53,7 @@ class Support(NamedTuple):
         return f"{called} was played {times} in {what}, with a mean reward of {own.near_reward:.3g}{few}"
 
 
-def support_in(log: Interactions, member: Any, rows: Any, actions: list[Any], places: list[int]) -> Support | None:
+def support_in(log: Interactions, member: Any, rows: Any, actions: list[Any], places: list[int]) -> LogSupport | None:
     """Return the actions' support. places: indices among all actions or in the set. member: for hashed features."""
     log = log[-_MOST:]
     if not len(log):
@@ -71,7 +71,7 @@ def support_in(log: Interactions, member: Any, rows: Any, actions: list[Any], pl
         one = _near(log.contexts, rows, member)
         near, masks, rewards = [one] * len(places), [log.actions == place for place in places], log.rewards
     found = {a: _counted(n, m, rewards) for a, n, m in zip(actions, near, masks, strict=True)}
-    return Support(len(log), as_contexts(rows).items is not None, found)
+    return LogSupport(len(log), as_contexts(rows).items is not None, found)
 
 
 def _counted(near: Any, played: Any, rewards: Floats) -> ActionSupport:

@@ -17,7 +17,7 @@ from o2pl.protocols import Array
 from o2pl.version import __version__
 
 
-class Checkpoints:
+class PassCheckpoints:
     """Cached arrays by name. Checkpoints of a run with other settings (another fingerprint) are removed."""
 
     def __init__(self, folder: Path, fingerprint: str) -> None:

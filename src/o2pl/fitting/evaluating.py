@@ -28,7 +28,7 @@ from o2pl.evaluation.unshown import Side
 from o2pl.evaluation.values import columns_of, headline_of, wider
 from o2pl.fitting.streaming import Read, named_alike, rows_of, sampled, scan
 from o2pl.formats.bad import BadRows
-from o2pl.formats.files import Part, parquet_parts, part_tables
+from o2pl.formats.files import ParquetPart, parquet_parts, part_tables
 from o2pl.learners.targets import as_target, with_names
 from o2pl.protocols import Floats, Ints
 from o2pl.validation import RewardRange
@@ -36,7 +36,7 @@ from o2pl.validation import RewardRange
 ESTIMATES = ("ips", "snips", "clipped", "dm", "dr", "sndr")
 
 
-class _Frame(NamedTuple):
+class _Common(NamedTuple):
     """What the sums of all parts have in common, from the sample."""
 
     limit: float  # of weights
@@ -52,7 +52,7 @@ class Job(NamedTuple):
     model: RewardModel  # of the sample's rewards
     settings: EstimatorSettings
     support: Support | None
-    frames: tuple[_Frame, ...]  # of the value and, with a baseline, of its value and of the difference
+    frames: tuple[_Common, ...]  # of the value and, with a baseline, of its value and of the difference
     log: Interactions  # the sample: names and range
     left_out: Ints  # rows of the sample, excluded from the estimates
     bad: BadRows
@@ -73,7 +73,9 @@ class RowSums(NamedTuple):
         return RowSums(merged, self.weights + other.weights, gains)
 
 
-Spread = Callable[[Job, Sequence[Part]], Iterable[RowSums]]  # evaluates parts locally or remotely, results in order
+Spread = Callable[
+    [Job, Sequence[ParquetPart]], Iterable[RowSums]
+]  # evaluates parts locally or remotely, results in order
 
 
 def evaluate_out_of_core(
@@ -114,11 +116,11 @@ def evaluate_out_of_core(
     return _put_together(seen, sums, delta, found.reward_range)
 
 
-def _here(job: Job, parts: Sequence[Part]) -> Iterator[RowSums]:
+def _here(job: Job, parts: Sequence[ParquetPart]) -> Iterator[RowSums]:
     return (part_sums(job, part) for part in parts)
 
 
-def part_sums(job: Job, part: Part) -> RowSums:
+def part_sums(job: Job, part: ParquetPart) -> RowSums:
     """Return the sums over the rows of a part that are not in the sample."""
     sums, start = RowSums({}, np.zeros(2), ()), part.start
     bad = BadRows(job.bad.file, job.bad.limit)
@@ -146,10 +148,10 @@ def _comparisons(sides: Sequence[Side]) -> list[list[Side]]:
     return [[own], [other], [own, other._replace(sign=-1)]]
 
 
-def _frame(log: Interactions, sides: Sequence[Side], model: RewardModel, support: Support | None) -> _Frame:
+def _frame(log: Interactions, sides: Sequence[Side], model: RewardModel, support: Support | None) -> _Common:
     found = gains_of(log, sides, model, support)
     logged = sum(side.sign for side in sides if side.logged)
-    return _Frame(largest_shown(found.whole - logged), found.floors, (found.sums.lower.about, found.sums.upper.about))
+    return _Common(largest_shown(found.whole - logged), found.floors, (found.sums.lower.about, found.sums.upper.about))
 
 
 def _batch_sums(job: Job, batch: Interactions) -> RowSums:
@@ -211,7 +213,7 @@ def on_ray(cluster: tuple[Any, dict[str, str]]) -> Spread:
     """Evaluate on a Ray cluster: one task per part; if a worker dies, another one repeats its task."""
     ray, variables = cluster
 
-    def spread(job: Job, parts: Sequence[Part]) -> Iterator[RowSums]:
+    def spread(job: Job, parts: Sequence[ParquetPart]) -> Iterator[RowSums]:
         remote = ray.remote(part_sums).options(num_cpus=1, max_retries=3, runtime_env={"env_vars": variables})
         given = ray.put(job)
         waiting = [remote.remote(given, part) for part in parts]

@@ -17,10 +17,10 @@ from o2pl.engine.offline import learn_offline
 from o2pl.errors import InvalidInput, nearest
 from o2pl.extras import require_extra
 from o2pl.fitting.candidates import Candidate, candidates_for, named, some
-from o2pl.fitting.checkpoints import Checkpoints
+from o2pl.fitting.checkpoints import PassCheckpoints
 from o2pl.fitting.choosing import Fit, Told, fit
 from o2pl.fitting.passes import BlockPasses, Passed
-from o2pl.fitting.streaming import Read, Scanned, begin, copy_log, scan
+from o2pl.fitting.streaming import FirstPass, Read, begin, copy_log, scan
 from o2pl.formats.bad import BadRows
 from o2pl.formats.files import kind_of_file, parquet_size
 from o2pl.validation import RewardRange
@@ -30,7 +30,7 @@ _COPIES = 4  # peak memory of an in-memory fit, in copies of the log in double p
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 MakePasses = Callable[
-    [Log, Path, Checkpoints, Passed | None], BlockPasses
+    [Log, Path, PassCheckpoints, Passed | None], BlockPasses
 ]  # (mapped log, folder, checkpoints, progress)
 
 
@@ -56,7 +56,7 @@ class Streamed(NamedTuple):
 
 def fit_out_of_core(
     path: Path,
-    work: Checkpoints,
+    work: PassCheckpoints,
     *,
     candidates: Sequence[Any] | None = None,
     only: Sequence[str] | None = None,
@@ -90,7 +90,7 @@ def fit_out_of_core(
 
 
 def _learn(
-    learner: Any, found: Scanned, work: Checkpoints, bad: BadRows, read: Read | None, passed: Passed | None,
+    learner: Any, found: FirstPass, work: PassCheckpoints, bad: BadRows, read: Read | None, passed: Passed | None,
     make_passes: MakePasses | None,
 ) -> Decider:  # fmt: skip
     engine, folder = begin(learner, found.sample), work.folder / "log"
@@ -106,7 +106,7 @@ def _learn(
     return engine.snapshot()
 
 
-def _in_blocks(log: Log, folder: Path, work: Checkpoints, passed: Passed | None) -> BlockPasses:
+def _in_blocks(log: Log, folder: Path, work: PassCheckpoints, passed: Passed | None) -> BlockPasses:
     return BlockPasses(folder, work, passed)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from o2pl.data.interactions import Interactions
 from o2pl.data.log import Buffers
 from o2pl.kernels.blockwise import BlockwiseValue
-from o2pl.kernels.registry import Problem
+from o2pl.kernels.registry import MemberProblem
 from o2pl.objectives.control import Control, RidgeSums
 from o2pl.objectives.pessimistic import VARIANCE, PessimisticLog
 from o2pl.objectives.terms import Totals
@@ -47,7 +47,7 @@ class BlockPasses:
     def __init__(self, folder: Path, kept: Kept, passed: Passed | None = None) -> None:
         self.folder, self._kept, self._passed, self._solves = folder, kept, passed, 0
 
-    def prepared(self, problem: Problem, control: Control | None) -> tuple[PreparedLog, Function]:
+    def prepared(self, problem: MemberProblem, control: Control | None) -> tuple[PreparedLog, Function]:
         self._solves += 1
         totals = Totals.of(problem.rows)
         value = BlockwiseValue(problem, control, totals)

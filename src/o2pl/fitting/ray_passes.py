@@ -15,7 +15,7 @@ from o2pl.data.log import Log
 from o2pl.errors import InvalidInput
 from o2pl.fitting.passes import BlockPasses, Kept, Passed, mapped_control
 from o2pl.kernels.blockwise import BlockwiseValue, Sums, added
-from o2pl.kernels.registry import Problem
+from o2pl.kernels.registry import MemberProblem
 from o2pl.objectives.terms import Totals
 from o2pl.protocols import Floats
 
@@ -41,7 +41,7 @@ class Task(NamedTuple):
     """The data of a solve that a worker needs."""
 
     number: int
-    problem: Problem  # without rows
+    problem: MemberProblem  # without rows
     totals: Totals
     rows: int  # number of rows of the log
     control: bool  # whether the folder has a control variate

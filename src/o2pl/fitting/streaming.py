@@ -35,7 +35,7 @@ Read = Callable[[int, int], None]  # rows so far, rows in total
 
 
 @dataclass(frozen=True, eq=False)
-class Scanned:
+class FirstPass:
     """The result of the first pass."""
 
     path: Path
@@ -46,7 +46,7 @@ class Scanned:
     sample: Interactions  # in the order of the log
 
 
-def scan(path: Path, ends: RewardRange | None, bad: BadRows, seed: int, read: Read | None = None) -> Scanned:
+def scan(path: Path, ends: RewardRange | None, bad: BadRows, seed: int, read: Read | None = None) -> FirstPass:
     """Scan and check all rows in one pass."""
     import pyarrow as pa
 
@@ -80,7 +80,7 @@ def scan(path: Path, ends: RewardRange | None, bad: BadRows, seed: int, read: Re
         check_counted_from_zero(np.resize(sorted(actions), rows if rows < SAMPLE else SAMPLE))
     sample = rows_of(pa.concat_tables(kept), BadRows(bad.file, total), reward_range)  # errors were reported already
     every, n_actions = tuple(sorted(names)), len(names) or max(actions) + 1
-    return Scanned(path, rows, reward_range, every, n_actions, named_alike(sample, every, n_actions))
+    return FirstPass(path, rows, reward_range, every, n_actions, named_alike(sample, every, n_actions))
 
 
 def sampled(total: int, seed: int) -> Ints:
@@ -90,7 +90,7 @@ def sampled(total: int, seed: int) -> Ints:
     return np.sort(np.random.default_rng(seed).choice(total, SAMPLE, replace=False, shuffle=False))
 
 
-def batches(found: Scanned, bad: BadRows, read: Read | None = None) -> Iterator[Interactions]:
+def batches(found: FirstPass, bad: BadRows, read: Read | None = None) -> Iterator[Interactions]:
     """Yield all usable rows in batches, with consistent action indices."""
     start = 0
     for table in parquet_tables(found.path):
@@ -137,7 +137,7 @@ def begin(learner: Any, sample: Interactions) -> Engine:
 
 
 def copy_log(
-    found: Scanned, learner: Any, engine: Engine, folder: Path, bad: BadRows, read: Read | None = None
+    found: FirstPass, learner: Any, engine: Engine, folder: Path, bad: BadRows, read: Read | None = None
 ) -> None:
     """Copy the encoded log to memory-mapped columns. On failure, the files are removed."""
     shutil.rmtree(folder, ignore_errors=True)

@@ -52,7 +52,7 @@ def decided_on(
     return table
 
 
-class Joined(NamedTuple):
+class JoinedDecisions(NamedTuple):
     """Decisions with their rewards, and what has none."""
 
     table: Any
@@ -64,7 +64,7 @@ class Joined(NamedTuple):
 def joined(
     decisions: Any, rewards: Any, names: tuple[str, str], id_name: str = "event_id", reward_name: str = "reward",
     default: float | None = None, several: str = "refuse",
-) -> Joined:  # fmt: skip
+) -> JoinedDecisions:  # fmt: skip
     """Join a table of decisions with one of rewards, by the decisions' ids. names: of both files, for messages.
 
     default: the reward of decisions that have none; None: they are left out. several: "refuse", or "sum" or "max" of
@@ -104,7 +104,7 @@ def joined(
     return _with_rewards(decisions, found, default, others)
 
 
-def _with_rewards(decisions: Any, found: Floats, default: float | None, others: int) -> Joined:
+def _with_rewards(decisions: Any, found: Floats, default: float | None, others: int) -> JoinedDecisions:
     import pyarrow as pa
 
     none = np.isnan(found)
@@ -115,7 +115,7 @@ def _with_rewards(decisions: Any, found: Floats, default: float | None, others: 
     table = decisions.append_column("reward", pa.array(found))
     if default is None:
         table = table.filter(pa.array(~none))
-    return Joined(table, int((~none).sum()), int(none.sum()), others)
+    return JoinedDecisions(table, int((~none).sum()), int(none.sum()), others)
 
 
 def _texts(table: Any, name: str, file: str) -> list[str]:

@@ -126,7 +126,7 @@ def read_tables(path: Path, bad: BadRows, *, hashed: bool = False, mapping: Mapp
         raise InvalidInput(f"{path.name}: expected {_KINDS} ({error})") from None
 
 
-class Part(NamedTuple):
+class ParquetPart(NamedTuple):
     """A part of a Parquet log; it can be sent to another process."""
 
     path: Path  # path of the log
@@ -136,7 +136,7 @@ class Part(NamedTuple):
     rows: int
 
 
-def parquet_parts(path: Path, *, small: bool = False) -> list[Part]:
+def parquet_parts(path: Path, *, small: bool = False) -> list[ParquetPart]:
     """Return the parts of a Parquet file or folder in order: its files or, if small, their row groups."""
     with extra("logs", "reading Parquet and CSV"):
         import pyarrow as pa
@@ -148,7 +148,7 @@ def parquet_parts(path: Path, *, small: bool = False) -> list[Part]:
         try:
             for fragment in file.split_by_row_group() if small else [file]:
                 rows = fragment.count_rows()
-                found.append(Part(path, fragment, schema, start, rows))
+                found.append(ParquetPart(path, fragment, schema, start, rows))
                 start += rows
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(path, file.path, error) from None
@@ -170,7 +170,7 @@ def not_context(schema: Any) -> dict[str, str]:
     return found
 
 
-def part_tables(part: Part) -> Iterator[Any]:
+def part_tables(part: ParquetPart) -> Iterator[Any]:
     """Yield small tables of a part; few rows are in memory at a time."""
     import pyarrow as pa
     from pyarrow import dataset

@@ -32,7 +32,7 @@ def write_vw_text(tables: Iterable[Any]) -> Iterator[bytes]:
 
 
 def _event_text(row: dict[str, Any]) -> str:
-    context: Pairs = json.loads(row["context"], object_pairs_hook=_Pairs)
+    context: Pairs = json.loads(row["context"], object_pairs_hook=_Object)
     actions = _member(context, "_multi")
     if actions is None:
         return _line_text(row, context)
@@ -55,7 +55,7 @@ def _line_text(row: dict[str, Any], context: Pairs) -> str:
 
 
 def _slots_text(rows: list[dict[str, Any]]) -> str:
-    context: Pairs = json.loads(rows[0]["context"], object_pairs_hook=_Pairs)
+    context: Pairs = json.loads(rows[0]["context"], object_pairs_hook=_Object)
     lines = [f"ccb shared {_tag(rows[0])}{features_text(context) or '|'}"]
     lines += [f"ccb action {features_text(action) or '|'}" for action in _member(context, "_multi")]
     decided = {row["slot"]: row for row in rows}
@@ -93,7 +93,7 @@ def _member(pairs: Pairs, name: str) -> Any:
     return next((value for key, value in pairs if key == name), None)
 
 
-class _Pairs(list[tuple[str, Any]]):
+class _Object(list[tuple[str, Any]]):
     """A JSON object; other lists are arrays."""
 
 
@@ -106,13 +106,13 @@ def features_text(pairs: Pairs, namespace: str = "") -> str:
             own += str(value).split()
         elif key.startswith("_"):
             continue
-        elif isinstance(value, _Pairs):
+        elif isinstance(value, _Object):
             inner.append(features_text(value, key))
         elif isinstance(value, list):
             numbers = [f"{k}:{one!r}" for k, one in enumerate(value) if _is_number(one)]
             if numbers:
                 inner.append(f"|{_name(key)} {' '.join(numbers)}")
-            inner += [features_text(one, key) for one in value if isinstance(one, _Pairs)]
+            inner += [features_text(one, key) for one in value if isinstance(one, _Object)]
         elif isinstance(value, str):
             own.append(_name(key) + _escaped(value))
         elif value is True:

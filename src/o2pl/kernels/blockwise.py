@@ -9,7 +9,7 @@ from typing import Any
 
 from o2pl import _core
 from o2pl.kernels.linear import panel_rows
-from o2pl.kernels.registry import Problem, find_value
+from o2pl.kernels.registry import MemberProblem, find_value
 from o2pl.objectives.control import Control
 from o2pl.objectives.pessimistic import PolicyValue
 from o2pl.objectives.terms import Totals
@@ -27,7 +27,7 @@ class BlockwiseValue:
 
     incremental = False
 
-    def __init__(self, problem: Problem, control: Control | None, totals: Totals) -> None:
+    def __init__(self, problem: MemberProblem, control: Control | None, totals: Totals) -> None:
         self.problem, self.totals, self.control = problem, totals, control
         self.log: Any = problem.objective.prepare(problem.rows[:0], totals=totals)
         dense = problem.rows.encoded.kind == "dense"

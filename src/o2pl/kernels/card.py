@@ -93,7 +93,9 @@ class CardValue:
         self._device = find_device(device)
         outcome = isinstance(log, OutcomeLog)
         controlled = not outcome and log.control is not None
-        self._kind = card_parts.Kind(outcome, bool(outcome and log.competing), log.weights is not None, controlled)
+        self._kind = card_parts.ObjectiveKind(
+            outcome, bool(outcome and log.competing), log.weights is not None, controlled
+        )
         n = len(log.actions)
         check_room(self._device, n, width, n_actions, controlled)
         largest = _largest_cotangent(log)

@@ -8,13 +8,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from o2pl.kernels.card_parts import Kind, Rows, parts
+from o2pl.kernels.card_parts import ObjectiveKind, Rows, parts
 
 BLOCK = 2**15  # rows
 
 
 @lru_cache
-def blocks(kind: Kind, n_actions: int) -> Any:
+def blocks(kind: ObjectiveKind, n_actions: int) -> Any:
     """Return a program (W [K, d], number, n, X [m, d], Rows) -> sums per block, gradients [parts, K, d]."""
 
     def one(W: Any, number: Any, n: Any, gradients: Any, each: Any) -> Any:

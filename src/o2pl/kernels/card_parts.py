@@ -17,7 +17,7 @@ import jax.numpy as jnp
 LOW = -1e30  # score of a missing action
 
 
-class Kind(NamedTuple):
+class ObjectiveKind(NamedTuple):
     """The kind of an objective that programs are compiled for."""
 
     outcome: bool = False
@@ -45,7 +45,7 @@ class Rows(NamedTuple):
     control: Any = None  # m(x, a) - b, [rows, columns]
 
 
-def parts(kind: Kind, Z: Any, K: int, rows: Rows, inside: Any, numbers: Any) -> tuple[list[Any], list[Any]]:
+def parts(kind: ObjectiveKind, Z: Any, K: int, rows: Rows, inside: Any, numbers: Any) -> tuple[list[Any], list[Any]]:
     """Return the sums of each row, [rows] each, and cotangents, [rows, columns] each. numbers: α, or τ"""
     columns = jax.lax.broadcasted_iota(jnp.int32, Z.shape, 1)
     Z = jnp.where(columns < K, Z, LOW)
@@ -60,7 +60,9 @@ def _weighed(weigh: Any, values: Any) -> Any:
     return jnp.where(weigh, values, 0) if weigh.dtype == jnp.bool_ else weigh * values
 
 
-def _pessimistic(kind: Kind, Z: Any, hit: Any, rows: Rows, weigh: Any, alpha: Any) -> tuple[list[Any], list[Any]]:
+def _pessimistic(
+    kind: ObjectiveKind, Z: Any, hit: Any, rows: Rows, weigh: Any, alpha: Any
+) -> tuple[list[Any], list[Any]]:
     powers = jnp.exp(Z - Z.max(axis=1)[:, None])
     pi = powers * (1 / powers.sum(axis=1))[:, None]
     ratios = jnp.where(hit, pi, 0).sum(axis=1) * rows.second
@@ -78,7 +80,9 @@ def _pessimistic(kind: Kind, Z: Any, hit: Any, rows: Rows, weigh: Any, alpha: An
     return [*sums, _weighed(weigh, mean)], cotangents
 
 
-def _outcome(kind: Kind, Z: Any, K: int, hit: Any, rows: Rows, weigh: Any, tau: Any) -> tuple[list[Any], list[Any]]:
+def _outcome(
+    kind: ObjectiveKind, Z: Any, K: int, hit: Any, rows: Rows, weigh: Any, tau: Any
+) -> tuple[list[Any], list[Any]]:
     own, rewards = jnp.where(hit, Z, 0).sum(axis=1), rows.first
     if kind.competing and K > 1:
         rivals = jnp.where(hit, LOW, Z)

@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 from jax.experimental import pallas as pl
 
-from o2pl.kernels.card_parts import Kind, Rows, parts
+from o2pl.kernels.card_parts import ObjectiveKind, Rows, parts
 
 try:
     from jax.experimental.pallas import triton
@@ -68,7 +68,7 @@ def halves(X: Any, scale: Any) -> tuple[Any, Any]:
 
 
 @lru_cache
-def tiled(kind: Kind, n_actions: int, width: int, tiles: Tiles, interpret: bool = False) -> Any:
+def tiled(kind: ObjectiveKind, n_actions: int, width: int, tiles: Tiles, interpret: bool = False) -> Any:
     """Return a program (W [K, d], number, n, H [m, d], L [m, d], Rows) -> sums per program, gradients [parts, K, d]."""
     K, columns, wide = n_actions, _power(n_actions, 16), _power(width, 16)
     dot = triton.dot

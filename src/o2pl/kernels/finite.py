@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from o2pl import _core
-from o2pl.kernels.registry import Problem
+from o2pl.kernels.registry import MemberProblem
 from o2pl.objectives.penalty import Phi
 from o2pl.objectives.terms import baseline_at
 from o2pl.policies.finite import FinitePolicies
@@ -68,7 +68,7 @@ class FiniteValue:
             self._sums = ClassSums(size)
         return self._sums
 
-    def upto(self, problem: Problem) -> FiniteValue:
+    def upto(self, problem: MemberProblem) -> FiniteValue:
         """Return the value updated with the problem's new rows."""
         policy, log = problem.policy, problem.log
         assert isinstance(policy, FinitePolicies)

@@ -17,7 +17,7 @@ import numpy as np
 
 from o2pl.data.contexts import ActionSets, as_contexts
 from o2pl.kernels.card import find_device
-from o2pl.kernels.registry import Problem
+from o2pl.kernels.registry import MemberProblem
 from o2pl.objectives.outcome import OutcomeLog
 from o2pl.objectives.penalty import Tangent
 from o2pl.objectives.pessimistic import PolicyValue
@@ -30,7 +30,7 @@ _FEW = 4  # minimum padded set size: fewer programs are compiled
 _LOW = -1e30  # score of a missing action
 
 
-def network_value(problem: Problem) -> NetworkValue:
+def network_value(problem: MemberProblem) -> NetworkValue:
     """Return the value of a policy with `apply` over discrete actions."""
     extra = problem.objective.extra
     return NetworkValue(problem.policy, problem.featurise(), problem.log, extra, device=problem.device)

@@ -15,7 +15,7 @@ from o2pl.features.plan import FeaturePlan, feature_plan
 from o2pl.protocols import FeatureMap, Function, Policy, State
 
 
-class Problem(NamedTuple):
+class MemberProblem(NamedTuple):
     """The data and the parts of a member's solve."""
 
     policy: Policy
@@ -43,7 +43,7 @@ class Problem(NamedTuple):
         return self.features.width(self.rows.encoded.n_inputs, self.seen)
 
 
-Make = Callable[[Problem], Function | None]  # returns None for unsupported problems
+Make = Callable[[MemberProblem], Function | None]  # returns None for unsupported problems
 Key = tuple[type, type, str, str]
 VALUES: dict[Key, Make] = {}
 WEIGHED: set[Key] = set()  # keys of values that support row weights
@@ -66,7 +66,7 @@ def fused_value(
     return register
 
 
-def find_value(problem: Problem) -> Function | None:
+def find_value(problem: MemberProblem) -> Function | None:
     key = type(problem.policy), type(problem.objective), problem.rows.encoded.kind
     return _found(problem, (*key, "card" if problem.device != "cpu" else "cpu"))
 
@@ -76,7 +76,7 @@ def has_card(policy: type, objective: type, kind: str) -> bool:
     return (policy, objective, kind, "card") in VALUES
 
 
-def _found(problem: Problem, key: Key) -> Function | None:
+def _found(problem: MemberProblem, key: Key) -> Function | None:
     make = VALUES.get(key)
     return None if make is None or (problem.log.weights is not None and key not in WEIGHED) else make(problem)
 

@@ -17,7 +17,7 @@ from o2pl.kernels.finite import FiniteValue
 from o2pl.kernels.gaussian import gaussian_value
 from o2pl.kernels.linear import HELD, Features, HeldFeatures
 from o2pl.kernels.networks import network_value
-from o2pl.kernels.registry import Problem, fused_value
+from o2pl.kernels.registry import MemberProblem, fused_value
 from o2pl.kernels.sparse import SparseOutcome, SparseValue
 from o2pl.objectives.outcome import Outcome, OutcomeLog
 from o2pl.objectives.pessimistic import Pessimistic, PessimisticLog
@@ -30,7 +30,7 @@ from o2pl.policies.sparse import SparseSoftmax
 from o2pl.protocols import Floats
 
 
-def rows_of_features(problem: Problem, dtype: Any = np.float32) -> Features:
+def rows_of_features(problem: MemberProblem, dtype: Any = np.float32) -> Features:
     """Return a function that computes features of rows on demand; in one pass for the built-in feature maps.
 
     Members with the same rows and map share them.
@@ -51,7 +51,7 @@ def rows_of_features(problem: Problem, dtype: Any = np.float32) -> Features:
     return held
 
 
-def sparse_rows(problem: Problem) -> SparseRows:
+def sparse_rows(problem: MemberProblem) -> SparseRows:
     """Return all sparse feature rows; members with the same ones share them."""
     key = (id(problem.seen), problem.start, "sparse")
     known: SparseRows | None = problem.shared.get(key)
@@ -62,7 +62,7 @@ def sparse_rows(problem: Problem) -> SparseRows:
 
 @fused_value(Softmax, Pessimistic, "dense", weighed=True)
 @fused_value(Softmax, Outcome, "dense", weighed=True)
-def _softmax(problem: Problem) -> Any:
+def _softmax(problem: MemberProblem) -> Any:
     """Members that learn from the same features, columns and weights share the rows."""
     assert isinstance(problem.policy, Softmax)
     contexts, log, plan = problem.rows.contexts, problem.log, problem.feature_plan()
@@ -78,7 +78,7 @@ def _softmax(problem: Problem) -> Any:
 
 @fused_value(Softmax, Pessimistic, "dense", weighed=True, device="card")
 @fused_value(Softmax, Outcome, "dense", weighed=True, device="card")
-def _on_card(problem: Problem) -> Any:
+def _on_card(problem: MemberProblem) -> Any:
     assert isinstance(problem.policy, Softmax)
     held = problem.shared.setdefault((id(problem.seen), problem.start, "card"), {})
     features = rows_of_features(problem)
@@ -86,18 +86,18 @@ def _on_card(problem: Problem) -> Any:
 
 
 @fused_value(Gaussian, Pessimistic, "dense")
-def _gaussian(problem: Problem) -> Any:
+def _gaussian(problem: MemberProblem) -> Any:
     assert isinstance(problem.policy, Gaussian)
     return gaussian_value(problem.log, *_rows_and_plan(problem, problem.rows.contexts), problem.policy)
 
 
 @fused_value(ActionWise, Pessimistic, "sets")
-def _actionwise(problem: Problem) -> Any:
+def _actionwise(problem: MemberProblem) -> Any:
     sets = problem.rows.contexts
     return actionwise_value(problem.log, *_rows_and_plan(problem, sets.inputs), sets.offsets)
 
 
-def _rows_and_plan(problem: Problem, rows: Floats) -> tuple[Floats, FeaturePlan]:
+def _rows_and_plan(problem: MemberProblem, rows: Floats) -> tuple[Floats, FeaturePlan]:
     """Return rows and the plan of their features, for sums in double precision: products are rounded, as elsewhere."""
     plan = problem.feature_plan()
     if plan is not None and len(plan.product_shift) == 0:
@@ -106,13 +106,13 @@ def _rows_and_plan(problem: Problem, rows: Floats) -> tuple[Floats, FeaturePlan]
 
 
 @fused_value(SparseSoftmax, Pessimistic, "sparse")
-def _sparse(problem: Problem) -> Any:
+def _sparse(problem: MemberProblem) -> Any:
     assert isinstance(problem.policy, SparseSoftmax)
     return SparseValue(problem.log, sparse_rows(problem), problem.policy.n_actions)
 
 
 @fused_value(SparseSoftmax, Outcome, "sparse", weighed=True)
-def _sparse_outcome(problem: Problem) -> Any:
+def _sparse_outcome(problem: MemberProblem) -> Any:
     assert isinstance(problem.policy, SparseSoftmax)
     assert isinstance(problem.log, OutcomeLog)
     return SparseOutcome(problem.log, sparse_rows(problem), problem.policy.n_actions)
@@ -120,7 +120,7 @@ def _sparse_outcome(problem: Problem) -> Any:
 
 @fused_value(ActionWise, Outcome, "sets", weighed=True)
 @fused_value(ActionWise, Outcome, "sparse sets", weighed=True)
-def _played(problem: Problem) -> Any:
+def _played(problem: MemberProblem) -> Any:
     """For independent actions, only the played one enters the likelihood: rows with a single action each."""
     log, sets = problem.log, problem.rows.contexts
     assert isinstance(log, OutcomeLog)
@@ -150,7 +150,7 @@ for _objective in (Pessimistic, Outcome):
 
 @fused_value(FiniteClass, Pessimistic, "dense")
 @fused_value(ThresholdClass, Pessimistic, "dense")
-def _finite(problem: Problem) -> Any:
+def _finite(problem: MemberProblem) -> Any:
     if problem.start or problem.log.control is not None:
         return None
     previous = problem.previous

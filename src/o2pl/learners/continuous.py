@@ -13,7 +13,7 @@ from o2pl.encode import Encoder
 from o2pl.encode.schema import has_texts
 from o2pl.engine.simulation import Rewards
 from o2pl.errors import InvalidInput
-from o2pl.explaining.explained import Explained
+from o2pl.explaining.explained import Explainable
 from o2pl.learners.base import BanditEstimator
 from o2pl.protocols import Array, Floats
 from o2pl.validation import check_continuous_actions, check_pair, check_reward_range, check_rewards
@@ -21,7 +21,7 @@ from o2pl.validation import check_continuous_actions, check_pair, check_reward_r
 Bounds = tuple[float, float]
 
 
-class ContinuousEstimator(Explained, BanditEstimator):
+class ContinuousEstimator(Explainable, BanditEstimator):
     """Base class of learners with a real-valued action. Propensities are densities."""
 
     bounds: Bounds | None = None

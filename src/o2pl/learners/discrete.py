@@ -26,7 +26,7 @@ from o2pl.engine.simulation import Rewards
 from o2pl.engine.spec import Spec
 from o2pl.engine.stream import UniformStream
 from o2pl.errors import InvalidInput
-from o2pl.explaining.explained import Explained
+from o2pl.explaining.explained import Explainable
 from o2pl.features import Hashed, UserItems
 from o2pl.kernels.card import check_device, find_device
 from o2pl.kernels.registry import has_card
@@ -55,7 +55,7 @@ from o2pl.validation import (
 )
 
 
-class DiscreteEstimator(Explained, BanditEstimator):
+class DiscreteEstimator(Explainable, BanditEstimator):
     """Base class of learners with discrete actions. Subclasses choose the parts."""
 
     n_actions: int | None

@@ -90,7 +90,7 @@ def improved(
 
 
 @dataclass(frozen=True)
-class Learned:
+class LearnedPolicy:
     """A policy and its features."""
 
     policy: Policy
@@ -190,7 +190,7 @@ class SafeImprovement(Parameters):
     deploy_: bool = field(init=False)
     imitation_: Imitation = field(init=False)
     _incumbent: Any = field(default=None, init=False)
-    _chosen: Learned | None = field(default=None, init=False)
+    _chosen: LearnedPolicy | None = field(default=None, init=False)
     _encoder: Encoder | None = field(default=None, init=False)
 
     def fit(
@@ -285,16 +285,16 @@ class SafeImprovement(Parameters):
 
     def _learn(
         self, policy: Any, features: FeatureMap, rows: Interactions, known: Floats | None, penalties: Sequence[float]
-    ) -> Iterator[Learned]:
+    ) -> Iterator[LearnedPolicy]:
         """Return the clone, then one policy per penalty."""
         seen = features.observe(features.init(rows.encoded.n_inputs), rows.encoded.inputs)
         X = featurise(features, seen, rows.contexts)
         start = clone(policy, X, rows.actions, known)
-        yield Learned(policy, features, seen, start)
+        yield LearnedPolicy(policy, features, seen, start)
         baseline = random_loss(rows.losses, rows.propensities)
         for penalty in penalties:
             params = improved(policy, X, rows, self._objective(penalty, baseline), start)
-            yield Learned(policy, features, seen, params)
+            yield LearnedPolicy(policy, features, seen, params)
 
     def _objective(self, penalty: float, baseline: float) -> Pessimistic:
         return Pessimistic(penalty, "theory", baseline, self.l2)
@@ -309,7 +309,7 @@ class SafeImprovement(Parameters):
         """The sharpness of `predict_proba`: 1 for a clone."""
         return self.sharpness if self.deploy_ else 1.0
 
-    def _fitted(self) -> Learned:
+    def _fitted(self) -> LearnedPolicy:
         if self._chosen is None:
             raise AttributeError("this SafeImprovement has seen no data: call fit")
         return self._chosen

@@ -16,10 +16,10 @@ import numpy as np
 from o2pl.errors import InvalidInput, nearest
 from o2pl.learners.params import Parameters
 from o2pl.protocols import Environment
-from o2pl.simulation.engines import Engine, InProcess, Local, Ray
+from o2pl.simulation.engines import InProcess, Local, Ray, UnitEngine
 from o2pl.simulation.experiment import Experiment, Options, Size
 from o2pl.simulation.figures import STYLES, curves
-from o2pl.simulation.progress import Progress
+from o2pl.simulation.progress import UnitProgress
 from o2pl.simulation.rivals import RIVALS, MakeLearner
 from o2pl.simulation.runner import Report, run
 from o2pl.simulation.store import results
@@ -93,9 +93,9 @@ def compare(
     rounds: int = 1000,
     *,
     workers: int | None = None,
-    engine: str | Engine = "local",
+    engine: str | UnitEngine = "local",
     out: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
+    progress: UnitProgress | None = None,
 ) -> LearnerComparison:
     """Run learners in simulated worlds; return rewards and regrets. All learners of a seed play the same rounds.
 
@@ -175,7 +175,7 @@ def _factory(name: str, given: Any) -> MakeLearner[Any]:
     return make
 
 
-def _engine(engine: str | Engine, workers: int | None) -> Engine:
+def _engine(engine: str | UnitEngine, workers: int | None) -> UnitEngine:
     if not isinstance(engine, str):
         if workers is not None:
             raise InvalidInput("workers: found with an engine object, expected as a setting of the object")

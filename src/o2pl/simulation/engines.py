@@ -52,7 +52,7 @@ Outcome = Finished | Failed
 UnitOutcomes = Generator[tuple[Unit, Outcome], None, None]
 
 
-class Engine(Protocol):
+class UnitEngine(Protocol):
     def compute(self, run: Compute, units: Sequence[Unit]) -> UnitOutcomes:
         """Yield finished units. Closing the generator stops running units."""
 

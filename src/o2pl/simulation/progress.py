@@ -11,7 +11,7 @@ from o2pl.simulation.engines import Failed, Outcome
 from o2pl.simulation.experiment import Unit
 
 
-class Progress(Protocol):
+class UnitProgress(Protocol):
     """Progress callbacks for finished units. A context manager, so that a bar is always removed."""
 
     def begin(self, name: str, missing: int, finished: int) -> None: ...
@@ -96,7 +96,7 @@ class Plain(Silent):
             self.write(", ".join(part for part in said if part))
 
 
-class Bar(Silent):
+class ProgressBar(Silent):
     """A Rich progress bar: units done, time so far, and rate and time left once they are known."""
 
     def __init__(self, console: Any) -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from o2pl.errors import InvalidInput
 from o2pl.extras import require_extra
-from o2pl.simulation.engines import Engine, Failed, Finished, Local, Outcome
+from o2pl.simulation.engines import Failed, Finished, Local, Outcome, UnitEngine
 from o2pl.simulation.experiment import Experiment, Options, Unit
-from o2pl.simulation.progress import Progress, Silent
-from o2pl.simulation.store import Store, table_name
+from o2pl.simulation.progress import Silent, UnitProgress
+from o2pl.simulation.store import ResultStore, table_name
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ def run(
     *,
     out: str | os.PathLike[str],
     number: int | None = None,
-    engine: Engine | None = None,
-    progress: Progress | None = None,
+    engine: UnitEngine | None = None,
+    progress: UnitProgress | None = None,
     keep: bool = False,
 ) -> Report:
     """Compute the selected units (or only unit `number`) that `out` does not have yet, and write their table.
@@ -47,7 +47,7 @@ def run(
     for unit in chosen:
         if unit.needs is not None:
             require_extra(unit.needs, f"the learner {unit.learner['name']!r}")
-    store = Store(out, experiment)
+    store = ResultStore(out, experiment)
     with store.locked(), progress:
         states = [store.state(unit) for unit in chosen]
         reused = {"finished", "of other sources"} if keep else {"finished"}
@@ -75,7 +75,7 @@ def _said(name: str, others: int, keep: bool) -> str:
     return f"{units}; they are kept" if keep else f"{units}; computing them again (`keep` keeps such rows)"
 
 
-def _keep(store: Store, unit: Unit, outcome: Outcome) -> Outcome:
+def _keep(store: ResultStore, unit: Unit, outcome: Outcome) -> Outcome:
     if isinstance(outcome, Finished):
         try:
             store.keep(unit, outcome.columns, outcome.seconds)

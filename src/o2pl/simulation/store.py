@@ -37,7 +37,7 @@ class Busy(InvalidInput):
     """Raised if another run is writing to the same folder."""
 
 
-class Store:
+class ResultStore:
     """The results of one experiment under `out`."""
 
     def __init__(self, out: str | os.PathLike[str], experiment: Experiment) -> None:

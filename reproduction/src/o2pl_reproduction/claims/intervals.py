@@ -27,7 +27,7 @@ Function = Callable[..., Floats]  # of arrays of means, [B, ...] each, to figure
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Measurement:
     """A figure, its confidence interval, and the method."""
 
     value: float
@@ -40,37 +40,39 @@ class Estimate:
         return math.isfinite(self.low) and math.isfinite(self.high)
 
 
-def exact(value: float) -> Estimate:
+def exact(value: float) -> Measurement:
     """Return an exact figure, without randomness."""
-    return Estimate(float(value), float(value), float(value), EXACT)
+    return Measurement(float(value), float(value), float(value), EXACT)
 
 
-def not_run() -> Estimate:
+def not_run() -> Measurement:
     """Return the estimate of something that was not run."""
-    return Estimate(math.nan, -math.inf, math.inf, "not run")
+    return Measurement(math.nan, -math.inf, math.inf, "not run")
 
 
-def binomial(hits: int, trials: int, over: str = "runs") -> Estimate:
+def binomial(hits: int, trials: int, over: str = "runs") -> Measurement:
     """Return a fraction with its Clopper-Pearson interval."""
     low, high = _clopper_pearson(np.array([hits]), np.array([trials]), 1 - LEVEL)
-    return Estimate(
+    return Measurement(
         hits / trials if trials else math.nan, float(low[0]), float(high[0]), f"exact binomial, {trials} {over}"
     )
 
 
-def record(wins: int, losses: int, trials: int, over: str) -> Estimate:
+def record(wins: int, losses: int, trials: int, over: str) -> Measurement:
     """Return the fraction won minus the fraction lost; the exact intervals of both hold jointly."""
     low, high = _clopper_pearson(np.array([wins, losses]), np.array([trials, trials]), (1 - LEVEL) / 2)
     method = f"exact binomial, wins and losses of {trials} {over} at once"
-    return Estimate((wins - losses) / trials, float(low[0] - high[1]), float(high[0] - low[1]), method)
+    return Measurement((wins - losses) / trials, float(low[0] - high[1]), float(high[0] - low[1]), method)
 
 
-def greatest_share(hits: Any, trials: Any, scale: Any, over: str) -> Estimate:
+def greatest_share(hits: Any, trials: Any, scale: Any, over: str) -> Measurement:
     """Return the greatest of fractions / scale; the intervals of all fractions hold jointly (Bonferroni)."""
     hits, trials, scale = (np.asarray(each) for each in (hits, trials, scale))
     low, high = _clopper_pearson(hits, trials, (1 - LEVEL) / len(hits))
     ends = [float((each / scale).max()) for each in (hits / trials, low, high)]
-    return Estimate(ends[0], ends[1], ends[2], f"exact binomial, {len(hits)} at once, {int(trials.min())} {over} each")
+    return Measurement(
+        ends[0], ends[1], ends[2], f"exact binomial, {len(hits)} at once, {int(trials.min())} {over} each"
+    )
 
 
 def _clopper_pearson(hits: Any, trials: Any, error: float) -> tuple[Floats, Floats]:
@@ -83,7 +85,7 @@ def _clopper_pearson(hits: Any, trials: Any, error: float) -> tuple[Floats, Floa
 
 def of_means(
     function: Function, *samples: Any, over: str = "seeds", limits: tuple[float, float] = (-np.inf, np.inf)
-) -> Estimate:
+) -> Measurement:
     """Return function(mean of every sample), vectorised over a first axis; percentile bootstrap. Means ignore NaN."""
     units, value, drawn = _bootstrap(function, samples)
     if units < FEWEST:
@@ -91,21 +93,21 @@ def of_means(
     low, high = (float(each) for each in np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]))
     stretch = _stretch(units)
     ends = float(value - stretch * (value - low)), float(value + stretch * (high - value))
-    return _within(Estimate(float(value), ends[0], ends[1], f"bootstrap over {units} {over}"), limits)
+    return _within(Measurement(float(value), ends[0], ends[1], f"bootstrap over {units} {over}"), limits)
 
 
-def mean(values: Any, over: str = "seeds") -> Estimate:
+def mean(values: Any, over: str = "seeds") -> Measurement:
     return of_means(lambda means: means, values, over=over)
 
 
-def ratio(above: Any, below: Any, over: str = "seeds") -> Estimate:
+def ratio(above: Any, below: Any, over: str = "seeds") -> Measurement:
     """Return the ratio of means of paired runs."""
     return of_means(lambda means: means[:, 0] / means[:, 1], np.column_stack([above, below]), over=over)
 
 
 def least(
     function: Function, *samples: Any, over: str = "seeds", limits: tuple[float, float] = (-np.inf, np.inf)
-) -> Estimate:
+) -> Measurement:
     """Return the least of the m figures of `function`. Its interval accounts for the selection:
 
     bands value_j ± c sd_j cover all m figures jointly (c the 95 % quantile of max_j |draw_j - value_j| / sd_j), and the
@@ -115,11 +117,13 @@ def least(
     at_once = f", {len(value)} at once" if len(value) > 1 else ""
     if units < FEWEST:
         return _too_few(float(value.min()), units, over)
-    found = Estimate(float(value.min()), float(low.min()), float(high.min()), f"bootstrap over {units} {over}{at_once}")
+    found = Measurement(
+        float(value.min()), float(low.min()), float(high.min()), f"bootstrap over {units} {over}{at_once}"
+    )
     return _within(found, limits)
 
 
-def least_ratio(function: Function, *samples: Any, over: str = "seeds") -> Estimate:
+def least_ratio(function: Function, *samples: Any, over: str = "seeds") -> Measurement:
     """Return the least of several ratios, like `least`, with symmetric bands on the log scale."""
     found = least(lambda *means: np.log(function(*means)), *samples, over=over)
     value, low, high = (float(np.exp(each)) for each in (found.value, found.low, found.high))
@@ -128,13 +132,13 @@ def least_ratio(function: Function, *samples: Any, over: str = "seeds") -> Estim
 
 def greatest(
     function: Function, *samples: Any, over: str = "seeds", limits: tuple[float, float] = (-np.inf, np.inf)
-) -> Estimate:
+) -> Measurement:
     """Return the greatest of several figures, like `least`."""
     turned = least(lambda *means: -function(*means), *samples, over=over, limits=(-limits[1], -limits[0]))
     return replace(turned, value=0.0 - turned.value, low=0.0 - turned.high, high=0.0 - turned.low)  # 0, not -0
 
 
-def greatest_size(function: Function, *samples: Any, over: str = "seeds") -> Estimate:
+def greatest_size(function: Function, *samples: Any, over: str = "seeds") -> Measurement:
     """Return the greatest absolute value of several figures, like `least`."""
 
     def both_signs(*means: Floats) -> Floats:
@@ -144,7 +148,7 @@ def greatest_size(function: Function, *samples: Any, over: str = "seeds") -> Est
     return greatest(both_signs, *samples, over=over, limits=(0.0, np.inf))
 
 
-def median_ratio(above: Any, below: Any, over: str = "seeds") -> Estimate:
+def median_ratio(above: Any, below: Any, over: str = "seeds") -> Measurement:
     """Return the ratio of medians of paired runs."""
     both = np.column_stack([above, below])
     value = float(np.median(both[:, 0]) / np.median(both[:, 1]))
@@ -155,10 +159,10 @@ def median_ratio(above: Any, below: Any, over: str = "seeds") -> Estimate:
     low, high = np.quantile(medians[:, 0] / medians[:, 1], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     stretch = _stretch(len(both))
     ends = float(value - stretch * (value - low)), float(value + stretch * (high - value))
-    return Estimate(value, ends[0], ends[1], f"bootstrap over {len(both)} {over}")
+    return Measurement(value, ends[0], ends[1], f"bootstrap over {len(both)} {over}")
 
 
-def wider(first: Estimate, second: Estimate) -> Estimate:
+def wider(first: Measurement, second: Measurement) -> Measurement:
     """Return the first, with an interval that contains both intervals."""
     method = f"{first.method}, and {second.method}: the wider ends"
     return replace(first, low=min(first.low, second.low), high=max(first.high, second.high), method=method)
@@ -220,12 +224,12 @@ def _stretch(units: int) -> float:
     return student_quantile(end, units - 1) * math.sqrt(units / (units - 1)) / float(ndtri(end))
 
 
-def _too_few(value: float, units: int, over: str) -> Estimate:
+def _too_few(value: float, units: int, over: str) -> Measurement:
     one = over.removesuffix("s") if units == 1 else over
-    return Estimate(value, -math.inf, math.inf, f"{units} {one}: too few for an interval")
+    return Measurement(value, -math.inf, math.inf, f"{units} {one}: too few for an interval")
 
 
-def _within(found: Estimate, limits: tuple[float, float]) -> Estimate:
+def _within(found: Measurement, limits: tuple[float, float]) -> Measurement:
     if math.isnan(found.low) or math.isnan(found.high):
         return replace(found, low=-math.inf, high=math.inf)
     if not limits[0] - _ROUNDING <= found.value <= limits[1] + _ROUNDING:

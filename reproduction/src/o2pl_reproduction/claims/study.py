@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from o2pl.errors import InvalidInput
 from o2pl.simulation.experiment import Experiment
-from o2pl_reproduction.claims.intervals import Estimate
+from o2pl_reproduction.claims.intervals import Measurement
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,7 +51,7 @@ class Bar:
             return "in [{:.4g}, {:.4g}]".format(*self.numbers)
         return f"{self.sense} {self.numbers[0]:.4g}"
 
-    def outcome(self, found: Estimate) -> Outcome:
+    def outcome(self, found: Measurement) -> Outcome:
         if not (found.low <= found.high) or math.isnan(found.value):
             return "open"
         ends = self._is_cleared(found.low), self._is_cleared(found.high)
@@ -112,12 +112,12 @@ class Claim:
 
     id: str  # such as "dependence/ratio-n150"
     claim: str  # the statement, in a sentence
-    measured: Estimate
+    measured: Measurement
     bar: Bar
     whose: Whose
     paper: str | None = None  # what the paper says, in its words or figures
     effect: Effect | None = None
-    literal: Estimate | None = None
+    literal: Measurement | None = None
     match: Bar | None = None
     conditions: str = ""
 
@@ -185,7 +185,7 @@ def number_text(value: float) -> str:
     return f"{value:.4g}" if abs(value) >= 1e-4 or value == 0 else f"{value:.1e}"
 
 
-def figure_text(found: Estimate) -> str:
+def figure_text(found: Measurement) -> str:
     """Format an estimate and its interval, with two digits of the interval's width: 0.001 [-0.009, 0.010]."""
     if found.low == found.high:
         return f"{number_text(found.value)} exact"

@@ -20,7 +20,7 @@ from o2pl.errors import InvalidInput
 from o2pl.extras import require_extra
 from o2pl.simulation import figures
 from o2pl.simulation.store import copy_compactly, results, write_whole
-from o2pl_reproduction.claims.intervals import LEVEL, Estimate
+from o2pl_reproduction.claims.intervals import LEVEL, Measurement
 from o2pl_reproduction.claims.study import VERDICTS, Bar, Claim, Effect, Study
 from o2pl_reproduction.reports import markdown, page
 from o2pl_reproduction.reports.headlines import headline_lines
@@ -176,14 +176,14 @@ def claim_of(stored: Mapping[str, Any]) -> Claim:
     )
 
 
-def _estimate_json(found: Estimate) -> dict[str, Any]:
+def _estimate_json(found: Measurement) -> dict[str, Any]:
     ends = [_finite(found.low), _finite(found.high)]
     return {"value": _finite(found.value), "interval": ends, "method": found.method}
 
 
-def _estimate(value: float | None, interval: Sequence[float | None], method: str) -> Estimate:
+def _estimate(value: float | None, interval: Sequence[float | None], method: str) -> Measurement:
     low, high = interval
-    return Estimate(
+    return Measurement(
         math.nan if value is None else value,
         -math.inf if low is None else low,
         math.inf if high is None else high,

@@ -27,7 +27,7 @@ from o2pl.simulation.rivals.greedy import EpsilonGreedy, Uniform
 from o2pl.simulation.rivals.linear import LinTS, LinUCB
 from o2pl.simulation.rivals.vw import VowpalWabbit
 from o2pl.storage import encode
-from o2pl_reproduction.studies.pessimism import Arms
+from o2pl_reproduction.studies.pessimism import LearnerArms
 
 FROZEN = Path(__file__).with_name("bakeoff_settings.json")
 TRIED = 8
@@ -74,8 +74,8 @@ PRODUCTS = Chain((Standardise(), Quadratic()))  # VW brings the constant
 PUBLISHED: Given = {"features": RAW, "constant": False}  # raw features, `a,ax`, nothing tuned
 # Pessimism on its own: what takes part as "o2pl" and "o2pl-book", with other penalties, with and without the clip.
 BOOK = partial(O2PL.paper, schedule=Geometric())  # b = 0, λ = 1, the theory's schedules
-DEFAULT_ARMS = Arms("o2pl", "O2PL", penalty=0.1)
-BOOK_ARMS = Arms("o2pl-book", "O2PL as printed", penalty=1.0)
+DEFAULT_ARMS = LearnerArms("o2pl", "O2PL", penalty=0.1)
+BOOK_ARMS = LearnerArms("o2pl-book", "O2PL as printed", penalty=1.0)
 
 
 def _other_costs(rates: Sequence[float] = FEW_RATES, options: str = "") -> tuple[Given, ...]:

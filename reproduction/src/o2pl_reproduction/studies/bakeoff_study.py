@@ -9,7 +9,7 @@ import numpy as np
 
 from o2pl.protocols import Floats
 from o2pl_reproduction.claims.intervals import (
-    Estimate,
+    Measurement,
     binomial,
     least,
     mean,
@@ -26,7 +26,7 @@ from o2pl_reproduction.studies.bakeoff_figures import gaps_figure, means_figure,
 from o2pl_reproduction.studies.bakeoff_learners import BOOK_ARMS, DEFAULT_ARMS
 from o2pl_reproduction.studies.bakeoff_scores import LABELS, Scores, book_scores, published_scores, scores
 from o2pl_reproduction.studies.bakeoff_statistics import by_sign_test
-from o2pl_reproduction.studies.pessimism import Arms, figure_of_arms, gain
+from o2pl_reproduction.studies.pessimism import LearnerArms, figure_of_arms, gain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -92,12 +92,12 @@ def claims(rows: Table) -> Sequence[Claim]:
     return made
 
 
-def _means(here: Scores, arms: Arms) -> dict[str, Floats]:
+def _means(here: Scores, arms: LearnerArms) -> dict[str, Floats]:
     """Arm -> its mean reward by set, over the seeds that all arms have played."""
     return {name: each.mean(axis=1) for name, each in here.paired(*arms.names).items()}
 
 
-def _own(key: str, text: str, measured: Estimate, bar: Bar) -> Claim:
+def _own(key: str, text: str, measured: Measurement, bar: Bar) -> Claim:
     return Claim(f"bakeoff/{key}", text, measured, bar, "own", conditions=CONDITIONS)
 
 
@@ -147,7 +147,7 @@ def _published(here: Scores, everywhere: Scores, rival: str) -> list[Claim]:
     bar, effect = (above(0.0), Effect(printed.margin)) if wins else (at_least(printed.margin, "the paper's"), None)
     asked = "wins more sets than it loses" if wins else "has the paper's record or better"
 
-    def found(learner: str) -> Estimate:
+    def found(learner: str) -> Measurement:
         played = here if learner == "o2pl" else everywhere
         if learner not in played.rewards:
             return not_run()

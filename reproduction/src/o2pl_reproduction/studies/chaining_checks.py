@@ -41,8 +41,8 @@ from o2pl.theory.chaining import (
 )
 from o2pl_reproduction.studies.group_policies import (
     DELTA,
-    Evidence,
-    Schedule,
+    GroupEvidence,
+    GroupSchedule,
     fine_groups,
     highest_within,
     joined,
@@ -153,7 +153,7 @@ def chaining(settings: Description, amount: int, generator: np.random.Generator)
     """Simulate a 400th of `amount` paths of Algorithm 1; at each n, report the worst of all 2^G policies."""
     p, beta, delta = settings["p"], settings["beta"], settings["delta"]
     entropy = group_entropy(p, settings["fine"], settings["rare"])
-    schedule, times = Schedule(beta, p), [int(n) for n in settings["n"]]
+    schedule, times = GroupSchedule(beta, p), [int(n) for n in settings["n"]]
     paths = max(amount // 400, 2)
     shape = paths, len(times)
     highest = np.empty((*shape, len(settings["sigmas"])))
@@ -174,7 +174,7 @@ def chaining(settings: Description, amount: int, generator: np.random.Generator)
         groups = joined(
             rare_groups(beta, settings["rare"], generator.random(), 0.5), fine_groups(p, beta, settings["fine"], 0.5)
         )
-        evidence, ways = Evidence(groups), np.zeros(len(groups.masses), np.bool_)
+        evidence, ways = GroupEvidence(groups), np.zeros(len(groups.masses), np.bool_)
         at = np.union1d(solving_rounds(times[-1], settings["growth"]), times)
         for before, now in itertools.pairwise([0, *map(int, at)]):
             evidence.add(ways, now - before, generator)
@@ -202,7 +202,7 @@ def chaining(settings: Description, amount: int, generator: np.random.Generator)
     return rows
 
 
-def _envelope(schedule: Schedule, n: int) -> float:
+def _envelope(schedule: GroupSchedule, n: int) -> float:
     """B: the clipped losses (min(w, α) - 1) y are in [-(α - 1), 1]."""
     return max(schedule.penalty(n).alpha - 1, 1.0)
 

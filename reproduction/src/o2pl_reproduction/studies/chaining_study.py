@@ -10,7 +10,7 @@ import numpy as np
 from o2pl.drawing import new_figure
 from o2pl.simulation.figures import STYLES, label_axes
 from o2pl.theory.chaining import margin_constant, sharp_margin_constant
-from o2pl_reproduction.claims.intervals import Estimate, exact, greatest, greatest_share
+from o2pl_reproduction.claims.intervals import Measurement, exact, greatest, greatest_share
 from o2pl_reproduction.claims.study import Claim, at_least, at_most, between
 from o2pl_reproduction.studies.chaining_checks import KAPPAS, OVERLAPS, PATHS, PS
 from o2pl_reproduction.studies.group_policies import DELTA
@@ -115,7 +115,7 @@ def claims(rows: Table) -> list[Claim]:
     ]
 
 
-def _greatest_pooled(rows: Table, kind: str) -> Estimate:
+def _greatest_pooled(rows: Table, kind: str) -> Measurement:
     found = pooled(rows, kind)
     hits, trials, bounds = zip(*((round(share * n), n, bound) for *_, bound, share, n in found), strict=True)
     return greatest_share(hits, trials, bounds, "runs")

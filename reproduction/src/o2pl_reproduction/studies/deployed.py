@@ -13,7 +13,7 @@ from o2pl.drawing import new_figure, tidy
 from o2pl.evaluation.evaluate import evaluate
 from o2pl.protocols import Floats
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
-from o2pl_reproduction.claims.intervals import Estimate, binomial, exact, of_means
+from o2pl_reproduction.claims.intervals import Measurement, binomial, exact, of_means
 from o2pl_reproduction.claims.study import Claim, Study, at_least, at_most
 from o2pl_reproduction.studies import deployed_logs as logs
 
@@ -114,7 +114,7 @@ def _of(rows: Table, worlds: Sequence[str], estimator: str | None) -> list[dict[
     ]
 
 
-def _error_ratio(rows: Table, worlds: Sequence[str]) -> Estimate:
+def _error_ratio(rows: Table, worlds: Sequence[str]) -> Measurement:
     """Return the root mean squared error of DR over that of IPS, over logs that are not flagged."""
     squares = [
         [(one["value"] - one["truth"]) ** 2 for one in _of(rows, worlds, name) if not one["flagged"]]

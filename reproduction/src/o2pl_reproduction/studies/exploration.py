@@ -16,7 +16,7 @@ from o2pl.simulation.figures import STYLES
 from o2pl.simulation.units import world_of
 from o2pl.simulation.worlds import Wheel
 from o2pl.storage import encode
-from o2pl_reproduction.claims.intervals import Estimate, binomial, least, mean, median_ratio, ratio
+from o2pl_reproduction.claims.intervals import Measurement, binomial, least, mean, median_ratio, ratio
 from o2pl_reproduction.claims.study import Claim, Study, at_least, at_most
 from o2pl_reproduction.claims.summary import final_values, mean_and_error
 from o2pl_reproduction.studies.exploration_learners import (
@@ -133,12 +133,12 @@ def runs_of(rows: Table) -> Runs:
     return {column: final_values(rows, column) for column in COLUMNS}
 
 
-def _wrong(runs: Runs, world: str) -> Estimate:
+def _wrong(runs: Runs, world: str) -> Measurement:
     ended = runs["wrong"][world, "bandit"]
     return binomial(int(ended.sum()), len(ended))
 
 
-def _least_gain(runs: Runs) -> Estimate:
+def _least_gain(runs: Runs) -> Measurement:
     """Return the least difference in mean reward between `Bandit` and ε = .05 over the worlds of items."""
     reward = runs["reward"]
     here = [world for world in PAGES if (world, "bandit") in reward]
@@ -150,7 +150,7 @@ def claims(rows: Table) -> Sequence[Claim]:
     runs = runs_of(rows)
     regret, shown = runs["regret"], runs["shown"]
 
-    def own(key: str, text: str, measured: Estimate, bar: Any) -> Claim:
+    def own(key: str, text: str, measured: Measurement, bar: Any) -> Claim:
         return Claim(f"exploration/{key}", text, measured, bar, "own")
 
     made = []

@@ -22,7 +22,7 @@ from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.simulation.worlds import Margin
 from o2pl.storage import decode, encode
 from o2pl.theory import overlap_clip
-from o2pl_reproduction.studies.pessimism import Arms
+from o2pl_reproduction.studies.pessimism import LearnerArms
 
 NUS = (0.5, 1.0, 2.0, 4.0, 8.0)
 PENALTY_SCALES = {"quarter": 0.25, "half": 0.5, "literal": 1.0}  # λ
@@ -31,7 +31,7 @@ MAIN = "quarter"  # chosen, with the floor, on seeds from 1000 on
 MEMBERS = 1000
 FLOOR = 0.2
 # Pessimism on its own. α = 1/floor is above every weight, (1 - floor)/floor at most: the clip should change nothing.
-ARMS = Arms(LITERAL, "Algorithm 1", penalty=1.0, clip=overlap_clip(FLOOR))
+ARMS = LearnerArms(LITERAL, "Algorithm 1", penalty=1.0, clip=overlap_clip(FLOOR))
 WITHOUT = ARMS.name(0.0, True)  # no penalty
 SCALES = {**PENALTY_SCALES, WITHOUT: 0.0, ARMS.name(0.1, True): 0.1}
 ARM_SEEDS, UNCLIPPED_SEEDS = 20, 5  # of the size's 40, as these take long

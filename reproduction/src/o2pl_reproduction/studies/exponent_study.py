@@ -12,7 +12,7 @@ from o2pl.drawing import new_figure, tidy
 from o2pl.protocols import Floats, Ints
 from o2pl.simulation.figures import STYLES
 from o2pl.theory import regret_exponent
-from o2pl_reproduction.claims.intervals import Estimate, greatest, greatest_size, not_run, of_means
+from o2pl_reproduction.claims.intervals import Measurement, greatest, greatest_size, not_run, of_means
 from o2pl_reproduction.claims.study import Bar, Claim, Study, at_least, at_most, between
 from o2pl_reproduction.studies.exponent import (
     ARM_SEEDS,
@@ -96,7 +96,7 @@ def slopes_of(curves: Mapping[float, tuple[Ints, Floats]]) -> Any:
     return slopes
 
 
-def _figures_of(curves: Mapping[float, tuple[Ints, Floats]]) -> dict[str, Estimate]:
+def _figures_of(curves: Mapping[float, tuple[Ints, Floats]]) -> dict[str, Measurement]:
     """Return the figures of the claims for one λ, with intervals over seeds."""
     slopes, samples = slopes_of(curves), [regret for _, regret in curves.values()]
     expected = np.array([theory(nu) for nu in curves])
@@ -184,7 +184,7 @@ def final_regrets(rows: Table) -> dict[str, Floats]:
     }
 
 
-def _times_less(own: Floats, other: Floats) -> Estimate:
+def _times_less(own: Floats, other: Floats) -> Measurement:
     """Return the other's mean regret over ours, as a geometric mean over worlds."""
 
     def relative(means: Floats) -> Floats:

@@ -19,7 +19,7 @@ from o2pl.simulation.rivals.crm import SCRM
 from o2pl.simulation.worlds import GaussianExample
 from o2pl.storage import decode, encode
 from o2pl.validation import to_loss
-from o2pl_reproduction.claims.intervals import Estimate, mean, median_ratio, of_means
+from o2pl_reproduction.claims.intervals import Measurement, mean, median_ratio, of_means
 from o2pl_reproduction.claims.study import Claim, Study, at_most, below
 from o2pl_reproduction.studies.batches import best_scrm, gaussian, mean_and_deviation, rollouts
 
@@ -124,7 +124,7 @@ _CONDITIONS = (
 _PENALISED = "; λ = .01 of the reward range of 16.5"
 
 
-def _steadiness(own: Floats, thetas: Mapping[str, Floats], losses: Mapping[str, Floats]) -> Estimate:
+def _steadiness(own: Floats, thetas: Mapping[str, Floats], losses: Mapping[str, Floats]) -> Measurement:
     """Return the mean variation over that of SCRM at λ̂, which is chosen again in every resample."""
     rivals = [name for name in thetas if name.startswith("scrm-")]
     ends = np.column_stack([losses[name][:, -1] for name in rivals])

@@ -85,7 +85,7 @@ def joined(*parts: Groups) -> Groups:
     return Groups(*(np.concatenate(columns, axis=-1) for columns in zip(*parts, strict=True)))
 
 
-class Evidence:
+class GroupEvidence:
     """Sufficient sums of a log of T rows for all 2^G policies, by (logging way, action, group)."""
 
     def __init__(self, groups: Groups) -> None:
@@ -178,7 +178,7 @@ def highest_within(gain: Floats, square: Floats, radius: float) -> float:
     return float(np.interp(radius**2, hull.variance, -hull.risk))
 
 
-class Schedule(NamedTuple):
+class GroupSchedule(NamedTuple):
     """Algorithm 1's α_t, δ_t and Φ. `clip`: a fixed level instead of Theorem 1's α_t; ∞: no clipping."""
 
     beta: float

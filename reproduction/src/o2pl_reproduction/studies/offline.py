@@ -23,7 +23,7 @@ from o2pl.simulation.rivals import OFFLINE_RIVALS, MakeLearner, seeded, seedless
 from o2pl.simulation.rivals.models import Link
 from o2pl.simulation.rivals.reductions import DirectMethod, DoublyRobust, IPWClassifier
 from o2pl.storage import decode, encode
-from o2pl_reproduction.claims.intervals import Estimate, least, of_means
+from o2pl_reproduction.claims.intervals import Measurement, least, of_means
 from o2pl_reproduction.claims.study import Claim, Whose, above
 from o2pl_reproduction.claims.summary import final_values, mean_and_error
 
@@ -198,18 +198,18 @@ def leads(rows: Table, learner: str, rivals: Sequence[str], column: str = "value
     return found
 
 
-def smallest_lead(differences: Mapping[str, Floats], worlds: Iterable[str] | None = None) -> Estimate:
+def smallest_lead(differences: Mapping[str, Floats], worlds: Iterable[str] | None = None) -> Measurement:
     """Return the smallest mean lead over worlds and rivals: above 0, it is the best everywhere."""
     chosen = [differences[world] for world in (differences if worlds is None else worlds)]
     return least(lambda *means: np.concatenate(means, axis=1), *chosen)
 
 
-def lead_on_average(differences: Mapping[str, Floats]) -> Estimate:
+def lead_on_average(differences: Mapping[str, Floats]) -> Measurement:
     """Return the mean over worlds of the lead over the best rival of each."""
     return of_means(lambda *means: np.mean([each.min(axis=1) for each in means], axis=0), *differences.values())
 
 
-def extra_lead(differences: Mapping[str, Floats], world: str, elsewhere: Sequence[str]) -> Estimate:
+def extra_lead(differences: Mapping[str, Floats], world: str, elsewhere: Sequence[str]) -> Measurement:
     """Return how much larger the lead over the best rival is in one world than on average in others."""
 
     def figure(here: Floats, *others: Floats) -> Floats:
@@ -221,12 +221,12 @@ def extra_lead(differences: Mapping[str, Floats], world: str, elsewhere: Sequenc
 def ahead(
     key: str,
     claim: str,
-    measured: Estimate,
+    measured: Measurement,
     whose: Whose,
     conditions: str = "",
     *,
     paper: str | None = None,
-    literal: Estimate | None = None,
+    literal: Measurement | None = None,
     than: float = 0.0,
 ) -> Claim:
     """Return a claim that requires a difference above `than`."""

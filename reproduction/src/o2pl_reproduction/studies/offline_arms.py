@@ -12,23 +12,23 @@ import numpy as np
 
 from o2pl.learners import O2PL
 from o2pl.simulation.rivals import MakeLearner, seeded
-from o2pl_reproduction.claims.intervals import Estimate
+from o2pl_reproduction.claims.intervals import Measurement
 from o2pl_reproduction.claims.study import Claim, above
 from o2pl_reproduction.studies import offline
-from o2pl_reproduction.studies.pessimism import Arms, Values, by_seed, figure_of_arms, gain, penalty_alone
+from o2pl_reproduction.studies.pessimism import LearnerArms, Values, by_seed, figure_of_arms, gain, penalty_alone
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pyarrow import Table
 
 VALUE = gain("value", "seeds", 0.005)
-LETTER = Arms("o2pl-paper", "the paper's objective", 1.0)
+LETTER = LearnerArms("o2pl-paper", "the paper's objective", 1.0)
 Settings = Mapping[str, tuple[Any, ...]]  # `offline.SYNTHETIC` or `offline.MULTICLASS`
 
 
-def arms_of(settings: Settings) -> tuple[Arms, Arms]:
+def arms_of(settings: Settings) -> tuple[LearnerArms, LearnerArms]:
     """Return the arms of O2PL with these settings, and those of the paper's objective."""
-    return Arms("o2pl", "O2PL", settings["o2pl"][0]), LETTER
+    return LearnerArms("o2pl", "O2PL", settings["o2pl"][0]), LETTER
 
 
 def learners(settings: Settings) -> dict[str, MakeLearner[Any]]:
@@ -60,7 +60,7 @@ def claims(study: str, rows: Table, settings: Settings, where: str) -> list[Clai
     ]
 
 
-def _claims(arms: Arms, prefix: str, found: Values, where: str) -> list[Claim]:
+def _claims(arms: LearnerArms, prefix: str, found: Values, where: str) -> list[Claim]:
     return [*arms.claims(prefix, found, VALUE, where), *penalty_alone(arms, prefix, found, VALUE, where)]
 
 
@@ -86,7 +86,7 @@ def more_useful(
     if not {tuned.name(0.0, False), letter.name(0.0, False)} <= present:
         return []
 
-    def extra(arms: Arms) -> Estimate:
+    def extra(arms: LearnerArms) -> Measurement:
         gained = offline.leads(rows, arms.learner, [arms.name(0.0, False)])
         return offline.extra_lead(gained, task, elsewhere)
 

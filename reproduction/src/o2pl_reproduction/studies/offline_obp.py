@@ -17,7 +17,7 @@ import numpy as np
 from o2pl.drawing import new_figure, tidy
 from o2pl.protocols import Floats
 from o2pl.simulation.figures import STYLES
-from o2pl_reproduction.claims.intervals import Estimate, greatest_size, not_run, of_means
+from o2pl_reproduction.claims.intervals import Measurement, greatest_size, not_run, of_means
 from o2pl_reproduction.claims.study import Claim, at_most
 from o2pl_reproduction.studies.offline import LABELS as OURS
 from o2pl_reproduction.studies.offline import ahead, lead_on_average, smallest_lead
@@ -92,7 +92,7 @@ def claims(study: str, rows: Table, where: str, conditions: str = "") -> list[Cl
     average = "average" in where
     smallest = "" if average else " (smallest lead)"
 
-    def lead(learner: str, rival: str) -> Estimate:
+    def lead(learner: str, rival: str) -> Measurement:
         found = leads(study, rows, learner, rival)
         if not found:
             return not_run()

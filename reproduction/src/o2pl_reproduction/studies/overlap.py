@@ -12,7 +12,7 @@ from o2pl.protocols import Floats
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.simulation.figures import STYLES
 from o2pl.simulation.worlds import BernoulliTask, SoftmaxLogger, SyntheticLog
-from o2pl_reproduction.claims.intervals import Estimate, least
+from o2pl_reproduction.claims.intervals import Measurement, least
 from o2pl_reproduction.claims.study import Claim, Study
 from o2pl_reproduction.claims.summary import final_values, mean_and_error
 from o2pl_reproduction.studies import offline, offline_arms, offline_obp
@@ -57,7 +57,7 @@ def floors_of(rows: Table) -> dict[str, float]:
     return {world(floor): floor for floor in FLOORS if world(floor) in present}
 
 
-def spared(rows: Table, learner: str, rivals: Sequence[str]) -> Estimate:
+def spared(rows: Table, learner: str, rivals: Sequence[str]) -> Measurement:
     """What a rival loses from the highest floor to the lowest, less what the learner loses; the smallest of several."""
     floors, values = list(floors_of(rows)), final_values(rows, "value")
     high, low = (np.column_stack([values[floors[end], each] for each in (learner, *rivals)]) for end in (0, -1))

@@ -15,7 +15,7 @@ import numpy as np
 from o2pl.drawing import new_figure, tidy
 from o2pl.protocols import Floats
 from o2pl.simulation.figures import STYLES
-from o2pl_reproduction.claims.intervals import Estimate, mean, not_run, ratio
+from o2pl_reproduction.claims.intervals import Measurement, mean, not_run, ratio
 from o2pl_reproduction.claims.study import Claim, above, between, number_text
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Measure:
 
     name: str  # such as "mean reward"
     says: str  # such as "mean reward with it minus mean reward without it"
-    compare: Callable[[Floats, Floats], Estimate]  # (with, without), paired by unit
+    compare: Callable[[Floats, Floats], Measurement]  # (with, without), paired by unit
     none: float  # value of `compare` without an effect: 0, or 1 for a ratio
     negligible: float  # smaller effects do not matter
 
@@ -51,7 +51,7 @@ def times_less(name: str, over: str, negligible: float) -> Measure:
 
 
 @dataclass(frozen=True)
-class Arms:
+class LearnerArms:
     """The arms of one learner."""
 
     learner: str  # its name among the rows: the arm that has the learner's own penalty and clip
@@ -92,7 +92,9 @@ class Arms:
             if name != self.learner
         }
 
-    def effect(self, values: Values, measure: Measure, own: tuple[float, bool], other: tuple[float, bool]) -> Estimate:
+    def effect(
+        self, values: Values, measure: Measure, own: tuple[float, bool], other: tuple[float, bool]
+    ) -> Measurement:
         """Return the gain of one arm (λ, clip) over the other."""
         both = [values.get(self.name(*each)) for each in (own, other)]
         if both[0] is None or both[1] is None:
@@ -145,7 +147,7 @@ class Arms:
 CONDITIONS = "all arms play the same rounds; nothing differs but the penalty's weight λ and the clip"
 
 
-def penalty_alone(arms: Arms, prefix: str, values: Values, measure: Measure, where: str = "") -> list[Claim]:
+def penalty_alone(arms: LearnerArms, prefix: str, values: Values, measure: Measure, where: str = "") -> list[Claim]:
     """What the learner's own penalty is worth where nothing is clipped. None where no arm was played."""
     if not any(name in values for name in arms.settings()):
         return []
@@ -165,7 +167,11 @@ def by_seed(rows: Table, column: str) -> dict[tuple[str, str], Floats]:
 
 
 def figure_of_arms(
-    panels: Sequence[tuple[Arms, Values]], ylabel: str, title: str, log: bool = False, measure: Measure | None = None
+    panels: Sequence[tuple[LearnerArms, Values]],
+    ylabel: str,
+    title: str,
+    log: bool = False,
+    measure: Measure | None = None,
 ) -> Figure:
     """Draw each learner's arms, λ from left to right, with and without the clip.
 
@@ -197,11 +203,13 @@ def figure_of_arms(
     return figure
 
 
-def _row(arms: Arms, clip: bool) -> list[tuple[float, bool]]:
+def _row(arms: LearnerArms, clip: bool) -> list[tuple[float, bool]]:
     return [(penalty, clip) for penalty in arms.penalties]
 
 
-def _ends(arms: Arms, values: Values, arm: tuple[float, bool], measure: Measure | None) -> tuple[float, float, float]:
+def _ends(
+    arms: LearnerArms, values: Values, arm: tuple[float, bool], measure: Measure | None
+) -> tuple[float, float, float]:
     """Return height, lower and upper end."""
     own = values[arms.name(*arm)]
     if measure is None:

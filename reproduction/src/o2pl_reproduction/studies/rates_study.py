@@ -25,14 +25,14 @@ from o2pl.simulation.description import Description
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.simulation.figures import STYLES
 from o2pl.theory import overlap_clip, overlap_regret_exponent, regret_exponent
-from o2pl_reproduction.claims.intervals import Estimate, greatest, of_means
+from o2pl_reproduction.claims.intervals import Measurement, greatest, of_means
 from o2pl_reproduction.claims.intervals import least as least_of
 from o2pl_reproduction.claims.study import Claim, Effect, Study, above, at_least, at_most, below
 from o2pl_reproduction.studies.group_policies import (
     FINE_FLOOR,
-    Evidence,
+    GroupEvidence,
     Groups,
-    Schedule,
+    GroupSchedule,
     fine_groups,
     joined,
     least,
@@ -91,7 +91,7 @@ def groups_of(settings: Description, generator: np.random.Generator) -> Groups:
     return joined(*parts, fine_groups(p, beta, fine, mass)) if fine else joined(*parts)
 
 
-class Played(NamedTuple):
+class RatesPlayed(NamedTuple):
     """Results after each solve; `bias` after the last."""
 
     regret: Floats
@@ -99,8 +99,8 @@ class Played(NamedTuple):
     bias: float  # of clipping, R_{t,α} - R_t of the best policy
 
 
-def play(groups: Groups, schedule: Schedule, at: Ints, generator: np.random.Generator) -> Played:
-    evidence, ways, total = Evidence(groups), np.zeros(len(groups.masses), np.bool_), 0.0
+def play(groups: Groups, schedule: GroupSchedule, at: Ints, generator: np.random.Generator) -> RatesPlayed:
+    evidence, ways, total = GroupEvidence(groups), np.zeros(len(groups.masses), np.bool_), 0.0
     regret, excess, costs, alpha = np.empty(len(at)), np.empty(len(at)), groups.excess, math.inf
     for place, (before, now) in enumerate(itertools.pairwise([0, *map(int, at)])):
         excess[place] = costs[~ways].sum()
@@ -110,7 +110,7 @@ def play(groups: Groups, schedule: Schedule, at: Ints, generator: np.random.Gene
         penalty = schedule.penalty(now)
         alpha = penalty.alpha
         _, ways = least(*evidence.moments(alpha), penalty)
-    return Played(regret, excess, float((evidence.targets(alpha)[1] - evidence.targets(math.inf)[1]).sum()))
+    return RatesPlayed(regret, excess, float((evidence.targets(alpha)[1] - evidence.targets(math.inf)[1]).sum()))
 
 
 def run_unit(unit: Unit) -> Columns:
@@ -118,7 +118,7 @@ def run_unit(unit: Unit) -> Columns:
     generator = np.random.default_rng(np.random.SeedSequence(unit.seed))
     groups = groups_of(world, generator)
     at = solving_rounds(unit.rounds, world["growth"])
-    schedule = Schedule(world["beta"], world["p"], learner["penalty"], CLIPS[learner["clip"]])
+    schedule = GroupSchedule(world["beta"], world["p"], learner["penalty"], CLIPS[learner["clip"]])
     played = play(groups, schedule, at, generator)
     wanted = np.geomspace(min(10, unit.rounds), unit.rounds, POINTS)
     shown = np.unique(np.searchsorted(at, wanted * (1 - 1e-12)))
@@ -196,12 +196,12 @@ def _off(curves: Curves, overlap: bool, power: float = 0.0) -> tuple[Any, list[F
     return (lambda *means: slopes(*means) - expected), [values for _, values in chosen.values()]
 
 
-def _exponent(at: Ints, regret: Floats) -> Estimate:
+def _exponent(at: Ints, regret: Floats) -> Measurement:
     slopes = _slopes([at], np.log)
     return of_means(lambda means: slopes(means)[:, 0], regret)
 
 
-def _price(curves: Curves) -> tuple[Estimate, float]:
+def _price(curves: Curves) -> tuple[Measurement, float]:
     """How much faster regret grows without overlap, mean over β < 1, p > 0; and how much faster it is predicted to."""
     pairs = [(beta, p) for overlap, beta, p in curves if overlap and beta < 1]
     keys = [(False, *pair) for pair in pairs] + [(True, *pair) for pair in pairs]
@@ -211,7 +211,7 @@ def _price(curves: Curves) -> tuple[Estimate, float]:
     return found, float(signs @ [predicted(*key) for key in keys])
 
 
-def _ratio(above: Curves, below_: Curves) -> Estimate:
+def _ratio(above: Curves, below_: Curves) -> Measurement:
     """Return the ratio of final regrets, geometric mean over common worlds."""
     keys = [key for key in above if key in below_]
 

@@ -34,7 +34,7 @@ from o2pl.simulation.worlds.datasets import Embedded, ParquetSet, catalogue
 from o2pl.simulation.worlds.incumbents import IncumbentLog
 from o2pl.storage import encode
 from o2pl_reproduction.studies.classification import HALVES
-from o2pl_reproduction.studies.pessimism import Arms
+from o2pl_reproduction.studies.pessimism import LearnerArms
 
 COLUMNS = {
     "logger": "string",
@@ -98,7 +98,7 @@ class Clone(LinearScores):
         self._weights = clone(Softmax(self.n_actions), features, actions).reshape(self.n_actions, -1)
 
 
-ARMS = Arms("clip-penalty", "O2PL from a clone", 1.0)  # λ × clip, all else equal
+ARMS = LearnerArms("clip-penalty", "O2PL from a clone", 1.0)  # λ × clip, all else equal
 # Arms with other names than those given by `ARMS`.
 NAMED_ARMS = {"clip": ARMS.name(0.0, True), "penalty": ARMS.name(1.0, False), "neither": ARMS.name(0.0, False)}
 NEW_ARMS = {name: given for name, given in ARMS.settings().items() if name not in NAMED_ARMS.values()}

@@ -16,7 +16,7 @@ from o2pl.drawing import new_figure, tidy
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Floats
 from o2pl.simulation.figures import STYLES
-from o2pl_reproduction.claims.intervals import Estimate, binomial, mean, wider
+from o2pl_reproduction.claims.intervals import Measurement, binomial, mean, wider
 from o2pl_reproduction.claims.study import Bar, Claim, Study, above, at_least, at_most
 from o2pl_reproduction.claims.summary import percentile_interval
 from o2pl_reproduction.studies.pessimism import Measure, Values, figure_of_arms, gain, penalty_alone
@@ -101,7 +101,7 @@ def p_value(differences: Floats) -> float:
 # -- claims
 
 
-def share(hits: Any, sets: Any) -> Estimate:
+def share(hits: Any, sets: Any) -> Measurement:
     """Return a fraction of runs: exact binomial, widened by the bootstrap over data sets, whose runs are correlated."""
     by_set = np.array([hits[sets == name].mean() for name in np.unique(sets)])
     return wider(binomial(int(hits.sum()), len(hits)), mean(by_set, "sets"))
@@ -112,7 +112,7 @@ def claims(rows: Table) -> Sequence[Claim]:
     everywhere, sizes = tuple(LOGGERS), table.sizes
     long = [n for n in sizes if n >= 1000] or sizes[-1:]
 
-    def claim(key: str, text: str, measured: Estimate, bar: Bar) -> Claim:
+    def claim(key: str, text: str, measured: Measurement, bar: Bar) -> Claim:
         return Claim(f"{name}/{key}", text, measured, bar, "own", conditions=CONDITIONS)
 
     def gap(key: str, text: str, rival: str, loggers: Sequence[str], bar: Bar, at: Sequence[int] = sizes) -> Claim:

@@ -22,7 +22,7 @@ from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.simulation.figures import STYLES
 from o2pl.simulation.units import COLUMNS, crossed, o2pl, play_unit, world_of
 from o2pl.simulation.worlds import WORLDS, BernoulliTask
-from o2pl_reproduction.claims.intervals import Estimate, mean, of_means
+from o2pl_reproduction.claims.intervals import Measurement, mean, of_means
 from o2pl_reproduction.claims.study import Claim, Study, at_most
 from o2pl_reproduction.claims.summary import final_values, percentile_interval
 
@@ -238,7 +238,7 @@ def costs(rows: Table, column: str) -> dict[str, tuple[Floats, Floats]]:
     }
 
 
-def growth(rounds: Floats, spent: Floats) -> Estimate:
+def growth(rounds: Floats, spent: Floats) -> Measurement:
     """Return the slope of log mean cost against log T."""
     x = np.log(rounds) - np.log(rounds).mean()
 

@@ -21,7 +21,7 @@ from o2pl.simulation.worlds.classification import class_rewards
 from o2pl.storage import decode, encode
 from o2pl.validation import to_loss
 from o2pl_reproduction.studies.batches import batch_sizes, categorical, gaussian, rollouts
-from o2pl_reproduction.studies.pessimism import Arms
+from o2pl_reproduction.studies.pessimism import LearnerArms
 
 if TYPE_CHECKING:
     pass
@@ -39,7 +39,7 @@ SCHEMES = {"uniform": (1500, 1500), "doubling": (150, 240)}  # n0: continuous, d
 BATCHES = (10, 5)  # M: continuous, discrete
 SCRM_LAMBDAS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0)  # of SCRM, in units of the natural loss
 FIXED = "scrm-1"
-ARMS = Arms("o2pl-uncentred", "O2PL", 0.1)  # λ × clip, all else equal
+ARMS = LearnerArms("o2pl-uncentred", "O2PL", 0.1)  # λ × clip, all else equal
 TRAIN, LOGGER = 7500, 750  # rows of a classification set to learn from, of which the first train the logger
 
 # -- the table of units

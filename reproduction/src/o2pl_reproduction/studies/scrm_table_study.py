@@ -10,7 +10,7 @@ import numpy as np
 from o2pl.drawing import new_figure, tidy
 from o2pl.protocols import Floats
 from o2pl.simulation.figures import STYLES
-from o2pl_reproduction.claims.intervals import Estimate, least, mean, not_run, of_means
+from o2pl_reproduction.claims.intervals import Measurement, least, mean, not_run, of_means
 from o2pl_reproduction.claims.study import Claim, Effect, Study, Whose, above, at_least, at_most, below, between
 from o2pl_reproduction.claims.summary import final_values
 from o2pl_reproduction.studies import scrm_table_arms
@@ -163,7 +163,7 @@ def _gap(means: Floats, own: int = 1) -> Floats:
     return np.asarray(means[:, :own].min(axis=1) - means[:, own:].min(axis=1))
 
 
-def gap_to_scrm(finals: Finals, world: str, learner: str) -> Estimate:
+def gap_to_scrm(finals: Finals, world: str, learner: str) -> Measurement:
     """Return the final loss minus that of SCRM at λ̂, which is chosen again in every resample."""
     if (world, learner) not in finals:
         return not_run()

@@ -21,7 +21,7 @@ _READ = ("half", "d", "K", "played", "round", "reward", "uniform", "best", "chan
 
 
 @dataclass(frozen=True)
-class Played:
+class StructuresPlayed:
     """One run. Means are over its rounds."""
 
     half: str
@@ -38,7 +38,7 @@ class Played:
 
 
 Key = tuple[str, str, str, str]  # part, structure, set, learner
-Runs = dict[Key, dict[int, Played]]  # by seed
+Runs = dict[Key, dict[int, StructuresPlayed]]  # by seed
 
 
 def read_runs(rows: Table) -> Runs:
@@ -60,13 +60,13 @@ def read_runs(rows: Table) -> Runs:
     return runs
 
 
-def _played(stretches: dict[str, list[float]]) -> Played:
+def _played(stretches: dict[str, list[float]]) -> StructuresPlayed:
     ends, rounds = np.array(stretches["round"]), int(stretches["played"][0])
     lengths = np.diff(ends, prepend=0)
     reward, uniform, best = (np.array(stretches[name]) for name in ("reward", "uniform", "best"))
     late = ends > LAST_QUARTER * rounds
     gained, possible = ((lengths @ (each - uniform)) / rounds for each in (reward, best))
-    return Played(
+    return StructuresPlayed(
         half=str(stretches["half"][0]),
         d=int(stretches["d"][0]),
         n_actions=int(stretches["K"][0]),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from o2pl.protocols import Floats
-from o2pl_reproduction.claims.intervals import Estimate, binomial, least, mean, of_means, ratio
+from o2pl_reproduction.claims.intervals import Measurement, binomial, least, mean, of_means, ratio
 from o2pl_reproduction.claims.study import Bar, Claim, Study, above, at_least, at_most
 from o2pl_reproduction.claims.summary import percentile_interval
 from o2pl_reproduction.studies.bakeoff_scores import LABELS as BAKEOFF_LABELS
@@ -70,7 +70,7 @@ def claims(rows: Table) -> Sequence[Claim]:
     return [*_one_hot(runs), *_structures(runs), *_synthetic(runs), *_drift(runs), *_cpu(runs), *_wheel(runs)]
 
 
-def _claim(key: str, text: str, measured: Estimate, bar: Bar) -> Claim:
+def _claim(key: str, text: str, measured: Measurement, bar: Bar) -> Claim:
     return Claim(f"structures/{key}", text, measured, bar, "own")
 
 

@@ -14,7 +14,7 @@ from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.simulation.figures import STYLES, curves
 from o2pl.simulation.units import COLUMNS, crossed, play_unit, world_of
 from o2pl.simulation.worlds import Wheel
-from o2pl_reproduction.claims.intervals import Estimate, least_ratio, of_means
+from o2pl_reproduction.claims.intervals import Measurement, least_ratio, of_means
 from o2pl_reproduction.claims.study import BarSource, Claim, Study, Whose, above, at_least
 from o2pl_reproduction.claims.summary import final_values, mean_and_error
 from o2pl_reproduction.studies.pessimism import figure_of_arms, times_less
@@ -59,7 +59,7 @@ def finals(rows: Table) -> dict[str, Floats]:
     return found
 
 
-def times_lower(regrets: Mapping[str, Floats], learner: str, rivals: Sequence[str]) -> Estimate:
+def times_lower(regrets: Mapping[str, Floats], learner: str, rivals: Sequence[str]) -> Measurement:
     """Return the best rival's mean regret over the learner's."""
     both = np.column_stack([regrets[learner], *(regrets[rival] for rival in rivals)])
     return least_ratio(lambda means: means[:, 1:] / means[:, :1], both)
@@ -80,7 +80,7 @@ def claims(rows: Table) -> Sequence[Claim]:
         whose: Whose = "recipe" if ours else "paper"
         return Claim(f"wheel/{key}", statement, measured, bar, whose, says, literal=literal, conditions=conditions)
 
-    def own(key: str, statement: str, measured: Estimate, bar: float = 1.0, conditions: str = CONDITIONS) -> Claim:
+    def own(key: str, statement: str, measured: Measurement, bar: float = 1.0, conditions: str = CONDITIONS) -> Claim:
         return Claim(f"wheel/{key}", statement, measured, above(bar), "own", conditions=conditions)
 
     everyone = [each for features in TUNED for each in pair(features)]

@@ -17,7 +17,7 @@ from o2pl.simulation.rivals import PLAIN, RIVALS, UNIT, MakeLearner, Range, seed
 from o2pl.simulation.rivals.linear import LinTS, LinUCB
 from o2pl.simulation.units import o2pl
 from o2pl.storage import storable
-from o2pl_reproduction.studies.pessimism import Arms
+from o2pl_reproduction.studies.pessimism import LearnerArms
 from o2pl_reproduction.studies.wheel_rivals import HeadStart
 
 
@@ -97,9 +97,9 @@ PRINTED, BOOK = "paper-replay-printed", "paper-book"
 BEST = "quadratic"  # O2PL's lowest mean when tuning
 # Pessimism on its own: these learners with other penalties, with and without the clip.
 ARMS = {
-    "o2pl": Arms("o2pl", "O2PL, linear, tuned", penalty=0.1),
-    "o2pl-default": Arms("o2pl-default", "O2PL's default", penalty=0.1),
-    BOOK: Arms(BOOK, "Algorithm 1 as printed", penalty=1.0),
+    "o2pl": LearnerArms("o2pl", "O2PL, linear, tuned", penalty=0.1),
+    "o2pl-default": LearnerArms("o2pl-default", "O2PL's default", penalty=0.1),
+    BOOK: LearnerArms(BOOK, "Algorithm 1 as printed", penalty=1.0),
 }
 
 

@@ -212,7 +212,7 @@ def _compared(dataset: Dataset, row: dict[str, str] | None) -> Dataset:
     return Dataset(dataset.name, dataset.contexts, dataset.labels, dataset.classes, (*dataset.notes, *differ))
 
 
-def _arrow_column(file: str, name: str, column: Any) -> Column:
+def _arrow_column(file: str, name: str, column: Any) -> SetColumn:
     import pyarrow as pa
 
     kind = column.type
@@ -220,9 +220,9 @@ def _arrow_column(file: str, name: str, column: Any) -> Column:
         column = column.dictionary_encode()
     if pa.types.is_dictionary(column.type):
         positions = column.combine_chunks().indices
-        return Column(name, positions.cast(pa.float64()).to_numpy(zero_copy_only=False), nominal=True)
+        return SetColumn(name, positions.cast(pa.float64()).to_numpy(zero_copy_only=False), nominal=True)
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        return Column(name, column.cast(pa.float64()).to_numpy())
+        return SetColumn(name, column.cast(pa.float64()).to_numpy())
     raise InvalidInput(f"{file}, column {name!r}: found type {kind}, expected numbers or categories")
 
 
@@ -240,7 +240,9 @@ def _openml(number: int, cache: str | None) -> Dataset:
         except (URLError, OSError, ValueError) as error:
             raise InvalidInput(f"OpenML set {number}: could not be downloaded ({error})") from error
     X = bunch.data.toarray() if hasattr(bunch.data, "toarray") else np.asarray(bunch.data)
-    columns = [Column(n, X[:, i].astype(np.float64), n in bunch.categories) for i, n in enumerate(bunch.feature_names)]
+    columns = [
+        SetColumn(n, X[:, i].astype(np.float64), n in bunch.categories) for i, n in enumerate(bunch.feature_names)
+    ]
     if bunch.target is None or np.ndim(bunch.target) != 1:
         raise InvalidInput(f"OpenML set {number}: found no single target")
     kept = np.array([label is not None and label == label for label in bunch.target])  # None or NaN: missing
@@ -252,7 +254,7 @@ def _openml(number: int, cache: str | None) -> Dataset:
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class SetColumn:
     """Numbers or, for a nominal column, the indices of its categories; NaN is missing."""
 
     name: str
@@ -260,7 +262,7 @@ class Column:
     nominal: bool = False
 
 
-def assemble(name: str, columns: Sequence[Column], target: Array, kept: Array, notes: Iterable[str] = ()) -> Dataset:
+def assemble(name: str, columns: Sequence[SetColumn], target: Array, kept: Array, notes: Iterable[str] = ()) -> Dataset:
     """Build a data set: one-hot encoding, imputation and notes. `kept` marks the rows with a target."""
     said = list(notes)
     if not kept.all():

@@ -26,7 +26,7 @@ Limits = tuple[float, float]
 _ZOOM, _PLACES = 4, 65  # refinements of the search for the best action, and actions per refinement
 
 
-class Kind(NamedTuple):
+class ResponseKind(NamedTuple):
     """A response. level(index, a): probability of a sale or success, or the mean without noise. Index [n] or [n, m]"""
 
     bounds: Limits
@@ -55,21 +55,21 @@ def _dose(index: Floats, a: Floats) -> Floats:
     return np.asarray(1.2 * a**2 / (half**2 + a**2) - harm * (a / 10) ** 1.5)
 
 
-KINDS: dict[str, Kind] = {
-    "demand": Kind(
+KINDS: dict[str, ResponseKind] = {
+    "demand": ResponseKind(
         (5.0, 20.0), (0.0, 20.0), 5, lambda x: 11 + 2 * x[:, 0] + 1.5 * x[:, 1],
         lambda v, a: _logistic((v - a) / 1.2), "price",
     ),
-    "convex": Kind(
+    "convex": ResponseKind(
         (0.0, 10.0), (0.0, 1.0), 4, lambda x: 5 + 3 * x[:, 0] - 1.5 * x[:, 1],
         lambda t, a: 1 - ((a - t) / 5) ** 2, 0.1, even=True,
     ),
-    "two-peaks": Kind((0.0, 10.0), (0.0, 1.0), 4, lambda x: _logistic(3 * x[:, 0]), _peaks, "one"),
-    "skewed": Kind(
+    "two-peaks": ResponseKind((0.0, 10.0), (0.0, 1.0), 4, lambda x: _logistic(3 * x[:, 0]), _peaks, "one"),
+    "skewed": ResponseKind(
         (1.0, 60.0), (0.0, 60.0), 5, lambda x: 2.2 + 0.6 * x[:, 0] - 0.4 * x[:, 1],
         lambda m, a: normal_probability((m - np.log(a)) / 0.4), "price",
     ),
-    "dose": Kind((0.0, 10.0), (-1.0, 1.5), 6, _dose_index, _dose, 0.3),
+    "dose": ResponseKind((0.0, 10.0), (-1.0, 1.5), 6, _dose_index, _dose, 0.3),
 }  # fmt: skip
 
 
@@ -104,7 +104,7 @@ class Response:
 class ResponseRounds:
     """Rounds of a `Response`."""
 
-    kind: Kind
+    kind: ResponseKind
     contexts: Floats  # [n, d], float32
     index: Floats  # [n] or [n, m]
     chance: Floats  # [n], uniform or normal
