@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from o2pl.cli import app
-from o2pl.serving.applications import Role
+from o2pl.serving.applications import Role, digest
 from o2pl.serving.settings import Kind
 from o2pl.serving.store import Store
 
@@ -65,3 +65,16 @@ def test_what_is_wrong_is_one_line(arguments: list[str], said: str) -> None:
     done = call(*arguments, status=2)
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_keys_are_listed_and_revoked_one_by_one() -> None:
+    call("app", "add", "shop")
+    more = call("app", "key", "shop").stdout.strip()
+    lines = call("app", "keys", "shop").stdout.splitlines()
+    assert [line.split()[1] for line in lines] == ["write", "read", "write"]
+    assert more not in "".join(lines)
+    assert "a write key of shop is revoked" in call("app", "revoke", "shop", digest(more)[:12]).stdout
+    with Store.open("o2pl.sqlite") as store:
+        assert store.role_of(more) is None
+        assert len(store.keys()) == 2
+    assert "found 0 keys" in call("app", "revoke", "shop", "", status=2).output

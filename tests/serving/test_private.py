@@ -15,6 +15,7 @@ from tests.serving.worlds import decide, visits
 
 from o2pl import InvalidInput
 from o2pl.cli.database import open_store
+from o2pl.serving.applications import digest
 from o2pl.serving.backup import back_up
 from o2pl.serving.store import Store
 from o2pl.serving.trainer import Trainer
@@ -77,3 +78,19 @@ def test_keys_are_in_no_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert stat.S_IMODE((tmp_path / "o2pl.keys").stat().st_mode) == 0o600
         with real.client(lines["write key"].strip()) as client:
             assert client.get("/metrics").status_code == 200
+
+
+def test_changes_of_settings_are_logged_with_whose_key(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "o2pl.serving")
+    with inside(tmp_path) as shop:
+        at = "/personalizer/v1.0/configurations/service"
+        shop.client.get(at)
+        shop.client.put(at, json={"defaultReward": 0.5})
+        shop.client.put(at, json={"defaultReward": 7})
+        shop.client.post("/decide", json={"actions": [{"id": "a"}]})
+    said = [record.__dict__ for record in caplog.records if record.message == "administrative call"]
+    own = digest(shop.made.write_key)[:12]
+    assert [(one["application"], one["method"], one["status"], one["key"]) for one in said] == [
+        ("shop", "PUT", 200, own), ("shop", "PUT", 400, own)
+    ]  # fmt: skip
+    assert shop.made.write_key not in caplog.text

@@ -76,6 +76,8 @@ _applications = typer.Typer(no_args_is_help=True, help=applications.HELP)
 _add(_applications, "add", applications.add, applications.ADD_EXAMPLES)
 _add(_applications, "list", applications.list_applications)
 _add(_applications, "key", applications.new_key, applications.KEY_EXAMPLES)
+_add(_applications, "keys", applications.list_keys)
+_add(_applications, "revoke", applications.revoke)
 app.add_typer(_applications, name="app")
 
 _models = typer.Typer(no_args_is_help=True, help=models.HELP)

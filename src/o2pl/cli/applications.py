@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Annotated, Any
 
 import typer
@@ -86,3 +87,28 @@ def new_key(
     typer.echo(key)
     if replace:
         typer.echo(f"{gone} older keys revoked; running servers notice within seconds", err=True)
+
+
+def list_keys(name: Annotated[str, typer.Argument(help="Name of the application.")], database: Database = None) -> None:
+    """List the keys of an application: the first digits of their digests, which are in the log, roles and ages."""
+    with opened(database) as store, store.reading() as connection:
+        from o2pl.serving import applications
+
+        own = applications.find_application(connection, name)
+        for row in applications.keys_of(connection, own.id):
+            made = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(row.created_at))
+            typer.echo(f"{row.digest[:12]}  {row.role:5}  made {made} (UTC)")
+
+
+def revoke(
+    name: Annotated[str, typer.Argument(help="Name of the application.")],
+    key: Annotated[str, typer.Argument(help="The first digits of its digest, from `o2pl app keys`.")],
+    database: Database = None,
+) -> None:
+    """Revoke one key. Running servers notice within seconds."""
+    with opened(database) as store, store.writing() as connection:
+        from o2pl.serving import applications
+
+        own = applications.find_application(connection, name)
+        role = applications.revoke_key(connection, own.id, key)
+    typer.echo(f"a {role} key of {name} is revoked; running servers notice within seconds")

@@ -123,6 +123,21 @@ def delete_keys(connection: Connection, application_id: int, role: str, but: str
     return connection.execute(gone).rowcount
 
 
+def keys_of(connection: Connection, application_id: int) -> Sequence[Any]:
+    """Return (digest, role, created_at) of an application's keys, oldest first."""
+    query = select(keys.c.digest, keys.c.role, keys.c.created_at).where(keys.c.application_id == application_id)
+    return connection.execute(query.order_by(keys.c.created_at, keys.c.digest)).all()
+
+
+def revoke_key(connection: Connection, application_id: int, start: str) -> str:
+    """Delete the key whose digest starts like this. Returns its role."""
+    found = [row for row in keys_of(connection, application_id) if start and row.digest.startswith(start)]
+    if len(found) != 1:
+        raise InvalidInput(f"key: found {len(found)} keys called {start!r}, expected one from `o2pl app keys`")
+    connection.execute(keys.delete().where(keys.c.digest == found[0].digest))
+    return str(found[0].role)
+
+
 def all_keys(connection: Connection) -> Sequence[Any]:
     """Return (digest, application_id, role) of all keys."""
     return connection.execute(select(keys.c.digest, keys.c.application_id, keys.c.role)).all()

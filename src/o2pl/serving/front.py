@@ -21,6 +21,7 @@ _BODY_SECONDS = 30.0  # time limit for sending a body
 _SLOW = 1.0  # seconds; slower calls are logged
 ROUTES: list[Route] = [*plain.ROUTES, *personalizer.ROUTES, *configuration.ROUTES, *pages.ROUTES]
 _EVENTS = "/events/"
+_ADMINISTRATIVE = ("settings", "page")  # tags of routes whose changes are logged
 
 
 class Table:
@@ -79,7 +80,7 @@ class Front:
         if scope["method"] == "HEAD":  # the answer of GET; the server leaves its body out
             scope = {**scope, "method": "GET"}
         method, path = scope["method"], scope["path"]
-        name, code, caller = "other", "BadRequest", None
+        name, code, caller, route = "other", "BadRequest", None, None
         try:
             head = head_of(scope["headers"])
             caller = self._service.guard.caller(head.key)
@@ -112,6 +113,10 @@ class Front:
                 self._say_unavailable(error)
             reply = problem.reply
         await _send(send, reply)
+        if method != "GET" and route is not None and route.tag in _ADMINISTRATIVE and caller is not None:
+            told = {"application": caller.served.application.name, "key": caller.key[:12], "method": method}
+            client = (scope.get("client") or ["unknown"])[0]
+            _LOGGER.info("administrative call", extra={**told, "path": path, "status": reply.status, "client": client})
         self._done(name, method, path, reply.status, began, caller)
 
     def _say_refused(self, scope: Any) -> None:
