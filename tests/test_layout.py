@@ -46,6 +46,8 @@ ELSEWHERE = {  # module: where it is tested, or why it is not
     "cli/join.py": "after a night of decisions, in cli/test_decide",
     "cli/logs.py": "skipped rows, in cli/test_convert and cli/test_describe",
     "cli/retain.py": "the life of a log, in cli/test_export",
+    "serving/cuts.py": "in serving/test_restored",
+    "serving/training.py": "in serving/test_trainer and serving/test_restored",
     "serving/server.py": "the process that `o2pl serve` starts, in cli/test_serve",
 }
 ACROSS = {  # tests of more than one module
@@ -70,6 +72,10 @@ ACROSS = {  # tests of more than one module
     "test_native.py": "the compiled core, which has no Python",
     "test_kernel_contracts.py": "every kernel",
     "test_saved_files.py": "every kind of learner",
+    "serving/test_restored.py": "backups that are restored, and policies that are learned again",
+    "serving/test_private.py": "files, keys and logs that others may not see",
+    "serving/test_retries.py": "decisions that are asked for again, by every route",
+    "serving/test_odd_calls.py": "HEAD, impossible numbers, calls at the same time",
     "serving/test_faults.py": "processes that are killed, disks that are full, files that go away",
     "test_site.py": "the documents as a site",
     "learners/test_frames.py": "learners on frames and rows with names, end to end",
