@@ -239,15 +239,17 @@ def test_contributing_names_the_folders_in_their_order() -> None:
     assert f"`{' → '.join(folders)}`" in " ".join((ROOT / "CONTRIBUTING.md").read_text().split())
 
 
-def test_the_table_of_where_things_are_is_that_of_the_sources() -> None:
+def test_the_table_of_where_things_are_is_that_of_the_sources(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where this fails: python docs/where_is.py."""
     script: Any = module_at("docs/where_is.py")
     assert script.PAGE.read_text() == script.written()
     assert len(script.ROWS) == len(dict(script.ROWS)) == 30
     with pytest.raises(SystemExit, match="found no file with 'Bandits', expected one"):
         script.file_of("Bandits")
-    with pytest.raises(SystemExit, match=r"simulation/store\.py with 'Store', expected one"):
-        script.file_of("Store")
+    monkeypatch.setattr(script, "defined", lambda: {"Twice": [Path("a/one.py"), Path("b/two.py")]})
+    with pytest.raises(SystemExit, match=r"found a/one\.py, b/two\.py with 'Twice', expected one"):
+        script.file_of("Twice")
+    assert script.file_of("b/Twice") == Path("b/two.py")
 
 
 def test_what_follows_from_other_imports_is_not_drawn() -> None:
