@@ -136,3 +136,14 @@ def test_a_contexts_type_is_asked_for_at_the_door_alone() -> None:
                 asked |= {path.relative_to(SOURCE).as_posix()} if names & HELD else set()
     assert {module for module in asked if not module.startswith(("data/", "encode/"))} == set()
     assert any(module.startswith("data/") for module in asked)
+
+
+def test_a_class_name_stands_in_one_module() -> None:
+    """In both packages together: a name means one thing."""
+    found: dict[str, list[str]] = {}
+    for root in (SOURCE, BESIDE / "src" / "o2pl_reproduction"):
+        for path in sorted(root.rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.ClassDef):
+                    found.setdefault(node.name, []).append(path.relative_to(root).as_posix())
+    assert {name: paths for name, paths in found.items() if len(paths) > 1} == {}

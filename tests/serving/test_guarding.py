@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.serving.clients import inside, key
 
-from o2pl.serving.guarding import Guard, Limits, head_of
+from o2pl.serving.guarding import AccessGuard, Limits, head_of
 from o2pl.serving.models import Models
 from o2pl.serving.problems import Problem
 from o2pl.serving.store import Store
@@ -26,7 +26,7 @@ def test_a_key_is_known_or_not(tmp_path: Path) -> None:
         made = store.add_application("shop")
         models = Models(store)
         models.refresh()
-        guard = Guard(models, Limits())
+        guard = AccessGuard(models, Limits())
         for key, role in ((made.write_key, "write"), (made.read_key, "read")):
             caller = guard.caller(key)
             assert caller is not None
@@ -44,7 +44,7 @@ def test_a_key_is_known_or_not(tmp_path: Path) -> None:
 def test_a_bucket_empties_and_fills(tmp_path: Path) -> None:
     now = 100.0
     with Store.open(tmp_path / "a.sqlite") as store:
-        guard = Guard(Models(store), Limits(rate=2, burst=3), clock=lambda: now)
+        guard = AccessGuard(Models(store), Limits(rate=2, burst=3), clock=lambda: now)
         for _ in range(3):
             guard.admit((1, "write"))
         with pytest.raises(Problem) as refused:
@@ -61,7 +61,7 @@ def test_a_bucket_empties_and_fills(tmp_path: Path) -> None:
             guard.admit((1, "write"))
         with pytest.raises(Problem):
             guard.admit((1, "write"))
-        free = Guard(Models(store), Limits(rate=0), clock=lambda: now)
+        free = AccessGuard(Models(store), Limits(rate=0), clock=lambda: now)
         for _ in range(10):
             free.admit((1, "write"))
 
@@ -69,7 +69,7 @@ def test_a_bucket_empties_and_fills(tmp_path: Path) -> None:
 def test_a_batch_counts_as_its_decisions(tmp_path: Path) -> None:
     now = 100.0
     with Store.open(tmp_path / "a.sqlite") as store:
-        guard = Guard(Models(store), Limits(rate=10, burst=100), clock=lambda: now)
+        guard = AccessGuard(Models(store), Limits(rate=10, burst=100), clock=lambda: now)
         guard.admit((1, "write"), 99)
         with pytest.raises(Problem) as refused:
             guard.admit((1, "write"), 30)

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from o2pl.cli import app
 from o2pl.errors import InvalidInput
-from o2pl.serving.simulate import AGES, DEVICES, PARTS, News, Played, Service, visits
+from o2pl.serving.simulate import AGES, DEVICES, PARTS, News, Played, ServiceClient, visits
 
 
 def test_clicks_come_with_the_probability_that_a_visit_says() -> None:
@@ -93,6 +93,6 @@ def test_a_key_that_may_not_write_is_refused(tmp_path: Path) -> None:
 
 def test_what_is_wrong_is_said() -> None:
     with pytest.raises(InvalidInput, match="expected one such as http"):
-        Service("127.0.0.1:8000", "key")
+        ServiceClient("127.0.0.1:8000", "key")
     with pytest.raises(InvalidInput, match="start one with `o2pl serve`"):
         list(visits("http://127.0.0.1:9", "key", 3))

@@ -15,7 +15,7 @@ from tests.serving.worlds import decide, visits
 
 from o2pl.serving.store import Store
 from o2pl.serving.trainer import Trainer
-from o2pl.serving.watching import Lag, Watch, lag_of
+from o2pl.serving.watching import Lag, LearningWatch, lag_of
 
 BOTH = True
 RULES = Path(__file__).parents[2] / "deploy" / "alerts.yml"
@@ -55,7 +55,7 @@ def test_a_store_that_went_back_is_behind(store: Store, tmp_path: Path) -> None:
 
 
 def watched(store: Store, most: float = 0.0) -> list[str]:
-    watch = Watch(store, most)
+    watch = LearningWatch(store, most)
     watch.look()
     return watch.problems()
 
@@ -98,7 +98,7 @@ def make_read_only(store: Store) -> Callable[[], None]:
 
 def test_a_store_that_can_only_be_read_is_not_ready(store: Store) -> None:
     store.add_application("page")
-    watch = Watch(store)
+    watch = LearningWatch(store)
     watch.look()
     assert watch.problems() == []
     undo = make_read_only(store)

@@ -20,7 +20,7 @@ import numpy as np
 
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Floats
-from o2pl.serving.simulate import News, Played, Service, rank, visits
+from o2pl.serving.simulate import News, Played, ServiceClient, rank, visits
 
 _PATIENCE = 120.0  # seconds until it is ready
 _RATE = 250.0  # readers per second
@@ -112,7 +112,7 @@ def serve_readers(running: Running, calls: int, say: Callable[[str], None], seed
     seconds = time.monotonic() - began
     say("calls are timed")
     taken = []
-    with closing(Service(address, key)) as client:
+    with closing(ServiceClient(address, key)) as client:
         generator, world = np.random.default_rng(seed), News()
         for number in range(50):
             visit = world.visit(generator)

@@ -22,7 +22,7 @@ from o2pl.validation import check_number
 CONTROL, SERVICE = "control", "the service"
 
 
-class Arms(NamedTuple):
+class ControlArms(NamedTuple):
     """A log in which control is an action."""
 
     log: Interactions
@@ -39,7 +39,7 @@ def asks_for_control(log: Interactions, baseline: Any, control: Any) -> bool:
 
 def with_control(
     log: Interactions, policies: list[Any], control: Any = None, share: float | None = None, at_any_time: bool = False
-) -> Arms:
+) -> ControlArms:
     """Return the log with control as an action. control: a column of 0 and 1, or its name; share: the chance p."""
     log, member = _members(log, control)
     if share is None and at_any_time:
@@ -57,7 +57,7 @@ def with_control(
             contexts, member.astype(np.int64), log.rewards, chance, log.reward_range, 2, False,
             action_names=(SERVICE, CONTROL), context_names=log.context_names, row_weights=log.row_weights,
         )  # fmt: skip
-        return Arms(arms, [SERVICE for _ in policies])
+        return ControlArms(arms, [SERVICE for _ in policies])
     if log.encoded.items is not None or log.continuous or not log.has_propensities:
         raise InvalidInput(
             "control: found a policy for action sets, real-valued actions or a log without propensities, expected the"
@@ -70,7 +70,7 @@ def with_control(
         actions=np.where(member, k, log.actions), propensities=np.where(member, p, (1 - p) * log.propensities),
         n_actions=k + 1, action_names=(*names, CONTROL), by_logger=None,
     )  # fmt: skip
-    return Arms(arms, [_extended(one, log, member) for one in policies])
+    return ControlArms(arms, [_extended(one, log, member) for one in policies])
 
 
 def _members(log: Interactions, control: Any) -> tuple[Interactions, Any]:

@@ -3,7 +3,7 @@
     training   one learner of an application: its settings, and the outcome after which it began
     cut        the last outcome of a batch
 
-A note, `Learned`, says how far the learner is. It is written together with the cuts. A trainer whose memory or
+A note, `LearnedUpTo`, says how far the learner is. It is written together with the cuts. A trainer whose memory or
 checkpoint is ahead of the note, or that finds the note of another training, has learned from another store: a backup
 was restored, or another trainer has learned meanwhile.
 """
@@ -29,7 +29,7 @@ class Cut(NamedTuple):
     learned: bool
 
 
-class Learned(msgspec.Struct, frozen=True):
+class LearnedUpTo(msgspec.Struct, frozen=True):
     """How far a learner is: note of an application."""
 
     training: str
@@ -39,13 +39,13 @@ class Learned(msgspec.Struct, frozen=True):
     at: float
 
 
-def learned(connection: Connection, application_id: int) -> Learned | None:
+def learned(connection: Connection, application_id: int) -> LearnedUpTo | None:
     """Return how far the learner of an application is; None: it has learned nothing yet."""
     said = reads.note(connection, _note(application_id))
-    return msgspec.json.decode(said, type=Learned) if said else None
+    return msgspec.json.decode(said, type=LearnedUpTo) if said else None
 
 
-def put_learned(connection: Connection, application_id: int, value: Learned) -> None:
+def put_learned(connection: Connection, application_id: int, value: LearnedUpTo) -> None:
     reads.put_note(connection, _note(application_id), msgspec.json.encode(value).decode())
 
 

@@ -61,7 +61,7 @@ def head_of(headers: Iterable[tuple[bytes, bytes]]) -> Head:
     return Head(None if key is None else key.decode("latin-1"), length, match)
 
 
-class Guard:
+class AccessGuard:
     """Admits calls, or raises a `Problem`."""
 
     def __init__(self, models: Models, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:

@@ -8,16 +8,16 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from o2pl.serving.models import Served
-from o2pl.serving.watching import Watch
+from o2pl.serving.watching import LearningWatch
 from o2pl.serving.writer import Writer
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
-class Metrics:
+class ServiceMetrics:
     """Metrics with cached labels: looking them up costs more than counting."""
 
-    def __init__(self, writer: Writer, watch: Watch) -> None:
+    def __init__(self, writer: Writer, watch: LearningWatch) -> None:
         self._watch = watch
         self.registry = CollectorRegistry()
         own: dict[str, Any] = {"registry": self.registry}

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from o2pl.serving.entries import Answer, DecisionRow, Entry, same_request
-from o2pl.serving.guarding import Guard, Limits
-from o2pl.serving.metrics import Metrics
+from o2pl.serving.guarding import AccessGuard, Limits
+from o2pl.serving.metrics import ServiceMetrics
 from o2pl.serving.models import Models, Served
 from o2pl.serving.problems import Problem, Reply
 from o2pl.serving.store import Store
-from o2pl.serving.watching import Watch
+from o2pl.serving.watching import LearningWatch
 from o2pl.serving.writer import Writer
 
 
@@ -26,9 +26,9 @@ class Service:
     def __init__(self, store: Store, limits: Limits | None = None, most_behind: float = 0.0) -> None:
         self.store, self.writer = store, Writer(store)
         self.models = Models(store)
-        self.guard = Guard(self.models, limits or Limits())
-        self.watch = Watch(store, most_behind)
-        self.metrics = Metrics(self.writer, self.watch)
+        self.guard = AccessGuard(self.models, limits or Limits())
+        self.watch = LearningWatch(store, most_behind)
+        self.metrics = ServiceMetrics(self.writer, self.watch)
         self.models.changed = self.metrics.model_changed
         self.ready = False
         self._looked = -math.inf  # never, on the monotonic clock

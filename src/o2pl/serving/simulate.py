@@ -88,7 +88,7 @@ class News:
 # -- the client
 
 
-class Service:
+class ServiceClient:
     """A client with one persistent connection. Calls are retried while the service says that it is busy."""
 
     def __init__(self, url: str, key: str) -> None:
@@ -125,7 +125,7 @@ class Service:
             raise InvalidInput(f"url: found no service at {self._url} ({error}); start one with `o2pl serve`") from None
 
 
-def rank(service: Service, event: str, visit: Visit) -> int:
+def rank(service: ServiceClient, event: str, visit: Visit) -> int:
     """Call Personalizer's rank API. Returns the index of the chosen article."""
     actions = [
         {"id": article["id"], "features": [{"topic": article["topic"], "length": article["length"]}]}
@@ -136,7 +136,7 @@ def rank(service: Service, event: str, visit: Visit) -> int:
     return [article["id"] for article in visit.articles].index(found)
 
 
-def reward(service: Service, event: str, value: float) -> None:
+def reward(service: ServiceClient, event: str, value: float) -> None:
     service.post(f"/personalizer/v1.0/events/{event}/reward", {"value": value})
 
 
@@ -163,7 +163,7 @@ def visits(
     problems: list[BaseException] = []
     begun, started, name = 0, time.monotonic(), f"{time.time_ns():x}"
 
-    def client(number: int, service: Service) -> None:
+    def client(number: int, service: ServiceClient) -> None:
         nonlocal begun
         generator = np.random.default_rng([seed, number])
         while True:
@@ -185,7 +185,7 @@ def visits(
 
     def run(number: int) -> None:
         try:
-            with closing(Service(url, key)) as service:
+            with closing(ServiceClient(url, key)) as service:
                 client(number, service)
         except BaseException as error:
             with ready:

@@ -27,7 +27,7 @@ from o2pl.errors import InvalidInput
 from o2pl.learners import load
 from o2pl.serving import cuts, reads, versions
 from o2pl.serving.applications import Application
-from o2pl.serving.cuts import Course, Cut, Learned
+from o2pl.serving.cuts import Course, Cut, LearnedUpTo
 from o2pl.serving.forget import refit_wanted
 from o2pl.serving.guard import Guard
 from o2pl.serving.joining import join
@@ -211,7 +211,7 @@ class Training:
     def _record(self) -> None:
         """Write how far the learner is, and in which batches it came there."""
         now, number = time.time(), self.application.id
-        noted = Learned(self.course.name, self.state, self.depends, self.cursor, now)
+        noted = LearnedUpTo(self.course.name, self.state, self.depends, self.cursor, now)
         with self.store.writing() as connection:
             self.course.record(connection, number, to_json(self.application.settings), now)
             cuts.put_learned(connection, number, noted)

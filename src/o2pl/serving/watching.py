@@ -73,7 +73,7 @@ def state_of(connection: Connection, application: Application, now: float) -> St
     return State(application.name, lag_of(connection, application, now), age, failed)
 
 
-class Watch:
+class LearningWatch:
     """Looks every few seconds. most: seconds that learning may be behind before the server is not ready; 0: any."""
 
     def __init__(self, store: Store, most: float = 0.0) -> None:
