@@ -54,7 +54,8 @@ PEERS: dict[str, tuple[Measured | Said, ...]] = {
         Measured("fit_against_obp_ipw", "rows per second learned from a log; `IPWLearner`", "{:,.0f}"),
         reward("fit_against_obp_ipw", "reward of what was learned from it"),
         reward("default_loop_20x5_obp", "reward online where rewards are linear; LinUCB, one seed"),
-        Said("estimators for slates and for very many actions", "docs/limits.md", NO, YES),
+        Said("estimators for lists and for very many actions", "docs/evaluation.md", YES, YES),
+        Said("verdicts whose error rate is counted where the truth is known", "docs/guarantees.md", YES, NO),
     ),
     "[Azure Personalizer](docs/from-personalizer.md)": (
         Said("rank and reward, by Azure's client", "tests/serving/test_personalizer.py", YES, "until August 2026"),
