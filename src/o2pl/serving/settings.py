@@ -120,7 +120,7 @@ def changed(settings: Settings, values: dict[str, Any], kind: Kind) -> Settings:
 
 def check(settings: Settings, kind: Kind) -> None:
     low, high = settings.reward_range
-    explored, bounds = settings.exploration_percentage, settings.bounds
+    explored = settings.exploration_percentage
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise InvalidInput(f"rewardRange: found [{low}, {high}], expected two finite numbers, the lower one first")
     if not low <= settings.default_reward <= high:
@@ -141,6 +141,12 @@ def check(settings: Settings, kind: Kind) -> None:
         raise InvalidInput(f"hashBits: found {settings.hash_bits}, expected a number from 4 to {MOST_BITS}")
     if settings.random_state < 0:
         raise InvalidInput(f"randomState: found {settings.random_state}, expected 0 or more")
+    _check_actions(settings, kind)
+
+
+def _check_actions(settings: Settings, kind: Kind) -> None:
+    """Check what each kind of application says of its actions."""
+    bounds = settings.bounds
     if kind is Kind.FIXED and len(settings.actions) < 2:
         raise InvalidInput(f"actions: found {len(settings.actions)}, expected the names of at least two fixed actions")
     if len(set(settings.actions)) < len(settings.actions):
