@@ -174,6 +174,25 @@ def test_charts_have_marks_and_tables_have_rows(open_page: Any, running: Running
     assert tab.locator("#traffic details tbody tr").count() in (3, 4)  # ten minutes each
 
 
+def test_a_chart_of_one_minute_can_be_seen(open_page: Any, running: Running) -> None:
+    """In the first minute a line is a point: it and its interval are drawn as wide as most of the minute."""
+    tab = open_page(key=running.news.read_key)
+    width, height = tab.evaluate(
+        """() => {
+            const host = document.createElement("div");
+            document.body.append(host);
+            host.style.width = "600px";
+            const line = { name: "a", ink: "a", value: (p) => p.v, band: () => [0.2, 0.6] };
+            const points = [{ at: 0, v: 0.4 }], format = (v) => v.toFixed(2);
+            Charts.make(host).show({ label: "a", height: 200, points, width: 60, format, lines: [line] });
+            const [band, own] = ["band", "line"].map((name) => host.querySelector(`path.${name}`).getBBox());
+            return [own.width, band.height];
+        }"""
+    )
+    assert width > 40
+    assert height > 100
+
+
 def test_it_refreshes_itself_without_a_flicker(open_page: Any, running: Running) -> None:
     tab = open_page(key=running.news.read_key)
     tab.evaluate("window.kept = document.querySelector('#events button')")

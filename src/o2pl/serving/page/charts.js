@@ -72,7 +72,7 @@ const Charts = (() => {
       picture.setAttribute("viewBox", `0 0 ${W} ${H}`);
       picture.setAttribute("aria-label", `${spec.label}. Use the arrow keys to move in time.`);
       const points = spec.points, half = spec.width / 2;
-      const early = points.length / 4; // early intervals are wide: they may be cut off
+      const early = points.length > 4 ? points.length / 4 : 0; // early intervals are wide: they may be cut off
       const values = points.flatMap((p, k) => [
         ...(spec.lines || []).flatMap((s) => [s.value(p), ...(k < early || !s.band ? [] : s.band(p) || [])]),
         ...(spec.marks || []).map((s) => s.value(p)),
@@ -102,15 +102,16 @@ const Charts = (() => {
         parts.push(svg("line", { class: "axis", x1: x(tick), x2: x(tick), y1: H - bottom, y2: H - bottom + 4 }));
       }
       parts.push(svg("line", { class: "axis", x1: left, x2: W - right, y1: H - bottom, y2: H - bottom }));
+      const slot = Math.max(x(from + spec.width) - x(from), 1);
+      const across = (drawn) => (drawn.length === 1 ? [-0.3, 0.3].map((side) => [drawn[0][0] + side * slot, ...drawn[0].slice(1)]) : drawn); // the first minute alone
       for (const s of spec.lines || []) {
-        const band = points.filter((p) => s.band && s.band(p)).map((p) => [x(p.at + half), ...s.band(p).map(y)]);
-        if (band.length > 1) {
+        const band = across(points.filter((p) => s.band && s.band(p)).map((p) => [x(p.at + half), ...s.band(p).map(y)]));
+        if (band.length) {
           const upper = band.map(([px, , hi]) => `${px.toFixed(1)},${hi.toFixed(1)}`);
           const lower = band.map(([px, lo]) => `${px.toFixed(1)},${lo.toFixed(1)}`).reverse();
           parts.push(svg("path", { class: `band ${s.ink}`, d: `M${upper.join("L")}L${lower.join("L")}Z` }));
         }
       }
-      const slot = Math.max(x(from + spec.width) - x(from), 1);
       for (const p of points) {
         let sum = 0;
         for (const s of spec.bars || []) {
@@ -123,8 +124,8 @@ const Charts = (() => {
         }
       }
       for (const s of spec.lines || []) {
-        const line = points.filter((p) => Number.isFinite(s.value(p))).map((p) => `${x(p.at + half).toFixed(1)},${y(s.value(p)).toFixed(1)}`);
-        if (line.length) parts.push(svg("path", { class: `line ${s.ink} ${s.dash || ""}`, d: `M${line.join("L")}${line.length === 1 ? "h.01" : ""}` }));
+        const line = across(points.filter((p) => Number.isFinite(s.value(p))).map((p) => [x(p.at + half), y(s.value(p))]));
+        if (line.length) parts.push(svg("path", { class: `line ${s.ink} ${s.dash || ""}`, d: `M${line.map((each) => each.map((v) => v.toFixed(1))).join("L")}` }));
       }
       picture.replaceChildren(...parts);
       drawLegend();
