@@ -12,7 +12,7 @@ from o2pl.learners import SafeImprovement
 from o2pl.simulation.rivals import OFFLINE_RIVALS
 from o2pl.simulation.worlds.incumbents import IncumbentLog
 
-INCUMBENT = IncumbentLog(DIGITS, logger_rows=60)  # a rough classifier that explores a little; noisy rewards
+INCUMBENT = IncumbentLog(DIGITS, logger_rows=60, flip=0.0)  # a rough classifier that explores a little
 NAIVE = "ipw-csc"  # learning by importance weights only
 
 
