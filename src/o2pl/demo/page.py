@@ -132,7 +132,8 @@ def _improved(found: Sequence[Improvement]) -> str:
         pictures.both(partial(pictures.draw_improved, found)),
         "For each log the gain over the incumbent: promised, true, and that of learning without pessimism",
         f'<p><span class="ours">| promised with 90 % confidence, ● true gain</span>, <span class="known">× without'
-        f" pessimism</span>. Each log has some decisions of a rough policy, which explores a little. o2pl deploys a new"
+        f" pessimism</span>. Each log has some decisions of a rough policy, which explores a little; rewards have no"
+        f" noise, with which so few rows would decide nothing. o2pl deploys a new"
         f" policy only where the log supports it, else the incumbent stays; {kept} of {len(deployed)} promises were"
         f" kept. Mean gain {gain:+.3f}. Importance weights alone gain {naive:+.3f} and make {naive_worse} of"
         f" {len(found)} worse.</p>",

@@ -99,7 +99,7 @@ def run_unit(unit: Unit) -> Columns:
 def _of_items(name: str, visits: Visits, seed: int) -> Any:
     if name in RIVALS_OF_ITEMS:
         return RIVALS_OF_ITEMS[name](len(visits.items), visits.users.shape[1], seed)
-    return BanditOfItems(BANDITS[name](None, seed))  # type: ignore[arg-type]
+    return BanditOfItems(BANDITS[name](None, seed))  # type: ignore[arg-type]  # items: no number of actions
 
 
 def _visited(visits: Visits, learner: Any, is_bandit: bool) -> Columns:
