@@ -190,10 +190,11 @@ void predict_few(const double* scores, int64_t from, int64_t some, int64_t K, in
       if (j != k)
         for (int64_t l = 0; l < EIGHT; l++) others[l] += e[j][l];
     for (int64_t l = 0; l < EIGHT; l++) {
-      const double against = factor[l] * (e[k][l] / (others[l] > least ? others[l] : least));
-      const double odds = !competing[l] ? e[k][l] : K == 1 ? factor[l] : against < least ? least : against > most ? most : against;
-      const double rest = rho[l] / (1 + odds);
-      others[l] = rest, top[l] = odds * rest;
+      // The odds are for/against, within [least, most].
+      const double against = competing[l] && K > 1 ? (others[l] > least ? others[l] : least) : 1;
+      const double given = competing[l] ? (K > 1 ? factor[l] * e[k][l] : factor[l]) : e[k][l], low = least * against, high = most * against;
+      const double within = given < low ? low : given > high ? high : given, part = rho[l] / (within + against);
+      others[l] = part * against, top[l] = part * within;
     }
     for (int64_t l = 0; l < some; l++) won[k] += top[l], lost[k] += others[l];
   }

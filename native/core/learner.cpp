@@ -88,10 +88,6 @@ bool Learner::learn(const LearnedColumns& log, int threads) {
   std::vector<bool> due(members.size(), false);
   for (int i = 0; i < static_cast<int>(members.size()); i++)
     due[i] = members[i].settings.joins <= n - base() && (restarted || members[i].checkpoint <= n);
-  const double best = *std::max_element(gains.begin(), gains.end());
-  const int known = present();
-  for (int i = known; i < static_cast<int>(members.size()) && members[i].settings.joins <= n - base(); i++)
-    gains.push_back(best + members[i].settings.prior);  // a new one learns from the whole log: it starts beside the best
   std::vector<bool> observed(members.size(), false);
   std::vector<std::pair<int64_t, int>> order;  // by their first row
   for (int i = 0; i < static_cast<int>(members.size()); i++) {
@@ -102,6 +98,11 @@ bool Learner::learn(const LearnedColumns& log, int threads) {
     const int64_t start = members[i].settings.forgets ? choices_.start(i, n - members[i].base) : 0;
     order.emplace_back(members[i].base + start, i);
   }
+  if (!restarted) look_before_solve(n);
+  const double best = *std::max_element(gains.begin(), gains.end());
+  const int known = present();
+  for (int i = known; i < static_cast<int>(members.size()) && members[i].settings.joins <= n - base(); i++)
+    gains.push_back(best + members[i].settings.prior);  // a new one learns from the whole log: it starts beside the best
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   for (const auto& [start, i] : order) {
     members[i].widen(n_params(members[i].settings.features));
@@ -130,7 +131,21 @@ int64_t Learner::look_at_rows(int64_t n, bool solved) {
   const int64_t since = members[0].base, first = since + (forgets ? choices_.start(0, n - since) : 0);
   const double* weights = forgets && solved ? choices_.weights(0, n - since) : nullptr;  // of rows from `first` on
   if (solved && (curvature.rows < 0 || weights || curvature.is_old(first, n))) begin_curvature(first, n - first);
-  while (curvature.rows >= 0 && curvature.rows < n && (often || solved)) {
+  if (often || solved) look_at_new_rows(n, weights, first);
+  uncertainty_ = curvature.rows < 0 ? nullptr : make_uncertainty();
+  return often && curvature.rows >= 0 ? curvature.next() : NEVER;
+}
+
+// Before members learn, since their predictions of the new rows are known; not if all rows are looked at after that.
+void Learner::look_before_solve(int64_t n) {
+  if (!predicts() || !knows_rows() || members[0].settings.forgets || curvature.is_old(members[0].base, n)) return;
+  weigh_members();
+  look_at_new_rows(n, nullptr, 0);
+}
+
+// weights: of rows from `first` on, or null
+void Learner::look_at_new_rows(int64_t n, const double* weights, int64_t first) {
+  while (curvature.rows >= 0 && curvature.rows < n) {
     const int64_t from = curvature.rows, some = std::min(ROWS_AT_ONCE, n - from), M = present();
     z_.resize(M * some), h_.resize(some);
     all_predictions(from, some, z_.data());
@@ -138,8 +153,6 @@ int64_t Learner::look_at_rows(int64_t n, bool solved) {
     for (int64_t r = 0; weights && r < some; r++) h_[r] *= weights[from - first + r];
     add_curvature(from, some, h_.data());
   }
-  uncertainty_ = curvature.rows < 0 ? nullptr : make_uncertainty();
-  return often && curvature.rows >= 0 ? curvature.next() : NEVER;
 }
 
 int64_t Learner::solve_at() const {

@@ -95,6 +95,7 @@ class Learner {
   // Learns what is due at the rows of the log. False: nothing was done, since that takes more than a few steps.
   // Between two solves, new rows only tell how certain its predictions are.
   bool learn(const LearnedColumns& log, int threads);
+  int64_t solve_at() const;  // number of rows at which members learn next
 
   // What was learned. Whoever changes it calls `resume`.
   std::vector<LearnedMember> members;
@@ -172,10 +173,11 @@ class Learner {
   std::shared_ptr<const Uncertainty> uncertainty_;
   std::vector<double> z_, h_;
 
-  int64_t solve_at() const;
   // How certain predictions are, with the rows up to n. Returns the number of rows at which to look again. solved: the
   // members have just learned
   int64_t look_at_rows(int64_t n, bool solved);
+  void look_before_solve(int64_t n);
+  void look_at_new_rows(int64_t n, const double* weights, int64_t first);
   void act(const std::vector<bool>& changed);
   void weigh_members();
 };

@@ -5,7 +5,7 @@
 //     optimism: .6 log(1 + n) max(0, 1 - 4 h̄) √c_a
 //
 // φ: the d standardised inputs; m: the members' weighted mean prediction when the row was last looked at; n: rows; h̄: mean
-// of their h. Rows are looked at again when there are twice as many. Of hashed features, φ are the d entries of the row, as
+// of their h. Rows are looked at again when there are four times as many. Of hashed features, φ are the d entries of the row, as
 // members see them, and φ̄ = 0. The actions of action sets share their weights: K = 1, φ̄ = 0, λ = 3, and no level.
 #pragma once
 #include <cstdint>
@@ -67,6 +67,7 @@ class Uncertainty {
 // The sums, as rows arrive.
 class Curvature {
  public:
+  static constexpr int64_t RENEWED = 4;    // times as many rows: all are looked at again
   static constexpr int MOST_ACTIONS = 10;  // of more, the count of plays says more
 
   // It holds the log's rows from `base` to `rows` (-1: none is known); all were looked at at `renewed` rows.
@@ -76,10 +77,10 @@ class Curvature {
 
   Curvature(int64_t n_actions, int64_t inputs) : level(n_actions), spread(n_actions * inputs), centre(inputs) {}
 
-  // Whether all rows since `since` are to be looked at again, of n: when there are twice as many, or more than a fifth of those
+  // Whether all rows since `since` are to be looked at again, of n: when there are four times as many, or more than a fifth of those
   // in the sums is forgotten.
   bool is_old(int64_t since, int64_t n) const {
-    return since < base || n < rows || n - since >= 2 * (renewed - base) || 4 * (since - base) > n - since;
+    return since < base || n < rows || n - since >= RENEWED * (renewed - base) || 4 * (since - base) > n - since;
   }
   int64_t next() const;  // number of rows at which new ones are to be added
   // Starts again, with the mean of n rows, which begin at `since`.

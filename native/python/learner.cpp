@@ -141,6 +141,13 @@ bool CompiledLearner::learn(int threads) {
   return learner_->learn(rows, threads);
 }
 
+bool CompiledLearner::look() {
+  constexpr int64_t FEW = 2048;  // other threads wait meanwhile
+  const LearnedColumns rows = log();
+  if (rows.n >= learner_->solve_at() || rows.n - learner_->curvature.rows > FEW) return false;
+  return learner_->learn(rows, 1);
+}
+
 void CompiledLearner::load(nb::tuple state) {
   const nb::list features(state[0]), members(state[1]);
   expect(members.size() == learner_->members.size(), "state: found another number of members");
@@ -202,6 +209,7 @@ void bind_learner(nb::module_& m) {
       .def("state", &CompiledLearner::state, nb::sig("def state(self) -> tuple[typing.Any, ...]"), "Return what was learned.")
       .def_prop_ro("has_rows", &CompiledLearner::has_rows, "Whether rows are where it can read them.")
       .def_prop_ro("checkpoint", &CompiledLearner::checkpoint, "Number of rows at which to learn next.")
+      .def_prop_ro("solve_at", &CompiledLearner::solve_at, "Number of rows at which members learn next.")
       .def_prop_rw("dispersion", &CompiledLearner::dispersion, &CompiledLearner::set_dispersion,
                    "Of rewards: members are weighted with the rate over it.");
   nb::class_<o2::CompiledDense, CompiledLearner>(m, "CompiledDense", "A learner on rows of numbers.")

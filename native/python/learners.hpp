@@ -34,11 +34,14 @@ class CompiledLearner {
 
   bool has_rows() const;  // in the columns, rather than elsewhere
   bool learn(int threads);
+  // Looks at the new rows, if no member is to learn from them and they are few. False: nothing was done.
+  bool look();
   void load(nanobind::tuple state);
   nanobind::tuple state() const;
 
   void predicted(int64_t row, const double* scores, int64_t K, int64_t action) { learner_->predicted(row, scores, K, action); }
   int64_t checkpoint() const { return learner_->checkpoint; }
+  int64_t solve_at() const { return learner_->solve_at(); }
   double dispersion() const { return learner_->dispersion; }
   void set_dispersion(double to) { learner_->dispersion = to; }
   const std::vector<double>& acting() const { return learner_->acting(); }

@@ -96,7 +96,7 @@ PyObject* update(PyObject* self, PyObject* const* args, size_t nargs, PyObject* 
       if (found.none()) return Py_NewRef(Py_None);
       const int done = n == 3 ? found->update(args[1], args[2]) : found->tell(args[1], args[2], args[3], args[4]);
       if (done == o2::LEFT) return Py_NewRef(Py_None);
-      if (done == o2::DUE) {
+      if (done == o2::DUE && !found->look()) {
         const nb::object learned = nb::steal(PyObject_CallMethodNoArgs(found.engine.ptr(), names().learn));
         if (!learned.is_valid()) nb::raise_python_error();
       }

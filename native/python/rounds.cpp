@@ -44,6 +44,7 @@ void bind_rounds(nb::module_& m) {
            nb::arg("decision_type"), nb::arg("uniforms"), nb::arg("pending"), nb::arg("columns"), nb::arg("rewards"),
            nb::arg("sets"))
       .def_rw("checkpoint", &Rounds::checkpoint, "Number of rows at which to learn.")
+      .def_rw("looks", &Rounds::looks, "Whether new rows may be looked at here, between two times of learning.")
       .def_rw("busy", &Rounds::busy)
       .def("read_as", &Rounds::read_as, nb::arg("reader"), nb::arg("names"), nb::arg("mask"), nb::arg("signed"),
            nb::sig("def read_as(self, reader: typing.Any, names: FeatureNames, mask: int, signed: bool) -> None"),

@@ -31,6 +31,7 @@ class Rounds {
         kept_(nanobind::steal(PyUnicode_InternFromString("kept"))), sets_(sets), lowest_(rewards.first), highest_(rewards.second) {}
 
   int64_t checkpoint = 0;  // number of rows at which to learn
+  bool looks = false;      // new rows may be looked at here, between two times of learning: nobody took back what was learned
   int64_t busy = 0;        // somebody holds the engine's lock: rows are left to the engine, which waits for it
 
   // Contexts are dictionaries. See `Words`.
@@ -49,7 +50,16 @@ class Rounds {
     const auto& own = *nanobind::inst_ptr<CompiledLearner>(learner);
     scorer_ = own.scorer(), hashed_ = words_.known() ? own.hashed_scorer() : nullptr, acting_ = own.acting();
     uncertainty_ = own.uncertainty(), how_ = own.drawing(), checkpoint = own.checkpoint();
-    learner_ = std::move(learner), scored_ = -1;
+    learner_ = std::move(learner), scored_ = -1, looks = true;
+  }
+
+  // Lets the learner look at the new rows. False: nothing was done, and the engine is to learn.
+  bool look() {
+    if (!looks || !learner_.is_valid()) return false;
+    auto& own = *nanobind::inst_ptr<CompiledLearner>(learner_);
+    if (!own.look()) return false;
+    uncertainty_ = own.uncertainty(), checkpoint = own.checkpoint(), scored_ = -1;
+    return true;
   }
 
   // Within bounds, in cells. numbers: those of `Cells`

@@ -301,3 +301,27 @@ def test_dictionaries_are_checked_by_the_schema_of_a_data_frame_that_comes_later
     found = refused()
     composed()
     assert found == refused()
+
+
+def test_looking_at_rows_between_two_solves_takes_no_python_and_decides_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = {"left alone": 0, "read every round": 0}
+    learn_if_due = engines.Engine.learn_if_due
+    X = np.random.default_rng(4).normal(size=(600, 4)).astype(np.float32)
+    lives: dict[str, list[Any]] = {}
+    for name in asked:
+
+        def counted(engine: engines.Engine, name: str = name) -> None:
+            asked[name] += 1
+            learn_if_due(engine)
+
+        monkeypatch.setattr(engines.Engine, "learn_if_due", counted)
+        learner, lives[name] = Bandit(3, random_state=0), []
+        for x in X:
+            action, propensity = learner.act(x)
+            learner.update(x, action, float(x[action] > 0), propensity)
+            lives[name].append((action, propensity))
+            if name == "read every round":
+                assert learner._engine is not None
+                learner._engine.gains  # noqa: B018  # what was learned is taken back
+    assert lives["left alone"] == lives["read every round"]
+    assert asked["left alone"] < 0.8 * asked["read every round"]

@@ -120,14 +120,14 @@ def test_variances_of_the_actions_of_a_set() -> None:
     np.testing.assert_allclose(unsure.at_each_slots(*laid(rows))[0], slow_of_set(rows, known, h), rtol=1e-6)
 
 
-def test_rows_are_looked_at_again_when_there_are_twice_as_many_or_the_world_has_changed() -> None:
+def test_rows_are_looked_at_again_when_there_are_four_times_as_many_or_the_world_has_changed() -> None:
     sums = _core.Curvature(2, 1)
     assert sums.is_old(0, 5)
     X = np.ones((10, 1), np.float32)
     plan = np.zeros(1, np.float32), np.ones(1, np.float32), 5.0
     sums.begin(0, plan, X)
     sums.add(plan, X, np.zeros(10, int), np.full(10, 0.2))
-    assert [sums.is_old(0, n) for n in (10, 19, 20)] == [False, False, True]
+    assert [sums.is_old(0, n) for n in (10, 39, 40)] == [False, False, True]
     assert sums.is_old(3, 12)  # more than a fifth is forgotten
     assert not sums.is_old(2, 12)
     assert sums.next == 18

@@ -208,15 +208,22 @@ class Compiled:
         self._ahead = True
         return True
 
-    def act_in(self, rounds: _core.Rounds) -> int:
-        """Let rounds act as it does. Returns the number of rows at which to learn next."""
+    def act_in(self, rounds: _core.Rounds) -> None:
+        """Let rounds act as it does, and know at which number of rows to learn next."""
         assert self._learner is not None
         rounds.decide_as(self._learner)
-        return self._learner.checkpoint
+
+    def solve_at(self, engine: Engine) -> int:
+        """Return the number of rows at which members learn next. The learner may be ahead of the engine's members."""
+        if self._handed_over and self._learner is not None:
+            return self._learner.solve_at
+        return min(member.checkpoint for member in engine.present)
 
     def take_back(self, engine: Engine) -> None:
         """Let the engine's members have what was learned. It is handed over again, since they may change it."""
         self._handed_over = False
+        if engine.rounds is not None:
+            engine.rounds.looks = False
         if self._ahead and self._learner is not None:
             with engine.lock:  # another thread may learn
                 if self._ahead:

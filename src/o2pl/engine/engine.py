@@ -35,7 +35,7 @@ from o2pl.engine.schedules import Schedule
 from o2pl.engine.shared_columns import SharedColumns
 from o2pl.engine.spec import Spec
 from o2pl.engine.stream import UniformStream
-from o2pl.engine.uncertainty import curvature_for, look_at_rows, next_look
+from o2pl.engine.uncertainty import curvature_for, look_at_rows, look_before_solve, next_look
 from o2pl.engine.union import shares
 from o2pl.engine.weighing import calibrate_members, weigh_members
 from o2pl.errors import InvalidInput
@@ -69,6 +69,7 @@ class Engine:
         self.lock = Turn()
         self.pending = Pending()
         self.compiled = Compiled(None)
+        self.rounds: _core.Rounds | None = None  # what decides and appends in one call; None: other kinds of rows
         self.items_known = 0  # rows whose rewards are in the effects of their items
         self.scale = RewardScale() if spec.running_range else None  # None: the log's reward range was given
         joins = [member.joins for member in spec.members]
@@ -93,14 +94,13 @@ class Engine:
         self.learned = 0
         self.forgotten = None
         self.mean_reward, self.curvature = MeanReward(), curvature_for(spec, log)
-        self.rounds: _core.Rounds | None = None  # what decides and appends in one call; None: other kinds of rows
         self.checkpoint = min(member.checkpoint for member in self.present)
         self._decider: Decider | None = self.new_decider()
         self.begin_rounds()
 
     def begin_rounds(self) -> None:
         """Let decisions on numeric rows and on dictionaries, or sets of them, and their rewards, take one call each."""
-        columns = self.log.columns_in_place
+        columns, checkpoint = self.log.columns_in_place, self.checkpoint
         if columns is not None and self.log.reward_range is not None:
             waiting, ends = self.pending.waiting, self.log.reward_range if self.scale is None else ANY_REWARD
             self.rounds = _core.Rounds(Decision, self.stream, waiting, columns, ends, self.log.action_sets)
@@ -108,7 +108,7 @@ class Engine:
             if self.log.sparse and self.encoder.words is not None:
                 self.encoder.words.read_in(self.rounds)
         self.begin_compiled()
-        self.checkpoint, self.decider = self._checkpoint, self.decider
+        self.checkpoint, self.decider = checkpoint, self.decider
 
     def begin_compiled(self) -> None:
         """Learn in the compiled core from now on, if all parts are of it, with the log's range as it is."""
@@ -156,7 +156,7 @@ class Engine:
     @property
     def checkpoint(self) -> int:
         """The number of rows at which to learn."""
-        return self._checkpoint
+        return self._checkpoint if self.rounds is None else self.rounds.checkpoint
 
     @checkpoint.setter
     def checkpoint(self, rows: int) -> None:
@@ -309,10 +309,11 @@ class Engine:
             n = len(self.log)
             if n < self.checkpoint:
                 return
-            if new_scale(self, n) is not None:
+            solve_at = self.compiled.solve_at(self)
+            if n >= solve_at and new_scale(self, n) is not None:
                 self.learn()
             elif not self._learn_compiled():
-                if n >= min(member.checkpoint for member in self.present):
+                if n >= solve_at:
                     self.learn(self.due(n))
                 else:
                     self.look_at_rows(n, solved=False)
@@ -322,7 +323,7 @@ class Engine:
         if self.rounds is None or self.passes is not None or not self.compiled.learn(self):
             return False
         self._decider = None
-        self._checkpoint = self.compiled.act_in(self.rounds)
+        self.compiled.act_in(self.rounds)
         return True
 
     def due(self, n: int) -> list[MemberState]:
@@ -349,13 +350,15 @@ class Engine:
                 adopt(self, scale)
                 rows, due = self.log[:n], None
             joined = [member for member in self.members if member.joins <= n - self.base]
+            due = joined if due is None else due
+            for seen in {id(member.seen): member.seen for member in due}.values():
+                seen.observe(rows)
+            if not changed and scale is None:
+                look_before_solve(self, n)
             if len(joined) > len(self.gains):
                 # A new member learns from the whole log: it starts with the gains of the best member.
                 priors = [member.prior for member in self.spec.members[len(self.gains) : len(joined)]]
                 self.gains = np.concatenate([self.gains, self.gains.max() + np.array(priors)])
-            due = joined if due is None else due
-            for seen in {id(member.seen): member.seen for member in due}.values():
-                seen.observe(rows)
             by_start: dict[int, list[MemberState]] = {}
             for m in due:
                 by_start.setdefault(m.first(n) if oracle is None or m.watches else m.base, []).append(m)

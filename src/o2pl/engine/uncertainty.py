@@ -72,13 +72,24 @@ def look_at_rows(engine: Engine, n: int, solved: bool) -> bool:
         _begin(engine, sums, first, n)
     if sums.rows < 0:
         return False
-    weights: Floats | None = member.weights(engine.log[first:n], first, solved)
-    while sums.rows < n:
+    _look_at_new_rows(engine, sums, n, member.weights(engine.log[first:n], first, solved), first)
+    return True
+
+
+def look_before_solve(engine: Engine, n: int) -> None:
+    """Let the sums know the rows up to n by the present predictions; not if all are looked at after the solve."""
+    sums, member = _sums(engine), engine.members[0]
+    if sums is not None and not member.schedule_forgets and not sums.is_old(member.base, n):
+        _look_at_new_rows(engine, sums, n, None, 0)
+
+
+def _look_at_new_rows(engine: Engine, sums: _core.Curvature, n: int, weights: Floats | None, first: int) -> None:
+    """weights: of rows from `first` on; None: one each."""
+    while 0 <= sums.rows < n:
         start = sums.rows
         rows = engine.log[start : min(start + STRETCH, n)]
         h = _core.mean_curvature(predicted_log_odds(engine.present, engine.decider, rows), engine.weights)
         _add(engine, sums, rows, h if weights is None else h * weights[start - first :][: len(rows)])
-    return True
 
 
 def _looks_often(engine: Engine) -> bool:
