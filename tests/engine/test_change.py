@@ -134,12 +134,12 @@ def test_members_schedule_counts_and_weights_begin_anew() -> None:
     (change,) = learner.changes_
     assert (change.row, change.base, engine.base) == (row, row - 30, row - 30)
     # linear members have joined, quadratic ones need 100 rows; the monitor stays as it is
-    assert engine.gains.tolist() == [0.0, -3.0, -3.0]
-    assert [member.joins for member in engine.present] == [0, 0, 30]
-    assert [member.base for member in engine.members] == [row - 30, row - 30, 0, row - 30, row - 30]
+    assert engine.gains.tolist() == [0.0, -3.0, -1.0, -3.0]
+    assert [member.joins for member in engine.present] == [0, 0, 0, 30]
+    assert [member.base for member in engine.members] == [*3 * [row - 30], 0, row - 30, row - 30]
     assert min(member.checkpoint for member in engine.present) == row - 30 + Geometric().after(30)
     powers = np.exp(engine.gains * 3 / math.sqrt(31))
-    np.testing.assert_allclose(engine.acting[4:7], powers / powers.sum())
+    np.testing.assert_allclose(engine.acting[4:8], powers / powers.sum())
     plays = np.bincount(learner.log_.actions[row - 30 :], minlength=K)
     mean = np.mean([0, 1, *learner.log_.rewards[row - 30 :]])
     assert engine.mean_reward.value == pytest.approx(mean)
@@ -161,7 +161,7 @@ def test_members_schedule_counts_and_weights_begin_anew() -> None:
         one.learn(rows, 0, None, {})
         np.testing.assert_array_equal(one.params, other.params)
     play(learner, "union", world, range(row, row + 80))
-    assert len(engine.gains) == 5
+    assert len(engine.gains) == 6
 
 
 @pytest.mark.parametrize("early", [25, 1, 0, -1, -25])

@@ -69,9 +69,9 @@ def test_a_member_that_hardly_acts_waits_until_the_rows_have_doubled() -> None:
     member = engine.members[0]
     assert member.after(300, False) < 400
     assert member.after(300, True) == 600
-    engine.gains = np.array([-1e6, 0.0, 0.0, 0.0])
+    engine.gains = np.array([-1e6, 0.0, 0.0, 0.0, 0.0])
     engine.settle(300, engine.members)
-    assert [each.checkpoint for each in engine.members] == [600, *3 * [member.after(300, False)]]
+    assert [each.checkpoint for each in engine.members] == [600, *4 * [member.after(300, False)]]
     for schedule in (o2pl.Exact(), o2pl.Geometric(window=200), o2pl.Geometric(half_life=50.0)):
         member.schedule = schedule
         assert member.after(300, True) == schedule.after(300)

@@ -191,12 +191,13 @@ def test_members_begin_at_their_priors_and_gain_by_what_they_predicted() -> None
     x, rewards = rare(1, 200)
     learner = Bandit(3, random_state=0)  # learns after one row
     learner.update(x[0], 1, 0.8, 1 / 3)
-    expected = [r * 0.8 + s * 0.2 for r, s in ((np.log(1 / 3), np.log(2 / 3)), (np.log(0.5), np.log(0.5)))]
+    competing, half = (np.log(1 / 3), np.log(2 / 3)), (np.log(0.5), np.log(0.5))
+    expected = [r * 0.8 + s * 0.2 for r, s in (competing, half, half)]
     engine = learner._engine
-    np.testing.assert_allclose(engine.gains, np.array([0, -3]) + expected)
+    np.testing.assert_allclose(engine.gains, np.array([0, -3, -1]) + expected)
     learner.run((x, rewards[:, :3]))
-    assert len(engine.gains) == 5  # with the quadratic ones, and the one that watches for changes
-    assert engine.acting[4:9].sum() == pytest.approx(1)
+    assert len(engine.gains) == 6  # with the quadratic ones, and the one that watches for changes
+    assert engine.acting[4:10].sum() == pytest.approx(1)
 
 
 def test_a_newcomer_begins_at_the_best_and_its_prior() -> None:

@@ -33,18 +33,23 @@ def _pair(features: FeatureMap, l2: float, joins: int = 0) -> tuple[Member, Memb
     )
 
 
+# The last one is strongly shrunk: it predicts best while rows are few for the features, or rewards noisy or rare.
+_LINEAR = (*_pair(LINEAR, 3.0), Member(LINEAR, objective=Outcome(False, 30.0), prior=-1.0))
+_UNION = (*_LINEAR, *_pair(QUADRATIC, 10.0, joins=100))
+
+
 def _network(policy: Any, competing: bool) -> Member:
     objective = Outcome(competing, 1.0)
     return Member(Standardise(), policy, objective=objective, joins=_LONG, schedule=SELDOM, prior=_LATEST)
 
 
 _CLASSES: dict[str, tuple[Member, ...]] = {
-    "union": (*_pair(LINEAR, 3.0), *_pair(QUADRATIC, 10.0, joins=100)),
-    "linear": _pair(LINEAR, 3.0),
+    "union": _UNION,
+    "linear": _LINEAR,
     "quadratic": _pair(QUADRATIC, 10.0),
     "actionwise": (Member(Standardise(), ActionWise(), objective=Outcome(False)),),
     "items": (Member(UserItems(), ActionWise(), objective=Outcome(False, 3.0)),),
-    "neural": (*_pair(LINEAR, 3.0), *_pair(QUADRATIC, 10.0, joins=100), _network(Neural(), True)),
+    "neural": (*_UNION, _network(Neural(), True)),
     "neural actionwise": (
         Member(Standardise(), ActionWise(), objective=Outcome(False)),
         _network(NeuralSets(), False),
@@ -55,6 +60,13 @@ _CLASSES: dict[str, tuple[Member, ...]] = {
     ),
     "hashed": _pair(Hashed(), 3.0),
     "hashed actionwise": (Member(Hashed(), ActionWise(), objective=Outcome(False)),),
+}
+
+
+_BEFORE: dict[str, tuple[Member, ...]] = {  # without the strongly shrunk member
+    "union": (*_pair(LINEAR, 3.0), *_pair(QUADRATIC, 10.0, joins=100)),
+    "linear": _pair(LINEAR, 3.0),
+    "neural": (*_pair(LINEAR, 3.0), *_CLASSES["neural"][3:]),
 }
 
 
@@ -121,6 +133,7 @@ class Bandit(DiscreteEstimator):
     device: str = "cpu"
     random_state: Any = None
     _classes_of_policies = _CLASSES
+    _classes_before = _BEFORE
     _earlier: ClassVar[dict[str, Any]] = {"changes": None}
 
     def _members(self, kind: str, shared: int | None = None) -> tuple[Member, ...]:

@@ -19,6 +19,7 @@ from o2pl.encode import Encoder
 from o2pl.encode.encoder import rows_are_new
 from o2pl.engine.decider import Decider
 from o2pl.engine.engine import Engine
+from o2pl.engine.member import Member
 from o2pl.engine.offline import imitate, learn_offline
 from o2pl.engine.refreshing import refresh
 from o2pl.engine.simulation import Rewards, simulate
@@ -66,6 +67,8 @@ class BanditEstimator(RoundByRound, ABC):
     # -- what differs between discrete and continuous actions
 
     _earlier: ClassVar[dict[str, Any]] = {}  # values of parameters that are missing in older files
+    _classes_of_policies: dict[str, tuple[Member, ...]] = {}  # noqa: RUF012  # members by the name of a policy
+    _classes_before: ClassVar[dict[str, tuple[Member, ...]]] = {}  # those that had other members in older files
     _retired: ClassVar[tuple[str, ...]] = ()  # parameters of older files that no longer are
     _density: ClassVar[bool] = False
 
@@ -383,7 +386,11 @@ def load(
             encoder = learner._new_encoder(of, width=header["width"], shared=shared, schema=schema)
             if "removed" in header:
                 learner._removed = tuple(header["removed"])
-            engine = learner._make_engine(encoder, header["n_actions"], decode(header.get("names")) or ())
+            named = header["n_actions"], decode(header.get("names")) or ()
+            engine = learner._make_engine(encoder, *named)
+            if len(engine.members) != len(header["engine"]["checkpoints"]):  # it keeps the members it was saved with
+                learner._classes_of_policies = {**learner._classes_of_policies, **learner._classes_before}
+                engine = learner._make_engine(encoder, *named)
             engine.restore(header["engine"], arrays)
             if worker is not None:
                 engine.draw_from(engine.stream.of_worker(worker))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -65,7 +65,6 @@ class DiscreteEstimator(Explainable, BanditEstimator):
     schedule: Any
     exploration: Any
     device: str
-    _classes_of_policies: ClassVar[dict[str, tuple[Member, ...]]]
 
     @abstractmethod
     def _objective(self) -> Any:
