@@ -230,6 +230,7 @@ def test_members_have_names() -> None:
         == [
             "linear, competing actions",
             "linear, independent actions",
+            "linear, independent actions, L2 30",
             "quadratic, competing actions",
             "quadratic, independent actions",
             "linear, independent actions, last rows",

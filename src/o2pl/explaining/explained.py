@@ -54,5 +54,8 @@ def labels(engine: Engine) -> list[str]:
         kind = ""
         if isinstance(state.objective, Outcome):
             kind = ", competing actions" if state.objective.competing else ", independent actions"
-        found.append(member_name(acting) + kind + (", last rows" if state.watches else ""))
+        name = member_name(acting) + kind
+        if name in found and isinstance(state.objective, Outcome) and not state.watches:
+            name += f", L2 {state.objective.l2:g}"
+        found.append(name + (", last rows" if state.watches else ""))
     return found
