@@ -53,3 +53,24 @@ def test_a_policy_is_exported_and_imported(trained: Store, tmp_path: Path) -> No
     other.save(file)
     assert "expected one for action sets" in said(trained, "models", "import", str(file), fails=True)
     assert len(trained.model_versions(1)) == 5
+
+
+def test_learning_goes_on_from_an_imported_learner_or_log(trained: Store, tmp_path: Path) -> None:
+    learner, g, log = tmp_path / "learner.o2pl", np.random.default_rng(3), tmp_path / "log.parquet"
+    said(trained, "export", str(log), "--app", "page")
+    contexts = [{"reader": f"r{k % 2}", "_multi": [{"id": "a0"}, {"id": "a1"}]} for k in range(40)]
+    bandit = o2pl.Bandit(random_state=0).fit(contexts, [k % 2 for k in range(40)], [0.0, 1.0] * 20, [0.5] * 40)
+    bandit.save(learner)
+    for file, rows in ((learner, 40), (log, 180)):
+        told = said(trained, "models", "import", str(file))
+        assert "is published" in told
+        assert f"learning goes on from its {rows} rows" in told
+        decide(trained, visits(2, g), g, file.stem)
+        trainer = Trainer(trained)
+        trainer.step(last=True)
+        assert len(trainer.training[1].learner.log_) == rows + 2
+    assert trained.application(1).pinned is None
+    assert "is pinned" in said(trained, "models", "import", str(learner), "--pin")
+    policy = tmp_path / "policy.o2pl"
+    said(trained, "models", "export", "1", str(policy))
+    assert "knows nothing of it" in said(trained, "models", "import", str(policy), "--no-pin")

@@ -5,13 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from o2pl.cli.database import chosen, opened
 from o2pl.cli.options import App, Database
 from o2pl.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from o2pl.serving.applications import Application
+    from o2pl.serving.imports import Prepared
 
 HELP = "Manage the model versions of the decision service."
 Version = Annotated[int, typer.Argument(min=0, help="Version number from `o2pl models list`. 0: uniform decisions.")]
@@ -94,29 +98,52 @@ def export(
 
 
 def import_policy(
-    policy: Annotated[Path, typer.Argument(help="A published policy, or a saved learner.")],
+    model: Annotated[Path, typer.Argument(help="A saved learner, a log, or a published policy.")],
     application: App = None,
     database: Database = None,
     pinned: Annotated[
-        bool,
+        bool | None,
         typer.Option(
             "--pin/--no-pin",
-            help="Serve it until `o2pl models unpin`: the trainer learns from this store only. --no-pin: until the"
-            " trainer publishes its next version, which may know very little.",
+            help="Serve it until `o2pl models unpin`. [default: --no-pin for a learner or a log, which learning goes on"
+            " from; --pin for a policy, which the trainer cannot learn on with]",
         ),
-    ] = True,
+    ] = None,
 ) -> None:
-    """Publish a policy from a file as the newest version."""
-    from o2pl.learners import load
-    from o2pl.serving.models import publish
+    """Publish a model from a file as the newest version, and go on learning from it.
 
-    if not policy.is_file():
-        raise InvalidInput(f"policy: found no file {str(policy)!r}, expected a published policy or a saved learner")
-    found: Any = load(policy)
+    Learning goes on from a learner, or from what the application's own learner learns from a log; rewards that come
+    from now on are added. What was learned before is not used any more. A policy without its log is only served.
+    """
+    from o2pl.serving import imports
+
     with opened(database) as store:
         own = chosen(store, application)
-        version = publish(store, own, found, pinned)
-    typer.echo(f"version {version} of {own.name} is {'pinned' if pinned else 'published'}")
+        found = _prepared(own, model)
+        pins = found.learner is None if pinned is None else pinned
+        with store.writing() as connection:
+            version = imports.put(connection, own.id, found, pins)
+    typer.echo(f"version {version} of {own.name} is {'pinned' if pins else 'published'}")
+    if found.learner is not None:
+        typer.echo(f"learning goes on from its {found.rows:,} rows, with the rewards that come from now on")
+    elif not pins:
+        typer.echo(
+            "it is served until the trainer publishes its next version, which knows nothing of it: a policy has no log"
+            " to go on from", err=True,
+        )  # fmt: skip
+
+
+def _prepared(application: Application, path: Path) -> Prepared:
+    from o2pl.cli.logs import read_and_say
+    from o2pl.formats.files import kind_of_file
+    from o2pl.learners import load
+    from o2pl.serving import imports
+
+    if not path.exists():
+        raise InvalidInput(f"model: found no file {str(path)!r}, expected a saved learner, a log or a published policy")
+    if kind_of_file(path) == "learner":
+        return imports.of_file(application, load(path), path.read_bytes())
+    return imports.of_log(application, read_and_say(path, application.settings.reward_range, 0))
 
 
 def rebuild(version: Version, application: App = None, database: Database = None) -> None:

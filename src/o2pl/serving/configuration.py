@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from o2pl.errors import InvalidInput, nearest
-from o2pl.serving import cuts, versions
+from o2pl.serving import cuts, imports, versions
 from o2pl.serving.applications import change_settings
 from o2pl.serving.outside import check_outside
 from o2pl.serving.personalizer import PREFIX, VERSIONS
@@ -178,14 +178,13 @@ async def model(call: Call) -> Reply:
 
 
 async def put_model(call: Call) -> Reply:
-    """Import an exported policy of this or another application. It is served until `DELETE …/model`."""
+    """Import a learner, which is learned on with, or a policy, which is served until `DELETE …/model`."""
     service, application = call.service, call.served.application
-    await service.blocking(check_outside, application, call.body)
+    found = await service.blocking(check_outside, application, call.body)
 
     def publish() -> None:
         with service.store.writing() as connection:
-            version = versions.add_model(connection, application.id, call.body, 0, 0)
-            versions.pin(connection, application.id, version)
+            imports.put(connection, application.id, found, pinned=found.learner is None)
 
     await service.blocking(publish)
     await service.refresh()
@@ -200,6 +199,7 @@ async def reset_model(call: Call) -> Reply:
         with service.store.writing() as connection:
             versions.pin(connection, number, None)
             cuts.reset(connection, number)
+            imports.end(connection, number)
             for row in versions.model_versions(connection, number):
                 if row.withdrawn is None:
                     versions.withdraw(connection, number, row.version, "reset through the API")
@@ -244,7 +244,7 @@ _OWN = [
         answer=PolicyContract,
     ),
     Route("GET", "/model", model, _MISSING, "The learned policy, as a file", "read", None, bytes),
-    Route("PUT", "/model", put_model, "InvalidModelImportFormat", "Import an exported policy and serve it")._replace(
+    Route("PUT", "/model", put_model, "InvalidModelImportFormat", "Import a learner or a policy and serve it")._replace(
         request=bytes, status=204, large=True
     ),
     Route("DELETE", "/model", reset_model, "ModelResetFailed", "Withdraw the models, and learn anew", status=204),

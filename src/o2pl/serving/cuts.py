@@ -49,10 +49,12 @@ def put_learned(connection: Connection, application_id: int, value: LearnedUpTo)
     reads.put_note(connection, _note(application_id), msgspec.json.encode(value).decode())
 
 
-def reset(connection: Connection, application_id: int) -> None:
-    """Let learning begin anew after the newest outcome."""
+def reset(connection: Connection, application_id: int) -> int:
+    """Let learning begin anew after the newest outcome. Returns its id; 0: there is none."""
     newest = select(func.max(outcomes.c.id)).where(outcomes.c.application_id == application_id)
-    reads.put_note(connection, f"reset:{application_id}", str(connection.scalar(newest) or 0))
+    found = int(connection.scalar(newest) or 0)
+    reads.put_note(connection, f"reset:{application_id}", str(found))
+    return found
 
 
 def reset_at(connection: Connection, application_id: int) -> int:
@@ -67,8 +69,12 @@ def _note(application_id: int) -> str:
 class Course:
     """The training of one application: where it began, and its cuts. `planned` are those to be followed."""
 
-    def __init__(self, start: int, name: str = "", planned: Sequence[Cut] = ()) -> None:
+    def __init__(
+        self, start: int, name: str = "", planned: Sequence[Cut] = (), import_id: int | None = None
+    ) -> None:  # fmt: skip
+        """start: the outcome after which it began; import_id: the learner that it began with; None: a new one."""
         self.start, self.name, self.planned = start, name or uuid.uuid4().hex, list(planned)
+        self.import_id = import_id
         self.recorded = bool(name)
         self.fresh: list[Cut] = []  # not recorded yet
 
@@ -76,7 +82,7 @@ class Course:
         """Write the fresh cuts."""
         if not self.recorded:
             row = {"id": self.name, "application_id": application_id, "began_at": at, "start": self.start}
-            connection.execute(insert(trainings).values(settings=settings, **row))
+            connection.execute(insert(trainings).values(settings=settings, import_id=self.import_id, **row))
         if self.fresh:
             rows = [{"training_id": self.name, "outcome_id": c.outcome, "rows": c.rows, "learned": c.learned}
                     for c in self.fresh]  # fmt: skip
@@ -93,7 +99,7 @@ def course_of(connection: Connection, name: str) -> Course | None:
         return None
     query = select(cuts.c.outcome_id, cuts.c.rows, cuts.c.learned).where(cuts.c.training_id == name)
     found = connection.execute(query.order_by(cuts.c.outcome_id)).all()
-    return Course(int(row.start), name, [Cut(*each) for each in found])
+    return Course(int(row.start), name, [Cut(*each) for each in found], row.import_id)
 
 
 def is_whole(connection: Connection, application_id: int, course: Course) -> bool:

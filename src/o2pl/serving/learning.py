@@ -65,9 +65,18 @@ def learned_part(application: Application) -> str:
     ])  # fmt: skip
 
 
-def interactions(application: Application, rows: Sequence[Any]) -> Interactions | None:
-    """Convert `Store.learned_rows` to a log. Unusable rows are logged and skipped. Ids are those of the outcomes."""
-    read = {Kind.RANKED: _ranked, Kind.FIXED: _fixed, Kind.CONTINUOUS: _continuous}[application.kind]
+def takes_whole_sets(application: Application, learner: Any) -> bool:
+    """Return whether a learner is to see all actions of a context: one that came from a file, with other parts."""
+    return application.kind is Kind.RANKED and learner.policy != learner_for(application).policy
+
+
+def interactions(application: Application, rows: Sequence[Any], whole: bool = False) -> Interactions | None:
+    """Convert `Store.learned_rows` to a log. Unusable rows are logged and skipped. Ids are those of the outcomes.
+
+    whole: keep all actions of a context, see `takes_whole_sets`.
+    """
+    ranked = _whole if whole else _ranked
+    read = {Kind.RANKED: ranked, Kind.FIXED: _fixed, Kind.CONTINUOUS: _continuous}[application.kind]
     try:
         return _log(application, rows, *read(application, rows)) if rows else None
     except (InvalidInput, ValueError, KeyError, TypeError, IndexError) as error:
@@ -76,7 +85,9 @@ def interactions(application: Application, rows: Sequence[Any]) -> Interactions 
             _LOGGER.warning("an event cannot be learned from and is skipped", extra=where)
             return None
     half = len(rows) // 2  # bisect to find the invalid ones
-    parts = [part for some in (rows[:half], rows[half:]) if (part := interactions(application, some)) is not None]
+    parts = [
+        part for some in (rows[:half], rows[half:]) if (part := interactions(application, some, whole)) is not None
+    ]
     return _joined(parts) if len(parts) == 2 else next(iter(parts), None)
 
 
@@ -107,6 +118,10 @@ def _ranked(application: Application, rows: Sequence[Any]) -> tuple[ActionSets, 
         played = whole.values[whole.places(actions)]
         sets = ActionSets(played, np.arange(len(played) + 1))
     return sets, np.zeros(len(actions), np.int64)
+
+
+def _whole(application: Application, rows: Sequence[Any]) -> tuple[list[Any], list[int]]:
+    return [_parsed(bytes(row.context)) for row in rows], [row.action for row in rows]
 
 
 def _fixed(application: Application, rows: Sequence[Any]) -> tuple[list[Any], list[int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sqlalchemy import Connection, Engine, inspect, select
+from sqlalchemy import Connection, Engine, Table, inspect, select
 
 from o2pl.errors import InvalidInput
 from o2pl.serving import schema
@@ -17,7 +17,21 @@ def _add_cuts(connection: Connection) -> None:
     schema.metadata.create_all(connection, [schema.trainings, schema.cuts])
 
 
-STEPS: dict[int, Callable[[Connection], None]] = {1: _add_cuts}
+def _add_imports(connection: Connection) -> None:
+    schema.metadata.create_all(connection, [schema.imports])
+    _add_columns(connection, schema.trainings, "import_id")
+
+
+def _add_columns(connection: Connection, table: Table, *names: str) -> None:
+    """Add columns without a value, unless a step before has made the table with them."""
+    known = {column["name"] for column in inspect(connection).get_columns(table.name)}
+    for name in names:
+        if name not in known:
+            kind = table.c[name].type.compile(connection.dialect)
+            connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {name} {kind}")
+
+
+STEPS: dict[int, Callable[[Connection], None]] = {1: _add_cuts, 2: _add_imports}
 _NAME = "schema version"
 
 

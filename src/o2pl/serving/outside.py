@@ -2,7 +2,7 @@
 
 A file that a client sends may hold anything. What ends the process, or takes all its memory or time, ends only the
 process that tries it: `python -m o2pl.serving.outside`, which reads a line of settings and the file, and decides a few
-times.
+times. A learner learns a few times too. It writes what is to be stored.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from o2pl.errors import InvalidInput
 from o2pl.learners import load
 from o2pl.serving.applications import Application
 from o2pl.serving.deciding import Acting
-from o2pl.serving.models import policy_for
+from o2pl.serving.imports import Prepared, of_file
+from o2pl.serving.models import decider_of
 from o2pl.serving.settings import Kind, from_json, to_json
 from o2pl.storage import MOST_OUTSIDE
 
@@ -29,8 +30,8 @@ _MEMORY = 4 * MOST_OUTSIDE  # of a trial, beyond what the interpreter itself map
 _REFUSED = 3  # exit status of a trial that says why
 
 
-def check_outside(application: Application, body: bytes) -> None:
-    """Refuse a model that is not safe to serve, with the reason."""
+def check_outside(application: Application, body: bytes) -> Prepared:
+    """Return what to store of a file. A model that is not safe to serve is refused, with the reason."""
     settings = json.dumps([application.kind, to_json(application.settings)]).encode()
     try:
         done = subprocess.run(
@@ -45,12 +46,16 @@ def check_outside(application: Application, body: bytes) -> None:
         raise InvalidInput(
             f"model: found a file that ends the process that tries it (status {done.returncode}), expected a policy"
         )
+    sizes, _, bodies = done.stdout.partition(b"\n")
+    policy, rows = (int(size) for size in sizes.split())
+    return Prepared(bodies[:policy], bodies[policy:] or None, rows)
 
 
-def tried(kind: Kind, settings: Any, body: bytes) -> None:
+def tried(kind: Kind, settings: Any, body: bytes) -> Prepared:
     """Load a model and decide with it; raises if it cannot, or decides with something that is no probability."""
-    found = load(io.BytesIO(body), name="model", outside=True)
-    acting = Acting(kind, settings, 1, policy_for(kind, settings, found))
+    application = Application(0, "", kind, settings, None, 0.0)
+    made = of_file(application, load(io.BytesIO(body), name="model", outside=True), body)
+    acting = Acting(kind, settings, 1, decider_of(made.policy))
     acting.try_out()
     for k in range(8):
         drawn = _decision(acting, k)
@@ -62,6 +67,7 @@ def tried(kind: Kind, settings: Any, body: bytes) -> None:
             raise InvalidInput(
                 f"model: decides with probabilities {pi} and propensity {drawn.propensity}, expected some"
             )
+    return made
 
 
 def _decision(acting: Acting, k: int) -> Any:
@@ -94,11 +100,13 @@ def _main() -> int:
     with contextlib.suppress(OSError):  # no such file: the system limits nothing
         _limit_memory()
     try:
-        tried(Kind(kind), from_json(values, Kind(kind)), body)
+        made = tried(Kind(kind), from_json(values, Kind(kind)), body)
     except (InvalidInput, MemoryError, ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
         said = str(error) if isinstance(error, InvalidInput) else f"model: cannot be used ({error!r})"
         sys.stdout.write(said if said.startswith("model") else f"model: {said}")
         return _REFUSED
+    sys.stdout.flush()
+    sys.stdout.buffer.write(b"%d %d\n%b%b" % (len(made.policy), made.rows, made.policy, made.learner or b""))
     return 0
 
 

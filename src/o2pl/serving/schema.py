@@ -4,6 +4,7 @@
                └─ outcomes                 written by the trainer: the reward that a decision is learned with
     outcomes → models                      written by the trainer: versions of the acting policy
     outcomes → trainings, cuts             written by the trainer: in which batches it learned
+    imports → trainings                    learners from files, with which trainings begin
     decisions, outcomes → minutes          written by the trainer: sums for the dashboard
 
 Ids grow in the order in which rows become visible, so reading "the rows after the last one read" misses none. An id is
@@ -29,7 +30,7 @@ from sqlalchemy import (
     event,
 )
 
-VERSION = 2  # of the schema; `migrations` upgrades older stores
+VERSION = 3  # of the schema; `migrations` upgrades older stores
 
 metadata = MetaData()
 _ID = BigInteger().with_variant(Integer, "sqlite")  # SQLite autoincrements only INTEGER columns
@@ -150,6 +151,19 @@ trainings = Table(
     Column("began_at", Double, nullable=False),
     Column("start", _ID, nullable=False),  # outcomes after this one
     Column("settings", Text, nullable=False),  # JSON
+    Column("import_id", Integer),  # the imported learner that it began with; NULL: none
+)
+
+imports = Table(
+    "imports",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("application_id", Integer, nullable=False),
+    Column("made_at", Double, nullable=False),
+    Column("rows", _ID, nullable=False),  # of its log
+    Column("body", LargeBinary, nullable=False),  # a saved learner, with its log
+    Column("ended_at", Double),  # learning goes on from it no more
+    sqlite_autoincrement=True,
 )
 
 cuts = Table(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from o2pl.errors import InvalidInput
-from o2pl.serving import cuts, reads
+from o2pl.serving import cuts, imports, reads
 from o2pl.serving.applications import Application
 from o2pl.serving.database import StoreUnavailable
 from o2pl.serving.election import Election, LeaseLost
@@ -67,6 +67,7 @@ class Trainer:
                 delete_old(self.store, application, time.time(), at_most=_OLD)
                 with self.store.writing() as connection:
                     cuts.delete_unusable(connection, application.id)
+                    imports.delete_unused(connection, application.id)
         return made
 
     def _step_of(self, application: Application, now: float, last: bool) -> int:
@@ -100,11 +101,13 @@ class Trainer:
             recount_minutes(self.store, application, recounted)
         with self.store.reading() as connection:
             noted, reset = cuts.learned(connection, application.id), cuts.reset_at(connection, application.id)
+            base = imports.current(connection, application.id)
         if known is not None and known.noted != noted:
             where = {"application": application.name}
             _LOGGER.warning("the store is not the one that was learned from; retraining", extra=where)
             known = None
-        if known is None or known.part != learned_part(application) or (known.refit, known.reset) != (refit, reset):
+        now = (learned_part(application), refit, reset, base)
+        if known is None or (known.part, known.refit, known.reset, known.base) != now:
             known = Training(self.store, application, self.folder, self._guarding, self._election.progress)
             self.training[application.id] = known
         known.application = application

@@ -25,13 +25,13 @@ from sqlalchemy import func, select
 from o2pl.engine.trimming import drop_rows
 from o2pl.errors import InvalidInput
 from o2pl.learners import load
-from o2pl.serving import cuts, reads, versions
+from o2pl.serving import cuts, imports, reads, versions
 from o2pl.serving.applications import Application
 from o2pl.serving.cuts import Course, Cut, LearnedUpTo
 from o2pl.serving.forget import refit_wanted
 from o2pl.serving.guard import Guard
 from o2pl.serving.joining import join
-from o2pl.serving.learning import AT_MOST, HISTORY, interactions, learned_part, learner_for, published
+from o2pl.serving.learning import AT_MOST, HISTORY, interactions, learned_part, learner_for, published, takes_whole_sets
 from o2pl.serving.minutes import count_minutes
 from o2pl.serving.schema import outcomes
 from o2pl.serving.settings import Kind, LearningMode, stored, to_json
@@ -71,6 +71,7 @@ class Training:
         self._unkept = False
         with store.reading() as connection:
             self.reset = cuts.reset_at(connection, application.id)
+            self.base = imports.current(connection, application.id)
             self.noted = cuts.learned(connection, application.id)  # what the store says how far the learner is
         self._begin()
 
@@ -98,26 +99,27 @@ class Training:
             return int(connection.scalar(known) or 0)
 
     def _start(self, course: Course | None) -> None:
-        """Begin with a new learner. course: the batches to learn in first; None: from the newest outcomes."""
-        self.learner, self.state = learner_for(self.application), uuid.uuid4().hex[:16]
+        """Begin with a new learner, or the imported one. course: the batches to learn in first; None: the newest."""
+        base = self.base.id if self.base is not None else None
+        self.learner, self.state = began_with(self.store, self.application, base), uuid.uuid4().hex[:16]
         self._caught_up = False  # it publishes nothing before it has caught up
         if course is None:
             own = select(outcomes.c.id).where(outcomes.c.application_id == self.application.id)
             with self.store.reading() as connection:
                 last = own.order_by(outcomes.c.id.desc()).offset(HISTORY).limit(1)
-                course = Course(max(int(connection.scalar(last) or 0), self.reset))
+                course = Course(max(int(connection.scalar(last) or 0), self.reset), import_id=base)
         self.course, self.cursor = course, course.start  # the last outcome learned from
 
     def _from_checkpoint(self, course: Course, state: str) -> bool:
         """Continue from the checkpoint, unless it has learned what the store does not have."""
         self.state, self.course = state, course
-        path = self._path
-        if path is None or not path.exists():
+        known = [] if self._folder is None else list(self._folder.glob(f"{self._named}-*.o2pl"))
+        if not known:
             return False
         try:
+            last, path = max((int(path.stem.rpartition("-")[2]), path) for path in known)
             learner = load(path)
-            last = int(learner.log_.ids[-1])
-        except (InvalidInput, AttributeError, IndexError, OSError) as error:
+        except (InvalidInput, ValueError, OSError) as error:
             _LOGGER.warning("the trainer's checkpoint cannot be read; retraining", extra={"reason": str(error)})
             return False
         done = next((place for place, cut in enumerate(course.planned) if cut.outcome >= last), None)
@@ -130,16 +132,15 @@ class Training:
         return True
 
     @property
-    def _path(self) -> Path | None:
-        """Path of the checkpoint. The store names it, so that one of another past of the store is not used."""
-        if self._folder is None:
-            return None
-        return self._folder / f"application-{self.application.id}-{self.state}.o2pl"
+    def _named(self) -> str:
+        """Start of the checkpoint's name. The store has it, so that one of another past of the store is not used."""
+        return f"application-{self.application.id}-{self.state}"
 
     @property
     def depends(self) -> str:
         """What the learner depends on besides the outcomes. `o2pl forget` changes it."""
-        return hashlib.sha256(f"{self.part}|{self.refit}|{self.reset}".encode()).hexdigest()[:16]
+        base = "" if self.base is None else f"|{self.base.id}"
+        return hashlib.sha256(f"{self.part}|{self.refit}|{self.reset}{base}".encode()).hexdigest()[:16]
 
     @property
     def _trained(self) -> str:
@@ -242,22 +243,36 @@ class Training:
 
     def keep(self) -> None:
         """Write the checkpoint and delete older ones of this application."""
-        path, self._unkept, self._kept_at = self._path, False, time.monotonic()
-        if path is None or not self._learner_began:
+        folder, self._unkept, self._kept_at = self._folder, False, time.monotonic()
+        if folder is None or not self._learner_began:
             return
         try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # it holds contexts
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # it holds contexts
+            path = folder / f"{self._named}-{self.cursor}.o2pl"
             self.learner.save(path)
-            for other in path.parent.glob(f"application-{self.application.id}-*.o2pl"):
+            for other in folder.glob(f"application-{self.application.id}-*.o2pl"):
                 if other != path:
                     other.unlink(missing_ok=True)
         except OSError as error:
             _LOGGER.warning("the trainer's checkpoint cannot be written", extra={"reason": str(error)})
 
 
+def began_with(store: Store, application: Application, import_id: int | None) -> Any:
+    """Return the learner with which a training begins: a new one, or an imported one."""
+    if import_id is None:
+        return learner_for(application)
+    with store.reading() as connection:
+        body = imports.body_of(connection, import_id)
+    if body is None:
+        raise InvalidInput("model: the imported learner that it began with was deleted, expected it in the store")
+    learner = imports.learner_of(body)
+    imports.check_rewards(application, learner)
+    return learner
+
+
 def absorb(application: Application, learner: Any, found: Any) -> None:
     """Learn from a batch. Rows that cannot be learned from are logged and skipped."""
-    rows = interactions(application, found)
+    rows = interactions(application, found, takes_whole_sets(application, learner))
     if rows is None:
         return
     try:
@@ -292,7 +307,7 @@ def rebuilt(store: Store, application: Application, version: int) -> tuple[bytes
         raise InvalidInput(f"model: version {version} was not learned by this trainer, expected one that was")
     row, course = found
     of_then = replace(application, settings=stored(row.settings))
-    learner, cursor, rows = learner_for(of_then), course.start, 0
+    learner, cursor, rows = began_with(store, of_then, course.import_id), course.start, 0
     for cut in course.planned:
         try:
             learned = batch(store, application.id, cursor, cut)
