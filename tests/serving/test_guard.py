@@ -62,6 +62,15 @@ def test_a_model_that_is_worse_than_uniform_is_withdrawn(store: Store, caplog: p
     assert store.application("page").settings.learning_mode is LearningMode.ONLINE
 
 
+def test_decisions_of_a_control_group_are_not_the_policys(store: Store) -> None:
+    """They are an older version's, and say nothing about the served one."""
+    g = np.random.default_rng(0)
+    good_and_bad(store, g)
+    guarding = Guard(store, 1)
+    assert look(store, guarding, g, 40, "bad", control=True) == 0
+    assert guarding.seen.rows == 0
+
+
 def test_a_good_model_stays_and_is_what_is_rolled_back_to(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard, "_EPOCH", 1000)
     g = np.random.default_rng(1)

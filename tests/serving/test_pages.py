@@ -8,15 +8,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
+import msgspec
+import numpy as np
 import pytest
 from tests.serving.clients import listening
 from tests.serving.filled import fill
 
-from o2pl.serving import pages
+from o2pl.serving import comparing, pages
 from o2pl.serving.api import make_app
 from o2pl.serving.applications import NewApplication
+from o2pl.serving.comparing import Point
+from o2pl.serving.contrast import Contrast, added
+from o2pl.serving.control import experiment_of
 from o2pl.serving.election import Election
 from o2pl.serving.service import Service
+from o2pl.serving.settings import Kind, MetricSettings, Settings
 from o2pl.serving.store import Store
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -191,6 +197,44 @@ def test_a_chart_of_one_minute_can_be_seen(open_page: Any, running: Running) -> 
     )
     assert width > 40
     assert height > 100
+
+
+def with_control_group(running: Running) -> None:
+    """The first application has a control group, and what is known of it."""
+    settings = Settings(control_share=0.3, metrics={"complaint": MetricSettings(lower_is_better=True)})
+    running.store.put_settings(running.news.id, settings)
+    name, g = experiment_of(settings, Kind.RANKED), np.random.default_rng(0)
+    assert name is not None
+    state = comparing.begun(name, settings, 6000.0)
+    for _ in range(5):
+        control = g.random(600) < 0.3
+        for asked, chance in (("reward", 0.5), ("complaint", 0.2)):
+            values = (g.random(600) < chance + 0.2 * ~control).astype(float)
+            state.sums[asked] = added(state.sums.get(asked) or Contrast(), values, control, 0.3, (0.0, 1.0))
+        state.upto += 60
+        gains = {each.name: (each.gain, each.low, each.high) for each in comparing.findings(state)}
+        state.points.append(Point(state.upto, gains))
+    state.alerts["complaint"] = "complaint: worse"
+    running.store.put_note(comparing.note_of(running.news.id), msgspec.json.encode(state).decode())
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_control_group_has_a_chart_for_each_metric(open_page: Any, running: Running, width: int) -> None:
+    before = running.store.settings(running.news.id)
+    tab = open_page(width=width, key=running.news.read_key)
+    assert tab.locator("#control-card").is_hidden()
+    with_control_group(running)
+    tab.wait_for_selector("#control-card:not([hidden])")
+    told = httpx.get(f"{running.url}/control", headers={KEY: running.news.read_key}).json()["findings"]
+    said = tab.locator("#control-card").inner_text()
+    for each in told:
+        assert each["says"][1:] in said  # the server's judgement, word by word
+    assert tab.locator("#control-table tbody tr").count() == 2
+    assert tab.locator("#control-charts path.band").count() == 2
+    assert "Guardrail: complaint: worse" in tab.locator("#control-alert").inner_text()
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    running.store.put_settings(running.news.id, before)
+    running.store.put_note(comparing.note_of(running.news.id), "")
 
 
 def test_it_refreshes_itself_without_a_flicker(open_page: Any, running: Running) -> None:

@@ -11,6 +11,7 @@ import pytest
 from tests.serving import deciders
 
 from o2pl import InvalidInput
+from o2pl.serving.control import arm_of
 from o2pl.serving.deciding import Acting, action_text, slot_text
 from o2pl.serving.models import Served
 from o2pl.serving.ranking import Offered, Slot, check_ids, fill, places_left, ranked
@@ -26,6 +27,11 @@ def served(folder: Path, kind: str = "ranked", **settings: Any) -> Served:
         store.add_application("shop", kind, Settings(**settings))
         shop = store.application("shop")
     return Served(shop, Acting(shop.kind, shop.settings, 7, deciders.ranked() if kind == "ranked" else None))
+
+
+def by(one: Served, what: Any, *arguments: Any, **named: Any) -> Any:
+    """Call `ranked` or `fill` for the event `e`."""
+    return what(one, arm_of(one, "e", b"{}", ()), *arguments, **named)
 
 
 def test_ids_are_checked() -> None:
@@ -45,7 +51,7 @@ def test_what_is_excluded_is_not_there() -> None:
 
 
 def test_the_row_holds_what_could_be_played(tmp_path: Path) -> None:
-    made = ranked(served(tmp_path), OFFERED, [0, 2], "e", True)
+    made = by(served(tmp_path), ranked, OFFERED, [0, 2], "e", True)
     row = made.row
     assert (row.event_id, row.actions, row.model_version, row.deferred, row.baseline) == ("e", b'["a","c"]', 7, True, 0)
     assert row.context == b'{"user":"u0","_multi":[{"id":"a"},{"id":"c"}]}'
@@ -55,18 +61,18 @@ def test_the_row_holds_what_could_be_played(tmp_path: Path) -> None:
 
 
 def test_the_application_may_say_its_own_choice(tmp_path: Path) -> None:
-    assert ranked(served(tmp_path), OFFERED, [0, 2], "e", False, own=2).row.baseline == 1
+    assert by(served(tmp_path), ranked, OFFERED, [0, 2], "e", False, own=2).row.baseline == 1
 
 
 def test_an_apprentice_repeats_the_baseline(tmp_path: Path) -> None:
-    made = ranked(served(tmp_path, learning_mode=LearningMode.APPRENTICE), OFFERED, [0, 1, 2], "e", False)
+    made = by(served(tmp_path, learning_mode=LearningMode.APPRENTICE), ranked, OFFERED, [0, 1, 2], "e", False)
     assert (made.row.action, made.row.propensity, made.row.baseline) == (0, 1.0, 0)
     assert made.row.preferred is not None
 
 
 def test_other_kinds_have_their_own_actions(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="expected 'ranked'"):
-        ranked(served(tmp_path, "fixed", actions=("x", "y")), OFFERED, [0, 1, 2], "e", False)
+        by(served(tmp_path, "fixed", actions=("x", "y")), ranked, OFFERED, [0, 1, 2], "e", False)
 
 
 def test_slots_are_filled_whatever_they_exclude(tmp_path: Path) -> None:
@@ -77,9 +83,9 @@ def test_slots_are_filled_whatever_they_exclude(tmp_path: Path) -> None:
         possible = any(all(p[k] in playable[k] for k in range(3)) for p in itertools.permutations(range(3)))
         if not possible:
             with pytest.raises(InvalidInput, match="expected enough actions for all slots"):
-                fill(shop, OFFERED, slots, "e", False)
+                by(shop, fill, OFFERED, slots, "e", False)
             continue
-        made = fill(shop, OFFERED, slots, "e", False)
+        made = by(shop, fill, OFFERED, slots, "e", False)
         taken = [one.playable[one.drawn.action or 0] for one in made]
         assert len(set(taken)) == 3
         for one, slot, place in zip(made, slots, taken, strict=True):
@@ -93,5 +99,5 @@ def test_slots_are_filled_whatever_they_exclude(tmp_path: Path) -> None:
 def test_an_apprentice_fills_slots_with_the_baselines(tmp_path: Path) -> None:
     shop = served(tmp_path, learning_mode=LearningMode.APPRENTICE)
     slots = [Slot(str(k), slot_text(str(k), []), [0, 1, 2], own) for k, own in enumerate((2, 0, 1))]
-    made = fill(shop, OFFERED, slots, "e", False)
+    made = by(shop, fill, OFFERED, slots, "e", False)
     assert [one.playable[one.drawn.action or 0] for one in made] == [2, 0, 1]

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from o2pl.errors import InvalidInput, nearest
+from o2pl.serving import versions
 from o2pl.serving.schema import applications, keys
 from o2pl.serving.settings import Kind, Settings, changed, check, stored, to_json
 
@@ -91,6 +92,8 @@ def change_settings(
     if not only_if(known.settings):
         return None
     made = changed(known.settings, values, known.kind)
+    if made.control_version and made.control_version != known.settings.control_version:
+        versions.model_body(connection, application_id, made.control_version)
     put_settings(connection, application_id, made)
     return made
 

@@ -17,7 +17,7 @@ from o2pl.serving.outside import check_outside
 from o2pl.serving.personalizer import PREFIX, VERSIONS
 from o2pl.serving.problems import NO_CONTENT, Problem, Reply, as_json
 from o2pl.serving.service import Call, Route, in_versions
-from o2pl.serving.settings import Settings, to_json
+from o2pl.serving.settings import MOST_CONTROL, Guardrail, MetricSettings, Settings, to_json
 
 _SETTINGS, _POLICY = "InvalidServiceConfiguration", "InvalidPolicyConfiguration"
 _UNSUPPORTED = ("logMirrorEnabled", "isAutoOptimizationEnabled")  # only False is supported
@@ -43,6 +43,12 @@ class ServiceConfiguration(Struct, rename="camel"):
     reward_range: (
         Annotated[list[float], Meta(min_length=2, max_length=2, extra_json_schema={"examples": [[0, 1]]})] | None
     ) = None
+    control_share: Annotated[float, Meta(ge=0, le=MOST_CONTROL, description="Fraction in the control group.")] = 0.0
+    control_key: Annotated[str | None, Meta(extra_json_schema={"examples": ["user.id", "header:X-User"]})] = None
+    control_period: Annotated[str | None, Meta(extra_json_schema={"examples": ["P1D"]})] = None
+    control_version: Annotated[int | None, Meta(description="null: the application's own choice.")] = None
+    metrics: dict[str, MetricSettings] | None = None
+    reward_guardrail: Guardrail | None = None
 
 
 class PolicyContract(Struct):

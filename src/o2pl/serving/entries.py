@@ -47,6 +47,9 @@ class DecisionRow(NamedTuple):
     deferred: bool = False
     baseline: int | None = None
     preferred: int | None = None
+    experiment: str | None = None
+    unit: str | None = None
+    control: bool | None = None
 
 
 class RewardRow(NamedTuple):
@@ -58,6 +61,7 @@ class RewardRow(NamedTuple):
     value: float
     received_at: float
     idempotency_key: str | None = None
+    metrics: str | None = None
 
 
 class ActivationRow(NamedTuple):

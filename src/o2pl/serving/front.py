@@ -11,7 +11,7 @@ import math
 import time
 from typing import Any
 
-from o2pl.serving import configuration, pages, personalizer, plain
+from o2pl.serving import configuration, control_group, pages, personalizer, plain
 from o2pl.serving.guarding import OPEN, Caller, head_of, no_key, too_large
 from o2pl.serving.problems import Problem, Reply, said
 from o2pl.serving.service import Call, Route, Service
@@ -19,7 +19,7 @@ from o2pl.serving.service import Call, Route, Service
 _LOGGER = logging.getLogger("o2pl.serving")
 _BODY_SECONDS = 30.0  # time limit for sending a body
 _SLOW = 1.0  # seconds; slower calls are logged
-ROUTES: list[Route] = [*plain.ROUTES, *personalizer.ROUTES, *configuration.ROUTES, *pages.ROUTES]
+ROUTES: list[Route] = [*plain.ROUTES, *personalizer.ROUTES, *configuration.ROUTES, *control_group.ROUTES, *pages.ROUTES]
 _EVENTS = "/events/"
 _ADMINISTRATIVE = ("settings", "page")  # tags of routes whose changes are logged
 
@@ -103,7 +103,9 @@ class Front:
             name, code = route.path, route.code
             self._service.guard.check_role(caller, route.role)
             body = await _body(receive, head.length, limits.model if route.large else limits.body)
-            reply = await route.handler(Call(self._service, caller.served, body, event_id, head.if_match))
+            reply = await route.handler(
+                Call(self._service, caller.served, body, event_id, head.if_match, scope["headers"])
+            )
         except Exception as error:
             problem = said(error, code)
             if problem is None:

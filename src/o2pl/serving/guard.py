@@ -74,7 +74,7 @@ class Guard:
             if not found:
                 break
             self.seen.decision = found[-1].decision_id
-            rows = [row for row in found if row.model_version > 0 and row.preferred is None]
+            rows = [row for row in found if row.model_version > 0 and row.preferred is None and not row.control]
             for start in range(0, len(rows), 500):
                 acted = self._judge(application, rows[start : start + 500]) or acted
         if self.seen.decision != before:

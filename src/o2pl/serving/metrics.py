@@ -38,6 +38,7 @@ class ServiceMetrics:
         self._behind = Gauge("o2pl_learning_lag_events", "Rewards that are not learned from yet", **of_each)
         self._late = Gauge("o2pl_learning_lag_seconds", "Age of the oldest reward that is not learned", **of_each)
         self._fails = Gauge("o2pl_learning_failed", "1: learning fails, and is tried again", **of_each)
+        self._alerts = Gauge("o2pl_control_alerts", "Metrics that are worse than in the control group", **of_each)
         self._age = Gauge("o2pl_model_age_seconds", "Time since the served model was published", **of_each)
         self._call = cache(lambda route, status: self._calls.labels(route, str(status)))
         self._time = cache(lambda route: self._seconds.labels(route))
@@ -68,6 +69,7 @@ class ServiceMetrics:
             self._behind.labels(state.name).set(state.lag.events)
             self._late.labels(state.name).set(state.lag.seconds)
             self._fails.labels(state.name).set(state.failed)
+            self._alerts.labels(state.name).set(state.alerts)
             if state.age is not None:
                 self._age.labels(state.name).set(state.age)
         return generate_latest(self.registry)

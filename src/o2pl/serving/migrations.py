@@ -22,6 +22,11 @@ def _add_imports(connection: Connection) -> None:
     _add_columns(connection, schema.trainings, "import_id")
 
 
+def _add_control(connection: Connection) -> None:
+    _add_columns(connection, schema.decisions, "experiment", "unit", "control")
+    _add_columns(connection, schema.rewards, "metrics")
+
+
 def _add_columns(connection: Connection, table: Table, *names: str) -> None:
     """Add columns without a value, unless a step before has made the table with them."""
     known = {column["name"] for column in inspect(connection).get_columns(table.name)}
@@ -31,7 +36,7 @@ def _add_columns(connection: Connection, table: Table, *names: str) -> None:
             connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {name} {kind}")
 
 
-STEPS: dict[int, Callable[[Connection], None]] = {1: _add_cuts, 2: _add_imports}
+STEPS: dict[int, Callable[[Connection], None]] = {1: _add_cuts, 2: _add_imports, 3: _add_control}
 _NAME = "schema version"
 
 

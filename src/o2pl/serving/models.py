@@ -18,6 +18,7 @@ from o2pl.errors import InvalidInput
 from o2pl.learners import load
 from o2pl.serving import applications, versions
 from o2pl.serving.applications import Application
+from o2pl.serving.control import experiment_of
 from o2pl.serving.database import StoreUnavailable
 from o2pl.serving.deciding import Acting
 from o2pl.serving.settings import Kind, Settings
@@ -33,6 +34,8 @@ class Served(NamedTuple):
     application: Application
     acting: Acting
     failed: str | None = None  # why another version than the wanted one is served
+    control: Acting | None = None  # decides for the control group; None: the application's own choice
+    experiment: str | None = None  # what is compared; None: nothing
 
     @property
     def policy(self) -> Decider | None:
@@ -121,9 +124,28 @@ class Models:
             acting = Acting(application.kind, application.settings)
             acting.try_out()
         self._asked[application.id] = version
-        served = Served(application, acting, failed)
+        control, experiment, why = self._control(application, before)
+        served = Served(application, acting, failed or why, control, experiment)
         self.changed(served)
         return served
+
+    def _control(
+        self, application: Application, before: Served | None
+    ) -> tuple[Acting | None, str | None, str | None]:  # fmt: skip
+        """Return what decides for the control group, what is compared, and why nothing is."""
+        settings = application.settings
+        experiment, version = experiment_of(settings, application.kind), settings.control_version
+        if experiment is None or version is None:
+            return None, experiment, None
+        try:
+            acting = self._acting(application, version, before)
+            if acting.version != version:
+                raise InvalidInput("found a policy for other actions, expected one for the actions in the settings")
+            return acting, experiment, None
+        except InvalidInput as error:
+            why = f"there is no control group, since its version {version} cannot be served: {error}"
+            _LOGGER.error("no control group", extra={"application": application.name, "reason": why})
+            return None, None, why
 
     def _candidates(self, application: Application, version: int, before: Served | None) -> list[int]:
         """Return the versions to try: the wanted one, what is served, and the last ones that were published before."""

@@ -22,7 +22,7 @@ from o2pl.serving.store import Store
 from o2pl.serving.told import tell_event
 from o2pl.serving.watching import lag_of
 
-_PARTS = ("page.css", "charts.js", "page.js")
+_PARTS = ("page.css", "charts.js", "page.js", "control.js")
 _HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-cache"}
 _SECONDS = {"hour": 1.0, "day": 5.0, "week": 20.0, "month": 60.0}  # cache time of a summary
 _CODE = "InvalidPageRequest"

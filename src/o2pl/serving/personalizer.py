@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta, Raw, Struct
 
 from o2pl.errors import InvalidInput, nearest
+from o2pl.serving.control import arm_of
 from o2pl.serving.deciding import action_text, drawn_before, joined, slot_text
 from o2pl.serving.entries import LONGEST_ID, ActivationRow, RewardRow, new_event_id
 from o2pl.serving.entries import Answer as Stored
@@ -30,6 +31,9 @@ EventId = (
     Annotated[str, Meta(max_length=LONGEST_ID, description="Event id for later calls. If missing, one is generated.")]
     | None
 )
+
+
+Metrics = Annotated[dict[str, float], Meta(description="Further numbers by name, see the setting `metrics`.")] | None
 
 
 class RankableAction(Struct):
@@ -108,6 +112,7 @@ class RewardRequest(Struct):
     """The reward of an event."""
 
     value: Annotated[float, Meta(extra_json_schema={"examples": [1.0]})]
+    metrics: Metrics = None
 
 
 class SlotReward(Struct, rename="camel"):
@@ -115,6 +120,7 @@ class SlotReward(Struct, rename="camel"):
 
     slot_id: Id
     value: float
+    metrics: Metrics = None
 
 
 class MultiSlotRewardRequest(Struct):
@@ -140,7 +146,8 @@ async def rank(call: Call) -> Reply:
     check_ids(given.ids, MOST_ACTIONS)
     playable = places_left(given.ids, request.excluded_actions)
     event_id = request.event_id or new_event_id()
-    made = ranked(call.served, given, playable, event_id, bool(request.defer_activation))
+    arm = arm_of(call.served, event_id, b"{%b}" % given.shared, call.headers)
+    made = ranked(call.served, arm, given, playable, event_id, bool(request.defer_activation))
     before = await call.service.store_decision(call.served, made.row, "InvalidRankRequest")
     drawn = made.drawn if before is None else drawn_before(before[0])
     probabilities, chosen = drawn.probabilities, drawn.action
@@ -175,7 +182,8 @@ async def rank_slots(call: Call) -> Reply:
         raise InvalidInput("slots: found a repeated baselineAction, expected a different one per slot")
     slots = [_slot(slot, given.ids) for slot in request.slots]
     event_id = request.event_id or new_event_id()
-    made = fill(call.served, given, slots, event_id, bool(request.defer_activation))
+    arm = arm_of(call.served, event_id, b"{%b}" % given.shared, call.headers)
+    made = fill(call.served, arm, given, slots, event_id, bool(request.defer_activation))
     before = await call.service.store_decision(call.served, tuple(one.row for one in made), "InvalidRankRequest")
     rows: Sequence[Any] = [one.row for one in made] if before is None else before
     chosen = [str(msgspec.json.decode(bytes(row.actions))[row.action]) for row in rows]
@@ -210,9 +218,30 @@ def check_reward(served: Served, value: float) -> float:
     return value
 
 
+def check_metrics(served: Served, metrics: dict[str, float] | None) -> str | None:
+    """Return the metrics of a reward as they are stored."""
+    if not metrics:
+        return None
+    known = served.application.settings.metrics
+    for name, value in metrics.items():
+        if name not in known:
+            listed = f"expected {', '.join(known)}" if known else "expected none"
+            raise Problem(
+                400, "InvalidRewardRequest", f"metrics: found {name!r}, {listed} (setting metrics); to add it: PUT"
+                f' {PREFIX}/v1.0/configurations/service {{"metrics": {{"{name}": {{"range": [0, 1]}}}}}}',
+            )  # fmt: skip
+        low, high = known[name].range
+        if not low <= value <= high:
+            raise Problem(
+                400, "InvalidRewardRequest",
+                f"metrics, {name}: found {value}, expected a number from {low:g} to {high:g} (its range)",
+            )  # fmt: skip
+    return msgspec.json.encode(metrics).decode()
+
+
 async def reward(call: Call) -> Reply:
     request: RewardRequest = _reward_request(call.body)
-    await store_rewards(call, call.event_id, [("", request.value, None)])
+    await store_rewards(call, call.event_id, [("", request.value, None, request.metrics)])
     return NO_CONTENT
 
 
@@ -220,14 +249,22 @@ async def reward_slots(call: Call) -> Reply:
     request: MultiSlotRewardRequest = _several_rewards(call.body)
     if not request.reward:
         raise InvalidInput("reward: found an empty list, expected at least one slotId with a value")
-    await store_rewards(call, call.event_id, [(each.slot_id, each.value, None) for each in request.reward])
+    await store_rewards(
+        call, call.event_id, [(each.slot_id, each.value, None, each.metrics) for each in request.reward]
+    )
     return NO_CONTENT
 
 
-async def store_rewards(call: Call, event_id: str, given: Sequence[tuple[str, float, str | None]]) -> None:
-    """Store (slot, value, idempotency key) of one event. It is on disk when this returns."""
+async def store_rewards(
+    call: Call, event_id: str, given: Sequence[tuple[str, float, str | None, dict[str, float] | None]]
+) -> None:  # fmt: skip
+    """Store (slot, value, idempotency key, metrics) of one event. It is on disk when this returns."""
     now, number = time.time(), call.served.application.id
-    rows = [RewardRow(number, event_id, slot, check_reward(call.served, x), now, key) for slot, x, key in given]
+    served = call.served
+    rows = [
+        RewardRow(number, event_id, slot, check_reward(served, x), now, key, check_metrics(served, metrics))
+        for slot, x, key, metrics in given
+    ]
     answers = await call.service.write(rows)
     call.service.metrics.rewarded(call.served, sum(answer is Stored.STORED for answer in answers))
     for row, answer in zip(rows, answers, strict=True):

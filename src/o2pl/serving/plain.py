@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta, Raw, Struct, field
 
 from o2pl.errors import InvalidInput, nearest
+from o2pl.serving.control import Arm, Headers, arm_of
 from o2pl.serving.deciding import Drawn, action_text, drawn_before, inner
 from o2pl.serving.entries import Answer as Stored
 from o2pl.serving.entries import DecisionRow, RewardRow, check_entry, new_event_id
@@ -18,6 +19,8 @@ from o2pl.serving.models import Served
 from o2pl.serving.personalizer import (
     EventId,
     Id,
+    Metrics,
+    check_metrics,
     check_reward,
     store_activation,
     store_rewards,
@@ -26,7 +29,7 @@ from o2pl.serving.personalizer import (
 from o2pl.serving.problems import NO_CONTENT, Detail, Problem, Reply, as_json, said
 from o2pl.serving.ranking import Offered, check_ids, places_left, ranked
 from o2pl.serving.service import Call, Route, decoder
-from o2pl.serving.settings import Kind, LearningMode
+from o2pl.serving.settings import Kind
 
 _quoted = msgspec.json.Encoder().encode
 _BREATH = 8  # decisions of a batch between two pauses
@@ -103,6 +106,7 @@ class PlainRewardRequest(Struct, rename="camel"):
     idempotency_key: (
         Annotated[str, Meta(max_length=256, description="A second reward with the same key is ignored.")] | None
     ) = None
+    metrics: Metrics = None
 
 
 class RewardBatchRequest(Struct):
@@ -145,22 +149,25 @@ class Made(NamedTuple):
     response: DecideResponse
 
 
-def decided(served: Served, request: DecideRequest, most: int) -> Made:
+def decided(served: Served, request: DecideRequest, most: int, headers: Headers = ()) -> Made:
     """Decide for any kind of application."""
     kind = served.application.kind
     event_id, deferred = request.event_id or new_event_id(), bool(request.defer_activation)
     if kind is Kind.RANKED:
-        return _ranked(served, request, event_id, deferred, most)
+        return _ranked(served, request, event_id, deferred, most, headers)
     if request.actions is not None:
         raise InvalidInput(
             f"actions: not expected, since application {served.application.name!r} is of kind {kind.value}"
         )
+    arm = arm_of(served, event_id, _text(request.context, b"{}"), headers)
     if kind is Kind.FIXED:
-        return _fixed(served, request, event_id, deferred)
-    return _continuous(served, request, event_id, deferred)
+        return _fixed(served, arm, request, event_id, deferred)
+    return _continuous(served, arm, request, event_id, deferred)
 
 
-def _ranked(served: Served, request: DecideRequest, event_id: str, deferred: bool, most: int) -> Made:
+def _ranked(
+    served: Served, request: DecideRequest, event_id: str, deferred: bool, most: int, headers: Headers
+) -> Made:  # fmt: skip
     actions = request.actions or []
     ids = [action.id for action in actions]
     check_ids(ids, most)
@@ -168,7 +175,8 @@ def _ranked(served: Served, request: DecideRequest, event_id: str, deferred: boo
     shared = inner(_text(request.context, b"{}"), "context")
     playable = places_left(ids, request.excluded_actions)
     own = None if request.baseline_action is None else _own(request.baseline_action, ids, playable)
-    made = ranked(served, Offered(shared, ids, texts), playable, event_id, deferred, own)
+    arm = arm_of(served, event_id, b"{%b}" % shared, headers)
+    made = ranked(served, arm, Offered(shared, ids, texts), playable, event_id, deferred, own)
     return _answered(made.row, made.drawn, [ids[place] for place in playable])
 
 
@@ -180,8 +188,8 @@ def _own(name: str, ids: list[str], playable: Any) -> int:
     return ids.index(name)
 
 
-def _fixed(served: Served, request: DecideRequest, event_id: str, deferred: bool) -> Made:
-    application, acting = served.application, served.acting
+def _fixed(served: Served, arm: Arm, request: DecideRequest, event_id: str, deferred: bool) -> Made:
+    application, acting = served.application, arm.acting
     names, text = list(application.settings.actions), _text(request.context, b"{}")
     inner(text, "context")  # rejects anything but an object
     playable = places_left(names, request.excluded_actions)
@@ -189,21 +197,21 @@ def _fixed(served: Served, request: DecideRequest, event_id: str, deferred: bool
     drawn = acting.fixed(text, uniform, playable)
     own = playable[0] if request.baseline_action is None else _own(request.baseline_action, names, playable)
     baseline = list(playable).index(own)
-    if application.settings.learning_mode is not LearningMode.ONLINE:
+    if arm.own:
         drawn = acting.taught(drawn, baseline)
     listed = [names[place] for place in playable]
-    row = _row(served, event_id, text, drawn, uniform, deferred, _quoted(listed), baseline)
+    row = _row(served, arm, event_id, text, drawn, uniform, deferred, _quoted(listed), baseline)
     return _answered(row, drawn, listed)
 
 
-def _continuous(served: Served, request: DecideRequest, event_id: str, deferred: bool) -> Made:
-    if served.application.settings.learning_mode is not LearningMode.ONLINE:
+def _continuous(served: Served, arm: Arm, request: DecideRequest, event_id: str, deferred: bool) -> Made:
+    if arm.own:
         raise InvalidInput("learningMode: found a mode without decisions, expected 'Online' for real-valued actions")
     if request.excluded_actions or request.baseline_action is not None:
         raise InvalidInput("excludedActions, baselineAction: not supported for real-valued actions")
     text, uniform = _text(request.context, b"[]"), random.random()
-    drawn = served.acting.continuous(text, uniform)
-    return _answered(_row(served, event_id, text, drawn, uniform, deferred), drawn, None)
+    drawn = arm.acting.continuous(text, uniform)
+    return _answered(_row(served, arm, event_id, text, drawn, uniform, deferred), drawn, None)
 
 
 def _text(given: Raw, nothing: bytes) -> bytes:
@@ -212,14 +220,14 @@ def _text(given: Raw, nothing: bytes) -> bytes:
 
 
 def _row(
-    served: Served, event_id: str, text: bytes, drawn: Drawn, uniform: float, deferred: bool,
+    served: Served, arm: Arm, event_id: str, text: bytes, drawn: Drawn, uniform: float, deferred: bool,
     actions: bytes | None = None, baseline: int | None = None,
 ) -> DecisionRow:  # fmt: skip
-    pi, acting = drawn.probabilities, served.acting
+    pi, acting = drawn.probabilities, arm.acting
     return DecisionRow(
-        served.application.id, event_id, "", time.time(), text, actions, drawn.action, drawn.value, drawn.propensity,
+        served.application.id, event_id, "", arm.at, text, actions, drawn.action, drawn.value, drawn.propensity,
         None if pi is None else pi.tobytes(), uniform, acting.exploration, acting.version, deferred, baseline,
-        drawn.preferred,
+        drawn.preferred, arm.experiment, arm.unit, arm.control,
     )  # fmt: skip
 
 
@@ -232,7 +240,7 @@ def _answered(row: DecisionRow, drawn: Drawn, ids: list[str] | None) -> Made:
 
 
 async def decide(call: Call) -> Reply:
-    made = decided(call.served, _decide(call.body), call.service.guard.limits.actions)
+    made = decided(call.served, _decide(call.body), call.service.guard.limits.actions, call.headers)
     before = await call.service.store_decision(call.served, made.row, _CODE)
     return as_json(200, made.response if before is None else _again(before[0]))
 
@@ -253,7 +261,7 @@ async def decide_many(call: Call) -> Reply:
         if number % _BREATH == _BREATH - 1:
             await asyncio.sleep(0)  # lets other calls run
         try:
-            one = decided(call.served, request, limits.actions)
+            one = decided(call.served, request, limits.actions, call.headers)
             check_entry(one.row)
             results.append(one)
         except (InvalidInput, msgspec.DecodeError) as error:
@@ -296,7 +304,9 @@ def _detail(error: Exception, code: str) -> Detail:
 
 async def reward(call: Call) -> Reply:
     request: PlainRewardRequest = _reward(call.body)
-    await store_rewards(call, request.event_id, [(request.slot, request.value, request.idempotency_key)])
+    await store_rewards(
+        call, request.event_id, [(request.slot, request.value, request.idempotency_key, request.metrics)]
+    )
     return NO_CONTENT
 
 
@@ -310,7 +320,8 @@ async def reward_many(call: Call) -> Reply:
     for each in requests:
         try:
             value = check_reward(call.served, each.value)
-            row = RewardRow(number, each.event_id, each.slot, value, now, each.idempotency_key)
+            metrics = check_metrics(call.served, each.metrics)
+            row = RewardRow(number, each.event_id, each.slot, value, now, each.idempotency_key, metrics)
             check_entry(row)
             results.append(row)
         except (InvalidInput, Problem) as error:

@@ -6,6 +6,7 @@ import time
 
 from sqlalchemy import and_, delete, func, or_, select
 
+from o2pl.serving.applications import find_application
 from o2pl.serving.schema import applications, decisions, models
 from o2pl.serving.store import Store
 
@@ -25,5 +26,7 @@ def prune_models(store: Store, application_id: int) -> int:
         oldest = connection.scalar(select(func.min(decisions.c.id)).where(decisions.c.application_id == application_id))
         unseen = and_(models.c.last_decision.is_(None), models.c.created_at < time.time() - _UNSEEN)
         unnamed = or_(unseen, models.c.last_decision < (2**62 if oldest is None else oldest))
-        gone = delete(models).where(own, models.c.version <= newest - _NEWEST, models.c.version != pinned, unnamed)
+        compared = find_application(connection, application_id).settings.control_version or 0
+        kept = (pinned, compared)
+        gone = delete(models).where(own, models.c.version <= newest - _NEWEST, models.c.version.not_in(kept), unnamed)
         return int(connection.execute(gone).rowcount)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from o2pl.errors import InvalidInput, nearest
+from o2pl.serving.control import Arm
 from o2pl.serving.deciding import Drawn, set_text
 from o2pl.serving.entries import DecisionRow
 from o2pl.serving.models import Served
-from o2pl.serving.settings import Kind, LearningMode
+from o2pl.serving.settings import Kind
 
 _quoted = msgspec.json.Encoder().encode
 
@@ -59,11 +59,11 @@ def places_left(ids: Sequence[str], excluded: Sequence[str] | None) -> Sequence[
 
 
 def ranked(
-    served: Served, offered: Offered, playable: Sequence[int], event_id: str, deferred: bool,
+    served: Served, arm: Arm, offered: Offered, playable: Sequence[int], event_id: str, deferred: bool,
     own: int | None = None, slot: str = "", slot_features: bytes = b"",
 ) -> Ranked:  # fmt: skip
     """Decide among the offered actions. own: index of the application's own choice; None: the first allowed one."""
-    application, acting = served.application, served.acting
+    application, acting = served.application, arm.acting
     if application.kind is not Kind.RANKED:
         raise InvalidInput(
             f"application {application.name!r}: found kind {application.kind.value!r}, expected 'ranked' for actions"
@@ -77,12 +77,13 @@ def ranked(
     uniform = random.random()
     drawn = acting.ranked(text, len(ids), uniform)
     baseline = 0 if own is None else list(playable).index(own) if own in playable else None
-    if application.settings.learning_mode is not LearningMode.ONLINE and baseline is not None:
+    if arm.own and baseline is not None:
         drawn = acting.taught(drawn, baseline)
     assert drawn.probabilities is not None
     row = DecisionRow(
-        application.id, event_id, slot, time.time(), text, _quoted(ids), drawn.action, None, drawn.propensity,
+        application.id, event_id, slot, arm.at, text, _quoted(ids), drawn.action, None, drawn.propensity,
         drawn.probabilities.tobytes(), uniform, acting.exploration, acting.version, deferred, baseline, drawn.preferred,
+        arm.experiment, arm.unit, arm.control,
     )  # fmt: skip
     return Ranked(row, drawn, playable)
 
@@ -96,21 +97,22 @@ class Slot(NamedTuple):
     own: int  # index of the application's own choice
 
 
-def fill(served: Served, offered: Offered, slots: Sequence[Slot], event_id: str, deferred: bool) -> list[Ranked]:
+def fill(
+    served: Served, arm: Arm, offered: Offered, slots: Sequence[Slot], event_id: str, deferred: bool
+) -> list[Ranked]:  # fmt: skip
     """Fill the slots in order; an action is used only once.
 
     Actions that would leave a later slot without an action are not played either.
     """
     made: list[Ranked] = []
     taken: set[int] = set()
-    apprentice = served.application.settings.learning_mode is not LearningMode.ONLINE
     for number, slot in enumerate(slots):
         later = [each.playable for each in slots[number + 1 :]]
         left = [place for place in slot.playable if place not in taken and _can_fill(later, {*taken, place})]
         if not left:
             raise InvalidInput(f"slots: found no action for slot {slot.id!r}, expected enough actions for all slots")
-        own = slot.own if apprentice or slot.own in left else None
-        one = ranked(served, offered, left, event_id, deferred, own, slot.id, slot.features)
+        own = slot.own if arm.own or slot.own in left else None
+        one = ranked(served, arm, offered, left, event_id, deferred, own, slot.id, slot.features)
         if slot.own not in left:
             one = one._replace(row=one.row._replace(baseline=None))
         made.append(one)

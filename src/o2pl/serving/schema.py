@@ -30,7 +30,7 @@ from sqlalchemy import (
     event,
 )
 
-VERSION = 3  # of the schema; `migrations` upgrades older stores
+VERSION = 4  # of the schema; `migrations` upgrades older stores
 
 metadata = MetaData()
 _ID = BigInteger().with_variant(Integer, "sqlite")  # SQLite autoincrements only INTEGER columns
@@ -76,7 +76,10 @@ decisions = Table(
     Column("model_version", Integer, nullable=False),  # 0: before the first model
     Column("deferred", Boolean, nullable=False),  # True: it counts only after activation
     Column("baseline", Integer),  # index of the application's own choice in `actions`
-    Column("preferred", Integer),  # apprentice mode: the policy's choice
+    Column("preferred", Integer),  # apprentice mode and control group: the policy's choice
+    Column("experiment", String),  # `control.experiment_of`; NULL: nothing is compared
+    Column("unit", String),  # digest of what is in a group; it counts once
+    Column("control", Boolean),  # True: in the control group
     UniqueConstraint("application_id", "event_id", "slot"),
     Index("decisions_in_order", "application_id", "id", "decided_at"),
     Index("decisions_by_time", "application_id", "decided_at"),
@@ -111,6 +114,7 @@ rewards = Table(
     Column("value", Double, nullable=False),
     Column("received_at", Double, nullable=False),
     Column("idempotency_key", String),  # a second reward with the same key is ignored
+    Column("metrics", Text),  # JSON {name: number}
     UniqueConstraint("application_id", "event_id", "slot", "idempotency_key"),
     Index("rewards_in_order", "application_id", "id"),
     sqlite_autoincrement=True,

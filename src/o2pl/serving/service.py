@@ -92,6 +92,7 @@ class Call(NamedTuple):
     body: bytes
     event_id: str = ""  # from the path
     if_match: str | None = None  # header
+    headers: Sequence[tuple[bytes, bytes]] = ()  # all, with lower-case names
 
     def admit(self, decisions: int) -> None:
         """Count the decisions or rewards of a batch: the rate limit has counted one for the call."""

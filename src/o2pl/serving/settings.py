@@ -13,6 +13,8 @@ from msgspec import Meta
 from o2pl.errors import InvalidInput, nearest
 from o2pl.features.hashing import MOST_BITS
 
+MOST_CONTROL, MOST_METRICS = 0.9, 20
+
 
 class Kind(StrEnum):
     """The source of an application's actions."""
@@ -35,6 +37,24 @@ class LearningMode(StrEnum):
     ONLINE = "Online"  # the policy's
     APPRENTICE = "Apprentice"  # the application's own; the policy learns from it
     LOGGING_ONLY = "LoggingOnly"  # the application's own; nothing is learned
+
+
+class Guardrail(StrEnum):
+    """What is done when the service is worse than the control group."""
+
+    NONE = "none"
+    ALERT = "alert"  # said on the page, in the log and in the metrics
+    WITHDRAW = "withdraw"  # what decides for the control group decides for all
+
+
+class MetricSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """A number that is sent with rewards and compared with the control group; it is not learned from."""
+
+    range: tuple[float, float] = (0.0, 1.0)  # other values are rejected
+    default: float = 0.0  # of a decision that got none in time
+    lower_is_better: bool = False
+    tolerance: float = 0.0  # by which the service may be worse before the guardrail acts
+    guardrail: Guardrail = Guardrail.ALERT
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -76,6 +96,31 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid
     ] = None
     hash_bits: Annotated[int, Meta(description="2^hashBits weights per model, 4 to 26.")] = 18
     random_state: Annotated[int, Meta(description="The seed of the learner.")] = 0
+    control_share: Annotated[
+        float, Meta(description="Fraction of decisions in the control group, 0 to 0.9. 0: there is none.")
+    ] = 0.0
+    control_key: Annotated[
+        str | None,
+        Meta(
+            description="What stays in its group: a feature of the context such as `user.id`, or `header:X-User`."
+            " `null`: each event is assigned for itself."
+        ),
+    ] = None
+    control_period: Annotated[
+        timedelta, Meta(description="How long a key stays in its group; it counts once per period.")
+    ] = timedelta(days=1)
+    control_version: Annotated[
+        int | None,
+        Meta(description="The model version that decides for the control group. `null`: the application's own choice."),
+    ] = None
+    metrics: Annotated[
+        dict[str, MetricSettings],
+        Meta(description="Further numbers that rewards may have, each with a range and a guardrail, by their names."),
+    ] = {}
+    reward_guardrail: Annotated[
+        Guardrail,
+        Meta(description="When the service earns less than the control group: `none`, `alert`, or `withdraw`."),
+    ] = Guardrail.ALERT
 
 
 def to_json(settings: Settings) -> str:
@@ -142,6 +187,48 @@ def check(settings: Settings, kind: Kind) -> None:
     if settings.random_state < 0:
         raise InvalidInput(f"randomState: found {settings.random_state}, expected 0 or more")
     _check_actions(settings, kind)
+    _check_control(settings, kind)
+
+
+def _check_control(settings: Settings, kind: Kind) -> None:
+    share, period = settings.control_share, settings.control_period
+    if not 0 <= share <= MOST_CONTROL:
+        raise InvalidInput(f"controlShare: found {share}, expected a number from 0 to {MOST_CONTROL}")
+    if not timedelta(minutes=1) <= period <= timedelta(days=366):
+        raise InvalidInput("controlPeriod: found a duration below a minute or above a year, expected one such as P1D")
+    if settings.control_version is not None and settings.control_version < 0:
+        raise InvalidInput(f"controlVersion: found {settings.control_version}, expected a model version, or 0: uniform")
+    if share and kind is Kind.CONTINUOUS and settings.control_version is None:
+        raise InvalidInput(
+            "controlVersion: found none, expected a model version (0: uniform decisions), since calls for real-valued"
+            " actions name no choice of the application's own"
+        )
+    kept = settings.log_retention_days
+    if share and settings.control_key and 0 <= kept * 86400 < (period + settings.reward_wait_time).total_seconds():
+        raise InvalidInput(
+            f"controlPeriod: found {period}, expected less than logRetentionDays ({kept}): a key counts when its period"
+            " is over"
+        )
+    if settings.control_key is not None and not settings.control_key.removeprefix("header:"):
+        raise InvalidInput("controlKey: found no name, expected a feature such as 'user.id', or 'header:X-User'")
+    if len(settings.metrics) > MOST_METRICS:
+        raise InvalidInput(f"metrics: found {len(settings.metrics)}, expected at most {MOST_METRICS}")
+    for name, metric in settings.metrics.items():
+        _check_metric(name, metric)
+
+
+def _check_metric(name: str, metric: MetricSettings) -> None:
+    low, high = metric.range
+    if not name or len(name) > 64 or not name.isprintable() or name == "reward":
+        raise InvalidInput(f"metrics: found the name {name!r}, expected 1 to 64 characters, and not 'reward'")
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise InvalidInput(
+            f"metrics, {name}: found the range [{low}, {high}], expected two numbers, the lower one first"
+        )
+    if not low <= metric.default <= high:
+        raise InvalidInput(f"metrics, {name}: found the default {metric.default}, expected one from {low} to {high}")
+    if not 0 <= metric.tolerance < math.inf:
+        raise InvalidInput(f"metrics, {name}: found the tolerance {metric.tolerance}, expected a number from 0")
 
 
 def _check_actions(settings: Settings, kind: Kind) -> None:

@@ -24,6 +24,7 @@ from o2pl.evaluation.judgement import Judgement
 from o2pl.protocols import Floats
 from o2pl.serving import standing
 from o2pl.serving.applications import Application
+from o2pl.serving.control_group import control_group
 from o2pl.serving.schema import decisions, minutes, models, outcomes
 from o2pl.serving.versions import model_versions, served_version
 
@@ -82,6 +83,7 @@ def summarise(connection: Connection, application: Application, span: str, now: 
         "overlap": _overlap(kept, asked.width),
         "state": state(connection, application, rows, now),
         "models": versions(connection, application, now),
+        "control": control_group(connection, application, now),
     }
 
 
@@ -269,7 +271,7 @@ def _agreement(connection: Connection, application_id: int) -> dict[str, Any] | 
     """Apprentice mode: return how many recent decisions the policy would have made like the application."""
     newest = (
         select(decisions.c.preferred, decisions.c.action, decisions.c.model_version)
-        .where(decisions.c.application_id == application_id)
+        .where(decisions.c.application_id == application_id, decisions.c.experiment.is_(None))
         .order_by(decisions.c.id.desc())
         .limit(_RECENT)
     )

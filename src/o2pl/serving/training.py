@@ -27,6 +27,7 @@ from o2pl.errors import InvalidInput
 from o2pl.learners import load
 from o2pl.serving import cuts, imports, reads, versions
 from o2pl.serving.applications import Application
+from o2pl.serving.comparing import compare
 from o2pl.serving.cuts import Course, Cut, LearnedUpTo
 from o2pl.serving.forget import refit_wanted
 from o2pl.serving.guard import Guard
@@ -169,6 +170,7 @@ class Training:
             count_minutes(self.store, application)
             if self._guard is not None:
                 self._guard.look(application)
+            compare(self.store, application, now, self._alive)
         if self._unkept and (last or time.monotonic() - self._kept_at >= _KEEP):
             self.keep()
         return made

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 from sqlalchemy import Connection, func, select
 
-from o2pl.serving import cuts, reads, versions
+from o2pl.serving import comparing, cuts, reads, versions
 from o2pl.serving.applications import Application, all_applications
 from o2pl.serving.database import StoreUnavailable
 from o2pl.serving.election import lease, trains
@@ -37,6 +37,7 @@ class State(NamedTuple):
     lag: Lag
     age: float | None  # seconds since the served model was published; None: no model
     failed: bool  # learning fails, and is tried again
+    alerts: int = 0  # of guardrails, in the comparison with the control group
 
 
 def lag_of(connection: Connection, application: Application, now: float) -> Lag:
@@ -70,7 +71,9 @@ def state_of(connection: Connection, application: Application, now: float) -> St
     published = connection.scalar(query)
     failed = bool(reads.note(connection, f"{reads.FAILED}{application.id}"))
     age = None if published is None else now - published
-    return State(application.name, lag_of(connection, application, now), age, failed)
+    group = comparing.compared(connection, application)
+    alerts = 0 if group is None else len(group.alerts)
+    return State(application.name, lag_of(connection, application, now), age, failed, alerts)
 
 
 class LearningWatch:

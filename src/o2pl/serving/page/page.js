@@ -155,6 +155,7 @@ function show(s, events) {
   charts = charts || { rewards: Charts.make($("rewards")), traffic: Charts.make($("traffic")), overlap: Charts.make($("overlap")) };
   showTiles(s);
   showRewards(s);
+  Control.show(s);
   showTraffic(s);
   showOverlap(s);
   showActions(s);
