@@ -128,6 +128,8 @@ HOSTILE = [
     ("exact propensities, an action excluded", "propensity test"),
     ("lists, rewards of a few per cent", "evaluate_lists"),
     ("as good as the baseline, low rewards late", "service, guard"),
+    ("A/A, daily looks, users who return", "service, control group"),
+    ("control group, a gain of .1, daily looks", "service, control group"),
 ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from benchmarks.guarantees.controlling import ControlledWorld
 from benchmarks.guarantees.guarding import GuardedWorld
 from benchmarks.guarantees.lists import ListWorld
 from benchmarks.guarantees.worlds import (
@@ -28,7 +29,7 @@ _K3 = always(0.6, 0.3, 0.1)
 _RARELY: Table = lambda x: np.where(x[:, :1] > 0, [[0.98, 0.02]], [[0.9, 0.1]])  # noqa: E731
 
 # ruff: noqa: E501
-AnyWorld = World | ListWorld | GuardedWorld
+AnyWorld = World | ListWorld | GuardedWorld | ControlledWorld
 WORLDS: tuple[AnyWorld, ...] = (
     World("uniform logger, nothing matters", "binary rewards", 500, 3, by_action(0.3, 0.3, 0.3), always(1, 1, 1), softmax(3, 1.0, 1), doors=("from_incumbent", "safe_to_deploy", "propensity test", "metrics, five", "control group", "control group, any time")),
     World("softmax logger, nothing matters", "binary rewards", 1000, 3, linear(3, 2, 0.0, 0.2), softmax(3, 1.0, 3, 0.1), softmax(3, 1.0, 4)),
@@ -82,6 +83,10 @@ WORLDS: tuple[AnyWorld, ...] = (
     ListWorld("lists, rewards of a few per cent", "clicks in 1 to 4 % of lists' slots", 400, (0.01, 0.02, 0.03, 0.05), 0.0, 0.7),
     ListWorld("lists, nothing matters", "all items alike", 400, (0.2, 0.2, 0.2, 0.2), 0.5, -0.5),
     GuardedWorld("as good as the baseline, low rewards late", "graded rewards; those below .3 told eight minutes later", 1500, 0.3),
+    ControlledWorld("A/A, daily looks, users who return", "users differ and return on two weeks' days; half of them in the control group", 1050, 14, 0.5, 0.5, users=30, spread=0.3),
+    ControlledWorld("A/A, daily looks, few clicks", "2 % of the events are clicked, 10 % are in the control group, days differ", 2100, 14, 0.1, 0.02, spread=0.02),
+    ControlledWorld("A/A, daily looks, reward and three metrics", "all the same; a tenth in the control group", 1050, 14, 0.1, 0.3, users=50, spread=0.2, metrics=3),
+    ControlledWorld("control group, a gain of .1, daily looks", "a fifth in the control group", 2100, 14, 0.2, 0.3, gain=0.1, users=100, spread=0.1),
 )  # fmt: skip
 
 # Worlds with a true gain of three standard errors of DR.

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import o2pl
+from benchmarks.guarantees.controlling import looked
 from benchmarks.guarantees.guarding import withdrawn
 from benchmarks.guarantees.worlds import Array, Case
 from o2pl.errors import InvalidInput
@@ -122,6 +123,12 @@ def guard(case: Case) -> Said:
     return Said(False, acted, not acted, 0.0)
 
 
+def service_control(case: Case) -> Said:
+    """The service's own comparison. Missed: at any of the daily looks, any of the joint intervals."""
+    found = looked(*case.log)
+    return Said(found.better, found.worse, not found.missed, case.gain, found.estimate)
+
+
 def metrics(case: Case) -> Said:
     """Five metrics that no action changes. Missed: any of the joint intervals of the differences."""
     g = _own(case)
@@ -181,6 +188,7 @@ DOORS: dict[str, Door] = {
     "evaluate_lists": Door(lists),
     "evaluate_lists, any time": Door(lambda case: lists(case, True)),
     "service, guard": Door(guard, DELTA, DELTA),
+    "service, control group": Door(service_control, DELTA, DELTA),
     "metrics, five": Door(metrics),
     "control group": Door(control),
     "control group, any time": Door(lambda case: control(case, True)),

@@ -20,7 +20,7 @@ _TEXT = """# Guarantees
 
 Does the [judgement](evaluation.md#when-is-it-better) keep its word where the truth is known? Each row is one world and one door: {logs} logs were drawn, and what was said of each was compared with the truth. `make guarantees` makes the rows and this page again, at full size.
 
-- **wrong**: share of logs with a false "better", or with a false "worse" if there are more of them. Promised in at most {side} of logs; `safe_to_deploy` and the service's guard promise {delta}, `from_incumbent` 10 %.
+- **wrong**: share of logs with a false "better", or with a false "worse" if there are more of them. Promised in at most {side} of logs; `safe_to_deploy`, the service's guard and its control group (at any of the daily looks) promise {delta}, `from_incumbent` 10 %.
 - **missed**: share of intervals that do not contain the truth; at most {delta} is promised. Logs that are refused ("cannot be judged") have no interval. For `from_incumbent` (10 %): its bound is above the true gain of what it deploys, or what it keeps is worse than the incumbent by .01. For the propensity test (1 %): exact propensities are rejected. For lists: any of the joint intervals.
 - **holds**: neither is above its promise by more than two standard errors. In worlds named "power", "better" is expected in 80 % of logs where the true gain is at least three standard errors of its estimate (**gain/error**); intervals for any time and for several candidates are wider, and take more rows.
 
