@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection
 from tests.serving.example_store import FOLDER, KEY
-from tests.serving.rows import decision
+from tests.serving.rows import decision, reward
 
 from o2pl.errors import InvalidInput
 from o2pl.serving import migrations, schema
@@ -79,6 +79,24 @@ def test_a_store_of_every_version_opens(example: Path, tmp_path: Path) -> None:
 
 def test_this_version_has_its_example() -> None:
     assert (FOLDER / f"version-{schema.VERSION}.sql").exists()
+
+
+def test_a_store_of_version_2_gets_its_columns_and_goes_on(store: Store) -> None:
+    """On both databases; a step that was cut off after its tables is taken again."""
+    store.add_application("page")
+    store.add([decision("a")])
+    with store.writing() as connection:
+        connection.exec_driver_sql("DROP TABLE imports")
+        for table, columns in {"decisions": ("experiment", "unit", "control"), "rewards": ("metrics",)}.items():
+            for column in columns:
+                connection.exec_driver_sql(f"ALTER TABLE {table} DROP COLUMN {column}")
+        connection.exec_driver_sql("ALTER TABLE trainings DROP COLUMN import_id")
+        connection.exec_driver_sql("UPDATE meta SET value = '2' WHERE name = 'schema version'")
+    with Store.open(store.engine.url.render_as_string(hide_password=False)) as again:
+        assert again.add([decision("b", control=True, unit="u"), reward("b", metrics='{"x":1}')]) == [Answer.STORED] * 2
+        old, new = again.decisions_after(1)
+        assert (old.control, old.unit, new.control, new.unit) == (None, None, True, "u")
+        assert again.rewards_after(1)[0].metrics == '{"x":1}'
 
 
 def add_weather(connection: Connection) -> None:

@@ -10,7 +10,7 @@ from tests.serving import deciders
 
 import o2pl
 from o2pl.serving.deciding import Acting
-from o2pl.serving.models import Models, check_model, decider_of
+from o2pl.serving.models import Models, decider_of, policy_for
 from o2pl.serving.settings import Settings
 from o2pl.serving.store import Store
 
@@ -100,10 +100,11 @@ def test_bodies_are_policies_of_the_application(tmp_path: Path) -> None:
     with Store.open(tmp_path / "a.sqlite") as store:
         store.add_application("shop")
         shop = store.application("shop")
-        check_model(shop, deciders.body_of(deciders.ranked()))
+        policy_for(shop.kind, shop.settings, deciders.ranked())
         for other in (deciders.fixed(), deciders.continuous()):
             with pytest.raises(o2pl.InvalidInput):
-                check_model(shop, deciders.body_of(other))
+                policy_for(shop.kind, shop.settings, other)
         store.add_application("sides", "fixed", Settings(actions=("left", "right")))
+        sides = store.application("sides")
         with pytest.raises(o2pl.InvalidInput, match="other actions"):
-            check_model(store.application("sides"), deciders.body_of(deciders.fixed()))
+            policy_for(sides.kind, sides.settings, deciders.fixed())

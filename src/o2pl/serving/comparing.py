@@ -91,8 +91,7 @@ def compare(
         _keep(store, application, state)
     state.settings, block = settings, block_of(settings)
     while (end := _ready(store, application, state, block, now)) is not None:
-        alive()
-        _count(store, application, state, end)
+        _count(store, application, state, end, alive)
         _keep(store, application, state)
     _guard(store, application, state)
     return state
@@ -136,11 +135,14 @@ class _Unit:
         self.control, self.rows, self.sums = control, 0, dict.fromkeys(names, 0.0)
 
 
-def _count(store: Store, application: Application, state: RunningComparison, end: float) -> None:
+def _count(
+    store: Store, application: Application, state: RunningComparison, end: float, alive: Callable[[], None]
+) -> None:  # fmt: skip
     """Add the units of one block to the sums."""
     settings, asked = application.settings, questions(application.settings)
     units: dict[str, _Unit] = {}
     for rows, came in _decided(store, application, state, end):
+        alive()
         for row in rows:
             unit = units.setdefault(row.unit, _Unit(bool(row.control), list(asked)))
             unit.rows += 1

@@ -65,23 +65,6 @@ def policy_for(kind: Kind, settings: Settings, found: Any) -> Decider:
     return decider
 
 
-def check_model(application: Application, body: bytes) -> Decider:
-    """Load a policy and check that this application can use it."""
-    return policy_for(application.kind, application.settings, decider_of(body))
-
-
-def publish(store: Store, application: Application, policy: Any, pinned: bool = False) -> int:
-    """Publish a policy, or what a learner has learned, as the newest version. pinned: serve it until it is unpinned."""
-    body = (policy if isinstance(policy, Decider) else policy.snapshot()).to_bytes()
-    check_model(application, body)
-    newest = store.model_versions(application.id, 1)
-    learned = (newest[0].outcome_id, newest[0].rows) if newest else (0, 0)
-    version = store.add_model(application.id, body, *learned)
-    if pinned:
-        store.pin(application.id, version)
-    return version
-
-
 class Models:
     """Served models. `of` and `keys` are replaced, never modified, so readers need no lock."""
 
