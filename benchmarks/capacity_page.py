@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks import page
 from benchmarks.capacity import COUNTS
-from benchmarks.serving import ACTIONS, FEATURES
+from benchmarks.serving import ACTIONS, CONNECTIONS, FEATURES
 
 PAGE = Path(__file__).parents[1] / "docs" / "capacity.md"
 BUSY = 10_000  # calls per second, on paper
@@ -47,9 +47,25 @@ def _lines(results: Mapping[str, Any]) -> Iterator[str]:
             f"\n**Preliminary:** the machine was busy otherwise (load {load:.0f} on {about['cores']} cores), which"
             " takes most of the calls per second and adds to latencies. CPU times and bytes suffer little from it."
         )
+    yield from _connections(found)
     yield from _calls(found)
     yield from _cost(found)
     yield from _paper(found)
+
+
+def _connections(found: Mapping[str, Any]) -> Iterator[str]:
+    rows = [(call, n, found.get(f"serve_{call}_{n}")) for call in ("rank", "reward") for n in CONNECTIONS]
+    if not any(row for _, _, row in rows):
+        return
+    yield "\n## Calls per second, one process on SQLite\n"
+    yield "Beside a minimal FastAPI app that parses the same calls and stores one row with the same group commit.\n"
+    yield "| call | connections | calls per second | the minimal app | ratio (spread) | |"
+    yield "|---|---|---|---|---|---|"
+    for call, n, row in rows:
+        if row is not None:
+            ratio = f"{page.short(row['ratio'])} ({page.spread(row)})"
+            numbers = f"{page.short(row['o2pl'])} | {page.short(row['peer'])} | {ratio}"
+            yield f"| {call} | {n} | {numbers} | {row.get('note', '')} |"
 
 
 def _calls(found: Mapping[str, Any]) -> Iterator[str]:
@@ -72,9 +88,9 @@ def _calls(found: Mapping[str, Any]) -> Iterator[str]:
         yield (
             "\n**What saturates first** is the CPU of this machine: at every number of processes its cores are busy"
             f" with servers, database and client together. Of the two that a call needs, {_first(cores)}. Writes are"
-            " committed in groups, under one lock that keeps ids in the order in which they become visible: more"
-            " processes mean smaller groups each, not more commits at once, so on a large machine that lock is the"
-            " next limit."
+            " committed in groups, under one lock that keeps ids in the order in which they become visible: what comes"
+            " while another process has it goes into the next group. More processes are not more commits at once, so on"
+            " a large machine that lock is the next limit."
         )
 
 

@@ -26,6 +26,7 @@ from benchmarks.measure import Row, Skipped, of_pairs
 
 ACTIONS, FEATURES, BODIES = 10, 20, 200
 LINES = 16  # connections: a call waits for those before it
+CONNECTIONS = (1, 8, 64, 256)
 LEARNED = 300  # decisions that the model has learned from
 _UNITS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4}
 
@@ -36,6 +37,7 @@ class Load(NamedTuple):
     rate: float  # calls per second
     p99: float  # milliseconds
     failed: int  # answers that were not 2xx or 3xx, and errors of sockets
+    cpu: float  # microseconds of the server for a call
 
 
 def bodies(count: int = BODIES, actions: int = ACTIONS, features: int = FEATURES) -> list[str]:
@@ -57,8 +59,13 @@ def bodies(count: int = BODIES, actions: int = ACTIONS, features: int = FEATURES
 # -- the two servers
 
 
+class Running(NamedTuple):
+    address: str
+    process: int
+
+
 @contextmanager
-def server(code: str, folder: Path) -> Iterator[str]:
+def server(code: str, folder: Path) -> Iterator[Running]:
     """A Python that runs `code`, which prints `ready: ADDRESS`."""
     said = folder / "output.txt"
     with said.open("wb") as output, (folder / "errors.txt").open("wb") as errors:
@@ -69,7 +76,7 @@ def server(code: str, folder: Path) -> Iterator[str]:
             if process.poll() is not None or time.monotonic() > until:
                 raise RuntimeError((folder / "errors.txt").read_text()[-2000:])
             time.sleep(0.1)
-        yield said.read_text().partition("ready: ")[2].split()[0]
+        yield Running(said.read_text().partition("ready: ")[2].split()[0], process.pid)
     finally:
         process.terminate()
         process.wait(30)
@@ -119,28 +126,37 @@ end
 """
 
 
-def load(address: str, calls: list[str], key: str, seconds: float, folder: Path) -> Load:
-    """calls: `PATH BODY`, sent again and again."""
+def cpu_of(process: int) -> float:
+    """CPU seconds of a process so far, to the nanosecond; 0 where the system does not say."""
+    tasks = Path("/proc", str(process)).glob("task/*/schedstat")
+    return sum(int(each.read_text().split()[0]) for each in tasks) / 1e9
+
+
+def load(to: Running, calls: list[str], key: str, seconds: float, folder: Path, lines: int) -> Load:
+    """calls: `PATH BODY`, sent again and again over so many connections."""
     (folder / "calls.txt").write_text("\n".join(calls) + "\n")
     (folder / "script.lua").write_text(_SCRIPT % (folder / "calls.txt", key))
     command = [
         "wrk",
         "-t1",
-        f"-c{LINES}",
+        f"-c{lines}",
         f"-d{max(round(seconds), 1)}s",
         "--latency",
         "-s",
         str(folder / "script.lua"),
     ]
-    found = subprocess.run([*command, address], check=True, capture_output=True, text=True).stdout
-    rate = re.search(r"Requests/sec:\s+([\d.]+)", found)
+    before = cpu_of(to.process)
+    found = subprocess.run([*command, to.address], check=True, capture_output=True, text=True).stdout
+    spent = cpu_of(to.process) - before
+    rate, calls_made = re.search(r"Requests/sec:\s+([\d.]+)", found), re.search(r"(\d+) requests in", found)
     slow = re.search(r"99%\s+([\d.]+)(us|ms|s|m)", found)
-    if rate is None or slow is None:
+    if rate is None or slow is None or calls_made is None:
         raise RuntimeError(found)
     failed = re.search(r"Non-2xx or 3xx responses: (\d+)", found)
     sockets = re.search(r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)", found)
     lost = sum(map(int, sockets.groups())) if sockets else 0
-    return Load(float(rate[1]), float(slow[1]) * _UNITS[slow[2]], lost + (int(failed[1]) if failed else 0))
+    p99, wrong = float(slow[1]) * _UNITS[slow[2]], lost + (int(failed[1]) if failed else 0)
+    return Load(float(rate[1]), p99, wrong, 1e6 * spent / max(int(calls_made[1]), 1))
 
 
 class Measured(NamedTuple):
@@ -151,7 +167,7 @@ class Measured(NamedTuple):
 
 
 @cache
-def measured(seconds: float, repeats: int, learned: int) -> Measured:
+def measured(seconds: float, repeats: int, learned: int, lines: int = LINES) -> Measured:
     if shutil.which("wrk") is None:
         raise Skipped("needs wrk")
     with ExitStack() as stack:
@@ -161,9 +177,10 @@ def measured(seconds: float, repeats: int, learned: int) -> Measured:
         ranks = [f"/personalizer/v1.0/rank {body}" for body in bodies()]
         found = Measured([], [])
         for calls, into in ((ranks, found.rank), (None, found.reward)):
-            own = [calls or _rewards(address, ranks, key) for address in servers]
+            own = [calls or _rewards(each.address, ranks, key) for each in servers]
             for turn in range(repeats + 1):  # the first is not counted
-                pair = [load(servers[k], own[k], key, seconds if turn else 1.0, folders[k]) for k in range(2)]
+                long = seconds if turn else 1.0
+                pair = [load(servers[k], own[k], key, long, folders[k], lines) for k in range(2)]
                 if turn:
                     into.append((pair[0], pair[1]))
         return found
@@ -181,10 +198,14 @@ def _rewards(address: str, ranks: list[str], key: str) -> list[str]:
     return calls
 
 
-def rate(what: str, seconds: float = 6.0, repeats: int = 5, learned: int = LEARNED) -> Row:
-    """Calls per second."""
-    pairs = getattr(measured(seconds, repeats, learned), what)
-    return of_pairs([(ours.rate, peer.rate) for ours, peer in pairs], "calls/s")._replace(note=_failed(pairs))
+def rate(
+    what: str, lines: int = LINES, seconds: float = 6.0, repeats: int = 5, learned: int = LEARNED
+) -> Row:  # fmt: skip
+    """Calls per second over so many connections."""
+    pairs = getattr(measured(seconds, repeats, learned, lines), what)
+    ours, peers = (float(np.median([pair[side].cpu for pair in pairs])) for side in (0, 1))
+    note = f"CPU µs per call: ours {ours:.0f}, the minimal app {peers:.0f}. {_failed(pairs)}".rstrip()
+    return of_pairs([(one.rate, two.rate) for one, two in pairs], "calls/s")._replace(note=note)
 
 
 def slowest(what: str, seconds: float = 6.0, repeats: int = 5, learned: int = LEARNED) -> Row:

@@ -229,6 +229,12 @@ def _capacity() -> Rows:
     rank = f"`o2pl serve`: durable rank calls, {serving.ACTIONS} actions of {serving.FEATURES} features"
     slow, what = partial(serving.slowest, "rank"), f"{rank}: 99 of 100 are answered within"
     yield "serve_rank_p99", Bench(CAPACITY, what, minimal, slow, "value ≤ 20", brief)
+    for lines in serving.CONNECTIONS:
+        over = f"{lines} connection{'s' if lines > 1 else ''}"
+        for name, call, bar in (("rank", rank, "≥ 2"), ("reward", REWARDS, "≥ 1.5")):
+            per, measure = f"{call}, {over}: calls per second", partial(serving.rate, name, lines)
+            bar = bar if lines < 256 else ""  # how far group commit carries
+            yield f"serve_{name}_{lines}", Bench(CAPACITY, per, minimal, measure, bar, brief)
     what = "`o2pl train`: age of the newest event in the served parameters at its worst, 500 events/s for 10 minutes"
     brief = {"rate": 100, "seconds": 3.0, "texts": 50}
     yield "serve_freshness", Bench(CAPACITY, what, "one version every 5 s", freshness.freshness, "value ≤ 10", brief)
