@@ -11,8 +11,9 @@ STAMP := .venv/.made
 DEMO := .venv-demo/.product
 REPRODUCE := .venv-demo/.made
 PEERS := .venv-peers/.made
+CLIENTS := .venv-javascript/.made
 
-.PHONY: demo reproduce guarantees test test-fast test-levels contracts faults check docs bench peers build stubs fuzz sanitize clean
+.PHONY: demo reproduce guarantees test test-fast test-levels contracts faults check docs bench peers clients build stubs fuzz sanitize clean
 
 # The wheel with the compiled core, keyed by its sources: built once, installed into every environment.
 SOURCES := pyproject.toml README.md LICENSE $(shell find native src -type f -not -name '*.so' -not -path '*/__pycache__/*')
@@ -78,6 +79,9 @@ docs: $(STAMP)
 # The environment of the libraries that the bench and some tests run beside ours.
 peers: $(PEERS)
 
+# The published JavaScript clients that tests of the service run, unmodified, with the machine's Node.
+clients: $(CLIENTS)
+
 # Every door that says "better", in worlds whose truth is known: an hour or two on few cores; docs/guarantees.md is made from it.
 guarantees: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.guarantees
@@ -108,6 +112,12 @@ $(PEERS): benchmarks/peers-constraints.txt benchmarks/peer_environment.py | $(ST
 	$(PYTHON) benchmarks/peer_environment.py .venv-peers
 	touch $@
 
+$(CLIENTS): tests/serving/javascript/package.json tests/serving/javascript/package-lock.json
+	rm -rf .venv-javascript && mkdir .venv-javascript
+	cp $^ .venv-javascript
+	cd .venv-javascript && npm ci --silent --no-fund --no-audit
+	touch $@
+
 # Wheel and sdist, under dist. The wheel is installed where nothing else is, and README's example runs there.
 build:
 	$(PYTHON) -m venv --clear out/build
@@ -119,4 +129,4 @@ build:
 	cd out && clean/$(SCRIPTS)/python -I ../tests/readme_example.py ../README.md
 
 clean:
-	rm -rf .venv .venv-demo .venv-peers out dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-demo .venv-javascript .venv-peers out dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

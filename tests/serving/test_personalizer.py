@@ -207,6 +207,11 @@ def test_the_published_preview_client_needs_no_change(real: Server) -> None:
     assert administration.update_policy(policy) == administration.reset_policy() == policy
     assert administration.get_model_properties()["version"] == 0
     administration.reset_model()
-    with pytest.raises(HttpResponseError, match="Not Found"):
-        administration.get_log_properties()  # see docs/from-personalizer.md
+    assert administration.get_log_properties()["dateRange"]["from"] > "2020"
+    with pytest.raises(HttpResponseError, match="o2pl evaluate log"):
+        list(administration.list_evaluations())
+    with pytest.raises(HttpResponseError, match="o2pl explain EVENT"):
+        administration.get_feature_importance("one")
+    administration.delete_logs()
+    assert administration.get_log_properties()["dateRange"]["from"] is None
     administration.close()

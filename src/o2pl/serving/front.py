@@ -11,7 +11,7 @@ import math
 import time
 from typing import Any
 
-from o2pl.serving import configuration, control_group, pages, personalizer, plain
+from o2pl.serving import absent, configuration, control_group, pages, personalizer, plain, stored_log
 from o2pl.serving.guarding import OPEN, Caller, head_of, no_key, too_large
 from o2pl.serving.problems import Problem, Reply, said
 from o2pl.serving.service import Call, Route, Service
@@ -19,38 +19,43 @@ from o2pl.serving.service import Call, Route, Service
 _LOGGER = logging.getLogger("o2pl.serving")
 _BODY_SECONDS = 30.0  # time limit for sending a body
 _SLOW = 1.0  # seconds; slower calls are logged
-ROUTES: list[Route] = [*plain.ROUTES, *personalizer.ROUTES, *configuration.ROUTES, *control_group.ROUTES, *pages.ROUTES]
-_EVENTS = "/events/"
+ROUTES: list[Route] = [
+    *plain.ROUTES, *personalizer.ROUTES, *configuration.ROUTES, *control_group.ROUTES, *stored_log.ROUTES,
+    *absent.ROUTES, *pages.ROUTES,
+]  # fmt: skip
 _ADMINISTRATIVE = ("settings", "page")  # tags of routes whose changes are logged
 
 
 class Table:
-    """Route lookup."""
+    """Route lookup. A path has at most one placeholder, such as `{eventId}`."""
 
     def __init__(self, routes: list[Route]) -> None:
-        self._exact = {(route.method, route.path): route for route in routes if _EVENTS not in route.path}
-        self._of_events: dict[tuple[str, str, str], Route] = {}
+        self._exact = {(route.method, route.path): route for route in routes if "{" not in route.path}
+        self._open: dict[tuple[str, str, str], Route] = {}  # by method, and the path before and after the placeholder
         for route in routes:
-            if _EVENTS in route.path:
-                before, _, after = route.path.partition(_EVENTS)
-                self._of_events[route.method, before, after.rpartition("/")[2]] = route
-        self._paths = {path for _, path in self._exact}
+            before, found, after = route.path.partition("{")
+            if found:
+                self._open[route.method, before, after.partition("}")[2]] = route
+        self._words = dict.fromkeys(f"/{before.split('/')[-2]}/" for _, before, _ in self._open)  # such as /events/
 
     def find(self, method: str, path: str) -> tuple[Route | None, str]:
-        """Return the route, and the event id in the path. An unsupported method is an error."""
+        """Return the route, and what stands for its placeholder. An unsupported method is an error."""
         route = self._exact.get((method, path))
         if route is not None:
             return route, ""
-        before, found, after = path.partition(_EVENTS)
-        if found:
-            event_id, _, what = after.rpartition("/")
-            route = self._of_events.get((method, before, what))
-            if route is not None:
-                return route, event_id
-            if ("POST", before, what) in self._of_events:
-                raise _other_method(method, "POST")
-        if path in self._paths:
-            raise _other_method(method, ", ".join(own for own, known in self._exact if known == path))
+        known: list[str] = []
+        for word in self._words:
+            before, found, rest = path.partition(word)
+            if found:
+                named, slash, after = rest.rpartition("/")
+                for name, end in ((named, slash + after), (rest, "")):
+                    route = self._open.get((method, before + word, end))
+                    if route is not None:
+                        return route, name
+                    known += [own for own, *rest_of in self._open if rest_of == [before + word, end]]
+        known += [own for own, exact in self._exact if exact == path]
+        if known:
+            raise _other_method(method, ", ".join(dict.fromkeys(known)))
         return None, ""
 
 
