@@ -1,4 +1,4 @@
-"""What the documents say to type against a running service is typed against one: `bash` and `py` blocks."""
+"""What the documents say to type against a running service is typed against one: `bash`, `py` and `js` blocks."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.serving.clients import Server, server
+from tests.serving.node import run_node
 
 from o2pl.serving.settings import Kind, Settings, changed
 from o2pl.serving.store import Store
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ["service.md", "from-personalizer.md", "from-vw.md"]
+PAGES = ["service.md", "from-personalizer.md", "from-vw.md", "how-to/feature-flags.md"]
 ADDRESS = "http://127.0.0.1:8000"
 
 
@@ -30,16 +31,22 @@ def running(tmp_path: Path) -> Iterator[Server]:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_calls_and_commands_work_as_written(name: str, running: Server, tmp_path: Path) -> None:
+def test_calls_and_commands_work_as_written(
+    name: str, running: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     if shutil.which("curl") is None:
         pytest.skip("there is no curl")
-    blocks = re.findall(r"```(bash|py)\n(.*?)```", (DOCS / name).read_text(), flags=re.DOTALL)
+    blocks = re.findall(r"```(bash|py|js)\n(.*?)```", (DOCS / name).read_text(), flags=re.DOTALL)
     assert blocks
     for language, block in blocks:
         text = block.replace(ADDRESS, running.address)
         join_all(tmp_path)
         if language == "py":
             exec(compile(text, name, "exec"), {"KEY": running.write_key})
+        elif language == "js":
+            (tmp_path / "page.cjs").write_text(text)
+            assert "eventId" in run_node(tmp_path / "page.cjs")
         else:
             _run(text, running, tmp_path)
 

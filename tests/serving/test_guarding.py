@@ -15,9 +15,10 @@ from o2pl.serving.store import Store
 
 def test_keys_come_by_either_header() -> None:
     length = (b"content-length", b"12")
-    assert head_of([(b"ocp-apim-subscription-key", b"abc"), length]) == ("abc", 12, None)
-    assert head_of([(b"authorization", b"bearer  abc")]) == ("abc", None, None)
-    assert head_of([(b"authorization", b"Basic abc"), (b"content-length", b"-1")]) == (None, None, None)
+    assert head_of([(b"ocp-apim-subscription-key", b"abc"), length]) == ("abc", 12, None, None)
+    assert head_of([(b"authorization", b"bearer  abc")]) == ("abc", None, None, None)
+    assert head_of([(b"authorization", b"Basic abc"), (b"content-length", b"-1")]) == (None, None, None, None)
+    assert head_of([(b"x-api-key", b"abc"), (b"if-none-match", b' "a"')]) == ("abc", None, None, '"a"')
     assert head_of([(b"authorization", b"Bearer x"), (b"ocp-apim-subscription-key", b"y")]).key == "y"
 
 

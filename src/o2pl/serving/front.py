@@ -11,7 +11,7 @@ import math
 import time
 from typing import Any
 
-from o2pl.serving import absent, configuration, control_group, pages, personalizer, plain, stored_log
+from o2pl.serving import absent, configuration, control_group, ofrep, pages, personalizer, plain, stored_log
 from o2pl.serving.guarding import OPEN, Caller, head_of, no_key, too_large
 from o2pl.serving.problems import Problem, Reply, said
 from o2pl.serving.service import Call, Route, Service
@@ -21,7 +21,7 @@ _BODY_SECONDS = 30.0  # time limit for sending a body
 _SLOW = 1.0  # seconds; slower calls are logged
 ROUTES: list[Route] = [
     *plain.ROUTES, *personalizer.ROUTES, *configuration.ROUTES, *control_group.ROUTES, *stored_log.ROUTES,
-    *absent.ROUTES, *pages.ROUTES,
+    *absent.ROUTES, *ofrep.ROUTES, *pages.ROUTES,
 ]  # fmt: skip
 _ADMINISTRATIVE = ("settings", "page")  # tags of routes whose changes are logged
 
@@ -97,7 +97,7 @@ class Front:
                 raise no_key()
             if caller is not None:
                 self._service.guard.admit((caller.served.application.id, caller.role))
-            route, event_id = self._table.find(method, path)
+            route, named = self._table.find(method, path)
             if route is None:
                 scope["caller"] = caller
                 body = b"" if method == "GET" else await _body(receive, head.length, limits.body)
@@ -109,7 +109,7 @@ class Front:
             self._service.guard.check_role(caller, route.role)
             body = await _body(receive, head.length, limits.model if route.large else limits.body)
             reply = await route.handler(
-                Call(self._service, caller.served, body, event_id, head.if_match, scope["headers"])
+                Call(self._service, caller.served, body, named, head.if_match, head.if_none_match, scope["headers"])
             )
         except Exception as error:
             problem = said(error, code)
@@ -209,7 +209,7 @@ async def _long_body(receive: Any, message: Any, most: int) -> bytes:
 
 async def _send(send: Any, reply: Reply) -> None:
     headers = list(reply.headers)
-    if reply.status != 204:
+    if reply.status not in (204, 304):
         headers.append((b"content-length", str(len(reply.body)).encode()))
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
     await send({"type": "http.response.body", "body": reply.body})

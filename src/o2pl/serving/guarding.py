@@ -45,20 +45,25 @@ class Head(NamedTuple):
     key: str | None
     length: int | None
     if_match: str | None = None
+    if_none_match: str | None = None
 
 
 def head_of(headers: Iterable[tuple[bytes, bytes]]) -> Head:
-    key, length, match = None, None, None
+    key, length, match, none_match = None, None, None, None
     for name, value in headers:
         if name == b"ocp-apim-subscription-key":
             key = value
         elif name == b"authorization" and value[:7].lower() == b"bearer " and key is None:
             key = value[7:].strip()
+        elif name == b"x-api-key" and key is None:  # OpenFeature's clients
+            key = value
         elif name == b"content-length":
             length = int(value) if value.isdigit() else None
         elif name == b"if-match":
             match = value.decode("latin-1").strip()
-    return Head(None if key is None else key.decode("latin-1"), length, match)
+        elif name == b"if-none-match":
+            none_match = value.decode("latin-1").strip()
+    return Head(None if key is None else key.decode("latin-1"), length, match, none_match)
 
 
 class AccessGuard:

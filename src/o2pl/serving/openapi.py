@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -25,6 +26,7 @@ _ERRORS = {
 }
 SCHEMES = {
     "key": {"type": "apiKey", "in": "header", "name": "Ocp-Apim-Subscription-Key"},
+    "api_key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
     "bearer": {"type": "http", "scheme": "bearer"},
 }
 
@@ -32,7 +34,9 @@ SCHEMES = {
 def document(base: dict[str, Any]) -> dict[str, Any]:
     """Return the document. base: FastAPI's document of its routes."""
     shown = [route for route in ROUTES if route.documented]
-    types = [kind for route in shown for kind in (route.request, route.answer) if kind not in (None, bytes)]
+    types = [
+        kind for route in shown for kind in (route.request, route.answer, route.error) if kind not in (None, bytes)
+    ]
     types = list(dict.fromkeys([*types, ErrorBody]))
     refs, schemas = msgspec.json.schema_components(types, ref_template=_REF)
     of = dict(zip(types, refs, strict=True))
@@ -53,17 +57,19 @@ def document(base: dict[str, Any]) -> dict[str, Any]:
 
 
 def _operation(route: Route, of: dict[Any, Any]) -> dict[str, Any]:
+    name = re.sub("{(.*?)(Id)?}", r"\1", route.path).replace("/", "_")
     found: dict[str, Any] = {
         "summary": route.summary,
         "tags": [route.tag],
-        "operationId": f"{route.method.lower()}{route.path.replace('{eventId}', 'event').replace('/', '_')}",
+        "operationId": f"{route.method.lower()}{name}",
         "responses": {str(route.status): _answer(route, of)},
     }
-    error = {"application/json": {"schema": of[ErrorBody]}}
-    found["responses"] |= {status: {"description": text, "content": error} for status, text in _ERRORS.items()}
-    if "{eventId}" in route.path:
+    for status, said in _ERRORS.items():
+        kind = route.error if status in ("400", "404") else ErrorBody
+        found["responses"][status] = {"description": said, "content": {"application/json": {"schema": of[kind]}}}
+    for name in re.findall("{(.*?)}", route.path):
         text = {"type": "string", "minLength": 1, "maxLength": 256}
-        found["parameters"] = [{"name": "eventId", "in": "path", "required": True, "schema": text}]
+        found["parameters"] = [{"name": name, "in": "path", "required": True, "schema": text}]
     if route.request is not None:
         content = _FILE if route.request is bytes else {"application/json": {"schema": of[route.request]}}
         found["requestBody"] = {"required": True, "content": content}

@@ -242,10 +242,10 @@ def _answered(row: DecisionRow, drawn: Drawn, ids: list[str] | None) -> Made:
 async def decide(call: Call) -> Reply:
     made = decided(call.served, _decide(call.body), call.service.guard.limits.actions, call.headers)
     before = await call.service.store_decision(call.served, made.row, _CODE)
-    return as_json(200, made.response if before is None else _again(before[0]))
+    return as_json(200, made.response if before is None else again(before[0]))
 
 
-def _again(row: Any) -> DecideResponse:
+def again(row: Any) -> DecideResponse:
     """Return the answer of a stored decision, whose request is sent again."""
     ids = None if row.actions is None else [str(name) for name in msgspec.json.decode(bytes(row.actions))]
     return _answered(row, drawn_before(row), ids).response
@@ -283,7 +283,7 @@ async def decide_many(call: Call) -> Reply:
 
 async def _before(call: Call, row: DecisionRow) -> DecideResult:
     try:
-        return DecideResult(_again((await call.service.made_before(row, _CODE))[0]))
+        return DecideResult(again((await call.service.made_before(row, _CODE))[0]))
     except Problem as problem:
         return DecideResult(error=Detail(problem.code, str(problem)))
 

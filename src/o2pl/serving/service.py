@@ -14,7 +14,7 @@ from o2pl.serving.entries import Answer, DecisionRow, Entry, same_request
 from o2pl.serving.guarding import AccessGuard, Limits
 from o2pl.serving.metrics import ServiceMetrics
 from o2pl.serving.models import Models, Served
-from o2pl.serving.problems import Problem, Reply
+from o2pl.serving.problems import ErrorBody, Problem, Reply
 from o2pl.serving.store import Store
 from o2pl.serving.watching import LearningWatch
 from o2pl.serving.writer import Writer
@@ -90,8 +90,9 @@ class Call(NamedTuple):
     service: Service
     served: Served
     body: bytes
-    event_id: str = ""  # from the path
-    if_match: str | None = None  # header
+    event_id: str = ""  # from the path, or what else stands for its placeholder
+    if_match: str | None = None  # headers
+    if_none_match: str | None = None
     headers: Sequence[tuple[bytes, bytes]] = ()  # all, with lower-case names
 
     def admit(self, decisions: int) -> None:
@@ -110,6 +111,7 @@ class Route(NamedTuple):
     role: str = "write"
     request: Any = None  # type of the request body; `bytes`: a file
     answer: Any = None  # type of the response body; None: empty; `bytes`: a file
+    error: Any = ErrorBody  # type of the body of 400 and 404
     status: int = 200
     documented: bool = True  # False: alias of a documented path
     large: bool = False  # the body is a model
