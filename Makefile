@@ -48,9 +48,11 @@ test-levels: $(STAMP)
 contracts: $(STAMP)
 	O2PL_CONTRACTS=full $(BIN)/python -m pytest tests/test_kernel_contracts.py
 
-# Servers, writers, trainers and PostgreSQL are killed fifty times each, under load: twenty minutes. `test` kills a few times.
+# Servers, writers, trainers and PostgreSQL are killed fifty times each under load, fifty backups restored, fifty disks
+# filled, fifty hostile files sent: half an hour. `test` does each a few times. FAULTS: how often, instead of fifty.
+FAULTS ?= 50
 faults: $(STAMP)
-	O2PL_FAULTS=full $(BIN)/python -m pytest tests/serving/test_faults.py tests/serving/test_trainer.py -k "killed or full or away"
+	O2PL_FAULTS=$(FAULTS) $(BIN)/python -m pytest $(addprefix tests/serving/test_,damage.py faults.py trainer.py) -k "killed or full or away or restored or hostile"
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -1,7 +1,13 @@
-"""How often processes are killed: a few times, or with `O2PL_FAULTS=full` fifty times."""
+"""How often things go wrong: a few times, or with `O2PL_FAULTS=50` so often."""
 
 from __future__ import annotations
 
 import os
 
-FULL = os.environ.get("O2PL_FAULTS") == "full"
+_ASKED = int(os.environ.get("O2PL_FAULTS", "0"))
+FULL = _ASKED > 0
+
+
+def times(usual: int) -> int:
+    """How often, if nothing else is asked for."""
+    return _ASKED or usual

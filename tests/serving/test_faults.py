@@ -1,6 +1,6 @@
 """Processes are killed, disks are full, files go away: what was acknowledged is there, once, as it was written.
 
-`O2PL_FAULTS=full` kills fifty times; without, a few times.
+`make faults` kills fifty times; without, a few times.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.serving.faults import FULL
+from tests.serving.faults import times
 from tests.serving.postgres import Postgres
 from tests.serving.rows import decision
 
@@ -31,8 +31,9 @@ from o2pl.serving.entries import Answer
 from o2pl.serving.store import Store
 from o2pl.serving.writer import Writer
 
-KILLS = 50 if FULL else 6  # of writers
-SLOW_KILLS = 50 if FULL else 2  # of PostgreSQL and of servers
+KILLS = times(6)  # of writers
+FULL_DISKS = times(1)
+SLOW_KILLS = times(2)  # of PostgreSQL and of servers
 
 
 class Script:
@@ -238,9 +239,10 @@ def test_a_server_is_killed_under_load(kind: str, request: pytest.FixtureRequest
     check(database, [line for client in clients for line in client.lines])
 
 
-def test_the_disk_is_full_and_then_is_not(tmp_path: Path) -> None:
-    database = str(tmp_path / "o2pl.sqlite")
-    with started("writing_process.py", database, str(2_000_000)) as process:
+@pytest.mark.parametrize("round_", range(FULL_DISKS))
+def test_the_disk_is_full_and_then_is_not(round_: int, tmp_path: Path) -> None:
+    database, room = str(tmp_path / "o2pl.sqlite"), random.Random(round_).randrange(1_000_000, 3_000_000)
+    with started("writing_process.py", database, str(room)) as process:
         process.run("run")
         process.until(10, "decision")
         process.until(20, "refused")

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 import pytest
 from sqlalchemy import update
-from tests.serving.faults import FULL
+from tests.serving.faults import FULL, times
 from tests.serving.rows import decision
 from tests.serving.worlds import decide, visits
 
@@ -288,7 +288,7 @@ def test_a_trainer_that_is_killed_at_any_moment_loses_nothing_and_learns_nothing
     store.add_application("page", settings=Settings(model_export_frequency=timedelta(milliseconds=100)))
     g, database = np.random.default_rng(7), store.engine.url.database
     events = 0
-    kills, longest = (50, 5.0) if FULL else (3, 2.5)  # seconds of life; the start takes two
+    kills, longest = times(3), 5.0 if FULL else 2.5  # seconds of life; the start takes two
     for kill in range(kills):
         trainer = _train(database)
         try:
