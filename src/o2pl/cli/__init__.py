@@ -27,6 +27,7 @@ from o2pl.cli import (
     train,
 )
 from o2pl.cli.errors import one_line_errors
+from o2pl.cli.settings_file import environment
 from o2pl.version import __version__
 
 __all__ = ["app", "main"]
@@ -57,7 +58,7 @@ def options(
 
 
 def _add(group: typer.Typer, name: str, command: Callable[..., None], examples: str | None = None) -> None:
-    group.command(name, epilog=examples)(one_line_errors()(command))
+    group.command(name, epilog=examples, context_settings=environment(name))(one_line_errors()(command))
 
 
 _add(app, "evaluate", evaluate.evaluate, evaluate.EXAMPLES)

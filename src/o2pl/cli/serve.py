@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from o2pl.cli.database import open_store
+from o2pl.cli.settings_file import Config
 from o2pl.errors import InvalidInput
 from o2pl.extras import require_extra
 
@@ -37,7 +38,11 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on. 0: any free port.")] = 8000,
     database: Annotated[
         str | None,
-        typer.Option(help="A SQLite file, or `postgresql://…`. [default: O2PL_DATABASE, or o2pl.sqlite]"),
+        typer.Option(
+            envvar="O2PL_DATABASE",
+            allow_from_autoenv=False,
+            help="A SQLite file, or `postgresql://…`. [default: o2pl.sqlite]",
+        ),
     ] = None,
     trainer: Annotated[
         bool,
@@ -65,6 +70,7 @@ def serve(
     log_calls: Annotated[bool, typer.Option("--log-calls", help="Log every call, not only failed and slow ones.")] = (
         False
     ),
+    config: Config = None,
 ) -> None:
     """Serve decisions over HTTP, store them, and learn from their rewards.
 
@@ -78,11 +84,15 @@ def serve(
         made = _first(store)
         address = f"http://{_shown(host)}:{listening.getsockname()[1]}"
         _greet(place, address, made)
-        arguments = ["train", "--follow", *(["--guard"] if guard else [])] if trainer else None
+        arguments = ["train", "--follow", *(["--guard"] if guard else []), *_file(config)] if trainer else None
         server.run(
             store, listening, place, arguments, rate_limit, max_body, max_lag, log_calls,
             ready=lambda: typer.echo(f"ready: {address}"),
         )  # fmt: skip
+
+
+def _file(config: Path | None) -> list[str]:
+    return [] if config is None else ["--config", str(config)]
 
 
 def _first(store: Store) -> NewApplication | None:

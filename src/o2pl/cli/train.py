@@ -10,16 +10,19 @@ from typing import Annotated
 import typer
 
 from o2pl.cli.database import open_store
+from o2pl.cli.settings_file import Config
 from o2pl.errors import InvalidInput
 from o2pl.extras import require_extra
 
 EXAMPLES = "`o2pl train --follow --database postgresql://me@host/o2pl --guard`."
 _HANGS = 75  # exit status of a trainer that hangs: `o2pl serve` starts another
-DATABASE = "A SQLite file, or `postgresql://…`. [default: O2PL_DATABASE, or o2pl.sqlite]"
+DATABASE = "A SQLite file, or `postgresql://…`. [default: o2pl.sqlite]"
 
 
 def train(
-    database: Annotated[str | None, typer.Option(help=DATABASE)] = None,
+    database: Annotated[
+        str | None, typer.Option(envvar="O2PL_DATABASE", allow_from_autoenv=False, help=DATABASE)
+    ] = None,
     follow: Annotated[
         bool, typer.Option("--follow", help="Run until stopped. Otherwise learn from the stored rows and exit.")
     ] = False,
@@ -31,6 +34,7 @@ def train(
         Path | None,
         typer.Option(help="Folder for checkpoints, to resume after a stop. [default: next to the SQLite file]"),
     ] = None,
+    config: Config = None,
 ) -> None:
     """Join rewards to decisions, learn from them, and publish models for the servers.
 
