@@ -20,6 +20,7 @@ import uvicorn
 from o2pl.serving.api import make_app
 from o2pl.serving.applications import NewApplication
 from o2pl.serving.guarding import Limits
+from o2pl.serving.protocol import BoundedHttp
 from o2pl.serving.service import Service
 from o2pl.serving.settings import Settings
 from o2pl.serving.store import Store
@@ -65,10 +66,10 @@ def inside(
 
 
 @contextmanager
-def listening(app: Any) -> Iterator[str]:
+def listening(app: Any, http: Any = BoundedHttp) -> Iterator[str]:
     """In a thread, at a free port: its address."""
     place = socket.create_server(("127.0.0.1", 0))
-    running = uvicorn.Server(uvicorn.Config(app, log_config=None, ws="none"))
+    running = uvicorn.Server(uvicorn.Config(app, log_config=None, ws="none", http=http))
     thread = threading.Thread(target=running.run, kwargs={"sockets": [place]})
     thread.start()
     try:

@@ -12,6 +12,7 @@ from o2pl.errors import InvalidInput
 from o2pl.serving.api import make_app
 from o2pl.serving.guarding import Limits
 from o2pl.serving.logs import log_to_stderr
+from o2pl.serving.protocol import BoundedHttp
 from o2pl.serving.service import Service
 from o2pl.serving.store import Store
 from o2pl.serving.supervising import has_trainer, supervise
@@ -48,7 +49,7 @@ def run(
         beside.append(lambda: supervise(trainer, database))
     app = make_app(service, log_calls=log_calls, beside=beside)
     config = uvicorn.Config(
-        app, http="httptools", ws="none", lifespan="on", log_config=None, access_log=False, server_header=False,
+        app, http=BoundedHttp, ws="none", lifespan="on", log_config=None, access_log=False, server_header=False,
         timeout_graceful_shutdown=_DRAIN, timeout_keep_alive=60, backlog=_BACKLOG, proxy_headers=False,
     )  # fmt: skip
     uvicorn.Server(config).run(sockets=[listening])
