@@ -16,16 +16,30 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "vw": ("vowpalwabbit",),
     "ray": ("ray",),
     "serve": ("fastapi", "httptools", "msgspec", "prometheus_client", "pyarrow", "sqlalchemy", "uvicorn"),
+    "otel": ("opentelemetry.propagate", "opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"),
     "postgres": ("psycopg",),
     "jax": ("jax",),
 }
 # Modules whose pip name differs.
-PACKAGES = {"prometheus_client": "prometheus-client", "sklearn": "scikit-learn"}
+PACKAGES = {
+    "opentelemetry.exporter.otlp.proto.http": "opentelemetry-exporter-otlp-proto-http",
+    "opentelemetry.propagate": "opentelemetry-api",
+    "opentelemetry.sdk": "opentelemetry-sdk",
+    "prometheus_client": "prometheus-client",
+    "sklearn": "scikit-learn",
+}
 
 
 def missing(name: str) -> list[str]:
     """Return the extra's modules that are not installed, without importing anything."""
-    return [module for module in EXTRAS[name] if importlib.util.find_spec(module) is None]
+    return [module for module in EXTRAS[name] if not _is_there(module)]
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # of a package that is missing too
+        return False
 
 
 def require_extra(name: str, purpose: str) -> None:

@@ -70,6 +70,10 @@ def serve(
     log_calls: Annotated[bool, typer.Option("--log-calls", help="Log every call, not only failed and slow ones.")] = (
         False
     ),
+    traces: Annotated[
+        str | None,
+        typer.Option(help="OTLP/HTTP address for OpenTelemetry traces, such as `http://localhost:4318/v1/traces`."),
+    ] = None,
     config: Config = None,
 ) -> None:
     """Serve decisions over HTTP, store them, and learn from their rewards.
@@ -77,6 +81,8 @@ def serve(
     The first start creates the database with an application named `default`, and shows its keys once.
     """
     require_extra("serve", "the decision service")
+    if traces is not None:
+        require_extra("otel", "traces")
     from o2pl.serving import server
 
     with server.listen(host, port) as listening:  # first, since the keys of a new database are shown only once
@@ -87,7 +93,7 @@ def serve(
         arguments = ["train", "--follow", *(["--guard"] if guard else []), *_file(config)] if trainer else None
         server.run(
             store, listening, place, arguments, rate_limit, max_body, max_lag, log_calls,
-            ready=lambda: typer.echo(f"ready: {address}"),
+            ready=lambda: typer.echo(f"ready: {address}"), traces=traces,
         )  # fmt: skip
 
 

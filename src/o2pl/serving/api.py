@@ -17,6 +17,7 @@ from o2pl.serving.openapi import document
 from o2pl.serving.pages import page
 from o2pl.serving.problems import Detail, ErrorBody, Problem, as_json
 from o2pl.serving.service import Service
+from o2pl.serving.tracing import Untraced
 from o2pl.version import __version__
 
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
@@ -25,7 +26,7 @@ _ABOUT = "A decision service that learns from rewards: rank or decide, then send
 
 def make_app(
     service: Service, poll: float = 0.5, log_calls: bool = False, beside: Sequence[Callable[[], Awaitable[None]]] = ()
-) -> Front:
+) -> Any:
     """Create the application. poll: seconds between checks for new models and settings. beside: background task."""
 
     @asynccontextmanager
@@ -56,7 +57,8 @@ def make_app(
         return made
 
     app.openapi = openapi  # type: ignore[method-assign]  # as FastAPI's documentation has it
-    return Front(app, service, log_calls)
+    front = Front(app, service, log_calls)
+    return front if isinstance(service.traces, Untraced) else service.traces.around(front)
 
 
 def _add_operation(app: FastAPI, service: Service) -> None:

@@ -81,6 +81,7 @@ class Front:
             else:  # web sockets are not supported
                 await send({"type": "websocket.close", "code": 1008})
             return
+        told = scope.get("told")  # of a trace
         began, limits = time.perf_counter(), self._service.guard.limits
         if scope["method"] == "HEAD":  # the answer of GET; the server leaves its body out
             scope = {**scope, "method": "GET"}
@@ -102,7 +103,7 @@ class Front:
                 scope["caller"] = caller
                 body = b"" if method == "GET" else await _body(receive, head.length, limits.body)
                 status = await self._pass_on(scope, body, receive, send)
-                self._done(name, method, path, status, began, caller)
+                self._done(name, method, path, status, began, caller, told)
                 return
             assert caller is not None  # our own routes always need a key
             name, code = route.path, route.code
@@ -124,7 +125,7 @@ class Front:
             told = {"application": caller.served.application.name, "key": caller.key[:12], "method": method}
             client = (scope.get("client") or ["unknown"])[0]
             _LOGGER.info("administrative call", extra={**told, "path": path, "status": reply.status, "client": client})
-        self._done(name, method, path, reply.status, began, caller)
+        self._done(name, method, path, reply.status, began, caller, told)
 
     def _say_refused(self, scope: Any) -> None:
         """Count calls without a known key, and log where they come from, at most once a second."""
@@ -162,9 +163,15 @@ class Front:
         await self._behind(scope, read, noted)
         return status
 
-    def _done(self, name: str, method: str, path: str, status: int, began: float, caller: Caller | None) -> None:
+    def _done(
+        self, name: str, method: str, path: str, status: int, began: float, caller: Caller | None, told: Any
+    ) -> None:
         seconds = time.perf_counter() - began
         self._service.metrics.answered(name, status, seconds)
+        if told is not None:
+            told |= {"http.route": name, "http.response.status_code": status}
+            if caller is not None:
+                told["o2pl.application"] = caller.served.application.name
         if self._log_calls or status == 500 or seconds > _SLOW:
             application = None if caller is None else caller.served.application.name
             said_of = {

@@ -16,6 +16,7 @@ from o2pl.serving.protocol import BoundedHttp
 from o2pl.serving.service import Service
 from o2pl.serving.store import Store
 from o2pl.serving.supervising import has_trainer, supervise
+from o2pl.serving.tracing import traces_to
 
 _DRAIN = 10  # seconds to finish open requests when the server stops
 _BACKLOG = 2048  # connections that wait to be accepted
@@ -35,15 +36,20 @@ def listen(host: str, port: int) -> socket.socket:
 
 def run(
     store: Store, listening: socket.socket, database: str, trainer: Sequence[str] | None, rate: float, max_body: int,
-    max_lag: float, log_calls: bool, ready: Callable[[], None],
+    max_lag: float, log_calls: bool, ready: Callable[[], None], traces: str | None = None,
 ) -> None:  # fmt: skip
-    """Serve until stopped. trainer: arguments of the trainer's process, None: none; ready: called after the start."""
+    """Serve until stopped. trainer: arguments of the trainer's process, None: none; ready: called after the start.
+
+    traces: address for OpenTelemetry's spans; None: there are none.
+    """
 
     async def say_ready() -> None:
         ready()
 
     log_to_stderr()
-    service = Service(store, Limits(body=max_body, rate=rate, burst=2 * rate), max_lag)
+    service = Service(
+        store, Limits(body=max_body, rate=rate, burst=2 * rate), max_lag, None if traces is None else traces_to(traces)
+    )
     beside: list[Any] = [say_ready]
     if trainer is not None and has_trainer():
         beside.append(lambda: supervise(trainer, database))

@@ -16,6 +16,7 @@ from o2pl.serving.metrics import ServiceMetrics
 from o2pl.serving.models import Models, Served
 from o2pl.serving.problems import ErrorBody, Problem, Reply
 from o2pl.serving.store import Store
+from o2pl.serving.tracing import Traces, Untraced
 from o2pl.serving.watching import LearningWatch
 from o2pl.serving.writer import Writer
 
@@ -23,7 +24,10 @@ from o2pl.serving.writer import Writer
 class Service:
     """Everything that handlers need. Call `refresh` before the first call."""
 
-    def __init__(self, store: Store, limits: Limits | None = None, most_behind: float = 0.0) -> None:
+    def __init__(
+        self, store: Store, limits: Limits | None = None, most_behind: float = 0.0, traces: Traces | None = None
+    ) -> None:
+        self.traces = traces or Untraced()
         self.store, self.writer = store, Writer(store)
         self.models = Models(store)
         self.guard = AccessGuard(self.models, limits or Limits())
@@ -50,7 +54,8 @@ class Service:
 
     async def write(self, entries: Sequence[Entry]) -> list[Answer]:
         """Write entries; they are on disk when this returns."""
-        return await self.writer.write(entries)
+        with self.traces.span("store"):
+            return await self.writer.write(entries)
 
     async def store_decision(
         self, served: Served, entry: DecisionRow | tuple[DecisionRow, ...], code: str
@@ -59,7 +64,7 @@ class Service:
 
         An event id that exists already, of another request, is an error.
         """
-        (answer,) = await self.writer.write((entry,))
+        (answer,) = await self.write((entry,))
         if answer is not Answer.STORED:
             return await self.made_before(entry, code)
         self.metrics.decided(served, 1 if isinstance(entry, DecisionRow) else len(entry))
@@ -81,6 +86,7 @@ class Service:
     def stop(self) -> None:
         """Write pending entries, then close the store."""
         self.writer.stop()
+        self.traces.close()
         self.store.close()
 
 
