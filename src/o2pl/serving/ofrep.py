@@ -134,7 +134,7 @@ async def _evaluated(call: Call, context: dict[str, Raw]) -> FlagEvaluation:
         Raw(msgspec.json.encode(features)), actions or None, given.excluded_actions, given.baseline_action,
         given.event_id, given.defer_activation,
     )  # fmt: skip
-    made = decided(served, request, call.service.guard.limits.actions)
+    made = decided(served, request, call.service.guard.limits.actions, call.headers)
     before = await call.service.store_decision(served, made.row, _CODE)
     response = made.response if before is None else again(before[0])
     reason = "TARGETING_MATCH" if response.model_version else "SPLIT"
