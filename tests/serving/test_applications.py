@@ -6,7 +6,9 @@ import pytest
 from sqlalchemy import text
 
 from o2pl.errors import InvalidInput
-from o2pl.serving.applications import Role, delete_keys
+from o2pl.serving.applications import Role, add_key, replace_keys
+from o2pl.serving.guarding import AccessGuard, Limits
+from o2pl.serving.models import Models
 from o2pl.serving.settings import Kind, Settings
 from o2pl.serving.store import Store
 
@@ -36,7 +38,7 @@ def test_a_key_can_be_replaced(store: Store) -> None:
     new = store.add_key(made.id, "read")
     assert store.role_of(new) == store.role_of(made.read_key) == Role(made.id, "read")
     with store.writing() as connection:
-        assert delete_keys(connection, made.id, "read", but=new) == 1
+        assert replace_keys(connection, made.id, "read", but=new) == 1
     assert store.role_of(made.read_key) is None
     assert store.role_of(new) is not None
     assert store.role_of(made.write_key) is not None
@@ -65,3 +67,27 @@ def test_names_are_found_or_named(store: Store) -> None:
     with pytest.raises(InvalidInput, match="name"):
         store.add_application("a\x00")
     assert [each.name for each in store.applications()] == ["shop"]
+
+
+def test_keys_expire(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """New ones after their days; replaced ones after the grace period, and none later than it was to end before."""
+    now = 1e9
+    monkeypatch.setattr("o2pl.serving.applications.time.time", lambda: now)
+    made = store.add_application("shop")
+    models = Models(store)
+    guard = AccessGuard(models, Limits())
+
+    def valid(*keys: str) -> list[bool]:
+        models.refresh()
+        assert [store.role_of(key) is not None for key in keys] == [guard.caller(key) is not None for key in keys]
+        return [guard.caller(key) is not None for key in keys]
+
+    with store.writing() as connection:
+        short = add_key(connection, made.id, "write", days=2)
+        new = add_key(connection, made.id, "write")
+        assert replace_keys(connection, made.id, "write", new, days=5) == 1  # the first; `short` ends before
+    assert valid(made.write_key, short, new, made.read_key) == [True] * 4
+    now += 2 * 86400
+    assert valid(made.write_key, short, new, made.read_key) == [True, False, True, True]
+    now += 3 * 86400
+    assert valid(made.write_key, short, new, made.read_key) == [False, False, True, True]

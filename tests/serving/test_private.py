@@ -60,7 +60,7 @@ def test_unknown_keys_are_counted_and_logged(tmp_path: Path, caplog: pytest.LogC
             assert shop.client.get("/metrics", headers=key("a-guess")).status_code == 401
         text = shop.client.get("/metrics", headers=key(shop.made.read_key)).text
         assert "o2pl_keys_refused_total 5.0" in text
-    said = [record for record in caplog.records if record.message == "key missing or unknown"]
+    said = [record for record in caplog.records if record.message == "key missing, unknown or expired"]
     assert 1 <= len(said) <= 5
     assert said[0].__dict__["client"] == "127.0.0.1"
     assert "a-guess" not in caplog.text

@@ -74,6 +74,12 @@ def new_key(
         str, typer.Option(help="`write`: rank, reward, settings; `read`: dashboard and exports.")
     ] = "write",
     replace: Annotated[bool, typer.Option("--replace", help="Revoke the older keys of this role.")] = False,
+    grace: Annotated[
+        float, typer.Option(min=0, help="With --replace: days until the older keys end, to change them everywhere.")
+    ] = 0.0,
+    days: Annotated[
+        float | None, typer.Option(min=0, help="Days until this key expires. [default: it does not]")
+    ] = None,
     database: Database = None,
 ) -> None:
     """Create another key and print it; it is shown only once."""
@@ -82,11 +88,12 @@ def new_key(
 
         application = store.application(name)
         with store.writing() as connection:
-            key = applications.add_key(connection, application.id, role)
-            gone = applications.delete_keys(connection, application.id, role, but=key) if replace else 0
+            key = applications.add_key(connection, application.id, role, days)
+            gone = applications.replace_keys(connection, application.id, role, key, grace) if replace else 0
     typer.echo(key)
     if replace:
-        typer.echo(f"{gone} older keys revoked; running servers notice within seconds", err=True)
+        how = f"end in {grace:g} days" if grace else "revoked"
+        typer.echo(f"{gone} older keys {how}; running servers notice within seconds", err=True)
 
 
 def list_keys(name: Annotated[str, typer.Argument(help="Name of the application.")], database: Database = None) -> None:
@@ -96,8 +103,12 @@ def list_keys(name: Annotated[str, typer.Argument(help="Name of the application.
 
         own = applications.find_application(connection, name)
         for row in applications.keys_of(connection, own.id):
-            made = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(row.created_at))
-            typer.echo(f"{row.digest[:12]}  {row.role:5}  made {made} (UTC)")
+            ends = "" if row.expires_at is None else f", ends {_time(row.expires_at)}"
+            typer.echo(f"{row.digest[:12]}  {row.role:5}  made {_time(row.created_at)}{ends} (UTC)")
+
+
+def _time(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(seconds))
 
 
 def revoke(

@@ -74,6 +74,13 @@ def serve(
         str | None,
         typer.Option(help="OTLP/HTTP address for OpenTelemetry traces, such as `http://localhost:4318/v1/traces`."),
     ] = None,
+    operator_key: Annotated[
+        str | None,
+        typer.Option(
+            help="A key for `/metrics` of all applications, at least 20 characters. Give it by file or environment:"
+            " others can read flags."
+        ),
+    ] = None,
     config: Config = None,
 ) -> None:
     """Serve decisions over HTTP, store them, and learn from their rewards.
@@ -81,6 +88,8 @@ def serve(
     The first start creates the database with an application named `default`, and shows its keys once.
     """
     require_extra("serve", "the decision service")
+    if operator_key is not None and len(operator_key) < 20:
+        raise InvalidInput("operator-key: found fewer than 20 characters; to make one: openssl rand -hex 32")
     if traces is not None:
         require_extra("otel", "traces")
     from o2pl.serving import server
@@ -93,7 +102,7 @@ def serve(
         arguments = ["train", "--follow", *(["--guard"] if guard else []), *_file(config)] if trainer else None
         server.run(
             store, listening, place, arguments, rate_limit, max_body, max_lag, log_calls,
-            ready=lambda: typer.echo(f"ready: {address}"), traces=traces,
+            ready=lambda: typer.echo(f"ready: {address}"), traces=traces, operator_key=operator_key,
         )  # fmt: skip
 
 

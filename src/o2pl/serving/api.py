@@ -13,6 +13,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from starlette.exceptions import HTTPException
 
 from o2pl.serving.front import Front
+from o2pl.serving.guarding import METRICS
 from o2pl.serving.openapi import document
 from o2pl.serving.pages import page
 from o2pl.serving.problems import Detail, ErrorBody, Problem, as_json
@@ -80,13 +81,15 @@ def _add_operation(app: FastAPI, service: Service) -> None:
         return JSONResponse({"status": "ready" if fine else "not ready", "problems": problems}, 200 if fine else 503)
 
     @app.get(
-        "/metrics",
-        summary="Prometheus metrics; needs a read key",
+        METRICS,
+        summary="Prometheus metrics: of the key's application, or of all with the operator's key",
         tags=["operation"],
         response_class=PlainTextResponse,
     )
-    async def metrics() -> Response:
-        return PlainTextResponse(service.metrics.text(), media_type=_TEXT)
+    async def metrics(request: Request) -> Response:
+        caller = request.scope["caller"]
+        own = None if caller is None else caller.served.application.name
+        return PlainTextResponse(service.metrics.text(own), media_type=_TEXT)
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Response:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from o2pl.errors import InvalidInput, nearest
@@ -18,6 +18,7 @@ from o2pl.serving import versions
 from o2pl.serving.schema import applications, keys
 from o2pl.serving.settings import Kind, Settings, changed, check, stored, to_json
 
+_DAY = 86400.0
 ROLES = ("write", "read")  # write: rank, reward, settings; read: dashboard, summaries, exports
 
 
@@ -108,27 +109,33 @@ def put_settings(connection: Connection, application_id: int, settings: Settings
 # -- keys
 
 
-def add_key(connection: Connection, application_id: int, role: str) -> str:
-    """Add a key and return it. Existing keys stay valid."""
+def add_key(connection: Connection, application_id: int, role: str, days: float | None = None) -> str:
+    """Add a key and return it. Existing keys stay valid. days: until it expires; None: never."""
     if role not in ROLES:
         raise InvalidInput(f"role: found {role!r}, {nearest(role, ROLES)}")
-    key = secrets.token_urlsafe(32)
-    values = {"digest": digest(key), "application_id": application_id, "role": role, "created_at": time.time()}
+    key, now = secrets.token_urlsafe(32), time.time()
+    ends = None if days is None else now + days * _DAY
+    values = {"digest": digest(key), "application_id": application_id, "role": role, "created_at": now}
+    values["expires_at"] = ends
     connection.execute(insert(keys).values(values))
     return key
 
 
-def delete_keys(connection: Connection, application_id: int, role: str, but: str) -> int:
-    """Delete all keys of a role except one. Returns their number."""
-    gone = keys.delete().where(
-        keys.c.application_id == application_id, keys.c.role == role, keys.c.digest != digest(but)
-    )
-    return connection.execute(gone).rowcount
+def replace_keys(connection: Connection, application_id: int, role: str, but: str, days: float = 0.0) -> int:
+    """Let all keys of a role except one expire in so many days. 0: delete them. Returns their number."""
+    others = (keys.c.application_id == application_id, keys.c.role == role, keys.c.digest != digest(but))
+    if days <= 0:
+        return connection.execute(keys.delete().where(*others)).rowcount
+    ends = time.time() + days * _DAY
+    sooner = or_(keys.c.expires_at.is_(None), keys.c.expires_at > ends)
+    return connection.execute(update(keys).where(*others, sooner).values(expires_at=ends)).rowcount
 
 
 def keys_of(connection: Connection, application_id: int) -> Sequence[Any]:
-    """Return (digest, role, created_at) of an application's keys, oldest first."""
-    query = select(keys.c.digest, keys.c.role, keys.c.created_at).where(keys.c.application_id == application_id)
+    """Return (digest, role, created_at, expires_at) of an application's keys, oldest first."""
+    query = select(keys.c.digest, keys.c.role, keys.c.created_at, keys.c.expires_at).where(
+        keys.c.application_id == application_id
+    )
     return connection.execute(query.order_by(keys.c.created_at, keys.c.digest)).all()
 
 
@@ -142,18 +149,22 @@ def revoke_key(connection: Connection, application_id: int, start: str) -> str:
 
 
 def all_keys(connection: Connection) -> Sequence[Any]:
-    """Return (digest, application_id, role) of all keys."""
-    return connection.execute(select(keys.c.digest, keys.c.application_id, keys.c.role)).all()
+    """Return (digest, application_id, role, expires_at) of all keys."""
+    return connection.execute(select(keys.c.digest, keys.c.application_id, keys.c.role, keys.c.expires_at)).all()
 
 
 def digest(key: str) -> str:
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def is_valid(expires_at: float | None) -> bool:
+    return expires_at is None or time.time() < expires_at
+
+
 def role_among(known: Iterable[Any], key: str) -> Role | None:
     """Find the role of a key. All digests are compared in constant time, to prevent timing attacks."""
     asked, found = digest(key), None
-    for known_digest, application_id, role in known:
-        if hmac.compare_digest(known_digest, asked):
+    for known_digest, application_id, role, ends in known:
+        if is_valid(ends) and hmac.compare_digest(known_digest, asked):
             found = Role(application_id, role)
     return found

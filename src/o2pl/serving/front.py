@@ -12,7 +12,7 @@ import time
 from typing import Any
 
 from o2pl.serving import absent, configuration, control_group, ofrep, pages, personalizer, plain, stored_log
-from o2pl.serving.guarding import OPEN, Caller, head_of, no_key, too_large
+from o2pl.serving.guarding import METRICS, OPEN, Caller, head_of, no_key, too_large
 from o2pl.serving.problems import Problem, Reply, said
 from o2pl.serving.service import Call, Route, Service
 
@@ -93,7 +93,8 @@ class Front:
             if caller is None and head.key:  # the key may be new
                 await self._service.look_again()
                 caller = self._service.guard.caller(head.key)
-            if caller is None and path not in OPEN:
+            operator = path == METRICS and self._service.guard.is_operator(head.key)
+            if caller is None and path not in OPEN and not operator:
                 self._say_refused(scope)
                 raise no_key()
             if caller is not None:
@@ -133,7 +134,7 @@ class Front:
         self._keys_refused += 1
         if time.monotonic() - self._key_said >= 1:
             told = {"client": (scope.get("client") or ["unknown"])[0], "calls_refused": self._keys_refused}
-            _LOGGER.warning("key missing or unknown", extra=told)
+            _LOGGER.warning("key missing, unknown or expired", extra=told)
             self._key_said, self._keys_refused = time.monotonic(), 0
 
     def _say_unavailable(self, error: Exception) -> None:

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from o2pl.serving.applications import digest
+from o2pl.serving.applications import digest, is_valid
 from o2pl.serving.models import Models, Served
 from o2pl.serving.problems import Problem
 
+METRICS = "/metrics"
 OPEN = frozenset({"/", "/health", "/ready", "/openapi.json"})  # paths without a key
 _ASKS = ((b"www-authenticate", b"Bearer"),)
 
@@ -29,6 +30,7 @@ class Limits:
     actions: int = 1000  # actions per decision; Personalizer allows 50
     rate: float = 5000.0  # decisions and other calls per second and application, over time; 0: no limit
     burst: float = 10000.0  # at once
+    operator_key: str | None = None  # sees the metrics of all applications
 
 
 class Caller(NamedTuple):
@@ -79,11 +81,16 @@ class AccessGuard:
             return None
         asked = digest(key)
         found: Any = None
-        for known, application, role in self._models.keys:  # compare all keys in constant time
-            if hmac.compare_digest(known, asked):
+        for known, application, role, ends in self._models.keys:  # compare all keys in constant time
+            if is_valid(ends) and hmac.compare_digest(known, asked):
                 found = application, role
         served = None if found is None else self._models.of.get(found[0])
         return None if served is None else Caller(served, found[1], asked)
+
+    def is_operator(self, key: str | None) -> bool:
+        """Return whether this is the operator's key."""
+        own = self.limits.operator_key
+        return bool(key) and own is not None and hmac.compare_digest(digest(own), digest(str(key)))
 
     def check_role(self, caller: Caller, role: str) -> None:
         if role == "write" and caller.role != "write":
@@ -113,8 +120,8 @@ class AccessGuard:
 def no_key() -> Problem:
     return Problem(
         401, "Unauthorized",
-        "key: missing or unknown, expected a valid key in the header Ocp-Apim-Subscription-Key, or Authorization:"
-        " Bearer",
+        "key: missing, unknown or expired, expected a valid key in the header Ocp-Apim-Subscription-Key, or"
+        " Authorization: Bearer",
         _ASKS,
     )  # fmt: skip
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
 
 from o2pl.serving.models import Served
 from o2pl.serving.watching import LearningWatch
@@ -25,7 +26,7 @@ class ServiceMetrics:
         self._seconds = Histogram("o2pl_call_seconds", "Time to answer", ["route"], buckets=_SECONDS, **own)
         self._decisions = Counter("o2pl_decisions", "Decisions on disk", ["application"], **own)
         self._rewards = Counter("o2pl_rewards", "Rewards on disk", ["application"], **own)
-        self._refused = Counter("o2pl_keys_refused", "Calls with a missing or unknown key", **own)
+        self._refused = Counter("o2pl_keys_refused", "Calls with a missing, unknown or expired key", **own)
         self._version = Gauge("o2pl_model_version", "Served model version", ["application"], **own)
         self._failed = Gauge(
             "o2pl_model_failed", "1: another version than the wanted one is served", ["application"], **own
@@ -62,7 +63,8 @@ class ServiceMetrics:
         self._version.labels(served.application.name).set(served.acting.version)
         self._failed.labels(served.application.name).set(served.failed is not None)
 
-    def text(self) -> bytes:
+    def text(self, application: str | None) -> bytes:
+        """Return all metrics; with an application: without those of the others."""
         self._writable.set(self._watch.unavailable is None)
         self._trainer.set(self._watch.trainer)
         for state in self._watch.states:
@@ -72,4 +74,21 @@ class ServiceMetrics:
             self._alerts.labels(state.name).set(state.alerts)
             if state.age is not None:
                 self._age.labels(state.name).set(state.age)
-        return generate_latest(self.registry)
+        return generate_latest(self.registry if application is None else _Of(self.registry, application))
+
+
+class _Of:
+    """A registry without what belongs to other applications."""
+
+    def __init__(self, registry: CollectorRegistry, application: str) -> None:
+        self._registry, self._application = registry, application
+
+    def collect(self) -> Iterator[Metric]:
+        for metric in self._registry.collect():
+            own = Metric(metric.name, metric.documentation, metric.type)
+            own.samples = [
+                each
+                for each in metric.samples
+                if each.labels.get("application", self._application) == self._application
+            ]
+            yield own

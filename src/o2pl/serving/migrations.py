@@ -27,6 +27,10 @@ def _add_control(connection: Connection) -> None:
     _add_columns(connection, schema.rewards, "metrics")
 
 
+def _add_expiry(connection: Connection) -> None:
+    _add_columns(connection, schema.keys, "expires_at")
+
+
 def _add_columns(connection: Connection, table: Table, *names: str) -> None:
     """Add columns without a value, unless a step before has made the table with them."""
     known = {column["name"] for column in inspect(connection).get_columns(table.name)}
@@ -36,7 +40,7 @@ def _add_columns(connection: Connection, table: Table, *names: str) -> None:
             connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {name} {kind}")
 
 
-STEPS: dict[int, Callable[[Connection], None]] = {1: _add_cuts, 2: _add_imports, 3: _add_control}
+STEPS: dict[int, Callable[[Connection], None]] = {1: _add_cuts, 2: _add_imports, 3: _add_control, 4: _add_expiry}
 _NAME = "schema version"
 
 

@@ -73,7 +73,7 @@ class Models:
         self._lock = threading.Lock()
         self._asked: dict[int, int] = {}  # the version that was last wanted, of each application
         self.of: dict[int, Served] = {}
-        self.keys: Sequence[Any] = ()  # (digest, application id, role)
+        self.keys: Sequence[Any] = ()  # (digest, application id, role, expires at)
         self.changed: Callable[[Served], None] = lambda served: None
 
     def refresh(self) -> None:

@@ -30,7 +30,7 @@ from sqlalchemy import (
     event,
 )
 
-VERSION = 4  # of the schema; `migrations` upgrades older stores
+VERSION = 5  # of the schema; `migrations` upgrades older stores
 
 metadata = MetaData()
 _ID = BigInteger().with_variant(Integer, "sqlite")  # SQLite autoincrements only INTEGER columns
@@ -55,6 +55,7 @@ keys = Table(
     Column("application_id", Integer, nullable=False),
     Column("role", String, nullable=False),  # write, read
     Column("created_at", Double, nullable=False),
+    Column("expires_at", Double),  # NULL: never
 )
 
 decisions = Table(

@@ -37,10 +37,11 @@ def listen(host: str, port: int) -> socket.socket:
 def run(
     store: Store, listening: socket.socket, database: str, trainer: Sequence[str] | None, rate: float, max_body: int,
     max_lag: float, log_calls: bool, ready: Callable[[], None], traces: str | None = None,
+    operator_key: str | None = None,
 ) -> None:  # fmt: skip
     """Serve until stopped. trainer: arguments of the trainer's process, None: none; ready: called after the start.
 
-    traces: address for OpenTelemetry's spans; None: there are none.
+    traces: address for OpenTelemetry's spans; None: there are none. operator_key: for the metrics of all applications.
     """
 
     async def say_ready() -> None:
@@ -48,7 +49,10 @@ def run(
 
     log_to_stderr()
     service = Service(
-        store, Limits(body=max_body, rate=rate, burst=2 * rate), max_lag, None if traces is None else traces_to(traces)
+        store,
+        Limits(body=max_body, rate=rate, burst=2 * rate, operator_key=operator_key),
+        max_lag,
+        None if traces is None else traces_to(traces),
     )
     beside: list[Any] = [say_ready]
     if trainer is not None and has_trainer():

@@ -90,7 +90,7 @@ class Store:
             return applications.add_key(connection, application_id, role)
 
     def keys(self) -> Rows:
-        """Return (digest, application_id, role) of all keys, for `applications.role_among`."""
+        """Return (digest, application_id, role, expires_at) of all keys, for `applications.role_among`."""
         with self.reading() as connection:
             return applications.all_keys(connection)
 
