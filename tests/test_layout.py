@@ -76,6 +76,7 @@ ACROSS = {  # tests of more than one module
     "serving/test_private.py": "files, keys and logs that others may not see",
     "serving/test_retries.py": "decisions that are asked for again, by every route",
     "serving/test_odd_calls.py": "HEAD, impossible numbers, calls at the same time",
+    "serving/test_deploy.py": "the compose file in deploy",
     "serving/test_damage.py": "backups that are restored, hostile files, under load",
     "serving/test_faults.py": "processes that are killed, disks that are full, files that go away",
     "test_site.py": "the documents as a site",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import socket
+import subprocess
 import time
 from pathlib import Path
 
@@ -27,12 +29,22 @@ def test_the_first_start_shows_keys_once_and_a_call_that_works(tmp_path: Path) -
         assert answer.status_code == 201
     with server(tmp_path, "--no-trainer") as second:
         assert second.write_key == ""
-        assert first.write_key not in second.output.read_text()
+        said = second.output.read_text()
+        assert first.write_key not in said
+        line = said.partition("try it:")[2].partition("starting")[0]
+        typed = subprocess.run(
+            ["sh", "-c", line],
+            env={**os.environ, "O2PL_KEY": first.write_key},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert "rewardActionId" in typed.stdout, typed.stdout  # as it is typed, with the variable
         again = httpx.post(f"{second.address}{RANK}", content=body, headers=key(first.write_key), timeout=30)
         assert again.status_code == 201
     with Store.open(tmp_path / "o2pl.sqlite") as store:
         assert [application.name for application in store.applications()] == ["default"]
-        assert len(store.decisions_after(1)) == 2
+        assert len(store.decisions_after(1)) == 3
 
 
 def test_it_learns_without_being_told_how(tmp_path: Path) -> None:

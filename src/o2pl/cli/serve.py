@@ -143,7 +143,7 @@ def _greet(database: str, address: str, made: NewApplication | None) -> None:
     lines += [
         f"dashboard: {address}/ (log in with the read key)",
         "try it:",
-        f"  curl -s {address}/personalizer/v1.0/rank -H 'Ocp-Apim-Subscription-Key: {key}' \\",
+        f'  curl -s {address}/personalizer/v1.0/rank -H "Ocp-Apim-Subscription-Key: {key}" \\',
         f"    -H 'Content-Type: application/json' -d '{json.dumps(_EXAMPLE)}'",
         "starting …",
     ]

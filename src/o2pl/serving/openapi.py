@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from o2pl.serving.front import ROUTES
+from o2pl.serving.guarding import OPEN
 from o2pl.serving.problems import ErrorBody
 from o2pl.serving.service import Route
 
@@ -41,6 +42,9 @@ def document(base: dict[str, Any]) -> dict[str, Any]:
     refs, schemas = msgspec.json.schema_components(types, ref_template=_REF)
     of = dict(zip(types, refs, strict=True))
     paths: dict[str, Any] = {path: dict(operations) for path, operations in base.get("paths", {}).items()}
+    for path in OPEN & paths.keys():
+        for operation in paths[path].values():
+            operation["security"] = []  # no key
     for route in shown:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, of)
     components = base.get("components", {})
