@@ -88,9 +88,9 @@ def _calls(found: Mapping[str, Any]) -> Iterator[str]:
         yield (
             "\n**What saturates first** is the CPU of this machine: at every number of processes its cores are busy"
             f" with servers, database and client together. Of the two that a call needs, {_first(cores)}. Writes are"
-            " committed in groups, under one lock that keeps ids in the order in which they become visible: what comes"
-            " while another process has it goes into the next group. More processes are not more commits at once, so on"
-            " a large machine that lock is the next limit."
+            " committed in groups, under one lock that keeps ids in the order in which they become visible: more"
+            " processes mean smaller groups each, not more commits at once, so on a large machine that lock is the"
+            " next limit."
         )
 
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 
 import pytest
 from tests.serving.rows import decision, reward
 
 from o2pl.errors import InvalidInput
-from o2pl.serving.database import ENTRIES, StoreUnavailable, driving
+from o2pl.serving.database import StoreUnavailable
 from o2pl.serving.entries import Answer, Entry
 from o2pl.serving.store import Store
 from o2pl.serving.writer import Writer
@@ -56,12 +55,12 @@ class Failing(Store):
         self.hold.set()
         self.sizes: list[int] = []
 
-    def add(self, batch, more=tuple):  # type: ignore[no-untyped-def]
+    def add(self, batch):  # type: ignore[no-untyped-def]
         self.hold.wait()
         self.sizes.append(len(batch))
         if self.error is not None:
             raise self.error
-        return super().add(batch, more)
+        return super().add(batch)
 
 
 def test_everyone_is_told_and_the_writer_lives_on(store: Store) -> None:
@@ -142,9 +141,9 @@ def test_it_waits_for_more_entries_only_after_a_slow_commit(
     clock = SimpleNamespace(perf_counter=lambda: now[0], sleep=waited.append)
     now, add = [0.0], store.add
 
-    def adding(batch: Sequence[Entry], more: Callable[[], Sequence[Entry]] = tuple) -> list[Answer]:
+    def adding(batch: Sequence[Entry]) -> list[Answer]:
         now[0] += seconds
-        return add(batch, more)
+        return add(batch)
 
     monkeypatch.setattr("o2pl.serving.writer.time", clock)
     monkeypatch.setattr(store, "add", adding)
@@ -160,27 +159,3 @@ def test_it_waits_for_more_entries_only_after_a_slow_commit(
     writer.stop()
     assert bool(waited) == waits
     assert len(store.decisions_after(1)) == 120
-
-
-def test_what_comes_while_another_process_writes_goes_into_the_same_transaction(store: Store) -> None:
-    """The lock of the writers is held by another; when it is free, all that waits by then is written at once."""
-    seen: list[int] = []
-
-    class Counting(Store):
-        def add(self, batch, more=tuple):  # type: ignore[no-untyped-def]
-            answers = super().add(batch, more)
-            seen.append(len(answers))
-            return answers
-
-    writer = Writer(Counting(store.engine))
-    with driving(store.engine, ENTRIES) as raw:
-        mark = "?" if store.engine.dialect.name == "sqlite" else "%s"
-        raw.execute(f"UPDATE meta SET value = {mark} WHERE name = 'nothing'", ("x",))
-        futures = [writer.submit([decision("a")])]
-        while writer._queue:  # the first one is taken, and waits for the lock
-            time.sleep(0.001)
-        time.sleep(0.05)
-        futures += [writer.submit([decision(name), decision(f"{name}2")]) for name in "bcd"]
-    assert [answer for future in futures for answer in future.result(30)] == [Answer.STORED] * 7
-    writer.stop()
-    assert seen == [7]

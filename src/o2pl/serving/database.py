@@ -213,9 +213,7 @@ def driving(engine: Engine, lock: int) -> Iterator[Any]:
             raw.commit()
         else:
             with raw.pipeline():  # pipelined: no round trip per statement
-                raw.execute(
-                    _LOCK, (lock,)
-                ).fetchone()  # what it returns is waited for, so the lock is held from here on
+                raw.execute(_LOCK, (lock,))
                 yield raw
                 raw.commit()
     except BaseException as error:

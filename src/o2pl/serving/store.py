@@ -106,13 +106,10 @@ class Store:
 
     # -- decisions, rewards and activations
 
-    def add(self, batch: Sequence[Entry], more: Callable[[], Sequence[Entry]] = tuple) -> list[Answer]:
-        """Write entries in one transaction; they are on disk when this returns. Returns an answer per entry.
-
-        more: further ones, asked for when the writers' lock is held: they came while another process wrote.
-        """
+    def add(self, batch: Sequence[Entry]) -> list[Answer]:
+        """Write entries in one transaction; they are on disk when this returns. Returns an answer per entry."""
         with driving(self.engine, ENTRIES) as raw:
-            return entries.add_entries(raw, self.engine.dialect.name, [*batch, *more()])
+            return entries.add_entries(raw, self.engine.dialect.name, batch)
 
     def decisions_after(self, application_id: int, after: int = 0, limit: int = 1000) -> Rows:
         with self.reading() as connection:

@@ -105,40 +105,25 @@ class Writer:
             if self._checkpoints.due:
                 self._checkpoints.copy()
 
-    def _take(self, size: int = 0) -> list[_Waiting]:
-        """Take what waits. size: entries that are in the transaction already."""
+    def _take(self) -> list[_Waiting]:
         taken: list[_Waiting] = []
-        while self._queue and (not size or size + len(self._queue[0].entries) <= _MOST):
+        size = 0
+        while self._queue and (not taken or size + len(self._queue[0].entries) <= _MOST):
             taken.append(self._queue.popleft())
             size += len(taken[-1].entries)
         return taken
 
     def _written(self, taken: list[_Waiting]) -> list[tuple[_Waiting, Any]]:
-        """Write a batch, and what comes before it has the lock. Returns each item with its answers or its error."""
-        first = [entry for each in taken for entry in each.entries]
-
-        def more() -> list[Entry]:
-            with self._wake:
-                came = self._take(len(first))
-            taken.extend(came)
-            return [entry for each in came for entry in each.entries]
-
+        """Write a batch. Returns each item with its answers or its error."""
         try:
-            answers = iter(self._store.add(first, more))
+            answers = iter(self._store.add([entry for each in taken for entry in each.entries]))
             return [(each, [next(answers) for _ in each.entries]) for each in taken]
         except StoreUnavailable as error:
             return [(each, error) for each in taken]
         except Exception as error:  # one entry is invalid: write the others one by one
             if len(taken) == 1:
                 return [(taken[0], error)]
-            return [(each, self._alone(each)) for each in taken]
-
-    def _alone(self, waiting: _Waiting) -> Any:
-        """Write the entries of one call. Returns their answers, or the error."""
-        try:
-            return self._store.add(waiting.entries)
-        except Exception as error:
-            return error
+            return [pair for each in taken for pair in self._written([each])]
 
 
 def answer(pairs: list[tuple[_Waiting, Any]]) -> None:
