@@ -26,6 +26,8 @@ _HEAD = "| setting | default | meaning |\n|---|---|---|\n"
 # Environment variables, and what each sets. `undocumented_variables` finds those of the code that are missing here.
 VARIABLES = {
     "O2PL_DATABASE": "The service's database: a SQLite file, or `postgresql://…`. `--database` overrides it.",
+    "O2PL_CONFIG": "The TOML file with options of `o2pl serve` and `o2pl train`. `--config` overrides it. Each option"
+    " is a variable too, such as `O2PL_SERVE_PORT` and `O2PL_TRAIN_GUARD`: `--help` names them.",
     "O2PL_KEY": "The write key that `o2pl simulate` uses. `--key` overrides it.",
     "O2PL_DATA": "The folder of data sets for `o2pl-reproduction run`. `--data` overrides it.",
     "OPENBLAS_NUM_THREADS": "How many threads large solves use. Results are the same for any number.",
