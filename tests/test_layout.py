@@ -65,6 +65,7 @@ ACROSS = {  # tests of more than one module
     "test_guarantees.py": "what the whole promises",
     "test_levels.py": "the script of `make test-levels`",
     "test_layout.py": "this",
+    "evaluation/test_coverage.py": "confidence of intervals and sequences, in simulations",
     "engine/test_compiled_sets.py": "action sets in the compiled core: engine/compiled.py",
     "kernels/test_deciding.py": "decisions of the compiled core beside the parts",
     "kernels/test_outcome.py": "the outcome likelihood of the compiled core at its edges",

@@ -33,15 +33,6 @@ class FileLock:
             self._held.close()
             self._held = None
 
-    def is_taken(self) -> bool:
-        """Return whether anyone has the lock now. One who tries to take it at this moment may have to try again."""
-        if not self._path.exists():
-            return False
-        reading = self._opened("SELECT count(*) FROM sqlite_master")
-        if reading is not None:
-            reading.close()
-        return reading is None
-
     def _opened(self, statement: str) -> sqlite3.Connection | None:
         """Return a connection that has run the statement; None: another holds the lock."""
         connection = sqlite3.connect(self._path, timeout=0, isolation_level=None, check_same_thread=False)

@@ -20,7 +20,7 @@ from o2pl import O2PL, Bandit, Exact, Geometric, Member
 from o2pl.engine.member import QUADRATIC
 from o2pl.features import Hashed
 from o2pl.objectives import Outcome, Pessimistic
-from o2pl.oracles import LBFGS, MajoriseMinimise
+from o2pl.oracles import LBFGS
 from o2pl.policies import ActionWise, FiniteClass, SparseSoftmax, UniformMixture
 from o2pl.protocols import Explored
 
@@ -43,7 +43,6 @@ MEMBERS: dict[str, Any] = {
         Member(objective=Outcome()),
         Member(objective=Pessimistic(penalty=0.1, baseline="mean", l2=0.1), joins=20),
     ),
-    "majorise": Member(oracle=MajoriseMinimise(rounds=3, inner=LBFGS(5, 1e-4))),
     "sparse mixture": Member(Hashed(), UniformMixture(SparseSoftmax(K), 0.1)),
     "sparse sets mixture": Member(Hashed(), UniformMixture(ActionWise(), 0.1)),
 }
@@ -70,7 +69,6 @@ LEARNERS: dict[str, Any] = {
     "numbers": lambda: O2PL(policy=FiniteClass(TABLE), random_state=1),
     "numbers control": lambda: O2PL(policy=FiniteClass(TABLE), control=5.0, random_state=1),
     "numbers window": lambda: O2PL(policy=FiniteClass(TABLE), schedule=Geometric(window=60), random_state=1),
-    "majorise": lambda: O2PL(K, policy=MEMBERS["majorise"], random_state=1),
     "hashed mixture": lambda: O2PL(K, policy=MEMBERS["sparse mixture"], random_state=1),
     "hashed actionwise mixture": lambda: O2PL(policy=MEMBERS["sparse sets mixture"], random_state=1),
     "bandit": lambda: Bandit(K, random_state=1),

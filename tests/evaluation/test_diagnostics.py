@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import chi2
 from tests.evaluation.logged_softmax import softmax_log
 
-from o2pl import ActionSets, InvalidInput
+from o2pl import ActionSets
 from o2pl.data.interactions import Interactions
 from o2pl.evaluation.calibration import propensity_calibration
 from o2pl.evaluation.diagnostics import (
     clip_fraction,
     drift,
     effective_sample_size,
-    nearby_error_bound,
     overlap_by_action,
     weight_tail,
 )
-from o2pl.evaluation.reward_models import fit_rewards
 from o2pl.evaluation.values import columns_of
 from o2pl.learners.targets import as_target
 from o2pl.theory.inequality import refutes
@@ -127,52 +124,6 @@ def test_drift_is_found_and_seldom_imagined() -> None:
     assert drift(moved, log.rewards).context_p_value < 1e-6
     assert drift(moved, log.rewards).column == 1
     assert math.isnan(drift(softmax_log(60, 2, 2, 0.1, 0), np.ones(60)).p_value)
-
-
-# -- the error bound's exponent
-
-
-def test_the_exponent_from_sampled_policies(monkeypatch: pytest.MonkeyPatch) -> None:
-    """About a policy that is nearly sure of the best action, variance falls at least as fast as excess: β = 1."""
-    g = np.random.default_rng(0)
-    contexts = g.normal(size=(1500, 2)).astype(np.float32)
-    actions = g.integers(3, size=1500)
-    means = 1 / (1 + np.exp(-3 * contexts @ g.normal(size=(2, 3))))
-    rewards = means[np.arange(1500), actions]
-    log = Interactions(contexts, actions, rewards, np.full(1500, 1 / 3), reward_range=(0, 1))
-    model = fit_rewards(log)
-    best = 0.97 * np.eye(3)[model.all_actions(slice(0, 1500)).argmax(axis=1)] + 0.01
-    target = as_target(best, log)
-    found = nearby_error_bound(log, target, model, policies=120, rows=800)
-    assert found.low < found.slope < found.high
-    assert found.points >= 3
-    assert found.slope > 0.7
-    assert found == nearby_error_bound(log, target, model, policies=120, rows=800)
-
-    with pytest.raises(InvalidInput, match="all actions"):
-        nearby_error_bound(log, as_target("logged", log), model)
-    real = Interactions(contexts, contexts[:, 0] + 0.5, rewards, np.ones(1500))
-    with pytest.raises(InvalidInput, match="number of actions"):
-        nearby_error_bound(real, as_target(np.ones(1500), real), fit_rewards(real))
-
-    pairs: list[Any] = []
-    monkeypatch.setattr("o2pl.evaluation.diagnostics.error_bound_of_sample", lambda *given: pairs.append(given))
-    nearby_error_bound(log, target, model, policies=3, rows=5, seed=2)
-    excess, variance, _ = pairs[0]
-    h = np.random.default_rng(2)
-    rows = np.sort(h.choice(1500, 5, replace=False))
-    values = model.all_actions(slice(0, 1500))
-    features = np.c_[np.ones(1500), (contexts - contexts.mean(axis=0)) / contexts.std(axis=0)]
-    for j, step in enumerate((0.03, 0.3, 3.0)):
-        direction = h.normal(size=(3, 3)) / math.sqrt(3)
-        for place, s in enumerate(rows):
-            raw = [best[s, a] * math.exp(step * features[s] @ direction[:, a]) for a in range(3)]
-            moved = [one / sum(raw) for one in raw]
-            assert excess[place, j] == pytest.approx(
-                sum((best[s, a] - moved[a]) * values[s, a] for a in range(3)), abs=1e-4
-            )
-            slow = sum(moved[a] * (best[s, a] / moved[a] - 1) ** 2 for a in range(3))  # Var of π*/π under π
-            assert variance[place, j] == pytest.approx(slow, rel=1e-3, abs=1e-6)
 
 
 def test_action_sets_have_no_column_that_moved() -> None:

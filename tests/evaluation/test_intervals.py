@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from o2pl import InvalidInput
 from o2pl.evaluation.intervals import (
-    empirical_bernstein_interval,
+    bounded_column,
     normal_from_moments,
     normal_interval,
     one_more_row,
@@ -25,16 +25,11 @@ def test_moments_with_a_large_mean() -> None:
     assert variance == pytest.approx(x.var(ddof=1), rel=1e-9)
 
 
-def test_normal_and_bernstein_by_their_formulas() -> None:
+def test_normal_by_its_formula() -> None:
     x = np.random.default_rng(1).random(400)
     s = x.std(ddof=1)
     np.testing.assert_allclose(normal_interval(x, 0.1), norm.interval(0.9, x.mean(), s / 20))
     assert normal_from_moments(sample_moments(x), 0.1) == normal_interval(x, 0.1)
-    log = math.log(4 / 0.1)
-    reach = s * math.sqrt(2 * log / 400) + 7 * 3 * log / (3 * 399)
-    low, high = empirical_bernstein_interval(x, 0.1, -1.0, 2.0)
-    np.testing.assert_allclose((low, high), (x.mean() - reach, x.mean() + reach))
-    assert empirical_bernstein_interval(x[:3], 0.1, 0.0, 1.0) == (0.0, 1.0)
 
 
 def test_one_more_row_has_the_weight_of_a_row_of_the_policy_and_the_largest_surprise() -> None:
@@ -52,15 +47,14 @@ def test_what_cannot_be_known_is_infinite() -> None:
     everything = (-math.inf, math.inf)
     assert normal_interval([0.4], 0.1) == everything
     assert normal_interval([0.4, 0.4], 0.1) == everything
-    assert empirical_bernstein_interval([0.4], 0.1, 0.0, 1.0) == (0.0, 1.0)
 
 
 WRONG: list[tuple[Any, str]] = [
     (lambda: normal_interval([], 0.1), "at least one"),
     (lambda: normal_interval([0.1, math.inf], 0.1), "row 1: found inf"),
     (lambda: normal_interval([0.1, 0.2], 1.5), "delta"),
-    (lambda: empirical_bernstein_interval([2.0], 0.1, 0.0, 1.0), r"expected a number in \[0, 1\]"),
-    (lambda: empirical_bernstein_interval([0.5], 0.1, 1.0, 0.0), "lower < upper"),
+    (lambda: bounded_column("values", [2.0], 0.0, 1.0), r"expected a number in \[0, 1\]"),
+    (lambda: bounded_column("values", [0.5], 1.0, 0.0), "lower < upper"),
 ]
 
 

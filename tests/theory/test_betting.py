@@ -49,13 +49,11 @@ import numpy as np
 from o2pl.evaluation.bernstein import plugin_lower, realized_lower
 from o2pl.evaluation.intervals import sample_moments, weighed
 from o2pl.theory.betting import bet_sums, betting_lower
-from o2pl.theory.betting_end import BettingEnds
 
 g = np.random.default_rng(5)
 w, u = g.exponential(1, 3001), g.random(3001)
 numbers = [bet_sums(w * u), betting_lower(w * u, 0.05), betting_lower(w[:100] * u[:100], 0.05, False)]
 numbers += [plugin_lower(w * u, 0.05), realized_lower(w * u, 0.05), sample_moments(w)[1:], weighed(w, u, w)]
-numbers += [BettingEnds(u).end(w, w[::-1].copy(), 0.5, 0.05)[:1]]
 print(np.concatenate(numbers).tobytes().hex())
 """
     found = {

@@ -7,14 +7,14 @@ import os
 from copy import copy
 from operator import is_not
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from o2pl import _core
 from o2pl._core import next_number
 from o2pl.data.action_names import Names
-from o2pl.data.contexts import ActionSets, Encoded, Row, SparseRows
+from o2pl.data.contexts import ActionSets, Row, SparseRows
 from o2pl.data.decisions import numbers_for
 from o2pl.data.interactions import Interactions, losses_of, total_loss
 from o2pl.protocols import Array, Floats, Ints
@@ -60,19 +60,6 @@ class Buffers:
             with path.open("wb" if mode == "w+" else "r+b") as file:
                 os.posix_fallocate(file.fileno(), 0, max(1, math.prod(shape) * np.dtype(dtype).itemsize))
         return np.memmap(path, dtype, "r+" if hasattr(os, "posix_fallocate") else mode, shape=shape)
-
-
-class ContextColumn(Protocol):
-    """A growable column of contexts."""
-
-    def append(self, n: int, entry: Any) -> None: ...  # row n, from the reader's `entry`
-    def extend(self, n: int, rows: Any, copy: bool = True) -> None: ...  # rows n … n + len(rows)
-    def reserve(self, rows: int) -> None: ...
-    def view(self, n: int) -> Encoded: ...
-    @property
-    def buffers(self) -> tuple[Array, ...]: ...  # what `LogColumns` appends to; of sets, their offsets last
-    def arrays(self, n: int) -> dict[str, Array]: ...  # from which `rows_of` restores the view
-    def rows_of(self, arrays: dict[str, Array]) -> Encoded: ...
 
 
 class DenseColumn:

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from o2pl.data.interactions import Interactions
-from o2pl.errors import InvalidInput
-from o2pl.evaluation.reward_models import RewardModel
-from o2pl.learners.targets import Target
 from o2pl.objectives.weights import effective_sample_size
-from o2pl.protocols import Floats, Ints, Seed
+from o2pl.protocols import Floats, Ints
 from o2pl.special import gammaincc
-from o2pl.theory.heb import ErrorBound, error_bound_of_sample
 
 # -- weights
 
@@ -132,53 +127,3 @@ def _equal_means(columns: Floats, edges: Ints) -> tuple[Floats, Floats, Floats]:
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = np.where(variance > 0, between / variance, np.where(between > 0, np.inf, 0.0))
     return gammaincc((len(sizes) - 1) / 2, statistic / 2), means, np.sqrt(variance / sizes)
-
-
-# -- the exponent of the error bound
-
-
-def nearby_error_bound(
-    log: Interactions, policy: Target, model: RewardModel, *, policies: int = 200, rows: int = 2000, seed: Seed = 0
-) -> ErrorBound:
-    """Estimate β of Var(π*/π) ≲ (V(π*) - V(π))^β with its uncertainty, from softmax policies near π*, the given one.
-
-    Each policy is π* with logits shifted along a random linear function of the context, by steps from 0.03 to 3. Its
-    excess is that of the reward model, its variance Σ_a π*²/π - 1, both on at most `rows` rows. Policies that the model
-    finds better than π* are dropped. A π* far from the best leaves few policies, and a poor model biases the slope.
-    """
-    if log.n_actions is None:
-        raise InvalidInput(
-            "nearby_error_bound: found real-valued actions or action sets, expected a fixed number of actions"
-        )
-    generator = np.random.default_rng(seed)
-    some = np.sort(generator.choice(len(log), min(rows, len(log)), replace=False))
-    best = _picked(log, some, lambda rows: policy.on(rows).probabilities)
-    values = _picked(log, some, model.all_actions)
-    if best is None or values is None:
-        raise InvalidInput("policy: found likelihoods of logged actions only, expected probabilities of all actions")
-    best = best[:, : values.shape[1]]
-    best = best / best.sum(axis=1, keepdims=True)
-    contexts = np.concatenate([np.ones((len(some), 1)), model.contexts(some)], axis=1)
-    logits = np.log(np.maximum(best, 1e-12))
-    excess, variance = np.empty((len(some), policies)), np.empty((len(some), policies))
-    for j, step in enumerate(np.geomspace(0.03, 3.0, policies)):
-        direction = generator.normal(size=(contexts.shape[1], values.shape[1])) / math.sqrt(contexts.shape[1])
-        moved = logits + step * (contexts @ direction)
-        moved = np.exp(moved - moved.max(axis=1, keepdims=True))
-        moved /= moved.sum(axis=1, keepdims=True)
-        excess[:, j] = ((best - moved) * values).sum(axis=1)
-        variance[:, j] = (best**2 / np.maximum(moved, 1e-300)).sum(axis=1) - 1
-    return error_bound_of_sample(excess, variance, generator)
-
-
-def _picked(log: Interactions, rows: Ints, columns: Callable[[slice], Floats | None]) -> Floats | None:
-    """Return some rows of a column that is computed in blocks."""
-    found = []
-    for block in log.blocks():
-        mine = rows[(rows >= block.start) & (rows < block.stop)]
-        if len(mine):
-            values = columns(block)
-            if values is None:
-                return None
-            found.append(values[mine - block.start])
-    return np.concatenate(found)

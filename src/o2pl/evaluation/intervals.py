@@ -78,23 +78,6 @@ def weighed(weights: Floats, rewards: Floats, modelled: Floats) -> tuple[float, 
     return _core.weighed(*columns)
 
 
-def empirical_bernstein_interval(values: ArrayLike, delta: float, lower: float, upper: float) -> Interval:
-    """Return Maurer and Pontil's bound on each side at δ/2, clipped to [lower, upper]: valid for any n."""
-    column = bounded_column("values", values, lower, upper)
-    return empirical_bernstein_from_moments(sample_moments(column), delta, lower, upper)
-
-
-def empirical_bernstein_from_moments(moments: SampleMoments, delta: float, lower: float, upper: float) -> Interval:
-    """Return mean ± (√(2 s² L / n) + 7 (upper - lower) L / (3 (n - 1))), L = log(4/δ)."""
-    check_delta(delta)
-    check_range(lower, upper)
-    if moments.n < 2:
-        return float(lower), float(upper)
-    log = math.log(4 / delta)
-    reach = math.sqrt(2 * moments.variance * log / moments.n) + 7 * (upper - lower) * log / (3 * (moments.n - 1))
-    return max(float(lower), moments.mean - reach), min(float(upper), moments.mean + reach)
-
-
 def finite_column(name: str, values: ArrayLike, largest: float = math.inf) -> NDArray[np.float64]:
     """Return values as float64 [n], n ≥ 1, clipped at `largest`; all must be finite."""
     try:

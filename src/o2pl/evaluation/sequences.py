@@ -75,7 +75,7 @@ def weighted_sequence(
 
     The lower bound is that of E min(w, α)(r - lowest), the upper bound uses E min(w, α)(highest - r): each is
     conservative under clipping, so no bias correction is needed. Clipping increases the width: the bounds stay at least
-    E (w - α)₊ = 1 - E min(w, α) of the reward range apart (see `clipping_bias`). The same holds for mass that π puts
+    E (w - α)₊ = 1 - E min(w, α) of the reward range apart. The same holds for mass that π puts
     where q has none, and for propensities that are too large. No bound on w is needed, so α = ∞ is a good choice. To
     compare J policies on the same rows, `candidates=J` makes all J sequences hold jointly (δ/J each).
     """
@@ -98,17 +98,6 @@ def difference_sequence(
         return np.minimum(2 * betting_lower(values, delta / 2, not moving) - 1, 1.0) * (high - low)
 
     return ConfidenceSequence(below(weights, against), -below(against, weights))
-
-
-def clipping_bias(
-    weights: ArrayLike, clip: float, delta: float = 0.05, *, method: SequenceMethod = "betting"
-) -> Floats:
-    """Return anytime-valid upper bounds for E (w - α)₊ = 1 - E min(w, α), in units of the reward range. [n]
-
-    This bounds how much E min(w, α)(r - lowest) is below E w (r - lowest).
-    """
-    w = _clipped("weights", weights, clip)
-    return np.asarray(1 - _lower(w, check_delta(delta), method))
 
 
 def _lower(values: Floats, delta: float, method: str, common: bool = True) -> Floats:

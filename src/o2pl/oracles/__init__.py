@@ -3,8 +3,7 @@
 from o2pl.oracles.adam import Adam
 from o2pl.oracles.exhaustive import Exhaustive
 from o2pl.oracles.lbfgs import LBFGS
-from o2pl.oracles.majorise import MajoriseMinimise
 from o2pl.oracles.minibatch import Minibatch
 from o2pl.oracles.recursive import Recursive
 
-__all__ = ["LBFGS", "Adam", "Exhaustive", "MajoriseMinimise", "Minibatch", "Recursive"]
+__all__ = ["LBFGS", "Adam", "Exhaustive", "Minibatch", "Recursive"]
